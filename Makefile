@@ -1,0 +1,51 @@
+# Two commands on a fresh machine: `make run` and `make test`. Everything else is for those who work on Holdfast.
+
+VENV   := .venv
+BIN    := $(VENV)/bin
+PYTHON ?= python3
+READY  := $(VENV)/.ready
+PYTEST := $(BIN)/python -m pytest
+
+.PHONY: run test bench campaign check fmt docs clean setup system
+
+run: $(READY)            ## set up, start Holdfast on SQLite in a throw-away folder, play a short session, show it
+	@$(BIN)/python tools/play.py
+
+test: setup system check ## set up everything the tests need, then run them all
+	$(PYTEST)
+
+bench: setup             ## speed, as ratios inside one run
+	$(BIN)/python -m tests.bench
+
+campaign: setup system   ## faults at full size (hours): `make campaign ONLY=kills`
+	$(BIN)/python -m tests.campaign $(ONLY)
+
+check: $(READY)          ## lint, types, import rules
+	$(BIN)/ruff check src tests tools hatch_build.py native
+	$(BIN)/ruff format --check -q src tests tools hatch_build.py native
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+fmt: $(READY)
+	$(BIN)/ruff check --fix -q src tests tools hatch_build.py native
+	$(BIN)/ruff format -q src tests tools hatch_build.py native
+
+docs: $(READY)           ## write the pages that are generated from code
+	$(BIN)/python tools/docs.py
+
+setup: $(READY)
+
+$(READY): pyproject.toml constraints.txt hatch_build.py native/hook.c native/build.py src/holdfast/__init__.py
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "Holdfast needs Python 3.11 or newer; set PYTHON=/path/to/python3.11"; exit 1; }
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV) || \
+	  { echo "python3 -m venv does not work here; on Debian: apt-get install python3-venv"; exit 1; }
+	$(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	@touch $@
+
+system:                  ## programs the tests drive: tmux, strace, …; installed when we may, named when we may not
+	@sh tools/system.sh
+
+clean:
+	rm -rf $(VENV) .cache dist build .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,80 @@
+"""Build the native hook client: `python native/build.py OUT [TARGET]`, for this machine or for one of TARGETS.
+
+The compiler comes from the `ziglang` package, so the same command works on every host and for every target. The result
+is static (musl) on Linux, so one binary runs on every distribution.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+SOURCE = HERE / "hook.c"
+VERSION_FILE = HERE.parent / "src" / "holdfast" / "__init__.py"
+
+# target of the compiler -> platform part of the wheel's tag
+TARGETS = {
+    "x86_64-linux-musl": "manylinux_2_17_x86_64.musllinux_1_1_x86_64",
+    "aarch64-linux-musl": "manylinux_2_17_aarch64.musllinux_1_1_aarch64",
+    "x86_64-macos": "macosx_11_0_x86_64",
+    "aarch64-macos": "macosx_11_0_arm64",
+}
+FLAGS = ["-std=gnu11", "-Os", "-s", "-Wall", "-Wextra", "-Werror", "-ffunction-sections", "-Wl,--gc-sections"]
+MACHINES = {"amd64": "x86_64", "arm64": "aarch64"}
+
+
+class CannotBuildError(Exception):
+    """The native hook client cannot be built here."""
+
+
+def host_target() -> str:
+    machine = platform.machine().lower()
+    system = {"Linux": "linux-musl", "Darwin": "macos"}.get(platform.system(), platform.system().lower())
+    return f"{MACHINES.get(machine, machine)}-{system}"
+
+
+def version() -> str:
+    return re.search(r'^__version__ = "([^"]+)"', VERSION_FILE.read_text(), re.MULTILINE)[1]
+
+
+def command(out: Path, target: str) -> list[str]:
+    static = ["-static"] if target.endswith("-musl") else []
+    define = f'-DHOLDFAST_VERSION="{version()}"'
+    compiler = [sys.executable, "-m", "ziglang", "cc", "-target", target]
+    return [*compiler, *static, *FLAGS, define, str(SOURCE), "-o", str(out)]
+
+
+def build(out: Path, target: str | None = None, cache: Path | None = None) -> Path:
+    """Compile into `out`. The compiler's cache stays beside the result: nothing is written to HOME."""
+    target = target or host_target()
+    if target not in TARGETS:
+        raise CannotBuildError(f"no target for {target}")
+    cache = cache or out.parent / "zig-cache"
+    cache.mkdir(parents=True, exist_ok=True)
+    env = {**os.environ, "ZIG_GLOBAL_CACHE_DIR": str(cache), "ZIG_LOCAL_CACHE_DIR": str(cache)}
+    done = subprocess.run(command(out, target), env=env, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise CannotBuildError(done.stderr.strip() or f"compiler exit {done.returncode}")
+    return out
+
+
+def main() -> int:
+    if len(sys.argv) not in (2, 3):
+        print(__doc__, "targets:", *TARGETS, sep="\n  ")
+        return 2
+    try:
+        out = build(Path(sys.argv[1]).resolve(), *sys.argv[2:])
+    except CannotBuildError as error:
+        print(f"holdfast-hook was not built: {error}", file=sys.stderr)
+        return 1
+    print(f"{out}: {out.stat().st_size} bytes")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

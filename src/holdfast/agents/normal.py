@@ -1,0 +1,153 @@
+"""What every adapter needs to make a payload small and regular. Pure, and never surprised by a type."""
+
+import posixpath
+import re
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+PROMPT, MESSAGE, OUTPUT, COMMAND, ERROR = 10_000, 5_000, 4_000, 4_000, 4_000
+NAME, PATH = 512, 4_096
+INPUT_STRING, INPUT_TOTAL, INPUT_ITEMS, INPUT_DEPTH = 2_000, 16_000, 50, 6
+MOST_PATHS = 50
+PATH_KEYS = ("file_path", "path", "notebook_path", "filePath")
+PATH_LIST_KEYS = ("paths", "file_paths", "files")
+LEFT_OUT = "…"
+
+_EXIT_CODE = re.compile(r"\bexit(?:ed with)? code:? (\d{1,3})\b", re.IGNORECASE)
+_UNTIDY_PATH = re.compile(r"//|/\.")
+
+
+def storable(text: str) -> str:
+    """JSON may hold half a surrogate pair, which no store can write."""
+    if text.isascii():
+        return text
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-8", "replace").decode()
+    return text
+
+
+def capped(text: str, limit: int) -> str:
+    """Head and tail: what was asked for is at the beginning, how it ended at the end."""
+    if len(text) <= limit:
+        return storable(text)
+    note = f"\n…[{len(text) - limit} characters left out]…\n"
+    room = max(limit - len(note), 0)
+    tail = room // 3
+    return storable((text[: room - tail] + note + text[len(text) - tail :])[:limit])
+
+
+def words(limit: int) -> Callable[[Any], str | None]:
+    """A cleaner for one field: the text within its limit, or nothing where there is no text."""
+
+    def clean(value: Any) -> str | None:
+        return capped(value, limit) if isinstance(value, str) and value else None
+
+    return clean
+
+
+def one_path(value: Any) -> str | None:
+    """Cut, not shortened in the middle: half a path must never look like another one."""
+    return storable(value.replace("\0", "")[:PATH]) if isinstance(value, str) and value else None
+
+
+def flag(value: Any) -> bool | None:
+    return True if value is True else None
+
+
+def number(value: Any) -> int | float | None:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return value if -(1 << 53) <= value <= 1 << 53 else None
+
+
+def picked(payload: Mapping[str, Any], fields: Iterable[tuple[str, str, Callable[[Any], Any]]]) -> dict[str, Any]:
+    """(our name, the agent's name, cleaner): only what is there and clean."""
+    found = {}
+    for name, key, clean in fields:
+        if (value := payload.get(key)) is not None and (value := clean(value)) is not None:
+            found[name] = value
+    return found
+
+
+def mapping(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}
+
+
+def trimmed(value: Any) -> Any:
+    """The same structure with long strings cut and no more than INPUT_TOTAL characters in all."""
+    return _trim(value, INPUT_DEPTH, [INPUT_TOTAL])
+
+
+def _trim(value: Any, depth: int, purse: list[int]) -> Any:
+    if isinstance(value, str):
+        text = capped(value, min(INPUT_STRING, max(purse[0], 1)))
+        purse[0] -= len(text)
+        return text
+    if value is None or isinstance(value, bool | float):
+        return value
+    if isinstance(value, int):
+        return value if number(value) is not None else LEFT_OUT
+    if depth == 0 or not isinstance(value, Mapping | list | tuple):
+        return LEFT_OUT
+    return _trim_mapping(value, depth, purse) if isinstance(value, Mapping) else _trim_list(value, depth, purse)
+
+
+def _trim_mapping(value: Mapping[Any, Any], depth: int, purse: list[int]) -> dict[str, Any]:
+    kept: dict[str, Any] = {}
+    for key, item in value.items():
+        if len(kept) == INPUT_ITEMS or purse[0] <= 0:
+            kept[LEFT_OUT] = len(value) - len(kept)
+            break
+        name = capped(str(key), 200)
+        purse[0] -= len(name) + 4
+        kept[name] = _trim(item, depth - 1, purse)
+    return kept
+
+
+def _trim_list(value: Iterable[Any], depth: int, purse: list[int]) -> list[Any]:
+    kept: list[Any] = []
+    for item in value:
+        if len(kept) == INPUT_ITEMS or purse[0] <= 0:
+            kept.append(LEFT_OUT)
+            break
+        purse[0] -= 4
+        kept.append(_trim(item, depth - 1, purse))
+    return kept
+
+
+def absolute(path: str, cwd: str) -> str:
+    """A gate compares paths, so `a/../b` is `b`. Links are not followed: that would touch the disk."""
+    whole = path if path[0] in "/~" or not cwd else f"{cwd}/{path}"
+    return posixpath.normpath(whole) if _UNTIDY_PATH.search(whole) else whole
+
+
+def paths_in(tool_input: Mapping[str, Any], cwd: str) -> list[str]:
+    named = [tool_input[key] for key in PATH_KEYS if key in tool_input]
+    for key in PATH_LIST_KEYS:
+        if isinstance(listed := tool_input.get(key), list):
+            named.extend(listed[:MOST_PATHS])
+    found = {absolute(path, cwd): None for value in named if (path := one_path(value)) and "://" not in path}
+    return list(found)[:MOST_PATHS]
+
+
+def exit_code_in(error: Any) -> int | None:
+    """From the first words of an error text; further down it may be what the command itself printed."""
+    found = _EXIT_CODE.search(error, 0, 80) if isinstance(error, str) else None
+    return int(found[1]) if found else None
+
+
+def output_text(response: Any) -> str:
+    """What a tool gave back, as a person would read it."""
+    if isinstance(response, str):
+        return capped(response, OUTPUT)
+    if isinstance(response, list):
+        texts = [str(part["text"]) for part in response if isinstance(part, Mapping) and "text" in part]
+        return capped("\n".join(texts), OUTPUT)
+    found = mapping(response)
+    streams = [found[key] for key in ("stdout", "stderr") if isinstance(found.get(key), str) and found[key]]
+    if not streams:
+        inner = mapping(found.get("file")).get("content", found.get("content", found.get("result")))
+        return output_text(inner) if isinstance(inner, str | list) else ""
+    return capped("\n".join(streams), OUTPUT)

@@ -1,0 +1,99 @@
+"""The composition root: settings → store, features, agents → App. The only file that sees everything."""
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from holdfast.agents import AGENTS
+from holdfast.core.agent import Agent
+from holdfast.core.decision import Decision
+from holdfast.core.engine import Engine, Ports
+from holdfast.core.errors import CommandRefused
+from holdfast.core.event import Event
+from holdfast.core.feature import Ask, Call, Feature
+from holdfast.core.ports import Reader, Store
+from holdfast.core.redact import Redactor
+from holdfast.features import FEATURES
+from holdfast.intake import Intake
+from holdfast.paths import Paths
+from holdfast.settings import Settings, SettingsCache
+from holdfast.stores import open_store
+from holdfast.surroundings import GitSurroundings
+
+Report = Callable[[str, Event, Exception], None]
+
+
+def now_ms() -> int:
+    return time.time_ns() // 1_000_000
+
+
+def _quiet(_feature: str, _event: Event, _error: Exception) -> None:
+    return None
+
+
+@dataclass
+class App:
+    paths: Paths
+    settings: SettingsCache
+    features: tuple[Feature, ...]
+    agents: Mapping[str, Agent]
+    store: Store
+    engine: Engine
+
+    def call(self, name: str, args: Mapping[str, Any], reader: Reader, session: str = "", project: str = "") -> Call:
+        section = self.settings.for_project(project).get(name.partition(".")[0])
+        return Call(args=args, reader=reader, settings=section, now=now_ms(), session=session, project=project)
+
+    def view(self, name: str, call: Call) -> Any:
+        return _named(self.features, "views", name)(call)
+
+    def command(self, name: str, call: Call) -> Ask:
+        return _named(self.features, "commands", name)(call)
+
+
+def _named(features: Sequence[Feature], table: str, name: str) -> Callable[[Call], Any]:
+    room, _, verb = name.partition(".")
+    for feature in features:
+        if feature.name == room and verb in getattr(feature, table):
+            return getattr(feature, table)[verb]
+    raise CommandRefused(f"there is no {table[:-1]} {name!r}")
+
+
+def open_settings(features: Sequence[Feature] = FEATURES) -> SettingsCache:
+    return SettingsCache(Settings({f.name: f.settings for f in features if f.settings}))
+
+
+def store_url(paths: Paths, settings: SettingsCache) -> str:
+    return settings.for_project("")["store"].url or f"sqlite:///{paths.database}"
+
+
+def build(
+    paths: Paths,
+    features: Sequence[Feature] = FEATURES,
+    agents: Mapping[str, Agent] = AGENTS,
+    report: Report = _quiet,
+) -> App:
+    settings = open_settings(features)
+    store = open_store(store_url(paths, settings), backups=paths.backups)
+    redact = settings.for_project("")["redact"]
+    redactor = Redactor(names=redact.names, patterns=redact.patterns, keep=redact.keep)
+    intake = Intake(agents, GitSurroundings(), redactor.redact if redact.enabled else _as_it_is)
+    ports = Ports(
+        read=intake.read,
+        write=lambda event, decision: _write(agents, event, decision),
+        settings=settings.for_project,
+        clock=now_ms,
+        report=report,
+        scrub=intake.scrub,
+    )
+    return App(paths, settings, tuple(features), agents, store, Engine(store, features, ports))
+
+
+def _write(agents: Mapping[str, Agent], event: Event, decision: Decision) -> bytes:
+    agent = agents.get(event.agent)
+    return agent.write(event, decision) if agent else b""
+
+
+def _as_it_is(body: bytes) -> tuple[bytes, int]:
+    return body, 0

@@ -1,0 +1,102 @@
+"""`holdfast config …`: every value with its origin; changing one; trusting a project's file."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import msgspec
+import typer
+from rich.text import Text
+
+from holdfast import settings as layered
+from holdfast import trust as trusting
+from holdfast.app import open_settings
+from holdfast.cli import client, render
+from holdfast.cli.options import Json
+from holdfast.core.errors import CommandRefused
+
+app = typer.Typer(help="Settings and where each comes from.", no_args_is_help=True)
+
+Layer = Annotated[str, typer.Option("--layer", help="user, project or local")]
+
+
+@app.command()
+def show(section: Annotated[str, typer.Argument(help="Only this section.")] = "", json: Json = False) -> None:
+    """Every setting as it counts here, with its origin."""
+    resolved = open_settings().for_project(client.project())
+    rows = [(name, value, str(origin)) for name, value, origin in resolved.flat() if name.startswith(section)]
+    if json:
+        values = [{"name": name, "value": value, "origin": origin} for name, value, origin in rows]
+        render.json_line({"settings": values, "notices": [str(n) for n in resolved.notices]})
+        return
+    table = render.plain_table("setting", "value", "origin")
+    for name, value, origin in rows:
+        table.add_row(name, render.clean(_shown(value), 60), Text(origin, style="dim"))
+    render.out.print(table)
+    for notice in resolved.notices:
+        render.out.print(Text(f"! {notice}", style="yellow"))
+
+
+@app.command("set")
+def set_(
+    name: Annotated[str, typer.Argument(help="e.g. store.body_days")],
+    value: Annotated[str, typer.Argument(help="As YAML: 30, true, [a, b].")],
+    layer: Layer = "user",
+) -> None:
+    """Change one value in a settings file; comments and order are kept."""
+    written = layered.set_value(open_settings().settings, layer, name, _yaml(value), project=_project(layer))
+    render.out.print(f"{name} = {render.clean(value)} in {written}")
+
+
+@app.command()
+def schema() -> None:
+    """The JSON Schema of the settings files, for editors."""
+    print(msgspec.json.format(msgspec.json.encode(layered.json_schema(open_settings().settings))).decode())
+
+
+@app.command()
+def trust(
+    file: Annotated[Path | None, typer.Argument(help="Default: this project's settings files.")] = None,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    revoke: Annotated[bool, typer.Option("--revoke", help="Trust it no longer.")] = False,
+) -> None:
+    """Let a project's settings name commands. It counts for exactly this content: a change asks again."""
+    found = [file] if file else _project_files()
+    if not found:
+        raise CommandRefused("this project has no settings files", fix="They would be in .holdfast/ here.")
+    for path in found:
+        _trust_one(path, yes, revoke)
+
+
+def _trust_one(path: Path, yes: bool, revoke: bool) -> None:
+    if revoke:
+        render.out.print(f"{path}: {'no longer trusted' if trusting.untrust(path) else 'was not trusted'}")
+        return
+    content = path.read_bytes()
+    render.out.print(Text(content.decode("utf-8", "replace")))
+    if not yes:
+        typer.confirm(f"Trust this content of {path}?", abort=True)
+    trusting.trust(path, content)
+    render.out.print(f"{path}: trusted until it changes")
+
+
+def _project_files() -> list[Path]:
+    files = open_settings().settings.files(client.project())
+    return [path for layer, path in files.items() if layer != "user" and path.exists()]
+
+
+def _project(layer: str) -> str:
+    return "" if layer == "user" else client.project()
+
+
+def _yaml(text: str) -> Any:
+    from ruamel.yaml import YAML
+    from ruamel.yaml.error import YAMLError
+
+    try:
+        return YAML(typ="safe").load(text)
+    except YAMLError as error:
+        raise CommandRefused(f"{text!r} is not YAML", fix='Quote it: "…"') from error
+
+
+def _shown(value: Any) -> str:
+    return value if isinstance(value, str) else msgspec.json.encode(value, enc_hook=str).decode()

@@ -1,0 +1,91 @@
+"""`holdfast daemon …`: the one process that writes."""
+
+import time
+from typing import Annotated
+
+import typer
+
+from holdfast.cli import client, render
+from holdfast.cli.options import Json
+from holdfast.daemon import units
+
+app = typer.Typer(help="Start, stop and look at the daemon.", no_args_is_help=True)
+
+
+@app.command()
+def start() -> None:
+    """Start it, unless it runs already. Hooks do this by themselves."""
+    was = client.running()
+    pid = client.start_daemon()
+    render.out.print(f"The daemon {'was running already' if was else 'is running'} (pid {pid}).")
+
+
+@app.command()
+def stop() -> None:
+    """Stop it in good order. Hooks start it again when they need it."""
+    pid = client.stop_daemon("holdfast daemon stop")
+    render.out.print(f"Stopped (pid {pid})." if pid else "No daemon was running.")
+
+
+@app.command()
+def restart() -> None:
+    """Stop it and start it again."""
+    client.stop_daemon("holdfast daemon restart")
+    render.out.print(f"The daemon is running (pid {client.start_daemon()}).")
+
+
+@app.command()
+def run() -> None:
+    """Run it here, in the foreground, with its log on the terminal."""
+    from holdfast.daemon.run import run as serve
+
+    raise typer.Exit(serve(client.paths(), foreground=True))
+
+
+@app.command()
+def status(json: Json = False) -> None:
+    """Whether it runs, since when, and how it is."""
+    pid = client.running()
+    told = client.ask("status") if pid else {}
+    if json:
+        render.json_line({"running": bool(pid), **told})
+    elif not pid:
+        render.out.print("The daemon is not running. Hooks start it by themselves; or: holdfast daemon start")
+    else:
+        memory = render.size(told["memory_bytes"])
+        render.out.print(
+            f"Running: pid {pid}, {render.ago(told['started'])}, {memory}, {told['counts']['events']} events."
+        )
+
+
+@app.command()
+def logs(
+    lines: Annotated[int, typer.Option("--lines", "-n", help="How many.")] = 40,
+    follow: Annotated[bool, typer.Option("--follow", "-f")] = False,
+) -> None:
+    """The end of the daemon's log."""
+    path = client.paths().log_file
+    if not path.exists():
+        render.out.print(f"No log yet at {path}.")
+        return
+    with open(path, encoding="utf-8", errors="replace") as file:
+        for line in file.readlines()[-lines:]:
+            print(line, end="")
+        while follow:
+            line = file.readline()
+            print(line, end="", flush=True) if line else time.sleep(0.2)
+
+
+@app.command()
+def unit(
+    kind: Annotated[str, typer.Argument(help="systemd or launchd")] = "systemd",
+    write: Annotated[bool, typer.Option("--write", help="Put it in its place instead of printing it.")] = False,
+) -> None:
+    """A service file, for those who want the daemon started at log-in."""
+    text, place, next_step = units.service(kind, client.paths())
+    if write:
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_text(text)
+        render.out.print(f"Written to {place}. Now: {next_step}")
+    else:
+        print(text, end="")

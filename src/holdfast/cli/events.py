@@ -1,0 +1,79 @@
+"""`holdfast events …`: the log, for people."""
+
+from typing import Annotated, Any
+
+import typer
+from rich.text import Text
+
+from holdfast.cli import client, render
+from holdfast.cli.options import Json
+
+app = typer.Typer(help="Look at the log.", no_args_is_help=True)
+
+Session = Annotated[str, typer.Option("--session", help="Only this session (the full id).")]
+Limit = Annotated[int, typer.Option("--limit", "-n", min=1, max=1000)]
+
+
+@app.command("list")
+def list_(
+    session: Session = "",
+    limit: Limit = 40,
+    kind: Annotated[
+        list[str] | None, typer.Option("--kind", help="Only this kind; may be given several times.")
+    ] = None,
+    before: Annotated[int, typer.Option("--before", help="Only events before this number.")] = 0,
+    json: Json = False,
+) -> None:
+    """The newest events, oldest of them first."""
+    page = client.view("log.events", session=session, limit=limit, before=before, kinds=kind or [])
+    if json:
+        render.json_line(page)
+        return
+    for event in page["events"]:
+        render.out.print(render.event_line(event))
+    if not page["events"]:
+        render.out.print("No events yet. Put the hooks in with: holdfast install")
+    elif page["next"]:
+        render.out.print(Text(f"older: holdfast events list --before {page['next']['before']}", style="dim"))
+
+
+@app.command()
+def tail(
+    session: Session = "",
+    limit: Limit = 10,
+    follow: Annotated[bool, typer.Option("--follow/--no-follow", "-f", help="Go on as events come.")] = True,
+    json: Json = False,
+) -> None:
+    """The last events, and then each new one as it happens."""
+    page = client.view("log.events", session=session, limit=limit)["events"]
+    for event in page:
+        _show(event, json)
+    if not follow:
+        return
+    after = page[-1]["seq"] if page else 0
+    for line in client.stream("tail", after=after, session=session):
+        if "event" in line:
+            _show(line["event"], json)
+
+
+@app.command()
+def show(seq: int, json: Json = False) -> None:
+    """One event, whole."""
+    event = client.view("log.event", seq=seq)
+    if json:
+        render.json_line(event)
+        return
+    render.out.print(render.event_line(event))
+    for name, value in event["data"].items():
+        render.out.print(Text(f"  {name:<12} ", style="dim") + Text(render.clean(value, 2000)))
+    if event["body"]:
+        kept = "" if not event["body_hash"] else f" (cut down from {render.size(event['body_size'])})"
+        render.out.print(Text(f"  body{kept}:", style="dim"))
+        render.out.print(Text("  " + render.clean(event["body"], 4000)))
+
+
+def _show(event: dict[str, Any], json: bool) -> None:
+    if json:
+        render.json_line(event)
+    else:
+        render.out.print(render.event_line(event))

@@ -1,0 +1,115 @@
+"""`install` and `uninstall`: our hooks in the agents' own settings, and out again to the byte."""
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import typer
+from rich.syntax import Syntax
+
+from holdfast import install as hooks
+from holdfast.agents import AGENTS
+from holdfast.cli import client, render
+from holdfast.cli.options import AgentName, AtProject, AtUser, DryRun, Json
+from holdfast.core.agent import Agent
+from holdfast.core.errors import CommandRefused, InstallRefused
+from holdfast.installing.places import levels
+
+PROGRAMS = {"claude-code": ("claude", ".claude")}
+"""Agent → (its program, its folder in the home directory): how it is found on this machine."""
+
+
+def register(app: typer.Typer) -> None:
+    app.command()(install)
+    app.command()(uninstall)
+
+
+def install(
+    agent: AgentName = "", project: AtProject = False, user: AtUser = False, dry_run: DryRun = False, json: Json = False
+) -> None:
+    """Put the hooks into the agents' settings. Everything else in the file stays as it is."""
+    plans = [hooks.plan(a, _level(project, user), Path(client.project())) for a in chosen(agent)]
+    if not dry_run:
+        plans = [hooks.apply(plan) for plan in plans]
+    if json:
+        render.json_line([_told(plan, dry_run) for plan in plans])
+        return
+    for plan in plans:
+        _show(plan, dry_run, put_in=True)
+
+
+def uninstall(
+    agent: AgentName = "", project: AtProject = False, user: AtUser = False, dry_run: DryRun = False, json: Json = False
+) -> None:
+    """Take the hooks out again. The file is what it was before, to the byte."""
+    named = [AGENTS[agent]] if agent in AGENTS else chosen(agent) if agent else list(AGENTS.values())
+    where = [_level(project, user)] if project or user else ["project", "user"]
+    plans = [
+        hooks.removal(a, level, Path(client.project())) for a in named for level in where if level in levels(a.name)
+    ]
+    plans = [plan for plan in plans if plan.changes]
+    if not dry_run:
+        plans = [hooks.apply(plan) for plan in plans]
+    if json:
+        render.json_line([_told(plan, dry_run) for plan in plans])
+        return
+    for plan in plans:
+        _show(plan, dry_run, put_in=False)
+    if not plans:
+        render.out.print("No hooks of ours were found.")
+
+
+def chosen(agent: str) -> list[Agent]:
+    if agent and agent not in AGENTS:
+        raise CommandRefused(f"there is no agent {agent!r}", fix=f"Known: {', '.join(AGENTS)}.")
+    if agent:
+        return [AGENTS[agent]]
+    found = [a for a in AGENTS.values() if present(a)]
+    if not found:
+        raise CommandRefused("no coding agent was found here", fix=f"Name one: --agent {next(iter(AGENTS))}")
+    return found
+
+
+def present(agent: Agent) -> bool:
+    program, folder = PROGRAMS.get(agent.name, ("", ""))
+    return bool(program) and (shutil.which(program) is not None or (Path.home() / folder).is_dir())
+
+
+def where_installed() -> list[dict[str, Any]]:
+    """Where our hooks are now, seen from this folder."""
+    found = []
+    for agent in AGENTS.values():
+        for level in levels(agent.name):
+            try:
+                entries = hooks.installed(agent, level, Path(client.project()))
+            except InstallRefused:
+                continue
+            if entries:
+                found.append({"agent": agent.name, "level": level, "path": str(entries[0].path), "hooks": len(entries)})
+    return list({place["path"]: place for place in found}.values())
+
+
+def _level(project: bool, user: bool) -> str:
+    if project and user:
+        raise CommandRefused("--project and --user exclude each other")
+    return "project" if project else "user"
+
+
+def _show(plan: hooks.Plan, dry_run: bool, *, put_in: bool) -> None:
+    if dry_run:
+        render.out.print(
+            Syntax(plan.diff, "diff", background_color="default") if plan.changes else f"{plan.path}: no change"
+        )
+    elif not plan.changes:
+        render.out.print(f"{plan.agent}: the hooks are in {plan.path} already.")
+    elif put_in:
+        render.out.print(f"{plan.agent}: hooks put into {plan.path}. Sessions that begin now are on record.")
+    else:
+        render.out.print(f"{plan.agent}: hooks taken out of {plan.path}.")
+
+
+def _told(plan: hooks.Plan, dry_run: bool) -> dict[str, Any]:
+    return {
+        "agent": plan.agent, "level": plan.level, "path": str(plan.path), "changed": plan.changes,
+        "written": not dry_run, "diff": plan.diff,
+    }  # fmt: skip

@@ -1,0 +1,13 @@
+"""Options that mean the same in every command."""
+
+from typing import Annotated
+
+import typer
+
+Json = Annotated[bool, typer.Option("--json", help="Machine-readable, with a schema version.")]
+AgentName = Annotated[
+    str, typer.Option("--agent", help="The coding agent, e.g. claude-code. Default: all that are found.")
+]
+AtProject = Annotated[bool, typer.Option("--project", help="Only in this project (.claude/settings.json here).")]
+AtUser = Annotated[bool, typer.Option("--user", help="For all your projects (the default).")]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Show what would change and stop.")]

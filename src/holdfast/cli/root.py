@@ -1,0 +1,66 @@
+"""`holdfast`: the root of the command line, and the one place where its errors are shown."""
+
+import os
+import sys
+from typing import Annotated
+
+import typer
+
+from holdfast import __version__
+from holdfast.core.errors import HoldfastError
+
+EXIT_ERROR = 1
+EXIT_USAGE = 2
+
+app = typer.Typer(
+    name="holdfast",
+    help="Keeps the state of AI coding sessions. With no command: what is running, and what to do next.",
+    no_args_is_help=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        print(f"holdfast {__version__}")
+        raise typer.Exit
+
+
+@app.callback(invoke_without_command=True)
+def root(
+    context: typer.Context,
+    _version: Annotated[bool, typer.Option("--version", callback=_show_version, is_eager=True)] = False,
+) -> None:
+    if context.invoked_subcommand is None:
+        from holdfast.cli.status import overview
+
+        overview()
+
+
+def run() -> None:
+    """Exit codes: 0 done, 1 refused or failed (said in one line), 2 wrong usage, 130 interrupted."""
+    if "--version" in sys.argv[1:2]:  # The most asked question needs none of the rest.
+        print(f"holdfast {__version__}")
+        return
+    _register()
+    try:
+        app()
+    except HoldfastError as error:
+        print(f"holdfast: {error.message}", file=sys.stderr)
+        sys.exit(EXIT_ERROR)
+    except KeyboardInterrupt:
+        sys.exit(130)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        sys.exit(0)
+
+
+def _register() -> None:
+    from holdfast.cli import config, daemon, doctor, events, installing, status, store, up
+
+    for group in (up, status, doctor, installing, store):
+        group.register(app)
+    app.add_typer(daemon.app, name="daemon")
+    app.add_typer(events.app, name="events")
+    app.add_typer(config.app, name="config")

@@ -1,0 +1,77 @@
+"""`holdfast` and `holdfast status`: what is running, and the next useful command."""
+
+from typing import Any
+
+import typer
+from rich.text import Text
+
+from holdfast.cli import client, installing, render
+from holdfast.cli.options import Json
+
+
+def register(app: typer.Typer) -> None:
+    app.command()(status)
+
+
+def overview() -> None:
+    """What a first-time user sees."""
+    pid = client.running()
+    if not pid:
+        render.out.print("Holdfast keeps the state of AI coding sessions. Nothing is running yet.")
+        render.out.print(next_step({}, bool(installing.where_installed())))
+        return
+    status(json=False)
+
+
+def status(json: Json = False) -> None:
+    """The daemon, the log, the hooks, and anything that needs you."""
+    pid = client.running()
+    told = client.ask("status") if pid else {}
+    places = installing.where_installed()
+    if json:
+        render.json_line({"running": bool(pid), **told, "installed": places})
+        return
+    render.out.print(_daemon_line(pid, told))
+    if told:
+        render.out.print(_log_line(told))
+    render.out.print(_hooks_line(places))
+    for warning in warnings(told):
+        render.out.print(Text(f"! {warning}", style="yellow"))
+    render.out.print(Text(next_step(told, bool(places)), style="dim"))
+
+
+def _daemon_line(pid: int, told: dict[str, Any]) -> str:
+    if not pid:
+        return "daemon   not running (hooks start it by themselves)"
+    since, memory = render.ago(told["started"]), render.size(told["memory_bytes"])
+    return f"daemon   pid {pid}, started {since}, {memory}, {told['state']}"
+
+
+def _log_line(told: dict[str, Any]) -> str:
+    counts = told["counts"]
+    waiting = f", {render.size(told['spool_bytes'])} in the spool" if told["spool_bytes"] else ""
+    jobs = f", {counts['jobs']} jobs waiting" if counts["jobs"] else ""
+    return f"log      {counts['events']} events, {render.size(told['store_bytes'])} in {told['store']}{waiting}{jobs}"
+
+
+def _hooks_line(places: list[dict[str, Any]]) -> str:
+    if not places:
+        return "hooks    in no agent yet"
+    return "hooks    " + ", ".join(f"{p['agent']} ({p['level']}: {p['path']})" for p in places)
+
+
+def warnings(told: dict[str, Any]) -> list[str]:
+    counts = told.get("counts", {})
+    found = [f"The store refuses to write: {told['refusing']}"] if told.get("refusing") else []
+    found += [f"{feature}: {n} rules failed; see holdfast daemon logs" for feature, n in told.get("errors", {}).items()]
+    found += [f"being rebuilt from the log: {name}" for name in told.get("asleep", ())]
+    found += [f"{counts['dead_jobs']} jobs gave up"] if counts.get("dead_jobs") else []
+    return found + list(told.get("notices", ()))
+
+
+def next_step(told: dict[str, Any], installed: bool) -> str:
+    if not installed:
+        return "Next: holdfast up        (starts the daemon and puts the hooks into the agents it finds)"
+    if told.get("counts", {}).get("events", 0) < 5:
+        return "Next: use your agent as always, then: holdfast events tail"
+    return "See what happens: holdfast events tail"

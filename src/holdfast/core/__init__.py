@@ -1,0 +1,1 @@
+"""The pure middle of the house. Imports nothing else of ours."""

@@ -1,0 +1,59 @@
+"""What Holdfast answers, and how the answers of several features become one."""
+
+from collections.abc import Iterable
+
+import msgspec
+
+RANK = {"none": 0, "allow": 1, "ask": 2, "deny": 3}
+
+
+class Context(msgspec.Struct, frozen=True):
+    """A piece of text offered to the agent. `weight` decides who is left out when the budget is short."""
+
+    source: str
+    text: str
+    weight: int = 50
+
+
+class Decision(msgspec.Struct, frozen=True, kw_only=True):
+    """On the end of a turn `deny` means: go on working. `notices` are for the person, never for the model."""
+
+    verdict: str = "none"
+    reasons: tuple[str, ...] = ()
+    contexts: tuple[Context, ...] = ()
+    notices: tuple[str, ...] = ()
+    details: tuple[dict, ...] = ()
+
+    @property
+    def silent(self) -> bool:
+        return self.verdict in ("none", "allow") and not (self.contexts or self.notices or self.details)
+
+
+NOTHING = Decision()
+
+
+def deny(*reasons: str, details: tuple[dict, ...] = ()) -> Decision:
+    return Decision(verdict="deny", reasons=reasons, details=details)
+
+
+def tell(source: str, text: str, weight: int = 50) -> Decision:
+    return Decision(contexts=(Context(source, text, weight),))
+
+
+def merge(decisions: Iterable[Decision | None]) -> Decision:
+    """deny > ask > allow; only the reasons of the winning verdict are given, all contexts are offered."""
+    given = [d for d in decisions if d is not None]
+    if not given:
+        return NOTHING
+    verdict = max((d.verdict for d in given), key=RANK.__getitem__)
+    return Decision(
+        verdict=verdict,
+        reasons=_once(r for d in given if d.verdict == verdict for r in d.reasons),
+        contexts=tuple(c for d in given for c in d.contexts),
+        notices=_once(n for d in given for n in d.notices),
+        details=tuple(x for d in given for x in d.details),
+    )
+
+
+def _once(texts: Iterable[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(texts))

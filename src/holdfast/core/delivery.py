@@ -1,0 +1,20 @@
+"""What a hook client hands in, before anybody has understood it."""
+
+from collections.abc import Mapping
+
+import msgspec
+
+
+class Delivery(msgspec.Struct, kw_only=True, frozen=True):
+    key: str
+    agent: str
+    event: str
+    mode: str = "tell"
+    at: int = 0
+    pid: int = 0
+    start: int = 0
+    cwd: str = ""
+    client: str = ""
+    via: str = ""
+    env: Mapping[str, str] = {}
+    body: bytes = b""

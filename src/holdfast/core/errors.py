@@ -1,0 +1,52 @@
+"""Every error a person may see. The docstring is the message's first line; fields say where and what to do."""
+
+
+class HoldfastError(Exception):
+    """Something went wrong in Holdfast."""
+
+    def __init__(self, detail: str = "", *, where: str = "", fix: str = "") -> None:
+        self.detail, self.where, self.fix = detail, where, fix
+        super().__init__(self.message)
+
+    @property
+    def message(self) -> str:
+        head = (self.__doc__ or "").strip().rstrip(".")
+        text = f"{head}: {self.detail}" if self.detail else head
+        text = f"{text} ({self.where})" if self.where else text
+        return f"{text}. {self.fix}" if self.fix else text
+
+
+class BadSettings(HoldfastError):
+    """A settings file cannot be used."""
+
+
+class NotTrusted(HoldfastError):
+    """This project's settings name commands that you have not trusted."""
+
+
+class UnsafePath(HoldfastError):
+    """A path is not safe to use."""
+
+
+class StoreDamaged(HoldfastError):
+    """The database is damaged."""
+
+
+class SchemaTooNew(HoldfastError):
+    """The database was written by a newer Holdfast."""
+
+
+class StoreUnavailable(HoldfastError):
+    """The database cannot be reached or written."""
+
+
+class DaemonUnreachable(HoldfastError):
+    """The daemon does not answer."""
+
+
+class CommandRefused(HoldfastError):
+    """That cannot be done."""
+
+
+class InstallRefused(HoldfastError):
+    """The agent's settings file was left as it is."""

@@ -1,0 +1,124 @@
+"""The shape of a room. A feature is one value of this type; it imports core and nothing else of ours."""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+from holdfast.core.decision import Decision
+from holdfast.core.event import Event
+from holdfast.core.job import ClaimedJob, Job
+from holdfast.core.ports import Doc, Reader, Ref
+from holdfast.core.process import Run
+
+Facets = tuple[str, str, int]
+"""(project, status, at): what lists are sorted and filtered by."""
+
+Settings = Any
+"""The feature's own section, an instance of `Feature.settings`."""
+
+
+class State(Protocol):
+    """This feature's documents as they are after the event being handled."""
+
+    def get(self, kind: str, key: str) -> Doc | None: ...
+
+
+@dataclass(frozen=True)
+class File:
+    """A document of a seed, written as a view. None removes it. It is never written through a symlink."""
+
+    path: Path
+    content: bytes | None
+    mode: int = 0o600
+
+
+@dataclass(frozen=True)
+class Call:
+    """What a command or a view is given. `session` and `project` are those of whoever asks, if known."""
+
+    args: Mapping[str, Any]
+    reader: Reader
+    settings: Settings
+    now: int
+    session: str = ""
+    project: str = ""
+
+
+@dataclass(frozen=True)
+class JobCall:
+    """What a job is given. It answers with events; they and the job's end are one transaction."""
+
+    job: ClaimedJob
+    reader: Reader
+    settings: Callable[[str], Settings]
+    now: int
+    state_dir: Path
+    cancelled: Callable[[], bool]
+    run: Run
+
+
+@dataclass(frozen=True)
+class Ask:
+    """A command's answer: the events it wants to happen, and what to show once they did."""
+
+    events: tuple[Event, ...] = ()
+    answer: Callable[[Reader], Any] | Any = None
+
+
+Keys = Callable[[Event], Iterable[Ref]]
+Reduce = Callable[[Doc | None, Event, Ref], Doc | None]
+Decide = Callable[[State, Event, Settings], Decision | None]
+Enqueue = Callable[[State, Event, Settings], Iterable[Job]]
+Command = Callable[[Call], Ask]
+View = Callable[[Call], Any]
+JobHandler = Callable[[JobCall], Iterable[Event]]
+Files = Callable[[Ref, Doc, Settings], Iterable[File]]
+
+
+def plain_facets(_ref: Ref, doc: Doc) -> Facets:
+    return doc.get("project", ""), doc.get("status", ""), doc.get("at", 0)
+
+
+def whole_log(_ref: Ref) -> Mapping[str, str]:
+    return {}
+
+
+def _no_keys(_event: Event) -> Iterable[Ref]:
+    return ()
+
+
+def _keep(doc: Doc | None, _event: Event, _ref: Ref) -> Doc | None:
+    return doc
+
+
+@dataclass(frozen=True, kw_only=True)
+class Feature:
+    name: str
+    version: int = 1
+    """Raise it when `reduce` changes: the state rebuilds from the log by itself."""
+    kinds: Mapping[str, str] = field(default_factory=dict)
+    """Event kinds of its own, each with one line for docs/events.md."""
+    listens: frozenset[str] = frozenset()
+    """Kinds it wants to see; empty means all."""
+    keys: Keys = _no_keys
+    """Which documents an event touches: pure, from the event alone."""
+    reduce: Reduce = _keep
+    """Pure. A raised error leaves the document as it was, now and in every replay."""
+    facets: Callable[[Ref, Doc], Facets] = plain_facets
+    stream: Callable[[Ref], Mapping[str, str]] = whole_log
+    """Which part of the log a document comes from (`session=` or `project=`), for time travel."""
+    decide: Decide | None = None
+    """Pure. A raised error means: no opinion."""
+    enqueue: Enqueue | None = None
+    commands: Mapping[str, Command] = field(default_factory=dict)
+    views: Mapping[str, View] = field(default_factory=dict)
+    jobs: Mapping[str, JobHandler] = field(default_factory=dict)
+    schedule: Mapping[str, float] = field(default_factory=dict)
+    """Job kind → seconds between runs."""
+    files: Files | None = None
+    settings: type | None = None
+    """A pydantic model: the feature's section in every settings file."""
+
+    def hears(self, kind: str) -> bool:
+        return not self.listens or kind in self.listens

@@ -1,0 +1,27 @@
+"""Identities: delivery keys, names of bounded length, the short form people type."""
+
+import hashlib
+import secrets
+import time
+
+LONGEST_NAME = 512
+
+
+def delivery_key(now_ms: int | None = None) -> str:
+    """32 hex digits, the first 12 of them time, so that keys are inserted nearly in order."""
+    now_ms = int(time.time() * 1000) if now_ms is None else now_ms
+    return f"{now_ms & 0xFFFFFFFFFFFF:012x}{secrets.token_hex(10)}"
+
+
+def bounded(name: str) -> str:
+    """A name that is safe to use as a key: hostile ids may be 10 KB long; two of them must still differ."""
+    if len(name) <= LONGEST_NAME and "\x00" not in name and name.isprintable():
+        return name
+    digest = hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:32]
+    clean = "".join(c if c.isprintable() else "?" for c in name[: LONGEST_NAME - 40])
+    return f"{clean}#{digest}"
+
+
+def alias(session: str) -> str:
+    """The 8 characters people type (D5: never a key). Ids that all begin alike are told apart by their end."""
+    return session[-8:] if session.startswith("session_") else session[:8]

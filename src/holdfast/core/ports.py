@@ -1,0 +1,111 @@
+"""The small doors through which the world comes in. Everything behind them can be replaced in a test."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from typing import Any, Protocol
+
+import msgspec
+
+from holdfast.core.event import Event
+from holdfast.core.job import ClaimedJob, Job
+
+Clock = Callable[[], int]
+"""Milliseconds since 1970."""
+
+Doc = dict[str, Any]
+
+
+class Ref(msgspec.Struct, frozen=True, order=True):
+    """The address of one state document, e.g. ("session", "a2ceee39-…")."""
+
+    kind: str
+    key: str
+
+
+class StateRow(msgspec.Struct, frozen=True):
+    """A document with the facets that every list is served from."""
+
+    ref: Ref
+    feature: str
+    version: int
+    project: str
+    status: str
+    at: int
+    doc: bytes
+
+
+class EventQuery(msgspec.Struct, kw_only=True, frozen=True):
+    """Keyset paging by seq, never by offset. `newest` asks for the page's end first."""
+
+    session: str = ""
+    project: str = ""
+    kinds: tuple[str, ...] = ()
+    tool: str = ""
+    after: int = 0
+    before: int = 0
+    since: int = 0
+    until: int = 0
+    limit: int = 100
+    newest: bool = False
+    bodies: bool = False
+
+
+class StateQuery(msgspec.Struct, kw_only=True, frozen=True):
+    """Newest first. `before` is the (at, key) of the last row seen."""
+
+    kind: str
+    project: str = ""
+    status: str = ""
+    before: tuple[int, str] | None = None
+    limit: int = 50
+
+
+class Reader(Protocol):
+    """The read side: one per thread, never in front of a hook."""
+
+    def head(self) -> int: ...
+    def events(self, query: EventQuery) -> list[Event]: ...
+    def event(self, seq: int) -> Event | None: ...
+    def replay(self, after: int = 0, session: str = "", project: str = "") -> Iterator[Event]: ...
+    def state(self, ref: Ref) -> Doc | None: ...
+    def states(self, query: StateQuery) -> list[tuple[Ref, Doc]]: ...
+    def rows(self, feature: str) -> Iterator[StateRow]: ...
+    def counts(self) -> dict[str, int]: ...
+    def jobs(self, limit: int = 100) -> list[dict[str, Any]]: ...
+    def known(self, keys: Iterable[str]) -> dict[str, int]: ...
+    def meta(self, name: str) -> str: ...
+    def close(self) -> None: ...
+
+
+class Store(Protocol):
+    """The write side: one connection, one thread. Everything below happens inside `transaction()`."""
+
+    url: str
+
+    def transaction(self) -> AbstractContextManager[int]:
+        """Begins, gives the head (last seq) as it is now, commits durably; any error rolls back."""
+        ...
+
+    def known(self, keys: Sequence[str]) -> dict[str, int]: ...
+    def append(self, events: Sequence[Event]) -> None: ...
+    def load(self, refs: Sequence[Ref]) -> dict[Ref, Doc]: ...
+    def save(self, rows: Sequence[StateRow]) -> None: ...
+    def drop_states(self, feature: str) -> None: ...
+    def enqueue(self, jobs: Sequence[Job], now: int) -> None: ...
+    def claim(self, owner: str, now: int, lease_ms: int, limit: int, kinds: Sequence[str]) -> list[ClaimedJob]: ...
+    def extend(self, job: int, owner: str, until: int) -> bool: ...
+    def finish(self, job: int, owner: str) -> bool: ...
+    def retry(self, job: int, owner: str, run_at: int, error: str, dead: bool) -> bool: ...
+    def release(self, owner: str) -> int: ...
+    def set_meta(self, name: str, value: str) -> None: ...
+    def expire_bodies(self, older_than: int, limit: int) -> int: ...
+    def reader(self) -> Reader: ...
+    def close(self) -> None: ...
+
+
+class Surroundings(Protocol):
+    """What a directory is, as cheaply as a hook allows: files are looked at, no program is run."""
+
+    def of(self, cwd: str) -> Mapping[str, str]:
+        """`root`, `branch` (empty outside git or detached), `repo` (the common git directory)."""
+        ...

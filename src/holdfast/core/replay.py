@@ -1,0 +1,91 @@
+"""State = replay of the log (P5): building it anew, looking at it as it was, proving that it is the same."""
+
+import dataclasses
+import itertools
+from collections.abc import Callable, Iterable, Sequence
+
+import msgspec
+
+from holdfast.core.event import Event
+from holdfast.core.feature import Feature
+from holdfast.core.ports import Doc, Reader, Ref, Store
+from holdfast.core.state import encode, row
+
+Progress = Callable[[int, int], None]
+"""(events done, events in all)"""
+
+EVERY = 1000
+
+
+def fold(feature: Feature, events: Iterable[Event], docs: dict[Ref, Doc] | None = None) -> dict[Ref, Doc]:
+    """What the engine does to one feature's documents, without an engine."""
+    docs = {} if docs is None else docs
+    for event in events:
+        if feature.hears(event.kind):
+            _apply(feature, event, docs)
+    return docs
+
+
+def _apply(feature: Feature, event: Event, docs: dict[Ref, Doc]) -> None:
+    try:
+        for ref in feature.keys(event):
+            after = feature.reduce(docs.get(ref), event, ref)
+            if after is not None:
+                docs[ref] = after
+    except Exception:  # noqa: S110 - the engine left the document alone too, and reported it then
+        pass
+
+
+def document_at(feature: Feature, reader: Reader, ref: Ref, seq: int) -> Doc | None:
+    """The document as it was right after event `seq`."""
+    mine = dataclasses.replace(feature, keys=lambda event: [r for r in feature.keys(event) if r == ref])
+    until = itertools.takewhile(lambda event: event.seq <= seq, _stream(feature, reader, ref))
+    return fold(mine, until).get(ref)
+
+
+def _stream(feature: Feature, reader: Reader, ref: Ref) -> Iterable[Event]:
+    part = feature.stream(ref)
+    return reader.replay(session=part.get("session", ""), project=part.get("project", ""))
+
+
+class Rebuild:
+    """Reads the log beside the running engine, then catches up inside one transaction and replaces the documents."""
+
+    def __init__(self, features: Sequence[Feature], reader: Reader, progress: Progress | None = None) -> None:
+        self.features, self.reader, self.progress = features, reader, progress
+        self.docs: dict[str, dict[Ref, Doc]] = {f.name: {} for f in features}
+        self.seq = 0
+
+    def read(self, total: int | None = None) -> None:
+        total = self.reader.head() if total is None else total
+        for event in self.reader.replay(after=self.seq):
+            for feature in self.features:
+                fold(feature, [event], self.docs[feature.name])
+            self.seq = event.seq
+            if self.progress and self.seq % EVERY == 0:
+                self.progress(self.seq, max(total, self.seq))
+        if self.progress:
+            self.progress(self.seq, max(total, self.seq))
+
+    def write(self, store: Store) -> None:
+        """Inside a transaction, when `read` has reached the head."""
+        for feature in self.features:
+            store.drop_states(feature.name)
+            store.save([row(feature, ref, doc) for ref, doc in self.docs[feature.name].items()])
+            store.set_meta(f"feature:{feature.name}", str(feature.version))
+
+    def differences(self) -> list[str]:
+        """Documents whose stored form is not what the log says."""
+        return [line for feature in self.features for line in self._differences(feature)]
+
+    def _differences(self, feature: Feature) -> Iterable[str]:
+        wanted = {ref: msgspec.json.decode(encode(doc)) for ref, doc in self.docs[feature.name].items()}
+        for stored in self.reader.rows(feature.name):
+            if wanted.pop(stored.ref, None) != msgspec.json.decode(stored.doc):
+                yield f"{feature.name}: {stored.ref.kind} {stored.ref.key} differs"
+        yield from (f"{feature.name}: {ref.kind} {ref.key} is missing" for ref in wanted)
+
+
+def outdated(features: Sequence[Feature], reader: Reader) -> list[Feature]:
+    """Features whose rules changed since their documents were made."""
+    return [f for f in features if reader.meta(f"feature:{f.name}") != str(f.version)]

@@ -1,0 +1,95 @@
+"""Documents in memory: a bounded cache of what is committed, and the working set of one transaction."""
+
+from collections import OrderedDict
+from collections.abc import Iterable
+
+import msgspec
+
+from holdfast.core.feature import Feature
+from holdfast.core.ports import Doc, Ref, StateRow, Store
+
+HOT_DOCUMENTS = 4000
+
+encode = msgspec.json.Encoder(enc_hook=str).encode
+
+
+class HotDocuments:
+    """Least recently used go first. None is remembered too: most lookups of a new session ask for nothing."""
+
+    def __init__(self, limit: int = HOT_DOCUMENTS) -> None:
+        self._limit = limit
+        self._docs: OrderedDict[Ref, Doc | None] = OrderedDict()
+
+    def __contains__(self, ref: Ref) -> bool:
+        return ref in self._docs
+
+    def get(self, ref: Ref) -> Doc | None:
+        self._docs.move_to_end(ref)
+        return self._docs[ref]
+
+    def put(self, ref: Ref, doc: Doc | None) -> None:
+        self._docs[ref] = doc
+        self._docs.move_to_end(ref)
+        if len(self._docs) > self._limit:
+            self._docs.popitem(last=False)
+
+    def forget(self, refs: Iterable[Ref] | None = None) -> None:
+        if refs is None:
+            self._docs.clear()
+            return
+        for ref in refs:
+            self._docs.pop(ref, None)
+
+
+class WorkingSet:
+    """The documents as they will be if this transaction commits. Nothing leaks into the cache before that."""
+
+    def __init__(self, store: Store, hot: HotDocuments) -> None:
+        self._store, self._hot = store, hot
+        self._docs: dict[Ref, Doc | None] = {}
+        self.changed: dict[Ref, Feature] = {}
+
+    def prefetch(self, refs: Iterable[Ref]) -> None:
+        wanted = [r for r in dict.fromkeys(refs) if r not in self._docs and r not in self._hot]
+        if wanted:
+            found = self._store.load(wanted)
+            self._docs.update((r, found.get(r)) for r in wanted)
+
+    def get(self, ref: Ref) -> Doc | None:
+        if ref in self._docs:
+            return self._docs[ref]
+        if ref not in self._hot:
+            self.prefetch([ref])
+            return self._docs[ref]
+        doc = self._docs[ref] = self._hot.get(ref)
+        return doc
+
+    def put(self, ref: Ref, doc: Doc, feature: Feature) -> None:
+        self._docs[ref] = doc
+        self.changed[ref] = feature
+
+    def rows(self) -> list[StateRow]:
+        return [row(feature, ref, self._docs[ref] or {}) for ref, feature in self.changed.items()]
+
+    def documents(self) -> list[tuple[Feature, Ref, Doc]]:
+        return [(feature, ref, self._docs[ref] or {}) for ref, feature in self.changed.items()]
+
+    def keep(self) -> None:
+        """After the commit: what was worked on is now what is known."""
+        for ref, doc in self._docs.items():
+            self._hot.put(ref, doc)
+
+
+def row(feature: Feature, ref: Ref, doc: Doc) -> StateRow:
+    project, status, at = feature.facets(ref, doc)
+    return StateRow(ref, feature.name, feature.version, project or "", status or "", int(at or 0), encode(doc))
+
+
+class FeatureState:
+    """A feature's view of the working set (the `State` that `decide` and `enqueue` are given)."""
+
+    def __init__(self, work: WorkingSet) -> None:
+        self._work = work
+
+    def get(self, kind: str, key: str) -> Doc | None:
+        return self._work.get(Ref(kind, key))

@@ -1,0 +1,3 @@
+from holdfast.daemon import main
+
+main()

@@ -1,0 +1,96 @@
+"""Programs the daemon runs. Each dies with it, however it dies, and with everything it started (P6)."""
+
+import contextlib
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from holdfast.core.process import Ran
+
+GUARD = str(Path(__file__).with_name("guard.py"))
+LARGEST_OUTPUT = 8 << 20
+
+
+def run(
+    argv: Sequence[str],
+    *,
+    cwd: str | None = None,
+    env: Mapping[str, str] | None = None,
+    stdin: bytes = b"",
+    timeout: float = 60.0,
+    nice: int = 10,
+) -> Ran:
+    with started(argv, cwd=cwd, env=env, nice=nice) as process:
+        readers = [_Collector(process.stdout), _Collector(process.stderr)]
+        feeding = threading.Thread(target=_feed, args=(process, stdin), daemon=True)
+        feeding.start()
+        try:
+            code = process.wait(timeout)
+            timed_out = False
+        except subprocess.TimeoutExpired:
+            code, timed_out = 124, True
+            process.terminate()  # The guard kills the group.
+            process.wait(5)
+        return Ran(code, readers[0].result(), readers[1].result(), timed_out)
+
+
+@contextlib.contextmanager
+def started(argv: Sequence[str], *, cwd: str | None = None, env: Mapping[str, str] | None = None, nice: int = 10):
+    """A guarded process; leaving the block ends it."""
+    lifeline, ours = os.pipe()
+    os.set_inheritable(lifeline, True)
+    command = [sys.executable, "-I", "-S", "-c", _BEGIN, str(lifeline), str(nice), GUARD, *argv]
+    process = subprocess.Popen(
+        command, cwd=cwd, env=dict(env) if env is not None else None, pass_fds=[lifeline],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    )  # fmt: skip
+    os.close(lifeline)
+    try:
+        yield process
+    finally:
+        os.close(ours)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(5)
+        for stream in (process.stdin, process.stdout, process.stderr):
+            with contextlib.suppress(OSError):
+                stream.close() if stream else None
+
+
+# The lifeline is moved to descriptor 3 before the guard runs: a fixed number needs no argument of its own.
+_BEGIN = (
+    "import os,sys\n"
+    "fd,nice,guard=int(sys.argv[1]),int(sys.argv[2]),sys.argv[3]\n"
+    "os.dup2(fd,3,inheritable=True) if fd!=3 else None\n"
+    "os.close(fd) if fd!=3 else None\n"
+    "os.nice(nice)\n"
+    "sys.argv=[guard,*sys.argv[4:]]\n"
+    "exec(compile(open(guard).read(),guard,'exec'),{'__name__':'__main__'})\n"
+)
+
+
+class _Collector:
+    """Reads a stream to its end and keeps the first part, so that a chatty program cannot fill the memory."""
+
+    def __init__(self, stream) -> None:
+        self._kept = bytearray()
+        self._thread = threading.Thread(target=self._read, args=(stream,), daemon=True)
+        self._thread.start()
+
+    def _read(self, stream) -> None:
+        with contextlib.suppress(OSError, ValueError):
+            while chunk := stream.read1(65536):
+                self._kept += chunk[: LARGEST_OUTPUT - len(self._kept)]
+
+    def result(self) -> bytes:
+        self._thread.join(5)
+        return bytes(self._kept)
+
+
+def _feed(process: subprocess.Popen, data: bytes) -> None:
+    with contextlib.suppress(OSError, ValueError):
+        if process.stdin:
+            process.stdin.write(data)
+            process.stdin.close()

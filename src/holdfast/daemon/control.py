@@ -1,0 +1,251 @@
+"""The daemon's side door for people's tools: one JSON request, JSON lines back. Never in front of a hook."""
+
+import os
+import select
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from holdfast import __version__
+from holdfast.core.errors import CommandRefused, HoldfastError
+from holdfast.core.ports import EventQuery, Reader
+from holdfast.core.replay import Rebuild
+from holdfast.daemon.server import listen, peer_is_owner
+from holdfast.stores import backup, sqlite_path
+
+if TYPE_CHECKING:
+    from holdfast.daemon.service import Daemon
+
+LARGEST_REQUEST = 16 << 20
+PATIENCE_S = 10.0
+TAIL_PAGE = 500
+SHOWN = ("seq", "at", "kind", "session", "project", "agent", "tool", "data", "key")
+
+Request = dict[str, Any]
+encode = msgspec.json.Encoder(enc_hook=str).encode
+
+
+class Control:
+    def __init__(self, daemon: "Daemon", committed: threading.Event) -> None:
+        self._daemon, self._committed = daemon, committed
+        self._listening = listen(daemon.paths.control_socket)
+        self._stopping = False
+        self._open = 0
+        self._threads = threading.local()
+        self._news = threading.Condition()
+        threading.Thread(target=self._spread_news, name="news", daemon=True).start()
+
+    def serve(self) -> None:
+        while not self._stopping:
+            if not select.select([self._listening], [], [], 0.5)[0]:
+                continue
+            try:
+                sock, _ = self._listening.accept()
+            except OSError:
+                continue
+            threading.Thread(target=self._answer, args=(sock,), name="control", daemon=True).start()
+
+    def busy(self) -> bool:
+        return self._open > 0
+
+    def close(self) -> None:
+        self._stopping = True
+        self._committed.set()
+        self._listening.close()
+
+    def _spread_news(self) -> None:
+        """One waiter on the engine's commits, many tails waiting here: the writer thread never waits for a viewer."""
+        while not self._stopping:
+            self._committed.wait(1.0)
+            self._committed.clear()
+            with self._news:
+                self._news.notify_all()
+
+    def _answer(self, sock: socket.socket) -> None:
+        self._open += 1
+        try:
+            sock.settimeout(PATIENCE_S)
+            if not peer_is_owner(sock):
+                return
+            request = _read_request(sock)
+            if request is not None:
+                for line in self._lines(request):
+                    sock.sendall(encode(line) + b"\n")
+        except OSError:
+            pass  # The one who asked has gone.
+        finally:
+            self._open -= 1
+            sock.close()
+
+    def _lines(self, request: Request) -> Iterator[dict[str, Any]]:
+        try:
+            yield from OPERATIONS.get(str(request.get("op")), _no_such)(self, request)
+        except HoldfastError as error:
+            yield {"error": error.message, "type": type(error).__name__}
+        except Exception as error:
+            self._daemon.log.error("control.failed", error, op=request.get("op"))
+            yield {"error": f"{type(error).__name__}: {error}", "type": "Unexpected"}
+
+    def reader(self) -> Reader:
+        return self._daemon.app.store.reader()
+
+    def _status(self, _request: Request) -> Iterator[dict]:
+        yield {"done": status(self._daemon, self.reader())}
+
+    def _view(self, request: Request) -> Iterator[dict]:
+        app = self._daemon.app
+        reader = self.reader()
+        try:
+            call = app.call(request["name"], request.get("args") or {}, reader, **_asker(request))
+            yield {"done": app.view(request["name"], call)}
+        finally:
+            reader.close()
+
+    def _command(self, request: Request) -> Iterator[dict]:
+        app = self._daemon.app
+        reader = self.reader()
+        try:
+            call = app.call(request["name"], request.get("args") or {}, reader, **_asker(request))
+            ask = app.command(request["name"], call)
+            if ask.events:
+                self._daemon.call(lambda: app.engine.handle(ask.events))
+            yield {"done": ask.answer(reader) if callable(ask.answer) else ask.answer}
+        finally:
+            reader.close()
+
+    def _stop(self, request: Request) -> Iterator[dict]:
+        yield {"done": {"pid": os.getpid()}}
+        self._daemon.stop(str(request.get("reason") or "asked to"))
+
+    def _drain(self, _request: Request) -> Iterator[dict]:
+        daemon = self._daemon
+        yield {"done": msgspec.structs.asdict(daemon.call(daemon.drain_now))}
+
+    def _backup(self, _request: Request) -> Iterator[dict]:
+        path = sqlite_path(self._daemon.app.store.url)
+        if not path:
+            raise CommandRefused("the store is PostgreSQL", fix="Back it up with pg_dump.")
+        yield {"done": {"path": str(backup.write(path, self._daemon.paths.backups, reason="by-hand"))}}
+
+    def _rebuild(self, request: Request) -> Iterator[dict]:
+        from holdfast.daemon.service import finish_rebuild
+
+        named = request.get("feature")
+        features = [f for f in self._daemon.app.features if not named or f.name == named]
+        if named and not features:
+            raise CommandRefused(f"there is no feature {named!r}")
+        work = Rebuild(features, self.reader())
+        yield from _with_progress(work)
+        differences = self._daemon.call(lambda: _compare(work))
+        if differences or request.get("write"):
+            self._daemon.call(lambda: finish_rebuild(self._daemon, work))
+        documents = sum(len(docs) for docs in work.docs.values())
+        yield {"done": {"events": work.seq, "documents": documents, "differences": differences}}
+
+    def _tail(self, request: Request) -> Iterator[dict]:
+        reader = self.reader()
+        after = int(request.get("after", reader.head()))
+        session = str(request.get("session") or "")
+        while not self._stopping:
+            page = reader.events(EventQuery(after=after, session=session, limit=TAIL_PAGE))
+            for event in page:
+                after = event.seq
+                yield {"event": {name: getattr(event, name) for name in SHOWN}}
+            if not page:
+                with self._news:
+                    self._news.wait(1.0)
+                yield {"beat": after}
+
+    def _jobs(self, _request: Request) -> Iterator[dict]:
+        yield {"done": self.reader().jobs()}
+
+
+OPERATIONS: dict[str, Callable[[Control, Request], Iterator[dict]]] = {
+    "status": Control._status,
+    "view": Control._view,
+    "command": Control._command,
+    "stop": Control._stop,
+    "drain": Control._drain,
+    "backup": Control._backup,
+    "rebuild": Control._rebuild,
+    "tail": Control._tail,
+    "jobs": Control._jobs,
+}
+
+
+def _no_such(_control: Control, request: Request) -> Iterator[dict]:
+    raise CommandRefused(f"there is no operation {request.get('op')!r}")
+    yield {}
+
+
+def _asker(request: Request) -> dict[str, str]:
+    return {"session": str(request.get("session") or ""), "project": str(request.get("project") or "")}
+
+
+def _read_request(sock: socket.socket) -> Request | None:
+    received = bytearray()
+    while not received.endswith(b"\n"):
+        chunk = sock.recv(65536)
+        if not chunk or len(received) > LARGEST_REQUEST:
+            return None
+        received += chunk
+    try:
+        request = msgspec.json.decode(received)
+    except msgspec.DecodeError:
+        return None
+    return request if isinstance(request, dict) else None
+
+
+def _with_progress(work: Rebuild) -> Iterator[dict]:
+    """Reads in another thread so that progress can be told while it runs."""
+    steps: list[tuple[int, int]] = []
+    work.progress = lambda done, total: steps.append((done, total))
+    reading = threading.Thread(target=work.read, daemon=True)
+    reading.start()
+    while reading.is_alive():
+        reading.join(0.1)
+        if steps:
+            yield {"progress": steps[-1]}
+            steps.clear()
+
+
+def _compare(work: Rebuild) -> list[str]:
+    """In the writer thread, so that log and documents are of one moment."""
+    work.progress = None
+    work.read()
+    return work.differences()
+
+
+def status(daemon: "Daemon", reader: Reader) -> dict[str, Any]:
+    path = sqlite_path(daemon.app.store.url)
+    return {
+        "version": __version__,
+        "pid": os.getpid(),
+        "started": int(daemon.started * 1000),
+        "state": str(daemon.paths.state),
+        "store": "postgresql" if path is None else str(path),
+        "store_bytes": sum(p.stat().st_size for p in path.parent.glob(f"{path.name}*")) if path else 0,
+        "counts": reader.counts(),
+        "spool_bytes": daemon.spool.waiting(),
+        "refusing": daemon.keeper.refusing,
+        "asleep": sorted(daemon.app.engine.asleep),
+        "errors": daemon.errors,
+        "memory_bytes": resident_bytes(),
+        "notices": [str(n) for n in daemon.app.settings.for_project("").notices],
+        "backups": [p.name for p in backup.listed(daemon.paths.backups)],
+        "now": int(time.time() * 1000),
+    }
+
+
+def resident_bytes() -> int:
+    try:
+        with open("/proc/self/statm", encoding="ascii") as file:
+            return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    except OSError:
+        import resource
+
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

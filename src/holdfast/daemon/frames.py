@@ -1,0 +1,118 @@
+"""The wire format of docs/protocol.md, read and written."""
+
+import struct
+from zlib import crc32
+
+from holdfast.core.delivery import Delivery
+
+ASK = b"HFQ1"
+ANSWER = b"HFA1"
+SPOOLED = b"HFS1"
+HEAD = struct.Struct(">4sII")
+LENGTH = struct.Struct(">I")
+LARGEST_HEADER = 256 * 1024
+LARGEST_BODY = 256 * 1024 * 1024
+EMPTY_ANSWER = ANSWER + LENGTH.pack(0)
+
+
+class BadFrame(ValueError):
+    """Not a frame of ours."""
+
+
+def frame_length(start: bytes) -> int:
+    """The whole length, once the first 12 bytes are there; 0 before that."""
+    if len(start) < HEAD.size:
+        if not ASK.startswith(start[:4]):
+            raise BadFrame("wrong magic")
+        return 0
+    magic, header, body = HEAD.unpack_from(start)
+    if magic != ASK or header > LARGEST_HEADER or body > LARGEST_BODY:
+        raise BadFrame("wrong magic or length")
+    return HEAD.size + header + body
+
+
+def as_delivery(frame: bytes) -> Delivery:
+    _, header_length, _ = HEAD.unpack_from(frame)
+    split = HEAD.size + header_length
+    fields: dict[str, str] = {}
+    env: dict[str, str] = {}
+    for pair in frame[HEAD.size : split].decode("utf-8", "surrogateescape").split("\0"):
+        name, _, value = pair.partition("=")
+        if name.startswith("env."):
+            env[name[4:]] = value
+        elif name:
+            fields[name] = value
+    return Delivery(
+        key=_key(fields.get("key", "")),
+        agent=fields.get("agent", ""),
+        event=fields.get("event", ""),
+        mode=fields.get("mode", "tell"),
+        at=_number(fields.get("at", "")),
+        pid=_number(fields.get("pid", "")),
+        start=_number(fields.get("start", "")),
+        cwd=_text(fields.get("cwd", "")),
+        client=fields.get("client", ""),
+        via=fields.get("via", ""),
+        env={name: _text(value) for name, value in env.items()},
+        body=frame[split:],
+    )
+
+
+def _key(key: str) -> str:
+    if not key or len(key) > 200 or not key.isascii():
+        raise BadFrame("no delivery key")
+    return key
+
+
+def _number(text: str) -> int:
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 19 else 0
+
+
+def _text(value: str) -> str:
+    """Paths may be any bytes; what is stored must be UTF-8."""
+    return value.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+
+
+def answer(reply: bytes) -> bytes:
+    return ANSWER + LENGTH.pack(len(reply)) + reply if reply else EMPTY_ANSWER
+
+
+def as_frame(header: dict[str, str], body: bytes) -> bytes:
+    """What a client sends; used by tests, the importer and `holdfast` itself."""
+    packed = b"".join(f"{name}={value}".encode("utf-8", "surrogateescape") + b"\0" for name, value in header.items())
+    return HEAD.pack(ASK, len(packed), len(body)) + packed + body
+
+
+def as_record(frame: bytes) -> bytes:
+    return HEAD.pack(SPOOLED, crc32(frame), len(frame)) + frame
+
+
+def records(log: bytes) -> tuple[list[bytes], int]:
+    """(the frames of a spool log, how many stretches of it were torn). Searches on behind damage."""
+    frames: list[bytes] = []
+    torn = at = 0
+    while at < len(log):
+        frame = _record_at(log, at)
+        if frame is not None:
+            frames.append(frame)
+            at += HEAD.size + len(frame)
+            continue
+        torn += 1
+        at = _next_record(log, at + 1)
+    return frames, torn
+
+
+def _record_at(log: bytes, at: int) -> bytes | None:
+    if len(log) - at < HEAD.size:
+        return None
+    magic, crc, length = HEAD.unpack_from(log, at)
+    frame = log[at + HEAD.size : at + HEAD.size + length]
+    return frame if magic == SPOOLED and len(frame) == length and crc32(frame) == crc else None
+
+
+def _next_record(log: bytes, at: int) -> int:
+    while (at := log.find(SPOOLED, at)) >= 0:
+        if _record_at(log, at) is not None:
+            return at
+        at += 1
+    return len(log)

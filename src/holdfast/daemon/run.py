@@ -1,0 +1,83 @@
+"""Starting a daemon: lease, store, sockets, in the order that gets the first hook its answer soonest."""
+
+import contextlib
+import gc
+import os
+import signal
+import sys
+import time
+from pathlib import Path
+
+from holdfast.core.errors import HoldfastError
+from holdfast.daemon.lease import Lease
+from holdfast.daemon.log import Log
+from holdfast.paths import Paths, default_state_dir, private_folder
+
+
+def main(argv: list[str] | None = None) -> None:
+    words = sys.argv[1:] if argv is None else argv
+    state = Path(words[words.index("--state") + 1]) if "--state" in words[:-1] else default_state_dir()
+    sys.exit(run(Paths(state.absolute()), foreground="--foreground" in words))
+
+
+def run(paths: Paths, *, foreground: bool = False) -> int:
+    """0 when it served or another daemon does; 1 when it could not start (the reason is in run/failed)."""
+    try:
+        paths.prepare()
+        lease = Lease(paths.lease)
+        if not lease.take():
+            _close_start_lock()
+            return 0
+        log = Log(paths.log_file, echo=foreground)
+        return _serve(paths, lease, log)
+    except (HoldfastError, OSError) as error:
+        _tell_failure(paths, error)
+        if foreground:
+            print(f"holdfast: {error}", file=sys.stderr)
+        return 1
+
+
+def _serve(paths: Paths, lease: Lease, log: Log) -> int:
+    from holdfast.daemon.service import Daemon
+
+    os.chdir(paths.state)
+    began = time.monotonic()
+    try:
+        daemon = Daemon(paths, log)
+    except Exception as error:
+        log.error("daemon.cannot-start", error)
+        _tell_failure(paths, error)
+        return 1
+    for name in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(name, lambda number, _frame: daemon.stop(signal.Signals(number).name))
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    paths.failed.unlink(missing_ok=True)
+    _tune()
+    log("daemon.serving", pid=os.getpid(), ms=round((time.monotonic() - began) * 1000))
+    _close_start_lock()
+    daemon.serve()
+    lease.release()
+    return 0
+
+
+def _tune() -> None:
+    """Other threads must hand the interpreter back quickly when a hook arrives, and start-up objects never die."""
+    sys.setswitchinterval(0.0005)
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(20_000, 20, 50)
+
+
+def _close_start_lock() -> None:
+    """The client that started us took `run/start.lock`; letting go of it says: somebody serves."""
+    fd = os.environ.pop("HOLDFAST_START_FD", "")
+    if fd.isdigit():
+        with contextlib.suppress(OSError):
+            os.close(int(fd))
+
+
+def _tell_failure(paths: Paths, error: Exception) -> None:
+    """Hooks read the age of this file and wait before they try again; `doctor` reads the words."""
+    with contextlib.suppress(OSError, HoldfastError):
+        private_folder(paths.run)
+        paths.failed.write_text(f"{type(error).__name__}: {error}\n")

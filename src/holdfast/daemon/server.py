@@ -1,0 +1,188 @@
+"""The hook side of the daemon: one thread takes all frames that are ready, commits them together, then answers."""
+
+import os
+import select
+import socket
+import struct
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from holdfast.core.delivery import Delivery
+from holdfast.core.engine import Outcome
+from holdfast.daemon.frames import BadFrame, answer, as_delivery, frame_length
+from holdfast.daemon.writer import WriterCalls
+
+LARGEST_BATCH = 256
+FIRST_READ = 256 * 1024
+BACKLOG = 1024
+LONGEST_CONNECTION_S = 30.0
+TICK_S = 1.0
+
+Handle = Callable[[Sequence[Delivery]], list[Outcome] | None]
+"""None when nothing could be stored: then the connections close without an answer and the hooks spool."""
+
+
+class Connection:
+    __slots__ = ("born", "buffer", "out", "sock", "wanted")
+
+    def __init__(self, sock: socket.socket) -> None:
+        self.sock, self.born = sock, time.monotonic()
+        self.buffer = bytearray()
+        self.wanted = 0
+        self.out = b""
+
+
+class HookServer:
+    def __init__(self, listening: socket.socket, handle: Handle, calls: WriterCalls, tick: Callable[[], None]) -> None:
+        self._listening, self._handle, self._calls, self._tick = listening, handle, calls, tick
+        self._poll = select.epoll() if hasattr(select, "epoll") else select.poll()
+        self._unit = 1.0 if hasattr(select, "epoll") else 1000.0
+        self._open: dict[int, Connection] = {}
+        self._ready: list[tuple[Connection, Delivery]] = []
+        self.stopping = False
+
+    def serve(self) -> None:
+        self._poll.register(self._listening.fileno(), select.POLLIN)
+        self._poll.register(self._calls.fileno(), select.POLLIN)
+        next_tick = 0.0
+        while not self.stopping:
+            self._wait(max(0.0, next_tick - time.monotonic()))
+            self._answer_ready()
+            self._calls.run_waiting()
+            if time.monotonic() >= next_tick:
+                next_tick = time.monotonic() + TICK_S
+                self._drop_overdue()
+                self._tick()
+        self._close()
+
+    def _wait(self, timeout: float) -> None:
+        for fd, mask in self._poll.poll(timeout * self._unit):
+            if fd == self._listening.fileno():
+                self._accept()
+            elif fd in self._open:
+                self._serve_connection(self._open[fd], mask)
+
+    def _accept(self) -> None:
+        while len(self._ready) < LARGEST_BATCH:
+            try:
+                sock, _ = self._listening.accept()
+            except (BlockingIOError, InterruptedError):
+                return
+            except OSError:
+                time.sleep(0.01)  # Out of descriptors: those that are open must be answered first.
+                return
+            sock.setblocking(False)
+            if peer_is_owner(sock):
+                self._begin(Connection(sock))
+            else:
+                sock.close()
+
+    def _begin(self, connection: Connection) -> None:
+        fd = connection.sock.fileno()
+        self._open[fd] = connection
+        self._poll.register(fd, select.POLLIN)
+        self._read(connection)
+
+    def _serve_connection(self, connection: Connection, mask: int) -> None:
+        if connection.out:
+            self._send(connection)
+        elif mask & (select.POLLIN | select.POLLHUP | select.POLLERR):
+            self._read(connection)
+
+    def _read(self, connection: Connection) -> None:
+        try:
+            while True:
+                chunk = connection.sock.recv(FIRST_READ)
+                if not chunk:
+                    return self._drop(connection)
+                connection.buffer += chunk
+                if self._complete(connection):
+                    return None
+        except (BlockingIOError, InterruptedError):
+            return None
+        except (OSError, BadFrame):
+            return self._drop(connection)
+
+    def _complete(self, connection: Connection) -> bool:
+        buffer = connection.buffer
+        connection.wanted = connection.wanted or frame_length(bytes(buffer[:12]))
+        if not connection.wanted or len(buffer) < connection.wanted:
+            return False
+        self._ready.append((connection, as_delivery(bytes(buffer))))
+        connection.buffer = bytearray()
+        return True
+
+    def _answer_ready(self) -> None:
+        while self._ready:
+            batch, self._ready = self._ready[:LARGEST_BATCH], self._ready[LARGEST_BATCH:]
+            outcomes = self._handle([delivery for _, delivery in batch])
+            if outcomes is None:
+                for connection, _ in batch:
+                    self._drop(connection)
+                continue
+            for (connection, _), outcome in zip(batch, outcomes, strict=True):
+                connection.out = answer(outcome.reply)
+                self._send(connection)
+
+    def _send(self, connection: Connection) -> None:
+        try:
+            sent = connection.sock.send(connection.out)
+        except (BlockingIOError, InterruptedError):
+            sent = 0
+        except OSError:
+            return self._drop(connection)
+        connection.out = connection.out[sent:]
+        if not connection.out:
+            return self._drop(connection)
+        self._poll.modify(connection.sock.fileno(), select.POLLOUT)
+        return None
+
+    def _drop(self, connection: Connection) -> None:
+        fd = connection.sock.fileno()
+        if self._open.pop(fd, None) is not None:
+            if not hasattr(select, "epoll"):
+                self._poll.unregister(fd)
+            connection.sock.close()  # epoll forgets a descriptor when it is closed.
+
+    def _drop_overdue(self) -> None:
+        now = time.monotonic()
+        for connection in [c for c in self._open.values() if now - c.born > LONGEST_CONNECTION_S]:
+            self._drop(connection)
+
+    def _close(self) -> None:
+        self._answer_ready()
+        self._calls.run_waiting()
+        self._calls.close()
+        for connection in list(self._open.values()):
+            self._drop(connection)
+        self._listening.close()
+
+
+def listen(path: Path) -> socket.socket:
+    """Born 0600 and already listening when its name appears. The caller holds the lease, so an old socket is dead.
+
+    The address is relative because a socket's name may not be longer than 108 bytes.
+    """
+    sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    before, mask = Path.cwd(), os.umask(0o177)
+    try:
+        os.chdir(path.parent)
+        born = Path(f"{path.name}.{os.getpid()}")
+        born.unlink(missing_ok=True)
+        sock.bind(str(born))
+        sock.listen(BACKLOG)
+        born.replace(path.name)
+    finally:
+        os.umask(mask)
+        os.chdir(before)
+    sock.setblocking(False)
+    return sock
+
+
+def peer_is_owner(sock: socket.socket) -> bool:
+    """The folder is 0700 already; this holds even if somebody opened it up."""
+    if not hasattr(socket, "SO_PEERCRED"):
+        return True
+    _, uid, _ = struct.unpack("3i", sock.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))
+    return uid == os.geteuid()

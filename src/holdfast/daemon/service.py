@@ -1,0 +1,266 @@
+"""The running daemon: what belongs together, begun and ended in order."""
+
+import os
+import threading
+import time
+from collections.abc import Sequence
+from typing import Any
+
+from holdfast import __version__
+from holdfast.app import App, build, now_ms
+from holdfast.core.delivery import Delivery
+from holdfast.core.engine import Committed, Engine, Outcome
+from holdfast.core.errors import StoreDamaged
+from holdfast.core.event import Event
+from holdfast.core.ids import delivery_key
+from holdfast.core.replay import Rebuild, outdated
+from holdfast.daemon.files import FileWriter
+from holdfast.daemon.housekeeping import Housekeeping
+from holdfast.daemon.keeper import Keeper
+from holdfast.daemon.log import Log
+from holdfast.daemon.mending import mend
+from holdfast.daemon.server import HookServer, listen
+from holdfast.daemon.spool import Drained, Spool
+from holdfast.daemon.worker import Worker
+from holdfast.daemon.writer import WriterCalls
+from holdfast.paths import Paths, emergency_spools
+
+RETIRE_EVERY_S = 3600.0
+SMALL_SPOOL = 4 << 20
+SMALL_LOG = 2_000
+
+
+class Daemon:
+    def __init__(self, paths: Paths, log: Log) -> None:
+        self.paths, self.log = paths, log
+        self.started = time.time()
+        self.errors: dict[str, int] = {}
+        self.calls = WriterCalls()
+        self.app = self._build()
+        self.keeper = Keeper(self._engine, log, self._mend)
+        self.spool = Spool([paths.spool, *emergency_spools()], paths.quarantine, self._take)
+        self.files = FileWriter(self.app.settings.for_project, log)
+        self.worker = Worker(
+            engine=self._engine, features=self.app.features, calls=self.calls, log=log,
+            settings=self.app.settings.for_project, clock=now_ms, state_dir=paths.state,
+        )  # fmt: skip
+        self._watch_commits()
+        self._last_event = time.monotonic()
+        self._reason = ""
+        self._rebuild_if_small()
+        self._drain_at_start()
+        self.server = HookServer(listen(paths.hook_socket), self._handle, self.calls, self._tick)
+        self.background = _Background(self)
+
+    def serve(self) -> None:
+        self._say("daemon.started", version=__version__, pid=os.getpid())
+        self.background.start()
+        self.server.serve()
+        self._finish()
+
+    def stop(self, reason: str) -> None:
+        self._reason = self._reason or reason
+        self.server.stopping = True
+        self.calls.wake()
+
+    def call(self, work: Any) -> Any:
+        """Runs `work` in the writer thread."""
+        return self.calls.call(work)
+
+    def _engine(self) -> Engine:
+        return self.app.engine
+
+    def _build(self) -> App:
+        try:
+            return build(self.paths, report=self._report)
+        except StoreDamaged as error:
+            self.log.error("store.damaged", error)
+            store, told = mend(self.paths, [], 0, now_ms())
+            store.close()
+            self.log("store.restored", quarantine=told.quarantine, salvaged=told.salvaged, lost=told.lost)
+            app = build(self.paths, report=self._report)
+            with app.store.transaction():
+                for feature in app.features:
+                    app.store.set_meta(f"feature:{feature.name}", "")
+            return app
+
+    def _mend(self, error: StoreDamaged) -> bool:
+        """In the writer thread, in the middle of a batch: the batch is tried once more on what is restored."""
+        if not self.app.store.url.startswith("sqlite"):
+            return False
+        self.log.error("store.damaged", error)
+        expected = self.app.engine.head
+        self.app.store.close()
+        store, told = mend(self.paths, self.app.features, expected, now_ms())
+        store.close()
+        self.app = build(self.paths, report=self._report)
+        self._watch_commits()
+        self.log("store.restored", quarantine=told.quarantine, salvaged=told.salvaged, lost=told.lost)
+        self.background.rebuild_outdated()
+        return True
+
+    def _watch_commits(self) -> None:
+        self.app.engine.watchers += [self.files.watch, self._committed]
+
+    def _committed(self, _committed: Committed) -> None:
+        self._last_event = time.monotonic()
+        self.background.committed.set()
+        self.worker.wake()
+
+    def _handle(self, deliveries: Sequence[Delivery]) -> list[Outcome] | None:
+        outcomes = self.keeper.keep(deliveries)
+        newer = [d.client for d in deliveries if version(d.client) > version(__version__)]
+        if newer:
+            self._retire_for(newer[0])
+        return outcomes
+
+    def _retire_for(self, client: str) -> None:
+        """An upgraded client replaces an old daemon: once, not in a storm (pain 6)."""
+        mark = self.paths.run / "retired"
+        if mark.exists() and time.time() - mark.stat().st_mtime < RETIRE_EVERY_S:
+            return
+        mark.write_text(f"{__version__} for {client}\n")
+        self.stop(f"a client of version {client} is there")
+
+    def _take(self, deliveries: Sequence[Delivery]) -> int | None:
+        outcomes = self.keeper.keep(deliveries)
+        return None if outcomes is None else sum(1 for o in outcomes if o.seq)
+
+    def _drain_at_start(self) -> None:
+        """What waited goes before what comes now, unless there is so much of it that the first hook would wait."""
+        if 0 < self.spool.waiting() <= SMALL_SPOOL:
+            self.told_drained(self.spool.drain())
+
+    def _rebuild_if_small(self) -> None:
+        """A young log is replayed in milliseconds; an old one beside the hooks (`_Background.rebuild_outdated`)."""
+        reader = self.app.store.reader()
+        old = outdated(self.app.features, reader)
+        if old and reader.head() <= SMALL_LOG:
+            finish_rebuild(self, Rebuild(old, reader))
+        reader.close()
+
+    def told_drained(self, done: Drained) -> None:
+        if done:
+            self._say("spool.drained", taken=done.taken, known=done.known, torn=done.torn)
+
+    def drain_now(self) -> Drained:
+        done = self.spool.drain()
+        self.told_drained(done)
+        return done
+
+    def _tick(self) -> None:
+        self.keeper.retry_held()
+        minutes = self.app.settings.for_project("")["daemon"].idle_exit_minutes
+        if minutes and time.monotonic() - self._last_event > minutes * 60 and not self.background.watched():
+            self.stop("idle")
+
+    def _say(self, kind: str, **data: Any) -> None:
+        self.log(kind, **data)
+        self._quietly([Event(key=delivery_key(), kind=kind, at=now_ms(), data=data)])
+
+    def _quietly(self, events: list[Event]) -> None:
+        try:
+            self.app.engine.handle(events)
+        except Exception as error:
+            self.log.error("event.not-kept", error, kind=events[0].kind)
+
+    def _report(self, feature: str, event: Event, error: Exception) -> None:
+        """A rule that failed on an event: counted, logged, and of no consequence to the agent."""
+        self.errors[feature] = self.errors.get(feature, 0) + 1
+        self.log.error("feature.failed", error, feature=feature, seq=event.seq, kind=event.kind)
+
+    def _finish(self) -> None:
+        self.background.stop()
+        self.worker.stop()
+        self._say("daemon.stopped", reason=self._reason)
+        with self.app.store.transaction():
+            self.app.store.release(self.worker.owner)
+        self.files.stop()
+        for name in (self.paths.hook_socket, self.paths.control_socket):
+            name.unlink(missing_ok=True)
+        self.app.store.close()
+
+
+def version(text: str) -> tuple[int, ...]:
+    parts = text.split(".")
+    return tuple(int(p) for p in parts) if all(p.isdigit() for p in parts) else ()
+
+
+class _Background:
+    """Everything that is not a hook: begun only when hooks are being served already."""
+
+    def __init__(self, daemon: Daemon) -> None:
+        self._daemon = daemon
+        self._stopping = threading.Event()
+        self.committed = threading.Event()
+        self._housekeeping = Housekeeping(daemon)
+        self._control: Any = None
+
+    def start(self) -> None:
+        for name, work in (("control", self._open_control), ("spool", self._drain), ("housekeeping", self._keep_house)):
+            threading.Thread(target=work, name=name, daemon=True).start()
+        self._daemon.files.start()
+        self._daemon.worker.start(self._daemon.app.settings.for_project("")["daemon"].workers)
+        self.rebuild_outdated()
+
+    def watched(self) -> bool:
+        return bool(self._control and self._control.busy())
+
+    def stop(self) -> None:
+        self._stopping.set()
+        if self._control:
+            self._control.close()
+
+    def rebuild_outdated(self) -> None:
+        reader = self._daemon.app.store.reader()
+        old = outdated(self._daemon.app.features, reader)
+        if not old:
+            reader.close()
+            return
+        self._daemon.app.engine.asleep |= {f.name for f in old}
+        work = Rebuild(old, reader)
+        threading.Thread(target=self._rebuild, args=(work,), name="rebuild", daemon=True).start()
+
+    def _rebuild(self, work: Rebuild) -> None:
+        daemon = self._daemon
+        try:
+            work.read()
+            daemon.call(lambda: finish_rebuild(daemon, work))
+            daemon.log("state.rebuilt", features=[f.name for f in work.features], events=work.seq)
+        except Exception as error:
+            daemon.log.error("rebuild.failed", error)
+
+    def _open_control(self) -> None:
+        from holdfast.daemon.control import Control
+
+        self._control = Control(self._daemon, self.committed)
+        self._control.serve()
+
+    def _drain(self) -> None:
+        daemon = self._daemon
+        spool = Spool(
+            [daemon.paths.spool, *emergency_spools()],
+            daemon.paths.quarantine,
+            lambda batch: daemon.call(lambda: daemon._take(batch)),
+        )
+        while not self._stopping.wait(1.0):
+            try:
+                done = spool.drain()
+                if done:
+                    daemon.call(lambda done=done: daemon.told_drained(done))
+            except Exception as error:
+                daemon.log.error("spool.failed", error)
+
+    def _keep_house(self) -> None:
+        while not self._stopping.wait(5.0):
+            self._housekeeping.round()
+
+
+def finish_rebuild(daemon: Daemon, work: Rebuild) -> None:
+    """In the writer thread: nothing can be added meanwhile, so catching up ends."""
+    engine = daemon.app.engine
+    work.read()
+    with engine.store.transaction():
+        work.write(engine.store)
+    engine.forget()
+    engine.asleep -= {f.name for f in work.features}

@@ -1,0 +1,115 @@
+"""Taking in what hooks had to leave behind: rename, lock, ingest, remove. Exactly once by delivery key."""
+
+import fcntl
+import os
+import stat
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import msgspec
+
+from holdfast.core.delivery import Delivery
+from holdfast.daemon.frames import BadFrame, as_delivery, records
+
+CHUNK = 256
+DRAINING = ".draining"
+
+Take = Callable[[Sequence[Delivery]], int | None]
+"""Stores them and says how many were new; None when the store refuses, so that the log must stay."""
+
+
+class Drained(msgspec.Struct):
+    taken: int = 0
+    known: int = 0
+    torn: int = 0
+    files: int = 0
+
+    def __bool__(self) -> bool:
+        return bool(self.files)
+
+
+class Spool:
+    def __init__(self, places: Sequence[Path], quarantine: Path, take: Take) -> None:
+        self._places, self._quarantine, self._take = places, quarantine, take
+
+    def waiting(self) -> int:
+        """Bytes that are not yet in the log."""
+        return sum(size for folder in self._places for _, size in _files(folder))
+
+    def drain(self) -> Drained:
+        done = Drained()
+        for folder in self._places:
+            for path, _ in _files(folder):
+                if not self._drain_file(path, done):
+                    return done
+        return done
+
+    def _drain_file(self, path: Path, done: Drained) -> bool:
+        held = path if path.suffix == DRAINING else path.with_name(f"{path.name}.{time.time_ns()}{DRAINING}")
+        try:
+            if held != path:
+                path.rename(held)
+            log = _locked_read(held)
+        except (FileNotFoundError, BlockingIOError):
+            return True  # Gone already, or still being written to: the next round takes it.
+        frames, torn = records(log)
+        deliveries, unreadable = _deliveries(frames)
+        for start in range(0, len(deliveries), CHUNK):
+            batch = deliveries[start : start + CHUNK]
+            new = self._take(batch)
+            if new is None:
+                return False
+            done.taken += new
+            done.known += len(batch) - new
+        done.files += 1
+        done.torn += torn + unreadable
+        if torn or unreadable:
+            self._set_aside(held)
+        else:
+            held.unlink(missing_ok=True)
+        return True
+
+    def _set_aside(self, held: Path) -> None:
+        """A torn record is a hook that died while writing, nothing acknowledged; still, nothing is thrown away."""
+        self._quarantine.mkdir(parents=True, exist_ok=True, mode=0o700)
+        target = self._quarantine / held.name
+        try:
+            held.rename(target)
+        except OSError:
+            target.write_bytes(held.read_bytes())
+            held.unlink()
+
+
+def _deliveries(frames: Sequence[bytes]) -> tuple[list[Delivery], int]:
+    found: list[Delivery] = []
+    unreadable = 0
+    for frame in frames:
+        try:
+            # Nobody waits for an answer any more.
+            found.append(msgspec.structs.replace(as_delivery(frame), mode="tell"))
+        except (BadFrame, ValueError):
+            unreadable += 1
+    return found, unreadable
+
+
+def _files(folder: Path) -> list[tuple[Path, int]]:
+    """Plain files of ours, oldest name first; anything else in the folder is not for us."""
+    try:
+        entries = [e for e in os.scandir(folder) if e.name.endswith((".log", DRAINING))]
+        plain = [(Path(e.path), e.stat(follow_symlinks=False)) for e in entries]
+    except OSError:
+        return []
+    mine = [(p, s.st_size) for p, s in plain if stat.S_ISREG(s.st_mode) and s.st_uid == os.geteuid() and s.st_size]
+    return sorted(mine, key=lambda item: (item[0].suffix != DRAINING, item[0].name))
+
+
+def _locked_read(path: Path) -> bytes:
+    """Raises BlockingIOError while a hook that opened the log under its old name is still writing."""
+    with open(path, "rb", opener=_no_symlink) as log:
+        fcntl.flock(log, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        return log.read()
+
+
+def _no_symlink(path: str, flags: int) -> int:
+    return os.open(path, flags | os.O_CLOEXEC | os.O_NOFOLLOW)

@@ -1,0 +1,56 @@
+"""Service files for systemd (user) and launchd, on request only: hooks start the daemon by themselves."""
+
+import sys
+from pathlib import Path
+from xml.sax.saxutils import escape
+
+from holdfast.core.errors import CommandRefused
+from holdfast.paths import Paths
+
+LABEL = "dev.holdfast.daemon"
+
+
+def service(kind: str, paths: Paths) -> tuple[str, Path, str]:
+    """(text, where it belongs, the command that makes it count)."""
+    command = [sys.executable, "-m", "holdfast.daemon", "--state", str(paths.state), "--foreground"]
+    if kind == "systemd":
+        place = Path.home() / ".config/systemd/user/holdfast.service"
+        return _systemd(command), place, "systemctl --user enable --now holdfast"
+    if kind == "launchd":
+        place = Path.home() / f"Library/LaunchAgents/{LABEL}.plist"
+        return _launchd(command), place, f"launchctl load {place}"
+    raise CommandRefused(f"there is no kind of service {kind!r}", fix="Use systemd or launchd.")
+
+
+def _systemd(command: list[str]) -> str:
+    words = " ".join('"' + word.replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%") + '"' for word in command)
+    return f"""[Unit]
+Description=Holdfast keeps the state of AI coding sessions
+
+[Service]
+ExecStart={words}
+Restart=on-failure
+RestartSec=10
+
+[Install]
+WantedBy=default.target
+"""
+
+
+def _launchd(command: list[str]) -> str:
+    words = "\n".join(f"    <string>{escape(word)}</string>" for word in command)
+    return f"""<?xml version="1.0" encoding="UTF-8"?>
+<!DOCTYPE plist PUBLIC "-//Apple//DTD PLIST 1.0//EN" "http://www.apple.com/DTDs/PropertyList-1.0.dtd">
+<plist version="1.0">
+<dict>
+  <key>Label</key>
+  <string>{LABEL}</string>
+  <key>ProgramArguments</key>
+  <array>
+{words}
+  </array>
+  <key>RunAtLoad</key>
+  <true/>
+</dict>
+</plist>
+"""

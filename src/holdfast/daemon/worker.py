@@ -1,0 +1,159 @@
+"""Background jobs: claimed by lease, run beside the hooks, their events and their end committed together."""
+
+import os
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from holdfast.core.engine import Engine
+from holdfast.core.event import Event
+from holdfast.core.feature import Feature, JobCall, JobHandler
+from holdfast.core.ids import delivery_key
+from holdfast.core.job import MAX_ATTEMPTS, ClaimedJob, Job, delay_s
+from holdfast.core.ports import Reader, Store
+from holdfast.daemon import children
+from holdfast.daemon.log import Log
+from holdfast.daemon.writer import WriterCalls
+
+LEASE_S = 60.0
+LOOK_EVERY_S = 2.0
+
+
+class LeaseLost(Exception):
+    """Another worker has this job now: what we did is not recorded."""
+
+
+class Worker:
+    def __init__(
+        self, *, engine: Callable[[], Engine], features: Sequence[Feature], calls: WriterCalls, log: Log,
+        settings: Callable[[str], Mapping[str, Any]], clock: Callable[[], int], state_dir: Path,
+    ) -> None:  # fmt: skip
+        self._engine, self._features, self._calls, self._log = engine, features, calls, log
+        self._settings, self._clock, self._state_dir = settings, clock, state_dir
+        self.owner = f"{os.getpid()}.{time.monotonic_ns()}"
+        self._handlers: dict[str, tuple[Feature, JobHandler]] = {
+            kind: (feature, handler) for feature in features for kind, handler in feature.jobs.items()
+        }
+        self._due = threading.Event()
+        self._stopping = threading.Event()
+        self._threads: list[threading.Thread] = []
+        self._leases: dict[int, float] = {}
+        self._next_run = {kind: 0.0 for feature in features for kind in feature.schedule}
+
+    def start(self, threads: int) -> None:
+        if not self._handlers:
+            return
+        names = [(self._work, f"worker-{n}") for n in range(threads)] + [(self._keep_time, "schedule")]
+        self._threads = [threading.Thread(target=run, name=name, daemon=True) for run, name in names]
+        for thread in self._threads:
+            thread.start()
+
+    def wake(self) -> None:
+        self._due.set()
+
+    def stop(self, timeout: float = 5.0) -> None:
+        self._stopping.set()
+        self._due.set()
+        deadline = time.monotonic() + timeout
+        for thread in self._threads:
+            thread.join(max(0.0, deadline - time.monotonic()))
+
+    def run_once(self) -> int:
+        """Everything that is due now, in this thread (for commands and tests)."""
+        done = 0
+        while jobs := self._claim(1):
+            self._run(jobs[0], self._engine().store.reader())
+            done += 1
+        return done
+
+    def _work(self) -> None:
+        reader: Reader | None = None
+        while not self._stopping.is_set():
+            try:
+                reader = reader or self._engine().store.reader()
+                for job in self._claim(1):
+                    self._run(job, reader)
+                    break
+                else:
+                    self._due.wait(LOOK_EVERY_S)
+                    self._due.clear()
+            except Exception as error:
+                self._log.error("worker.failed", error)
+                self._stopping.wait(LOOK_EVERY_S)
+                reader = None
+
+    def _keep_time(self) -> None:
+        intervals = {kind: every for feature in self._features for kind, every in feature.schedule.items()}
+        while not self._stopping.wait(1.0):
+            now = time.monotonic()
+            due = [kind for kind, at in self._next_run.items() if now >= at]
+            self._next_run.update({kind: now + intervals[kind] for kind in due})
+            if due:
+                self.enqueue([Job(kind=kind, dedupe=kind) for kind in due])
+            self._extend_leases()
+
+    def enqueue(self, jobs: Sequence[Job]) -> None:
+        self._transact(lambda store: store.enqueue(jobs, self._clock()))
+        self.wake()
+
+    def _claim(self, limit: int) -> list[ClaimedJob]:
+        kinds = tuple(self._handlers)
+        return self._transact(lambda store: store.claim(self.owner, self._clock(), int(LEASE_S * 1000), limit, kinds))
+
+    def _extend_leases(self) -> None:
+        until = self._clock() + int(LEASE_S * 1000)
+        held = list(self._leases)
+        if held:
+            self._transact(lambda store: [store.extend(job, self.owner, until) for job in held])
+
+    def _run(self, job: ClaimedJob, reader: Reader) -> None:
+        feature, handler = self._handlers[job.kind]
+        self._leases[job.id] = time.monotonic()
+        try:
+            call = JobCall(
+                job=job,
+                reader=reader,
+                settings=lambda project: self._settings(project).get(feature.name),
+                now=self._clock(),
+                state_dir=self._state_dir,
+                cancelled=self._stopping.is_set,
+                run=children.run,
+            )
+            events = list(handler(call))
+            self._calls.call(lambda: self._engine().handle(events, also=lambda store: self._finish(store, job)))
+        except LeaseLost:
+            self._log("job.lease-lost", job=job.kind)
+        except Exception as error:
+            self._failed(job, error)
+        finally:
+            self._leases.pop(job.id, None)
+
+    def _finish(self, store: Store, job: ClaimedJob) -> None:
+        if not store.finish(job.id, self.owner):
+            raise LeaseLost
+
+    def _failed(self, job: ClaimedJob, error: Exception) -> None:
+        dead = job.attempts >= MAX_ATTEMPTS
+        self._log.error("job.failed", error, job=job.kind, attempts=job.attempts, dead=dead)
+        at = self._clock() + int(delay_s(job.attempts) * 1000)
+        text = f"{type(error).__name__}: {error}"[:1000]
+        given_up = [_gave_up(job, text, self._clock())] if dead else []
+
+        def try_later(store: Store) -> None:
+            store.retry(job.id, self.owner, at, text, dead)
+
+        self._calls.call(lambda: self._engine().handle(given_up, also=try_later))
+
+    def _transact(self, work: Callable[[Store], Any]) -> Any:
+        def inside() -> Any:
+            store = self._engine().store
+            with store.transaction():
+                return work(store)
+
+        return self._calls.call(inside)
+
+
+def _gave_up(job: ClaimedJob, error: str, now: int) -> Event:
+    return Event(key=delivery_key(now), kind="job.failed", at=now, data={"job": job.kind, "id": job.id, "error": error})

@@ -1,0 +1,524 @@
+"""The hook client in pure Python, for places without the native one: `python -I -S hook.py MODE AGENT EVENT`.
+
+It does what native/hook.c does, function for function; the words are in docs/protocol.md. It stands alone and imports
+only what the interpreter has built in, because json, socket or re would each double the time an agent waits for it.
+"""
+
+import posix
+import sys
+import time
+
+VERSION = "0.1.0"
+
+ANSWERED, REFUSED, TIMED_OUT, BROKEN = range(4)
+WAITS = {b"ask": 2.0, b"tell": 0.25, b"start": 5.0}  # how long each mode waits for the daemon
+SLOW_WAIT = 0.05
+SLOW_FOR, FAILED_FOR = 5.0, 30.0  # how long run/slow and run/failed count
+STDIN_IDLE_MS, LOCK_WAIT = 5000, 0.5
+VALUE_MAX, ANSWER_MAX, BODY_MAX = 4096, 16 << 20, 1 << 30
+ENVIRONMENT = (
+    b"CLAUDECODE CLAUDE_PROJECT_DIR CLAUDE_PID CLAUDE_CODE_SESSION_ID CLAUDE_CODE_ENTRYPOINT CLAUDE_PROJECT "
+    b"GEMINI_SESSION_ID GEMINI_PROJECT_DIR CODEX_HOME COPILOT_HOME CURSOR_VERSION CURSOR_PROJECT_DIR QWEN_PROJECT_DIR "
+    b"TERM_PROGRAM TMUX_PANE HOLDFAST_PROJECT HOLDFAST_PAUSE CLAUDE_SKIP_REQUIREMENTS"
+)
+APPEND = posix.O_WRONLY | posix.O_APPEND | posix.O_CREAT | posix.O_NOFOLLOW | posix.O_NONBLOCK
+SHARED_LOG = b"spool.log"
+LOCK_FLAGS = posix.O_RDWR | posix.O_CREAT | posix.O_NOFOLLOW | posix.O_NONBLOCK
+
+
+# ---- small things ----
+
+
+def set_signals(ignore):
+    import _signal as s
+
+    for number in (s.SIGPIPE, s.SIGXFSZ, s.SIGHUP, s.SIGINT, s.SIGTERM):
+        s.signal(number, s.SIG_IGN if ignore else s.SIG_DFL)
+
+
+def u32(number):
+    return number.to_bytes(4, "big")
+
+
+def young(name, seconds):
+    """Is this file younger than that? One from the future is not: the clock was set back."""
+    try:
+        age = time.time() - int(posix.stat(name).st_mtime)
+    except OSError:
+        return False
+    return -1 <= age < seconds
+
+
+def poll(fd, events, milliseconds):
+    import select
+
+    waiter = select.poll()
+    waiter.register(fd, events)
+    return waiter.poll(milliseconds)
+
+
+def write_all(fd, data):
+    data = memoryview(data)
+    while data:
+        try:
+            data = data[posix.write(fd, data) :]
+        except BlockingIOError:
+            if not poll(fd, 4, STDIN_IDLE_MS):  # 4 = POLLOUT
+                raise TimeoutError from None
+
+
+# ---- the command line and the state directory ----
+
+
+def working_directory():
+    try:
+        return posix.getcwdb()
+    except OSError:
+        return b""
+
+
+def choose_state(given, cwd):
+    env = posix.environ
+    if given is None:
+        given = env.get(b"HOLDFAST_STATE") or None
+    if given is None and env.get(b"XDG_STATE_HOME"):
+        given = env[b"XDG_STATE_HOME"] + b"/holdfast"
+    if given is None and env.get(b"HOME"):
+        given = env[b"HOME"] + b"/.local/state/holdfast"
+    if not given or given.startswith(b"/"):
+        return given
+    return cwd and cwd + b"/" + given
+
+
+# ---- the frame ----
+
+
+def start_of(pid):
+    """Field 22 of /proc/PID/stat. The name in field 2 may hold spaces and brackets, so count from the last bracket."""
+    try:
+        fd = posix.open(b"/proc/%d/stat" % pid, posix.O_RDONLY)
+        line = posix.read(fd, 1023)
+        posix.close(fd)
+        return line[line.rindex(b")") + 2 :].split(b" ")[19]
+    except (OSError, ValueError, IndexError):
+        return b"0"
+
+
+def make_key(at):
+    """48 bits of time, so that keys sort, then 80 random bits."""
+    return (at.to_bytes(6, "big") + posix.urandom(10)).hex().encode()
+
+
+def make_header(words, at, key, cwd, state):
+    pid = posix.getppid()
+    fields = [(b"key", key), *zip((b"mode", b"agent", b"event"), words, strict=True), (b"at", b"%d" % at)]
+    fields += [(b"pid", b"%d" % pid), (b"start", start_of(pid)), (b"cwd", cwd), (b"state", state)]
+    fields += [(b"client", VERSION.encode()), (b"via", b"python")]
+    env = posix.environ
+    fields += [(b"env." + name, env[name]) for name in ENVIRONMENT.split() if name in env]
+    return b"".join([b"%b=%b\0" % (name, value[:VALUE_MAX]) for name, value in fields])
+
+
+def read_stdin():
+    """Some bytes; none at the end (an unreadable stdin is an empty one); None when nothing came for too long."""
+    while True:
+        try:
+            stalled = not poll(0, 1, STDIN_IDLE_MS)  # 1 = POLLIN
+        except OSError:
+            stalled = False
+        try:
+            return None if stalled else posix.read(0, 1 << 18)
+        except BlockingIOError:
+            continue
+        except OSError:
+            return b""
+
+
+def drain():
+    """An agent whose pipe breaks may take that for a failing hook: always read to the end."""
+    while read_stdin():
+        pass
+
+
+def read_body():
+    """The body, and whether it is whole. A cut one is kept, but only spooled."""
+    chunks, size = [], 0
+    while chunk := read_stdin():
+        chunks.append(chunk)
+        size += len(chunk)
+        if size > BODY_MAX:
+            drain()
+            return b"".join(chunks), False
+    return b"".join(chunks), chunk is not None
+
+
+# ---- directories ----
+
+
+def enter(directory):
+    """Into a directory of ours: one of another user could show us his socket or take our events."""
+    posix.chdir(directory)
+    if posix.stat(b".").st_uid != posix.geteuid():
+        raise PermissionError(directory)
+
+
+def make_directory(path):
+    try:
+        posix.mkdir(path, 0o700)
+    except OSError:
+        pass
+
+
+def make_state(state):
+    for at in range(1, len(state)):
+        if state[at] == 47:
+            make_directory(state[:at])
+    for below in (b"", b"/run", b"/spool"):
+        make_directory(state + below)
+
+
+def enter_state(state, below):
+    try:
+        enter(state + below)
+    except FileNotFoundError:
+        make_state(state)
+        enter(state + below)
+
+
+# ---- the daemon ----
+
+
+class Deadline:
+    def __init__(self, seconds):
+        self.end = time.monotonic() + seconds
+
+    def left(self):
+        return max(0.0, self.end - time.monotonic())
+
+
+def dial(deadline):
+    """A socket and how it ended. A full backlog says EAGAIN at once and nothing can be polled, so ask again."""
+    import _socket
+
+    try:
+        sock = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
+        sock.setblocking(False)
+    except OSError:
+        return None, BROKEN
+    while True:
+        try:
+            sock.connect(b"hook.sock")
+            return sock, ANSWERED
+        except BlockingIOError:
+            if not deadline.left():
+                return sock, TIMED_OUT
+            time.sleep(0.002)
+        except OSError:
+            return sock, REFUSED
+
+
+def receive_exactly(sock, size, deadline):
+    data = bytearray()
+    while len(data) < size:
+        sock.settimeout(deadline.left() or 0.0001)
+        chunk = sock.recv(min(size - len(data), 1 << 20))
+        if not chunk:
+            raise ConnectionError
+        data += chunk
+    return data
+
+
+def receive(sock, deadline):
+    head = receive_exactly(sock, 8, deadline)
+    length = int.from_bytes(head[4:], "big")
+    if head[:4] != b"HFA1" or length > ANSWER_MAX:
+        raise ConnectionError
+    return receive_exactly(sock, length, deadline)
+
+
+def deliver(frame, deadline):
+    """How it ended, and the answer."""
+    sock, so_far = dial(deadline)
+    try:
+        if so_far == ANSWERED:
+            sock.settimeout(deadline.left() or 0.0001)
+            sock.sendall(frame)
+            return ANSWERED, receive(sock, deadline)
+    except TimeoutError:
+        so_far = TIMED_OUT
+    except OSError:
+        so_far = BROKEN
+    if sock:
+        sock.close()
+    return so_far, b""
+
+
+def mark_slow():
+    try:
+        posix.close(posix.open(b"slow", posix.O_WRONLY | posix.O_CREAT | posix.O_NOFOLLOW | posix.O_NONBLOCK, 0o600))
+        posix.utime(b"slow")
+    except OSError:
+        pass
+
+
+# ---- the spool ----
+
+
+def seal_record(frame):
+    from binascii import crc32
+
+    return b"HFS1" + u32(crc32(frame)) + u32(len(frame)) + frame
+
+
+def on_disk(fd):
+    import fcntl
+
+    if hasattr(fcntl, "F_FULLFSYNC"):  # macOS: fsync stops at the drive's cache
+        try:
+            fcntl.fcntl(fd, fcntl.F_FULLFSYNC)
+        except OSError:
+            posix.fsync(fd)
+    else:
+        posix.fdatasync(fd)
+
+
+def name_on_disk():
+    """The name of a new file lives in the directory, which not every file system writes along with the file."""
+    try:
+        fd = posix.open(b".", posix.O_RDONLY | posix.O_DIRECTORY)
+        posix.fsync(fd)
+        posix.close(fd)
+    except OSError:
+        pass
+
+
+def lock(fd, name, until):
+    """A file system without locks (some network ones) still takes a file that nobody else writes to."""
+    import fcntl
+
+    while True:
+        try:
+            return fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() >= until:
+                raise
+            time.sleep(0.002)
+        except OSError:
+            if name == SHARED_LOG:
+                raise
+            return None
+
+
+def append_locked(fd, record, size):
+    """Append to the locked file; what could not be written whole and durably is taken back."""
+    try:
+        write_all(fd, record)
+        on_disk(fd)
+    except OSError:
+        posix.ftruncate(fd, size)
+        raise
+    if size == 0:
+        name_on_disk()
+
+
+def append_once(name, record, until):
+    """False when the daemon has just taken the file away to read it."""
+    fd = posix.open(name, APPEND, 0o600)
+    try:
+        if posix.fstat(fd).st_mode & 0o170000 != 0o100000:
+            raise PermissionError(name)
+        lock(fd, name, until)
+        mine = posix.fstat(fd)
+        try:
+            there = posix.lstat(name)
+        except FileNotFoundError:
+            return False
+        if (mine.st_ino, mine.st_dev) != (there.st_ino, there.st_dev):
+            return False
+        append_locked(fd, record, mine.st_size)
+        return True
+    finally:
+        posix.close(fd)
+
+
+def append(name, record):
+    until = time.monotonic() + LOCK_WAIT
+    try:
+        while not append_once(name, record, until):
+            if time.monotonic() >= until:
+                return False
+    except OSError:
+        return False
+    return True
+
+
+def append_alone(key, record):
+    name = key + b".log"
+    if append(name, record):
+        return True
+    try:
+        posix.unlink(name)
+    except OSError:
+        pass
+    return False
+
+
+def append_to_state(state, key, record):
+    try:
+        enter_state(state, b"/spool")
+    except OSError:
+        return False
+    return append(SHARED_LOG, record) or append_alone(key, record)
+
+
+def append_elsewhere(directory, key, record):
+    """For a full or read-only disk. Such a place is open to all: it must be a real directory, private and ours."""
+    make_directory(directory)
+    try:
+        if posix.lstat(directory).st_mode & 0o170077 != 0o040000:
+            return False
+        enter(directory)
+    except OSError:
+        return False
+    return append_alone(key, record)
+
+
+def spool(state, key, frame):
+    record = seal_record(frame)
+    runtime = posix.environ.get(b"XDG_RUNTIME_DIR", b"")
+    if append_to_state(state, key, record):
+        return
+    if runtime.startswith(b"/") and append_elsewhere(runtime + b"/holdfast-spool", key, record):
+        return
+    append_elsewhere(b"/dev/shm/holdfast-spool-%d" % posix.geteuid(), key, record)
+
+
+# ---- starting the daemon ----
+
+
+def become_daemon(state, lock_fd):
+    """The agent waits for the end of our stdout: the daemon must hold nothing of ours but the lock."""
+    import fcntl
+
+    posix.setsid()
+    set_signals(ignore=False)
+    held = fcntl.fcntl(lock_fd, fcntl.F_DUPFD, 10)
+    null = posix.open(b"/dev/null", posix.O_RDWR)
+    for fd in (0, 1, 2):
+        posix.dup2(null, fd)
+        posix.set_inheritable(fd, True)  # dup2 leaves this out when null took the number of a closed stream
+    posix.dup2(held, 3)
+    posix.closerange(4, 65536)
+    posix.chdir(b"/")
+    env = {**posix.environ, b"HOLDFAST_START_FD": b"3"}
+    posix.execve(sys.executable, [sys.executable, "-m", "holdfast.daemon", b"--state", state], env)
+
+
+def fork_daemon(state, lock_fd):
+    child = posix.fork()
+    if child == 0:
+        try:
+            become_daemon(state, lock_fd)
+        finally:
+            posix._exit(0)
+    return child
+
+
+def start_daemon(state, deadline):
+    """The process started; 0 if another is starting the daemon or it is there by now; -1 if none will come."""
+    import fcntl
+
+    try:
+        enter_state(state, b"/run")
+        if not sys.executable or young(b"failed", FAILED_FOR):
+            return -1
+        fd = posix.open(b"start.lock", LOCK_FLAGS, 0o600)
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            # It may have come up, and let go of the lock, since we were refused.
+            return fork_daemon(state, fd) if dial(deadline)[1] == REFUSED else 0
+        finally:
+            posix.close(fd)
+    except BlockingIOError:
+        return 0
+    except OSError:
+        return -1
+
+
+def gone(child):
+    return child > 0 and posix.waitpid(child, posix.WNOHANG)[0] == child
+
+
+def wait_for_daemon(state, frame, deadline):
+    child = start_daemon(state, deadline)
+    end, answer, coming = REFUSED, b"", child >= 0
+    while coming and end == REFUSED and deadline.left():
+        time.sleep(0.005)
+        coming = not young(b"failed", FAILED_FOR) and not gone(child)
+        end, answer = deliver(frame, deadline)
+    return end, answer
+
+
+# ---- all of it ----
+
+
+def ask_daemon(mode, state, frame):
+    """How it ended, and the answer.
+
+    Only a full wait renews the mark, so every few seconds one hook finds out whether the daemon is well again.
+    """
+    deadline, slow = Deadline(WAITS[mode]), False
+    try:
+        enter(state + b"/run")
+        slow = young(b"slow", SLOW_FOR)
+        if slow:
+            deadline = Deadline(SLOW_WAIT)
+        end, answer = deliver(frame, deadline)
+    except FileNotFoundError:
+        end, answer = REFUSED, b""
+    except OSError:
+        end, answer = BROKEN, b""
+    if end == REFUSED and mode == b"start":
+        end, answer = wait_for_daemon(state, frame, deadline)
+    if end == TIMED_OUT and not slow:
+        mark_slow()
+    return end, answer
+
+
+def hook(words, at, cwd, state):
+    key = make_key(at)
+    header = make_header(words, at, key, cwd, state)
+    body, whole = read_body()
+    frame = b"".join((b"HFQ1", u32(len(header)), u32(len(body)), header, body))
+    end, answer = ask_daemon(words[0], state, frame) if whole else (BROKEN, b"")
+    if end == ANSWERED:
+        write_all(1, answer)
+        return
+    spool(state, key, frame)
+    if end == REFUSED and words[0] != b"start":
+        start_daemon(state, Deadline(0))
+
+
+def main():
+    at = time.time_ns() // 1_000_000
+    set_signals(ignore=True)
+    cwd, given = working_directory(), None
+    words = [word.encode(sys.getfilesystemencoding(), sys.getfilesystemencodeerrors()) for word in sys.argv[1:]]
+    if len(words) > 1 and words[0] == b"--state":
+        given, words = words[1], words[2:]
+    state = choose_state(given, cwd)
+    if len(words) == 3 and words[0] in WAITS and words[1] and words[2] and state:
+        hook(words, at, cwd, state)
+    else:
+        drain()
+
+
+def run():
+    try:
+        main()
+    finally:
+        posix._exit(0)  # also swallows whatever went wrong: a hook says nothing and never fails
+
+
+if __name__ == "__main__":
+    run()

@@ -1,0 +1,244 @@
+"""Hook entries in the agents' own settings: shown first, put in beside everything else, taken out to the byte."""
+
+import difflib
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+from holdfast.core.agent import Agent
+from holdfast.core.errors import InstallRefused
+from holdfast.installing import entries, hooks_text, places
+from holdfast.installing.json_text import BrokenJson, line_of
+from holdfast.installing.records import KEPT_RESULTS, Record, Records, digest
+from holdfast.paths import default_state_dir
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What would be written where. `before`/`after` are None where there is no file."""
+
+    agent: str
+    level: str
+    path: Path
+    state: Path
+    before: bytes | None
+    after: bytes | None
+    record: Record | None
+    """What to remember; None when nothing of ours is left."""
+
+    @property
+    def created(self) -> bool:
+        return self.before is None and self.after is not None
+
+    @property
+    def changes(self) -> bool:
+        return self.before != self.after
+
+    @property
+    def diff(self) -> str:
+        lines = [
+            (text or b"").decode("utf-8-sig", "replace").splitlines(keepends=True) for text in (self.before, self.after)
+        ]
+        found = difflib.unified_diff(*lines, fromfile=str(self.path), tofile=str(self.path))
+        return "".join(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in found)
+
+
+@dataclass(frozen=True)
+class Installed:
+    """One entry of ours. `missing` is the file it needs and does not find; `current`: as we would write it today."""
+
+    event: str
+    level: str
+    path: Path
+    line: int
+    entry: dict[str, Any]
+    missing: str
+    current: bool
+
+
+@dataclass(frozen=True)
+class Double:
+    """The agent would run us more than once for this event."""
+
+    event: str
+    paths: tuple[Path, ...]
+
+
+def plan(agent: Agent, level: str, project: Path, state: Path | None = None) -> Plan:
+    state = state or default_state_dir()
+    path = places.settings_file(agent.name, level, project)
+    places.refuse_unwritable(path)
+    before = places.content(path)
+    text = _text(path, before)
+    wanted = entries.wanted(agent, state)
+    after = _careful(path, text, lambda: hooks_text.with_ours(text, wanted)).encode()
+    record = _remember(agent, level, path, Records(state).find(path), before, after)
+    return Plan(agent.name, level, path, state, before, after, record)
+
+
+def removal(agent: Agent, level: str, project: Path, state: Path | None = None) -> Plan:
+    state = state or default_state_dir()
+    path = places.settings_file(agent.name, level, project)
+    before, record = places.content(path), Records(state).find(path)
+    after = _original(path, before, record)
+    if after != before:
+        places.refuse_unwritable(path)
+    return Plan(agent.name, level, path, state, before, after, None)
+
+
+def apply(plan: Plan) -> Plan:
+    """Record first, file second: whoever is killed in between leaves the old file and a record that still fits."""
+    records = Records(plan.state)
+    with records.locked():
+        now = places.content(plan.path)
+        if now not in (plan.before, plan.after):
+            raise InstallRefused(
+                "it was changed meanwhile", where=str(plan.path), fix="Nothing was written; try again."
+            )
+        if plan.record is None:
+            _take_out(plan, records, now)
+        else:
+            _put_in(plan, plan.record, records, now)
+    return plan
+
+
+def install(agent: Agent, level: str, project: Path, state: Path | None = None) -> Plan:
+    return apply(plan(agent, level, project, state))
+
+
+def remove(agent: Agent, level: str, project: Path, state: Path | None = None) -> Plan:
+    return apply(removal(agent, level, project, state))
+
+
+def installed(agent: Agent, level: str, project: Path, state: Path | None = None) -> list[Installed]:
+    path = places.settings_file(agent.name, level, project)
+    text = _text(path, places.content(path))
+    root = _careful(path, text, lambda: hooks_text.checked(hooks_text.fresh(text)))
+    wanted = entries.wanted(agent, state or default_state_dir())
+    return [
+        Installed(
+            event=event,
+            level=level,
+            path=path,
+            line=line_of(text, found.items[i].start),
+            entry=found.items[i].value,
+            missing=entries.missing_program(found.items[i].value),
+            current=found.items[i].value == wanted.get(event),
+        )
+        for event, found, i in hooks_text.ours_in(root)
+    ]
+
+
+def verify(agent: Agent, level: str, project: Path, state: Path | None = None) -> list[str]:
+    """What is wrong with an installation, in words; empty when all is well."""
+    path = places.settings_file(agent.name, level, project)
+    found = installed(agent, level, project, state)
+    there = {item.event for item in found}
+    wrong = [f"{path}: no hook for {h.event}" for h in agent.hooks if h.register and h.event not in there]
+    wrong += [f"{item.path}:{item.line}: {item.missing} is not there" for item in found if item.missing]
+    wrong += [f"{item.path}:{item.line}: {item.event} is out of date" for item in found if not item.current]
+    text = hooks_text.fresh(_text(path, places.content(path)))
+    if hooks_text.parse(text).value.get("disableAllHooks") is True:
+        wrong.append(f"{path}: disableAllHooks is on, so no hook runs")
+    return wrong
+
+
+def doubles(agent: Agent, project: Path, state: Path | None = None) -> list[Double]:
+    """Levels add up: an agent runs the user's entries and the project's."""
+    seen: dict[str, list[Path]] = {}
+    files: set[Path] = set()
+    for level in places.levels(agent.name):
+        path = places.settings_file(agent.name, level, project)
+        for item in installed(agent, level, project, state) if path not in files else ():
+            seen.setdefault(item.event, []).append(item.path)
+        files.add(path)
+    return [Double(event, tuple(paths)) for event, paths in seen.items() if len(paths) > 1]
+
+
+def _text(path: Path, content: bytes | None) -> str:
+    try:
+        return (content or b"").decode()
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1 if content else 1
+        raise InstallRefused("it is not UTF-8", where=f"{path}:{line}", fix="Save it as UTF-8.") from error
+
+
+def _careful(path: Path, text: str, work: Callable[[], T]) -> T:
+    """What we cannot read we do not touch; what we wrote is read again before anybody sees it."""
+    try:
+        result = work()
+        same = not isinstance(result, str) or hooks_text.foreign(result) == hooks_text.foreign(text)
+    except BrokenJson as error:
+        where = f"{path}:{line_of(text, error.at)}"
+        raise InstallRefused(error.problem, where=where, fix="Mend the file and try again.") from error
+    if not same:
+        raise InstallRefused("it cannot be edited safely", where=str(path), fix="Please report this file's shape.")
+    return result
+
+
+def _remember(agent: Agent, level: str, path: Path, known: Record | None, before: bytes | None, after: bytes) -> Record:
+    original, new = _original(path, before, known), digest(after)
+    # Hashes count only with the original they belong to: somebody may check an older version of the file out again.
+    earlier = known.results if known and known.original == original else ()
+    return Record(
+        path=str(path),
+        agent=agent.name,
+        level=level,
+        original=original,
+        results=(*(r for r in earlier if r != new), new)[-KEPT_RESULTS:],
+        made_folder=(known is not None and known.made_folder) or not path.parent.exists(),
+    )
+
+
+def _original(path: Path, now: bytes | None, record: Record | None) -> bytes | None:
+    """The file without us: the very bytes where nobody else wrote since, else all but our entries."""
+    if now is None:
+        return None
+    if record and record.wrote(now):
+        return record.original
+    text = _text(path, now)
+    keep = hooks_text.parts_of(_text(path, record.original)) if record and record.original else ()
+    rest = _careful(path, text, lambda: hooks_text.without_ours(hooks_text.fresh(text), keep))
+    if rest == hooks_text.fresh(text):
+        return now
+    made_by_us = record is not None and record.original is None
+    return None if made_by_us and not rest.strip("\ufeff \t\r\n{}") else rest.encode()
+
+
+def _put_in(plan: Plan, record: Record, records: Records, now: bytes | None) -> None:
+    with places.refusing(records.folder):
+        records.keep(record)
+    if now == plan.after:
+        return
+    with places.refusing(plan.path):
+        plan.path.parent.mkdir(parents=True, exist_ok=True)
+    places.replace(plan.path, plan.after)
+
+
+def _take_out(plan: Plan, records: Records, now: bytes | None) -> None:
+    """The record goes last: until then a second try finds everything it needs."""
+    record = records.find(plan.path)
+    if now != plan.after or places.partial_of(plan.path).exists():
+        places.replace(plan.path, plan.after)
+    if record and record.made_folder and plan.path.parent.is_dir() and not any(plan.path.parent.iterdir()):
+        plan.path.parent.rmdir()
+    records.drop(plan.path)
+
+
+__all__ = [
+    "Double",
+    "InstallRefused",
+    "Installed",
+    "Plan",
+    "apply",
+    "doubles",
+    "install",
+    "installed",
+    "plan",
+    "removal",
+    "remove",
+    "verify",
+]

@@ -1,0 +1,117 @@
+"""From a delivery to an event: capped, redacted, read by its agent's adapter, placed in its repository."""
+
+import hashlib
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import msgspec
+
+from holdfast.core.agent import Agent
+from holdfast.core.delivery import Delivery
+from holdfast.core.event import BODY_LIMIT, Event
+from holdfast.core.ports import Surroundings
+
+decode = msgspec.json.decode
+encode = msgspec.json.encode
+
+LONGEST_STRING = 24 * 1024
+LONGEST_LIST = 200
+DEEPEST = 12
+
+Redact = Callable[[bytes], tuple[bytes, int]]
+
+
+class Intake:
+    """Never raises: what nobody can read is kept as `unknown`."""
+
+    def __init__(self, agents: Mapping[str, Agent], surroundings: Surroundings, redact: Redact) -> None:
+        self._agents, self._surroundings, self._redact = agents, surroundings, redact
+
+    def read(self, delivery: Delivery) -> Event:
+        body, whole, digest = capped(delivery.body)
+        body, _ = self._redact(body)
+        event = self._understood(delivery, body)
+        around = self._surroundings.of(event.get("cwd") or delivery.cwd)
+        return msgspec.structs.replace(
+            event,
+            project=event.project or around.get("root", "") or delivery.cwd,
+            data={**event.data, **_place(around)},
+            body=body,
+            body_size=whole,
+            body_hash=digest,
+        )
+
+    def scrub(self, event: Event) -> Event:
+        """The same for an event of our own making: its text may quote a person, a file or a program."""
+        if not event.data:
+            return event
+        data, found = self._redact(encode(event.data, enc_hook=str))
+        return msgspec.structs.replace(event, data=decode(data)) if found else event
+
+    def _understood(self, delivery: Delivery, body: bytes) -> Event:
+        try:
+            payload = decode(body)
+            if isinstance(payload, dict):
+                return self._agent(delivery, payload).read(delivery, payload)
+            problem = "the payload is not an object"
+        except Exception as error:
+            problem = f"{type(error).__name__}: {error}"
+        return unread(delivery, problem)
+
+    def _agent(self, delivery: Delivery, payload: dict[str, Any]) -> Agent:
+        """Several agents run Claude's hook file: what the payload says goes before where the hook was registered."""
+        named = self._agents.get(delivery.agent)
+        if named and named.recognise(delivery, payload):
+            return named
+        return next((a for a in self._agents.values() if a.recognise(delivery, payload)), named or self._default())
+
+    def _default(self) -> Agent:
+        return next(iter(self._agents.values()))
+
+
+def unread(delivery: Delivery, problem: str) -> Event:
+    return Event(
+        key=delivery.key,
+        kind="unknown",
+        at=delivery.at,
+        agent=delivery.agent,
+        data={"native": delivery.event, "problem": problem[:500], "pid": delivery.pid, "pid_start": delivery.start},
+    )
+
+
+def _place(around: Mapping[str, str]) -> dict[str, str]:
+    return {name: around[name] for name in ("branch", "repo") if around.get(name)}
+
+
+def capped(body: bytes) -> tuple[bytes, int, str]:
+    """(what is kept, length of the whole, its hash if anything was cut). What is kept is still JSON if it was."""
+    if len(body) <= BODY_LIMIT:
+        return body, len(body), ""
+    digest = hashlib.sha256(body).hexdigest()
+    try:
+        kept = encode(_trimmed(decode(body), DEEPEST))
+    except Exception:
+        kept = body
+    return kept if len(kept) <= BODY_LIMIT else _still_too_long(kept), len(body), digest
+
+
+def _still_too_long(kept: bytes) -> bytes:
+    try:
+        return encode({k: v for k, v in decode(kept).items() if len(encode(v)) < 2048})
+    except Exception:
+        return kept[:BODY_LIMIT]
+
+
+def _trimmed(value: Any, depth: int) -> Any:
+    if isinstance(value, str):
+        return value if len(value) <= LONGEST_STRING else _middle_out(value)
+    if isinstance(value, dict):
+        return {k[:200]: _trimmed(v, depth - 1) for k, v in list(value.items())[:LONGEST_LIST]} if depth else {}
+    if isinstance(value, list):
+        return [_trimmed(v, depth - 1) for v in value[:LONGEST_LIST]] if depth else []
+    return value
+
+
+def _middle_out(text: str) -> str:
+    half = LONGEST_STRING // 2
+    return f"{text[:half]}\n[… {len(text) - 2 * half} characters left out …]\n{text[-half:]}"

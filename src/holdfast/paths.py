@@ -1,0 +1,117 @@
+"""Every path we touch. Ours are 0700/0600, owned by us, never symlinks (P8)."""
+
+import os
+import stat
+from dataclasses import dataclass
+from pathlib import Path
+
+from holdfast.core.errors import UnsafePath
+
+
+def default_state_dir() -> Path:
+    """The same rule as in the hook clients (docs/protocol.md)."""
+    if state := os.environ.get("HOLDFAST_STATE"):
+        return Path(state)
+    if xdg := os.environ.get("XDG_STATE_HOME"):
+        return Path(xdg) / "holdfast"
+    return Path.home() / ".local" / "state" / "holdfast"
+
+
+def default_config_dir() -> Path:
+    if config := os.environ.get("HOLDFAST_CONFIG"):
+        return Path(config)
+    return Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config") / "holdfast"
+
+
+@dataclass(frozen=True)
+class Paths:
+    state: Path
+
+    @property
+    def run(self) -> Path:
+        return self.state / "run"
+
+    @property
+    def spool(self) -> Path:
+        return self.state / "spool"
+
+    @property
+    def backups(self) -> Path:
+        return self.state / "backups"
+
+    @property
+    def quarantine(self) -> Path:
+        return self.state / "quarantine"
+
+    @property
+    def logs(self) -> Path:
+        return self.state / "logs"
+
+    @property
+    def database(self) -> Path:
+        return self.state / "holdfast.db"
+
+    @property
+    def log_file(self) -> Path:
+        return self.logs / "daemon.log"
+
+    @property
+    def lease(self) -> Path:
+        return self.run / "daemon.lock"
+
+    @property
+    def start_lock(self) -> Path:
+        return self.run / "start.lock"
+
+    @property
+    def failed(self) -> Path:
+        return self.run / "failed"
+
+    @property
+    def hook_socket(self) -> Path:
+        return self.run / "hook.sock"
+
+    @property
+    def control_socket(self) -> Path:
+        return self.run / "control.sock"
+
+    def prepare(self) -> "Paths":
+        for folder in (self.state, self.run, self.spool, self.backups, self.logs):
+            private_folder(folder)
+        return self
+
+
+def private_folder(folder: Path) -> Path:
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    found = folder.lstat()
+    if stat.S_ISLNK(found.st_mode) or not stat.S_ISDIR(found.st_mode):
+        raise UnsafePath(f"{folder} is not a plain folder", fix="Move it away and try again.")
+    if found.st_uid != os.geteuid():
+        raise UnsafePath(
+            f"{folder} belongs to user {found.st_uid}", fix="Use another state directory (HOLDFAST_STATE)."
+        )
+    if stat.S_IMODE(found.st_mode) & 0o077:
+        folder.chmod(0o700)
+    return folder
+
+
+def emergency_spools() -> list[Path]:
+    """Where a hook puts an event when the spool itself cannot be written (docs/protocol.md)."""
+    runtime = os.environ.get("XDG_RUNTIME_DIR")
+    places = [Path(runtime) / "holdfast-spool"] if runtime else []
+    return [*places, Path(f"/dev/shm/holdfast-spool-{os.geteuid()}")]  # noqa: S108 - owner and mode are checked
+
+
+def write_atomically(path: Path, content: bytes, mode: int = 0o600) -> None:
+    """A reader sees the old file or the new one. A symlink at `path` is replaced, not followed."""
+    partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
+    fd = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, mode)
+    try:
+        with os.fdopen(fd, "wb") as out:
+            out.write(content)
+            out.flush()
+            os.fsync(out.fileno())
+        partial.replace(path)
+    except BaseException:
+        partial.unlink(missing_ok=True)
+        raise

@@ -1,0 +1,22 @@
+"""Layered settings: defaults < user < project < local < environment. Nothing in a file takes the rest down."""
+
+from holdfast.settings.cache import SettingsCache
+from holdfast.settings.edit import set_value
+from holdfast.settings.notice import DEFAULT, Notice, Origin
+from holdfast.settings.resolved import Resolved
+from holdfast.settings.schema import json_schema
+from holdfast.settings.sections import FOUNDATION, Section
+from holdfast.settings.settings import Settings
+
+__all__ = [
+    "DEFAULT",
+    "FOUNDATION",
+    "Notice",
+    "Origin",
+    "Resolved",
+    "Section",
+    "Settings",
+    "SettingsCache",
+    "json_schema",
+    "set_value",
+]

@@ -1,0 +1,166 @@
+"""A settings file as a tree whose every value knows its line. Bounded work: a repository may hold any file."""
+
+import io
+import os
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from ruamel.yaml import YAML
+from ruamel.yaml.error import MarkedYAMLError
+from ruamel.yaml.events import AliasEvent, MappingStartEvent, ScalarEvent, SequenceStartEvent
+from ruamel.yaml.nodes import ScalarNode
+
+from holdfast.settings.node import Node, Source, shown
+from holdfast.settings.notice import Notice
+
+MOST_BYTES = 256 * 1024  # a parser in Python takes a third of a second for this much
+MOST_VALUES = 5_000
+DEEPEST = 20
+CORE = "tag:yaml.org,2002:"
+
+
+class Refused(Exception):
+    """This file is not read any further."""
+
+    def __init__(self, message: str, mark: Any = None) -> None:
+        super().__init__(message)
+        self.line = mark.line + 1 if mark else 0
+        self.column = mark.column + 1 if mark else 0
+
+
+def read_file(path: Path) -> bytes | None:
+    """None when there is no such file. At most one byte more than is allowed is read, and never from a pipe."""
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    with os.fdopen(fd, "rb") as file:
+        if not stat.S_ISREG(os.fstat(fd).st_mode):
+            raise Refused("not a plain file")
+        return file.read(MOST_BYTES + 1)
+
+
+def parse(content: bytes, source: Source) -> tuple[Node, list[Notice]]:
+    """Never raises: a file that cannot be used is an empty one, with a notice."""
+    notices: list[Notice] = []
+    try:
+        if len(content) > MOST_BYTES:
+            raise Refused(f"larger than {MOST_BYTES // 1024} KB, therefore not read")
+        root = _Composer(content.decode("utf-8-sig"), source, notices).document()
+        if not isinstance(root.value, dict):
+            raise Refused("must be a mapping of sections, such as `context:`")
+        return root, notices
+    except Exception as error:
+        return Node({}, source), [*notices, _unreadable(error, source.file)]
+
+
+def _unreadable(error: Exception, file: str) -> Notice:
+    fix = "The whole file is left out until this is corrected."
+    if isinstance(error, Refused):
+        return Notice(file, error.line, error.column, str(error), fix)
+    if isinstance(error, MarkedYAMLError) and error.problem_mark:
+        mark = error.problem_mark
+        return Notice(file, mark.line + 1, mark.column + 1, f"not valid YAML: {error.problem}", fix)
+    first = (str(error).splitlines() or [""])[0][:200]
+    return Notice(file, 0, 0, f"cannot be read: {first or type(error).__name__}", fix)
+
+
+class _Composer:
+    """Builds the tree from the parser's events, so that it can stop at any of them."""
+
+    def __init__(self, text: str, source: Source, notices: list[Notice]) -> None:
+        yaml = YAML(typ="safe", pure=True)
+        self.events = yaml.parse(io.StringIO(text))
+        self.resolver, self.constructor = yaml.resolver, yaml.constructor
+        self.source, self.notices = source, notices
+        self.values = 0
+        self.anchors: dict[str, Node] = {}
+
+    def document(self) -> Node:
+        next(self.events)  # the start of the stream
+        if type(next(self.events)).__name__ == "StreamEndEvent":
+            return Node({}, self.source)
+        root = self._node(next(self.events), 0)
+        next(self.events)  # the end of the document
+        after = next(self.events)
+        if type(after).__name__ == "DocumentStartEvent":
+            raise Refused("more than one document in the file", after.start_mark)
+        return Node({}, self.source) if root.value is None else root
+
+    def _node(self, event: Any, depth: int) -> Node:
+        mark = event.start_mark
+        self._count(1, mark)
+        if depth > DEEPEST:
+            raise Refused(f"nested deeper than {DEEPEST} levels", mark)
+        if isinstance(event, AliasEvent):
+            return self._alias(event)
+        if event.tag:
+            raise Refused(f"tags such as {event.tag} are not supported", mark)
+        line, column = mark.line + 1, mark.column + 1
+        node = Node(self._value(event, depth), self.source, line, column, line, column)
+        if event.anchor:
+            self.anchors[event.anchor] = node
+        return node
+
+    def _count(self, more: int, mark: Any) -> None:
+        self.values += more
+        if self.values > MOST_VALUES:
+            raise Refused(f"more than {MOST_VALUES} values (aliases counted as what they stand for)", mark)
+
+    def _alias(self, event: Any) -> Node:
+        found = self.anchors.get(event.anchor)
+        if found is None:
+            raise Refused(f"unknown alias *{event.anchor}", event.start_mark)
+        self._count(found.size(), event.start_mark)
+        return found.copy()
+
+    def _value(self, event: Any, depth: int) -> Any:
+        if isinstance(event, ScalarEvent):
+            return self._scalar(event)
+        if isinstance(event, SequenceStartEvent):
+            return list(self._items(depth))
+        if isinstance(event, MappingStartEvent):
+            return self._mapping(depth)
+        raise Refused("cannot be understood here", event.start_mark)
+
+    def _items(self, depth: int) -> Iterator[Node]:
+        while type(event := next(self.events)).__name__ != "SequenceEndEvent":
+            yield self._node(event, depth + 1)
+
+    def _mapping(self, depth: int) -> dict[str, Node]:
+        found: dict[str, Node] = {}
+        while type(event := next(self.events)).__name__ != "MappingEndEvent":
+            key = self._node(event, depth + 1)
+            node = self._node(next(self.events), depth + 1)
+            node.line, node.column = key.line, key.column
+            name = self._name(event)
+            if name in found:
+                twice = f"`{shown(name)}` is given twice; the first one counts."
+                self.notices.append(node.notice(twice, "Remove one of the two."))
+            else:
+                found[name] = node
+        return found
+
+    def _name(self, event: Any) -> str:
+        if not isinstance(event, ScalarEvent):
+            raise Refused("a name must be plain text", event.start_mark)
+        return str(event.value)
+
+    def _scalar(self, event: Any) -> Any:
+        if not event.implicit[0]:  # quoted
+            return event.value
+        kind = str(self.resolver.resolve(ScalarNode, event.value, event.implicit)).removeprefix(CORE)
+        if kind not in ("null", "bool", "int", "float"):
+            return event.value
+        node = ScalarNode(CORE + kind, event.value, event.start_mark, event.end_mark)
+        return getattr(self.constructor, f"construct_yaml_{kind}")(node)
+
+
+def parse_text(text: str, source: Source) -> Any:
+    """A value that a person typed or put into the environment, as a node's `value`; not YAML = the text itself."""
+    try:
+        return _Composer(text, source, []).document().value
+    except Exception:
+        return text

@@ -1,0 +1,105 @@
+"""A value of a settings file that knows its file, line and column."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from holdfast.settings.notice import Notice, Origin
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where values come from. What is not `free` may not set what is guarded."""
+
+    layer: str
+    file: str
+    free: bool = True
+
+
+@dataclass(slots=True, eq=False)
+class Node:
+    """`value` is a scalar, a list of nodes or a dict of nodes; `line` and `column` are those of its key, if any."""
+
+    value: Any
+    source: Source
+    line: int = 0
+    column: int = 0
+    value_line: int = 0
+    value_column: int = 0
+    dead: bool = False
+    """Found wrong: to be removed by `prune`."""
+    top: "Node | None" = None
+    """For what was merged from several layers: the part of the highest of them."""
+
+    @property
+    def origin(self) -> Origin:
+        return Origin(self.source.layer, self.source.file, self.line)
+
+    def notice(self, message: str, fix: str = "", path: str = "") -> Notice:
+        return Notice(self.source.file, self.line, self.column, message, fix, path)
+
+    def value_notice(self, message: str, fix: str = "", path: str = "") -> Notice:
+        """At the value itself, where it is a scalar: that is what must be changed."""
+        if isinstance(self.value, dict | list):
+            return self.notice(message, fix, path)
+        return Notice(self.source.file, self.value_line, self.value_column, message, fix, path)
+
+    def kill(self) -> "Node":
+        """The node of a file that is out of the game now."""
+        victim = self.top or self
+        victim.dead = True
+        return victim
+
+    def children(self) -> Iterator["Node"]:
+        if isinstance(self.value, dict):
+            yield from self.value.values()
+        elif isinstance(self.value, list):
+            yield from self.value
+
+    def prune(self) -> None:
+        if isinstance(self.value, dict):
+            self.value = {name: node for name, node in self.value.items() if not node.dead}
+        elif isinstance(self.value, list):
+            self.value = [node for node in self.value if not node.dead]
+        for node in self.children():
+            node.prune()
+
+    def plain(self) -> Any:
+        if isinstance(self.value, dict):
+            return {name: node.plain() for name, node in self.value.items()}
+        if isinstance(self.value, list):
+            return [node.plain() for node in self.value]
+        return self.value
+
+    def copy(self) -> "Node":
+        value = self.value
+        if isinstance(value, dict):
+            value = {name: node.copy() for name, node in value.items()}
+        elif isinstance(value, list):
+            value = [node.copy() for node in value]
+        return Node(value, self.source, self.line, self.column, self.value_line, self.value_column)
+
+    def size(self) -> int:
+        return 1 + sum(node.size() for node in self.children())
+
+    def at(self, path: Sequence[Any]) -> tuple["Node", int]:
+        """The deepest node on the path, and how many steps of it were found."""
+        node, steps = self, 0
+        for step in path:
+            if isinstance(node.value, dict) and step in node.value:
+                node = node.value[step]
+            elif isinstance(node.value, list) and isinstance(step, int) and step < len(node.value):
+                node = node.value[step]
+            else:
+                break
+            steps += 1
+        return node, steps
+
+
+def shown(text: str) -> str:
+    """A name out of a file, fit to be printed."""
+    return "".join(c if c.isprintable() else "?" for c in str(text)[:60])
+
+
+def dotted(path: Sequence[Any]) -> str:
+    return ".".join(shown(str(step)) for step in path)

@@ -1,0 +1,146 @@
+"""Layers become one section: the highest layer wins, and whatever is wrong gives way to the layer below it."""
+
+import difflib
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from pydantic import BaseModel, ValidationError
+
+from holdfast.settings.node import Node, Source, dotted, shown
+from holdfast.settings.notice import Notice
+from holdfast.settings.resolved import Resolved
+from holdfast.settings.shape import Path, Place, places
+
+MOST_NOTICES = 100
+MOST_PASSES = 100
+BELOW = "Until it is corrected, what the layer below says counts."
+TRUST = "Read that file, then run `holdfast config trust`."
+NOBODY = Source("default", "")
+Sections = Mapping[str, type[BaseModel]]
+
+
+class Notices(list[Notice]):
+    """A file can be wrong in five thousand places; a person reads the first hundred."""
+
+    @property
+    def full(self) -> bool:
+        return len(self) >= MOST_NOTICES
+
+    def add(self, notice: Notice) -> None:
+        if not self.full:
+            self.append(notice)
+
+
+def resolve(sections: Sections, layers: Sequence[Node], notices: Notices) -> Resolved:
+    """`layers` from the lowest to the highest; they are used up."""
+    for layer in layers:
+        _check_names(sections, layer, notices)
+    models, trees = {}, {}
+    for name, model in sections.items():
+        mine = [layer.value[name] for layer in layers if name in layer.value]
+        for node in mine:
+            _check_places(name, model, node, notices)
+        models[name], trees[name] = _settle(name, model, mine, notices)
+    return Resolved(models, trees, notices)
+
+
+def _check_names(sections: Sections, layer: Node, notices: Notices) -> None:
+    for name, node in layer.value.items():
+        if name not in sections:
+            node.dead = True
+            _unknown(name, sections, node, notices, "section", (name,))
+        elif not isinstance(node.value, dict):
+            node.dead = True
+            if node.value is not None:  # `context:` with nothing below it is an empty section
+                notices.add(node.value_notice(f"`{name}` must be a mapping.", BELOW, name))
+    layer.prune()
+
+
+def _check_places(section: str, model: type[BaseModel], node: Node, notices: Notices) -> None:
+    for place in places([model], node, (section,)):
+        if place.unknown:
+            place.node.dead = True
+            _unknown(place.path[-1], place.names(), place.node, notices, "setting", place.path)
+        elif not node.source.free and _guarded(place):
+            place.node.dead = True
+            what = "is a command" if place.mark("command") else "is not for a project to set"
+            text = f"`{dotted(place.path)}` {what}, and you have not trusted this file."
+            notices.add(place.node.notice(text, TRUST, dotted(place.path)))
+    node.prune()
+
+
+def _guarded(place: Place) -> bool:
+    if place.mark("command"):
+        return True
+    guard = place.mark("guarded")
+    return place.node.value not in guard if isinstance(guard, list) else bool(guard)
+
+
+def _unknown(name: Any, known: Any, node: Node, notices: Notices, what: str, path: Path) -> None:
+    if notices.full:
+        return
+    near = difflib.get_close_matches(str(name)[:60].lower(), list(known), n=1)
+    fix = f"Did you mean `{near[0]}`?" if near else f"Known here: {', '.join(sorted(set(known))[:12])}."
+    notices.add(node.notice(f"unknown {what} `{shown(name)}`.", fix, dotted(path)))
+
+
+def _settle(section: str, model: type[BaseModel], layers: list[Node], notices: Notices) -> tuple[Any, Node]:
+    """Validate, take out what is wrong, again, until it holds."""
+    joins = {name for name, field in model.model_fields.items() if _joined(field.json_schema_extra)}
+    for _ in range(MOST_PASSES):
+        layers = [layer for layer in layers if not layer.dead]
+        merged = _merge(layers, joins)
+        try:
+            return model.model_validate(merged.plain()), merged
+        except ValidationError as error:
+            _blame(section, merged, error, notices)
+        except Exception as error:  # a validator of a feature with a fault in it
+            notices.add(merged.kill().notice(f"`{section}` cannot be used: {shown(str(error))}.", BELOW, section))
+        if merged.top is None:
+            break
+        for layer in layers:
+            layer.prune()
+    return model.model_construct(), Node({}, NOBODY)
+
+
+def _joined(extra: Any) -> bool:
+    return isinstance(extra, dict) and bool(extra.get("join"))
+
+
+def _blame(section: str, merged: Node, error: ValidationError, notices: Notices) -> None:
+    for one in error.errors(include_url=False, include_context=False, include_input=False):
+        node, steps = merged.at(one["loc"])
+        path = dotted((section, *one["loc"][:steps]))
+        below = dotted(one["loc"][steps:])
+        message = f"`{path}`" + (f" ({below})" if below else "") + f": {shown_message(one['msg'])}."
+        notices.add(node.kill().value_notice(message, BELOW, path))
+
+
+def shown_message(text: str) -> str:
+    return "".join(c if c.isprintable() else " " for c in text[:300]).removesuffix(".")
+
+
+def _merge(layers: Sequence[Node], joins: set[str]) -> Node:
+    merged = Node({}, NOBODY)
+    for layer in layers:
+        merged = _over(merged, layer, joins)
+    return merged
+
+
+def _over(low: Node, high: Node, joins: set[str] = frozenset()) -> Node:  # type: ignore[assignment]
+    if not (isinstance(low.value, dict) and isinstance(high.value, dict)):
+        return high
+    value = dict(low.value)
+    for name, node in high.value.items():
+        under = value.get(name)
+        if under is None:
+            value[name] = node
+        elif name in joins and isinstance(under.value, list) and isinstance(node.value, list):
+            value[name] = _stacked([*under.value, *node.value], node)
+        else:
+            value[name] = _over(under, node)
+    return _stacked(value, high)
+
+
+def _stacked(value: Any, top: Node) -> Node:
+    return Node(value, top.source, top.line, top.column, top.value_line, top.value_column, top=top)

@@ -1,0 +1,74 @@
+"""Where the layers lie, and how they are read."""
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+from pydantic import BaseModel
+
+from holdfast import trust
+from holdfast.paths import default_config_dir
+from holdfast.settings.document import Refused, parse, read_file
+from holdfast.settings.environment import environment_layer
+from holdfast.settings.node import Node, Source
+from holdfast.settings.notice import Notice
+from holdfast.settings.resolve import Notices, resolve
+from holdfast.settings.resolved import Resolved
+from holdfast.settings.sections import FOUNDATION
+
+FILES = ("user", "project", "local")
+
+
+class Settings:
+    """`sections`: what the features add, section name → pydantic model. This file knows none of them."""
+
+    def __init__(
+        self,
+        sections: Mapping[str, type[BaseModel]] | None = None,
+        *,
+        config_dir: Path | None = None,
+        environ: Mapping[str, str] | None = None,
+    ) -> None:
+        self.sections: dict[str, type[BaseModel]] = {**FOUNDATION, **(sections or {})}
+        self.config_dir = config_dir or default_config_dir()
+        self.environ = os.environ if environ is None else environ
+
+    def file(self, layer: str, project: str | Path = "") -> Path:
+        if layer == "user":
+            return self.config_dir / "settings.yaml"
+        return Path(project) / ".holdfast" / ("settings.yaml" if layer == "project" else "settings.local.yaml")
+
+    def files(self, project: str | Path = "") -> dict[str, Path]:
+        """The layers that are files, lowest first. Without a project there is only the user's."""
+        return {layer: self.file(layer, project) for layer in (FILES if str(project) else FILES[:1])}
+
+    def load(self, project: str | Path = "") -> Resolved:
+        notices = Notices()
+        known = trust.read(self.config_dir)
+        layers = [self._layer(layer, path, known, notices) for layer, path in self.files(project).items()]
+        return resolve(self.sections, [*layers, environment_layer(self.environ)], notices)
+
+    def defaults(self) -> Resolved:
+        return resolve(self.sections, [], Notices())
+
+    def check(self, layer: str, path: Path, content: bytes) -> tuple[Notice, ...]:
+        """What would be said about that content, were it the file's."""
+        root, found = parse(content, Source(layer, str(path)))
+        notices = Notices(found)
+        resolve(self.sections, [root], notices)
+        return tuple(notices)
+
+    def _layer(self, layer: str, path: Path, known: Mapping[str, str], notices: Notices) -> Node:
+        source = Source(layer, str(path), free=layer == "user")
+        try:
+            content = read_file(path)
+        except (OSError, ValueError, Refused) as error:
+            notices.add(Notice(str(path), 0, 0, f"cannot be read: {error}", "It is left out."))
+            content = None
+        if content is None:
+            return Node({}, source)
+        free = source.free or trust.is_trusted(path, content, known)
+        root, found = parse(content, Source(layer, str(path), free))
+        for notice in found:
+            notices.add(notice)
+        return root

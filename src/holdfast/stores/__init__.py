@@ -1,0 +1,43 @@
+"""Stores: the same promises on SQLite and PostgreSQL, chosen by URL."""
+
+import contextlib
+from collections.abc import Iterator
+from pathlib import Path
+
+from holdfast.core.errors import BadSettings
+from holdfast.core.ports import Reader, Store
+
+
+def open_store(url: str, *, backups: Path | None = None) -> Store:
+    """The write side. Migrates (backing up first) or refuses a newer schema."""
+    if path := sqlite_path(url):
+        from holdfast.stores.sqlite import SqliteStore
+
+        return SqliteStore(path, backups=backups)
+    if url.startswith(("postgresql://", "postgres://")):
+        with _driver():
+            from holdfast.stores.postgres import PostgresStore
+        return PostgresStore(url)
+    raise BadSettings(f"store.url is {url!r}", fix="Use sqlite:///PATH or postgresql://USER@HOST/DATABASE.")
+
+
+def open_reader(url: str) -> Reader:
+    if path := sqlite_path(url):
+        from holdfast.stores.sqlite_reader import SqliteReader
+
+        return SqliteReader(path)
+    with _driver():
+        from holdfast.stores.postgres import PostgresReader
+    return PostgresReader(url)
+
+
+def sqlite_path(url: str) -> Path | None:
+    return Path(url.removeprefix("sqlite:///")) if url.startswith("sqlite:///") else None
+
+
+@contextlib.contextmanager
+def _driver() -> Iterator[None]:
+    try:
+        yield
+    except ImportError as error:
+        raise BadSettings(f"no PostgreSQL driver: {error}", fix="Run: pip install 'holdfast[postgres]'") from error

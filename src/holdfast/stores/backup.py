@@ -1,0 +1,160 @@
+"""Online backups of a SQLite store: whole, checked, the newest seven kept. And what to do with a damaged file (P7)."""
+
+import contextlib
+import os
+import shutil
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import apsw
+
+from holdfast.core.errors import StoreDamaged, StoreUnavailable
+from holdfast.stores.sqlite_connection import for_reading, translated
+
+KEEP = 7
+PAGES_A_STEP = 512
+SIDE_FILES = ("-wal", "-shm")
+STAMP = len("20260101T000000Z")
+
+
+def write(source: Path, folder: Path, reason: str = "daily") -> Path:
+    """A backup appears under its name only when it is complete, checked and on disk."""
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    stamp = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime())
+    target = _free_name(folder, f"{stamp}-{reason}")
+    partial = folder / f".{target.name}.partial"
+    with translated(source):
+        _copy(source, partial)
+    check(partial)
+    _sync(partial)
+    partial.replace(target)
+    _sync(folder)
+    prune(folder)
+    return target
+
+
+def _free_name(folder: Path, stem: str) -> Path:
+    names = (folder / f"{stem}{'' if n == 0 else f'.{n}'}.db" for n in range(1000))
+    return next(name for name in names if not name.exists())
+
+
+def _copy(source: Path, target: Path) -> None:
+    target.unlink(missing_ok=True)
+    os.close(os.open(target, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600))
+    reading, writing = for_reading(source), apsw.Connection(str(target))
+    try:
+        # One snapshot for the whole copy: otherwise every commit of the daemon would start it from the beginning.
+        reading.execute("begin; select count(*) from sqlite_schema").fetchall()
+        with writing.backup("main", reading, "main") as copy:
+            while not copy.done:
+                copy.step(PAGES_A_STEP)
+        writing.pragma("journal_mode", "delete")
+    finally:
+        writing.close()
+        reading.close()
+
+
+def _sync(path: Path) -> None:
+    fd = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)
+
+
+def prune(folder: Path, keep: int = KEEP) -> None:
+    for old in listed(folder)[keep:]:
+        old.unlink(missing_ok=True)
+    for leftover in folder.glob(".*.partial*"):
+        if time.time() - leftover.stat().st_mtime > 3600:
+            leftover.unlink(missing_ok=True)
+
+
+def listed(folder: Path) -> list[Path]:
+    """Newest first: by the second in the name, and by the file's time within it."""
+    found = folder.glob("*.db") if folder.is_dir() else ()
+    return sorted(found, key=lambda path: (path.name[:STAMP], path.stat().st_mtime_ns), reverse=True)
+
+
+def check(path: Path) -> None:
+    """`quick_check`: every page is where it should be."""
+    with translated(path):
+        db = apsw.Connection(f"file:{path}?immutable=0", flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI)
+        try:
+            found = [row[0] for row in db.execute("pragma quick_check(5)")]
+        finally:
+            db.close()
+    if found != ["ok"]:
+        raise StoreDamaged("; ".join(found), where=str(path))
+
+
+def quarantine(path: Path, folder: Path) -> Path:
+    """Moves the damaged files aside together. Nothing is deleted."""
+    place = folder / time.strftime("%Y%m%dT%H%M%SZ", time.gmtime())
+    place = next(p for p in (place, *(Path(f"{place}.{n}") for n in range(1, 1000))) if not p.exists())
+    place.mkdir(parents=True, mode=0o700)
+    for name in (path, *(Path(f"{path}{suffix}") for suffix in SIDE_FILES)):
+        if name.exists():
+            shutil.move(name, place / name.name)
+    return place
+
+
+def restore(backups: Path, target: Path) -> Path | None:
+    """The newest backup that checks out, put in the empty place of the database."""
+    for candidate in listed(backups):
+        with contextlib.suppress(StoreDamaged, StoreUnavailable):
+            check(candidate)
+            put_back(candidate, target)
+            return candidate
+    return None
+
+
+def put_back(chosen: Path, target: Path) -> None:
+    partial = target.with_suffix(".restoring")
+    shutil.copyfile(chosen, partial)
+    partial.chmod(0o600)
+    _sync(partial)
+    partial.replace(target)
+    _sync(target.parent)
+
+
+def salvage(damaged: Path, after: int) -> Iterator[tuple]:
+    """Every event after `after` that can still be read from a damaged file, oldest first, page by page."""
+    db = apsw.Connection(str(damaged), flags=apsw.SQLITE_OPEN_READWRITE)
+    # Its log must be read, which needs a writable file; but closing it must not fold the log into the evidence.
+    db.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
+    try:
+        top = _top(db)
+        for seq in range(after + 1, top + 1):
+            with contextlib.suppress(apsw.Error):
+                yield from db.execute(SALVAGE, (seq,))
+    finally:
+        db.close()
+
+
+def highest(damaged: Path) -> int:
+    """The last seq the damaged file still tells, 0 if none."""
+    with contextlib.suppress(apsw.Error):
+        db = apsw.Connection(str(damaged), flags=apsw.SQLITE_OPEN_READWRITE)
+        try:
+            return _top(db)
+        finally:
+            db.close()
+    return 0
+
+
+def _top(db: apsw.Connection) -> int:
+    for table in ("events", "facts"):
+        with contextlib.suppress(apsw.Error):
+            return db.execute(f"select coalesce(max(seq), 0) from {table}").get or 0
+    return 0
+
+
+SALVAGE = """
+select f.key, e.at, e.v, f.data, s.name, p.name, k.name, t.name, a.name, b.size, b.hash, b.body
+from events e join facts f on f.seq = e.seq
+join names s on s.id = e.session join names p on p.id = e.project join names k on k.id = e.kind
+join names t on t.id = e.tool join names a on a.id = e.agent left join bodies b on b.seq = e.seq
+where e.seq = ?
+"""

@@ -1,0 +1,69 @@
+"""Migrations: numbered, forward, one transaction each, a backup first. A newer schema is refused."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import apsw
+
+from holdfast.core.errors import SchemaTooNew
+from holdfast.stores import backup
+from holdfast.stores.sql import migrations
+
+if TYPE_CHECKING:
+    import psycopg
+
+    from holdfast.stores.postgres_connection import Link
+
+
+def newest(dialect: str) -> int:
+    return migrations(dialect)[-1][0]
+
+
+def sqlite(db: apsw.Connection, path: Path, backups: Path | None) -> None:
+    version = db.pragma("user_version") or 0
+    refuse_newer(version, newest("sqlite"), str(path))
+    pending = [(number, sql) for number, sql in migrations("sqlite") if number > version]
+    if pending and version and backups:
+        backup.write(path, backups, reason=f"before-migration-{pending[-1][0]}")
+    for number, sql in pending:
+        with db:
+            db.execute(sql)
+            db.pragma("user_version", number)
+
+
+def postgres(db: "psycopg.Connection", link: "Link") -> None:
+    """Daemons may start at the same moment on many machines: each step is taken under the writers' lock, by one."""
+    if postgres_version(db, link.schema) == newest("postgres"):
+        return
+    for number, text in migrations("postgres"):
+        with db.transaction():
+            db.execute("select pg_advisory_xact_lock(%s, %s)", link.lock_key)
+            version = postgres_version(db, link.schema)
+            refuse_newer(version, newest("postgres"), link.where)
+            if number > version:
+                link.create_schema(db)
+                db.execute(text.encode())
+                db.execute(
+                    "insert into meta values ('schema', %s) on conflict (name) do update set value = excluded.value",
+                    (str(number),),
+                )
+
+
+def postgres_version(db: "psycopg.Connection", schema: str) -> int:
+    """Looked up in the catalogue's tables: `to_regclass` may answer from a cache older than the lock just taken."""
+    there = (
+        "select 1 from pg_class c join pg_namespace n on n.oid = c.relnamespace where (nspname, relname) = (%s, 'meta')"
+    )
+    if not db.execute(there, (schema,)).fetchone():
+        return 0
+    row = db.execute("select value from meta where name = 'schema'").fetchone()
+    return int(row[0]) if row else 0
+
+
+def refuse_newer(found: int, known: int, where: str) -> None:
+    if found > known:
+        raise SchemaTooNew(
+            f"schema {found}, this Holdfast knows {known}",
+            where=where,
+            fix="Upgrade Holdfast. Hooks keep everything in the spool until then.",
+        )

@@ -1,0 +1,161 @@
+"""PostgreSQL: daemons on several machines, one log. A lock in each transaction keeps it one writer at a time."""
+
+import contextlib
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+import psycopg
+
+from holdfast.core.errors import StoreUnavailable
+from holdfast.core.event import Event
+from holdfast.core.job import ClaimedJob, Job
+from holdfast.core.ports import Doc, Ref, StateRow
+from holdfast.stores import migrate
+from holdfast.stores.postgres_connection import SQL, Link, for_writing, translated
+from holdfast.stores.postgres_reader import PostgresReader
+from holdfast.stores.rows import decode, encode
+
+__all__ = ["PostgresReader", "PostgresStore"]
+
+REMEMBERED_NAMES = 50_000
+
+
+class PostgresStore:
+    """Inside a transaction everything is sent in pipeline mode: writes travel with the commit, in one round trip."""
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+        self._link = Link(url, _prepare)
+        self._names: dict[str, int] = {}
+        self._new_names: list[str] = []
+        with translated(self._link):
+            self._db = self._link.db
+
+    @contextlib.contextmanager
+    def transaction(self) -> Iterator[int]:
+        with translated(self._link):
+            self._reach()
+            try:
+                with self._db.pipeline():
+                    yield self._begin()
+                    commit = self._db.execute("commit")
+                if commit.statusmessage != "COMMIT":
+                    raise StoreUnavailable(f"commit became {commit.statusmessage}", where=self._link.where)
+            except BaseException:
+                self._undo()
+                raise
+        self._new_names.clear()
+
+    def _reach(self) -> None:
+        db = self._link.db
+        if db is not self._db:
+            # The server may have come back from a backup, where the same number is another name.
+            self._names.clear()
+            self._db = db
+
+    def _begin(self) -> int:
+        self._db.execute(SQL["begin"])
+        self._db.execute(SQL["lock"], self._link.lock_key)
+        head, schema = self._all("head_and_schema")[0]
+        # Another daemon may have been upgraded, and the tables with it, while this one ran.
+        migrate.refuse_newer(schema, migrate.newest("postgres"), self._link.where)
+        return head
+
+    def _undo(self) -> None:
+        for name in self._new_names:
+            self._names.pop(name, None)
+        self._new_names.clear()
+        try:
+            self._db.execute("rollback")
+        except psycopg.Error:
+            self._link.lose()
+
+    def known(self, keys: Sequence[str]) -> dict[str, int]:
+        return dict(self._all("known", list(keys))) if keys else {}
+
+    def append(self, events: Sequence[Event]) -> None:
+        ids = self._ids(name for e in events for name in (e.session, e.project, e.kind, e.tool, e.agent))
+        self._columns(
+            "add_events",
+            [
+                (e.seq, ids[e.session], ids[e.project], e.at, ids[e.kind], ids[e.tool], ids[e.agent], e.v)
+                for e in events
+            ],
+        )  # fmt: skip
+        self._columns("add_facts", [(e.seq, e.key, encode(e.data)) for e in events])
+        with_body = [(e.seq, e.body_size or len(e.body), e.body_hash, e.body) for e in events if e.body]
+        self._columns("add_bodies", with_body)
+
+    def load(self, refs: Sequence[Ref]) -> dict[Ref, Doc]:
+        found = self._all("load", [r.kind for r in refs], [r.key for r in refs])
+        return {Ref(kind, key): decode(doc) for kind, key, doc in found}
+
+    def save(self, rows: Sequence[StateRow]) -> None:
+        ids = self._ids(row.project for row in rows)
+        last = {row.ref: row for row in rows}.values()  # one statement may touch a row only once
+        self._columns(
+            "save",
+            [(r.ref.kind, r.ref.key, r.feature, r.version, ids[r.project], r.status, r.at, r.doc) for r in last],
+        )
+
+    def drop_states(self, feature: str) -> None:
+        self._db.execute(SQL["drop_states"], (feature,))
+
+    def enqueue(self, jobs: Sequence[Job], now: int) -> None:
+        for job in jobs:
+            self._db.execute(SQL["enqueue"], (job.kind, job.dedupe, job.run_at or now, encode(job.payload)))
+
+    def claim(self, owner: str, now: int, lease_ms: int, limit: int, kinds: Sequence[str]) -> list[ClaimedJob]:
+        values = {"owner": owner, "now": now, "until": now + lease_ms, "limit": limit, "kinds": list(kinds)}
+        taken = sorted(self._db.execute(SQL["claim"], values).fetchall())
+        return [
+            ClaimedJob(id=id_, kind=kind, dedupe=dedupe, attempts=attempts, payload=decode(payload))
+            for _run_at, id_, kind, dedupe, attempts, payload in taken
+        ]
+
+    def extend(self, job: int, owner: str, until: int) -> bool:
+        return bool(self._all("extend", until, job, owner))
+
+    def finish(self, job: int, owner: str) -> bool:
+        return bool(self._all("run_again", job, owner) or self._all("finish", job, owner))
+
+    def retry(self, job: int, owner: str, run_at: int, error: str, dead: bool) -> bool:
+        return bool(self._all("retry", run_at, error, int(dead), job, owner))
+
+    def release(self, owner: str) -> int:
+        return len(self._all("release", owner))
+
+    def set_meta(self, name: str, value: str) -> None:
+        self._db.execute(SQL["set_meta"], (name, value))
+
+    def expire_bodies(self, older_than: int, limit: int) -> int:
+        return len(self._all("expire_bodies", older_than, limit))
+
+    def reader(self) -> PostgresReader:
+        return PostgresReader(self.url)
+
+    def close(self) -> None:
+        self._link.lose()
+
+    def _all(self, name: str, *values: Any) -> list[tuple]:
+        return self._db.execute(SQL[name], values, binary=True).fetchall()
+
+    def _columns(self, name: str, rows: Sequence[tuple]) -> None:
+        """One statement for all rows, each column as an array: as quick as COPY, and it may travel in a pipeline."""
+        if rows:
+            self._db.execute(SQL[name], [list(column) for column in zip(*rows, strict=True)])
+
+    def _ids(self, names: Iterable[str]) -> dict[str, int]:
+        """The numbers of these names; new ones are added, and forgotten again if the transaction fails."""
+        if len(self._names) > REMEMBERED_NAMES:
+            self._names.clear()
+        missing = [name for name in dict.fromkeys(names) if name not in self._names]
+        if missing:
+            self._names.update(self._all("intern", missing, missing))
+            self._new_names.extend(missing)
+        return self._names
+
+
+def _prepare(link: Link, db: psycopg.Connection) -> None:
+    for_writing(db)
+    migrate.postgres(db, link)

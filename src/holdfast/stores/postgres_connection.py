@@ -1,0 +1,138 @@
+"""How a PostgreSQL database is reached, and what its errors mean to us."""
+
+import contextlib
+import re
+import zlib
+from collections.abc import Callable, Iterator
+
+import psycopg
+from psycopg import conninfo, sql
+from psycopg.types.string import StrDumperUnknown, TextBinaryLoader, TextLoader
+
+from holdfast.core.errors import StoreDamaged, StoreUnavailable
+from holdfast.stores.sql import queries
+
+SQL = {name: text.encode() for name, text in queries("postgres").items()}
+DEFAULT_SCHEMA = "holdfast"
+LOCK_CLASS = 0x486F6C64  # "Hold": keeps our advisory locks apart from those of other programs
+LOCK_WAIT_MS = 5_000
+ABANDONED_MS = 60_000
+PATIENCE = {"connect_timeout": 5, "keepalives_idle": 10, "keepalives_interval": 5, "tcp_user_timeout": 20_000}
+"""A machine that vanished in the middle of a transaction must not hold the writers' lock for hours."""
+
+_SEARCH_PATH = re.compile(r"search_path\s*=\s*\"?([^\s\",]+)")
+_UNSTORABLE = re.compile("[\x00\x1b\ud800-\udfff]")
+_ESCAPED = re.compile("\x1b([0-9a-f]{4})")
+
+
+class EscapedText(StrDumperUnknown):
+    """PostgreSQL refuses NUL and lone surrogates in text; one hostile name must not stop a whole batch."""
+
+    def dump(self, obj: str) -> bytes | bytearray | memoryview | None:
+        return super().dump(_UNSTORABLE.sub(lambda m: f"\x1b{ord(m[0]):04x}", obj))
+
+
+def _unescape(text: str | bytes) -> str | bytes:
+    if isinstance(text, str) and "\x1b" in text:
+        return _ESCAPED.sub(lambda m: chr(int(m[1], 16)), text)
+    return text
+
+
+class UnescapedText(TextLoader):
+    def load(self, data: bytes | bytearray | memoryview) -> str | bytes:
+        return _unescape(super().load(data))
+
+
+class UnescapedBinaryText(TextBinaryLoader):
+    def load(self, data: bytes | bytearray | memoryview) -> str | bytes:
+        return _unescape(super().load(data))
+
+
+class Link:
+    """One connection that comes back by itself: a lost one is replaced when it is next asked for."""
+
+    def __init__(self, url: str, prepare: Callable[["Link", psycopg.Connection], None]) -> None:
+        self.schema, self.where = schema_of(url), shown(url)
+        self._url, self._prepare = url, prepare
+        self._db: psycopg.Connection | None = None
+
+    @property
+    def db(self) -> psycopg.Connection:
+        if self._db is None or self._db.closed:
+            self._db = self._connect()
+        return self._db
+
+    def _connect(self) -> psycopg.Connection:
+        given = conninfo.conninfo_to_dict(self._url)
+        patience = {name: value for name, value in PATIENCE.items() if name not in given}
+        db = psycopg.connect(self._url, autocommit=True, client_encoding="utf8", **patience)
+        try:
+            db.adapters.register_dumper(str, EscapedText)
+            db.adapters.register_loader("text", UnescapedText)
+            db.adapters.register_loader("text", UnescapedBinaryText)
+            db.execute(sql.SQL("set search_path to {}").format(sql.Identifier(self.schema)))
+            self._prepare(self, db)
+        except BaseException:
+            db.close()
+            raise
+        return db
+
+    def lose(self) -> None:
+        """Nothing is known about the connection any more, so it is not used again."""
+        if self._db is not None:
+            with contextlib.suppress(psycopg.Error):
+                self._db.close()
+            self._db = None
+
+    def create_schema(self, db: psycopg.Connection) -> None:
+        """Asked for first: `if not exists` alone wants the right to create even where nothing is to be created."""
+        found = db.execute("select 1 from pg_namespace where nspname = %s", (self.schema,)).fetchone()
+        if not found:
+            db.execute(sql.SQL("create schema {}").format(sql.Identifier(self.schema)))
+
+    @property
+    def lock_key(self) -> tuple[int, int]:
+        """One lock for each schema: two stores in one database do not wait for one another."""
+        return LOCK_CLASS, zlib.crc32(self.schema.encode()) - (1 << 31)
+
+
+def for_writing(db: psycopg.Connection) -> None:
+    """Acknowledged means durable (P2), whatever the server's default is; a stronger setting is left alone."""
+    db.execute(SQL["durable"])
+    db.execute(SQL["patience"], (str(LOCK_WAIT_MS), str(ABANDONED_MS)))
+
+
+def for_reading(_link: Link, db: psycopg.Connection) -> None:
+    db.execute("set default_transaction_read_only = on")
+
+
+def schema_of(url: str) -> str:
+    """`?options=-c search_path=team` puts the tables into the schema `team`."""
+    found = _SEARCH_PATH.search(str(conninfo.conninfo_to_dict(url).get("options") or ""))
+    return found[1] if found else DEFAULT_SCHEMA
+
+
+def shown(url: str) -> str:
+    """Where the database is, without the password."""
+    given = conninfo.conninfo_to_dict(url)
+    return f"postgresql://{given.get('host', '')}/{given.get('dbname', '')}"
+
+
+@contextlib.contextmanager
+def translated(link: Link) -> Iterator[None]:
+    try:
+        yield
+    except psycopg.Error as error:
+        state = error.sqlstate or ""
+        if state in ("XX001", "XX002"):
+            raise StoreDamaged(str(error), where=link.where) from error
+        if _unreachable(error, state):
+            raise StoreUnavailable(str(error).strip(), where=link.where, fix="Is the server up?") from error
+        raise
+
+
+def _unreachable(error: psycopg.Error, state: str) -> bool:
+    """The server, the network, its disk or its locks: not a mistake of ours, which must stay visible as one."""
+    if not state:
+        return isinstance(error, psycopg.OperationalError | psycopg.InterfaceError)
+    return state[:2] in ("08", "28", "3D", "53", "57", "58") or state in ("55P03", "25006", "25P03", "40001", "40P01")

@@ -1,0 +1,98 @@
+"""The read side on PostgreSQL: its own read-only connection, one per thread. Each question is one statement or two."""
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from psycopg.rows import dict_row
+
+from holdfast.core.event import Event
+from holdfast.core.ports import Doc, EventQuery, Ref, StateQuery, StateRow
+from holdfast.stores.postgres_connection import SQL, Link, for_reading, translated
+from holdfast.stores.rows import as_event, decode, select_events
+
+PAGE = 2_000
+NAME_COLUMNS = (1, 2, 4, 5, 6)
+"""Where session, project, kind, tool and agent stand in a row of events."""
+
+
+class PostgresReader:
+    def __init__(self, url: str) -> None:
+        self._link = Link(url, for_reading)
+        self._names: dict[int, str] = {}
+        with translated(self._link):
+            _ = self._link.db
+
+    def head(self) -> int:
+        return self._all(SQL["head"])[0][0]
+
+    def events(self, query: EventQuery) -> list[Event]:
+        asked = [query.session, query.project, query.tool, *query.kinds]
+        ids = dict(self._all(SQL["name_ids"], asked)) if any(asked) else {}
+        wanted = select_events(query, ids.get, "%s")
+        if wanted is None:
+            return []
+        found = self._all(wanted[0].encode(), *wanted[1])
+        self._learn({row[i] for row in found for i in NAME_COLUMNS})
+        events = [as_event(row, self._names.__getitem__) for row in found]
+        return events[::-1] if query.newest else events
+
+    def event(self, seq: int) -> Event | None:
+        found = self.events(EventQuery(after=seq - 1, before=seq + 1, limit=1, bodies=True))
+        return found[0] if found else None
+
+    def replay(self, after: int = 0, session: str = "", project: str = "") -> Iterator[Event]:
+        while page := self.events(EventQuery(after=after, session=session, project=project, limit=PAGE)):
+            yield from page
+            after = page[-1].seq
+
+    def state(self, ref: Ref) -> Doc | None:
+        found = self._all(SQL["state"], ref.kind, ref.key)
+        return decode(found[0][0]) if found else None
+
+    def states(self, query: StateQuery) -> list[tuple[Ref, Doc]]:
+        clauses, values = ["kind = %s"], list[Any]([query.kind])
+        if query.project:
+            clauses.append("project = (select id from names where name = %s)")
+            values.append(query.project)
+        if query.status:
+            clauses.append("status = %s")
+            values.append(query.status)
+        if query.before:
+            clauses.append("(at, key) < (%s, %s)")
+            values.extend(query.before)
+        sql = f"select key, doc from states where {' and '.join(clauses)} order by at desc, key desc limit %s"
+        return [(Ref(query.kind, key), decode(doc)) for key, doc in self._all(sql.encode(), *values, query.limit)]
+
+    def rows(self, feature: str) -> Iterator[StateRow]:
+        kind = key = ""
+        while page := self._all(SQL["rows"], feature, kind, key, PAGE):
+            for kind, key, *rest in page:
+                yield StateRow(Ref(kind, key), *rest)
+
+    def counts(self) -> dict[str, int]:
+        return self._dicts(SQL["counts"])[0]
+
+    def jobs(self, limit: int = 100) -> list[dict[str, Any]]:
+        return self._dicts(SQL["jobs"], limit)
+
+    def known(self, keys: Iterable[str]) -> dict[str, int]:
+        return dict(self._all(SQL["known"], list(keys)))
+
+    def meta(self, name: str) -> str:
+        found = self._all(SQL["meta"], name)
+        return found[0][0] if found else ""
+
+    def close(self) -> None:
+        self._link.lose()
+
+    def _learn(self, ids: set[int]) -> None:
+        if missing := [id_ for id_ in ids if id_ not in self._names]:
+            self._names.update(self._all(SQL["names"], missing))
+
+    def _all(self, sql: bytes, *values: Any) -> list[tuple]:
+        with translated(self._link):
+            return self._link.db.execute(sql, values, binary=True).fetchall()
+
+    def _dicts(self, sql: bytes, *values: Any) -> list[dict[str, Any]]:
+        with translated(self._link):
+            return self._link.db.cursor(row_factory=dict_row).execute(sql, values).fetchall()

@@ -1,0 +1,72 @@
+"""Rows ↔ events: the one place that knows how an event lies in the tables, on every engine."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import msgspec
+
+from holdfast.core.event import Event, upcast
+from holdfast.core.ports import EventQuery
+
+encode = msgspec.json.Encoder(enc_hook=str).encode
+decode = msgspec.json.decode
+
+EVENT = "e.seq, e.session, e.project, e.at, e.kind, e.tool, e.agent, e.v, f.key, f.data"
+FROM = "from events e join facts f on f.seq = e.seq"
+WITH_BODY = "left join bodies b on b.seq = e.seq"
+BODY = "b.size, b.hash, b.body"
+
+NameOf = Callable[[int], str]
+IdOf = Callable[[str], int | None]
+
+
+def as_event(row: Sequence[Any], name: NameOf) -> Event:
+    seq, session, project, at, kind_id, tool, agent, version, key, data = row[:10]
+    kind = name(kind_id)
+    version, fields = upcast(kind, version, decode(bytes(data)))
+    size, digest, body = row[10:13] if len(row) > 10 else (0, "", b"")
+    return Event(
+        seq=seq,
+        session=name(session),
+        project=name(project),
+        at=at,
+        kind=kind,
+        tool=name(tool),
+        agent=name(agent),
+        v=version,
+        key=key,
+        data=fields,
+        body=bytes(body or b""),
+        body_size=size or 0,
+        body_hash=digest or "",
+    )
+
+
+def select_events(query: EventQuery, id_of: IdOf, mark: str) -> tuple[str, list[Any]] | None:
+    """The statement for a page of events; None when a name in it was never seen, so that nothing can match."""
+    where: list[tuple[str, Any]] = []
+    for column, name in (("session", query.session), ("project", query.project), ("tool", query.tool)):
+        if name:
+            if (found := id_of(name)) is None:
+                return None
+            where.append((f"e.{column} = {mark}", found))
+    for condition, value in (
+        ("seq >", query.after),
+        ("seq <", query.before),
+        ("at >=", query.since),
+        ("at <", query.until),
+    ):
+        if value:
+            where.append((f"e.{condition} {mark}", value))
+    kinds = [found for kind in query.kinds if (found := id_of(kind)) is not None]
+    if query.kinds and not kinds:
+        return None
+    clauses = [clause for clause, _ in where]
+    if kinds:
+        clauses.append(f"e.kind in ({', '.join([mark] * len(kinds))})")
+    parts = [
+        f"select {EVENT}{', ' + BODY if query.bodies else ''} {FROM} {WITH_BODY if query.bodies else ''}",
+        f"where {' and '.join(clauses)}" if clauses else "",
+        f"order by e.seq {'desc' if query.newest else 'asc'} limit {mark}",
+    ]
+    return "\n".join(parts), [value for _, value in where] + kinds + [query.limit]

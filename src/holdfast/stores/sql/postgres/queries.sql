@@ -1,0 +1,114 @@
+-- name: durable
+select set_config('synchronous_commit', 'on', false) where current_setting('synchronous_commit') <> 'remote_apply'
+
+-- name: patience
+select set_config('lock_timeout', %s, false), set_config('idle_in_transaction_session_timeout', %s, false)
+
+-- name: begin
+-- Read committed, said aloud: a stricter default would fix the snapshot before the lock is ours, and the head would be old.
+begin isolation level read committed read write
+
+-- name: lock
+-- One writer at a time among all daemons: commits come in the order of their seqs.
+select pg_advisory_xact_lock(%s, %s)
+
+-- name: head
+select coalesce(max(seq), 0) from events
+
+-- name: head_and_schema
+select (select coalesce(max(seq), 0) from events), (select value::integer from meta where name = 'schema')
+
+-- name: known
+select key, seq from facts where key = any(%s)
+
+-- name: name_ids
+select name, id from names where name = any(%s)
+
+-- name: names
+select id, name from names where id = any(%s)
+
+-- name: intern
+with new as (insert into names (name) select unnest(%s::text[]) on conflict (name) do nothing returning name, id)
+select name, id from new union all select name, id from names where name = any(%s)
+
+-- name: add_events
+insert into events (seq, session, project, at, kind, tool, agent, v) select * from unnest(
+  %b::bigint[], %b::integer[], %b::integer[], %b::bigint[], %b::integer[], %b::integer[], %b::integer[], %b::integer[])
+
+-- name: add_facts
+insert into facts (seq, key, data) select * from unnest(%b::bigint[], %s::text[], %b::bytea[])
+
+-- name: add_bodies
+insert into bodies (seq, size, hash, body) select * from unnest(%b::bigint[], %b::bigint[], %s::text[], %b::bytea[])
+
+-- name: load
+select kind, key, doc from states join unnest(%s::text[], %s::text[]) as wanted (kind, key) using (kind, key)
+
+-- name: save
+insert into states (kind, key, feature, version, project, status, at, doc) select * from unnest(
+  %s::text[], %s::text[], %s::text[], %b::integer[], %b::integer[], %s::text[], %b::bigint[], %b::bytea[])
+on conflict (kind, key) do update set feature = excluded.feature, version = excluded.version, project = excluded.project,
+  status = excluded.status, at = excluded.at, doc = excluded.doc
+
+-- name: drop_states
+delete from states where feature = %s
+
+-- name: enqueue
+-- A job that is already waiting is one job; one that is running must run again afterwards with the newer payload.
+insert into jobs (kind, dedupe, run_at, payload) values (%s, %s, %s, %s)
+on conflict (kind, dedupe) where dedupe <> '' and dead = 0 do update set
+  again = case when jobs.owner <> '' then 1 else jobs.again end,
+  run_at = case when jobs.owner <> '' then jobs.run_at else least(jobs.run_at, excluded.run_at) end,
+  payload = excluded.payload
+
+-- name: claim
+with due as (
+  select id from jobs
+  where dead = 0 and run_at <= %(now)s and (owner = '' or lease_until < %(now)s) and kind = any(%(kinds)s)
+  order by run_at, id limit %(limit)s)
+update jobs set owner = %(owner)s, lease_until = %(until)s, attempts = attempts + 1, again = 0
+from due where jobs.id = due.id
+returning run_at, jobs.id, kind, dedupe, attempts, payload
+
+-- name: extend
+update jobs set lease_until = %s where id = %s and owner = %s returning id
+
+-- name: run_again
+update jobs set owner = '', lease_until = 0, attempts = 0, again = 0, error = ''
+where id = %s and owner = %s and again = 1 returning id
+
+-- name: finish
+delete from jobs where id = %s and owner = %s returning id
+
+-- name: retry
+update jobs set owner = '', lease_until = 0, run_at = %s, error = %s, dead = %s where id = %s and owner = %s returning id
+
+-- name: release
+update jobs set owner = '', lease_until = 0, attempts = greatest(0, attempts - 1)
+where owner = %s and dead = 0 returning id
+
+-- name: jobs
+select id, kind, dedupe, run_at, attempts, owner, lease_until, dead, error from jobs order by id limit %s
+
+-- name: meta
+select value from meta where name = %s
+
+-- name: set_meta
+insert into meta (name, value) values (%s, %s) on conflict (name) do update set value = excluded.value
+
+-- name: expire_bodies
+delete from bodies where seq in (
+  select b.seq from bodies b join events e on e.seq = b.seq where e.at < %s order by b.seq limit %s) returning seq
+
+-- name: state
+select doc from states where kind = %s and key = %s
+
+-- name: rows
+select s.kind, s.key, s.feature, s.version, n.name, s.status, s.at, s.doc from states s join names n on n.id = s.project
+where s.feature = %s and (s.kind, s.key) > (%s, %s) order by s.kind, s.key limit %s
+
+-- name: counts
+select (select coalesce(max(seq), 0) from events) as events,
+  (select count(*) from jobs where dead = 0) as jobs,
+  (select count(*) from jobs where dead = 1) as dead_jobs,
+  (select coalesce(min(seq), 0) from bodies) as oldest_body

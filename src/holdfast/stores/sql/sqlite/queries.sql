@@ -1,0 +1,91 @@
+-- name: head
+select coalesce(max(seq), 0) from events
+
+-- name: known
+select seq from facts where key = ?
+
+-- name: name_id
+select id from names where name = ?
+
+-- name: name
+select name from names where id = ?
+
+-- name: add_name
+insert into names (name) values (?) returning id
+
+-- name: add_event
+insert into events (seq, session, project, at, kind, tool, agent, v) values (?, ?, ?, ?, ?, ?, ?, ?)
+
+-- name: add_fact
+insert into facts (seq, key, data) values (?, ?, ?)
+
+-- name: add_body
+insert into bodies (seq, size, hash, body) values (?, ?, ?, ?)
+
+-- name: load
+select doc from states where kind = ? and key = ?
+
+-- name: save
+insert into states (kind, key, feature, version, project, status, at, doc) values (?, ?, ?, ?, ?, ?, ?, ?)
+on conflict (kind, key) do update set feature = excluded.feature, version = excluded.version, project = excluded.project,
+  status = excluded.status, at = excluded.at, doc = excluded.doc
+
+-- name: drop_states
+delete from states where feature = ?
+
+-- name: enqueue
+-- A job that is already waiting is one job; one that is running must run again afterwards with the newer payload.
+insert into jobs (kind, dedupe, run_at, payload) values (?, ?, ?, ?)
+on conflict (kind, dedupe) where dedupe <> '' and dead = 0 do update set
+  again = iif(jobs.owner <> '', 1, jobs.again),
+  run_at = iif(jobs.owner <> '', jobs.run_at, min(jobs.run_at, excluded.run_at)),
+  payload = excluded.payload
+
+-- name: due
+select id, kind, dedupe, attempts, payload from jobs
+where dead = 0 and run_at <= ? and (owner = '' or lease_until < ?) order by run_at, id
+
+-- name: take
+update jobs set owner = ?, lease_until = ?, attempts = attempts + 1, again = 0 where id = ?
+
+-- name: extend
+update jobs set lease_until = ? where id = ? and owner = ? returning id
+
+-- name: run_again
+update jobs set owner = '', lease_until = 0, attempts = 0, again = 0, error = '' where id = ? and owner = ? and again = 1
+returning id
+
+-- name: finish
+delete from jobs where id = ? and owner = ? returning id
+
+-- name: retry
+update jobs set owner = '', lease_until = 0, run_at = ?, error = ?, dead = ? where id = ? and owner = ? returning id
+
+-- name: release
+update jobs set owner = '', lease_until = 0, attempts = max(0, attempts - 1) where owner = ? and dead = 0 returning id
+
+-- name: jobs
+select id, kind, dedupe, run_at, attempts, owner, lease_until, dead, error from jobs order by id limit ?
+
+-- name: meta
+select value from meta where name = ?
+
+-- name: set_meta
+insert into meta (name, value) values (?, ?) on conflict (name) do update set value = excluded.value
+
+-- name: expire_bodies
+delete from bodies where seq in (
+  select b.seq from bodies b join events e on e.seq = b.seq where e.at < ? order by b.seq limit ?) returning seq
+
+-- name: state
+select doc from states where kind = ? and key = ?
+
+-- name: rows
+select s.kind, s.key, s.feature, s.version, n.name, s.status, s.at, s.doc from states s join names n on n.id = s.project
+where s.feature = ? order by s.kind, s.key
+
+-- name: counts
+select (select coalesce(max(seq), 0) from events) as events,
+  (select count(*) from jobs where dead = 0) as jobs,
+  (select count(*) from jobs where dead = 1) as dead_jobs,
+  (select coalesce(min(seq), 0) from bodies) as oldest_body

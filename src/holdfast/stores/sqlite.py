@@ -1,0 +1,143 @@
+"""SQLite: WAL, synchronous FULL, one write connection. Acknowledged means durable (P2)."""
+
+import contextlib
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import apsw
+
+from holdfast.core.event import Event
+from holdfast.core.job import ClaimedJob, Job
+from holdfast.core.ports import Doc, Ref, StateRow
+from holdfast.stores import migrate
+from holdfast.stores.rows import decode, encode
+from holdfast.stores.sql import queries
+from holdfast.stores.sqlite_connection import for_writing, translated
+from holdfast.stores.sqlite_reader import SqliteReader
+
+SQL = queries("sqlite")
+REMEMBERED_NAMES = 50_000
+
+
+class SqliteStore:
+    def __init__(self, path: Path, *, backups: Path | None = None) -> None:
+        self.path, self.url = path, f"sqlite:///{path}"
+        with translated(path):
+            self._db = for_writing(path)
+            migrate.sqlite(self._db, path, backups)
+            self._head: int = self._value("head")
+        self._names: dict[str, int] = {}
+        self._new_names: list[str] = []
+
+    @contextlib.contextmanager
+    def transaction(self) -> Iterator[int]:
+        with translated(self.path):
+            self._db.execute("begin immediate")
+            try:
+                yield self._head
+                self._db.execute("commit")
+            except BaseException:
+                self._undo()
+                raise
+        self._new_names.clear()
+
+    def _undo(self) -> None:
+        if self._db.in_transaction:
+            with contextlib.suppress(apsw.Error):
+                self._db.execute("rollback")
+        for name in self._new_names:
+            self._names.pop(name, None)
+        self._new_names.clear()
+        # A commit that failed may still have happened (an error after the write): ask rather than assume.
+        with contextlib.suppress(apsw.Error):
+            self._head = self._value("head")
+
+    def known(self, keys: Sequence[str]) -> dict[str, int]:
+        return {key: seq for key in keys for (seq,) in self._db.execute(SQL["known"], (key,))}
+
+    def append(self, events: Sequence[Event]) -> None:
+        many, name = self._db.executemany, self._name_id
+        many(
+            SQL["add_event"],
+            [
+                (e.seq, name(e.session), name(e.project), e.at, name(e.kind), name(e.tool), name(e.agent), e.v)
+                for e in events
+            ],
+        )
+        many(SQL["add_fact"], [(e.seq, e.key, encode(e.data)) for e in events])
+        many(SQL["add_body"], [(e.seq, e.body_size or len(e.body), e.body_hash, e.body) for e in events if e.body])
+        self._head = events[-1].seq
+
+    def load(self, refs: Sequence[Ref]) -> dict[Ref, Doc]:
+        return {ref: decode(doc) for ref in refs for (doc,) in self._db.execute(SQL["load"], (ref.kind, ref.key))}
+
+    def save(self, rows: Sequence[StateRow]) -> None:
+        name = self._name_id
+        self._db.executemany(
+            SQL["save"],
+            [
+                (r.ref.kind, r.ref.key, r.feature, r.version, name(r.project), r.status, r.at, r.doc)
+                for r in rows
+            ],
+        )  # fmt: skip
+
+    def drop_states(self, feature: str) -> None:
+        self._db.execute(SQL["drop_states"], (feature,))
+
+    def enqueue(self, jobs: Sequence[Job], now: int) -> None:
+        rows = [(j.kind, j.dedupe, j.run_at or now, encode(j.payload)) for j in jobs]
+        self._db.executemany(SQL["enqueue"], rows)
+
+    def claim(self, owner: str, now: int, lease_ms: int, limit: int, kinds: Sequence[str]) -> list[ClaimedJob]:
+        due = [row for row in self._db.execute(SQL["due"], (now, now)) if row[1] in kinds][:limit]
+        for row in due:
+            self._db.execute(SQL["take"], (owner, now + lease_ms, row[0]))
+        return [
+            ClaimedJob(id=id_, kind=kind, dedupe=dedupe, attempts=attempts + 1, payload=decode(payload))
+            for id_, kind, dedupe, attempts, payload in due
+        ]
+
+    def extend(self, job: int, owner: str, until: int) -> bool:
+        return self._changed("extend", until, job, owner)
+
+    def finish(self, job: int, owner: str) -> bool:
+        return self._changed("run_again", job, owner) or self._changed("finish", job, owner)
+
+    def retry(self, job: int, owner: str, run_at: int, error: str, dead: bool) -> bool:
+        return self._changed("retry", run_at, error, int(dead), job, owner)
+
+    def release(self, owner: str) -> int:
+        return len(list(self._db.execute(SQL["release"], (owner,))))
+
+    def set_meta(self, name: str, value: str) -> None:
+        self._db.execute(SQL["set_meta"], (name, value))
+
+    def expire_bodies(self, older_than: int, limit: int) -> int:
+        return len(list(self._db.execute(SQL["expire_bodies"], (older_than, limit))))
+
+    def reader(self) -> SqliteReader:
+        return SqliteReader(self.path)
+
+    def close(self) -> None:
+        self._db.close()
+
+    def _changed(self, name: str, *values: Any) -> bool:
+        return bool(list(self._db.execute(SQL[name], values)))
+
+    def _value(self, name: str, *values: Any) -> Any:
+        return self._db.execute(SQL[name], values).get
+
+    def _name_id(self, name: str) -> int:
+        found = self._names.get(name)
+        return self._intern(name) if found is None else found
+
+    def _intern(self, name: str) -> int:
+        if len(self._names) > REMEMBERED_NAMES:
+            self._names.clear()
+        found = self._value("name_id", name)
+        if found is None:
+            found = self._value("add_name", name)
+            self._new_names.append(name)
+        self._names[name] = found
+        return found

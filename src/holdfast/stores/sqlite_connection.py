@@ -1,0 +1,47 @@
+"""How a SQLite file is opened, and what its errors mean to us."""
+
+import contextlib
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import apsw
+
+from holdfast.core.errors import StoreDamaged, StoreUnavailable
+
+PAGE_CACHE_KIB = 8_000
+BUSY_MS = 5_000
+
+
+def for_writing(path: Path) -> apsw.Connection:
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    # Born 0600: SQLite gives its WAL and shared-memory files the mode of the database.
+    os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600))
+    db = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)
+    db.set_busy_timeout(BUSY_MS)
+    db.pragma("journal_mode", "wal")
+    db.pragma("synchronous", "full")
+    db.pragma("cache_size", -PAGE_CACHE_KIB)
+    db.pragma("journal_size_limit", 64 << 20)
+    db.execute("create table if not exists meta (name text primary key, value text not null) strict, without rowid")
+    return db
+
+
+def for_reading(path: Path) -> apsw.Connection:
+    db = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
+    db.set_busy_timeout(BUSY_MS)
+    db.pragma("query_only", True)
+    db.pragma("cache_size", -PAGE_CACHE_KIB)
+    return db
+
+
+@contextlib.contextmanager
+def translated(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except (apsw.CorruptError, apsw.NotADBError) as error:
+        raise StoreDamaged(str(error), where=str(path), fix="Run: holdfast doctor --fix") from error
+    except OSError as error:
+        raise StoreUnavailable(error.strerror or str(error), where=str(path)) from error
+    except (apsw.FullError, apsw.IOError, apsw.ReadOnlyError, apsw.CantOpenError, apsw.BusyError) as error:
+        raise StoreUnavailable(str(error), where=str(path), fix="Free some space or check permissions.") from error

@@ -1,0 +1,93 @@
+"""The read side on SQLite: its own read-only connection, so that a slow read never sits in front of a hook."""
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from holdfast.core.event import Event
+from holdfast.core.ports import Doc, EventQuery, Ref, StateQuery, StateRow
+from holdfast.stores.rows import as_event, decode, select_events
+from holdfast.stores.sql import queries
+from holdfast.stores.sqlite_connection import for_reading, translated
+
+SQL = queries("sqlite")
+PAGE = 2_000
+
+
+class SqliteReader:
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        with translated(path):
+            self._db = for_reading(path)
+        self._names: dict[int, str] = {}
+
+    def head(self) -> int:
+        return self._db.execute(SQL["head"]).get
+
+    def events(self, query: EventQuery) -> list[Event]:
+        wanted = select_events(query, self._id_of, "?")
+        if wanted is None:
+            return []
+        with translated(self._path):
+            found = [as_event(row, self._name) for row in self._db.execute(*wanted)]
+        return found[::-1] if query.newest else found
+
+    def event(self, seq: int) -> Event | None:
+        found = self.events(EventQuery(after=seq - 1, before=seq + 1, limit=1, bodies=True))
+        return found[0] if found else None
+
+    def replay(self, after: int = 0, session: str = "", project: str = "") -> Iterator[Event]:
+        """In pages, so that no read transaction stays open long enough to hold back a checkpoint."""
+        while page := self.events(EventQuery(after=after, session=session, project=project, limit=PAGE)):
+            yield from page
+            after = page[-1].seq
+
+    def state(self, ref: Ref) -> Doc | None:
+        doc = self._db.execute(SQL["state"], (ref.kind, ref.key)).get
+        return None if doc is None else decode(doc)
+
+    def states(self, query: StateQuery) -> list[tuple[Ref, Doc]]:
+        clauses: list[str] = ["kind = ?"]
+        values: list[Any] = [query.kind]
+        if query.project:
+            clauses.append("project = ?")
+            values.append(self._id_of(query.project) or -1)
+        if query.status:
+            clauses.append("status = ?")
+            values.append(query.status)
+        if query.before:
+            clauses.append("(at, key) < (?, ?)")
+            values.extend(query.before)
+        sql = f"select key, doc from states where {' and '.join(clauses)} order by at desc, key desc limit ?"
+        return [(Ref(query.kind, key), decode(doc)) for key, doc in self._db.execute(sql, (*values, query.limit))]
+
+    def rows(self, feature: str) -> Iterator[StateRow]:
+        for kind, key, *rest in self._db.execute(SQL["rows"], (feature,)):
+            yield StateRow(Ref(kind, key), *rest)
+
+    def counts(self) -> dict[str, int]:
+        cursor = self._db.execute(SQL["counts"])
+        names = [column[0] for column in cursor.get_description()]
+        return dict(zip(names, cursor.fetchone() or (), strict=False))
+
+    def jobs(self, limit: int = 100) -> list[dict[str, Any]]:
+        names = ("id", "kind", "dedupe", "run_at", "attempts", "owner", "lease_until", "dead", "error")
+        return [dict(zip(names, row, strict=True)) for row in self._db.execute(SQL["jobs"], (limit,))]
+
+    def known(self, keys: Iterable[str]) -> dict[str, int]:
+        return {key: seq for key in keys for (seq,) in self._db.execute(SQL["known"], (key,))}
+
+    def meta(self, name: str) -> str:
+        return self._db.execute(SQL["meta"], (name,)).get or ""
+
+    def close(self) -> None:
+        self._db.close()
+
+    def _name(self, id_: int) -> str:
+        name = self._names.get(id_)
+        if name is None:
+            name = self._names[id_] = self._db.execute(SQL["name"], (id_,)).get or ""
+        return name
+
+    def _id_of(self, name: str) -> int | None:
+        return self._db.execute(SQL["name_id"], (name,)).get

@@ -1,0 +1,76 @@
+"""Where a hook ran: repository root, branch, common git directory. Files are looked at, no program is run."""
+
+import os
+import time
+from collections import OrderedDict
+from collections.abc import Mapping
+
+FRESH_S = 1.0
+REMEMBERED = 500
+NOWHERE: Mapping[str, str] = {}
+
+
+class GitSurroundings:
+    """Cached for a second: hooks come in bursts, and a branch switch must be seen by the next one."""
+
+    def __init__(self, now=time.monotonic) -> None:
+        self._now = now
+        self._seen: OrderedDict[str, tuple[float, Mapping[str, str]]] = OrderedDict()
+
+    def of(self, cwd: str) -> Mapping[str, str]:
+        seen = self._seen.get(cwd)
+        if seen and self._now() - seen[0] < FRESH_S:
+            return seen[1]
+        found = look(cwd) if cwd.startswith("/") else NOWHERE
+        self._seen[cwd] = (self._now(), found)
+        if len(self._seen) > REMEMBERED:
+            self._seen.popitem(last=False)
+        return found
+
+
+def look(cwd: str) -> Mapping[str, str]:
+    try:
+        root = _root(cwd)
+        if not root:
+            return NOWHERE
+        git_dir = _git_dir(root)
+        return {"root": root, "branch": _branch(git_dir), "repo": _common_dir(git_dir)}
+    except OSError:
+        return NOWHERE
+
+
+def _root(folder: str) -> str:
+    while True:
+        if os.path.lexists(os.path.join(folder, ".git")):
+            return folder
+        parent = os.path.dirname(folder)
+        if parent == folder:
+            return ""
+        folder = parent
+
+
+def _git_dir(root: str) -> str:
+    """`.git` itself, or where a worktree's `.git` file points."""
+    dot_git = os.path.join(root, ".git")
+    if os.path.isdir(dot_git):
+        return dot_git
+    target = _first_line(dot_git).removeprefix("gitdir:").strip()
+    return os.path.normpath(os.path.join(root, target))
+
+
+def _branch(git_dir: str) -> str:
+    head = _first_line(os.path.join(git_dir, "HEAD"))
+    return head.removeprefix("ref: refs/heads/") if head.startswith("ref: refs/heads/") else ""
+
+
+def _common_dir(git_dir: str) -> str:
+    """Worktrees share through it."""
+    pointer = os.path.join(git_dir, "commondir")
+    if not os.path.exists(pointer):
+        return git_dir
+    return os.path.normpath(os.path.join(git_dir, _first_line(pointer)))
+
+
+def _first_line(path: str) -> str:
+    with open(path, encoding="utf-8", errors="replace") as file:
+        return file.readline(4096).strip()

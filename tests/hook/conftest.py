@@ -1,0 +1,57 @@
+"""Every hook test runs once with the native client and once with the Python one, each in a home of its own."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import os
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.hook.world import HOOK_PY, ROOT, World
+
+
+def load_builder():
+    spec = importlib.util.spec_from_file_location("holdfast_native_build", ROOT / "native" / "build.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def built(builder) -> Path:
+    """Compiled once for each state of the source, with the compiler's cache that hatch_build.py fills."""
+    digest = hashlib.sha256(builder.SOURCE.read_bytes() + Path(builder.__file__).read_bytes()).hexdigest()[:16]
+    client = ROOT / ".cache" / "native" / digest / "holdfast-hook"
+    if not client.exists():
+        client.parent.mkdir(parents=True, exist_ok=True)
+        partial = builder.build(
+            client.with_name(f"partial-{os.getpid()}"), cache=ROOT / "build" / "native" / "zig-cache"
+        )
+        partial.replace(client)
+    return client
+
+
+@pytest.fixture(scope="session")
+def native_client() -> Path:
+    """Built from this source tree, since an installed one could be older; without a compiler, the installed one."""
+    builder = load_builder()
+    try:
+        return built(builder)
+    except builder.CannotBuildError as error:
+        beside = Path(sys.executable).with_name("holdfast-hook")
+        if beside.exists():
+            return beside
+        pytest.skip(f"no native client: {error}")
+
+
+@pytest.fixture(params=["native", "python"])
+def world(request, tmp_path) -> World:
+    if request.param == "python":
+        return World("python", [sys.executable, "-I", "-S", str(HOOK_PY)], tmp_path)
+    program = tmp_path / "bin" / "holdfast-hook"
+    program.parent.mkdir()
+    shutil.copy2(request.getfixturevalue("native_client"), program)
+    return World("native", [str(program)], tmp_path)

@@ -1,0 +1,132 @@
+"""Gets the real agent programs from npm, once, at versions known to work."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+CACHE = Path(__file__).resolve().parents[2] / ".cache"
+INSTALL_SECONDS = 150
+
+
+class ProgramUnavailable(Exception):
+    """This machine has no such program and cannot get it; the message says why, and tests skip with it."""
+
+
+@dataclass(frozen=True)
+class Program:
+    """An npm package, the version we test with, and the command it brings."""
+
+    name: str
+    package: str
+    version: str
+    binary: str
+
+    @property
+    def folder(self) -> Path:
+        """Where it lives once it is installed."""
+        return CACHE / "agents" / f"{self.name}-{self.version}"
+
+    @property
+    def executable(self) -> Path:
+        """The command itself."""
+        return self.folder / "node_modules" / ".bin" / self.binary
+
+
+PROGRAMS = {
+    program.name: program
+    for program in (
+        Program("claude-code", "@anthropic-ai/claude-code", "2.1.325", "claude"),
+        Program("codex", "@openai/codex", "0.166.0", "codex"),
+        Program("gemini-cli", "@google/gemini-cli", "0.61.0", "gemini"),
+        Program("copilot", "@github/copilot", "1.0.102", "copilot"),
+        Program("qwen-code", "@qwen-code/qwen-code", "0.24.4", "qwen"),
+        Program("opencode-ai", "opencode-ai", "1.18.33", "opencode"),
+    )
+}
+
+# One failed download is enough: without it every test would wait for the network again.
+_failed: dict[str, str] = {}
+
+
+def program(name: str) -> Path:
+    """The path of a program's command, installing it first if need be."""
+    wanted = PROGRAMS[name]
+    if wanted.executable.exists():
+        return wanted.executable
+    if name in _failed:
+        raise ProgramUnavailable(_failed[name])
+    try:
+        _install_once(wanted)
+    except ProgramUnavailable as reason:
+        _failed[name] = str(reason)
+        raise
+    return wanted.executable
+
+
+def _install_once(wanted: Program) -> None:
+    npm = shutil.which("npm")
+    if npm is None or shutil.which("node") is None:
+        raise ProgramUnavailable(f"{wanted.package} {wanted.version}: there is no node and npm on PATH to get it with")
+    with _alone(wanted):
+        if not wanted.executable.exists():
+            _install(wanted, npm)
+
+
+@contextmanager
+def _alone(wanted: Program) -> Iterator[None]:
+    """Two test processes must not install the same program at the same time."""
+    wanted.folder.parent.mkdir(parents=True, exist_ok=True)
+    with wanted.folder.with_name(wanted.folder.name + ".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def _install(wanted: Program, npm: str) -> None:
+    """Into a folder beside the final one, so that an interrupted install is never taken for a whole one."""
+    half = wanted.folder.with_name(wanted.folder.name + ".part")
+    for old in (half, wanted.folder):
+        shutil.rmtree(old, ignore_errors=True)
+    half.mkdir(parents=True)
+    try:
+        _npm_install(wanted, npm, half)
+        half.rename(wanted.folder)
+    finally:
+        shutil.rmtree(half, ignore_errors=True)
+
+
+def _npm_install(wanted: Program, npm: str, folder: Path) -> None:
+    (folder / "package.json").write_text(json.dumps({"private": True}))
+    # In the folder, not with --prefix: that option also moves npm's global settings, such as its certificates.
+    command = [npm, "install", "--no-audit", "--no-fund", "--no-package-lock", f"{wanted.package}@{wanted.version}"]
+    try:
+        done = subprocess.run(
+            command, cwd=folder, env=_npm_env(), capture_output=True, text=True, timeout=INSTALL_SECONDS, check=False
+        )
+    except subprocess.TimeoutExpired:
+        raise ProgramUnavailable(f"{wanted.package} {wanted.version}: npm took over {INSTALL_SECONDS} s") from None
+    if done.returncode != 0:
+        complaint = "; ".join(line for line in done.stderr.splitlines() if "error" in line)[:400]
+        raise ProgramUnavailable(f"{wanted.package} {wanted.version}: npm could not get it: {complaint}")
+    if not (folder / "node_modules" / ".bin" / wanted.binary).exists():
+        raise ProgramUnavailable(f"{wanted.package} {wanted.version}: npm installed it, but not its command")
+
+
+def _npm_env() -> dict[str, str]:
+    """This machine's own npm settings, with a cache that needs no HOME and a short patience."""
+    ours = {
+        "npm_config_cache": str(CACHE / "npm"),
+        "npm_config_update_notifier": "false",
+        "npm_config_fetch_retries": "1",
+        "npm_config_fetch_retry_mintimeout": "1000",
+        "npm_config_fetch_retry_maxtimeout": "5000",
+        "npm_config_engine_strict": "false",
+    }
+    return {**os.environ, **ours}

@@ -1,0 +1,347 @@
+"""What only PostgreSQL does: many writers, one order; a connection that may go away; schemas; its own planner."""
+
+import random
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+
+import psycopg
+import pytest
+
+from holdfast.core.errors import BadSettings, SchemaTooNew, StoreUnavailable
+from holdfast.core.ports import EventQuery, StateQuery
+from holdfast.stores import migrate, open_reader, open_store, postgres_connection
+from holdfast.stores.postgres import PostgresReader, PostgresStore
+from holdfast.stores.rows import select_events
+from tests.factories import an_engine, an_event, counted, events
+
+
+@pytest.fixture
+def url(new_schema: Callable[[], str]) -> str:
+    return new_schema()
+
+
+@pytest.fixture
+def opened(url: str) -> Iterator[Callable[[], PostgresStore]]:
+    stores: list[PostgresStore] = []
+
+    def another(extra: str = "") -> PostgresStore:
+        stores.append(PostgresStore(url + extra))
+        return stores[-1]
+
+    yield another
+    for each in stores:
+        each.close()
+
+
+@pytest.fixture
+def store(opened: Callable[[], PostgresStore]) -> PostgresStore:
+    return opened()
+
+
+@pytest.fixture
+def reader(url: str, store: PostgresStore) -> Iterator[PostgresReader]:
+    reader = PostgresReader(url)
+    yield reader
+    reader.close()
+
+
+@pytest.fixture
+def admin(postgres_url: str) -> Iterator[psycopg.Connection]:
+    with psycopg.connect(postgres_url, autocommit=True) as db:
+        yield db
+
+
+def setting(store: PostgresStore, name: str) -> str:
+    return store._link.db.execute("select current_setting(%s)", (name,)).fetchone()[0]  # type: ignore[index]
+
+
+def disconnect(admin: psycopg.Connection, link: postgres_connection.Link) -> None:
+    admin.execute("select pg_terminate_backend(%s, 5000)", (link.db.info.backend_pid,))
+
+
+# ---- many writers, one order
+
+
+def test_an_engine_sees_what_another_wrote(opened, reader: PostgresReader):
+    one, two = an_engine(opened()), an_engine(opened())
+    for engine in (one, two, two, one, two):
+        engine.handle([an_event()])
+    assert (reader.state(counted()) or {})["n"] == 5
+
+
+def test_a_reader_never_sees_a_number_before_all_below_it(opened, url: str):
+    """Writers of different speed, some of which fail; whoever reads on from the last number seen misses nothing."""
+    done = threading.Event()
+
+    def write(seed: int) -> None:
+        engine, dice = an_engine(opened()), random.Random(seed)
+        for _ in range(60):
+            try:
+                engine.handle(events(dice.randrange(1, 6), session=f"s-{seed}"), also=lambda _s: linger(dice))
+            except ZeroDivisionError:
+                continue
+
+    def linger(dice: random.Random) -> None:
+        time.sleep(dice.random() * 0.002)
+        if dice.random() < 0.1:
+            raise ZeroDivisionError
+
+    def tail() -> int:
+        reader, last = PostgresReader(url), 0
+        while not (done.is_set() and last == reader.head()):
+            page = [e.seq for e in reader.events(EventQuery(after=last, limit=7))]
+            assert page == list(range(last + 1, last + 1 + len(page)))
+            last += len(page)
+        reader.close()
+        return last
+
+    opened()
+    with ThreadPoolExecutor(6) as pool:
+        tails = [pool.submit(tail) for _ in range(2)]
+        for writer in [pool.submit(write, seed) for seed in range(4)]:
+            writer.result()
+        done.set()
+        assert len({each.result() for each in tails}) == 1
+
+
+@pytest.mark.parametrize("level", ["serializable", "repeatable%20read"])
+def test_a_stricter_default_isolation_changes_nothing(opened, reader: PostgresReader, level: str):
+    strict = f"%20-c%20default_transaction_isolation%3D{level.replace('%20', '%5C%20')}"
+
+    def write(_: int) -> None:
+        engine = an_engine(opened(strict))
+        for _ in range(25):
+            engine.handle([an_event()])
+
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(write, range(4)))
+    assert (reader.state(counted()) or {})["n"] == 100
+
+
+def test_a_writer_does_not_wait_for_ever(opened, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(postgres_connection, "LOCK_WAIT_MS", 100)
+    holder, waiter = opened(), opened()
+    with holder.transaction(), pytest.raises(StoreUnavailable, match="lock timeout"), waiter.transaction():
+        pass
+    with waiter.transaction() as head:
+        assert head == 0
+
+
+def test_stores_in_other_schemas_are_not_waited_for(store: PostgresStore, new_schema):
+    other = PostgresStore(new_schema())
+    with store.transaction() as one, other.transaction() as two:
+        assert (one, two) == (0, 0)
+    other.close()
+
+
+def test_a_large_batch_is_one_transaction(store: PostgresStore, reader: PostgresReader):
+    outcomes = an_engine(store).handle([an_event(session=f"s-{n}", body=b"b") for n in range(5_000)])
+    assert [o.seq for o in outcomes] == list(range(1, 5_001))
+    assert len(list(reader.rows("counter"))) == 5_000
+
+
+# ---- acknowledged means durable (P2)
+
+
+@pytest.mark.parametrize(("asked", "used"), [("off", "on"), ("local", "on"), ("on", "on"), ("remote_apply",) * 2])
+def test_a_commit_waits_for_the_disk_whatever_the_default(opened, asked: str, used: str):
+    assert setting(opened(f"%20-c%20synchronous_commit%3D{asked}"), "synchronous_commit") == used
+
+
+# ---- a connection that goes away
+
+
+def test_a_lost_connection_is_said_and_replaced(store: PostgresStore, reader: PostgresReader, admin):
+    engine = an_engine(store)
+    engine.handle(events(2))
+    disconnect(admin, store._link)
+    with pytest.raises(StoreUnavailable):
+        engine.handle(events(2))
+    assert [o.seq for o in engine.handle(events(2))] == [3, 4]
+    assert (reader.state(counted()) or {})["n"] == 4
+
+
+def test_a_connection_lost_within_a_transaction_leaves_nothing(store: PostgresStore, reader: PostgresReader, admin):
+    engine, batch = an_engine(store), events(3, session="half")
+    with pytest.raises(StoreUnavailable):
+        engine.handle(batch, also=lambda _store: disconnect(admin, store._link))
+    assert reader.head() == 0
+    assert [o.seq for o in engine.handle(batch)] == [1, 2, 3]
+    assert (reader.state(counted("half")) or {})["n"] == 3
+    assert setting(store, "synchronous_commit") == "on"
+
+
+def test_a_reader_comes_back_too(store: PostgresStore, reader: PostgresReader, admin):
+    an_engine(store).handle(events(2))
+    disconnect(admin, reader._link)
+    with pytest.raises(StoreUnavailable):
+        reader.head()
+    assert reader.head() == 2
+
+
+def test_names_are_learned_anew_after_a_reconnect(store: PostgresStore, admin):
+    an_engine(store).handle([an_event(session="a")])
+    disconnect(admin, store._link)
+    with pytest.raises(StoreUnavailable), store.transaction():
+        pass
+    with store.transaction():
+        assert store._names == {}
+
+
+@pytest.mark.parametrize("open_it", [open_store, open_reader])
+def test_a_server_that_is_not_there(open_it):
+    with pytest.raises(StoreUnavailable) as caught:
+        open_it("postgresql://ada:secret@127.0.0.1:1/holdfast")
+    assert "secret" not in str(caught.value)
+    assert "127.0.0.1" in str(caught.value)
+
+
+def test_an_unknown_url_is_refused():
+    with pytest.raises(BadSettings):
+        open_store("mysql://somewhere")
+
+
+# ---- schemas and migrations
+
+
+def test_tables_live_in_the_schema_of_the_url_or_in_holdfast(postgres_url: str, admin):
+    store = PostgresStore(postgres_url)
+    try:
+        found = admin.execute(
+            "select schemaname from pg_tables where tablename = 'events' and schemaname !~ 'test_|grown'"
+        )
+        assert found.fetchall() == [("holdfast",)]
+    finally:
+        store.close()
+        admin.execute("drop schema holdfast cascade")
+
+
+@pytest.mark.parametrize(
+    ("options", "schema"),
+    [
+        ("", "holdfast"),
+        ("?options=-c%20search_path%3Dteam", "team"),
+        ("?options=-csearch_path%3Dteam%20-c%20jit%3Doff", "team"),
+        ("?options=-c%20jit%3Doff%20-c%20search_path%3D%22Team-A%22,public", "Team-A"),
+    ],
+)
+def test_the_schema_is_read_from_the_url(options: str, schema: str):
+    assert postgres_connection.schema_of(f"postgresql://h/d{options}") == schema
+
+
+def test_a_reader_makes_nothing_and_writes_nothing(url: str, store: PostgresStore, reader: PostgresReader, admin):
+    with pytest.raises(psycopg.errors.ReadOnlySqlTransaction):
+        reader._link.db.execute("delete from events")
+
+
+def test_a_newer_schema_is_refused(url: str, store: PostgresStore):
+    with store.transaction():
+        store.set_meta("schema", "99")
+    with pytest.raises(SchemaTooNew, match="schema 99"):
+        open_store(url)
+
+
+def test_a_newer_schema_is_refused_by_a_daemon_that_already_runs(opened):
+    old, new = opened(), opened()
+    an_engine(old).handle([an_event()])
+    with new.transaction():
+        new.set_meta("schema", "99")
+    with pytest.raises(SchemaTooNew):
+        an_engine(old).handle([an_event()])
+
+
+def test_many_daemons_may_start_at_once(url: str):
+    def start(_: int) -> int:
+        store = PostgresStore(url)
+        (outcome,) = an_engine(store).handle([an_event()])
+        store.close()
+        return outcome.seq
+
+    with ThreadPoolExecutor(8) as pool:
+        assert sorted(pool.map(start, range(8))) == list(range(1, 9))
+
+
+def test_a_migration_is_applied_once(opened, monkeypatch: pytest.MonkeyPatch):
+    an_engine(opened()).handle([an_event()])
+    more = [*migrate.migrations("postgres"), (2, "create table extra (x integer); insert into extra values (1)")]
+    monkeypatch.setattr(migrate, "migrations", lambda _dialect: more)
+    for _ in range(2):
+        store = opened()
+        assert store._db.execute("select count(*) from extra").fetchone() == (1,)
+        assert migrate.postgres_version(store._db, store._link.schema) == 2
+        with store.transaction() as head:
+            assert head == 1
+
+
+def test_a_failing_migration_changes_nothing(opened, monkeypatch: pytest.MonkeyPatch):
+    store = opened()
+    more = [*migrate.migrations("postgres"), (2, "create table extra (x integer); insert into nowhere values (1)")]
+    monkeypatch.setattr(migrate, "migrations", lambda _dialect: more)
+    with pytest.raises(psycopg.errors.UndefinedTable):
+        opened()
+    assert store._db.execute("select to_regclass('extra')").fetchone() == (None,)
+    assert migrate.postgres_version(store._db, store._link.schema) == 1
+
+
+# ---- growth (P11)
+
+
+@pytest.fixture(scope="module")
+def grown(postgres_url: str) -> Iterator[PostgresReader]:
+    url = f"{postgres_url}{'&' if '?' in postgres_url else '?'}options=-c%20search_path%3Dgrown"
+    store = PostgresStore(url)
+    engine = an_engine(store)
+    for start in range(0, 20_000, 500):
+        engine.handle(
+            [an_event(session=f"s-{n % 997}", project=f"/p{n % 7}", body=b"b") for n in range(start, start + 500)]
+        )
+    store._db.execute("vacuum analyze")
+    reader = PostgresReader(url)
+    yield reader
+    reader.close()
+    store._db.execute("drop schema grown cascade")
+    store.close()
+
+
+def plan(reader: PostgresReader, sql: bytes, values: list) -> str:
+    return "\n".join(line for (line,) in reader._link.db.execute(b"explain " + sql, values))
+
+
+@pytest.mark.parametrize(
+    ("query", "index"),
+    [
+        (EventQuery(newest=True), "Index Scan Backward using events_pkey"),
+        (EventQuery(after=10_000), "Index Scan using events_pkey"),
+        (EventQuery(session="s-5", newest=True), "events_by_session"),
+        (EventQuery(session="s-5", before=9_000, newest=True), "events_by_session"),
+        (EventQuery(project="/p5", after=9_000, bodies=True), "Index Scan using events_"),
+    ],
+)
+def test_a_page_is_read_along_an_index(grown: PostgresReader, query: EventQuery, index: str):
+    ids = dict(grown._all(postgres_connection.SQL["name_ids"], ["s-5", "/p5"]))
+    wanted = select_events(query, ids.get, "%s")
+    assert wanted
+    found = plan(grown, wanted[0].encode(), wanted[1])
+    assert index in found
+    assert "Seq Scan" not in found
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        StateQuery(kind="count", limit=5),
+        StateQuery(kind="count", before=(1, "s-1"), limit=5),
+        StateQuery(kind="count", project="/p5", limit=5),
+        StateQuery(kind="count", status="odd", limit=5),
+    ],
+)
+def test_a_list_is_read_along_an_index(grown: PostgresReader, query: StateQuery, monkeypatch: pytest.MonkeyPatch):
+    asked: list[tuple[bytes, list]] = []
+    monkeypatch.setattr(grown, "_all", lambda sql, *values: asked.append((sql, list(values))) or [])
+    grown.states(query)
+    found = plan(grown, *asked[-1])
+    assert "states_by_" in found
+    assert "Seq Scan on states" not in found
+    assert "Sort" not in found

@@ -1,0 +1,102 @@
+"""`make run`: Holdfast on SQLite in a throw-away folder, a short real session through the installed hook command."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+BIN = Path(sys.executable).parent
+SESSION = "0f5c2a9e-4a51-4c39-9a52-6b1d8f3e7c11"
+
+
+def main() -> None:
+    root = Path(tempfile.mkdtemp(prefix="holdfast-run-"))
+    player = Player(root)
+    say(f"A throw-away Holdfast: everything is in {root} and nothing of yours is touched.")
+    try:
+        player.set_up()
+        player.play()
+        player.show()
+    finally:
+        player.holdfast("daemon", "stop", quiet=True)
+        shutil.rmtree(root, ignore_errors=True)
+    say("That was a throw-away folder; it is gone now. For real, in your own agents:")
+    print(f"  {BIN / 'holdfast'} up            starts it and puts the hooks into the agents it finds")
+    print(f"  {BIN / 'holdfast'} uninstall     takes them out again, to the byte")
+
+
+def say(text: str) -> None:
+    print(f"\n── {text}", flush=True)
+
+
+class Player:
+    def __init__(self, root: Path) -> None:
+        self.root, self.repo = root, root / "repo"
+        home = root / "home"
+        for folder in (self.repo, home / ".claude"):
+            folder.mkdir(parents=True)
+        self.env = {
+            "PATH": f"{BIN}:{os.environ['PATH']}",
+            "HOME": str(home),
+            "HOLDFAST_STATE": str(root / "state"),
+            "HOLDFAST_CONFIG": str(root / "config"),
+            "CLAUDECODE": "1",
+            "CLAUDE_PROJECT_DIR": str(self.repo),
+            "LANG": "C.UTF-8",
+            "COLUMNS": "140",
+            **{name: os.environ[name] for name in ("TERM", "NO_COLOR") if name in os.environ},
+        }
+
+    def set_up(self) -> None:
+        run = {"cwd": self.repo, "env": self.env, "check": True, "capture_output": True}
+        subprocess.run(["git", "init", "-q", "-b", "main"], **run)
+        say("holdfast up")
+        self.holdfast("up")
+
+    def play(self) -> None:
+        """The payloads an agent sends, through the command lines `install` wrote into its settings."""
+        say("A short session, through the hook commands now in settings.json")
+        target = str(self.repo / "greet.py")
+        call = {"tool_name": "Bash", "tool_input": {"command": "python greet.py"}}
+        self.hook("SessionStart", source="startup", model="example-model")
+        self.hook("UserPromptSubmit", prompt="Write greet.py and run it. The key is sk-ant-" + "x1Y2z3" * 8)
+        write = {"tool_name": "Write", "tool_input": {"file_path": target, "content": "print('hello')\n"}}
+        self.hook("PreToolUse", **write, tool_use_id="call-1")
+        Path(target).write_text("print('hello')\n")
+        self.hook("PostToolUse", **write, tool_use_id="call-1", tool_response={"filePath": target}, duration_ms=8)
+        self.hook("PreToolUse", **call, tool_use_id="call-2")
+        ran = subprocess.run([sys.executable, target], capture_output=True, text=True, check=False)
+        response = {"stdout": ran.stdout, "stderr": ran.stderr, "interrupted": False}
+        self.hook("PostToolUse", **call, tool_use_id="call-2", tool_response=response, duration_ms=31)
+        self.hook("Stop", stop_hook_active=False, last_assistant_message="greet.py is there and says hello.")
+        self.hook("SessionEnd", reason="prompt_input_exit")
+
+    def hook(self, event: str, **fields: object) -> None:
+        settings = json.loads((Path(self.env["HOME"]) / ".claude" / "settings.json").read_text())
+        entry = settings["hooks"][event][0]["hooks"][0]
+        common = {"session_id": SESSION, "transcript_path": f"{self.root}/t.jsonl", "cwd": str(self.repo)}
+        payload = json.dumps({**common, "hook_event_name": event, **fields}).encode()
+        command = [entry["command"], *entry.get("args", [])]
+        done = subprocess.run(command, input=payload, env=self.env, cwd=self.repo, capture_output=True, check=False)
+        told = f"  answered: {done.stdout.decode()}" if done.stdout else ""
+        print(f"  {event:<17} exit {done.returncode}{told}", flush=True)
+
+    def show(self) -> None:
+        say("holdfast status")
+        self.holdfast("status")
+        say("holdfast events list")
+        self.holdfast("events", "list")
+        say("holdfast verify, holdfast rebuild")
+        self.holdfast("verify")
+        self.holdfast("rebuild")
+
+    def holdfast(self, *words: str, quiet: bool = False) -> None:
+        out = subprocess.DEVNULL if quiet else None
+        subprocess.run([BIN / "holdfast", *words], cwd=self.repo, env=self.env, stdout=out, check=False)
+
+
+if __name__ == "__main__":
+    main()
