@@ -12,8 +12,10 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+import apsw
 import psutil
 
+from holdfast.core.errors import StoreUnavailable
 from holdfast.core.event import Event
 from holdfast.core.ports import EventQuery, Reader
 from holdfast.daemon.lease import holder
@@ -115,10 +117,11 @@ class World:
             reader.close()
 
     def events(self, **query: Any) -> list[Event]:
-        if not self.paths.database.exists():
-            return []
-        with self.reader() as reader:
-            return reader.events(EventQuery(**{"limit": 1_000_000, **query}))
+        try:
+            with self.reader() as reader:
+                return reader.events(EventQuery(**{"limit": 1_000_000, **query}))
+        except (StoreUnavailable, apsw.SQLError):
+            return []  # The daemon is making the database at this moment.
 
     def hooks_seen(self, **query: Any) -> list[Event]:
         """Without the daemon's own events."""

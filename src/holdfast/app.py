@@ -14,7 +14,7 @@ from holdfast.core.event import Event
 from holdfast.core.feature import Ask, Call, Feature
 from holdfast.core.ports import Reader, Store
 from holdfast.core.redact import Redactor
-from holdfast.features import FEATURES
+from holdfast.features import FEATURES, on_trial
 from holdfast.intake import Intake
 from holdfast.paths import Paths
 from holdfast.settings import Settings, SettingsCache
@@ -70,10 +70,11 @@ def store_url(paths: Paths, settings: SettingsCache) -> str:
 
 def build(
     paths: Paths,
-    features: Sequence[Feature] = FEATURES,
+    features: Sequence[Feature] | None = None,
     agents: Mapping[str, Agent] = AGENTS,
     report: Report = _quiet,
 ) -> App:
+    features = (*FEATURES, *on_trial()) if features is None else features
     settings = open_settings(features)
     store = open_store(store_url(paths, settings), backups=paths.backups)
     redact = settings.for_project("")["redact"]

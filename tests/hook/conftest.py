@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import importlib.util
 import os
@@ -47,8 +48,19 @@ def native_client() -> Path:
         pytest.skip(f"no native client: {error}")
 
 
+@pytest.fixture
+def shared_memory_as_it_was():
+    """Where every other place fails, a client leaves its folder in the real /dev/shm, though no record."""
+    folder = Path(f"/dev/shm/holdfast-spool-{os.geteuid()}")
+    there = folder.exists()
+    yield
+    if not there:
+        with contextlib.suppress(OSError):
+            folder.rmdir()
+
+
 @pytest.fixture(params=["native", "python"])
-def world(request, tmp_path) -> World:
+def world(request, tmp_path, shared_memory_as_it_was) -> World:
     if request.param == "python":
         return World("python", [sys.executable, "-I", "-S", str(HOOK_PY)], tmp_path)
     program = tmp_path / "bin" / "holdfast-hook"

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import struct
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 
@@ -199,12 +201,17 @@ def test_all_streams_closed(world):
     assert not world.log.exists()
 
 
+def ignores(pid: int, number: int) -> bool:
+    mask = re.search(r"SigIgn:\s*(\w+)", Path(f"/proc/{pid}/status").read_text())[1]
+    return bool(int(mask, 16) >> number - 1 & 1)
+
+
 @pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGINT, signal.SIGTERM])
 def test_a_closing_terminal_does_not_lose_the_event(world, number):
     with Daemon(world, answer(b"kept")) as daemon, world.open(*ASK) as process:
         process.stdin.write(b"be")
         process.stdin.flush()
-        time.sleep(0.3)
+        until(lambda: ignores(process.pid, number))
         process.send_signal(number)
         process.stdin.write(b"fore")
         process.stdin.close()

@@ -203,7 +203,7 @@ def test_emergency_place_must_be_private_and_real(world, kind, tmp_path_factory)
         world.emergency.chmod(0o755)
     (world.folder / "file").touch()
     words = ("--state", str(world.folder / "file" / "s"), *ASK)
-    world.run(*words, preexec_fn=lambda: file_limit(0)).quiet()  # so that a real /dev/shm is not used instead
+    world.run(*words, preexec_fn=lambda: file_limit(0)).quiet()  # so that nothing goes into the real /dev/shm instead
     assert not any(elsewhere.iterdir())
     assert kind == "file" or not any(world.emergency.iterdir())
 

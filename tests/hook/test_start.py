@@ -183,6 +183,7 @@ def test_session_start_waits_for_a_cold_daemon(world, fake):
 def test_ask_does_not_wait_for_a_cold_daemon(world, fake):
     assert world.run(*ASK, env={"FAKE": "serve"}).quiet().seconds < 5
     assert world.only()
+    assert started(world)
 
 
 @pytest.mark.parametrize("what", ["die", "fail"])

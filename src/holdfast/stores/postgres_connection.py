@@ -4,6 +4,7 @@ import contextlib
 import re
 import zlib
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import psycopg
 from psycopg import conninfo, sql
@@ -64,7 +65,7 @@ class Link:
 
     def _connect(self) -> psycopg.Connection:
         given = conninfo.conninfo_to_dict(self._url)
-        patience = {name: value for name, value in PATIENCE.items() if name not in given}
+        patience: dict[str, Any] = {name: value for name, value in PATIENCE.items() if name not in given}
         db = psycopg.connect(self._url, autocommit=True, client_encoding="utf8", **patience)
         try:
             db.adapters.register_dumper(str, EscapedText)

@@ -1,0 +1,1 @@
+"""Rooms that exist only for tests."""

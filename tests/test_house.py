@@ -1,0 +1,83 @@
+"""The house as it is: registrations, documents that name real things, nothing of this machine in a commit."""
+
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from holdfast.agents import AGENTS
+from holdfast.core.agent import ACTIONS
+from holdfast.core.event import ENGINE_KINDS, HOOK_KINDS
+from holdfast.features import FEATURES
+
+ROOT = Path(__file__).parents[1]
+SOURCE = ROOT / "src" / "holdfast"
+LONGEST_FILE = 450
+
+
+def tracked(*patterns: str) -> list[Path]:
+    names = subprocess.run(["git", "ls-files", *patterns], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    return [ROOT / name for name in names.splitlines() if (ROOT / name).is_file()]
+
+
+def test_every_room_is_registered_once_and_has_its_page() -> None:
+    folders = {p.name for p in (SOURCE / "features").iterdir() if p.is_dir() and not p.name.startswith("_")}
+    assert {f.name for f in FEATURES} == folders
+    assert [name for name in sorted(folders) if not (ROOT / "docs" / "features" / f"{name}.md").exists()] == []
+
+
+def test_rooms_do_not_import_one_another() -> None:
+    for feature in FEATURES:
+        for file in (SOURCE / "features" / feature.name).rglob("*.py"):
+            for other in re.findall(r"holdfast\.features\.(\w+)", file.read_text()):
+                assert other == feature.name, file
+
+
+def test_kinds_of_events_are_declared_once() -> None:
+    declared = [*HOOK_KINDS, *ENGINE_KINDS, *(kind for f in FEATURES for kind in f.kinds)]
+    assert len(declared) == len(set(declared))
+
+
+def test_rooms_name_their_own_kinds_and_jobs_after_themselves() -> None:
+    for feature in FEATURES:
+        for name in (*feature.kinds, *feature.jobs):
+            assert re.match(r"^[a-z]+\.[a-z_]+$", name), name
+        assert set(feature.schedule) <= set(feature.jobs)
+
+
+def test_agents_use_known_words() -> None:
+    for name, agent in AGENTS.items():
+        assert name == agent.name
+        assert {h.kind for h in agent.hooks} <= set(HOOK_KINDS)
+        assert set(agent.tools.values()) <= set(ACTIONS)
+        assert set(agent.enforces) <= set(HOOK_KINDS)
+
+
+def test_paths_named_in_the_architecture_exist() -> None:
+    text = (ROOT / "ARCHITECTURE.md").read_text() + (ROOT / "CONTRIBUTING.md").read_text()
+    named = re.findall(r"`((?:src|docs|tests|native|tools|models)/[\w./-]+)`", text)
+    assert len(named) > 20
+    assert [name for name in named if not (ROOT / name).exists()] == []
+
+
+def test_links_in_documents_lead_somewhere() -> None:
+    for page in tracked("*.md"):
+        for target in re.findall(r"\]\((?!https?:|#|mailto:)([^)#\s]+)", page.read_text()):
+            assert (page.parent / target).exists(), f"{page.name}: {target}"
+
+
+def test_files_stay_small() -> None:
+    long = {p.name: n for p in tracked("src/*.py") if (n := len(p.read_text().splitlines())) > LONGEST_FILE}
+    assert set(long) <= {"hook.py"}, "one idea per file; hook.py must stand alone"
+
+
+@pytest.mark.parametrize("name", ["uv.lock", "poetry.lock", "package-lock.json", "yarn.lock"])
+def test_no_lock_file_with_addresses(name: str) -> None:
+    assert tracked(f"*{name}") == []
+
+
+def test_no_registry_host_and_no_path_of_a_machine() -> None:
+    hosts = ("py" + "pi.org", "python" + "hosted", "registry." + "npmjs", "deb." + "debian.org", "/work" + "/main")
+    found = [p.name for p in tracked() if p.suffix != ".png" and any(h in p.read_text(errors="ignore") for h in hosts)]
+    assert found == []
