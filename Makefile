@@ -14,8 +14,8 @@ run: $(READY)            ## set up, start Holdfast on SQLite in a throw-away fol
 test: setup system check ## set up everything the tests need, then run them all
 	$(PYTEST)
 
-bench: setup             ## speed, as ratios inside one run
-	$(BIN)/python -m tests.bench
+bench: setup     ## speed, as ratios inside one run: `make bench`, or `make bench ONLY="hook growth"`
+	$(BIN)/python -m tests.bench $(ONLY)
 
 campaign: setup system   ## faults at full size (hours): `make campaign ONLY=kills`
 	$(BIN)/python -m tests.campaign $(ONLY)

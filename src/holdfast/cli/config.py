@@ -80,8 +80,8 @@ def _trust_one(path: Path, yes: bool, revoke: bool) -> None:
 
 
 def _project_files() -> list[Path]:
-    files = open_settings().settings.files(client.project())
-    return [path for layer, path in files.items() if layer != "user" and path.exists()]
+    files = open_settings().settings.all_files(client.project())
+    return [path for layer, path in files if layer != "user" and path.exists()]
 
 
 def _project(layer: str) -> str:

@@ -142,6 +142,7 @@ class _Turn:
             return Outcome()
         del fresh[event.key]
         event = self._append(event)
+        self._follow(event)
         decision, reply = self._answer(event) if waits else (NOTHING, b"")
         return Outcome(event.seq, reply, decision)
 
@@ -153,6 +154,21 @@ class _Turn:
             self._reduce(feature, event)
         self._enqueue(event)
         return event
+
+    def _follow(self, event: Event) -> None:
+        """What follows is not followed in turn: rooms cannot set one another going for ever."""
+        for feature in self.engine.hearing(event.kind):
+            for number, made in enumerate(self._following(feature, event)):
+                self._append(msgspec.structs.replace(made, key=f"{event.key}/{feature.name}.{number}"))
+
+    def _following(self, feature: Feature, event: Event) -> list[Event]:
+        if not feature.follow:
+            return []
+        try:
+            return list(feature.follow(self.state, event, self._settings(feature, event)))
+        except Exception as error:
+            self.engine.ports.report(feature.name, event, error)
+            return []
 
     def _reduce(self, feature: Feature, event: Event) -> None:
         try:

@@ -70,6 +70,7 @@ Keys = Callable[[Event], Iterable[Ref]]
 Reduce = Callable[[Doc | None, Event, Ref], Doc | None]
 Decide = Callable[[State, Event, Settings], Decision | None]
 Enqueue = Callable[[State, Event, Settings], Iterable[Job]]
+Follow = Callable[[State, Event, Settings], Iterable[Event]]
 Command = Callable[[Call], Ask]
 View = Callable[[Call], Any]
 JobHandler = Callable[[JobCall], Iterable[Event]]
@@ -111,6 +112,9 @@ class Feature:
     decide: Decide | None = None
     """Pure. A raised error means: no opinion."""
     enqueue: Enqueue | None = None
+    follow: Follow | None = None
+    """Pure. What an event means under the settings of the moment, as events of its own: they are appended in the
+    same transaction, also for a spooled delivery that nobody waits for, so that replay needs no settings."""
     commands: Mapping[str, Command] = field(default_factory=dict)
     views: Mapping[str, View] = field(default_factory=dict)
     jobs: Mapping[str, JobHandler] = field(default_factory=dict)
@@ -119,6 +123,10 @@ class Feature:
     files: Files | None = None
     settings: type | None = None
     """A pydantic model: the feature's section in every settings file."""
+    settings_names: tuple[str, ...] = ()
+    """Names of that section which may also stand at the top of a settings file."""
+    settings_files: Mapping[str, str] = field(default_factory=dict)
+    """Layer → a file that is the section as a whole; relative to the home folder (user) or to the project."""
 
     def hears(self, kind: str) -> bool:
         return not self.listens or kind in self.listens

@@ -14,10 +14,10 @@ from holdfast.core.agent import Agent, Hook
 CLIENT = "holdfast-hook"
 SCRIPT = "holdfast/hook.py"
 RUN_IF_THERE = (
-    "import posix, sys; del sys.argv[0]; posix.access(sys.argv[0], 4) and "
-    "exec(compile(open(sys.argv[0], 'rb').read(), sys.argv[0], 'exec'))"
+    "import posix,sys;del sys.argv[0];p=sys.argv[0];sys.path.append(p[:-8]);posix.access(p,4) and __import__('hook').run()"
 )
-"""Python ends with 2 when its script is gone, and agents read that as a refusal: once removed, we would block all."""
+"""Python ends with 2 when its script is gone, and agents read that as a refusal: once removed, we would block all.
+Imported rather than run, because only an import finds the compiled form."""
 
 
 def client_command() -> list[str]:
@@ -26,6 +26,10 @@ def client_command() -> list[str]:
         native = folder / CLIENT
         if native.is_file() and os.access(native, os.X_OK):
             return [str(native)]
+    return python_command()
+
+
+def python_command() -> list[str]:
     script = Path(holdfast.__file__ or "").parent / "hook.py"
     return [str(Path(sys.executable).absolute()), "-I", "-S", "-c", RUN_IF_THERE, str(script.absolute())]
 

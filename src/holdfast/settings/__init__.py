@@ -2,6 +2,7 @@
 
 from holdfast.settings.cache import SettingsCache
 from holdfast.settings.edit import set_value
+from holdfast.settings.elsewhere import Elsewhere
 from holdfast.settings.notice import DEFAULT, Notice, Origin
 from holdfast.settings.resolved import Resolved
 from holdfast.settings.schema import json_schema
@@ -11,6 +12,7 @@ from holdfast.settings.settings import Settings
 __all__ = [
     "DEFAULT",
     "FOUNDATION",
+    "Elsewhere",
     "Notice",
     "Origin",
     "Resolved",

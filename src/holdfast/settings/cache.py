@@ -68,7 +68,7 @@ class SettingsCache:
     def _signature(self, project: str) -> Signature | None:
         """Taken before reading, so that a change in between is seen the next time. None: cannot be known."""
         try:
-            paths = [*self.settings.files(project).values(), self.settings.config_dir / trust.FILE]
+            paths = [path for _, path in self.settings.all_files(project)] + [self.settings.config_dir / trust.FILE]
             return tuple(_stamp(path) for path in paths)
         except (ValueError, TypeError):
             return None

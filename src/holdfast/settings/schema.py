@@ -15,6 +15,14 @@ def json_schema(settings: Settings) -> dict[str, Any]:
         "title": "Holdfast settings",
         "type": "object",
         "additionalProperties": False,
-        "properties": {name: refs[model, "validation"] for name, model in settings.sections.items()},
+        "properties": _properties(settings, refs),
         "$defs": shared.get("$defs", {}),
     }
+
+
+def _properties(settings: Settings, refs: Any) -> dict[str, Any]:
+    found = {name: refs[model, "validation"] for name, model in settings.sections.items()}
+    for section, elsewhere in settings.elsewhere.items():
+        model = settings.sections[section].__name__
+        found |= {name: {"$ref": f"#/$defs/{model}/properties/{name}"} for name in elsewhere.names}
+    return found

@@ -9,6 +9,7 @@ from pydantic import BaseModel
 from holdfast import trust
 from holdfast.paths import default_config_dir
 from holdfast.settings.document import Refused, parse, read_file
+from holdfast.settings.elsewhere import Elsewhere, SectionFile, as_section, lowered, section_files
 from holdfast.settings.environment import environment_layer
 from holdfast.settings.node import Node, Source
 from holdfast.settings.notice import Notice
@@ -28,10 +29,12 @@ class Settings:
         *,
         config_dir: Path | None = None,
         environ: Mapping[str, str] | None = None,
+        elsewhere: Mapping[str, Elsewhere] | None = None,
     ) -> None:
         self.sections: dict[str, type[BaseModel]] = {**FOUNDATION, **(sections or {})}
         self.config_dir = config_dir or default_config_dir()
         self.environ = os.environ if environ is None else environ
+        self.elsewhere = elsewhere or {}
 
     def file(self, layer: str, project: str | Path = "") -> Path:
         if layer == "user":
@@ -42,10 +45,22 @@ class Settings:
         """The layers that are files, lowest first. Without a project there is only the user's."""
         return {layer: self.file(layer, project) for layer in (FILES if str(project) else FILES[:1])}
 
+    def section_files(self, project: str | Path = "") -> list[SectionFile]:
+        return section_files(self.elsewhere, Path(self.environ.get("HOME") or Path.home()), project)
+
+    def all_files(self, project: str | Path = "") -> list[tuple[str, Path]]:
+        """(layer, path) of everything that is read."""
+        return [*self.files(project).items(), *((f.layer, f.path) for f in self.section_files(project))]
+
     def load(self, project: str | Path = "") -> Resolved:
         notices = Notices()
         known = trust.read(self.config_dir)
-        layers = [self._layer(layer, path, known, notices) for layer, path in self.files(project).items()]
+        layers = []
+        for layer, path in self.files(project).items():
+            for file in self.section_files(project):
+                if file.layer == layer:
+                    layers.append(as_section(self._layer(layer, file.path, known, notices), file.section))
+            layers.append(lowered(self._layer(layer, path, known, notices), self.elsewhere))
         return resolve(self.sections, [*layers, environment_layer(self.environ)], notices)
 
     def defaults(self) -> Resolved:
@@ -55,7 +70,7 @@ class Settings:
         """What would be said about that content, were it the file's."""
         root, found = parse(content, Source(layer, str(path)))
         notices = Notices(found)
-        resolve(self.sections, [root], notices)
+        resolve(self.sections, [lowered(root, self.elsewhere)], notices)
         return tuple(notices)
 
     def _layer(self, layer: str, path: Path, known: Mapping[str, str], notices: Notices) -> Node:

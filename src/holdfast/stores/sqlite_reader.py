@@ -1,6 +1,6 @@
 """The read side on SQLite: its own read-only connection, so that a slow read never sits in front of a hook."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,14 +22,13 @@ class SqliteReader:
         self._names: dict[int, str] = {}
 
     def head(self) -> int:
-        return self._db.execute(SQL["head"]).get
+        return self._value("head")
 
     def events(self, query: EventQuery) -> list[Event]:
         wanted = select_events(query, self._id_of, "?")
         if wanted is None:
             return []
-        with translated(self._path):
-            found = [as_event(row, self._name) for row in self._db.execute(*wanted)]
+        found = [as_event(row, self._name) for row in self._all(*wanted)]
         return found[::-1] if query.newest else found
 
     def event(self, seq: int) -> Event | None:
@@ -43,7 +42,7 @@ class SqliteReader:
             after = page[-1].seq
 
     def state(self, ref: Ref) -> Doc | None:
-        doc = self._db.execute(SQL["state"], (ref.kind, ref.key)).get
+        doc = self._value("state", ref.kind, ref.key)
         return None if doc is None else decode(doc)
 
     def states(self, query: StateQuery) -> list[tuple[Ref, Doc]]:
@@ -59,26 +58,26 @@ class SqliteReader:
             clauses.append("(at, key) < (?, ?)")
             values.extend(query.before)
         sql = f"select key, doc from states where {' and '.join(clauses)} order by at desc, key desc limit ?"
-        return [(Ref(query.kind, key), decode(doc)) for key, doc in self._db.execute(sql, (*values, query.limit))]
+        return [(Ref(query.kind, key), decode(doc)) for key, doc in self._all(sql, [*values, query.limit])]
 
     def rows(self, feature: str) -> Iterator[StateRow]:
-        for kind, key, *rest in self._db.execute(SQL["rows"], (feature,)):
-            yield StateRow(Ref(kind, key), *rest)
+        with translated(self._path):
+            for kind, key, *rest in self._db.execute(SQL["rows"], (feature,)):
+                yield StateRow(Ref(kind, key), *rest)
 
     def counts(self) -> dict[str, int]:
-        cursor = self._db.execute(SQL["counts"])
-        names = [column[0] for column in cursor.get_description()]
-        return dict(zip(names, cursor.fetchone() or (), strict=False))
+        names = ("events", "jobs", "dead_jobs", "oldest_body")
+        return dict(zip(names, self._all(SQL["counts"])[0], strict=True))
 
     def jobs(self, limit: int = 100) -> list[dict[str, Any]]:
         names = ("id", "kind", "dedupe", "run_at", "attempts", "owner", "lease_until", "dead", "error")
-        return [dict(zip(names, row, strict=True)) for row in self._db.execute(SQL["jobs"], (limit,))]
+        return [dict(zip(names, row, strict=True)) for row in self._all(SQL["jobs"], [limit])]
 
     def known(self, keys: Iterable[str]) -> dict[str, int]:
-        return {key: seq for key in keys for (seq,) in self._db.execute(SQL["known"], (key,))}
+        return {key: seq for key in keys for (seq,) in self._all(SQL["known"], [key])}
 
     def meta(self, name: str) -> str:
-        return self._db.execute(SQL["meta"], (name,)).get or ""
+        return self._value("meta", name) or ""
 
     def close(self) -> None:
         self._db.close()
@@ -86,8 +85,17 @@ class SqliteReader:
     def _name(self, id_: int) -> str:
         name = self._names.get(id_)
         if name is None:
-            name = self._names[id_] = self._db.execute(SQL["name"], (id_,)).get or ""
+            name = self._names[id_] = self._value("name", id_) or ""
         return name
 
     def _id_of(self, name: str) -> int | None:
-        return self._db.execute(SQL["name_id"], (name,)).get
+        return self._value("name_id", name)
+
+    def _all(self, sql: str, values: Sequence[Any] = ()) -> list[tuple]:
+        """Every read goes through here, so that damage is called damage at every door."""
+        with translated(self._path):
+            return self._db.execute(sql, values).fetchall()
+
+    def _value(self, name: str, *values: Any) -> Any:
+        found = self._all(SQL[name], values)
+        return found[0][0] if found else None

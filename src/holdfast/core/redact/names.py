@@ -1,11 +1,11 @@
 """Secrets that are named: `password=…`, `"api_key": "…"`, `Authorization: Bearer …`, in plain or JSON-escaped text."""
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import NamedTuple
 
 from holdfast.core.redact import judge
-from holdfast.core.redact.rule import Rule, Span, label
+from holdfast.core.redact.rule import Match, Rule, Span, label
 
 # What may follow the name's own word, as in `secret_access_key`, `password2`.
 _TAIL = rb"(?:[_-]?(?:access|key|base|value|hash|string|b64|base64|prod|dev|test|staging|live|\d{1,2})){0,3}+"
@@ -37,8 +37,10 @@ class Found(NamedTuple):
     value: bytes
     quoted: bool
     sign: bytes
+    before: bytes
+    """What stands before the name's own word, in lower case: the `api_` of `api_key`."""
     name: bytes
-    """As written, so that `PASSWORD` is told from `password`."""
+    """The end of the word as written, so that `PASSWORD` is told from `password`."""
     after: bytes
     """The few bytes that follow the value."""
 
@@ -54,38 +56,33 @@ def _ends(open_quote: bytes | None) -> re.Pattern[bytes]:
     return {1: _IN_QUOTES, 2: _IN_ESCAPED_QUOTES}.get(len(open_quote), _IN_DEEP_QUOTES)
 
 
-def named(what: str, word: bytes, judge_value: Judge, before: tuple[bytes, ...] = ()) -> Rule:
-    """`before`: what must stand in front of the word, as the `api` of `api_key`."""
-    compiled, replacement = re.compile(re.escape(word) + rb"(?=" + _AFTER + rb")"), label(what)
+def _named(what: str, pattern: bytes, judge_value: Judge, gate: bytes = b"") -> Rule:
+    replacement = label(what)
 
-    def search(body: bytes, low: bytes) -> Iterator[Span]:
-        done = 0
-        for match in compiled.finditer(low):
-            if match.start() >= done and (span := _value(body, low, match, judge_value, before)):
-                done = span[1]
-                yield span[0], span[1], b'"' + replacement + b'"' if span[2] else replacement
+    def handle(body: bytes, low: bytes, match: Match) -> Span | None:
+        return _value(body, low, match, judge_value, replacement)
 
-    return Rule((word,), search)
+    return Rule(re.compile(pattern + rb"(?=" + _AFTER + rb")"), handle, low=True, gate=gate)
 
 
-def _value(
-    body: bytes, low: bytes, match: re.Match[bytes], judge_value: Judge, before: tuple[bytes, ...]
-) -> tuple[int, int, bool] | None:
-    """(start, end, whether it is a bare JSON number, which must become a string)."""
-    if before and not low[max(0, match.start() - 14) : match.start()].rstrip(b"_-. ").endswith(before):
-        return None
+def _value(body: bytes, low: bytes, match: Match, judge_value: Judge, replacement: bytes) -> Span | None:
     sign, quote, start = match["sign"], match["open"], match.start("value")
-    if sign.isspace() and not (_FLAGGED.search(low, max(0, match.start() - 40), match.start()) and not match["close"]):
+    if sign.isspace() and (match["close"] or not _FLAGGED.search(low, max(0, match.start() - 40), match.start())):
         return None
     ends = _ends(quote)
-    peek = ends.match(low, start, start + _PEEK).end()  # type: ignore[union-attr]
-    text = body[start:peek]
-    found = Found(text, bool(quote), sign, body[match.start() : match.end()], body[peek : peek + 8])
-    if not text or not judge_value(found):
+    peek = _end(ends, low, start, start + _PEEK)
+    before = low[max(0, match.start() - 14) : match.start()]
+    found = Found(body[start:peek], bool(quote), sign, before, body[match.start() : match.end()], body[peek : peek + 8])
+    if start == peek or not judge_value(found):
         return None
-    end = ends.match(low, start).end()  # type: ignore[union-attr]
-    number = not quote and match["close"] == b'"' and bool(_NUMBER.match(text))
-    return start, end, number
+    if not quote and match["close"] == b'"' and _NUMBER.match(found.value):  # a bare number must become a string
+        replacement = b'"' + replacement + b'"'
+    return start, _end(ends, low, start, len(low)), replacement
+
+
+def _end(ends: re.Pattern[bytes], text: bytes, start: int, limit: int) -> int:
+    match = ends.match(text, start, limit)
+    return match.end() if match else start
 
 
 def a_password(found: Found) -> bool:
@@ -110,27 +107,9 @@ def a_token(found: Found) -> bool:
     return found.after[:1] not in (b"(", b"[") and judge.looks_random(found.value)
 
 
-_HEADER = re.compile(
-    rb"authorization(?=\\{0,7}[\"'`]?\s{0,4}[:=,]\s{0,4}\\{0,7}[\"'`]?"
-    rb"(?:(?:bearer|basic|token|digest|apikey|bot)\s{1,4})?(?P<value>[a-z0-9._~+/=-]{8,4096}+)(?![(\[]))"
-)
-_HEADER_LABEL = label("authorization")
-
-
-def _authorization(body: bytes, low: bytes) -> Iterator[Span]:
-    for match in _HEADER.finditer(low):
-        start, end = match.span("value")
-        value = body[start:end]
-        if len(value) >= 12 and not judge.is_reference(value) and (judge.looks_random(value) or value.endswith(b"=")):
-            yield start, end, _HEADER_LABEL
-
-
-_DOCKER = re.compile(rb"auth(?=\\{0,7}\"\s{0,8}:\s{0,8}\\{0,7}\"(?P<value>[a-z0-9+/=_-]{8,4096}+)\\{0,7}\")")
-
-
-def _docker(_body: bytes, low: bytes) -> Iterator[Span]:
-    for match in _DOCKER.finditer(low):
-        yield *match.span("value"), _HEADER_LABEL
+def a_key(found: Found) -> bool:
+    """`token`, or a key of those that are secret."""
+    return (found.name[1:2] not in b"yY" or found.before.rstrip(b"_-. ").endswith(_KEYS)) and a_token(found)
 
 
 _KEYS = (
@@ -138,19 +117,29 @@ _KEYS = (
     b"subscription", b"deploy", b"license", b"webhook", b"jwt", b"service", b"storage", b"hmac", b"aes", b"cipher",
 )  # fmt: skip
 
+_HEADER = re.compile(
+    rb"z(?<=authoriz)ation(?=\\{0,7}[\"'`]?\s{0,4}[:=,]\s{0,4}\\{0,7}[\"'`]?"
+    rb"(?:(?:bearer|basic|token|digest|apikey|bot)\s{1,4})?(?P<value>[a-z0-9._~+/=-]{8,4096}+)(?![(\[]))"
+)
+_AUTHORIZATION = label("authorization")
+
+
+def _authorization(body: bytes, _low: bytes, match: Match) -> Span | None:
+    start, end = match.span("value")
+    value = body[start:end]
+    if len(value) < 12 or judge.is_reference(value) or not (judge.looks_random(value) or value.endswith(b"=")):
+        return None
+    return start, end, _AUTHORIZATION
+
+
 NAMES = (
-    named("password", b"password", a_password),
-    named("password", b"passwd", a_password),
-    named("password", b"pwd", a_password),
-    named("password", b"passphrase", a_passphrase),
-    named("secret", b"secret", a_token),
-    named("token", b"token", a_token),
-    named("key", b"key", a_token, before=_KEYS),
-    Rule((b"authorization",), _authorization),
-    Rule((b"auths",), _docker),
+    _named("password", rb"w(?:(?<=passw)(?:or)?d|(?<=pw)d)", a_password),
+    _named("secret", rb"secret", a_token),
+    _named("key", rb"k(?:ey|(?<=tok)en)", a_key),
+    Rule(_HEADER, _authorization, low=True, gate=b"z"),
 )
 
 
 def custom_name(name: str) -> Rule:
     """A name of the user's own: what is called so is a secret, whatever it looks like."""
-    return named("named", name.lower().encode(), a_passphrase)
+    return _named("named", re.escape(name.lower().encode()), a_passphrase)

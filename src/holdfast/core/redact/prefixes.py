@@ -1,74 +1,100 @@
 """Secrets that name themselves: a known prefix and enough characters after it, wherever they stand."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Sequence
 
 from holdfast.core.redact.judge import is_reference, looks_random
-from holdfast.core.redact.rule import Rule, Span, aligned, label
+from holdfast.core.redact.rule import Handle, Match, Rule, Span, aligned, begins_word, label
 
-# A word begins here: also right after `\n` and the like, as line breaks are written inside JSON.
-_START = rb"(?:(?<![A-Za-z0-9])|(?<=\\[nrtbf]))"
-
-
-def _prefix(what: str, pattern: bytes, *literals: bytes, random: bool = False) -> Rule:
-    """The pattern begins with a literal, which the regex engine looks for quickly; the boundary comes after it."""
-    compiled, replacement = re.compile(pattern), label(what)
-
-    def search(body: bytes, _low: bytes) -> Iterator[Span]:
-        for found in compiled.finditer(body):
-            if not random or looks_random(found[0].partition(b"-")[2] or found[0]):
-                yield aligned(body, found.start()), found.end(), replacement
-
-    return Rule(literals, search)
+Kind = tuple[str, bytes, bytes]
+"""(what it is, what stands before the letter that is looked for, what comes after it)"""
 
 
-def _at(literal: bytes, rest: bytes) -> bytes:
-    """`literal` at the start of a word, then `rest`. The boundary is looked for behind, so that the literal leads."""
-    escaped, width = re.escape(literal), len(literal)
-    free = rb"(?<![A-Za-z0-9].{%d})" % width
-    after_break = rb"(?<=\\[nrtbf].{%d})" % width
-    return escaped + rb"(?:" + free + rb"|" + after_break + rb")" + rest
+def _around(letter: bytes, last: bytes, kinds: Sequence[Kind], gate: bytes = b"") -> Rule:
+    """`last`: what all of them have right before the letter; one look at it spares most of the others."""
+    choices = (b"((?<=" + before + letter + b")" + after + b")" for _, before, after in kinds)
+    pattern = re.compile(re.escape(letter) + b"(?<=" + last + letter + b")(?:" + b"|".join(choices) + b")")
+    found = [(len(re.sub(rb"\[.*?\]", b"x", before)), what, label(what)) for what, before, _ in kinds]
+
+    def handle(body: bytes, _low: bytes, match: Match) -> Span | None:
+        width, what, replacement = found[(match.lastindex or 1) - 1]
+        start, end = match.start() - width, match.end()
+        if not begins_word(body, start) or (what == "key" and not looks_random(body[start + 3 : end])):
+            return None
+        return aligned(body, start), end, replacement
+
+    return Rule(pattern, handle, gate=gate)
 
 
-def _url_password(body: bytes, _low: bytes) -> Iterator[Span]:
-    if b"@" not in body:
-        return
-    for found in _URL.finditer(body):
-        if not is_reference(found[1]):
-            yield found.start(1), found.end(1), _URL_LABEL
+def _whole(what: str) -> Handle:
+    replacement = label(what)
+
+    def handle(_body: bytes, _low: bytes, match: Match) -> Span | None:
+        return match.start(), match.end(), replacement
+
+    return handle
 
 
+def _url_password() -> Handle:
+    replacement = label("url-password")
+
+    def handle(_body: bytes, _low: bytes, match: Match) -> Span | None:
+        return None if is_reference(match[1]) else (*match.span(1), replacement)
+
+    return handle
+
+
+_ALNUM = rb"[A-Za-z0-9]"
+_TOKEN = rb"[A-Za-z0-9_-]"
 _URL = re.compile(rb"://[^\s/?#@:\"'\\<>]{0,100}:([^\s/@\"'\\<>]{1,200})@")
-_URL_LABEL = label("url-password")
 _PEM = (
     rb"-----BEGIN (?:[A-Z0-9]{1,12} ){0,3}PRIVATE KEY(?: BLOCK)?-----"
     rb"(?:[A-Za-z0-9+/=\s:,.()']|-(?!-)|\\[\\\"nrt/])*+"
     rb"(?:-----END [A-Z0-9 ]{1,40}-----)?"
 )
+_WEBHOOK = (
+    rb"k(?<=hook)s(?:(?<=/hooks)\.slack\.com/(?:services|workflows|triggers)/[A-Za-z0-9/_-]{20,}+"
+    rb"|(?<=api/webhooks)/\d{5,25}/[A-Za-z0-9_-]{20,}+)"
+)
 
 PREFIXES = (
-    _prefix("key", _at(b"sk-", rb"[A-Za-z0-9_-]{20,}+"), b"sk-", random=True),
-    _prefix("stripe-key", _at(b"sk_", rb"(?:live|test)_[A-Za-z0-9]{10,}+"), b"sk_live_", b"sk_test_"),
-    _prefix("stripe-key", _at(b"rk_", rb"(?:live|test)_[A-Za-z0-9]{10,}+"), b"rk_live_", b"rk_test_"),
-    _prefix("groq-key", _at(b"gsk_", rb"[A-Za-z0-9]{20,}+"), b"gsk_"),
-    _prefix("github-token", rb"gh(?=[pousr]_)" + _at(b"gh", b"")[2:] + rb"[pousr]_[A-Za-z0-9]{20,}+",
-            b"ghp_", b"gho_", b"ghu_", b"ghs_", b"ghr_"),
-    _prefix("github-token", _at(b"github_pat_", rb"[A-Za-z0-9_]{20,}+"), b"github_pat_"),
-    _prefix("slack-token", _at(b"xox", rb"[abceoprs]-[A-Za-z0-9-]{10,}+"), b"xox"),
-    _prefix("slack-token", _at(b"xapp-", rb"[A-Za-z0-9-]{20,}+"), b"xapp-"),
-    _prefix("slack-webhook", rb"hooks\.slack\.com/(?:services|workflows|triggers)/[A-Za-z0-9/_-]{20,}+",
-            b"hooks.slack.com"),
-    _prefix("discord-webhook", rb"api/webhooks/\d{5,25}/[A-Za-z0-9_-]{20,}+", b"api/webhooks"),
-    _prefix("aws-key-id", _at(b"AKIA", rb"[A-Z0-9]{16}(?![A-Za-z0-9])"), b"AKIA"),
-    _prefix("aws-key-id", _at(b"ASIA", rb"[A-Z0-9]{16}(?![A-Za-z0-9])"), b"ASIA"),
-    _prefix("google-key", _at(b"AIza", rb"[A-Za-z0-9_-]{35}"), b"AIza"),
-    _prefix("gitlab-token", _at(b"glpat-", rb"[A-Za-z0-9_-]{20,}+"), b"glpat-"),
-    _prefix("npm-token", _at(b"npm_", rb"[A-Za-z0-9]{30,}+"), b"npm_"),
-    _prefix("pypi-token", _at(b"pypi-", rb"[A-Za-z0-9_-]{40,}+"), b"pypi-"),
-    _prefix("huggingface-token", _at(b"hf_", rb"[A-Za-z0-9]{30,}+"), b"hf_"),
-    _prefix("sendgrid-key", _at(b"SG.", rb"[A-Za-z0-9_-]{16,64}+\.[A-Za-z0-9_-]{16,}+"), b"SG."),
-    _prefix("jwt", _at(b"eyJ", rb"[A-Za-z0-9_-]{10,}+\.[A-Za-z0-9_-]{10,}+(?:\.[A-Za-z0-9_-]*+)?"), b"eyJ"),
-    _prefix("age-key", rb"AGE-SECRET-KEY-1[A-Z0-9]{40,}+", b"AGE-SECRET-KEY-1"),
-    _prefix("private-key", _PEM, b"-----BEGIN"),
-    Rule((b"://",), _url_password),
-)  # fmt: skip
+    _around(
+        b"_",
+        rb"[hsrpu][pousrbkmf]",
+        [
+            ("github-token", b"gh[pousr]", _ALNUM + rb"{20,}+"),
+            ("github-token", b"github", rb"pat_[A-Za-z0-9_]{20,}+"),
+            ("stripe-key", b"[sr]k", rb"(?:live|test)_[A-Za-z0-9]{10,}+"),
+            ("groq-key", b"gsk", _ALNUM + rb"{20,}+"),
+            ("npm-token", b"npm", _ALNUM + rb"{30,}+"),
+            ("huggingface-token", b"hf", _ALNUM + rb"{30,}+"),
+        ],
+    ),
+    _around(
+        b"-",
+        rb"[sxpaG][a-eikoprstE]",
+        [
+            ("key", b"sk", _TOKEN + rb"{20,}+"),
+            ("slack-token", b"xox[abceoprs]", rb"[A-Za-z0-9-]{10,}+"),
+            ("slack-token", b"xapp", rb"[A-Za-z0-9-]{20,}+"),
+            ("gitlab-token", b"glpat", _TOKEN + rb"{20,}+"),
+            ("pypi-token", b"pypi", _TOKEN + rb"{40,}+"),
+            ("age-key", b"AGE", rb"SECRET-KEY-1[A-Z0-9]{40,}+"),
+        ],
+    ),
+    _around(
+        b"I",
+        rb"[AKS]",
+        [
+            ("aws-key-id", b"AK", rb"A[A-Z0-9]{16}(?![A-Za-z0-9])"),
+            ("aws-key-id", b"AS", rb"A[A-Z0-9]{16}(?![A-Za-z0-9])"),
+            ("google-key", b"A", rb"za[A-Za-z0-9_-]{35}"),
+        ],
+        gate=b"I",
+    ),
+    _around(b"J", b"ey", [("jwt", b"ey", _TOKEN + rb"{10,}+\." + _TOKEN + rb"{10,}+(?:\.[A-Za-z0-9_-]*+)?")], gate=b"J"),
+    _around(b"G", b"S", [("sendgrid-key", b"S", rb"\." + _TOKEN + rb"{16,64}+\." + _TOKEN + rb"{16,}+")], gate=b"G"),
+    Rule(re.compile(_PEM), _whole("private-key"), gate=b"V"),  # as in PRIVATE
+    Rule(re.compile(_WEBHOOK), _whole("webhook")),
+    Rule(_URL, _url_password(), gate=b"@"),
+)

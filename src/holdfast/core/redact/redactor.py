@@ -1,12 +1,11 @@
 """Finds the spans and replaces them."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator
 
 from holdfast.core.redact import patterns as own
 from holdfast.core.redact.names import NAMES, custom_name
 from holdfast.core.redact.prefixes import PREFIXES
-from holdfast.core.redact.rule import Rule, Span
-from holdfast.core.redact.sieve import Sieve
+from holdfast.core.redact.rule import Match, Rule, Span
 
 _MOST_ROUNDS = 4
 
@@ -15,7 +14,7 @@ class Redactor:
     """`names`: further names whose values are secret; `patterns`: regular expressions; `keep`: exact texts to leave."""
 
     def __init__(self, names: Iterable[str] = (), patterns: Iterable[str] = (), keep: Iterable[str] = ()) -> None:
-        self._sieve = Sieve([*NAMES, *PREFIXES, *(custom_name(name) for name in names if name)])
+        self._rules = [*NAMES, *PREFIXES, *(custom_name(name) for name in names if name)]
         self._patterns = own.compiled(patterns)
         self._keep = frozenset(text.encode() for text in keep)
 
@@ -33,19 +32,32 @@ class Redactor:
     def _spans(self, body: bytes) -> list[Span]:
         low = body.lower()
         found: list[Span] = []
-        for rule in self._sieve.pick(body, low):
-            found += self._search(rule, body, low)
+        for rule in self._rules:
+            pattern, _, lowered, gate = rule
+            text = low if lowered else body
+            if (not gate or gate in text) and pattern.search(text):
+                found += _search(rule, body, low)
         if self._patterns:
             found += own.spans(body, self._patterns)
         if self._keep:
             found = [span for span in found if body[span[0] : span[1]] not in self._keep]
         return _joined(found) if len(found) > 1 else found
 
-    def _search(self, rule: Rule, body: bytes, low: bytes) -> Sequence[Span]:
-        try:
-            return [*rule.search(body, low)]
-        except Exception:  # one rule's fault must neither stop the hook nor the other rules
-            return ()
+
+def _search(rule: Rule, body: bytes, low: bytes) -> Iterator[Span]:
+    """What lies inside a span that was found is not looked at again: work stays linear on any input."""
+    done = 0
+    for match in rule.pattern.finditer(low if rule.low else body):
+        if match.start() >= done and (span := _handled(rule, body, low, match)):
+            done = span[1]
+            yield span
+
+
+def _handled(rule: Rule, body: bytes, low: bytes, match: Match) -> Span | None:
+    try:
+        return rule.handle(body, low, match)
+    except Exception:  # a rule's fault must neither stop the hook nor the other rules
+        return None
 
 
 def _joined(found: list[Span]) -> list[Span]:

@@ -1,0 +1,57 @@
+"""Where else a section is found: names at the top of a settings file, and files that another tool made popular."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from holdfast.settings.node import Node
+
+
+@dataclass(frozen=True)
+class Elsewhere:
+    names: tuple[str, ...] = ()
+    """Of the section, those that may also stand at the top of a settings file."""
+    files: Mapping[str, str] = field(default_factory=dict)
+    """Layer → the file that is the section as a whole."""
+
+
+@dataclass(frozen=True)
+class SectionFile:
+    layer: str
+    section: str
+    path: Path
+
+
+def section_files(known: Mapping[str, Elsewhere], home: Path, project: str | Path) -> list[SectionFile]:
+    found = []
+    for section, elsewhere in known.items():
+        for layer, name in elsewhere.files.items():
+            if layer == "user" or str(project):
+                found.append(SectionFile(layer, section, (home if layer == "user" else Path(project)) / name))
+    return found
+
+
+def as_section(root: Node, section: str) -> Node:
+    return Node({section: root} if root.value else {}, root.source)
+
+
+def lowered(root: Node, known: Mapping[str, Elsewhere]) -> Node:
+    """`requirements:` at the top becomes `gates: requirements:`; what stands in the section itself goes before it."""
+    for section, elsewhere in known.items():
+        for name in elsewhere.names:
+            if name in root.value:
+                _lower(root, section, name)
+    return root
+
+
+def _lower(root: Node, section: str, name: str) -> None:
+    node = root.value.pop(name)
+    below = root.value.setdefault(section, Node({}, node.source, node.line, node.column))
+    if below.value is None:
+        below.value = {}
+    if isinstance(below.value, dict):
+        already = below.value.get(name)
+        if already is not None and isinstance(already.value, dict) and isinstance(node.value, dict):
+            already.value = {**node.value, **already.value}
+        else:
+            below.value.setdefault(name, node)
