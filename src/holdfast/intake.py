@@ -45,8 +45,9 @@ class Intake:
         """The same for an event of our own making: its text may quote a person, a file or a program."""
         if not event.data:
             return event
-        data, found = self._redact(encode(event.data, enc_hook=str))
-        return msgspec.structs.replace(event, data=decode(data)) if found else event
+        data, _ = self._redact(encode(_writable(event.data), enc_hook=str))
+        # Read back always: reducers must see now what they will see in a replay (lists for tuples, null for NaN).
+        return msgspec.structs.replace(event, data=decode(data))
 
     def _understood(self, delivery: Delivery, body: bytes) -> Event:
         try:
@@ -67,6 +68,17 @@ class Intake:
 
     def _default(self) -> Agent:
         return next(iter(self._agents.values()))
+
+
+def _writable(value: Any) -> Any:
+    """Half a surrogate pair, as file names and program output may have it, cannot be written anywhere."""
+    if isinstance(value, str):
+        return value.encode("utf-8", "replace").decode()
+    if isinstance(value, Mapping):
+        return {_writable(str(k)): _writable(v) for k, v in value.items()}
+    if isinstance(value, list | tuple | set | frozenset):
+        return [_writable(v) for v in value]
+    return value
 
 
 def unread(delivery: Delivery, problem: str) -> Event:

@@ -16,5 +16,6 @@ class Delivery(msgspec.Struct, kw_only=True, frozen=True):
     cwd: str = ""
     client: str = ""
     via: str = ""
+    state: str = ""
     env: Mapping[str, str] = {}
     body: bytes = b""

@@ -35,6 +35,7 @@ class Committed(msgspec.Struct, frozen=True):
 
     events: tuple[Event, ...]
     documents: tuple[tuple[Feature, Ref, Doc], ...]
+    jobs: int
 
 
 class Ports(msgspec.Struct, frozen=True):
@@ -53,6 +54,7 @@ class Engine:
         self.watchers: list[Callable[[Committed], None]] = []
         self.asleep: set[str] = set()
         """Features whose state is being rebuilt: they hear nothing and decide nothing meanwhile."""
+        self._untold: list[Committed] = []
         self._hot = HotDocuments()
         self._head = -1
         self._hearing: dict[str, tuple[Feature, ...]] = {}
@@ -70,11 +72,19 @@ class Engine:
                 also(self.store)
         self._head = turn.seq
         turn.work.keep()
-        committed = Committed(tuple(turn.events), tuple(turn.work.documents()))
-        if committed.events:
-            for watch in self.watchers:
-                watch(committed)
+        if turn.events:
+            self._untold.append(Committed(tuple(turn.events), tuple(turn.work.documents()), len(turn.jobs)))
         return outcomes
+
+    def spread(self) -> None:
+        """Tells the watchers what became true. Apart from `handle`, so that the agents are answered first."""
+        untold, self._untold = self._untold, []
+        for committed in untold:
+            for watch in self.watchers:
+                try:
+                    watch(committed)
+                except Exception as error:
+                    self.ports.report("watchers", committed.events[-1], error)
 
     @property
     def head(self) -> int:

@@ -54,6 +54,7 @@ ENGINE_KINDS: dict[str, str] = {
     "daemon.stopped": "the daemon stopped in good order (`reason`)",
     "spool.drained": "deliveries that waited in the spool were taken in (`taken`, `known`, `torn`)",
     "store.restored": "a damaged database was set aside and a backup restored (`lost`, `quarantine`)",
+    "state.rebuilt": "documents were made anew from the log (`features`, `events`)",
     "job.failed": "a background job gave up (`job`, `error`)",
     "note.added": "a person left a note in the log (`text`)",
 }

@@ -59,13 +59,16 @@ class Rebuild:
     def read(self, total: int | None = None) -> None:
         total = self.reader.head() if total is None else total
         for event in self.reader.replay(after=self.seq):
-            for feature in self.features:
-                fold(feature, [event], self.docs[feature.name])
-            self.seq = event.seq
+            self.take(event)
             if self.progress and self.seq % EVERY == 0:
                 self.progress(self.seq, max(total, self.seq))
         if self.progress:
             self.progress(self.seq, max(total, self.seq))
+
+    def take(self, event: Event) -> None:
+        for feature in self.features:
+            fold(feature, [event], self.docs[feature.name])
+        self.seq = event.seq
 
     def write(self, store: Store) -> None:
         """Inside a transaction, when `read` has reached the head."""

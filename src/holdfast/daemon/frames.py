@@ -53,13 +53,14 @@ def as_delivery(frame: bytes) -> Delivery:
         cwd=_text(fields.get("cwd", "")),
         client=fields.get("client", ""),
         via=fields.get("via", ""),
+        state=_text(fields.get("state", "")),
         env={name: _text(value) for name, value in env.items()},
         body=frame[split:],
     )
 
 
 def _key(key: str) -> str:
-    if not key or len(key) > 200 or not key.isascii():
+    if not key.isalnum() or len(key) > 64 or not key.isascii():
         raise BadFrame("no delivery key")
     return key
 

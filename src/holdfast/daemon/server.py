@@ -28,14 +28,23 @@ class Connection:
 
     def __init__(self, sock: socket.socket) -> None:
         self.sock, self.born = sock, time.monotonic()
-        self.buffer = bytearray()
+        self.buffer: bytes | bytearray = b""
         self.wanted = 0
         self.out = b""
 
 
 class HookServer:
-    def __init__(self, listening: socket.socket, handle: Handle, calls: WriterCalls, tick: Callable[[], None]) -> None:
-        self._listening, self._handle, self._calls, self._tick = listening, handle, calls, tick
+    def __init__(
+        self,
+        listening: socket.socket,
+        handle: Handle,
+        calls: WriterCalls,
+        after: Callable[[], None],
+        tick: Callable[[], None],
+    ) -> None:
+        self._listening, self._handle, self._calls = listening, handle, calls
+        self._after, self._tick = after, tick
+        self._listening_fd = listening.fileno()
         self._poll = select.epoll() if hasattr(select, "epoll") else select.poll()
         self._unit = 1.0 if hasattr(select, "epoll") else 1000.0
         self._open: dict[int, Connection] = {}
@@ -50,6 +59,7 @@ class HookServer:
             self._wait(max(0.0, next_tick - time.monotonic()))
             self._answer_ready()
             self._calls.run_waiting()
+            self._after()
             if time.monotonic() >= next_tick:
                 next_tick = time.monotonic() + TICK_S
                 self._drop_overdue()
@@ -58,7 +68,7 @@ class HookServer:
 
     def _wait(self, timeout: float) -> None:
         for fd, mask in self._poll.poll(timeout * self._unit):
-            if fd == self._listening.fileno():
+            if fd == self._listening_fd:
                 self._accept()
             elif fd in self._open:
                 self._serve_connection(self._open[fd], mask)
@@ -74,15 +84,9 @@ class HookServer:
                 return
             sock.setblocking(False)
             if peer_is_owner(sock):
-                self._begin(Connection(sock))
+                self._read(Connection(sock))
             else:
                 sock.close()
-
-    def _begin(self, connection: Connection) -> None:
-        fd = connection.sock.fileno()
-        self._open[fd] = connection
-        self._poll.register(fd, select.POLLIN)
-        self._read(connection)
 
     def _serve_connection(self, connection: Connection, mask: int) -> None:
         if connection.out:
@@ -91,16 +95,17 @@ class HookServer:
             self._read(connection)
 
     def _read(self, connection: Connection) -> None:
+        """A client sends right after it connects: mostly the whole frame is there and nothing need be watched."""
         try:
             while True:
                 chunk = connection.sock.recv(FIRST_READ)
                 if not chunk:
                     return self._drop(connection)
-                connection.buffer += chunk
+                connection.buffer = connection.buffer + chunk if connection.buffer else chunk
                 if self._complete(connection):
                     return None
         except (BlockingIOError, InterruptedError):
-            return None
+            return self._watch(connection, select.POLLIN)
         except (OSError, BadFrame):
             return self._drop(connection)
 
@@ -108,10 +113,20 @@ class HookServer:
         buffer = connection.buffer
         connection.wanted = connection.wanted or frame_length(bytes(buffer[:12]))
         if not connection.wanted or len(buffer) < connection.wanted:
+            if type(buffer) is bytes:
+                connection.buffer = bytearray(buffer)
             return False
         self._ready.append((connection, as_delivery(bytes(buffer))))
-        connection.buffer = bytearray()
+        connection.buffer = b""
         return True
+
+    def _watch(self, connection: Connection, mask: int) -> None:
+        fd = connection.sock.fileno()
+        if fd in self._open:
+            self._poll.modify(fd, mask)
+        else:
+            self._open[fd] = connection
+            self._poll.register(fd, mask)
 
     def _answer_ready(self) -> None:
         while self._ready:
@@ -135,15 +150,13 @@ class HookServer:
         connection.out = connection.out[sent:]
         if not connection.out:
             return self._drop(connection)
-        self._poll.modify(connection.sock.fileno(), select.POLLOUT)
-        return None
+        return self._watch(connection, select.POLLOUT)
 
     def _drop(self, connection: Connection) -> None:
         fd = connection.sock.fileno()
-        if self._open.pop(fd, None) is not None:
-            if not hasattr(select, "epoll"):
-                self._poll.unregister(fd)
-            connection.sock.close()  # epoll forgets a descriptor when it is closed.
+        if self._open.pop(fd, None) is not None and not hasattr(select, "epoll"):
+            self._poll.unregister(fd)
+        connection.sock.close()  # epoll forgets a descriptor when it is closed.
 
     def _drop_overdue(self) -> None:
         now = time.monotonic()

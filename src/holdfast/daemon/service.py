@@ -6,6 +6,8 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
+import msgspec
+
 from holdfast import __version__
 from holdfast.app import App, build, now_ms
 from holdfast.core.delivery import Delivery
@@ -23,7 +25,7 @@ from holdfast.daemon.server import HookServer, listen
 from holdfast.daemon.spool import Drained, Spool
 from holdfast.daemon.worker import Worker
 from holdfast.daemon.writer import WriterCalls
-from holdfast.paths import Paths, emergency_spools
+from holdfast.paths import Paths
 
 RETIRE_EVERY_S = 3600.0
 SMALL_SPOOL = 4 << 20
@@ -38,7 +40,7 @@ class Daemon:
         self.calls = WriterCalls()
         self.app = self._build()
         self.keeper = Keeper(self._engine, log, self._mend)
-        self.spool = Spool([paths.spool, *emergency_spools()], paths.quarantine, self._take)
+        self.spool = Spool(paths, self._take)
         self.files = FileWriter(self.app.settings.for_project, log)
         self.worker = Worker(
             engine=self._engine, features=self.app.features, calls=self.calls, log=log,
@@ -49,7 +51,7 @@ class Daemon:
         self._reason = ""
         self._rebuild_if_small()
         self._drain_at_start()
-        self.server = HookServer(listen(paths.hook_socket), self._handle, self.calls, self._tick)
+        self.server = HookServer(listen(paths.hook_socket), self._handle, self.calls, self._spread, self._tick)
         self.background = _Background(self)
 
     def serve(self) -> None:
@@ -102,10 +104,15 @@ class Daemon:
     def _watch_commits(self) -> None:
         self.app.engine.watchers += [self.files.watch, self._committed]
 
-    def _committed(self, _committed: Committed) -> None:
+    def _spread(self) -> None:
+        self.app.engine.spread()
+
+    def _committed(self, committed: Committed) -> None:
         self._last_event = time.monotonic()
-        self.background.committed.set()
-        self.worker.wake()
+        if self.background.watched():
+            self.background.committed.set()
+        if committed.jobs:
+            self.worker.wake()
 
     def _handle(self, deliveries: Sequence[Delivery]) -> list[Outcome] | None:
         outcomes = self.keeper.keep(deliveries)
@@ -238,11 +245,7 @@ class _Background:
 
     def _drain(self) -> None:
         daemon = self._daemon
-        spool = Spool(
-            [daemon.paths.spool, *emergency_spools()],
-            daemon.paths.quarantine,
-            lambda batch: daemon.call(lambda: daemon._take(batch)),
-        )
+        spool = Spool(daemon.paths, lambda batch: daemon.call(lambda: daemon._take(batch)))
         while not self._stopping.wait(1.0):
             try:
                 done = spool.drain()
@@ -257,10 +260,17 @@ class _Background:
 
 
 def finish_rebuild(daemon: Daemon, work: Rebuild) -> None:
-    """In the writer thread: nothing can be added meanwhile, so catching up ends."""
+    """In the writer thread: nothing can be added meanwhile, so catching up ends.
+
+    The event is part of it: another daemon on the same PostgreSQL sees the head move and forgets its documents.
+    """
     engine = daemon.app.engine
+    names = [f.name for f in work.features]
+    engine.asleep |= set(names)
     work.read()
-    with engine.store.transaction():
-        work.write(engine.store)
+    now = now_ms()
+    event = Event(key=delivery_key(now), kind="state.rebuilt", at=now, data={"features": names, "events": work.seq})
+    work.take(msgspec.structs.replace(event, seq=work.seq + 1))
+    engine.handle([event], also=work.write)
     engine.forget()
-    engine.asleep -= {f.name for f in work.features}
+    engine.asleep -= set(names)

@@ -11,6 +11,7 @@ import msgspec
 
 from holdfast.core.delivery import Delivery
 from holdfast.daemon.frames import BadFrame, as_delivery, records
+from holdfast.paths import Paths, emergency_spools
 
 CHUNK = 256
 DRAINING = ".draining"
@@ -30,20 +31,31 @@ class Drained(msgspec.Struct):
 
 
 class Spool:
-    def __init__(self, places: Sequence[Path], quarantine: Path, take: Take) -> None:
-        self._places, self._quarantine, self._take = places, quarantine, take
+    def __init__(self, paths: Paths, take: Take) -> None:
+        self._paths, self._take = paths, take
 
     def waiting(self) -> int:
         """Bytes that are not yet in the log."""
-        return sum(size for folder in self._places for _, size in _files(folder))
+        return sum(size for _, size in self._files())
 
     def drain(self) -> Drained:
         done = Drained()
-        for folder in self._places:
-            for path, _ in _files(folder):
-                if not self._drain_file(path, done):
-                    return done
+        for path, _ in self._files():
+            if not self._drain_file(path, done):
+                break
         return done
+
+    def _files(self) -> list[tuple[Path, int]]:
+        elsewhere = [file for folder in emergency_spools() for file in _files(folder)]
+        return [*_files(self._paths.spool), *(file for file in elsewhere if self._is_ours(file[0]))]
+
+    def _is_ours(self, path: Path) -> bool:
+        """The emergency places are shared by all state directories of a user."""
+        try:
+            frames, _ = records(path.read_bytes())
+            return bool(frames) and Path(as_delivery(frames[0]).state).resolve() == self._paths.state.resolve()
+        except (OSError, BadFrame):
+            return False
 
     def _drain_file(self, path: Path, done: Drained) -> bool:
         held = path if path.suffix == DRAINING else path.with_name(f"{path.name}.{time.time_ns()}{DRAINING}")
@@ -72,8 +84,8 @@ class Spool:
 
     def _set_aside(self, held: Path) -> None:
         """A torn record is a hook that died while writing, nothing acknowledged; still, nothing is thrown away."""
-        self._quarantine.mkdir(parents=True, exist_ok=True, mode=0o700)
-        target = self._quarantine / held.name
+        self._paths.quarantine.mkdir(parents=True, exist_ok=True, mode=0o700)
+        target = self._paths.quarantine / held.name
         try:
             held.rename(target)
         except OSError:

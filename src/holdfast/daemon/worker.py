@@ -73,9 +73,10 @@ class Worker:
         while not self._stopping.is_set():
             try:
                 reader = reader or self._engine().store.reader()
-                for job in self._claim(1):
-                    self._run(job, reader)
-                    break
+                # Looked at first with a reader of our own: most of the time there is nothing, and hooks come first.
+                claimed = self._claim(1) if reader.any_due(self._clock()) else []
+                if claimed:
+                    self._run(claimed[0], reader)
                 else:
                     self._due.wait(LOOK_EVERY_S)
                     self._due.clear()

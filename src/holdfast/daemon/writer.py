@@ -18,7 +18,7 @@ class WriterCalls:
         self._wake_in, self._wake_out = socket.socketpair()
         self._wake_in.setblocking(False)
         self._wake_out.setblocking(False)
-        self._closed = False
+        self._closed = self._woken = False
         self._lock = threading.Lock()
 
     def fileno(self) -> int:
@@ -39,12 +39,17 @@ class WriterCalls:
 
     def wake(self) -> None:
         """Takes no lock: signal handlers call it."""
+        self._woken = True
         try:
             self._wake_in.send(b"!")
         except BlockingIOError:
             pass  # Already awake.
 
     def run_waiting(self) -> int:
+        if not self._calls:
+            if self._woken:
+                self._drain()
+            return 0
         self._drain()
         done = 0
         while self._calls:
@@ -63,6 +68,7 @@ class WriterCalls:
             self._calls.popleft()[1].set_exception(RuntimeError("the daemon is stopping"))
 
     def _drain(self) -> None:
+        self._woken = False
         try:
             while self._wake_out.recv(4096):
                 pass

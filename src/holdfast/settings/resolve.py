@@ -8,6 +8,7 @@ from pydantic import BaseModel, ValidationError
 
 from holdfast.settings.node import Node, Source, dotted, shown
 from holdfast.settings.notice import Notice
+from holdfast.settings.quick import is_quick
 from holdfast.settings.resolved import Resolved
 from holdfast.settings.shape import Path, Place, places
 
@@ -40,7 +41,8 @@ def resolve(sections: Sections, layers: Sequence[Node], notices: Notices) -> Res
         mine = [layer.value[name] for layer in layers if name in layer.value]
         for node in mine:
             _check_places(name, model, node, notices)
-        models[name], trees[name] = _settle(name, model, mine, notices)
+        models[name], trees[name] = _settle(name, model, _inheriting(mine, model), notices)
+        _tell(models[name], name, notices)
     return Resolved(models, trees, notices)
 
 
@@ -56,23 +58,46 @@ def _check_names(sections: Sections, layer: Node, notices: Notices) -> None:
     layer.prune()
 
 
+def _inheriting(layers: list[Node], model: type[BaseModel]) -> list[Node]:
+    """`inherit: false` in a section that knows the word leaves out what the layers below it say."""
+    if "inherit" not in model.model_fields:
+        return layers
+    cuts = [n for n, layer in enumerate(layers) if (said := layer.value.get("inherit")) and said.value is False]
+    return layers[cuts[-1] :] if cuts else layers
+
+
+def _tell(section: BaseModel, name: str, notices: Notices) -> None:
+    """A section with a place for it knows what is wrong with it, so that a feature can say so where it matters."""
+    if "_notices" in type(section).__private_attributes__:
+        mine = [n for n in notices if not n.path or f"{n.path}.".startswith(f"{name}.")]
+        object.__setattr__(section, "_notices", tuple(str(n) for n in mine))
+
+
 def _check_places(section: str, model: type[BaseModel], node: Node, notices: Notices) -> None:
     for place in places([model], node, (section,)):
         if place.unknown:
-            place.node.dead = True
+            _take_out(place, node)
             _unknown(place.path[-1], place.names(), place.node, notices, "setting", place.path)
         elif not node.source.free and _guarded(place):
-            place.node.dead = True
+            _take_out(place, node)
             what = "is a command" if place.mark("command") else "is not for a project to set"
             text = f"`{dotted(place.path)}` {what}, and you have not trusted this file."
             notices.add(place.node.notice(text, TRUST, dotted(place.path)))
     node.prune()
 
 
+def _take_out(place: Place, layer: Node) -> None:
+    place.node.dead = True
+    if place.mark("whole"):
+        layer.at(place.path[1:-1])[0].dead = True
+
+
 def _guarded(place: Place) -> bool:
     if place.mark("command"):
         return True
     guard = place.mark("guarded")
+    if guard == "pattern":
+        return not is_quick(place.node.value)
     return place.node.value not in guard if isinstance(guard, list) else bool(guard)
 
 
@@ -93,7 +118,7 @@ def _settle(section: str, model: type[BaseModel], layers: list[Node], notices: N
         try:
             return model.model_validate(merged.plain()), merged
         except ValidationError as error:
-            _blame(section, merged, error, notices)
+            _blame(section, merged, error, notices, _Wholes(model, merged, layers))
         except Exception as error:  # a validator of a feature with a fault in it
             notices.add(merged.kill().notice(f"`{section}` cannot be used: {shown(str(error))}.", BELOW, section))
         if merged.top is None:
@@ -107,13 +132,30 @@ def _joined(extra: Any) -> bool:
     return isinstance(extra, dict) and bool(extra.get("join"))
 
 
-def _blame(section: str, merged: Node, error: ValidationError, notices: Notices) -> None:
+class _Wholes:
+    """Models marked `whole`: one wrong value takes out all that its layer says about that thing."""
+
+    def __init__(self, model: type[BaseModel], merged: Node, layers: list[Node]) -> None:
+        self.paths = {place.path[:-1] for place in places([model], merged) if place.mark("whole")}
+        self.layers = layers
+
+    def take_out(self, loc: tuple, victim: Node) -> None:
+        for path in self.paths:
+            if loc[: len(path)] == path:
+                for layer in self.layers:
+                    if layer.source == victim.source:
+                        layer.at(path)[0].dead = True
+
+
+def _blame(section: str, merged: Node, error: ValidationError, notices: Notices, wholes: _Wholes) -> None:
     for one in error.errors(include_url=False, include_context=False, include_input=False):
         node, steps = merged.at(one["loc"])
         path = dotted((section, *one["loc"][:steps]))
         below = dotted(one["loc"][steps:])
         message = f"`{path}`" + (f" ({below})" if below else "") + f": {shown_message(one['msg'])}."
-        notices.add(node.kill().value_notice(message, BELOW, path))
+        victim = node.kill()
+        notices.add(victim.value_notice(message, BELOW, path))
+        wholes.take_out(one["loc"], victim)
 
 
 def shown_message(text: str) -> str:

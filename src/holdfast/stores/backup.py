@@ -126,7 +126,8 @@ def salvage(damaged: Path, after: int) -> Iterator[tuple]:
     db.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
     try:
         top = _top(db)
-        for seq in range(after + 1, top + 1):
+        # A damaged page may claim any number; a file cannot hold more rows than bytes / 16.
+        for seq in range(after + 1, min(top, after + damaged.stat().st_size // 16) + 1):
             with contextlib.suppress(apsw.Error):
                 yield from db.execute(SALVAGE, (seq,))
     finally:

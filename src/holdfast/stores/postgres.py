@@ -129,7 +129,7 @@ class PostgresStore:
         self._db.execute(SQL["set_meta"], (name, value))
 
     def expire_bodies(self, older_than: int, limit: int) -> int:
-        return len(self._all("expire_bodies", older_than, limit))
+        return len(self._all("expire_bodies", limit, older_than))
 
     def reader(self) -> PostgresReader:
         return PostgresReader(self.url)

@@ -75,6 +75,9 @@ class PostgresReader:
     def jobs(self, limit: int = 100) -> list[dict[str, Any]]:
         return self._dicts(SQL["jobs"], limit)
 
+    def any_due(self, now: int) -> bool:
+        return bool(self._all(SQL["any_due"], now, now))
+
     def known(self, keys: Iterable[str]) -> dict[str, int]:
         return dict(self._all(SQL["known"], list(keys)))
 

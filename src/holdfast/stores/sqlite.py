@@ -114,7 +114,7 @@ class SqliteStore:
         self._db.execute(SQL["set_meta"], (name, value))
 
     def expire_bodies(self, older_than: int, limit: int) -> int:
-        return len(list(self._db.execute(SQL["expire_bodies"], (older_than, limit))))
+        return len(list(self._db.execute(SQL["expire_bodies"], (limit, older_than))))
 
     def reader(self) -> SqliteReader:
         return SqliteReader(self.path)

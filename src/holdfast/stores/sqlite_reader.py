@@ -73,6 +73,9 @@ class SqliteReader:
         names = ("id", "kind", "dedupe", "run_at", "attempts", "owner", "lease_until", "dead", "error")
         return [dict(zip(names, row, strict=True)) for row in self._all(SQL["jobs"], [limit])]
 
+    def any_due(self, now: int) -> bool:
+        return bool(self._all(SQL["any_due"], [now, now]))
+
     def known(self, keys: Iterable[str]) -> dict[str, int]:
         return {key: seq for key in keys for (seq,) in self._all(SQL["known"], [key])}
 

@@ -109,7 +109,7 @@ def a_token(found: Found) -> bool:
 
 def a_key(found: Found) -> bool:
     """`token`, or a key of those that are secret."""
-    return (found.name[1:2] not in b"yY" or found.before.rstrip(b"_-. ").endswith(_KEYS)) and a_token(found)
+    return (found.name[2:3] not in b"yY" or found.before.rstrip(b"_-. ").endswith(_KEYS)) and a_token(found)
 
 
 _KEYS = (

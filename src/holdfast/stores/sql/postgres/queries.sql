@@ -81,7 +81,8 @@ where id = %s and owner = %s and again = 1 returning id
 delete from jobs where id = %s and owner = %s returning id
 
 -- name: retry
-update jobs set owner = '', lease_until = 0, run_at = %s, error = %s, dead = %s where id = %s and owner = %s returning id
+update jobs set owner = '', lease_until = 0, run_at = %s, error = %s, dead = case when again = 1 then 0 else %s end
+where id = %s and owner = %s returning id
 
 -- name: release
 update jobs set owner = '', lease_until = 0, attempts = greatest(0, attempts - 1)
@@ -97,8 +98,13 @@ select value from meta where name = %s
 insert into meta (name, value) values (%s, %s) on conflict (name) do update set value = excluded.value
 
 -- name: expire_bodies
+-- Only the oldest are looked at: a log without old bodies must not be read through to find that out.
 delete from bodies where seq in (
-  select b.seq from bodies b join events e on e.seq = b.seq where e.at < %s order by b.seq limit %s) returning seq
+  select b.seq from (select seq from bodies order by seq limit %s) b join events e on e.seq = b.seq where e.at < %s)
+returning seq
+
+-- name: any_due
+select id from jobs where dead = 0 and run_at <= %s and (owner = '' or lease_until < %s) limit 1
 
 -- name: state
 select doc from states where kind = %s and key = %s

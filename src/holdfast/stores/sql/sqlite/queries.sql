@@ -59,7 +59,9 @@ returning id
 delete from jobs where id = ? and owner = ? returning id
 
 -- name: retry
-update jobs set owner = '', lease_until = 0, run_at = ?, error = ?, dead = ? where id = ? and owner = ? returning id
+-- A job that was asked for again while it ran does not die of the run that failed.
+update jobs set owner = '', lease_until = 0, run_at = ?, error = ?, dead = iif(again = 1, 0, ?) where id = ? and owner = ?
+returning id
 
 -- name: release
 update jobs set owner = '', lease_until = 0, attempts = max(0, attempts - 1) where owner = ? and dead = 0 returning id
@@ -74,8 +76,13 @@ select value from meta where name = ?
 insert into meta (name, value) values (?, ?) on conflict (name) do update set value = excluded.value
 
 -- name: expire_bodies
+-- Only the oldest are looked at: a log without old bodies must not be read through to find that out.
 delete from bodies where seq in (
-  select b.seq from bodies b join events e on e.seq = b.seq where e.at < ? order by b.seq limit ?) returning seq
+  select b.seq from (select seq from bodies order by seq limit ?) b join events e on e.seq = b.seq where e.at < ?)
+returning seq
+
+-- name: any_due
+select id from jobs where dead = 0 and run_at <= ? and (owner = '' or lease_until < ?) limit 1
 
 -- name: state
 select doc from states where kind = ? and key = ?

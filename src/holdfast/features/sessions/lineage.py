@@ -1,0 +1,24 @@
+"""Where a session comes from: a fork or a clear has a parent. Parents are older than children, so no cycle can be."""
+
+from holdfast.core.event import Event
+from holdfast.core.ports import Doc
+from holdfast.features.sessions.model import MOST_CHILDREN
+
+
+def linked(doc: Doc, event: Event) -> None:
+    """In the child. The first link stays."""
+    parent, older = event.get("parent", ""), event.get("parent_seq", 0) < doc["first_seq"]
+    if parent and parent != doc["id"] and older and not doc["parent"]:
+        doc["parent"], doc["parent_reason"] = parent, event.get("reason", "")
+
+
+def with_child(doc: Doc, event: Event) -> Doc:
+    """In the parent."""
+    child = event.session
+    if event.kind != "session.linked" or child in doc["children"] or event.get("parent_seq") != doc["first_seq"]:
+        return doc
+    return {
+        **doc,
+        "children": [*doc["children"], child][-MOST_CHILDREN:],
+        "children_seen": doc["children_seen"] + 1,
+    }

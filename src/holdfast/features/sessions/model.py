@@ -1,0 +1,95 @@
+"""What a session's documents hold. Every list is capped: the whole story is in the log."""
+
+import hashlib
+from collections.abc import Mapping
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from holdfast.core.event import Event
+from holdfast.core.ports import Doc
+
+SESSION, TURN, SUMMARY, PLACE = "session", "turn", "summary", "place"
+"""Kinds of documents: a session, one of its turns, what it came to, which sessions a project has had lately."""
+
+SESSION_INACTIVE_TIMEOUT_SECONDS = 3600
+BATCH_ACTIVE_TIMEOUT_SECONDS = 300
+BACKGROUND_PROCESSING_INTERVAL = 60
+WATCH_SECONDS = 5.0
+
+MOST_LANES = MOST_RUNNING = MOST_CHILDREN = 20
+MOST_ASKS = 5
+MOST_PENDING = 20
+REMEMBERED_CALLS = 12
+REMEMBERED_TURNS = 8
+RECENT_IN_PLACE = 20
+HEAD = 200
+TITLE = 80
+
+ACTIVE, COMPLETED = "active", "completed"
+WORKING, WAITING, IDLE, ENDED = "working", "waiting", "idle", "ended"
+REASONS = ("exit", "clear", "process-gone", "stale", "closed-by-user")
+TOKENS = ("input", "output", "cache_read", "cache_write")
+
+KINDS = {
+    "session.process": "the agent's process was found (`pid`, `start`, `boot`, `host`, `name`)",
+    "session.lost": "the agent's process is gone (`pid`, `start`)",
+    "session.stale": "nothing came from a session without a known process for too long (`last`)",
+    "session.closed": "a person closed a session",
+    "session.reopened": "a person opened a closed session again",
+    "session.linked": "a session goes on from another (`parent`, `reason`, `parent_seq`)",
+    "session.summarised": "what a session came to, made without a model (`title`, `text`, `files`, …)",
+    "turn.recovered": "a turn without activity was closed (`n`, `last`)",
+    "turn.adopted": "activities without a prompt were given a turn of their own (`n`, `first`)",
+    "turn.processed": "a closed turn was gone through (`n`, and its facts)",
+    "tokens.read": "token use was read from the transcript (`path`, `offset`, `total`, `by_turn`)",
+}
+
+
+class SessionsSettings(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", json_schema_extra={"guarded": True})
+
+    session_inactive_timeout_seconds: int = Field(
+        SESSION_INACTIVE_TIMEOUT_SECONDS, ge=1, description="A session whose process nobody knows ends after so long."
+    )
+    batch_active_timeout_seconds: int = Field(
+        BATCH_ACTIVE_TIMEOUT_SECONDS, ge=1, description="A turn is closed after so long without a sign of life."
+    )
+    background_processing_interval: int = Field(
+        BACKGROUND_PROCESSING_INTERVAL, ge=1, description="Seconds between two rounds of recovery."
+    )
+    idle_after_seconds: int = Field(1800, ge=1, description="A session whose turn is over is shown as idle after it.")
+    inject: bool = Field(True, description="Tell an agent at its start what else is going on in the project.")
+    transcripts: bool = Field(True, description="Read token use from the transcripts the agents name.")
+
+
+DEFAULTS = SessionsSettings()
+
+
+def turn_key(session: str, n: int) -> str:
+    return f"{session}/{n}"
+
+
+def head(text: Any, limit: int = HEAD) -> str:
+    """The beginning, on one line."""
+    line = " ".join(str(text or "")[: limit * 4].split())
+    return line if len(line) <= limit else f"{line[: limit - 1]}…"
+
+
+def about(event: Event) -> str:
+    """What a tool call is about: its command, its first file, its skill."""
+    data = event.data
+    paths = data.get("paths")
+    return head(data.get("command") or (paths[0] if paths else "") or data.get("skill") or data.get("message"))
+
+
+def said(doc: Doc, kind: str, now: int, once: object, **data: Any) -> Event:
+    """An event of ours about a session. The same thing found twice (`once`) is one event."""
+    session = str(doc["id"])
+    digest = hashlib.sha256(session.encode("utf-8", "surrogatepass")).hexdigest()[:24]
+    key = f"{kind}/{digest}/{once}"
+    return Event(key=key, kind=kind, at=now, session=session, project=doc.get("project", ""), data=data)
+
+
+def is_open(turn: Mapping[str, Any] | None) -> bool:
+    return bool(turn) and not turn["end"] if turn else False

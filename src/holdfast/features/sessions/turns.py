@@ -1,0 +1,67 @@
+"""Turns (seed 004 calls them prompt batches): opened by a prompt, closed by Stop, the next prompt, or recovery."""
+
+from typing import Any
+
+from holdfast.core.event import Event
+from holdfast.core.ports import Doc
+from holdfast.features.sessions.model import MOST_PENDING, REMEMBERED_TURNS, head, is_open
+
+SOFT = ("recovered", "notified")
+"""Ends that were concluded, not told: whatever comes next proves them wrong."""
+
+ANSWERED = ("stopped", "failed", "interrupted", "notified")
+"""Ends after which it is the user's turn."""
+
+
+def open_turn(doc: Doc, event: Event, *, origin: str, prompt: str = "") -> None:
+    close_turn(doc, event, "next-prompt")
+    last = doc["turn"]
+    if last and unprocessed(last):
+        doc["pending"] = [*doc["pending"], last][-MOST_PENDING:]
+    n = (last["n"] if last else 0) + 1
+    doc["turn"] = {
+        "n": n, "id": event.get("turn", ""), "origin": origin, "prompt": head(prompt), "at": event.at, "end": 0, "how": "",
+        "tools": 0, "failed": 0, "answer": "", "first": event.seq, "seq": event.seq, "processed": 0,
+    }  # fmt: skip
+    doc["recent"] = [*doc["recent"], [n, event.at]][-REMEMBERED_TURNS:]
+
+
+def close_turn(doc: Doc, event: Event, how: str, answer: Any = "") -> None:
+    """Closing a closed turn changes nothing but what it answered."""
+    turn = doc["turn"]
+    if is_open(turn):
+        doc["turn"] = {**turn, "end": event.at or 1, "how": how, "answer": head(answer) or turn["answer"], "seq": event.seq}
+
+
+def reopen_turn(doc: Doc) -> None:
+    if doc["turn"]:
+        doc["turn"] = {**doc["turn"], "end": 0, "how": ""}
+
+
+def into_turn(doc: Doc, event: Event, **counts: int) -> None:
+    """An activity lands in the latest turn, also when that is closed; where there is none, one is made for it."""
+    turn = doc["turn"]
+    if turn is None:
+        open_turn(doc, event, origin="recovery")
+        turn = doc["turn"]
+    elif not is_open(turn) and turn["how"] in SOFT:
+        reopen_turn(doc)
+        turn = doc["turn"]
+    doc["turn"] = {**turn, "seq": event.seq, **{name: turn[name] + n for name, n in counts.items()}}
+
+
+def unprocessed(turn: Doc) -> bool:
+    return bool(turn["end"]) and turn["seq"] > turn["processed"]
+
+
+def to_process(doc: Doc) -> list[Doc]:
+    """Closed turns nobody has gone through since something happened in them."""
+    last = doc["turn"]
+    return [*doc["pending"], *([last] if last and unprocessed(last) else [])]
+
+
+def processed(doc: Doc, n: int, seq: int) -> None:
+    doc["pending"] = [t for t in doc["pending"] if t["n"] != n or t["seq"] > seq]
+    last = doc["turn"]
+    if last and last["n"] == n:
+        doc["turn"] = {**last, "processed": max(last["processed"], seq)}
