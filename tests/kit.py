@@ -64,7 +64,7 @@ class World:
         )  # fmt: skip
 
     def reply(self, event: str, payload: Mapping[str, Any], mode: str = "ask", **kwargs: Any) -> dict[str, Any]:
-        """The answer as the agent reads it; {} when there is nothing to say. Exit 0 and silence on stderr hold always."""
+        """The answer as the agent reads it; {} when there is nothing to say. Exit 0, nothing on stderr: always."""
         done = self.hook(event, payload, mode, **kwargs)
         assert (done.returncode, done.stderr) == (0, b""), done
         return json.loads(done.stdout) if done.stdout else {}
@@ -77,7 +77,8 @@ class World:
     def cli(self, *words: str, code: int | None = 0, stdin: str = "", **env: str) -> str:
         done = subprocess.run(
             [BIN / "holdfast", *words],
-            input=stdin, capture_output=True, text=True, env={**self.env, **env}, cwd=self.project, timeout=120, check=False,
+            input=stdin, capture_output=True, text=True, env={**self.env, **env}, cwd=self.project, timeout=120,
+            check=False,
         )  # fmt: skip
         assert code is None or done.returncode == code, (words, done.returncode, done.stdout, done.stderr)
         return done.stdout + done.stderr

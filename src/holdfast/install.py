@@ -39,11 +39,12 @@ class Plan:
 
     @property
     def diff(self) -> str:
-        lines = [
-            (text or b"").decode("utf-8-sig", "replace").splitlines(keepends=True) for text in (self.before, self.after)
-        ]
-        found = difflib.unified_diff(*lines, fromfile=str(self.path), tofile=str(self.path))
+        found = difflib.unified_diff(_lines(self.before), _lines(self.after), str(self.path), str(self.path))
         return "".join(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in found)
+
+
+def _lines(content: bytes | None) -> list[str]:
+    return (content or b"").decode("utf-8-sig", "replace").splitlines(keepends=True)
 
 
 @dataclass(frozen=True)

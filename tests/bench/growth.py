@@ -7,15 +7,15 @@ from pathlib import Path
 
 import msgspec
 import psutil
-from tests.bench import event, floors
-from tests.bench.figures import fact, figure, heading, ms, p50, p99
-from tests.kit import NATIVE_HOOK, World
 
 from holdfast.app import build
 from holdfast.core.delivery import Delivery
 from holdfast.core.ids import delivery_key
 from holdfast.core.ports import EventQuery, StateQuery
 from holdfast.stores import open_reader
+from tests.bench import event, floors
+from tests.bench.figures import fact, figure, heading, ms, p50, p99
+from tests.kit import NATIVE_HOOK, World
 
 EVENTS = int(os.environ.get("HOLDFAST_BENCH_EVENTS", "1000000"))
 SESSIONS = 20_000

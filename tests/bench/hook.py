@@ -6,11 +6,10 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
+from holdfast.installing.entries import python_command
 from tests.bench import event, floors
 from tests.bench.figures import fact, figure, heading, ms, p50, p99
 from tests.kit import NATIVE_HOOK, World, spooled, wait_until
-
-from holdfast.installing.entries import python_command
 
 ROUNDS = 300
 

@@ -6,14 +6,14 @@ import time
 from pathlib import Path
 
 import msgspec
-from tests.bench import event, floors
-from tests.bench.figures import fact, figure, heading, ms, p50, p99
-from tests.kit import World
 
 from holdfast.app import build
 from holdfast.core.delivery import Delivery
 from holdfast.core.ids import delivery_key
 from holdfast.paths import Paths
+from tests.bench import event, floors
+from tests.bench.figures import fact, figure, heading, ms, p50, p99
+from tests.kit import World
 
 EVENTS = 12_000
 

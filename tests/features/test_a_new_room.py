@@ -3,9 +3,9 @@
 from pathlib import Path
 
 import pytest
-from tests.kit import World, wait_until
 
 from holdfast.core.ports import Ref
+from tests.kit import World, wait_until
 
 
 @pytest.fixture

@@ -121,7 +121,7 @@ class Feature:
     schedule: Mapping[str, float] = field(default_factory=dict)
     """Job kind → seconds between runs."""
     files: Files | None = None
-    settings: type | None = None
+    settings: Any = None
     """A pydantic model: the feature's section in every settings file."""
     settings_names: tuple[str, ...] = ()
     """Names of that section which may also stand at the top of a settings file."""

@@ -51,11 +51,12 @@ class EventQuery(msgspec.Struct, kw_only=True, frozen=True):
 
 
 class StateQuery(msgspec.Struct, kw_only=True, frozen=True):
-    """Newest first. `before` is the (at, key) of the last row seen."""
+    """Newest first. `before` is the (at, key) of the last row seen; `prefix` is how the key begins."""
 
     kind: str
     project: str = ""
     status: str = ""
+    prefix: str = ""
     before: tuple[int, str] | None = None
     limit: int = 50
 

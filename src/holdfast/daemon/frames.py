@@ -34,14 +34,9 @@ def frame_length(start: bytes) -> int:
 def as_delivery(frame: bytes) -> Delivery:
     _, header_length, _ = HEAD.unpack_from(frame)
     split = HEAD.size + header_length
-    fields: dict[str, str] = {}
-    env: dict[str, str] = {}
-    for pair in frame[HEAD.size : split].decode("utf-8", "surrogateescape").split("\0"):
-        name, _, value = pair.partition("=")
-        if name.startswith("env."):
-            env[name[4:]] = value
-        elif name:
-            fields[name] = value
+    # Paths may be any bytes; what is stored must be UTF-8.
+    pairs = frame[HEAD.size : split].decode("utf-8", "replace").split("\0")
+    fields = dict(pair.split("=", 1) for pair in pairs if "=" in pair)
     return Delivery(
         key=_key(fields.get("key", "")),
         agent=fields.get("agent", ""),
@@ -50,11 +45,11 @@ def as_delivery(frame: bytes) -> Delivery:
         at=_number(fields.get("at", "")),
         pid=_number(fields.get("pid", "")),
         start=_number(fields.get("start", "")),
-        cwd=_text(fields.get("cwd", "")),
+        cwd=fields.get("cwd", ""),
         client=fields.get("client", ""),
         via=fields.get("via", ""),
-        state=_text(fields.get("state", "")),
-        env={name: _text(value) for name, value in env.items()},
+        state=fields.get("state", ""),
+        env={name[4:]: value for name, value in fields.items() if name.startswith("env.")},
         body=frame[split:],
     )
 
@@ -67,11 +62,6 @@ def _key(key: str) -> str:
 
 def _number(text: str) -> int:
     return int(text) if text.isascii() and text.isdigit() and len(text) < 19 else 0
-
-
-def _text(value: str) -> str:
-    """Paths may be any bytes; what is stored must be UTF-8."""
-    return value.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
 def answer(reply: bytes) -> bytes:

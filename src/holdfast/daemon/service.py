@@ -116,7 +116,7 @@ class Daemon:
 
     def _handle(self, deliveries: Sequence[Delivery]) -> list[Outcome] | None:
         outcomes = self.keeper.keep(deliveries)
-        newer = [d.client for d in deliveries if version(d.client) > version(__version__)]
+        newer = [d.client for d in deliveries if d.client != __version__ and version(d.client) > version(__version__)]
         if newer:
             self._retire_for(newer[0])
         return outcomes

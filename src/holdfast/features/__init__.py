@@ -4,9 +4,9 @@ import os
 from importlib import import_module
 
 from holdfast.core.feature import Feature
-from holdfast.features import log
+from holdfast.features import log, sessions
 
-FEATURES: tuple[Feature, ...] = (log.FEATURE,)
+FEATURES: tuple[Feature, ...] = (log.FEATURE, sessions.FEATURE)
 
 
 def on_trial() -> tuple[Feature, ...]:

@@ -58,9 +58,8 @@ def ours_in(root: Node) -> list[tuple[str, Node, int]]:
     found = []
     for event in hooks.items if hooks and hooks.is_object else ():
         for group in event.items if event.is_array else ():
-            entries = group.member(HOOKS)
-            listed = entries.items if entries and entries.is_array else ()
-            found += [(str(event.key), entries, i) for i, item in enumerate(listed) if is_ours(item.value)]
+            if (entries := group.member(HOOKS)) and entries.is_array:
+                found += [(str(event.key), entries, i) for i, x in enumerate(entries.items) if is_ours(x.value)]
     return found
 
 

@@ -8,7 +8,7 @@ from psycopg.rows import dict_row
 from holdfast.core.event import Event
 from holdfast.core.ports import Doc, EventQuery, Ref, StateQuery, StateRow
 from holdfast.stores.postgres_connection import SQL, Link, for_reading, translated
-from holdfast.stores.rows import as_event, decode, select_events
+from holdfast.stores.rows import as_event, decode, key_range, select_events
 
 PAGE = 2_000
 NAME_COLUMNS = (1, 2, 4, 5, 6)
@@ -57,6 +57,9 @@ class PostgresReader:
         if query.status:
             clauses.append("status = %s")
             values.append(query.status)
+        if query.prefix:
+            clauses.append("key >= %s and key < %s")
+            values.extend(key_range(query.prefix))
         if query.before:
             clauses.append("(at, key) < (%s, %s)")
             values.extend(query.before)

@@ -42,6 +42,11 @@ def as_event(row: Sequence[Any], name: NameOf) -> Event:
     )
 
 
+def key_range(prefix: str) -> tuple[str, str]:
+    """Keys that begin like this lie between these two: both engines compare them as UTF-8."""
+    return prefix, prefix + "\U0010ffff"
+
+
 def select_events(query: EventQuery, id_of: IdOf, mark: str) -> tuple[str, list[Any]] | None:
     """The statement for a page of events; None when a name in it was never seen, so that nothing can match."""
     where: list[tuple[str, Any]] = []

@@ -6,7 +6,7 @@ from typing import Any
 
 from holdfast.core.event import Event
 from holdfast.core.ports import Doc, EventQuery, Ref, StateQuery, StateRow
-from holdfast.stores.rows import as_event, decode, select_events
+from holdfast.stores.rows import as_event, decode, key_range, select_events
 from holdfast.stores.sql import queries
 from holdfast.stores.sqlite_connection import for_reading, translated
 
@@ -54,10 +54,15 @@ class SqliteReader:
         if query.status:
             clauses.append("status = ?")
             values.append(query.status)
+        if query.prefix:
+            clauses.append("key >= ? and key < ?")
+            values.extend(key_range(query.prefix))
         if query.before:
             clauses.append("(at, key) < (?, ?)")
             values.extend(query.before)
-        sql = f"select key, doc from states where {' and '.join(clauses)} order by at desc, key desc limit ?"
+        # Few keys begin alike: they are found by key and then sorted, not filtered out of all in order of time.
+        order = "+at" if query.prefix else "at"
+        sql = f"select key, doc from states where {' and '.join(clauses)} order by {order} desc, key desc limit ?"
         return [(Ref(query.kind, key), decode(doc)) for key, doc in self._all(sql, [*values, query.limit])]
 
     def rows(self, feature: str) -> Iterator[StateRow]:

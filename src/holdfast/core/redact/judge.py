@@ -6,7 +6,8 @@ _REFERENCE = re.compile(rb"[{<%*\[(#@]|\$(?!\d)|\\[nrt\"]|[^A-Za-z0-9]*$|(.)\1*$
 _PLACEHOLDER = re.compile(rb"your|example|placeholder|change.?me|x{4}|\.{3}|redacted|\*{3}|dummy|<|\$\{|\{\{")
 _PLAIN = re.compile(rb"[A-Za-z_]+$")
 _DOTTED = re.compile(rb"[A-Za-z_$][\w$]*(?:(?:\.|->|::|\?\.)[A-Za-z_$][\w$]*)+$")
-_WORDS = re.compile(rb"(?:[A-Z]?[a-z]*|[A-Z]+|\d{1,4})(?:[-_.:/ ](?:[A-Z]?[a-z]*|[A-Z]+|\d{1,4}))*\d{0,3}$")
+_WORD = rb"(?:[A-Z]?[a-z]++|[A-Z]++|\d{1,4}+(?!\d))?+"
+_WORDS = re.compile(_WORD + rb"(?:[-_.:/ ]++" + _WORD + rb")*+\d{0,3}+$")
 _PATH = re.compile(rb"(?:~|\.{1,2})?/|[A-Za-z]:[\\/]|[a-z][a-z0-9+.-]{1,12}://")
 _FLIP = re.compile(rb"[a-z][A-Z0-9]|[A-Z][0-9]|[0-9][A-Za-z]|[A-Z]{2}[a-z]")
 _NO_PASSWORDS = frozenset(
@@ -41,10 +42,12 @@ def is_path(value: bytes) -> bool:
 
 def looks_random(value: bytes) -> bool:
     """For a token or a key: long, no words, letters mixed with digits or wildly mixed case."""
-    if len(value) < 8 or value.isdigit() or is_reference(value) or is_path(value):
+    if len(value) < 8 or value.isdigit() or not _mixed(value):
         return False
-    if is_code(value) or _WORDS.match(value):
-        return False
+    return not (is_reference(value) or is_path(value) or is_code(value) or _WORDS.match(value))
+
+
+def _mixed(value: bytes) -> bool:
     if len(value) < 20:
         return any(48 <= c <= 57 for c in value) and any(c > 64 for c in value)
     return len(_FLIP.findall(value)) * 12 >= len(value)

@@ -13,10 +13,9 @@ _SIGN = rb"(?:=>|:=|[=!]?={1,2}|:(?!:))"
 _TYPE = rb"(?::\s?[a-z_][a-z0-9_.\[\]|]{0,40}\s{0,3}(?==))?+"
 # `"name": "DB_PASSWORD", "value": "…"` as in Kubernetes and in forms.
 _VALUE_FIELD = rb",?(?:\s|\\n){0,20}+\\{0,3}[\"']?value\\{0,3}[\"']?\s{0,3}[:=]"
-_FLAG = rb"\s(?![-=:])"
 _AFTER = (
-    _TAIL + rb"(?P<close>\\{0,7}[\"'`])?\s{0,8}+" + _TYPE +
-    rb"(?P<sign>" + _VALUE_FIELD + rb"|" + _SIGN + rb"|" + _FLAG + rb")\s{0,8}+(?P<open>\\{0,7}[\"'`])?(?P<value>)"
+    _TAIL + rb"(?P<close>\\{0,7}[\"'`])?+(?:\s{0,8}+" + _TYPE + rb"(?P<sign>" + _VALUE_FIELD + rb"|" + _SIGN +
+    rb")|\s(?![-=:\s]))\s{0,8}+(?P<open>\\{0,7}[\"'`])?+(?P<value>)"
 )  # fmt: skip
 
 # How far a value goes, by how it is quoted. No piece of these cuts an escape sequence in two.
@@ -28,7 +27,7 @@ _UNQUOTED = re.compile(rb"(?:[^\s\"'`\\,;&<>(){}\[\]|]|\\u[0-9a-f]{4})*+")
 _NUMBER = re.compile(rb"-?\d[\d.eE+-]*+$")
 _FLAGGED = re.compile(rb"--?[a-z0-9_-]*$")
 _LINE_END = re.compile(rb"[ \t]*+(?:$|[\r\n\"]|\\[nr\"])")
-_PEEK = 256
+_PEEK = 100
 
 
 class Found(NamedTuple):
@@ -36,7 +35,8 @@ class Found(NamedTuple):
 
     value: bytes
     quoted: bool
-    sign: bytes
+    sign: bytes | None
+    """None: only a space, as in `--password hunter2`."""
     before: bytes
     """What stands before the name's own word, in lower case: the `api_` of `api_key`."""
     name: bytes
@@ -67,7 +67,7 @@ def _named(what: str, pattern: bytes, judge_value: Judge, gate: bytes = b"") -> 
 
 def _value(body: bytes, low: bytes, match: Match, judge_value: Judge, replacement: bytes) -> Span | None:
     sign, quote, start = match["sign"], match["open"], match.start("value")
-    if sign.isspace() and (match["close"] or not _FLAGGED.search(low, max(0, match.start() - 40), match.start())):
+    if not sign and (match["close"] or not _FLAGGED.search(low, max(0, match.start() - 40), match.start())):
         return None
     ends = _ends(quote)
     peek = _end(ends, low, start, start + _PEEK)
@@ -92,7 +92,7 @@ def a_password(found: Found) -> bool:
         return b" " not in found.value
     if judge.is_code(found.value) or found.after[:1] in (b"(", b"["):
         return False
-    if not judge.is_word(found.value) or found.sign.isspace():
+    if not judge.is_word(found.value) or not found.sign:
         return True
     if found.sign == b":":  # `password: hunter` on a line of its own; a type would be `str`, a class `Password`
         return found.value.islower() and len(found.value) >= 6 and bool(_LINE_END.match(found.after))

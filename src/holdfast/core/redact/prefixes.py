@@ -35,6 +35,19 @@ def _whole(what: str) -> Handle:
     return handle
 
 
+def _jwt() -> Handle:
+    """Found by its second part; the first one, too, begins with `eyJ`: both are JSON objects in base64."""
+    replacement = label("jwt")
+
+    def handle(body: bytes, _low: bytes, match: Match) -> Span | None:
+        dot = match.start() - 3
+        first = body[max(0, dot - _LONGEST_HEAD) : dot]
+        start = aligned(body, dot - len(first) + len(first.rstrip(_TOKEN_BYTES)))
+        return (start, match.end(), replacement) if body.startswith(b"eyJ", start) else None
+
+    return handle
+
+
 def _url_password() -> Handle:
     replacement = label("url-password")
 
@@ -44,6 +57,8 @@ def _url_password() -> Handle:
     return handle
 
 
+_LONGEST_HEAD = 2048
+_TOKEN_BYTES = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-"
 _ALNUM = rb"[A-Za-z0-9]"
 _TOKEN = rb"[A-Za-z0-9_-]"
 _URL = re.compile(rb"://[^\s/?#@:\"'\\<>]{0,100}:([^\s/@\"'\\<>]{1,200})@")
@@ -92,7 +107,7 @@ PREFIXES = (
         ],
         gate=b"I",
     ),
-    _around(b"J", b"ey", [("jwt", b"ey", _TOKEN + rb"{10,}+\." + _TOKEN + rb"{10,}+(?:\.[A-Za-z0-9_-]*+)?")], gate=b"J"),
+    Rule(re.compile(rb"J(?<=\.eyJ)[A-Za-z0-9_-]{8,}+(?:\.[A-Za-z0-9_-]*+){0,3}+"), _jwt(), gate=b"J"),
     _around(b"G", b"S", [("sendgrid-key", b"S", rb"\." + _TOKEN + rb"{16,64}+\." + _TOKEN + rb"{16,}+")], gate=b"G"),
     Rule(re.compile(_PEM), _whole("private-key"), gate=b"V"),  # as in PRIVATE
     Rule(re.compile(_WEBHOOK), _whole("webhook")),

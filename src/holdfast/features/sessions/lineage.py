@@ -12,13 +12,9 @@ def linked(doc: Doc, event: Event) -> None:
         doc["parent"], doc["parent_reason"] = parent, event.get("reason", "")
 
 
-def with_child(doc: Doc, event: Event) -> Doc:
+def branched(doc: Doc, event: Event) -> None:
     """In the parent."""
-    child = event.session
-    if event.kind != "session.linked" or child in doc["children"] or event.get("parent_seq") != doc["first_seq"]:
-        return doc
-    return {
-        **doc,
-        "children": [*doc["children"], child][-MOST_CHILDREN:],
-        "children_seen": doc["children_seen"] + 1,
-    }
+    child = event.get("child", "")
+    if child and child != doc["id"] and child not in doc["children"]:
+        doc["children"] = [*doc["children"], child][-MOST_CHILDREN:]
+        doc["children_seen"] += 1

@@ -35,9 +35,11 @@ KINDS = {
     "session.process": "the agent's process was found (`pid`, `start`, `boot`, `host`, `name`)",
     "session.lost": "the agent's process is gone (`pid`, `start`)",
     "session.stale": "nothing came from a session without a known process for too long (`last`)",
+    "session.left": "the agent went on with another session in the same process (`to`)",
     "session.closed": "a person closed a session",
     "session.reopened": "a person opened a closed session again",
     "session.linked": "a session goes on from another (`parent`, `reason`, `parent_seq`)",
+    "session.branched": "another session goes on from this one (`child`, `reason`)",
     "session.summarised": "what a session came to, made without a model (`title`, `text`, `files`, …)",
     "turn.recovered": "a turn without activity was closed (`n`, `last`)",
     "turn.adopted": "activities without a prompt were given a turn of their own (`n`, `first`)",
@@ -92,4 +94,4 @@ def said(doc: Doc, kind: str, now: int, once: object, **data: Any) -> Event:
 
 
 def is_open(turn: Mapping[str, Any] | None) -> bool:
-    return bool(turn) and not turn["end"] if turn else False
+    return turn is not None and not turn["end"]

@@ -7,8 +7,27 @@ from holdfast.core.event import HOOK_KINDS, Event
 from holdfast.core.ports import Doc, Ref
 from holdfast.features.sessions import lanes, lineage
 from holdfast.features.sessions.model import (
-    ACTIVE, COMPLETED, ENDED, IDLE, KINDS, MOST_ASKS, MOST_RUNNING, PLACE, RECENT_IN_PLACE, REMEMBERED_CALLS, SESSION,
-    SUMMARY, TITLE, TOKENS, TURN, WAITING, WORKING, about, head, is_open, turn_key,
+    ACTIVE,
+    COMPLETED,
+    ENDED,
+    IDLE,
+    KINDS,
+    MOST_ASKS,
+    MOST_RUNNING,
+    PLACE,
+    RECENT_IN_PLACE,
+    REMEMBERED_CALLS,
+    SESSION,
+    SUMMARY,
+    TITLE,
+    TOKENS,
+    TURN,
+    WAITING,
+    WORKING,
+    about,
+    head,
+    is_open,
+    turn_key,
 )  # fmt: skip
 from holdfast.features.sessions.turns import ANSWERED, close_turn, into_turn, open_turn, processed, reopen_turn
 
@@ -34,8 +53,6 @@ def keys(event: Event) -> Iterable[Ref]:
         refs.append(Ref(TURN, turn_key(event.session, event.get("n", 0))))
     elif kind == "tokens.read":
         refs.extend(Ref(TURN, turn_key(event.session, int(n))) for n in event.get("by_turn", ()))
-    elif kind == "session.linked":
-        refs.append(Ref(SESSION, event.get("parent", "")))
     elif kind == "session.summarised":
         refs.append(Ref(SUMMARY, event.session))
     return refs
@@ -49,12 +66,17 @@ def facets(_ref: Ref, doc: Doc) -> tuple[str, str, int]:
     return doc.get("project", ""), doc.get("status", ""), doc.get("at", 0)
 
 
+def stream(ref: Ref) -> Mapping[str, str]:
+    """Every document comes from the events of its own session (a place: of its project)."""
+    if ref.kind == PLACE:
+        return {"project": ref.key}
+    return {"session": ref.key.rpartition("/")[0] if ref.kind == TURN else ref.key}
+
+
 # ── a session ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _session(doc: Doc | None, event: Event, ref: Ref) -> Doc | None:
-    if event.session != ref.key:
-        return lineage.with_child(doc, event) if doc else None
+def _session(doc: Doc | None, event: Event, _ref: Ref) -> Doc | None:
     ours = event.kind not in HOOK_KINDS
     if doc is None:
         if ours:
@@ -74,7 +96,7 @@ def _session(doc: Doc | None, event: Event, ref: Ref) -> Doc | None:
 def _born(event: Event) -> Doc:
     return {
         "id": event.session, "agent": event.agent, "project": event.project, "branch": "", "cwd": "", "transcript": "",
-        "model": "", "source": "", "title": "",
+        "model": "", "origin": "", "source": "", "title": "",
         "status": ACTIVE, "state": IDLE, "since": event.at, "reason": "", "detail": "",
         "started_at": event.at, "at": event.at, "ended_at": 0, "first_seq": event.seq, "seq": event.seq,
         "events": 0, "prompts": 0, "tools": 0, "failed": 0, "denied": 0, "edits": 0, "compactions": 0, "restarts": 0,
@@ -120,6 +142,10 @@ def _reactivate(doc: Doc) -> None:
 
 def _settle(doc: Doc, event: Event) -> None:
     """The state follows from the facts, so that no order of events can leave an illegal one."""
+    if doc["status"] == COMPLETED:
+        _nothing_runs(doc)
+        lanes.all_ended(doc, event)
+        close_turn(doc, event, "ended")
     state = _state(doc)
     if state != doc["state"]:
         doc["state"], doc["since"] = state, event.at
@@ -141,7 +167,7 @@ def _state(doc: Doc) -> str:
 
 def _started(doc: Doc, event: Event) -> None:
     source = event.get("source", "")
-    doc["source"] = source
+    doc["source"], doc["origin"] = source, doc["origin"] or source
     if source == "compact":
         return  # In the middle of a turn, in the same process.
     turn = doc["turn"]
@@ -169,8 +195,6 @@ def _prompted(doc: Doc, event: Event) -> None:
     if doc["early_stop"] and doc["early_stop"] == event.get("turn"):
         close_turn(doc, event, "stopped")
         doc["early_stop"] = ""
-    if doc["status"] == COMPLETED:
-        close_turn(doc, event, "ended")
 
 
 def _same_prompt(doc: Doc, event: Event, prompt: str) -> bool:
@@ -270,6 +294,7 @@ def _end_turn(doc: Doc, event: Event, how: str, answer: Any) -> None:
     turn, told = doc["turn"], event.get("turn", "")
     if told and (turn is None or (turn["id"] and turn["id"] != told and not is_open(turn))):
         doc["early_stop"] = told
+        return
     _nothing_runs(doc, lane="")
     close_turn(doc, event, how, answer)
     if turn and not is_open(turn) and turn["how"] != how:
@@ -303,8 +328,6 @@ def _end_session(doc: Doc, event: Event, reason: str, detail: str = "") -> None:
     """The first end counts; only what the agent itself says is better than what was concluded."""
     if doc["status"] == COMPLETED and not (reason in ("exit", "clear") and doc["reason"] in DOUBTFUL):
         return
-    _nothing_runs(doc)
-    lanes.all_ended(doc, event)
     close_turn(doc, event, "ended" if reason in ("exit", "clear") else "lost")
     doc.update(status=COMPLETED, reason=reason, detail=head(detail), ended_at=doc["ended_at"] or event.at or 1)
 
@@ -337,6 +360,10 @@ def _lost(doc: Doc, event: Event) -> None:
 def _stale(doc: Doc, event: Event) -> None:
     if not doc["process"] and doc["at"] <= event.get("last", 0):
         _end_session(doc, event, "stale")
+
+
+def _left(doc: Doc, event: Event) -> None:
+    _end_session(doc, event, "clear")
 
 
 def _closed(doc: Doc, event: Event) -> None:
@@ -441,9 +468,11 @@ HANDLERS: dict[str, Handler] = {
     "session.process": _process_found,
     "session.lost": _lost,
     "session.stale": _stale,
+    "session.left": _left,
     "session.closed": _closed,
     "session.reopened": _reopened,
     "session.linked": lineage.linked,
+    "session.branched": lineage.branched,
     "session.summarised": _summarised,
     "turn.recovered": _turn_recovered,
     "turn.adopted": _turn_adopted,

@@ -4,10 +4,10 @@ from typing import Any
 
 from holdfast.core.event import Event
 from holdfast.core.ports import Doc
-from holdfast.features.sessions.model import MOST_PENDING, REMEMBERED_TURNS, head, is_open
+from holdfast.features.sessions.model import ACTIVE, MOST_PENDING, REMEMBERED_TURNS, head, is_open
 
-SOFT = ("recovered", "notified")
-"""Ends that were concluded, not told: whatever comes next proves them wrong."""
+SOFT = ("recovered", "notified", "lost")
+"""Ends that were concluded, not told: activity in a live session proves them wrong."""
 
 ANSWERED = ("stopped", "failed", "interrupted", "notified")
 """Ends after which it is the user's turn."""
@@ -30,7 +30,13 @@ def close_turn(doc: Doc, event: Event, how: str, answer: Any = "") -> None:
     """Closing a closed turn changes nothing but what it answered."""
     turn = doc["turn"]
     if is_open(turn):
-        doc["turn"] = {**turn, "end": event.at or 1, "how": how, "answer": head(answer) or turn["answer"], "seq": event.seq}
+        doc["turn"] = {
+            **turn,
+            "end": event.at or 1,
+            "how": how,
+            "answer": head(answer) or turn["answer"],
+            "seq": event.seq,
+        }
 
 
 def reopen_turn(doc: Doc) -> None:
@@ -44,7 +50,7 @@ def into_turn(doc: Doc, event: Event, **counts: int) -> None:
     if turn is None:
         open_turn(doc, event, origin="recovery")
         turn = doc["turn"]
-    elif not is_open(turn) and turn["how"] in SOFT:
+    elif not is_open(turn) and turn["how"] in SOFT and doc["status"] == ACTIVE:
         reopen_turn(doc)
         turn = doc["turn"]
     doc["turn"] = {**turn, "seq": event.seq, **{name: turn[name] + n for name, n in counts.items()}}

@@ -1,0 +1,145 @@
+"""Is a requirement satisfied, and if not, why not and what resolves it? One answer for hooks, views and replay."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from holdfast.core.event import Event
+from holdfast.core.feature import State
+from holdfast.features.gates import branches, evidence, registry
+from holdfast.features.gates.refs import BRANCH, EVERYWHERE, FACTS, LIVE, PAUSE, REGISTRY, SESSION, branch_key, place
+from holdfast.features.gates.rules import Rule
+
+
+@dataclass(frozen=True, slots=True)
+class Here:
+    """Who asks, and where they stand."""
+
+    session: str
+    project: str
+    place: str
+    branch: str
+    now: int
+
+    @classmethod
+    def of(cls, event: Event) -> "Here":
+        return cls(event.session, event.project, place(event), event.data.get("branch") or "", event.at)
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    rule: Rule
+    ok: bool
+    why: str
+    lines: int = 0
+
+    def as_detail(self) -> dict[str, Any]:
+        return {"name": self.rule.name, "type": self.rule.type, "why": self.why, "resolve": resolve(self.rule)}
+
+
+def resolve(rule: Rule) -> str:
+    """What a person or an agent does about it, in the fewest words."""
+    spec = rule.spec
+    if rule.type == "evidence":
+        return " and ".join(_fact(one) for one in spec.evidence)
+    if rule.type in ("dynamic", "guard"):
+        return f"holdfast gate approve {rule.name}"
+    skills = [f"/{skill.lstrip('/')}" for skill in (*spec.auto_resolve_skill, *spec.satisfied_by_skill)]
+    by_hand = [f"holdfast gate satisfy {rule.name}"] if spec.manual else []
+    return " or ".join([*dict.fromkeys(skills), *by_hand]) or "change the settings"
+
+
+def _fact(one: Any) -> str:
+    if one.command:
+        return f"run `{one.command[0]}` so that it passes"
+    if one.skill:
+        return f"run /{one.skill[0].lstrip('/')}"
+    return "commit your work" if one.commit else f"let the UAT scenario {one.uat} pass"
+
+
+class Checker:
+    """Looks documents up once, however many rules ask."""
+
+    def __init__(self, state: State, here: Here) -> None:
+        self.state, self.here = state, here
+        self._seen: dict[str, Any] = {}
+
+    def find(self, rule: Rule) -> Finding:
+        return FINDERS[rule.type](self, rule)
+
+    def paused(self) -> bool:
+        here = self.here
+        places = (EVERYWHERE, here.place, f"session:{here.session}")
+        return any(_rests(self.state.get(PAUSE, where), here.now) for where in places)
+
+    @property
+    def session(self) -> dict[str, Any]:
+        return self._doc(SESSION, self.here.session)
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        return self._doc(FACTS, self.here.project)
+
+    @property
+    def branch(self) -> dict[str, Any]:
+        return self._doc(BRANCH, branch_key(self.here.place, self.here.branch))
+
+    def _doc(self, kind: str, key: str) -> dict[str, Any]:
+        if kind not in self._seen:
+            self._seen[kind] = self.state.get(kind, key) or {}
+        return self._seen[kind]
+
+    def entry(self, rule: Rule) -> dict[str, Any] | None:
+        return branches.entry_for(self.branch, rule.name, self.here.session, self.here.now)
+
+    def _stored(self, rule: Rule) -> Finding:
+        entry = self.entry(rule)
+        return Finding(rule, bool(entry), _by(entry) if entry else "not satisfied")
+
+    def _approved(self, rule: Rule) -> Finding | None:
+        entry = self.entry(rule)
+        return Finding(rule, True, _by(entry)) if entry and entry.get("approved") else None
+
+    def _proven(self, rule: Rule) -> Finding:
+        here = self.here
+        why = evidence.missing(rule, self.facts, here.session, here.branch, here.project, here.now)
+        return self._approved(rule) or Finding(rule, False, why) if why else Finding(rule, True, "proven")
+
+    def _guarded(self, rule: Rule) -> Finding:
+        """A condition of the moment: evaluated each time, never stored."""
+        why = self._on_protected(rule) if rule.spec.guard_type == "protected_branch" else self._not_alone()
+        return self._approved(rule) or Finding(rule, False, why) if why else Finding(rule, True, "holds")
+
+    def _on_protected(self, rule: Rule) -> str:
+        branch = self.here.branch
+        return f"this is the protected branch {branch}" if branch and branch in rule.spec.protected_branches else ""
+
+    def _not_alone(self) -> str:
+        others = registry.others(self.state.get(LIVE, REGISTRY.key), self.here.session, self.here.project)
+        return f"another session works here: {', '.join(sorted(others)[:3])}" if others else ""
+
+    def _sized(self, rule: Rule) -> Finding:
+        size = self.facts.get("sizes", {}).get(self.here.branch)
+        if not size:
+            return Finding(rule, True, "not measured yet")
+        lines, limit = size["lines"], rule.spec.thresholds.block
+        why = f"{lines} changed lines since {size['base'] or 'the base'}"
+        if lines >= limit:
+            return self._approved(rule) or Finding(rule, False, f"{why} (limit {limit})", lines)
+        return Finding(rule, True, why, lines)
+
+
+def _rests(doc: dict[str, Any] | None, now: int) -> bool:
+    return bool(doc) and doc["status"] == "paused" and (not doc["until"] or now < doc["until"])  # type: ignore[index]
+
+
+def _by(entry: dict[str, Any]) -> str:
+    return f"{'approved' if entry.get('approved') else 'satisfied'} by {entry['by'] or 'hand'}"
+
+
+FINDERS = {
+    "blocking": Checker._stored,
+    "stop_only": Checker._stored,
+    "evidence": Checker._proven,
+    "guard": Checker._guarded,
+    "dynamic": Checker._sized,
+}

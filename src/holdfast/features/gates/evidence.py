@@ -1,0 +1,102 @@
+"""Is it proven? Recorded facts against what a requirement asks for; nobody's word counts."""
+
+import fnmatch
+import re
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+from holdfast.core.ports import Doc
+from holdfast.features.gates.globs import any_matches
+from holdfast.features.gates.rules import Rule
+from holdfast.features.gates.shell import proven, single_blanks
+
+if TYPE_CHECKING:
+    from holdfast.features.gates.model import Evidence
+
+Fact = list[Any]
+"""[seq, at, …]"""
+
+
+def missing(rule: Rule, facts: Doc | None, session: str, branch: str, project: str, now: int) -> str:
+    """What is not proven, in words; empty when all of it is."""
+    asked = Asked(rule, facts or {}, session, branch, project, now)
+    for one in rule.spec.evidence:
+        if why := asked.missing(one):
+            return why
+    return ""
+
+
+class Asked:
+    """One question, with everything it is asked about."""
+
+    def __init__(self, rule: Rule, facts: Doc, session: str, branch: str, project: str, now: int) -> None:
+        self.rule, self.facts, self.project, self.now = rule, facts, project, now
+        self.session = "" if rule.scope in ("branch", "permanent") else session
+        self.branch = branch
+
+    def missing(self, one: "Evidence") -> str:
+        what, facts = self._found(one)
+        newest = max(facts, default=None, key=lambda fact: fact[0])
+        if newest is None:
+            return f"no {what} is on record"
+        if newest[2] == 0:
+            return f"the last {what} failed"
+        if one.within and self.now - newest[1] > one.within * 1000:
+            return f"the last {what} is older than {one.within} s"
+        changed = self._changed(one.after_edit, newest[0])
+        return f"{changed} changed after the last {what}" if changed else ""
+
+    def _found(self, one: "Evidence") -> tuple[str, list[Fact]]:
+        """(in words, the facts as [seq, at, whether it went well])"""
+        if one.command:
+            return f"`{' or '.join(one.command)}` that passed", self._commands(one.command)
+        if one.skill:
+            return f"run of {_skills(one.skill)}", self._skills(one.skill)
+        if one.commit:
+            return "commit", self._commits()
+        run = self.facts.get("uat", {}).get(one.uat)
+        return f"UAT run of {one.uat}", [run[:3]] if run else []
+
+    def _commands(self, globs: tuple[str, ...]) -> list[Fact]:
+        ran = self.facts.get("ran", {})
+        return [fact[:3] for command, fact in ran.items() if self._theirs(fact, 3) and runs(command, fact[2], globs)]
+
+    def _skills(self, names: tuple[str, ...]) -> list[Fact]:
+        wanted = {name.lstrip("/").rpartition(":")[2] for name in names}
+        found = self.facts.get("skills", {}).items()
+        return [[*fact[:2], 1] for name, fact in found if name.rpartition(":")[2] in wanted and self._theirs(fact, 2)]
+
+    def _commits(self) -> list[Fact]:
+        made = self.facts.get("commits", {}).items()
+        return [[*fact[:2], 1] for sid, fact in made if sid == self.session or (not self.session and self._here(fact))]
+
+    def _here(self, fact: Fact) -> bool:
+        return fact[-1] == self.branch
+
+    def _theirs(self, fact: Fact, place: int) -> bool:
+        """By this session, or, for what the whole branch shares, on this branch."""
+        return fact[place] == self.session if self.session else self._here(fact)
+
+    def _changed(self, globs: tuple[str, ...], since: int) -> str:
+        for path, seq in reversed(self.facts.get("edits", {}).items()):
+            if seq > since and any_matches(globs, path, self.project):
+                return path.removeprefix(f"{self.project}/")
+        if self.facts.get("floor", 0) > since:
+            return "too much"
+        touched = self.facts.get("touched", {}).get(self.rule.name, -1)
+        return "a file it covers" if touched >= since else ""
+
+
+def runs(command: str, passed: int, globs: tuple[str, ...]) -> bool:
+    """What passed must be proven by the exit code; what failed counts as failed wherever it is in the line."""
+    parts = proven(command) if passed else proven(command) or (command,)
+    return any(_glob(glob).match(part) for glob in globs for part in parts)
+
+
+@lru_cache(1_000)
+def _glob(text: str) -> re.Pattern[str]:
+    return re.compile(fnmatch.translate(single_blanks(text)))
+
+
+def _skills(names: tuple[str, ...]) -> str:
+    return " or ".join(f"/{name.lstrip('/')}" for name in names)

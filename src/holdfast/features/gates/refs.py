@@ -1,0 +1,74 @@
+"""The documents of the gates: who is satisfied where, what a session did, what was proven, who is alive, what rests."""
+
+from collections.abc import Iterable
+
+from holdfast.core.event import Event
+from holdfast.core.ids import bounded
+from holdfast.core.ports import Ref
+
+BRANCH, SESSION, FACTS, PAUSE, LIVE = "gates.branch", "gates.session", "gates.facts", "gates.pause", "gates.live"
+REGISTRY = Ref(LIVE, "sessions")
+EVERYWHERE = "everywhere"
+
+CHANGES = frozenset({"gates.satisfied", "gates.cleared", "gates.approved"})
+LIFE = frozenset({"session.started", "session.ended", "prompt.submitted", "turn.ended", "cwd.changed", "gates.gone"})
+TOOLS = frozenset({"tool.finished", "tool.failed"})
+MEASURES = frozenset({"gates.measured"})
+UAT = frozenset({"uat.finished", "uat.ended", "uat.completed"})
+
+
+def place(event: Event) -> str:
+    """Worktrees share the common git directory; outside git the project's folder stands for it."""
+    return event.data.get("repo") or event.project
+
+
+def branch_key(where: str, branch: str) -> str:
+    """Git allows no colon in a branch's name, so that two branches never have one key (D4)."""
+    return bounded(f"{where}::{branch}")
+
+
+def branch_ref(event: Event) -> Ref:
+    return Ref(BRANCH, branch_key(place(event), event.data.get("branch") or ""))
+
+
+def session_ref(event: Event) -> Ref:
+    return Ref(SESSION, event.session)
+
+
+def keys(event: Event) -> Iterable[Ref]:
+    kind = event.kind
+    if kind in TOOLS:
+        return (Ref(FACTS, event.project),)
+    if kind in LIFE:
+        return _life(event)
+    if kind == "decision.made":
+        return (session_ref(event),) if event.session and _ours(event) else ()
+    if kind == "gates.triggered":
+        return (session_ref(event), branch_ref(event))
+    if kind in CHANGES:
+        return (session_ref(event), branch_ref(event)) if event.session else (branch_ref(event),)
+    if kind in MEASURES or kind in UAT:
+        return (Ref(FACTS, event.project),)
+    return _rare(event)
+
+
+def _life(event: Event) -> Iterable[Ref]:
+    if not event.session:
+        return ()
+    if event.kind == "session.ended":
+        return (session_ref(event), REGISTRY, branch_ref(event))
+    return (session_ref(event), REGISTRY)
+
+
+def _rare(event: Event) -> Iterable[Ref]:
+    if event.kind in ("gates.paused", "gates.resumed"):
+        return (Ref(PAUSE, bounded(str(event.data.get("where") or EVERYWHERE))),)
+    if event.kind == "gates.pruned":
+        return [Ref(BRANCH, branch_key(str(event.data.get("repo", "")), str(b))) for b in event.data.get("branches", ())]
+    if event.kind == "gates.looked":
+        return (Ref(FACTS, event.project),)
+    return ()
+
+
+def _ours(event: Event) -> bool:
+    return any("gate" in detail for detail in event.data.get("details") or ())

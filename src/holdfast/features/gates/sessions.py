@@ -1,0 +1,92 @@
+"""What the gates know of one session: what it triggered, how often it was refused, what it was told."""
+
+from typing import Any
+
+from holdfast.core.event import Event
+from holdfast.core.ports import Doc
+from holdfast.features.gates.bounded import with_newest
+from holdfast.features.gates.refs import place
+
+MOST_TRIGGERED, MOST_TOLD = 100, 20
+
+
+def no_session(event: Event) -> Doc:
+    return {
+        "session": event.session, "agent": event.agent, "project": event.project, "status": "live", "started": event.at,
+        "at": event.at, "place": place(event), "branch": event.data.get("branch", ""), "triggered": {}, "stops": 0,
+        "stop_names": [], "refused": 0, "satisfied": 0,
+    }  # fmt: skip
+
+
+def changed(doc: Doc | None, event: Event) -> Doc:
+    doc = doc or no_session(event)
+    return STEPS.get(event.kind, _seen)(doc, event)
+
+
+def _seen(doc: Doc, event: Event) -> Doc:
+    where = {"place": place(event), "branch": event.data.get("branch", ""), "project": event.project}
+    status = "ended" if event.kind in ("session.ended", "gates.gone") else "live"
+    return {**doc, **(where if event.project else {}), "status": status, "at": event.at}
+
+
+def _prompted(doc: Doc, event: Event) -> Doc:
+    """A person spoke: what was refused before is a new matter."""
+    doc = _seen(doc, event)
+    return doc if event.data.get("synthetic") else {**doc, "stops": 0, "stop_names": []}
+
+
+def _triggered(doc: Doc, event: Event) -> Doc:
+    known = doc["triggered"]
+    for name in event.data.get("requirements") or ():
+        known = with_newest(known, str(name), event.at, MOST_TRIGGERED)
+    return {**doc, "triggered": known, "at": event.at}
+
+
+def _satisfied(doc: Doc, event: Event) -> Doc:
+    return {**doc, "satisfied": doc["satisfied"] + len(event.data.get("requirements") or ()), "at": event.at}
+
+
+def _decided(doc: Doc, event: Event) -> Doc:
+    for detail in event.data.get("details") or ():
+        if step := DECIDED.get(detail.get("gate")):
+            doc = step(doc, detail, event.at)
+    return doc
+
+
+def _refused(doc: Doc, detail: dict[str, Any], at: int) -> Doc:
+    return {**doc, "refused": doc["refused"] + 1, "denied": {"at": at, "names": _names(detail)}}
+
+
+def _held(doc: Doc, detail: dict[str, Any], _at: int) -> Doc:
+    """Progress is that something refused before is not refused now; a tool that ran is none (H2)."""
+    names = _names(detail)
+    progress = bool(set(doc["stop_names"]) - set(names))
+    return {**doc, "refused": doc["refused"] + 1, "stops": 1 if progress else doc["stops"] + 1, "stop_names": names}
+
+
+def _let_go(doc: Doc, _detail: dict[str, Any], at: int) -> Doc:
+    return {**doc, "let_go": at}
+
+
+def _warned(doc: Doc, detail: dict[str, Any], _at: int) -> Doc:
+    warned = with_newest(doc.get("warned") or {}, str(detail.get("name")), detail.get("lines", 0), MOST_TRIGGERED)
+    return {**doc, "warned": warned}
+
+
+def _told(doc: Doc, detail: dict[str, Any], _at: int) -> Doc:
+    return {**doc, "told": [*doc.get("told", ()), detail.get("digest", "")][-MOST_TOLD:]}
+
+
+def _names(detail: dict[str, Any]) -> list[str]:
+    return sorted(str(one.get("name")) for one in detail.get("requirements") or ())
+
+
+STEPS = {
+    "prompt.submitted": _prompted,
+    "gates.triggered": _triggered,
+    "gates.satisfied": _satisfied,
+    "gates.approved": _satisfied,
+    "gates.cleared": lambda doc, event: {**doc, "at": event.at},
+    "decision.made": _decided,
+}
+DECIDED = {"refused": _refused, "stop": _held, "let_go": _let_go, "warned": _warned, "told": _told}

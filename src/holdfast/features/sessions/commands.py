@@ -1,0 +1,57 @@
+"""What a person may do to a session. Force-close is a command, not an SQL update."""
+
+from typing import Any
+
+from holdfast.core.errors import CommandRefused
+from holdfast.core.event import Event
+from holdfast.core.feature import Ask, Call
+from holdfast.core.ids import delivery_key
+from holdfast.core.ports import Doc, Reader, Ref
+from holdfast.features.sessions import lookup, recovery
+from holdfast.features.sessions.model import COMPLETED, SESSION
+
+
+def close(call: Call) -> Ask:
+    doc = lookup.find(call.reader, _given(call))
+    if doc["status"] == COMPLETED:
+        return Ask(answer={"id": doc["id"], "changed": False, "reason": doc["reason"]})
+    return _changed(call, doc, "session.closed")
+
+
+def reopen(call: Call) -> Ask:
+    doc = lookup.find(call.reader, _given(call))
+    if doc["status"] != COMPLETED:
+        return Ask(answer={"id": doc["id"], "changed": False, "reason": ""})
+    return _changed(call, doc, "session.reopened")
+
+
+def recover(call: Call) -> Ask:
+    """The recovery jobs by hand: one of them, or all. Safe to run twice: what was told is told once."""
+    kind = str(call.args.get("kind") or "")
+    if kind and kind not in recovery.FINDERS:
+        raise CommandRefused(f"there is no recovery {kind!r}", fix=f"There are: {', '.join(recovery.FINDERS)}.")
+    found: dict[str, list[Event]] = {}
+    for name, find in recovery.FINDERS.items():
+        if not kind or name == kind:
+            found[name] = list(find(call.reader, lambda _project: call.settings, call.now))
+    return Ask(
+        tuple(event for events in found.values() for event in events),
+        answer={name: sorted({event.session for event in events}) for name, events in found.items()},
+    )
+
+
+def _given(call: Call) -> str:
+    given = str(call.args.get("id") or "").strip()
+    if not given:
+        raise CommandRefused("say which session", fix="See: holdfast sessions list")
+    return given
+
+
+def _changed(call: Call, doc: Doc, kind: str) -> Ask:
+    event = Event(key=delivery_key(call.now), kind=kind, at=call.now, session=doc["id"], project=doc["project"])
+
+    def answer(reader: Reader) -> dict[str, Any]:
+        after = reader.state(Ref(SESSION, doc["id"])) or {}
+        return {"id": doc["id"], "changed": True, "status": after.get("status"), "reason": after.get("reason")}
+
+    return Ask((event,), answer=answer)

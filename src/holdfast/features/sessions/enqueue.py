@@ -1,0 +1,46 @@
+"""Which events ask for work in the background. Cheap: it runs for every event, inside its transaction."""
+
+from collections.abc import Iterator
+
+from holdfast.core.event import Event
+from holdfast.core.feature import Settings, State
+from holdfast.core.job import Job
+from holdfast.core.ports import Doc
+from holdfast.features.sessions.model import COMPLETED, SESSION
+from holdfast.features.sessions.parents import LINKED_SOURCES
+from holdfast.features.sessions.turns import to_process
+
+FIND, PROCESS, SUMMARISE, LINK, ADOPT = (
+    f"sessions.{word}" for word in ("find-process", "process", "summarise", "link", "adopt")
+)
+ENDS = frozenset(("session.ended", "session.lost", "session.stale", "session.closed", "session.left"))
+CLOSES = ENDS | {"prompt.submitted", "turn.ended", "turn.failed", "turn.interrupted", "turn.recovered", "notification"}
+NAMES_PROCESS = frozenset(("session.started", "prompt.submitted"))
+
+
+def enqueue(state: State, event: Event, _settings: Settings) -> Iterator[Job]:
+    session, kind = event.session, event.kind
+    doc = state.get(SESSION, session) if session else None
+    if doc is None:
+        return
+    if (kind in NAMES_PROCESS or doc["events"] == 1) and _process_unknown(doc, event):
+        yield _job(FIND, doc, pid=event.get("pid"), start=event.get("pid_start", 0))
+    if kind in CLOSES:
+        if to_process(doc):
+            yield _job(PROCESS, doc)
+        if kind in ENDS and doc["status"] == COMPLETED:
+            yield _job(SUMMARISE, doc)
+    if doc["origin"] in LINKED_SOURCES and not doc["parent"] and kind in ("session.started", "turn.ended"):
+        yield _job(LINK, doc)
+    turn = doc["turn"]
+    if turn and turn["origin"] == "recovery" and turn["first"] == event.seq:
+        yield _job(ADOPT, doc)
+
+
+def _process_unknown(doc: Doc, event: Event) -> bool:
+    pid, process = event.get("pid"), doc["process"]
+    return bool(pid) and not (process and process["pid"] == pid)
+
+
+def _job(kind: str, doc: Doc, **payload: object) -> Job:
+    return Job(kind=kind, dedupe=doc["id"], payload={"session": doc["id"], **payload})

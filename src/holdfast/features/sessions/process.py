@@ -1,0 +1,56 @@
+"""Going through closed turns (S4-14): their facts become documents, their token use is read. Costs no model."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from holdfast.core.event import Event
+from holdfast.core.feature import JobCall
+from holdfast.core.ports import Doc, Ref
+from holdfast.features.sessions import transcript
+from holdfast.features.sessions.model import DEFAULTS, SESSION, TOKENS, said
+from holdfast.features.sessions.turns import to_process
+
+FACTS = ("id", "origin", "prompt", "answer", "at", "end", "how", "tools", "failed", "first", "seq")
+
+
+def process(call: JobCall) -> list[Event]:
+    doc = call.reader.state(Ref(SESSION, str(call.job.payload["session"])))
+    if not doc:
+        return []
+    settings = call.settings(doc["project"]) or DEFAULTS
+    return list(go_through(doc, call.now, transcripts=settings.transcripts))
+
+
+def go_through(doc: Doc, now: int, *, transcripts: bool = True) -> Iterator[Event]:
+    for turn in to_process(doc):
+        facts = {name: turn[name] for name in FACTS}
+        yield said(doc, "turn.processed", now, f"{turn['n']}.{turn['seq']}", n=turn["n"], seq=turn["seq"], facts=facts)
+    if transcripts and doc["transcript"]:
+        yield from tokens_read(doc, now)
+
+
+def tokens_read(doc: Doc, now: int) -> Iterator[Event]:
+    not_before = doc["started_at"] if doc["origin"] == "fork" else 0
+    reading = transcript.read(doc["transcript"], doc["read"], not_before)
+    if reading is None:
+        return
+    by_turn: dict[str, dict[str, int]] = {}
+    for at, tokens in reading.found:
+        _add(by_turn.setdefault(str(_turn_at(doc, at)), {}), tokens)
+    total: dict[str, int] = {}
+    for tokens in by_turn.values():
+        _add(total, tokens)
+    by_turn.pop("0", None)  # Before the first turn we know of: of the session, of no turn.
+    state: dict[str, Any] = {"path": reading.path, "offset": reading.offset, "last": reading.last, "ids": reading.ids}
+    yield said(doc, "tokens.read", now, f"{reading.offset}.{doc['seq']}", **state, total=total, by_turn=by_turn)
+
+
+def _turn_at(doc: Doc, at: int) -> int:
+    """Lines are written late, so their time decides which turn they belong to, not when they were read."""
+    began = [n for n, start in doc["recent"] if start <= at]
+    return began[-1] if began else 0
+
+
+def _add(into: dict[str, int], tokens: dict[str, int]) -> None:
+    for name in TOKENS:
+        into[name] = into.get(name, 0) + tokens.get(name, 0)

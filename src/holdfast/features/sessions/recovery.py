@@ -1,0 +1,106 @@
+"""Nothing is left dangling (S4-10 to S4-14). Each finder only reads; what it finds is told by events, once."""
+
+from collections.abc import Callable, Iterable, Iterator
+from itertools import chain
+from typing import Any
+
+from holdfast.core.event import Event
+from holdfast.core.feature import JobCall
+from holdfast.core.ports import Doc, Reader, Ref
+from holdfast.features.sessions import liveness, watch
+from holdfast.features.sessions.model import DEFAULTS, SESSION, is_open, said
+from holdfast.features.sessions.process import go_through
+
+SettingsOf = Callable[[str], Any]
+Finder = Callable[[Reader, SettingsOf, int], Iterable[Event]]
+
+
+def stuck_turns(reader: Reader, settings: SettingsOf, now: int) -> Iterator[Event]:
+    """S4-11: an open turn, or a lane left open behind it, without a sign of life."""
+    for doc in watch.active(reader):
+        limit = settings_of(settings, doc).batch_active_timeout_seconds * 1000
+        if doc["state"] in ("working", "waiting") and _dangles(doc) and _quiet_ms(doc, now) >= limit and not _busy(doc):
+            yield said(
+                doc, "turn.recovered", now, f"{doc['turn']['n']}.{doc['seq']}", n=doc["turn"]["n"], last=doc["at"]
+            )
+
+
+def _dangles(doc: Doc) -> bool:
+    lane_open = any(not lane["end"] for lane in doc["lanes"].values())
+    return doc["turn"] is not None and not doc["asks"] and (is_open(doc["turn"]) or lane_open)
+
+
+def _busy(doc: Doc) -> bool:
+    """A command that runs for an hour is work; the agent's child says so."""
+    process, running = doc["process"], doc["running"].values()
+    if not (process and running and liveness.alive(process)):
+        return False
+    return liveness.has_child_since(process["pid"], min(r["at"] for r in running))
+
+
+def stale_sessions(reader: Reader, settings: SettingsOf, now: int) -> Iterator[Event]:
+    """S4-12, only where no process is known: `at` is the last activity, or the start where there was none."""
+    for doc in watch.active(reader):
+        limit = settings_of(settings, doc).session_inactive_timeout_seconds * 1000
+        if not doc["process"] and _quiet_ms(doc, now) >= limit:
+            yield said(doc, "session.stale", now, doc["seq"], last=doc["at"])
+
+
+def _quiet_ms(doc: Doc, now: int) -> int:
+    return watch.AWAKE.ms_since(doc["at"], now)
+
+
+def orphans(reader: Reader, _settings: SettingsOf, now: int) -> Iterator[Event]:
+    """S4-13: activities before any prompt are in a turn of their own; here that is put on record."""
+    for doc in watch.active(reader):
+        yield from adopted(doc, now)
+
+
+def adopted(doc: Doc, now: int) -> Iterator[Event]:
+    turn = doc["turn"]
+    if turn and turn["origin"] == "recovery" and not turn.get("adopted"):
+        yield said(doc, "turn.adopted", now, turn["n"], n=turn["n"], first=turn["first"])
+
+
+def pending_turns(reader: Reader, settings: SettingsOf, now: int) -> Iterator[Event]:
+    """S4-14: closed turns nobody has gone through."""
+    for doc in watch.active(reader):
+        yield from go_through(doc, now, transcripts=settings_of(settings, doc).transcripts)
+
+
+def lost_sessions(reader: Reader, _settings: SettingsOf, now: int) -> Iterator[Event]:
+    return watch.lost(watch.active(reader), now)
+
+
+FINDERS: dict[str, Finder] = {
+    "lost": lost_sessions,
+    "stuck": stuck_turns,
+    "stale": stale_sessions,
+    "orphans": orphans,
+    "pending": pending_turns,
+}
+
+
+def settings_of(settings: SettingsOf, doc: Doc) -> Any:
+    return settings(doc.get("project", "")) or DEFAULTS
+
+
+def as_job(find: Finder) -> Callable[[JobCall], list[Event]]:
+    return lambda call: list(find(call.reader, call.settings, call.now))
+
+
+def keep_watch(call: JobCall) -> list[Event]:
+    """Every few seconds: who is gone. Every `background_processing_interval`: everything else."""
+    watch.AWAKE.look()
+    events = list(lost_sessions(call.reader, call.settings, call.now))
+    gone = {event.session for event in events}
+    if watch.PACE.due((call.settings("") or DEFAULTS).background_processing_interval):
+        rest = (stuck_turns, stale_sessions, orphans, pending_turns)
+        found = chain.from_iterable(find(call.reader, call.settings, call.now) for find in rest)
+        events += [event for event in found if event.session not in gone]
+    return events
+
+
+def adopt(call: JobCall) -> list[Event]:
+    doc = call.reader.state(Ref(SESSION, str(call.job.payload["session"])))
+    return list(adopted(doc, call.now)) if doc else []

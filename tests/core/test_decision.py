@@ -1,0 +1,68 @@
+"""How the answers of several features become one."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from holdfast.core.decision import NOTHING, RANK, Context, Decision, deny, merge, tell
+
+TEXTS = st.lists(st.text(max_size=5), max_size=3).map(tuple)
+DECISIONS = st.builds(
+    Decision,
+    verdict=st.sampled_from(sorted(RANK)),
+    reasons=TEXTS,
+    notices=TEXTS,
+    contexts=st.lists(st.builds(Context, source=st.text(max_size=3), text=st.text(max_size=5))).map(tuple),
+    details=st.lists(st.dictionaries(st.text(max_size=2), st.integers(), max_size=1), max_size=2).map(tuple),
+)
+MANY = st.lists(st.none() | DECISIONS, max_size=6)
+
+
+@given(MANY, MANY, MANY)
+def test_the_order_of_merging_does_not_matter(a, b, c):
+    at_once = merge([*a, *b, *c])
+    assert merge([merge([*a, *b]), merge(c)]) == at_once
+    assert merge([merge(a), merge([*b, *c])]) == at_once
+
+
+@given(MANY)
+def test_the_strictest_verdict_wins_whoever_comes_first(given_decisions):
+    verdicts = [d.verdict for d in given_decisions if d] or ["none"]
+    for order in (given_decisions, given_decisions[::-1]):
+        assert merge(order).verdict == max(verdicts, key=RANK.__getitem__)
+
+
+@given(MANY, TEXTS)
+def test_a_denial_cannot_be_outvoted_and_keeps_its_reasons(others, reasons):
+    merged = merge([*others, deny(*reasons)])
+    assert merged.verdict == "deny"
+    assert set(reasons) <= set(merged.reasons)
+
+
+@given(MANY)
+def test_only_the_winners_give_reasons_and_each_once(given_decisions):
+    merged = merge(given_decisions)
+    winners = [d for d in given_decisions if d and d.verdict == merged.verdict]
+    assert set(merged.reasons) == {r for d in winners for r in d.reasons}
+    assert len(set(merged.reasons)) == len(merged.reasons)
+    assert len(set(merged.notices)) == len(merged.notices)
+
+
+@given(MANY)
+def test_no_context_and_no_detail_is_lost(given_decisions):
+    merged = merge(given_decisions)
+    assert list(merged.contexts) == [c for d in given_decisions if d for c in d.contexts]
+    assert list(merged.details) == [x for d in given_decisions if d for x in d.details]
+
+
+@given(DECISIONS)
+def test_nothing_adds_nothing(decision):
+    assert merge([decision, None, NOTHING]) == merge([decision])
+
+
+def test_silence():
+    assert merge([]) is NOTHING
+    assert NOTHING.silent
+    assert Decision(verdict="allow").silent
+    assert not deny("no").silent
+    assert not tell("memory", "text").silent
+    assert not Decision(notices=("n",)).silent

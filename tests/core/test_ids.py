@@ -1,0 +1,59 @@
+"""Identities."""
+
+import time
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from holdfast.core.ids import LONGEST_NAME, alias, bounded, delivery_key
+
+LONG = st.text(min_size=LONGEST_NAME, max_size=LONGEST_NAME * 3)
+NAMES = st.one_of(st.text(), LONG, st.text(st.characters()), LONG.map(lambda t: "same beginning " * 40 + t))
+MILLISECONDS = st.integers(0, 2**48 - 1)
+
+
+@given(NAMES, NAMES)
+def test_two_names_stay_two(a, b):
+    assert (bounded(a) == bounded(b)) == (a == b)
+
+
+@given(NAMES)
+def test_a_bounded_name_is_short_printable_and_stays(name):
+    short = bounded(name)
+    assert len(short) <= LONGEST_NAME
+    assert short.isprintable()
+    assert bounded(short) == short
+
+
+@given(st.text(st.characters(categories=["L", "N", "P"]), max_size=LONGEST_NAME))
+def test_an_ordinary_name_is_its_own(name):
+    assert bounded(name) == name
+
+
+@given(MILLISECONDS, MILLISECONDS)
+def test_keys_sort_by_time(a, b):
+    if a != b:
+        assert (delivery_key(a) < delivery_key(b)) == (a < b)
+
+
+@given(MILLISECONDS)
+def test_a_key_is_32_hex_digits_that_begin_with_the_time(now):
+    key = delivery_key(now)
+    assert len(key) == 32
+    assert int(key[:12], 16) == now
+    assert key == f"{int(key, 16):032x}"
+
+
+def test_keys_of_one_moment_differ():
+    assert len({delivery_key(5) for _ in range(10_000)}) == 10_000
+
+
+def test_without_a_time_it_is_now():
+    before = int(time.time() * 1000)
+    assert before <= int(delivery_key()[:12], 16) <= int(time.time() * 1000)
+
+
+def test_the_alias_tells_seed_ids_apart():
+    assert alias("session_20251201_101112") != alias("session_20251201_101113")
+    assert alias("a1b2c3d4-e5f6-7890-abcd-ef1234567890") == "a1b2c3d4"
+    assert all(len(alias(name)) <= 8 for name in ("", "x", "session_", "a" * 100))
