@@ -288,7 +288,7 @@ def test_without_the_native_client_python_runs_and_a_removed_script_never_refuse
     assert command[0] == str(Path(sys.executable).absolute()) and command[-1] == str(SRC / "holdfast/hook.py")
     assert entries.is_ours({"command": command[0], "args": command[1:]})
     script = tmp_path / "hook.py"
-    script.write_text("import sys\nif __name__ == '__main__':\n    print(sys.argv)\n")
+    script.write_text("import sys\ndef run():\n    print(sys.argv)\n")
     call = [*command[:-1], str(script), "ask", "claude-code", "Stop"]
     assert subprocess.run(call, capture_output=True, text=True).stdout == f"{call[5:]}\n"
     script.unlink()

@@ -34,7 +34,9 @@ def test_the_source_cannot_leave_its_quotes(context):
 
 @given(HOSTILE)
 def test_no_role_is_opened_or_closed(text):
-    assert not re.search(r"<\s*/?\s*(system|user|assistant|human|function|tool|antml|important|hook)", harmless(text), re.I)
+    assert not re.search(
+        r"<\s*/?\s*(system|user|assistant|human|function|tool|antml|important|hook)", harmless(text), re.I
+    )
 
 
 @given(HOSTILE)

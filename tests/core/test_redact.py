@@ -49,7 +49,10 @@ SECRETS = [
     (f"git clone https://{GITHUB}@github.com/a/b", GITHUB),
     (f"line\n{GITHUB}\nline", GITHUB),
     (f"({PAT})", PAT),
-    *((f"token {prefix}{RANDOM[:36]} ok", RANDOM[:36]) for prefix in ("gh" + "o_", "gh" + "u_", "gh" + "s_", "gh" + "r_")),
+    *(
+        (f"token {prefix}{RANDOM[:36]} ok", RANDOM[:36])
+        for prefix in ("gh" + "o_", "gh" + "u_", "gh" + "s_", "gh" + "r_")
+    ),
     (f"slack: {SLACK}", SLACK),
     ("xox" + f"p-1-2-{RANDOM}", RANDOM),
     ("xa" + f"pp-1-A0-{RANDOM}", RANDOM),
@@ -63,7 +66,7 @@ SECRETS = [
     (f"//registry.example.org/:_authToken={NPM}", NPM),
     (f"password = {PYPI}", PYPI),
     (f"HF_TOKEN={HUGGING}", HUGGING),
-    (f"login(\"{HUGGING}\")", HUGGING),
+    (f'login("{HUGGING}")', HUGGING),
     (f"SENDGRID {SENDGRID}", SENDGRID),
     (f"stripe.api_key = '{STRIPE}'", STRIPE),
     (STRIPE_TEST, STRIPE_TEST),
@@ -252,6 +255,22 @@ def test_a_bare_number_becomes_a_string():
     assert json.loads(redact(b'{"password": 12345678, "n": 1}')[0]) == {"password": "[redacted:password]", "n": 1}
 
 
+@pytest.mark.parametrize(
+    "body",
+    [
+        '{"password=":12345,"b":"c"}',
+        '{"password=\\\\":12345,"b":"c"}',
+        '{"password\\\\":-12345,"b":"c"}',
+        '{"authorization":12345678901.5e10,"token":1.2345678901e10}',
+        '{"c":"{\\"password\\": 12345}"}',
+        '["password","=abc12345",12345]',
+    ],
+)
+def test_json_that_was_made_to_be_broken(body):
+    json.loads(body)
+    json.loads(redact(body.encode())[0])
+
+
 def test_the_n_of_a_line_break_is_not_taken():
     body = b'{"c": "x\\' + NPM.encode() + b'"}'
     json.loads(redact(body)[0])
@@ -295,9 +314,9 @@ def shape(body: bytes) -> bytes:
 
 
 @settings(max_examples=400, deadline=None)
-@given(VALUES, st.booleans())
-def test_json_stays_json_of_the_same_shape(value, ascii_only):
-    body = json.dumps(value, ensure_ascii=ascii_only).encode("utf-8", "replace")
+@given(VALUES, st.booleans(), st.sampled_from([None, (",", ":"), (" , ", "\n:\t")]))
+def test_json_stays_json_of_the_same_shape(value, ascii_only, separators):
+    body = json.dumps(value, ensure_ascii=ascii_only, separators=separators).encode("utf-8", "replace")
     gone, count = redact(body)
     json.loads(gone)
     assert shape(gone) == shape(body)

@@ -65,7 +65,7 @@ def test_state_is_replay_and_a_rebuild_proves_it(world: World) -> None:
     agent.tool("Bash", command="forbidden")
     told = world.json("rebuild")
     assert told["differences"] == []
-    assert told["documents"] == 1
+    assert told["documents"] >= 1
     before = document(world)
     world.json("rebuild", "--write")
     assert document(world) == before

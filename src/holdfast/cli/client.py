@@ -91,7 +91,8 @@ def start_daemon() -> int:
     if not holder(place.lease):
         place.failed.unlink(missing_ok=True)
         subprocess.Popen(
-            [sys.executable, "-m", "holdfast.daemon", "--state", str(place.state)],
+            # -P: a `holdfast` folder in the repository where somebody types this must not be imported (P9).
+            [sys.executable, "-P", "-m", "holdfast.daemon", "--state", str(place.state)],
             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True,
         )  # fmt: skip
     deadline = time.monotonic() + START_S

@@ -57,9 +57,9 @@ def run() -> None:
 
 
 def _register() -> None:
-    from holdfast.cli import config, daemon, doctor, events, installing, status, store, up
+    from holdfast.cli import config, daemon, doctor, events, installing, sessions, status, store, up
 
-    for group in (up, status, doctor, installing, store):
+    for group in (up, status, sessions, doctor, installing, store):
         group.register(app)
     app.add_typer(daemon.app, name="daemon")
     app.add_typer(events.app, name="events")

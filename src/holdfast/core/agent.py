@@ -1,6 +1,6 @@
 """The shape of a coding agent: how its hooks are read, how it is answered, what it can be held to."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -25,6 +25,35 @@ class Hook:
     mode: Mode = "tell"
     register: bool = True
     timeout: float = 10
+    matcher: str = ""
+    """Which of these the agent is to tell us, where it can choose; empty means all."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Setup:
+    """Where and how our hooks are written into the agent's own settings, and how the agent is found."""
+
+    files: Mapping[str, str]
+    """Level → file; `user` is below HOME, the others below the project."""
+    entry: Callable[[Hook, Sequence[str]], dict[str, Any]]
+    """One hook entry that runs these words. The same words give the same entry in every version."""
+    layout: Literal["groups", "list", "text"] = "groups"
+    """Entries in groups (`hooks.EVENT[].hooks[]`), entries in a list (`hooks.EVENT[]`), or a file that is all ours."""
+    blank: Mapping[str, Any] = field(default_factory=dict)
+    """What a new settings file must have besides the hooks."""
+    text: Callable[[Mapping[str, Sequence[str]]], str] | None = None
+    """For `text`: the whole file, from the words that run us for each event."""
+    program: str = ""
+    folder: str = ""
+    """Its command, and its folder in the home directory."""
+    oldest: tuple[int, ...] = ()
+    """The first version whose hooks we know to work."""
+    afterwards: str = ""
+    """What is left for the person to do once the hooks are in."""
+
+
+def _unmarked(_event: Event, _payload: Payload) -> str:
+    return ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,6 +71,10 @@ class Agent:
     """Event kind → what a refusal does there."""
     tools: Mapping[str, str] = field(default_factory=dict)
     """Its tool name → one of ACTIONS."""
+    mark: Callable[[Event, Payload], str] = _unmarked
+    """Pure. What tells this happening from every other of its kind in its session, the same through whichever
+    registration it came; empty where nothing does, and then nothing is taken for a duplicate."""
+    setup: Setup | None = None
 
     def hook(self, event: str) -> Hook | None:
         return next((h for h in self.hooks if h.event == event), None)

@@ -18,7 +18,6 @@ NEUTRAL = (
     "diff.external=",
     "log.showSignature=false",
     "protocol.allow=never",
-    "status.showUntrackedFiles=normal",
     "submodule.recurse=false",
 )
 """Settings by which a repository could make a mere look run a program or reach the network."""
@@ -177,10 +176,6 @@ def last_commit(what: str = "HEAD") -> list[str]:
 def commits(between: str, limit: int) -> list[str]:
     """`between`: a range such as `@{upstream}..HEAD`; newest first."""
     return argv("log", f"--max-count={limit}", "--no-show-signature", "-z", f"--format={_COMMIT}", between, "--")
-
-
-def oldest_commit(between: str, limit: int = 1000) -> list[str]:
-    return argv("rev-list", f"--max-count={limit}", "--timestamp", "--no-commit-header", "--format=", between, "--")
 
 
 def parse_commit(out: bytes) -> Commit | None:

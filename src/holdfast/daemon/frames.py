@@ -78,18 +78,19 @@ def as_record(frame: bytes) -> bytes:
     return HEAD.pack(SPOOLED, crc32(frame), len(frame)) + frame
 
 
-def records(log: bytes) -> tuple[list[bytes], int]:
-    """(the frames of a spool log, how many stretches of it were torn). Searches on behind damage."""
+def records(log: bytes) -> tuple[list[bytes], list[bytes]]:
+    """(the frames of a spool log, the stretches of it that are torn). Searches on behind damage."""
     frames: list[bytes] = []
-    torn = at = 0
+    torn: list[bytes] = []
+    at = 0
     while at < len(log):
         frame = _record_at(log, at)
         if frame is not None:
             frames.append(frame)
             at += HEAD.size + len(frame)
             continue
-        torn += 1
-        at = _next_record(log, at + 1)
+        begin, at = at, _next_record(log, at + 1)
+        torn.append(log[begin:at])
     return frames, torn
 
 

@@ -1,14 +1,17 @@
 """Storing a batch whatever happens: a full disk is waited out, damage is mended, a poisonous event is kept apart."""
 
-from collections.abc import Callable, Sequence
+import hashlib
+from collections.abc import Callable, Iterator, Sequence
 
 import msgspec
 
 from holdfast.core.delivery import Delivery
 from holdfast.core.engine import Engine, Outcome
 from holdfast.core.errors import StoreDamaged, StoreUnavailable
+from holdfast.core.event import Event
+from holdfast.core.redact import redact
 from holdfast.daemon.log import Log
-from holdfast.intake import unread
+from holdfast.intake import capped, unread
 
 HELD_BYTES = 64 << 20
 
@@ -43,22 +46,26 @@ class Keeper:
         except StoreDamaged as error:
             if not self._mend(error):
                 raise StoreUnavailable(error.detail, where=error.where) from error
-            return self._engine().handle(batch)
         except StoreUnavailable:
             raise
         except Exception as error:
             self._log.error("batch.failed", error, size=len(batch))
-            return [self._alone(delivery) for delivery in batch]
+        return [self._alone(delivery) for delivery in batch]
 
     def _alone(self, delivery: Delivery) -> Outcome:
-        try:
-            return self._engine().handle([delivery])[0]
-        except StoreUnavailable:
-            raise
-        except Exception as error:
-            self._log.error("event.unreadable", error, key=delivery.key, agent=delivery.agent, hook=delivery.event)
-            event = msgspec.structs.replace(unread(delivery, f"{type(error).__name__}: {error}"), body=delivery.body)
-            return self._engine().handle([event])[0]
+        """As it is; as something unread; at last as the mere fact that it came. A start must not fail for one event."""
+        problem: Exception | None = None
+        for item in _plainer(delivery, lambda: f"{type(problem).__name__}: {problem}"):
+            try:
+                return self._engine().handle([item])[0]
+            except StoreUnavailable:
+                raise
+            except StoreDamaged as error:
+                raise StoreUnavailable(error.detail, where=error.where) from error
+            except Exception as error:
+                problem = error
+                self._log.error("event.unreadable", error, key=delivery.key, agent=delivery.agent, hook=delivery.event)
+        raise StoreUnavailable(f"event {delivery.key} cannot be stored in any form: {problem}")
 
     def _hold(self, batch: Sequence[Delivery], error: StoreUnavailable) -> None:
         if not self.refusing:
@@ -68,3 +75,18 @@ class Keeper:
             if self._held_bytes + len(delivery.body) <= HELD_BYTES:
                 self._held.append(msgspec.structs.replace(delivery, mode="tell"))
                 self._held_bytes += len(delivery.body)
+
+
+def _plainer(delivery: Delivery, problem: Callable[[], str]) -> Iterator[Delivery | Event]:
+    yield delivery
+    yield msgspec.structs.replace(unread(delivery, problem()), **_body(delivery.body))
+    yield Event(key=delivery.key, kind="unknown", at=delivery.at, data={"problem": ascii(problem())[:500]})
+
+
+def _body(body: bytes) -> dict[str, bytes | int | str]:
+    """Cut and redacted like any other; where even that fails, its length and hash are all that is kept."""
+    try:
+        kept, size, digest = capped(body)
+        return {"body": redact(kept)[0], "body_size": size, "body_hash": digest}
+    except Exception:
+        return {"body_size": len(body), "body_hash": hashlib.sha256(body).hexdigest()}

@@ -19,7 +19,7 @@ class Log:
         self._fd = self._open()
 
     def __call__(self, event: str, **fields: Any) -> None:
-        line = msgspec.json.encode({"at": _now(), "event": event, **fields}, enc_hook=str) + b"\n"
+        line = _line({"at": _now(), "event": event, **fields})
         with self._lock:
             try:
                 if os.fstat(self._fd).st_size + len(line) > self._max:
@@ -47,6 +47,15 @@ class Log:
                 older.replace(f"{self._path}.{n + 1}")
         self._path.replace(f"{self._path}.1")
         self._fd = self._open()
+
+
+def _line(fields: dict[str, Any]) -> bytes:
+    """Whatever it is: a line that cannot be written must not take the daemon with it."""
+    try:
+        return msgspec.json.encode(fields, enc_hook=str) + b"\n"
+    except Exception:
+        plain = {name: ascii(value) for name, value in fields.items()}
+        return msgspec.json.encode(plain) + b"\n"
 
 
 def _now() -> str:

@@ -3,6 +3,7 @@
 import fcntl
 import os
 import stat
+import struct
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -10,8 +11,8 @@ from pathlib import Path
 import msgspec
 
 from holdfast.core.delivery import Delivery
-from holdfast.daemon.frames import BadFrame, as_delivery, records
-from holdfast.paths import Paths, emergency_spools
+from holdfast.daemon.frames import BadFrame, as_delivery, as_record, records
+from holdfast.paths import Paths, emergency_spools, private_folder, write_atomically
 
 CHUNK = 256
 DRAINING = ".draining"
@@ -25,6 +26,7 @@ class Drained(msgspec.Struct):
     known: int = 0
     torn: int = 0
     files: int = 0
+    failed: list[str] = msgspec.field(default_factory=list)
 
     def __bool__(self) -> bool:
         return bool(self.files)
@@ -41,8 +43,12 @@ class Spool:
     def drain(self) -> Drained:
         done = Drained()
         for path, _ in self._files():
-            if not self._drain_file(path, done):
-                break
+            try:
+                if not self._drain_file(path, done):
+                    break
+            except OSError as error:
+                # A file that cannot be read or removed today must not stand in front of the others.
+                done.failed.append(f"{path.name}: {error.strerror or error}")
         return done
 
     def _files(self) -> list[tuple[Path, int]]:
@@ -53,8 +59,8 @@ class Spool:
         """The emergency places are shared by all state directories of a user."""
         try:
             frames, _ = records(path.read_bytes())
-            return bool(frames) and Path(as_delivery(frames[0]).state).resolve() == self._paths.state.resolve()
-        except (OSError, BadFrame):
+            return bool(frames) and Path(as_delivery(frames[0]).state).resolve() == Path(_utf8(self._paths.state.resolve()))
+        except (OSError, BadFrame, struct.error):
             return False
 
     def _drain_file(self, path: Path, done: Drained) -> bool:
@@ -75,33 +81,34 @@ class Spool:
             done.taken += new
             done.known += len(batch) - new
         done.files += 1
-        done.torn += torn + unreadable
-        if torn or unreadable:
-            self._set_aside(held)
-        else:
-            held.unlink(missing_ok=True)
+        done.torn += len(torn) + len(unreadable)
+        self._set_aside(held, [*torn, *unreadable])
+        held.unlink(missing_ok=True)
         return True
 
-    def _set_aside(self, held: Path) -> None:
-        """A torn record is a hook that died while writing, nothing acknowledged; still, nothing is thrown away."""
-        self._paths.quarantine.mkdir(parents=True, exist_ok=True, mode=0o700)
-        target = self._paths.quarantine / held.name
-        try:
-            held.rename(target)
-        except OSError:
-            target.write_bytes(held.read_bytes())
-            held.unlink()
+    def _set_aside(self, held: Path, torn: list[bytes]) -> None:
+        """A torn record is a hook that died while writing, nothing acknowledged; still, nothing is thrown away.
+
+        Only what could not be read: the rest is in the log by now, and there without its secrets."""
+        if torn:
+            private_folder(self._paths.quarantine)
+            write_atomically(self._paths.quarantine / held.name, b"".join(torn))
 
 
-def _deliveries(frames: Sequence[bytes]) -> tuple[list[Delivery], int]:
+def _utf8(path: Path) -> str:
+    """As a delivery tells it."""
+    return os.fsencode(path).decode("utf-8", "replace")
+
+
+def _deliveries(frames: Sequence[bytes]) -> tuple[list[Delivery], list[bytes]]:
     found: list[Delivery] = []
-    unreadable = 0
+    unreadable: list[bytes] = []
     for frame in frames:
         try:
             # Nobody waits for an answer any more.
             found.append(msgspec.structs.replace(as_delivery(frame), mode="tell"))
-        except (BadFrame, ValueError):
-            unreadable += 1
+        except (BadFrame, ValueError, struct.error):
+            unreadable.append(as_record(frame))
     return found, unreadable
 
 

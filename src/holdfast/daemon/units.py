@@ -12,7 +12,7 @@ LABEL = "dev.holdfast.daemon"
 
 def service(kind: str, paths: Paths) -> tuple[str, Path, str]:
     """(text, where it belongs, the command that makes it count)."""
-    command = [sys.executable, "-m", "holdfast.daemon", "--state", str(paths.state), "--foreground"]
+    command = [sys.executable, "-P", "-m", "holdfast.daemon", "--state", str(paths.state), "--foreground"]
     if kind == "systemd":
         place = Path.home() / ".config/systemd/user/holdfast.service"
         return _systemd(command), place, "systemctl --user enable --now holdfast"

@@ -36,10 +36,13 @@ def read_file(path: Path) -> bytes | None:
         fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except (FileNotFoundError, NotADirectoryError):
         return None
-    with os.fdopen(fd, "rb") as file:
+    try:
         if not stat.S_ISREG(os.fstat(fd).st_mode):
             raise Refused("not a plain file")
-        return file.read(MOST_BYTES + 1)
+        with open(fd, "rb", closefd=False) as file:
+            return file.read(MOST_BYTES + 1)
+    finally:
+        os.close(fd)
 
 
 def parse(content: bytes, source: Source) -> tuple[Node, list[Notice]]:

@@ -67,7 +67,7 @@ def _first_that_holds(settings: Settings, layer: str, path: Path, before: bytes,
         complaint = _complaint(settings.check(layer, path, content), dotted)
         if complaint is None:
             return content
-    assert complaint is not None  # noqa: S101
+    assert complaint is not None
     raise BadSettings(complaint.message.rstrip("."), where=str(path), fix=complaint.fix.replace(_BELOW, ""))
 
 

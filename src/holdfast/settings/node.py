@@ -86,9 +86,7 @@ class Node:
         """The deepest node on the path, and how many steps of it were found."""
         node, steps = self, 0
         for step in path:
-            if isinstance(node.value, dict) and step in node.value:
-                node = node.value[step]
-            elif isinstance(node.value, list) and isinstance(step, int) and step < len(node.value):
+            if (isinstance(node.value, dict) and step in node.value) or (isinstance(node.value, list) and isinstance(step, int) and step < len(node.value)):
                 node = node.value[step]
             else:
                 break

@@ -53,7 +53,7 @@ def _ends(open_quote: bytes | None) -> re.Pattern[bytes]:
         return _UNQUOTED
     if open_quote[-1:] != b'"':
         return _IN_SINGLE_QUOTES
-    return {1: _IN_QUOTES, 2: _IN_ESCAPED_QUOTES}.get(len(open_quote), _IN_DEEP_QUOTES)
+    return _IN_QUOTES if _bare(open_quote) else _IN_ESCAPED_QUOTES if len(open_quote) == 2 else _IN_DEEP_QUOTES
 
 
 def _named(what: str, pattern: bytes, judge_value: Judge, gate: bytes = b"") -> Rule:
@@ -66,18 +66,26 @@ def _named(what: str, pattern: bytes, judge_value: Judge, gate: bytes = b"") -> 
 
 
 def _value(body: bytes, low: bytes, match: Match, judge_value: Judge, replacement: bytes) -> Span | None:
-    sign, quote, start = match["sign"], match["open"], match.start("value")
-    if not sign and (match["close"] or not _FLAGGED.search(low, max(0, match.start() - 40), match.start())):
+    sign, close, quote, start = match["sign"], match["close"], match["open"], match.start("value")
+    if not sign and (close or not _FLAGGED.search(low, max(0, match.start() - 40), match.start())):
         return None
+    if _bare(quote) and not _bare(close) and body.lstrip()[:1] in (b"{", b"[", b'"'):
+        return None  # this quote does not open a value: it ends the JSON string that the name stands in
     ends = _ends(quote)
     peek = _end(ends, low, start, start + _PEEK)
     before = low[max(0, match.start() - 14) : match.start()]
     found = Found(body[start:peek], bool(quote), sign, before, body[match.start() : match.end()], body[peek : peek + 8])
     if start == peek or not judge_value(found):
         return None
-    if not quote and match["close"] == b'"' and _NUMBER.match(found.value):  # a bare number must become a string
-        replacement = b'"' + replacement + b'"'
+    if not quote and close and close.endswith(b'"') and _NUMBER.match(found.value):  # a number must become a string
+        around = b'"' if _bare(close) else close
+        replacement = around + replacement + around
     return start, _end(ends, low, start, len(low)), replacement
+
+
+def _bare(quote: bytes | None) -> bool:
+    """A double quote that JSON itself reads: the backslashes before it only escape one another."""
+    return bool(quote) and quote.endswith(b'"') and len(quote) % 2 == 1
 
 
 def _end(ends: re.Pattern[bytes], text: bytes, start: int, limit: int) -> int:
@@ -127,7 +135,9 @@ _AUTHORIZATION = label("authorization")
 def _authorization(body: bytes, _low: bytes, match: Match) -> Span | None:
     start, end = match.span("value")
     value = body[start:end]
-    if len(value) < 12 or judge.is_reference(value) or not (judge.looks_random(value) or value.endswith(b"=")):
+    if len(value) < 12 or _NUMBER.match(value) or judge.is_reference(value):
+        return None
+    if not judge.looks_random(value) and not value.endswith(b"="):
         return None
     return start, end, _AUTHORIZATION
 

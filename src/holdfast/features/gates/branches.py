@@ -5,7 +5,7 @@ from typing import Any
 from holdfast.core.event import Event
 from holdfast.core.ports import Doc
 from holdfast.features.gates.bounded import mapped, with_newest, without
-from holdfast.features.gates.refs import place
+from holdfast.features.gates.refs import GONE, place
 
 MOST_REQUIREMENTS, MOST_SESSIONS = 100, 100
 SHARED = frozenset({"branch", "permanent"})
@@ -18,7 +18,7 @@ def changed(doc: Doc | None, event: Event) -> Doc | None:
         return _cleared(doc, event)
     if event.kind == "gates.pruned":
         return {**doc, "requirements": {}, "status": "pruned", "at": event.at}
-    if event.kind == "session.ended":
+    if event.kind in GONE:
         return _ended(doc, event)
     requirements = doc["requirements"]
     for one in event.data.get("requirements") or ():

@@ -5,7 +5,8 @@ from typing import Any
 
 from holdfast.core.event import Event
 from holdfast.core.feature import State
-from holdfast.features.gates import branches, evidence, registry
+from holdfast.features.gates import branches, registry
+from holdfast.features.gates.evidence import Asked
 from holdfast.features.gates.refs import BRANCH, EVERYWHERE, FACTS, LIVE, PAUSE, REGISTRY, SESSION, branch_key, place
 from holdfast.features.gates.rules import Rule
 
@@ -100,8 +101,8 @@ class Checker:
         return Finding(rule, True, _by(entry)) if entry and entry.get("approved") else None
 
     def _proven(self, rule: Rule) -> Finding:
-        here = self.here
-        why = evidence.missing(rule, self.facts, here.session, here.branch, here.project, here.now)
+        used = self.session.get("used", {}).get(rule.name, 0) if rule.scope == "single_use" else 0
+        why = Asked(rule, self.facts, self.here, used).missing()
         return self._approved(rule) or Finding(rule, False, why) if why else Finding(rule, True, "proven")
 
     def _guarded(self, rule: Rule) -> Finding:

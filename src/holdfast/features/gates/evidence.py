@@ -11,33 +11,29 @@ from holdfast.features.gates.rules import Rule
 from holdfast.features.gates.shell import proven, single_blanks
 
 if TYPE_CHECKING:
+    from holdfast.features.gates.check import Here
     from holdfast.features.gates.model import Evidence
 
 Fact = list[Any]
 """[seq, at, …]"""
 
 
-def missing(rule: Rule, facts: Doc | None, session: str, branch: str, project: str, now: int) -> str:
-    """What is not proven, in words; empty when all of it is."""
-    asked = Asked(rule, facts or {}, session, branch, project, now)
-    for one in rule.spec.evidence:
-        if why := asked.missing(one):
-            return why
-    return ""
-
-
 class Asked:
-    """One question, with everything it is asked about."""
+    """One question, with everything it is asked about. `used`: the event that used up what was proven before."""
 
-    def __init__(self, rule: Rule, facts: Doc, session: str, branch: str, project: str, now: int) -> None:
-        self.rule, self.facts, self.project, self.now = rule, facts, project, now
-        self.session = "" if rule.scope in ("branch", "permanent") else session
-        self.branch = branch
+    def __init__(self, rule: Rule, facts: Doc, here: "Here", used: int = 0) -> None:
+        self.rule, self.facts, self.project, self.now = rule, facts, here.project, here.now
+        self.session = "" if rule.scope in ("branch", "permanent") else here.session
+        self.branch, self.used = here.branch, used
 
-    def missing(self, one: "Evidence") -> str:
+    def missing(self) -> str:
+        """What is not proven, in words; empty when all of it is."""
+        return next((why for one in self.rule.spec.evidence if (why := self._missing(one))), "")
+
+    def _missing(self, one: "Evidence") -> str:
         what, facts = self._found(one)
         newest = max(facts, default=None, key=lambda fact: fact[0])
-        if newest is None:
+        if newest is None or newest[0] <= self.used:
             return f"no {what} is on record"
         if newest[2] == 0:
             return f"the last {what} failed"

@@ -11,9 +11,10 @@ REGISTRY = Ref(LIVE, "sessions")
 EVERYWHERE = "everywhere"
 
 CHANGES = frozenset({"gates.satisfied", "gates.cleared", "gates.approved"})
-LIFE = frozenset({"session.started", "session.ended", "prompt.submitted", "turn.ended", "cwd.changed", "gates.gone"})
+GONE = frozenset({"session.ended", "session.lost", "session.stale", "session.closed", "session.left"})
+"""All but the first are told by the sessions room, which watches the agents' processes (D6)."""
+LIFE = GONE | {"session.started", "prompt.submitted", "turn.ended", "cwd.changed"}
 TOOLS = frozenset({"tool.finished", "tool.failed"})
-MEASURES = frozenset({"gates.measured"})
 UAT = frozenset({"uat.finished", "uat.ended", "uat.completed"})
 
 
@@ -44,10 +45,10 @@ def keys(event: Event) -> Iterable[Ref]:
     if kind == "decision.made":
         return (session_ref(event),) if event.session and _ours(event) else ()
     if kind == "gates.triggered":
-        return (session_ref(event), branch_ref(event))
+        return (session_ref(event),)
     if kind in CHANGES:
         return (session_ref(event), branch_ref(event)) if event.session else (branch_ref(event),)
-    if kind in MEASURES or kind in UAT:
+    if kind in ("gates.measured", "gates.looked") or kind in UAT:
         return (Ref(FACTS, event.project),)
     return _rare(event)
 
@@ -55,7 +56,7 @@ def keys(event: Event) -> Iterable[Ref]:
 def _life(event: Event) -> Iterable[Ref]:
     if not event.session:
         return ()
-    if event.kind == "session.ended":
+    if event.kind in GONE:
         return (session_ref(event), REGISTRY, branch_ref(event))
     return (session_ref(event), REGISTRY)
 
@@ -65,8 +66,6 @@ def _rare(event: Event) -> Iterable[Ref]:
         return (Ref(PAUSE, bounded(str(event.data.get("where") or EVERYWHERE))),)
     if event.kind == "gates.pruned":
         return [Ref(BRANCH, branch_key(str(event.data.get("repo", "")), str(b))) for b in event.data.get("branches", ())]
-    if event.kind == "gates.looked":
-        return (Ref(FACTS, event.project),)
     return ()
 
 

@@ -3,10 +3,9 @@
 from holdfast.core.event import Event
 from holdfast.core.ports import Doc
 from holdfast.features.gates.bounded import with_newest, without
-from holdfast.features.gates.refs import place
+from holdfast.features.gates.refs import GONE, place
 
 MOST_LIVE = 200
-GONE = frozenset({"session.ended", "gates.gone"})
 
 
 def changed(doc: Doc | None, event: Event) -> Doc | None:

@@ -5,7 +5,7 @@ from typing import Any
 from holdfast.core.event import Event
 from holdfast.core.ports import Doc
 from holdfast.features.gates.bounded import with_newest
-from holdfast.features.gates.refs import place
+from holdfast.features.gates.refs import GONE, place
 
 MOST_TRIGGERED, MOST_TOLD = 100, 20
 
@@ -25,7 +25,7 @@ def changed(doc: Doc | None, event: Event) -> Doc:
 
 def _seen(doc: Doc, event: Event) -> Doc:
     where = {"place": place(event), "branch": event.data.get("branch", ""), "project": event.project}
-    status = "ended" if event.kind in ("session.ended", "gates.gone") else "live"
+    status = "ended" if event.kind in GONE else "live"
     return {**doc, **(where if event.project else {}), "status": status, "at": event.at}
 
 
@@ -44,6 +44,16 @@ def _triggered(doc: Doc, event: Event) -> Doc:
 
 def _satisfied(doc: Doc, event: Event) -> Doc:
     return {**doc, "satisfied": doc["satisfied"] + len(event.data.get("requirements") or ()), "at": event.at}
+
+
+def _cleared(doc: Doc, event: Event) -> Doc:
+    """A fact that was used for one action is no proof for the next one."""
+    if event.data.get("method") != "used":
+        return {**doc, "at": event.at}
+    used = doc.get("used") or {}
+    for name in event.data.get("requirements") or ():
+        used = with_newest(used, str(name), event.seq, MOST_TRIGGERED)
+    return {**doc, "used": used, "at": event.at}
 
 
 def _decided(doc: Doc, event: Event) -> Doc:
@@ -86,7 +96,7 @@ STEPS = {
     "gates.triggered": _triggered,
     "gates.satisfied": _satisfied,
     "gates.approved": _satisfied,
-    "gates.cleared": lambda doc, event: {**doc, "at": event.at},
+    "gates.cleared": _cleared,
     "decision.made": _decided,
 }
 DECIDED = {"refused": _refused, "stop": _held, "let_go": _let_go, "warned": _warned, "told": _told}

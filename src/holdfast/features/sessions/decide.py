@@ -8,6 +8,7 @@ from holdfast.core.event import Event
 from holdfast.core.feature import Settings, State
 from holdfast.core.ports import Doc
 from holdfast.features.sessions.model import ACTIVE, COMPLETED, DEFAULTS, PLACE, SESSION, SUMMARY
+from holdfast.features.sessions.parents import same_process
 from holdfast.features.sessions.summary import minutes
 
 SOURCE = "holdfast/sessions"
@@ -25,7 +26,7 @@ def decide(state: State, event: Event, settings: Settings) -> Decision | None:
     return tell(SOURCE, "\n".join(lines), weight=40) if lines else None
 
 
-def _at_startup(state: State, event: Event, doc: Doc) -> Iterator[str]:
+def _at_startup(state: State, event: Event, _doc: Doc) -> Iterator[str]:
     others = list(_others(state, event))
     live = [o for o in others if o["status"] == ACTIVE]
     if live:
@@ -45,9 +46,7 @@ def _at_resume(_state: State, _event: Event, doc: Doc) -> Iterator[str]:
 
 
 def _at_clear(state: State, event: Event, doc: Doc) -> Iterator[str]:
-    before = next(
-        (o for o in _others(state, event) if o["hook"] and doc["hook"] and o["hook"][0] == doc["hook"][0]), None
-    )
+    before = next((other for other in _others(state, event) if same_process(doc, other)), None)
     if before and before["prompts"]:
         yield from _left_by(state, event, before, "Before the clear")
 

@@ -1,4 +1,4 @@
-"""Subagents are lanes inside their parent's session (H6): keyed by session and agent id, never sessions of their own."""
+"""Subagents are lanes inside their parent's session (H6): keyed by session + agent id, never sessions of their own."""
 
 from holdfast.core.event import Event
 from holdfast.core.ports import Doc

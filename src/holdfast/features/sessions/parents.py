@@ -32,7 +32,7 @@ def parent_of(doc: Doc, reader: Reader, now: int) -> Iterator[Event]:
         data = {"parent": parent["id"], "reason": reason, "parent_seq": parent["first_seq"]}
         yield said(doc, "session.linked", now, "once", **data)
         yield said(parent, "session.branched", now, doc["first_seq"], child=doc["id"], reason=reason)
-        if reason == "clear" and parent["status"] == ACTIVE and _same_process(doc, parent):
+        if reason == "clear" and parent["status"] == ACTIVE and same_process(doc, parent):
             # Codex tells of a clear only when it exits.
             yield said(parent, "session.left", now, parent["restarts"], to=doc["id"])
 
@@ -48,7 +48,7 @@ def _neighbours(doc: Doc, reader: Reader) -> Iterator[Doc]:
 
 def _cleared(doc: Doc, older: list[Doc]) -> Doc | None:
     """The process says it exactly; without one, whoever was cleared last, first within seconds, then today."""
-    same = [o for o in older if _same_process(doc, o)]
+    same = [o for o in older if same_process(doc, o)]
     cleared = [o for o in older if o["status"] == COMPLETED and o["reason"] == "clear"]
     began = doc["started_at"]
     return (
@@ -58,7 +58,7 @@ def _cleared(doc: Doc, older: list[Doc]) -> Doc | None:
     )
 
 
-def _same_process(doc: Doc, other: Doc) -> bool:
+def same_process(doc: Doc, other: Doc) -> bool:
     return bool(doc["hook"] and other["hook"] and doc["hook"][0] == other["hook"][0])
 
 

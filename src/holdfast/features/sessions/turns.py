@@ -20,8 +20,8 @@ def open_turn(doc: Doc, event: Event, *, origin: str, prompt: str = "") -> None:
         doc["pending"] = [*doc["pending"], last][-MOST_PENDING:]
     n = (last["n"] if last else 0) + 1
     doc["turn"] = {
-        "n": n, "id": event.get("turn", ""), "origin": origin, "prompt": head(prompt), "at": event.at, "end": 0, "how": "",
-        "tools": 0, "failed": 0, "answer": "", "first": event.seq, "seq": event.seq, "processed": 0,
+        "n": n, "id": event.get("turn", ""), "origin": origin, "prompt": head(prompt), "at": event.at,
+        "end": 0, "how": "", "tools": 0, "failed": 0, "answer": "", "first": event.seq, "seq": event.seq, "processed": 0,
     }  # fmt: skip
     doc["recent"] = [*doc["recent"], [n, event.at]][-REMEMBERED_TURNS:]
 

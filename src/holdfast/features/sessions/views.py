@@ -12,8 +12,10 @@ COPIED = (
     "id", "agent", "project", "branch", "status", "reason", "detail", "title", "started_at", "at", "since", "ended_at",
     "prompts", "tools", "failed", "denied", "edits", "compactions", "restarts", "tokens", "parent", "parent_reason",
 )  # fmt: skip
-WHOLE = ("cwd", "transcript", "model", "origin", "source", "lanes", "lanes_seen", "children", "children_seen", "process",
-         "running", "asks", "turn", "told", "first_seq", "seq", "events")  # fmt: skip
+WHOLE = (
+    "cwd", "transcript", "model", "origin", "source", "lanes", "lanes_seen", "children", "children_seen",
+    "process", "running", "asks", "turn", "told", "first_seq", "seq", "events",
+)  # fmt: skip
 LONGEST_PAGE = 500
 MOST_LIVE = 200
 URGENCY = {"permission": 0, "question": 0, "failed": 1, "interrupted": 2, "stopped": 2, "notified": 2}
@@ -122,6 +124,6 @@ def turns(doc: Doc, reader: Reader, before: int = 0, limit: int = 10) -> list[di
 
 def turn(doc: Doc, reader: Reader, n: int) -> dict[str, Any] | None:
     stored = reader.state(Ref(TURN, turn_key(doc["id"], n))) or {}
-    fresh = next((t for t in [doc["turn"], *doc["pending"]] if t and t["n"] == n), {})
+    fresh: Doc = next((t for t in [doc["turn"], *doc["pending"]] if t and t["n"] == n), {})
     found = {**stored, **fresh}
     return found if "first" in found else None

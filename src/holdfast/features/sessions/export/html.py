@@ -9,10 +9,13 @@ from holdfast.features.sessions.export import words
 STYLE = """
 :root{color-scheme:light dark;--line:#8884;--dim:#888;--bad:#c33;--ok:#283}
 body{font:15px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem}
-dl{display:grid;grid-template-columns:max-content 1fr;gap:.1rem 1rem}dt{color:var(--dim)}dd{margin:0;overflow-wrap:anywhere}
+dl{display:grid;grid-template-columns:max-content 1fr;gap:.1rem 1rem}
+dt{color:var(--dim)}dd{margin:0;overflow-wrap:anywhere}
 h2{border-bottom:1px solid var(--line);margin-top:2rem}pre{white-space:pre-wrap;overflow-wrap:anywhere;margin:.2rem 0}
-time{color:var(--dim);font-variant-numeric:tabular-nums;margin-right:.6rem}.prompt{border-left:3px solid #48c;padding-left:.8rem}
-.answer{border-left:3px solid #2a6;padding-left:.8rem}.failed{color:var(--bad)}.ok{color:var(--ok)}.lane{color:var(--dim)}
+time{color:var(--dim);font-variant-numeric:tabular-nums;margin-right:.6rem}
+.prompt{border-left:3px solid #48c;padding-left:.8rem}
+.answer{border-left:3px solid #2a6;padding-left:.8rem}
+.failed{color:var(--bad)}.ok{color:var(--ok)}.lane{color:var(--dim)}
 details{margin:.1rem 0}summary{cursor:pointer}ul{padding-left:1.2rem}
 """
 POLICY = "default-src 'none'; style-src 'unsafe-inline'"

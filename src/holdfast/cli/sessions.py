@@ -1,0 +1,265 @@
+"""`holdfast sessions …` and `holdfast who`: every session, alive or not, and which of them needs you."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.text import Text
+
+from holdfast.cli import client, render
+from holdfast.cli.options import Json
+
+app = typer.Typer(help="Look at sessions; close, reopen or export one.", no_args_is_help=True)
+
+Id = Annotated[str, typer.Argument(help="The id, its beginning, or the 8 characters shown in lists.")]
+AnyId = Annotated[str, typer.Argument(help="As above; without it this session, else the latest here.")]
+Limit = Annotated[int, typer.Option("--limit", "-n", min=1, max=500)]
+
+STATES = {"working": "green", "waiting": "bold yellow", "idle": "", "ended": "dim"}
+NEEDS = {
+    "permission": "asks for permission",
+    "question": "asks you something",
+    "failed": "stopped with an error",
+    "interrupted": "was interrupted",
+    "stopped": "has finished its turn",
+    "notified": "waits for input",
+}
+
+
+def register(root: typer.Typer) -> None:
+    root.command()(who)
+    root.add_typer(app, name="sessions")
+
+
+def who(json: Json = False) -> None:
+    """Which of my sessions needs me? Every live one, those that wait for you first."""
+    told = client.view("sessions.who")
+    if json:
+        render.json_line(told)
+        return
+    if not told["sessions"]:
+        render.out.print("No live sessions. All of them: holdfast sessions list --all")
+        return
+    table = render.plain_table("", "session", "project", "state", "since", "what")
+    for row in told["sessions"]:
+        mark = Text("●" if row["needs"] else " ", style="yellow")
+        table.add_row(mark, *_cells(row), _since(row, told["now"]), _what(row))
+    render.out.print(table)
+    render.out.print(Text(_tally(told), style="dim"))
+
+
+@app.command("list")
+def list_(
+    all_: Annotated[bool, typer.Option("--all", "-a", help="Also those that ended.")] = False,
+    here: Annotated[bool, typer.Option("--here", help="Only of this project.")] = False,
+    limit: Limit = 50,
+    before: Annotated[str, typer.Option("--before", help="The cursor a page ended with.")] = "",
+    json: Json = False,
+) -> None:
+    """Sessions, the latest activity first."""
+    at, _, key = before.partition(":")
+    cursor = [int(at), key] if at.isdigit() and key else None
+    project = client.project() if here else ""
+    told = client.view("sessions.list", all=all_, project=project, limit=limit, before=cursor)
+    if json:
+        render.json_line(told)
+        return
+    if not told["sessions"]:
+        render.out.print("No sessions yet." if all_ else "No live sessions. Ended ones: holdfast sessions list --all")
+        return
+    table = render.plain_table("session", "project", "state", "last", "turns", "tools", "tokens", "title")
+    for row in told["sessions"]:
+        counts = (str(row["turn_n"]), str(row["tools"]), _count(_all_tokens(row)))
+        table.add_row(*_cells(row), render.ago(row["at"], told["now"]), *counts, render.clean(row["title"], 60))
+    render.out.print(table)
+    if told["next"]:
+        words = f"holdfast sessions list{' --all' if all_ else ''} --before {told['next'][0]}:{told['next'][1]}"
+        render.out.print(Text(f"older: {render.clean(words)}", style="dim"))
+
+
+@app.command()
+def show(
+    session: AnyId = "",
+    turns: Annotated[int, typer.Option("--turns", min=1, max=500, help="So many of its latest turns.")] = 10,
+    json: Json = False,
+) -> None:
+    """One session whole: its facts, its turns, what it came to."""
+    told = client.view("sessions.show", id=session, turns=turns)
+    if json:
+        render.json_line(told)
+        return
+    for name, value in _facts(told):
+        render.out.print(Text(f"{name:<10}", style="dim") + Text(render.clean(value, 1000)))
+    render.out.print()
+    table = render.plain_table("turn", "when", "ended by", "tools", "failed", "tokens", "prompt")
+    for turn in told["turns"]:
+        when, how = render.clock(turn["at"]), turn["how"] or "open"
+        counts = (str(turn["tools"]), str(turn["failed"]), _count(_all_tokens(turn)))
+        table.add_row(str(turn["n"]), when, how, *counts, render.clean(turn["prompt"] or f"({turn['origin']})", 80))
+    render.out.print(table)
+    render.out.print()
+    for line in told["summary"]["text"].splitlines():
+        render.out.print(Text(render.clean(line, 1000)))
+
+
+@app.command()
+def timeline(
+    session: AnyId = "",
+    limit: Limit = 100,
+    before: Annotated[int, typer.Option("--before", help="Only what was before this event.")] = 0,
+    json: Json = False,
+) -> None:
+    """Every prompt and every tool call of a session, in order."""
+    told = client.view("sessions.timeline", id=session, limit=limit, before=before)
+    if json:
+        render.json_line(told)
+        return
+    if told["next"]:
+        render.out.print(Text(f"earlier: holdfast sessions timeline --before {told['next']} …", style="dim"))
+    turn = -1
+    for entry in told["entries"]:
+        if entry["turn"] != turn:
+            turn = entry["turn"]
+            render.out.print(Text(f"turn {turn}" if turn else "before the first prompt", style="bold"))
+        render.out.print(_timeline_line(entry))
+
+
+@app.command()
+def close(session: Id, json: Json = False) -> None:
+    """Say that a session is over. (If its agent goes on working, it is live again.)"""
+    _changed(client.command("sessions.close", id=session), "Closed", "It had ended already", json)
+
+
+@app.command()
+def reopen(session: Id, json: Json = False) -> None:
+    """Take a closed session as live again."""
+    _changed(client.command("sessions.reopen", id=session), "Open again", "It is live", json)
+
+
+@app.command()
+def recover(
+    kind: Annotated[str, typer.Argument(help="lost, stuck, stale, orphans or pending; without it all of them.")] = "",
+    json: Json = False,
+) -> None:
+    """Run the recovery jobs now instead of within a minute. Safe to run twice."""
+    told = client.command("sessions.recover", kind=kind)
+    if json:
+        render.json_line(told)
+        return
+    for name, sessions in told.items():
+        render.out.print(f"{name:<8} {len(sessions)} {'session' if len(sessions) == 1 else 'sessions'}")
+
+
+@app.command()
+def export(
+    session: AnyId = "",
+    format_: Annotated[str, typer.Option("--format", "-f", help="md, jsonl or html.")] = "md",
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="A file; else it is printed.")] = None,
+    json: Json = False,
+) -> None:
+    """A session as Markdown, JSONL, or one HTML file that needs nothing else."""
+    pieces = _pieces(session, format_)
+    if output:
+        with output.open("w", encoding="utf-8") as file:
+            file.writelines(pieces)
+    elif not json:
+        for piece in pieces:
+            print(piece, end="")
+    if json:
+        where = {"path": str(output)} if output else {"text": "".join(pieces)}
+        render.json_line({"format": format_, **where})
+    elif output:
+        render.out.print(f"Written: {output}")
+
+
+def _pieces(session: str, format_: str) -> Any:
+    told = client.view("sessions.export", id=session, format=format_)
+    yield told["text"]
+    while told["next"]:
+        told = client.view("sessions.export", id=told["id"], format=format_, after=told["next"])
+        yield told["text"]
+
+
+def _changed(told: dict[str, Any], done: str, already: str, json: bool) -> None:
+    if json:
+        render.json_line(told)
+    else:
+        render.out.print(f"{done if told['changed'] else already}: {render.clean(told['id'])}")
+
+
+def _cells(row: dict[str, Any]) -> tuple[Text, str, Text]:
+    state = row["state"] if row["state"] != "ended" else f"ended/{row['reason']}"
+    name = Path(row["project"]).name or row["project"]
+    return (
+        Text(render.clean(row["alias"], 12), style="cyan"),
+        render.clean(name, 24),
+        Text(state, style=STATES.get(row["state"], "")),
+    )
+
+
+def _since(row: dict[str, Any], now: int) -> str:
+    return render.ago(row["needs"]["since"] if row["needs"] else row["since"], now)
+
+
+def _what(row: dict[str, Any]) -> str:
+    if row["needs"]:
+        text = render.clean(row["needs"]["text"], 80)
+        return f"{NEEDS.get(row['needs']['what'], row['needs']['what'])}{': ' + text if text else ''}"
+    lanes = f"{row['lanes_open']} subagents; " if row["lanes_open"] else ""
+    return lanes + render.clean(row["doing"] or row["prompt"] or row["title"], 80)
+
+
+def _tally(told: dict[str, Any]) -> str:
+    live, waiting = len(told["sessions"]), told["waiting"]
+    return f"{live} live, {waiting} {'waits' if waiting == 1 else 'wait'} for you."
+
+
+def _facts(told: dict[str, Any]) -> list[tuple[str, str]]:
+    ended = f" ({told['reason']}{', ' + told['detail'] if told['detail'] else ''})" if told["reason"] else ""
+    tokens = told["tokens"]
+    process = told["process"] or {}
+    facts = [
+        ("session", told["id"]),
+        ("title", told["title"]),
+        ("agent", f"{told['agent']} {told['model']}".strip()),
+        ("project", f"{told['project']}{' on ' + told['branch'] if told['branch'] else ''}"),
+        ("state", f"{told['state']}{ended}, since {render.ago(told['since'], told['now'])}"),
+        ("started", f"{render.ago(told['started_at'], told['now'])} ({told['origin'] or 'unseen'})"),
+        ("process", f"{process['name']} {process['pid']}" if process else "not known"),
+        ("work", ", ".join(f"{told[name]} {word}" for name, word in WORK)),
+        ("tokens", ", ".join(f"{_count(n)} {name.replace('_', ' ')}" for name, n in tokens.items())),
+        ("subagents", str(told["lanes_seen"]) if told["lanes_seen"] else ""),
+        ("from", f"{told['parent']} ({told['parent_reason']})" if told["parent"] else ""),
+        ("to", ", ".join(told["children"])),
+    ]  # fmt: skip
+    return [(name, value) for name, value in facts if value]
+
+
+def _timeline_line(entry: dict[str, Any]) -> Text:
+    kind = entry["kind"]
+    line = Text(f"{entry['seq']:>7}  {render.clock(entry['at'])}  ", style="dim")
+    if entry["lane"]:
+        line.append(f"[{render.clean(entry['lane_type'] or entry['lane'], 16)}] ", style="magenta")
+    word = f"{entry['tool']} " if entry["tool"] else f"{WORDS.get(kind, kind)} "
+    line.append(render.clean(word) + " ", style=render.STYLES.get(kind.partition(".")[0], ""))
+    line.append(render.clean(entry["text"], 120))
+    if kind == "tool.started":
+        line.append("  … not ended", style="yellow")
+    elif entry.get("ok") is False:
+        line.append(f"  failed {entry.get('exit_code', '')}", style="red")
+    return line
+
+
+WORK = (("prompts", "prompts"), ("tools", "tool calls"), ("failed", "failed"), ("denied", "denied"))
+WORDS = {"prompt.submitted": "prompt", "turn.ended": "answer", "decision.made": "holdfast"}
+
+
+def _all_tokens(row: dict[str, Any]) -> int:
+    return sum((row.get("tokens") or {}).values())
+
+
+def _count(n: int) -> str:
+    for size, unit in ((1_000_000, "M"), (1_000, "k")):
+        if n >= size:
+            return f"{n / size:.1f}{unit}"
+    return str(n)

@@ -1,0 +1,45 @@
+"""Gates (seed 002): requirements that are checked, not believed."""
+
+from collections.abc import Iterable
+
+from holdfast.core.event import Event
+from holdfast.core.feature import Feature, State
+from holdfast.core.job import Job
+from holdfast.features.gates import commands, measure, skills, views
+from holdfast.features.gates.decide import decide
+from holdfast.features.gates.documents import files
+from holdfast.features.gates.follow import follow
+from holdfast.features.gates.kinds import KINDS, LISTENS
+from holdfast.features.gates.model import GateSettings
+from holdfast.features.gates.reduce import reduce
+from holdfast.features.gates.refs import SESSION, keys
+
+
+def enqueue(state: State, event: Event, settings: GateSettings | None) -> Iterable[Job]:
+    if not settings or not settings.rules:
+        return ()
+    return (*measure.wanted(state, event, settings), *skills.wanted(state, event, settings))
+
+
+FEATURE = Feature(
+    name="gates",
+    kinds=KINDS,
+    listens=LISTENS,
+    keys=keys,
+    reduce=reduce,
+    stream=lambda ref: {"session": ref.key} if ref.kind == SESSION else {},
+    decide=decide,
+    follow=follow,
+    enqueue=enqueue,
+    commands=commands.COMMANDS,
+    views=views.VIEWS,
+    jobs={measure.KIND: measure.measure, skills.KIND: skills.look},
+    files=files,
+    settings=GateSettings,
+    settings_names=("requirements",),
+    settings_files={
+        "user": ".claude/requirements.yaml",
+        "project": ".claude/requirements.yaml",
+        "local": ".claude/requirements.local.yaml",
+    },
+)

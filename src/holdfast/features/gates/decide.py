@@ -1,0 +1,105 @@
+"""Allow, refuse or tell. Pure; with no requirement there is no opinion, and a fault means: no opinion."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from holdfast.core.decision import Context, Decision, deny
+from holdfast.core.event import Event
+from holdfast.core.feature import State
+from holdfast.features.gates import registry, texts
+from holdfast.features.gates.check import Checker, Finding, Here
+from holdfast.features.gates.refs import LIVE, REGISTRY
+from holdfast.features.gates.rules import Rule
+from holdfast.features.gates.triggers import triggered
+
+if TYPE_CHECKING:
+    from holdfast.features.gates.model import GateSettings
+
+SAME_MOMENT_MS = 5_000
+WARN_STEP = 50
+"""Lines by which a branch must have grown before it is warned about once more."""
+
+
+def decide(state: State, event: Event, settings: "GateSettings | None") -> Decision | None:
+    step = STEPS.get(event.kind)
+    if not step or not settings or not (settings.rules or settings.notices) or event.data.get("paused"):
+        return None
+    checker = Checker(state, Here.of(event))
+    return None if checker.paused() else step(checker, event, settings)
+
+
+def _tool(checker: Checker, event: Event, settings: "GateSettings") -> Decision | None:
+    findings = [checker.find(rule) for rule in triggered(settings, event) if rule.at_tool]
+    refused = [one for one in findings if not one.ok]
+    return _refuse(checker, event, refused) if refused else _warn(checker, findings)
+
+
+def _refuse(checker: Checker, event: Event, refused: Sequence[Finding]) -> Decision:
+    before = checker.session.get("denied") or {"at": 0, "names": []}
+    names = sorted(one.rule.name for one in refused)
+    same = before["names"] == names and 0 <= event.at - before["at"] < SAME_MOMENT_MS
+    text = texts.again(refused) if same else texts.refusal(refused, checker.here, event.tool)
+    return deny(text, details=(_detail("refused", refused),))
+
+
+def _warn(checker: Checker, findings: Sequence[Finding]) -> Decision | None:
+    warned = checker.session.get("warned") or {}
+    large = [
+        one for one in findings
+        if one.lines >= one.rule.spec.thresholds.warn and one.lines >= warned.get(one.rule.name, -WARN_STEP) + WARN_STEP
+    ]  # fmt: skip
+    if not large:
+        return None
+    details = tuple({"gate": "warned", "name": one.rule.name, "lines": one.lines} for one in large)
+    return Decision(contexts=(Context("gates", "\n".join(map(texts.warning, large))),), details=details)
+
+
+def _stop(checker: Checker, event: Event, settings: "GateSettings") -> Decision | None:
+    stop = settings.hooks.stop
+    doc = checker.session
+    if not stop.verify_requirements or (event.data.get("again") and not doc.get("stops")):
+        return None  # The second: somebody else's hook refused, and we do not add to their loop.
+    used = doc.get("triggered") or {}
+    checked = [rule for rule in settings.rules if rule.name in used and _at_stop(rule, stop.verify_scopes)]
+    refused = [one for one in map(checker.find, checked) if not one.ok]
+    if not refused:
+        return None
+    times = 0 if set(doc.get("stop_names", ())) - {one.rule.name for one in refused} else doc.get("stops", 0)
+    if times >= stop.max_refusals:
+        return _let_go(refused, times)
+    text = texts.not_done(refused, checker.here, stop.max_refusals - times - 1)
+    return deny(text, details=(_detail("stop", refused),))
+
+
+def _at_stop(rule: Rule, scopes: Sequence[str]) -> bool:
+    return rule.at_stop and (rule.type in ("stop_only", "evidence") or rule.scope in scopes)
+
+
+def _let_go(refused: Sequence[Finding], times: int) -> Decision:
+    return Decision(notices=(texts.let_go(refused, times),), details=(_detail("let_go", refused),))
+
+
+def _start(checker: Checker, event: Event, settings: "GateSettings") -> Decision:
+    told = _notices(checker, event, settings) or Decision()
+    if not settings.rules or not settings.hooks.session_start.inject_context:
+        return told
+    others = registry.others(checker.state.get(LIVE, REGISTRY.key), event.session, event.project)
+    text = texts.at_start([checker.find(rule) for rule in settings.rules], others)
+    return Decision(contexts=(Context("gates", text, 70),), notices=told.notices, details=told.details)
+
+
+def _notices(checker: Checker, _event: Event, settings: "GateSettings") -> Decision | None:
+    """What is wrong with the settings, to the person, once per session and change."""
+    missing = [f"Gates: no skill named {skill} was found." for skill in checker.facts.get("missing", ())]
+    said = tuple([*(f"Gates: {notice}" for notice in settings.notices), *missing][:10])
+    digest = texts.digest("\n".join(said))
+    if not said or digest in checker.session.get("told", ()):
+        return None
+    return Decision(notices=said, details=({"gate": "told", "digest": digest},))
+
+
+def _detail(gate: str, findings: Sequence[Finding]) -> dict:
+    return {"gate": gate, "requirements": [one.as_detail() for one in findings]}
+
+
+STEPS = {"tool.started": _tool, "turn.ended": _stop, "session.started": _start, "prompt.submitted": _notices}

@@ -1,0 +1,92 @@
+"""The seed's two files, as views: ~/.claude/sessions.json and .git/requirements/<branch>.json (S2-1, S2-18)."""
+
+import hashlib
+import json
+import re
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from holdfast.core.feature import File
+from holdfast.core.ports import Doc, Ref
+from holdfast.features.gates.refs import BRANCH, LIVE
+
+if TYPE_CHECKING:
+    from holdfast.features.gates.model import GateSettings
+
+VERSION = "1.0"
+FOLDER = "requirements"
+_UNSAFE = re.compile(r"[^\w-]")
+
+
+def files(ref: Ref, doc: Doc, settings: "GateSettings | None") -> Iterable[File]:
+    if settings is not None and not settings.files:
+        return ()
+    if ref.kind == LIVE:
+        return (File(Path.home() / ".claude" / "sessions.json", _json(registry(doc))),)
+    return _branch_file(doc) if ref.kind == BRANCH and doc.get("repo") else ()
+
+
+def registry(doc: Doc) -> dict[str, Any]:
+    return {"version": VERSION, "sessions": {sid: _live(one) for sid, one in doc["sessions"].items()}}
+
+
+def _live(one: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "pid": one.get("pid", 0), "project_dir": one["project"], "branch": one["branch"], "agent": one["agent"],
+        "started_at": one["started"] // 1000, "last_active": one["active"] // 1000,
+    }  # fmt: skip
+
+
+def _branch_file(doc: Doc) -> Iterable[File]:
+    repo = Path(doc["repo"])
+    folder = repo / FOLDER
+    if folder.is_symlink() or not (repo / "objects").is_dir():
+        return ()  # Not a git directory, or one made to send us elsewhere.
+    path = folder / file_name(folder, doc["branch"])
+    return (File(path, None if doc.get("status") == "pruned" else _json(branch(doc))),)
+
+
+def file_name(folder: Path, branch: str) -> str:
+    """`feature/test` is `feature-test.json`; if that file is another branch's, a suffix tells them apart (D4)."""
+    plain = _UNSAFE.sub("_", branch.replace("/", "-"))[:150] or "detached"
+    owner = _owner(folder / f"{plain}.json")
+    if owner is None or owner == branch:
+        return f"{plain}.json"
+    return f"{plain}-{hashlib.sha256(branch.encode()).hexdigest()[:8]}.json"
+
+
+def _owner(path: Path) -> str | None:
+    """The branch a file is about; None when there is none or nobody can tell."""
+    try:
+        found = json.loads(path.read_bytes()[: 4 << 20])
+        return found["branch"] if isinstance(found["branch"], str) else None
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        return None
+
+
+def branch(doc: Doc) -> dict[str, Any]:
+    requirements = {name: _requirement(known) for name, known in sorted(doc["requirements"].items())}
+    return {
+        "version": VERSION, "branch": doc["branch"], "project": doc["project"],
+        "created_at": doc["created"] // 1000, "updated_at": doc["at"] // 1000, "requirements": requirements,
+    }  # fmt: skip
+
+
+def _requirement(known: dict[str, Any]) -> dict[str, Any]:
+    shared = _entry(known["all"]) if known.get("all") else {}
+    sessions = {sid: _entry(entry) for sid, entry in known["sessions"].items()}
+    return {"scope": known.get("scope", "session"), **shared, "sessions": sessions}
+
+
+def _entry(entry: dict[str, Any]) -> dict[str, Any]:
+    shown = {"satisfied": True, "satisfied_at": entry["at"] // 1000, "satisfied_by": entry["by"]}
+    if entry.get("until"):
+        shown["expires_at"] = entry["until"] // 1000
+    if entry.get("approved"):
+        shown["approved"] = True
+    return {**shown, "metadata": entry.get("metadata", {})}
+
+
+def _json(value: Any) -> bytes:
+    return (json.dumps(value, indent=2, ensure_ascii=False) + "\n").encode("utf-8", "replace")

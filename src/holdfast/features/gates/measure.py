@@ -1,0 +1,141 @@
+"""What only git and the disk know: how large the branch is, and whether covered files changed behind our back."""
+
+import hashlib
+import os
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from holdfast.core import git
+from holdfast.core.event import Event
+from holdfast.core.feature import JobCall, State
+from holdfast.core.ids import delivery_key
+from holdfast.core.job import Job
+from holdfast.features.gates.globs import any_matches
+from holdfast.features.gates.refs import FACTS
+from holdfast.features.gates.rules import Rule
+
+if TYPE_CHECKING:
+    from holdfast.features.gates.model import GateSettings
+
+KIND = "gates.measure"
+WHEN = frozenset({"session.started", "prompt.submitted", "tool.finished"})
+CHANGING = frozenset({"edit", "shell"})
+BASES = ("origin/HEAD", "origin/main", "origin/master", "main", "master")
+MOST_FILES = 50_000
+MOST_NEW_FILES, LARGEST_NEW_FILE = 200, 1 << 20
+FRESH_MS = 60_000
+
+
+def wanted(state: State, event: Event, settings: "GateSettings") -> Iterable[Job]:
+    """At most once in `cache_ttl` seconds, and only where a rule asks for it: never inside the agent's wait."""
+    if event.kind not in WHEN or not event.data.get("repo"):
+        return ()
+    if event.kind == "tool.finished" and event.data.get("action") not in CHANGING:
+        return ()
+    rules = [rule for rule in settings.rules if rule.type in ("dynamic", "evidence")]
+    if not rules or _fresh(state, event, rules):
+        return ()
+    where = {"project": event.project, "branch": event.data.get("branch", ""), "repo": event.data["repo"]}
+    return (Job(kind=KIND, dedupe=f"{event.project}@{where['branch']}", payload=where),)
+
+
+def _fresh(state: State, event: Event, rules: Sequence[Rule]) -> bool:
+    sizes = (state.get(FACTS, event.project) or {}).get("sizes", {})
+    size = sizes.get(event.data.get("branch", ""))
+    allowed = min((rule.spec.cache_ttl * 1000 for rule in rules if rule.type == "dynamic"), default=FRESH_MS)
+    return bool(size) and event.at - size["at"] < allowed
+
+
+def measure(call: JobCall) -> list[Event]:
+    where = dict(call.job.payload)
+    settings = call.settings(where["project"])
+    as_of = call.reader.head()
+    rules = settings.rules if settings else ()
+    found = _Look(call, where["project"]).at(rules)
+    if found is None:
+        return []
+    data = {**where, **found, "as_of": as_of}
+    return [Event(key=delivery_key(call.now), kind="gates.measured", at=call.now, project=where["project"], data=data)]
+
+
+class _Look:
+    def __init__(self, call: JobCall, folder: str) -> None:
+        self._call, self._folder = call, folder
+        self._filters = self._own_filters()
+
+    def at(self, rules: Sequence[Rule]) -> dict[str, Any] | None:
+        """None where git does not answer: then nothing is known, and nothing is refused for it."""
+        names = self._git("ls-files", "-z", "--cached", "--others", "--exclude-standard")
+        if names is None:
+            return None
+        covers = _covers(rules, git.parse_names(names), self._folder)
+        named = next((rule.spec.base for rule in rules if rule.type == "dynamic" and rule.spec.base), "")
+        base = self._base((named,) if named else BASES)
+        return {"lines": self._lines(base) if base else 0, "base": base, "covers": covers}
+
+    def _git(self, *words: str) -> bytes | None:
+        environment = git.environment(os.environ)
+        ran = self._call.run(git.argv(*words, filters=self._filters), cwd=self._folder, env=environment, timeout=20)
+        return None if ran.code else ran.out
+
+    def _own_filters(self) -> list[str]:
+        """A repository's own filter programs are not run for a mere count (P9)."""
+        ran = self._call.run(git.config_names(), cwd=self._folder, env=git.environment(os.environ), timeout=20)
+        return git.own_filters(ran.out) if not ran.code else []
+
+    def _base(self, candidates: Iterable[str]) -> str:
+        return next((name for name in candidates if self._git("rev-parse", "--verify", "-q", f"{name}^{{commit}}")), "")
+
+    def _lines(self, base: str) -> int:
+        fork = (self._git("merge-base", base, "HEAD") or b"").decode().strip()
+        how = ("--no-ext-diff", "--no-textconv", "--ignore-submodules=all", "--numstat", "-z", "--no-renames")
+        changed = self._git("diff", *how, fork, "--") if fork else None
+        return _numstat(changed or b"") + self._new_lines()
+
+    def _new_lines(self) -> int:
+        """Files git does not know yet are part of the change too."""
+        names = git.parse_names(self._git("ls-files", "-z", "--others", "--exclude-standard") or b"")
+        return sum(_line_count(os.path.join(self._folder, name)) for name in names[:MOST_NEW_FILES])
+
+
+def _numstat(out: bytes) -> int:
+    """`added TAB removed TAB name NUL`; binary files have `-`."""
+    fields = [line.split(b"\t", 2)[:2] for line in out.split(b"\0") if line.count(b"\t") >= 2]
+    return sum(int(number) for pair in fields for number in pair if number.isdigit())
+
+
+def _line_count(path: str) -> int:
+    try:
+        if os.path.islink(path) or os.path.getsize(path) > LARGEST_NEW_FILE:
+            return 0
+        with open(path, "rb") as file:
+            content = file.read(LARGEST_NEW_FILE)
+        return 0 if b"\0" in content else content.count(b"\n")
+    except OSError:
+        return 0
+
+
+def _covers(rules: Sequence[Rule], names: Sequence[str], folder: str) -> dict[str, str]:
+    """Per requirement, what its files look like from outside: name, size, time of change."""
+    asking = [rule for rule in rules if rule.type == "evidence"]
+    if not asking or len(names) > MOST_FILES:
+        return {}
+    stamps = {path: stamp for name in names if (stamp := _stamp(path := f"{folder}/{name}"))}
+    return {rule.name: _digest(rule, stamps, folder) for rule in asking}
+
+
+def _stamp(path: str) -> tuple[int, int] | None:
+    try:
+        found = os.lstat(path)
+    except (OSError, ValueError):
+        return None
+    return found.st_size, found.st_mtime_ns
+
+
+def _digest(rule: Rule, stamps: dict[str, tuple[int, int]], folder: str) -> str:
+    globs = tuple(dict.fromkeys(glob for one in rule.spec.evidence for glob in one.after_edit))
+    whole = hashlib.sha256()
+    for path in sorted(stamps):
+        if any_matches(globs, path, folder):
+            whole.update(f"{path}\0{stamps[path]}\n".encode("utf-8", "surrogateescape"))
+    return whole.hexdigest()[:24]

@@ -1,0 +1,111 @@
+"""What is said to agents and people: what is missing, what resolves it, in as few words as will do."""
+
+import hashlib
+from collections.abc import Sequence
+from typing import Any
+
+from holdfast.features.gates.check import Finding, Here, resolve
+from holdfast.features.gates.rules import Rule
+
+LONGEST_MESSAGE = 700
+MOST_LISTED = 12
+
+
+def refusal(findings: Sequence[Finding], here: Here, tool: str) -> str:
+    """One message for all that is open (O2-c)."""
+    what = f"{tool} has to wait" if tool else "This has to wait"
+    return "\n".join([f"{what}: {_open(findings)}.", *(_line(one, here, len(findings)) for one in findings)])
+
+
+def again(findings: Sequence[Finding]) -> str:
+    return f"Refused for the same reason as a moment ago: {_names(findings)}. See: holdfast gate status"
+
+
+def not_done(findings: Sequence[Finding], here: Here, left: int) -> str:
+    """On the end of a turn: the agent goes on, and knows when it will be let go."""
+    lines = [f"Not done yet: {_open(findings)}.", *(_line(one, here, len(findings)) for one in findings)]
+    if left == 0:
+        lines.append("If it cannot be resolved, say so: the next stop is let through.")
+    return "\n".join(lines)
+
+
+def let_go(findings: Sequence[Finding], times: int) -> str:
+    return f"Holdfast refused to stop {times} times without progress and lets go. Still open: {_names(findings)}."
+
+
+def warning(finding: Finding) -> str:
+    return f"{finding.rule.name}: {finding.why}; refused from {finding.rule.spec.thresholds.block} on."
+
+
+def at_start(findings: Sequence[Finding], others: Sequence[str]) -> str:
+    lines = [f"Requirements checked here by Holdfast ({len(findings)}):"]
+    lines += [_status(one) for one in findings[:MOST_LISTED]]
+    if len(findings) > MOST_LISTED:
+        lines.append(f"- and {len(findings) - MOST_LISTED} more: holdfast gate status")
+    if others:
+        lines.append(f"Other live sessions in this checkout: {', '.join(others[:3])}.")
+    return "\n".join(lines)
+
+
+def digest(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:16]
+
+
+def _open(findings: Sequence[Finding]) -> str:
+    return "1 requirement is open" if len(findings) == 1 else f"{len(findings)} requirements are open"
+
+
+def _names(findings: Sequence[Finding]) -> str:
+    return ", ".join(one.rule.name for one in findings)
+
+
+def _line(finding: Finding, here: Here, of: int) -> str:
+    rule = finding.rule
+    head = f"- {rule.name}: {finding.why}. Resolve: {resolve(rule)}"
+    said = filled(rule.spec.blocking_message or rule.spec.message, finding, here)
+    if not said:
+        return head
+    return f"{head}\n{_indented(said[:LONGEST_MESSAGE])}" if of == 1 else f"{head} ({_first(said)})"
+
+
+def _first(text: str) -> str:
+    """The first line that says something; a heading repeats the name."""
+    said = [line.strip() for line in text.splitlines() if line.strip() and not line.lstrip().startswith("#")]
+    return said[0][:160] if said else ""
+
+
+def _indented(text: str) -> str:
+    return "\n".join(f"  {line}" if line.strip() else "" for line in text.strip().splitlines())
+
+
+def filled(text: str, finding: Finding, here: Here) -> str:
+    """The seed's `{placeholders}`; what is not known stays as it is written."""
+    spec = finding.rule.spec
+    skill = (*spec.auto_resolve_skill, *spec.satisfied_by_skill, "")[0].lstrip("/")
+    known: dict[str, Any] = {
+        "auto_resolve_skill": skill, "req_name": finding.rule.name, "branch": here.branch, "session_id": here.session,
+        "total": finding.lines, "block_threshold": spec.thresholds.block, "warn_threshold": spec.thresholds.warn,
+        "summary": finding.why,
+    }  # fmt: skip
+    for name, value in known.items():
+        text = text.replace(f"{{{name}}}", str(value))
+    return text.strip()
+
+
+def _status(finding: Finding) -> str:
+    rule = finding.rule
+    if finding.ok:
+        return f"- {rule.name}: {finding.why}"
+    return f"- {rule.name}: {finding.why} → {resolve(rule)} ({_when(rule)})"
+
+
+def _when(rule: Rule) -> str:
+    places = [("before " + _what(rule), rule.at_tool), ("before you are done", rule.at_stop)]
+    return ", ".join(text for text, holds in places if holds) or "watched only"
+
+
+def _what(rule: Rule) -> str:
+    first = rule.spec.trigger_tools[0] if rule.spec.trigger_tools else "edit"
+    if rule.spec.command_pattern or not isinstance(first, str):
+        return "the command"
+    return "an edit" if first in ("edit", "Edit", "Write") else f"{first}"

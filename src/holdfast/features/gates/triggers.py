@@ -1,0 +1,37 @@
+"""Which requirements a tool call is about. What resolves a refusal is never refused itself (no chicken and egg)."""
+
+from typing import TYPE_CHECKING
+
+from holdfast.core.event import Event
+from holdfast.features.gates.evidence import runs
+from holdfast.features.gates.globs import any_matches
+from holdfast.features.gates.rules import Rule
+from holdfast.features.gates.shell import is_ours
+
+if TYPE_CHECKING:
+    from holdfast.features.gates.model import GateSettings
+
+
+def triggered(settings: "GateSettings", event: Event) -> list[Rule]:
+    if _exempt(settings, event):
+        return []
+    return [rule for rule in settings.rules if rule.triggered_by(event) and not _resolves(rule, event)]
+
+
+def _exempt(settings: "GateSettings", event: Event) -> bool:
+    """Writing the plan, and asking the gate itself."""
+    data = event.data
+    if data.get("action") == "edit":
+        paths = data.get("paths") or ()
+        return bool(paths) and all(any_matches(settings.plan_files, path, event.project) for path in paths)
+    return is_ours(data.get("command") or "")
+
+
+def _resolves(rule: Rule, event: Event) -> bool:
+    """The very thing the requirement asks for: its skill, or the command that would be its proof."""
+    if skill := event.data.get("skill"):
+        return rule.resolved_by(skill)
+    command = event.data.get("command")
+    if not command or rule.type != "evidence":
+        return False
+    return any(one.command and runs(command, 1, one.command) for one in rule.spec.evidence)
