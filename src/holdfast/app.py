@@ -43,7 +43,10 @@ class App:
 
     def call(self, name: str, args: Mapping[str, Any], reader: Reader, session: str = "", project: str = "") -> Call:
         section = self.settings.for_project(project).get(name.partition(".")[0])
-        return Call(args=args, reader=reader, settings=section, now=now_ms(), session=session, project=project)
+        return Call(
+            args=args, reader=reader, settings=section, now=now_ms(), session=session, project=project,
+            state_dir=self.paths.state,
+        )  # fmt: skip
 
     def view(self, name: str, call: Call) -> Any:
         return _named(self.features, "views", name)(call)
@@ -70,13 +73,17 @@ def store_url(paths: Paths, settings: SettingsCache) -> str:
     return settings.for_project("")["store"].url or f"sqlite:///{paths.database}"
 
 
+def rooms() -> tuple[Feature, ...]:
+    return (*FEATURES, *on_trial())
+
+
 def build(
     paths: Paths,
     features: Sequence[Feature] | None = None,
     agents: Mapping[str, Agent] = AGENTS,
     report: Report = _quiet,
 ) -> App:
-    features = (*FEATURES, *on_trial()) if features is None else features
+    features = rooms() if features is None else features
     settings = open_settings(features)
     store = open_store(store_url(paths, settings), backups=paths.backups)
     redact = settings.for_project("")["redact"]

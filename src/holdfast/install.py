@@ -8,8 +8,9 @@ from typing import Any, TypeVar
 
 from holdfast.core.agent import Agent
 from holdfast.core.errors import InstallRefused
-from holdfast.installing import entries, hooks_text, places
+from holdfast.installing import entries, layouts, places
 from holdfast.installing.json_text import BrokenJson, line_of
+from holdfast.installing.layouts import Layout
 from holdfast.installing.records import KEPT_RESULTS, Record, Records, digest
 from holdfast.paths import default_state_dir
 
@@ -70,21 +71,20 @@ class Double:
 
 def plan(agent: Agent, level: str, project: Path, state: Path | None = None) -> Plan:
     state = state or default_state_dir()
-    path = places.settings_file(agent.name, level, project)
+    path, layout = places.settings_file(agent, level, project), layouts.of(agent)
     places.refuse_unwritable(path)
     before = places.content(path)
     text = _text(path, before)
-    wanted = entries.wanted(agent, state)
-    after = _careful(path, text, lambda: hooks_text.with_ours(text, wanted)).encode()
+    after = _careful(layout, path, text, lambda: layout.with_ours(text, agent, state)).encode()
     record = _remember(agent, level, path, Records(state).find(path), before, after)
     return Plan(agent.name, level, path, state, before, after, record)
 
 
 def removal(agent: Agent, level: str, project: Path, state: Path | None = None) -> Plan:
     state = state or default_state_dir()
-    path = places.settings_file(agent.name, level, project)
+    path = places.settings_file(agent, level, project)
     before, record = places.content(path), Records(state).find(path)
-    after = _original(path, before, record)
+    after = _original(layouts.of(agent), path, before, record)
     if after != before:
         places.refuse_unwritable(path)
     return Plan(agent.name, level, path, state, before, after, None)
@@ -115,35 +115,34 @@ def remove(agent: Agent, level: str, project: Path, state: Path | None = None) -
 
 
 def installed(agent: Agent, level: str, project: Path, state: Path | None = None) -> list[Installed]:
-    path = places.settings_file(agent.name, level, project)
+    path, layout = places.settings_file(agent, level, project), layouts.of(agent)
     text = _text(path, places.content(path))
-    root = _careful(path, text, lambda: hooks_text.checked(hooks_text.fresh(text)))
-    wanted = entries.wanted(agent, state or default_state_dir())
+    wanted = layout.wanted(agent, state or default_state_dir())
     return [
         Installed(
-            event=event,
+            event=found.event,
             level=level,
             path=path,
-            line=line_of(text, found.items[i].start),
-            entry=found.items[i].value,
-            missing=entries.missing_program(found.items[i].value),
-            current=found.items[i].value == wanted.get(event),
+            line=found.line,
+            entry=found.entry,
+            missing=entries.missing_program(found.entry),
+            current=found.entry == wanted.get(found.event),
         )
-        for event, found, i in hooks_text.ours_in(root)
+        for found in _careful(layout, path, text, lambda: layout.found(text))
     ]
 
 
 def verify(agent: Agent, level: str, project: Path, state: Path | None = None) -> list[str]:
     """What is wrong with an installation, in words; empty when all is well."""
-    path = places.settings_file(agent.name, level, project)
+    path, layout = places.settings_file(agent, level, project), layouts.of(agent)
     found = installed(agent, level, project, state)
     there = {item.event for item in found}
-    wrong = [f"{path}: no hook for {h.event}" for h in agent.hooks if h.register and h.event not in there]
+    wanted = layout.wanted(agent, state or default_state_dir())
+    wrong = [f"{path}: no hook for {event}" for event in wanted if event not in there]
     wrong += [f"{item.path}:{item.line}: {item.missing} is not there" for item in found if item.missing]
     wrong += [f"{item.path}:{item.line}: {item.event} is out of date" for item in found if not item.current]
-    text = hooks_text.fresh(_text(path, places.content(path)))
-    if hooks_text.parse(text).value.get("disableAllHooks") is True:
-        wrong.append(f"{path}: disableAllHooks is on, so no hook runs")
+    if off := layout.switched_off(_text(path, places.content(path))):
+        wrong.append(f"{path}: {off}, so no hook runs")
     return wrong
 
 
@@ -151,8 +150,8 @@ def doubles(agent: Agent, project: Path, state: Path | None = None) -> list[Doub
     """Levels add up: an agent runs the user's entries and the project's."""
     seen: dict[str, list[Path]] = {}
     files: set[Path] = set()
-    for level in places.levels(agent.name):
-        path = places.settings_file(agent.name, level, project)
+    for level in places.levels(agent):
+        path = places.settings_file(agent, level, project)
         for item in installed(agent, level, project, state) if path not in files else ():
             seen.setdefault(item.event, []).append(item.path)
         files.add(path)
@@ -167,11 +166,11 @@ def _text(path: Path, content: bytes | None) -> str:
         raise InstallRefused("it is not UTF-8", where=f"{path}:{line}", fix="Save it as UTF-8.") from error
 
 
-def _careful(path: Path, text: str, work: Callable[[], T]) -> T:
+def _careful(layout: Layout, path: Path, text: str, work: Callable[[], T]) -> T:
     """What we cannot read we do not touch; what we wrote is read again before anybody sees it."""
     try:
         result = work()
-        same = not isinstance(result, str) or hooks_text.foreign(result) == hooks_text.foreign(text)
+        same = not isinstance(result, str) or layout.foreign(result) == layout.foreign(text)
     except BrokenJson as error:
         where = f"{path}:{line_of(text, error.at)}"
         raise InstallRefused(error.problem, where=where, fix="Mend the file and try again.") from error
@@ -181,7 +180,7 @@ def _careful(path: Path, text: str, work: Callable[[], T]) -> T:
 
 
 def _remember(agent: Agent, level: str, path: Path, known: Record | None, before: bytes | None, after: bytes) -> Record:
-    original, new = _original(path, before, known), digest(after)
+    original, new = _original(layouts.of(agent), path, before, known), digest(after)
     # Hashes count only with the original they belong to: somebody may check an older version of the file out again.
     earlier = known.results if known and known.original == original else ()
     return Record(
@@ -190,23 +189,25 @@ def _remember(agent: Agent, level: str, path: Path, known: Record | None, before
         level=level,
         original=original,
         results=(*(r for r in earlier if r != new), new)[-KEPT_RESULTS:],
-        made_folder=(known is not None and known.made_folder) or not path.parent.exists(),
+        made_folders=(known.made_folders if known else 0) or places.missing_folders(path),
     )
 
 
-def _original(path: Path, now: bytes | None, record: Record | None) -> bytes | None:
+def _original(layout: Layout, path: Path, now: bytes | None, record: Record | None) -> bytes | None:
     """The file without us: the very bytes where nobody else wrote since, else all but our entries."""
     if now is None:
         return None
     if record and record.wrote(now):
         return record.original
     text = _text(path, now)
-    keep = hooks_text.parts_of(_text(path, record.original)) if record and record.original else ()
-    rest = _careful(path, text, lambda: hooks_text.without_ours(hooks_text.fresh(text), keep))
-    if rest == hooks_text.fresh(text):
+    if not _careful(layout, path, text, lambda: layout.found(text)):
         return now
+    if layout.all_ours and record:
+        raise InstallRefused("somebody changed it", where=str(path), fix="Move it away and try again.")
+    before = _text(path, record.original) if record and record.original else ""
+    rest = _careful(layout, path, text, lambda: layout.without_ours(text, before))
     made_by_us = record is not None and record.original is None
-    return None if made_by_us and not rest.strip("\ufeff \t\r\n{}") else rest.encode()
+    return None if (made_by_us or not rest) and not layout.foreign(rest) else rest.encode()
 
 
 def _put_in(plan: Plan, record: Record, records: Records, now: bytes | None) -> None:
@@ -224,8 +225,9 @@ def _take_out(plan: Plan, records: Records, now: bytes | None) -> None:
     record = records.find(plan.path)
     if now != plan.after or places.partial_of(plan.path).exists():
         places.replace(plan.path, plan.after)
-    if record and record.made_folder and plan.path.parent.is_dir() and not any(plan.path.parent.iterdir()):
-        plan.path.parent.rmdir()
+    for folder in list(plan.path.parents)[: record.made_folders if record else 0]:
+        if folder.is_dir() and not any(folder.iterdir()):
+            folder.rmdir()
     records.drop(plan.path)
 
 

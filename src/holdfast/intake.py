@@ -8,6 +8,7 @@ import msgspec
 
 from holdfast.core.agent import Agent
 from holdfast.core.delivery import Delivery
+from holdfast.core.duplicates import AT_ONCE, SAME
 from holdfast.core.event import BODY_LIMIT, Event
 from holdfast.core.ports import Surroundings
 
@@ -17,6 +18,7 @@ encode = msgspec.json.encode
 LONGEST_STRING = 24 * 1024
 LONGEST_LIST = 200
 DEEPEST = 12
+PAUSING = ("HOLDFAST_PAUSE", "CLAUDE_SKIP_REQUIREMENTS")
 
 Redact = Callable[[bytes], tuple[bytes, int]]
 
@@ -30,12 +32,12 @@ class Intake:
     def read(self, delivery: Delivery) -> Event:
         body, whole, digest = capped(delivery.body)
         body, _ = self._redact(body)
-        event = self._understood(delivery, body)
+        event, same = self._understood(delivery, body)
         around = self._surroundings.of(event.get("cwd") or delivery.cwd)
         return msgspec.structs.replace(
             event,
             project=event.project or around.get("root", "") or delivery.cwd,
-            data={**event.data, **_place(around)},
+            data={**event.data, **same, **_place(around), **_paused(delivery)},
             body=body,
             body_size=whole,
             body_hash=digest,
@@ -49,15 +51,18 @@ class Intake:
         # Read back always: reducers must see now what they will see in a replay (lists for tuples, null for NaN).
         return msgspec.structs.replace(event, data=decode(data))
 
-    def _understood(self, delivery: Delivery, body: bytes) -> Event:
+    def _understood(self, delivery: Delivery, body: bytes) -> tuple[Event, dict[str, str]]:
+        """The event, and which happening it is, where that can be told."""
         try:
             payload = decode(body)
             if isinstance(payload, dict):
-                return self._agent(delivery, payload).read(delivery, payload)
+                agent = self._agent(delivery, payload)
+                event = agent.read(delivery, payload)
+                return event, _same(event, agent.mark(event, payload))
             problem = "the payload is not an object"
         except Exception as error:
             problem = f"{type(error).__name__}: {error}"
-        return unread(delivery, problem)
+        return unread(delivery, problem), {}
 
     def _agent(self, delivery: Delivery, payload: dict[str, Any]) -> Agent:
         """Several agents run Claude's hook file: what the payload says goes before where the hook was registered."""
@@ -68,6 +73,14 @@ class Intake:
 
     def _default(self) -> Agent:
         return next(iter(self._agents.values()))
+
+
+def _same(event: Event, mark: str) -> dict[str, str]:
+    if not mark or not event.session or event.kind == "unknown":
+        return {}
+    whole = f"{event.session}\n{event.kind}\n{event.get('lane', '')}\n{mark}"
+    digest = hashlib.blake2b(whole.encode("utf-8", "replace"), digest_size=9).hexdigest()
+    return {SAME: AT_ONCE + digest if mark[0] == AT_ONCE else digest}
 
 
 def _writable(value: Any) -> Any:
@@ -93,6 +106,12 @@ def unread(delivery: Delivery, problem: str) -> Event:
 
 def _place(around: Mapping[str, str]) -> dict[str, str]:
     return {name: around[name] for name in ("branch", "repo") if around.get(name)}
+
+
+def _paused(delivery: Delivery) -> dict[str, bool]:
+    """Whoever started the agent wants to be left alone: a variable set to anything but nothing, 0, no or false."""
+    said = [delivery.env.get(name, "").strip().lower() for name in PAUSING]
+    return {"paused": True} if any(word not in ("", "0", "no", "false", "off") for word in said) else {}
 
 
 def capped(body: bytes) -> tuple[bytes, int, str]:

@@ -34,7 +34,7 @@ def delivery_of(agent: str, file: Path, **env: str) -> Delivery:
 def compare(agent: Agent, file: Path, **env: str) -> None:
     event = agent.read(delivery_of(agent.name, file, **env), json.loads(file.read_bytes()))
     seen = json.loads(msgspec.json.encode(event))
-    golden = HERE / "goldens" / agent.name / file.name
+    golden = HERE / "goldens" / file.parent.name / file.name
     if os.environ.get("HOLDFAST_GOLDENS") == "write":
         golden.parent.mkdir(parents=True, exist_ok=True)
         golden.write_text(json.dumps(seen, indent=2, ensure_ascii=False, sort_keys=True) + "\n")

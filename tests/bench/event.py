@@ -7,17 +7,16 @@ SENTENCE = "collected 42 items, all of them passed in a reasonable time on this 
 
 
 def write(path: Path, size: int = 2800, session: str = "bench-session", cwd: str = "/") -> Path:
+    """Without the ids of call and turn: with them, sending it again would rightly count as the same happening."""
     payload = {
         "session_id": session,
         "transcript_path": f"/home/dev/.claude/projects/x/{session}.jsonl",
         "cwd": cwd,
-        "prompt_id": "47c99274-cc58-4fb2-9168-db71f5bca4b1",
         "permission_mode": "default",
         "hook_event_name": "PostToolUse",
         "tool_name": "Bash",
         "tool_input": {"command": "pytest -q tests/unit", "description": "Run the unit tests"},
         "tool_response": {"stdout": "", "stderr": "", "interrupted": False, "isImage": False},
-        "tool_use_id": "toolu_01ABCDEFGHJKLMNPQRSTUVWX",
         "duration_ms": 2312,
     }
     missing = size - len(json.dumps(payload))

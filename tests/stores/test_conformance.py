@@ -308,6 +308,16 @@ def test_lists_are_paged_newest_first(listed: Reader, only: dict[str, str], numb
     assert [(ref.key, doc["n"]) for ref, doc in seen] == [(f"k{n:02}", n) for n in reversed(numbers)]
 
 
+def test_keys_are_found_by_how_they_begin(store: Store, reader: Reader):
+    keys = ["abc", "abcd", "ab\N{SNOWMAN}", "ab\U0010fffe", "ac", "a", "ab%", "AB", "ab_"]
+    with store.transaction():
+        store.save([a_row(key=key, at=n) for n, key in enumerate(keys)])
+    found = [ref.key for ref, _ in reader.states(StateQuery(kind="session", prefix="ab"))]
+    assert found == ["ab_", "ab%", "ab\U0010fffe", "ab\N{SNOWMAN}", "abcd", "abc"]
+    assert [ref.key for ref, _ in reader.states(StateQuery(kind="session", prefix="ab", limit=1))] == ["ab_"]
+    assert reader.states(StateQuery(kind="session", prefix="ab'; --")) == []
+
+
 def test_keys_sort_by_code_point_on_every_engine(store: Store, reader: Reader):
     keys = ["Z", "a", "B", "é", "_", "1", "a b", "a-b"]
     with store.transaction():

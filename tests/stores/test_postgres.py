@@ -16,6 +16,8 @@ from holdfast.stores.postgres import PostgresReader, PostgresStore
 from holdfast.stores.rows import select_events
 from tests.factories import an_engine, an_event, counted, events
 
+NEXT = migrate.newest("postgres") + 1
+
 
 @pytest.fixture
 def url(new_schema: Callable[[], str]) -> str:
@@ -265,24 +267,24 @@ def test_many_daemons_may_start_at_once(url: str):
 
 def test_a_migration_is_applied_once(opened, monkeypatch: pytest.MonkeyPatch):
     an_engine(opened()).handle([an_event()])
-    more = [*migrate.migrations("postgres"), (2, "create table extra (x integer); insert into extra values (1)")]
+    more = [*migrate.migrations("postgres"), (NEXT, "create table extra (x integer); insert into extra values (1)")]
     monkeypatch.setattr(migrate, "migrations", lambda _dialect: more)
     for _ in range(2):
         store = opened()
         assert store._db.execute("select count(*) from extra").fetchone() == (1,)
-        assert migrate.postgres_version(store._db, store._link.schema) == 2
+        assert migrate.postgres_version(store._db, store._link.schema) == NEXT
         with store.transaction() as head:
             assert head == 1
 
 
 def test_a_failing_migration_changes_nothing(opened, monkeypatch: pytest.MonkeyPatch):
     store = opened()
-    more = [*migrate.migrations("postgres"), (2, "create table extra (x integer); insert into nowhere values (1)")]
+    more = [*migrate.migrations("postgres"), (NEXT, "create table extra (x integer); insert into nowhere values (1)")]
     monkeypatch.setattr(migrate, "migrations", lambda _dialect: more)
     with pytest.raises(psycopg.errors.UndefinedTable):
         opened()
     assert store._db.execute("select to_regclass('extra')").fetchone() == (None,)
-    assert migrate.postgres_version(store._db, store._link.schema) == 1
+    assert migrate.postgres_version(store._db, store._link.schema) == NEXT - 1
 
 
 # ---- growth (P11)

@@ -16,6 +16,8 @@ from holdfast.stores.sqlite_connection import for_reading
 from holdfast.stores.sqlite_reader import SqliteReader
 from tests.factories import an_engine, an_event, counted, events
 
+NEXT = migrate.newest("sqlite") + 1
+
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
@@ -94,25 +96,25 @@ def test_a_newer_schema_is_refused_and_left_alone(path: Path, store: SqliteStore
 def test_a_migration_is_applied_once_after_a_backup(path: Path, store: SqliteStore, tmp_path: Path, monkeypatch):
     an_engine(store).handle([an_event(key="old")])
     store.close()
-    more = [*migrate.migrations("sqlite"), (2, "create table extra (x)")]
+    more = [*migrate.migrations("sqlite"), (NEXT, "create table extra (x)")]
     monkeypatch.setattr(migrate, "migrations", lambda _dialect: more)
     for _ in range(2):
         migrated = SqliteStore(path, backups=tmp_path / "backups")
         assert migrated._db.execute("select count(*) from extra").get == 0
         migrated.close()
     (copy,) = backup.listed(tmp_path / "backups")
-    assert "before-migration-2" in copy.name
+    assert f"before-migration-{NEXT}" in copy.name
     assert log_of(copy) == ["old"]
 
 
 def test_a_failing_migration_changes_nothing(path: Path, store: SqliteStore, monkeypatch):
     store.close()
-    more = [*migrate.migrations("sqlite"), (2, "create table extra (x); insert into nowhere values (1)")]
+    more = [*migrate.migrations("sqlite"), (NEXT, "create table extra (x); insert into nowhere values (1)")]
     monkeypatch.setattr(migrate, "migrations", lambda _dialect: more)
     with pytest.raises(apsw.SQLError):
         SqliteStore(path)
     db = for_reading(path)
-    assert db.pragma("user_version") == 1
+    assert db.pragma("user_version") == NEXT - 1
     assert db.execute("select count(*) from sqlite_schema where name = 'extra'").get == 0
 
 
@@ -197,17 +199,15 @@ def test_a_damaged_file_is_said_to_be_damaged(path: Path, store: SqliteStore):
         backup.check(path)
     with pytest.raises(StoreDamaged):
         an_engine(SqliteStore(path)).handle(events(5))
-    reader = SqliteReader(path)
     for read in (
-        reader.head,
-        reader.counts,
-        reader.jobs,
-        lambda: list(reader.replay()),
-        lambda: reader.state(counted()),
+        SqliteReader.head,
+        SqliteReader.counts,
+        SqliteReader.jobs,
+        lambda reader: list(reader.replay()),
+        lambda reader: reader.state(counted()),
     ):
         with pytest.raises(StoreDamaged):
-            read()
-    reader.close()
+            read(SqliteReader(path))
 
 
 def test_something_else_is_not_taken_for_a_database(path: Path):
@@ -251,7 +251,7 @@ def test_what_can_be_read_is_salvaged_and_the_evidence_stays(path: Path, store: 
     for name in (path, Path(f"{path}-wal")):  # as a kill leaves them: the events are still in the write-ahead log
         shutil.copy(name, evidence)
     was = {name.name: name.read_bytes() for name in evidence.iterdir()}
-    assert [row[0] for row in backup.salvage(evidence / path.name, after=15)] == [f"key-{n}" for n in range(16, 21)]
+    assert [row[1] for row in backup.salvage(evidence / path.name, after=15)] == [f"key-{n}" for n in range(16, 21)]
     assert {name: (evidence / name).read_bytes() for name in was} == was
 
 

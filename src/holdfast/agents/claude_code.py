@@ -8,7 +8,19 @@ from typing import Any
 from holdfast.agents import answering, marking, normal, reading
 from holdfast.agents.normal import flag, number, one_path, words
 from holdfast.agents.reading import (
-    COMPACT, ENDED, FAILURE, LANE_ENDED, NOTE, OVER, TOOL, Data, Fields, error, message, name, prompt,
+    COMPACT,
+    ENDED,
+    FAILURE,
+    LANE_ENDED,
+    NOTE,
+    OVER,
+    TOOL,
+    Data,
+    Fields,
+    error,
+    message,
+    name,
+    prompt,
 )  # fmt: skip
 from holdfast.core.agent import Agent, Enforcement, Hook, Payload, Setup
 from holdfast.core.delivery import Delivery

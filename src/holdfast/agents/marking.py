@@ -4,6 +4,7 @@ from typing import Any
 from zlib import crc32
 
 from holdfast.core.agent import Payload
+from holdfast.core.duplicates import AT_ONCE
 from holdfast.core.event import Event
 
 WHOLE_SESSION = frozenset({"session.started", "session.ended"})
@@ -12,30 +13,40 @@ WHOLE_SESSION = frozenset({"session.started", "session.ended"})
 def by_ids(event: Event, _payload: Payload) -> str:
     """For agents that number their tool calls and turns.
 
-    A request for a permission has neither call nor time: two of the same kind at once may well be two.
+    A turn may end several times (a refused end is followed by another) and ask for the same permission again: with no
+    number of its own such a happening is only the same when it comes at once.
     """
     data = event.data
     if call := data.get("call"):
         return f"c{call}"
-    if event.kind == "permission.requested":
-        return ""
-    if turn := data.get("turn"):
-        return f"t{turn}{rest(data)}"
+    turn = data.get("turn", "")
+    if turn and event.kind == "prompt.submitted":
+        return f"t{turn}{about(data)}"
     if event.kind in WHOLE_SESSION and data.get("pid_start"):
         return f"p{data['pid']}.{data['pid_start']}{data.get('source', '')}"
-    return ""
+    return "" if not turn or event.kind == "permission.requested" else f"{AT_ONCE}{turn}{about(data)}"
+
+
+def by_numbered_ids(event: Event, payload: Payload) -> str:
+    """The same where the model makes up the numbers of its calls, and may count from 0 again."""
+    mark = by_ids(event, payload)
+    return mark + about(event.data) if mark.startswith("c") else mark
 
 
 def by_time(event: Event, payload: Payload) -> str:
     """For agents that put a time into every payload: it is made once, however many hooks then get it."""
     stamp = payload.get("timestamp")
     data = event.data
-    return f"@{stamp}{data.get('call', '')}{rest(data)}" if isinstance(stamp, str | int) and stamp else ""
+    return f"@{stamp}{data.get('call', '')}{about(data)}" if isinstance(stamp, str | int) and stamp else ""
 
 
-VARIES = ("pid", "pid_start", "native")
+SHORT = ("source", "reason", "topic", "task", "trigger", "status")
+LONG = ("prompt", "message", "error", "output")
 
 
-def rest(data: Any) -> str:
-    """The other facts, as a number: ids repeat where a model makes them up, and one turn has many events."""
-    return f"#{crc32(repr([v for k, v in data.items() if k not in VARIES]).encode('utf-8', 'replace')):x}"
+def about(data: Any) -> str:
+    """The facts that vary, as a number; one turn has many events."""
+    told: list[Any] = [data[name] for name in SHORT if name in data]
+    told += [data[name] for name in LONG if name in data]
+    told.append(data.get("command") or data.get("input"))
+    return f"#{crc32(repr(told).encode('utf-8', 'replace')):x}"

@@ -3,6 +3,7 @@
 import posixpath
 import re
 from collections.abc import Callable, Iterable, Mapping
+from datetime import datetime
 from typing import Any
 
 PROMPT, MESSAGE, OUTPUT, COMMAND, ERROR = 10_000, 5_000, 4_000, 4_000, 4_000
@@ -151,3 +152,11 @@ def output_text(response: Any) -> str:
         inner = mapping(found.get("file")).get("content", found.get("content", found.get("result")))
         return output_text(inner) if isinstance(inner, str | list) else ""
     return capped("\n".join(streams), OUTPUT)
+
+
+def milliseconds_of(stamp: str) -> int | None:
+    """Of an ISO time such as agents write."""
+    try:
+        return round(datetime.fromisoformat(stamp).timestamp() * 1000)
+    except (ValueError, OverflowError):
+        return None

@@ -125,7 +125,7 @@ def _store() -> Iterator[Finding]:
 def _hooks() -> Iterator[Finding]:
     project = Path(client.project())
     for agent in AGENTS.values():
-        installed_at = [level for level in levels(agent.name) if hooks.installed(agent, level, project)]
+        installed_at = [level for level in levels(agent) if hooks.installed(agent, level, project)]
         for level in installed_at:
             for problem in hooks.verify(agent, level, project):
                 again = partial(hooks.install, agent, level, project)

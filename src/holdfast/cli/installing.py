@@ -6,6 +6,7 @@ from typing import Any
 
 import typer
 from rich.syntax import Syntax
+from rich.text import Text
 
 from holdfast import install as hooks
 from holdfast.agents import AGENTS
@@ -14,9 +15,6 @@ from holdfast.cli.options import AgentName, AtProject, AtUser, DryRun, Json
 from holdfast.core.agent import Agent
 from holdfast.core.errors import CommandRefused, InstallRefused
 from holdfast.installing.places import levels
-
-PROGRAMS = {"claude-code": ("claude", ".claude")}
-"""Agent → (its program, its folder in the home directory): how it is found on this machine."""
 
 
 def register(app: typer.Typer) -> None:
@@ -45,7 +43,7 @@ def uninstall(
     named = [AGENTS[agent]] if agent in AGENTS else chosen(agent) if agent else list(AGENTS.values())
     where = [_level(project, user)] if project or user else ["project", "user"]
     plans = [
-        hooks.removal(a, level, Path(client.project())) for a in named for level in where if level in levels(a.name)
+        hooks.removal(a, level, Path(client.project())) for a in named for level in where if level in levels(a)
     ]
     plans = [plan for plan in plans if plan.changes]
     if not dry_run:
@@ -71,15 +69,16 @@ def chosen(agent: str) -> list[Agent]:
 
 
 def present(agent: Agent) -> bool:
-    program, folder = PROGRAMS.get(agent.name, ("", ""))
-    return bool(program) and (shutil.which(program) is not None or (Path.home() / folder).is_dir())
+    if agent.setup is None:
+        return False
+    return shutil.which(agent.setup.program) is not None or (Path.home() / agent.setup.folder).is_dir()
 
 
 def where_installed() -> list[dict[str, Any]]:
     """Where our hooks are now, seen from this folder."""
     found = []
     for agent in AGENTS.values():
-        for level in levels(agent.name):
+        for level in levels(agent):
             try:
                 entries = hooks.installed(agent, level, Path(client.project()))
             except InstallRefused:
@@ -104,6 +103,8 @@ def _show(plan: hooks.Plan, dry_run: bool, *, put_in: bool) -> None:
         render.out.print(f"{plan.agent}: the hooks are in {plan.path} already.")
     elif put_in:
         render.out.print(f"{plan.agent}: hooks put into {plan.path}. Sessions that begin now are on record.")
+        if (setup := AGENTS[plan.agent].setup) and setup.afterwards:
+            render.out.print(Text(f"  {setup.afterwards}", style="dim"))
     else:
         render.out.print(f"{plan.agent}: hooks taken out of {plan.path}.")
 

@@ -57,10 +57,16 @@ def run() -> None:
 
 
 def _register() -> None:
-    from holdfast.cli import config, daemon, doctor, events, installing, sessions, status, store, up
+    from holdfast.cli import (
+        config, daemon, doctor, events, gate, installing, lease, sessions, state, status, store, task, uat, up,
+    )  # fmt: skip
 
-    for group in (up, status, sessions, doctor, installing, store):
+    for group in (up, status, sessions, doctor, installing, store, state):
         group.register(app)
     app.add_typer(daemon.app, name="daemon")
     app.add_typer(events.app, name="events")
     app.add_typer(config.app, name="config")
+    app.add_typer(gate.app, name="gate")
+    app.add_typer(uat.app, name="uat")
+    app.add_typer(task.app, name="task")
+    app.add_typer(lease.app, name="lease")

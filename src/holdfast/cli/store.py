@@ -93,7 +93,7 @@ def restore(
     if not yes:
         typer.confirm(f"Set the present database aside and go back to {name}?", abort=True)
     client.stop_daemon("holdfast restore")
-    aside = backups.quarantine(place.database, place.quarantine)
-    backups.put_back(chosen, place.database)
+    aside = backups.go_back(chosen, place.database, place.quarantine)
+    place.witness.unlink(missing_ok=True)  # It would call this a loss.
     client.start_daemon()
     render.out.print(f"Restored {name}. The former database is in {aside}.")

@@ -41,8 +41,8 @@ class Setup:
     """Entries in groups (`hooks.EVENT[].hooks[]`), entries in a list (`hooks.EVENT[]`), or a file that is all ours."""
     blank: Mapping[str, Any] = field(default_factory=dict)
     """What a new settings file must have besides the hooks."""
-    text: Callable[[Mapping[str, Sequence[str]]], str] | None = None
-    """For `text`: the whole file, from the words that run us for each event."""
+    text: Callable[[Sequence[str]], str] | None = None
+    """For `text`: the whole file, from the words that run us; mode, agent and event are added by what is in it."""
     program: str = ""
     folder: str = ""
     """Its command, and its folder in the home directory."""

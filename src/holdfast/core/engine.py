@@ -8,10 +8,11 @@ import msgspec
 from holdfast.core import fence
 from holdfast.core.decision import NOTHING, Decision, merge
 from holdfast.core.delivery import Delivery
+from holdfast.core.duplicates import REMEMBERED, SAME, Recent, near
 from holdfast.core.event import Event
 from holdfast.core.feature import Feature
 from holdfast.core.job import Job
-from holdfast.core.ports import Clock, Doc, Ref, Store
+from holdfast.core.ports import Clock, Doc, EventQuery, Ref, Store
 from holdfast.core.state import FeatureState, HotDocuments, WorkingSet
 
 Report = Callable[[str, Event, Exception], None]
@@ -56,12 +57,15 @@ class Engine:
         """Features whose state is being rebuilt: they hear nothing and decide nothing meanwhile."""
         self._untold: list[Committed] = []
         self._hot = HotDocuments()
+        self._recent = Recent()
         self._head = -1
         self._hearing: dict[str, tuple[Feature, ...]] = {}
 
     def handle(self, items: Sequence[Delivery | Event], also: Callable[[Store], None] | None = None) -> list[Outcome]:
         """One transaction for all of them. `also` joins it (the end of a job, say)."""
         arrivals = [self._arrive(item) for item in items]
+        if self._head < 0:
+            self._remember()
         with self.store.transaction() as head:
             if head != self._head:
                 self._hot.forget()
@@ -72,6 +76,7 @@ class Engine:
                 also(self.store)
         self._head = turn.seq
         turn.work.keep()
+        self._recent.add(turn.told.items())
         if turn.events:
             self._untold.append(Committed(tuple(turn.events), tuple(turn.work.documents()), len(turn.jobs)))
         return outcomes
@@ -85,6 +90,14 @@ class Engine:
                     watch(committed)
                 except Exception as error:
                     self.ports.report("watchers", committed.events[-1], error)
+
+    def _remember(self) -> None:
+        """A happening told before the daemon was restarted may be told once more after it."""
+        reader = self.store.reader()
+        try:
+            self._recent.begin_anew(reader.events(EventQuery(limit=REMEMBERED, newest=True)))
+        finally:
+            reader.close()
 
     @property
     def head(self) -> int:
@@ -118,6 +131,7 @@ class _Turn:
         self.state = FeatureState(self.work)
         self.events: list[Event] = []
         self.jobs: list[Job] = []
+        self.told: dict[str, int] = {}
 
     def take(self, arrivals: Sequence[tuple[Event, bool]]) -> list[Outcome]:
         known = self.engine.store.known([event.key for event, _ in arrivals])
@@ -151,10 +165,21 @@ class _Turn:
         if event.key not in fresh:
             return Outcome()
         del fresh[event.key]
+        if self._told_before(event):
+            return Outcome()
         event = self._append(event)
         self._follow(event)
         decision, reply = self._answer(event) if waits else (NOTHING, b"")
         return Outcome(event.seq, reply, decision)
+
+    def _told_before(self, event: Event) -> bool:
+        same = event.data.get(SAME)
+        if not same:
+            return False
+        if near(same, self.told.get(same), event.at) or self.engine._recent.knows(same, event.at):
+            return True
+        self.told[same] = event.at
+        return False
 
     def _append(self, event: Event) -> Event:
         self.seq += 1

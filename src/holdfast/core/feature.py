@@ -31,6 +31,8 @@ class File:
     path: Path
     content: bytes | None
     mode: int = 0o600
+    ours: Callable[[bytes], bool] | None = None
+    """Whether what lies there is of our making. What is not is set aside under another name, never overwritten."""
 
 
 @dataclass(frozen=True)
@@ -43,6 +45,7 @@ class Call:
     now: int
     session: str = ""
     project: str = ""
+    state_dir: Path = Path()
 
 
 @dataclass(frozen=True)
@@ -56,6 +59,8 @@ class JobCall:
     state_dir: Path
     cancelled: Callable[[], bool]
     run: Run
+    put: Callable[[File], None]
+    """Writes a file as `Feature.files` would: atomically, only when it changed, never through a symlink."""
 
 
 @dataclass(frozen=True)

@@ -215,10 +215,14 @@ def parse_names(out: bytes) -> list[str]:
     return _texts(out.split(b"\0")[:-1])
 
 
-def diff(*words: str) -> list[str]:
-    """Text of a difference; no external program, no conversion, no colours, no prefix of the user's choosing."""
+def diff(*words: str, filters: Iterable[str] = ()) -> list[str]:
+    """No external program, no conversion, no colours, no prefix of the user's choosing; paths mean what they say."""
     how = ("--no-ext-diff", "--no-textconv", "--no-color", "--no-renames", "--src-prefix=a/", "--dst-prefix=b/")
-    return argv("diff", *how, "--ignore-submodules=all", *words)
+    return argv("--literal-pathspecs", "diff", *how, "--ignore-submodules=all", *words, filters=filters)
+
+
+def merge_base(one: str, other: str) -> list[str]:
+    return argv("merge-base", one, other)
 
 
 def _texts(parts: Sequence[bytes]) -> list[str]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from holdfast import __version__
-from holdfast.core.errors import CommandRefused, HoldfastError
+from holdfast.core.errors import CommandRefused, HoldfastError, StoreDamaged
 from holdfast.core.ports import EventQuery, Reader
 from holdfast.core.replay import Rebuild
 from holdfast.daemon.server import listen, peer_is_owner
@@ -85,6 +85,8 @@ class Control:
         try:
             yield from OPERATIONS.get(str(request.get("op")), _no_such)(self, request)
         except HoldfastError as error:
+            if isinstance(error, StoreDamaged):
+                self._daemon.background.look_for_damage()
             yield {"error": error.message, "type": type(error).__name__}
         except Exception as error:
             self._daemon.log.error("control.failed", error, op=request.get("op"))

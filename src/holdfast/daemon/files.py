@@ -1,7 +1,9 @@
 """The seeds' files, written as views after the commit, beside the hooks, and only when their text changed."""
 
 import threading
+import time
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
 from holdfast.core.engine import Committed
@@ -74,4 +76,12 @@ def put(file: File) -> None:
     if file.path.is_file() and not file.path.is_symlink() and file.path.read_bytes() == file.content:
         return
     file.path.parent.mkdir(parents=True, exist_ok=True)
+    if file.ours and file.path.exists() and not file.ours(file.path.read_bytes()):
+        _set_aside(file.path)
     write_atomically(file.path, file.content, file.mode)
+
+
+def _set_aside(path: Path) -> None:
+    """Somebody edited it by hand, or it is another program's: it stays to be read."""
+    stamp = time.strftime("%Y%m%d-%H%M%S", time.gmtime())
+    path.rename(path.with_name(f"{path.name}.kept-{stamp}"))

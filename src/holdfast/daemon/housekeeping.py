@@ -34,10 +34,15 @@ class Housekeeping:
         if self._checked or not path:
             return
         self._checked = True
+        store = self._daemon.app.store
         try:
             backup.check(path)
         except StoreDamaged as error:
-            self._daemon.call(lambda error=error: self._daemon._mend(error))
+            self._daemon.call(lambda error=error: self._daemon.mend(error, store))
+
+    def check_again(self) -> None:
+        """Somebody who read met damage."""
+        self._checked = False
 
     def _back_up(self) -> None:
         path = sqlite_path(self._daemon.app.store.url)
@@ -46,14 +51,16 @@ class Housekeeping:
         self._next_backup = time.monotonic() + 600
         settings = self._daemon.app.settings.for_project("")["backup"]
         newest = next(iter(backup.listed(self._daemon.paths.backups)), None)
-        if newest and time.time() - newest.stat().st_mtime < settings.hours * 3600:
+        # One from the future was made before the clock was set back.
+        if newest and 0 <= time.time() - newest.stat().st_mtime < settings.hours * 3600:
             return
         try:
-            made = backup.write(path, self._daemon.paths.backups)
-            backup.prune(self._daemon.paths.backups, settings.keep)
+            made = backup.write(path, self._daemon.paths.backups, keep=settings.keep)
             self._daemon.log("backup.written", path=made.name, bytes=made.stat().st_size)
         except HoldfastError as error:
             self._daemon.log.error("backup.failed", error)
+            # A copy that does not check out was made from something: look at that again.
+            self._checked = self._checked and not isinstance(error, StoreDamaged)
 
     def _expire(self) -> None:
         if time.monotonic() < self._next_expiry:

@@ -1,7 +1,8 @@
 """Storing a batch whatever happens: a full disk is waited out, damage is mended, a poisonous event is kept apart."""
 
 import hashlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import msgspec
 
@@ -54,16 +55,16 @@ class Keeper:
 
     def _alone(self, delivery: Delivery) -> Outcome:
         """As it is; as something unread; at last as the mere fact that it came. A start must not fail for one event."""
-        problem: Exception | None = None
-        for item in _plainer(delivery, lambda: f"{type(problem).__name__}: {problem}"):
+        problem = ""
+        for plainer in (_as_it_is, _unread, _that_it_came):
             try:
-                return self._engine().handle([item])[0]
+                return self._engine().handle([plainer(delivery, problem)])[0]
             except StoreUnavailable:
                 raise
             except StoreDamaged as error:
                 raise StoreUnavailable(error.detail, where=error.where) from error
             except Exception as error:
-                problem = error
+                problem = f"{type(error).__name__}: {error}"
                 self._log.error("event.unreadable", error, key=delivery.key, agent=delivery.agent, hook=delivery.event)
         raise StoreUnavailable(f"event {delivery.key} cannot be stored in any form: {problem}")
 
@@ -77,13 +78,19 @@ class Keeper:
                 self._held_bytes += len(delivery.body)
 
 
-def _plainer(delivery: Delivery, problem: Callable[[], str]) -> Iterator[Delivery | Event]:
-    yield delivery
-    yield msgspec.structs.replace(unread(delivery, problem()), **_body(delivery.body))
-    yield Event(key=delivery.key, kind="unknown", at=delivery.at, data={"problem": ascii(problem())[:500]})
+def _as_it_is(delivery: Delivery, _problem: str) -> Delivery | Event:
+    return delivery
 
 
-def _body(body: bytes) -> dict[str, bytes | int | str]:
+def _unread(delivery: Delivery, problem: str) -> Delivery | Event:
+    return msgspec.structs.replace(unread(delivery, problem), **_body(delivery.body))
+
+
+def _that_it_came(delivery: Delivery, problem: str) -> Delivery | Event:
+    return Event(key=delivery.key, kind="unknown", at=delivery.at, data={"problem": ascii(problem)[:500]})
+
+
+def _body(body: bytes) -> dict[str, Any]:
     """Cut and redacted like any other; where even that fails, its length and hash are all that is kept."""
     try:
         kept, size, digest = capped(body)

@@ -1,13 +1,15 @@
-"""A damaged database (P7): set aside whole, the newest good backup restored, what can be read from the rest put
-back, and what was lost counted and said."""
+"""A damaged database (P7): the newest good backup and all that can still be read are put together beside it; then the
+two change places, the damaged one is kept, and what was lost is counted and said."""
 
 import contextlib
-from collections.abc import Sequence
+import itertools
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import apsw
 import msgspec
 
+from holdfast.core.errors import StoreDamaged, StoreUnavailable
 from holdfast.core.event import Event
 from holdfast.core.feature import Feature
 from holdfast.core.ids import delivery_key
@@ -27,54 +29,88 @@ class Mended(msgspec.Struct):
     lost: int = 0
 
 
-def mend(paths: Paths, features: Sequence[Feature], expected_head: int, now: int) -> tuple[Store, Mended]:
-    """The caller has closed the damaged store. Documents are rebuilt afterwards: their features are outdated."""
-    database = paths.database
-    place = backup.quarantine(database, paths.quarantine)
-    chosen = backup.restore(paths.backups, database)
-    store = open_store(f"sqlite:///{database}", backups=paths.backups)
-    with store.transaction() as head:
-        start = head
-    told = Mended(quarantine=str(place), backup=str(chosen or ""), backup_head=start)
-    told.salvaged, top = _salvage(store, place / database.name, start)
-    told.lost = max(0, max(expected_head, top) - start - told.salvaged)
-    with store.transaction() as head:
-        store.append([_restored(told, head + 1, now)])
+def look(database: Path, paths: Paths, witnessed: int) -> None:
+    """Before anything is written: a log that ends earlier than it did would be written over from there."""
+    backup.finish(database, paths.quarantine)
+    head = backup.head(database)
+    if head < witnessed:
+        raise StoreDamaged(f"the log ends at {head} and had come to {witnessed}", where=str(database))
+
+
+def prepare(database: Path, paths: Paths, features: Sequence[Feature], expected_head: int, now: int) -> Mended:
+    """Everything that may fail, and nothing that touches the damaged file: on an error all is as it was."""
+    try:
+        return _prepare(database, paths, features, expected_head, now)
+    except OSError as error:
+        raise StoreUnavailable(error.strerror or str(error), where=str(database)) from error
+
+
+def _prepare(database: Path, paths: Paths, features: Sequence[Feature], expected_head: int, now: int) -> Mended:
+    told = Mended(quarantine=str(backup.free_place(paths.quarantine)))
+    fresh = backup.mending(database)
+    backup.remove(fresh)
+    told.backup = str(backup.restore(paths.backups, fresh) or "")
+    store = open_store(f"sqlite:///{fresh}")
+    try:
+        told.backup_head = _head(store)
+        told.salvaged = sum(_append_new(store, batch) for batch in _salvaged(database, told.backup_head))
+        reached = max(expected_head, backup.highest(database), told.backup_head)
+        told.lost = reached - told.backup_head - told.salvaged
+        _close_off(store, features, told, reached, now)
+    finally:
+        store.close()
+    backup.complete(fresh, database)
+    return told
+
+
+def exchange(database: Path, told: Mended) -> None:
+    """The caller has closed the damaged store."""
+    backup.exchange(database, Path(told.quarantine))
+
+
+def _close_off(store: Store, features: Sequence[Feature], told: Mended, reached: int, now: int) -> None:
+    """The numbers of lost events are not given again: whoever remembers one finds nothing, not something else.
+    Documents are rebuilt afterwards, because their features are outdated now."""
+    event = Event(key=delivery_key(now), kind="store.restored", at=now, data=msgspec.structs.asdict(told))
+    with store.transaction():
+        store.append([msgspec.structs.replace(event, seq=reached + 1)])
         for feature in features:
             store.set_meta(f"feature:{feature.name}", "")
-    return store, told
 
 
-def _salvage(store: Store, damaged: Path, after: int) -> tuple[int, int]:
-    """(events put back, the highest seq the damaged file still knew)."""
-    found: list[Event] = []
+def _head(store: Store) -> int:
+    with store.transaction() as head:
+        return head
+
+
+def _salvaged(damaged: Path, after: int) -> Iterator[list[Event]]:
+    rows = _readable(damaged, after)
+    while batch := [event for row in itertools.islice(rows, BATCH) for event in _events(row)]:
+        yield batch
+
+
+def _readable(damaged: Path, after: int) -> Iterator[tuple]:
     with contextlib.suppress(apsw.Error, OSError):
-        for row in backup.salvage(damaged, after):
-            with contextlib.suppress(Exception):
-                found.append(_event(row))
-    saved = 0
-    for start in range(0, len(found), BATCH):
-        saved += _append_new(store, found[start : start + BATCH])
-    return saved, backup.highest(damaged)
+        yield from backup.salvage(damaged, after)
 
 
 def _append_new(store: Store, events: list[Event]) -> int:
     with store.transaction() as head:
         known = store.known([e.key for e in events])
-        fresh = [e for e in events if e.key not in known]
+        fresh = [e for e in events if e.key not in known and e.seq > head]
         if fresh:
-            store.append([msgspec.structs.replace(e, seq=head + n) for n, e in enumerate(fresh, 1)])
+            store.append(fresh)
     return len(fresh)
 
 
-def _event(row: tuple) -> Event:
-    key, at, version, data, session, project, kind, tool, agent, size, digest, body = row
-    return Event(
-        key=key, at=at, v=version, data=decode(data), session=session, project=project, kind=kind, tool=tool,
-        agent=agent, body=body or b"", body_size=size or 0, body_hash=digest or "",
-    )  # fmt: skip
-
-
-def _restored(told: Mended, seq: int, now: int) -> Event:
-    data = msgspec.structs.asdict(told)
-    return Event(key=delivery_key(now), kind="store.restored", at=now, data=data, seq=seq)
+def _events(row: tuple) -> list[Event]:
+    """None when the row itself is damaged."""
+    seq, key, at, version, data, session, project, kind, tool, agent, size, digest, body = row
+    with contextlib.suppress(Exception):
+        return [
+            Event(
+                seq=seq, key=key, at=at, v=version, data=decode(data), session=session, project=project, kind=kind,
+                tool=tool, agent=agent, body=body or b"", body_size=size or 0, body_hash=digest or "",
+            )
+        ]  # fmt: skip
+    return []

@@ -11,7 +11,7 @@ from pathlib import Path
 from holdfast.core.errors import HoldfastError
 from holdfast.daemon.lease import Lease
 from holdfast.daemon.log import Log
-from holdfast.paths import Paths, default_state_dir, private_folder
+from holdfast.paths import Paths, default_state_dir, private_folder, write_atomically
 
 
 def main(argv: list[str] | None = None) -> None:
@@ -80,4 +80,4 @@ def _tell_failure(paths: Paths, error: Exception) -> None:
     """Hooks read the age of this file and wait before they try again; `doctor` reads the words."""
     with contextlib.suppress(OSError, HoldfastError):
         private_folder(paths.run)
-        paths.failed.write_text(f"{type(error).__name__}: {error}\n")
+        write_atomically(paths.failed, f"{type(error).__name__}: {error}\n".encode("utf-8", "replace"))

@@ -1,31 +1,36 @@
 """The running daemon: what belongs together, begun and ended in order."""
 
 import os
+import signal
 import threading
 import time
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from holdfast import __version__
-from holdfast.app import App, build, now_ms
+from holdfast.app import App, build, now_ms, open_settings, rooms, store_url
 from holdfast.core.delivery import Delivery
 from holdfast.core.engine import Committed, Engine, Outcome
-from holdfast.core.errors import StoreDamaged
+from holdfast.core.errors import HoldfastError, StoreDamaged
 from holdfast.core.event import Event
 from holdfast.core.ids import delivery_key
+from holdfast.core.ports import Store
 from holdfast.core.replay import Rebuild, outdated
+from holdfast.daemon import mending
 from holdfast.daemon.files import FileWriter
 from holdfast.daemon.housekeeping import Housekeeping
 from holdfast.daemon.keeper import Keeper
 from holdfast.daemon.log import Log
-from holdfast.daemon.mending import mend
 from holdfast.daemon.server import HookServer, listen
 from holdfast.daemon.spool import Drained, Spool
+from holdfast.daemon.witness import Witness
 from holdfast.daemon.worker import Worker
 from holdfast.daemon.writer import WriterCalls
-from holdfast.paths import Paths
+from holdfast.paths import Paths, write_atomically
+from holdfast.stores import sqlite_path
 
 RETIRE_EVERY_S = 3600.0
 SMALL_SPOOL = 4 << 20
@@ -38,8 +43,9 @@ class Daemon:
         self.started = time.time()
         self.errors: dict[str, int] = {}
         self.calls = WriterCalls()
+        self.witness = Witness(paths.witness)
         self.app = self._build()
-        self.keeper = Keeper(self._engine, log, self._mend)
+        self.keeper = Keeper(self._engine, log, lambda error: self.mend(error, self.app.store))
         self.spool = Spool(paths, self._take)
         self.files = FileWriter(self.app.settings.for_project, log)
         self.worker = Worker(
@@ -49,10 +55,10 @@ class Daemon:
         self._watch_commits()
         self._last_event = time.monotonic()
         self._reason = ""
+        self.background = _Background(self)
         self._rebuild_if_small()
         self._drain_at_start()
         self.server = HookServer(listen(paths.hook_socket), self._handle, self.calls, self._spread, self._tick)
-        self.background = _Background(self)
 
     def serve(self) -> None:
         self._say("daemon.started", version=__version__, pid=os.getpid())
@@ -73,33 +79,47 @@ class Daemon:
         return self.app.engine
 
     def _build(self) -> App:
+        database = sqlite_path(store_url(self.paths, open_settings()))
         try:
+            if database:
+                mending.look(database, self.paths, self.witness.head)
             return build(self.paths, report=self._report)
         except StoreDamaged as error:
+            if not database:
+                raise
             self.log.error("store.damaged", error)
-            store, told = mend(self.paths, [], 0, now_ms())
-            store.close()
-            self.log("store.restored", quarantine=told.quarantine, salvaged=told.salvaged, lost=told.lost)
-            app = build(self.paths, report=self._report)
-            with app.store.transaction():
-                for feature in app.features:
-                    app.store.set_meta(f"feature:{feature.name}", "")
-            return app
+            self._exchange(database, mending.prepare(database, self.paths, rooms(), self.witness.head, now_ms()))
+            return build(self.paths, report=self._report)
 
-    def _mend(self, error: StoreDamaged) -> bool:
-        """In the writer thread, in the middle of a batch: the batch is tried once more on what is restored."""
-        if not self.app.store.url.startswith("sqlite"):
-            return False
+    def mend(self, error: StoreDamaged, store: Store) -> bool:
+        """In the writer thread, perhaps in the middle of a batch, which is then tried again on what is restored."""
+        database = sqlite_path(store.url)
+        if not database or store is not self.app.store:
+            return bool(database)  # Two met the same damage; the other one was first.
         self.log.error("store.damaged", error)
-        expected = self.app.engine.head
-        self.app.store.close()
-        store, told = mend(self.paths, self.app.features, expected, now_ms())
-        store.close()
-        self.app = build(self.paths, report=self._report)
+        try:
+            told = mending.prepare(database, self.paths, self.app.features, self.witness.head, now_ms())
+        except (HoldfastError, OSError) as problem:
+            self.log.error("store.not-mended", problem)
+            return False
+        return self._go_on_with(database, told)
+
+    def _go_on_with(self, database: Path, told: mending.Mended) -> bool:
+        try:
+            self.app.store.close()
+            self._exchange(database, told)
+            self.app = build(self.paths, report=self._report)
+        except (HoldfastError, OSError) as problem:
+            self.log.error("store.not-exchanged", problem)
+            os.kill(os.getpid(), signal.SIGTERM)  # The next start finishes it; hooks spool meanwhile.
+            return False
         self._watch_commits()
-        self.log("store.restored", quarantine=told.quarantine, salvaged=told.salvaged, lost=told.lost)
         self.background.rebuild_outdated()
         return True
+
+    def _exchange(self, database: Path, told: mending.Mended) -> None:
+        mending.exchange(database, told)
+        self.log("store.restored", **msgspec.structs.asdict(told))
 
     def _watch_commits(self) -> None:
         self.app.engine.watchers += [self.files.watch, self._committed]
@@ -109,13 +129,19 @@ class Daemon:
 
     def _committed(self, committed: Committed) -> None:
         self._last_event = time.monotonic()
+        self.witness.saw(self.app.engine.head)
         if self.background.watched():
             self.background.committed.set()
         if committed.jobs:
             self.worker.wake()
 
-    def _handle(self, deliveries: Sequence[Delivery]) -> list[Outcome] | None:
+    def _keep(self, deliveries: Sequence[Delivery]) -> list[Outcome] | None:
         outcomes = self.keeper.keep(deliveries)
+        self.witness.saw(self.app.engine.head)
+        return outcomes
+
+    def _handle(self, deliveries: Sequence[Delivery]) -> list[Outcome] | None:
+        outcomes = self._keep(deliveries)
         newer = [d.client for d in deliveries if d.client != __version__ and version(d.client) > version(__version__)]
         if newer:
             self._retire_for(newer[0])
@@ -126,11 +152,14 @@ class Daemon:
         mark = self.paths.run / "retired"
         if mark.exists() and time.time() - mark.stat().st_mtime < RETIRE_EVERY_S:
             return
-        mark.write_text(f"{__version__} for {client}\n")
+        try:
+            write_atomically(mark, f"{__version__} for {client}\n".encode())
+        except OSError:
+            return  # Without the mark it would be a storm.
         self.stop(f"a client of version {client} is there")
 
     def _take(self, deliveries: Sequence[Delivery]) -> int | None:
-        outcomes = self.keeper.keep(deliveries)
+        outcomes = self._keep(deliveries)
         return None if outcomes is None else sum(1 for o in outcomes if o.seq)
 
     def _drain_at_start(self) -> None:
@@ -141,10 +170,14 @@ class Daemon:
     def _rebuild_if_small(self) -> None:
         """A young log is replayed in milliseconds; an old one beside the hooks (`_Background.rebuild_outdated`)."""
         reader = self.app.store.reader()
-        old = outdated(self.app.features, reader)
-        if old and reader.head() <= SMALL_LOG:
-            finish_rebuild(self, Rebuild(old, reader))
-        reader.close()
+        try:
+            old = outdated(self.app.features, reader)
+            if old and reader.head() <= SMALL_LOG:
+                finish_rebuild(self, Rebuild(old, reader))
+        except StoreDamaged as error:
+            self.mend(error, self.app.store)
+        finally:
+            reader.close()
 
     def told_drained(self, done: Drained) -> None:
         if done:
@@ -180,12 +213,18 @@ class Daemon:
         self.background.stop()
         self.worker.stop()
         self._say("daemon.stopped", reason=self._reason)
-        with self.app.store.transaction():
-            self.app.store.release(self.worker.owner)
+        self._give_jobs_back()
         self.files.stop()
         for name in (self.paths.hook_socket, self.paths.control_socket):
             name.unlink(missing_ok=True)
         self.app.store.close()
+
+    def _give_jobs_back(self) -> None:
+        try:
+            with self.app.store.transaction():
+                self.app.store.release(self.worker.owner)
+        except Exception as error:  # Their leases run out by themselves.
+            self.log.error("jobs.not-given-back", error)
 
 
 def version(text: str) -> tuple[int, ...]:
@@ -219,23 +258,30 @@ class _Background:
             self._control.close()
 
     def rebuild_outdated(self) -> None:
-        reader = self._daemon.app.store.reader()
+        store = self._daemon.app.store
+        reader = store.reader()
         old = outdated(self._daemon.app.features, reader)
         if not old:
             reader.close()
             return
         self._daemon.app.engine.asleep |= {f.name for f in old}
         work = Rebuild(old, reader)
-        threading.Thread(target=self._rebuild, args=(work,), name="rebuild", daemon=True).start()
+        threading.Thread(target=self._rebuild, args=(work, store), name="rebuild", daemon=True).start()
 
-    def _rebuild(self, work: Rebuild) -> None:
+    def _rebuild(self, work: Rebuild, store: Store) -> None:
         daemon = self._daemon
         try:
             work.read()
             daemon.call(lambda: finish_rebuild(daemon, work))
             daemon.log("state.rebuilt", features=[f.name for f in work.features], events=work.seq)
+        except StoreDamaged as error:
+            damage = error
+            daemon.call(lambda: daemon.mend(damage, store))
         except Exception as error:
             daemon.log.error("rebuild.failed", error)
+
+    def look_for_damage(self) -> None:
+        self._housekeeping.check_again()
 
     def _open_control(self) -> None:
         from holdfast.daemon.control import Control
@@ -246,11 +292,15 @@ class _Background:
     def _drain(self) -> None:
         daemon = self._daemon
         spool = Spool(daemon.paths, lambda batch: daemon.call(lambda: daemon._take(batch)))
+        failed: list[str] = []
         while not self._stopping.wait(1.0):
             try:
                 done = spool.drain()
                 if done:
                     daemon.call(lambda done=done: daemon.told_drained(done))
+                if done.failed != failed:
+                    failed = done.failed
+                    daemon.log("spool.stuck", files=failed)
             except Exception as error:
                 daemon.log.error("spool.failed", error)
 

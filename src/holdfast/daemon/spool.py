@@ -59,7 +59,8 @@ class Spool:
         """The emergency places are shared by all state directories of a user."""
         try:
             frames, _ = records(path.read_bytes())
-            return bool(frames) and Path(as_delivery(frames[0]).state).resolve() == Path(_utf8(self._paths.state.resolve()))
+            mine = Path(_utf8(self._paths.state.resolve()))
+            return bool(frames) and Path(as_delivery(frames[0]).state).resolve() == mine
         except (OSError, BadFrame, struct.error):
             return False
 

@@ -14,6 +14,7 @@ from holdfast.core.ids import delivery_key
 from holdfast.core.job import MAX_ATTEMPTS, ClaimedJob, Job, delay_s
 from holdfast.core.ports import Reader, Store
 from holdfast.daemon import children
+from holdfast.daemon.files import put
 from holdfast.daemon.log import Log
 from holdfast.daemon.writer import WriterCalls
 
@@ -70,9 +71,12 @@ class Worker:
 
     def _work(self) -> None:
         reader: Reader | None = None
+        store: Store | None = None
         while not self._stopping.is_set():
             try:
-                reader = reader or self._engine().store.reader()
+                if reader is None or store is not self._engine().store:  # Another one, after damage was mended.
+                    store = self._engine().store
+                    reader = store.reader()
                 # Looked at first with a reader of our own: most of the time there is nothing, and hooks come first.
                 claimed = self._claim(1) if reader.any_due(self._clock()) else []
                 if claimed:
@@ -90,10 +94,13 @@ class Worker:
         while not self._stopping.wait(1.0):
             now = time.monotonic()
             due = [kind for kind, at in self._next_run.items() if now >= at]
-            self._next_run.update({kind: now + intervals[kind] for kind in due})
-            if due:
-                self.enqueue([Job(kind=kind, dedupe=kind) for kind in due])
-            self._extend_leases()
+            try:
+                if due:
+                    self.enqueue([Job(kind=kind, dedupe=kind) for kind in due])
+                self._next_run.update({kind: now + intervals[kind] for kind in due})
+                self._extend_leases()
+            except Exception as error:  # A full disk, say: the clock must go on.
+                self._log.error("schedule.failed", error)
 
     def enqueue(self, jobs: Sequence[Job]) -> None:
         self._transact(lambda store: store.enqueue(jobs, self._clock()))
@@ -121,6 +128,7 @@ class Worker:
                 state_dir=self._state_dir,
                 cancelled=self._stopping.is_set,
                 run=children.run,
+                put=put,
             )
             events = list(handler(call))
             self._calls.call(lambda: self._engine().handle(events, also=lambda store: self._finish(store, job)))

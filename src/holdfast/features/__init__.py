@@ -4,9 +4,9 @@ import os
 from importlib import import_module
 
 from holdfast.core.feature import Feature
-from holdfast.features import log, sessions
+from holdfast.features import gates, log, sessions, uat
 
-FEATURES: tuple[Feature, ...] = (log.FEATURE, sessions.FEATURE)
+FEATURES: tuple[Feature, ...] = (log.FEATURE, gates.FEATURE, sessions.FEATURE, uat.FEATURE)
 
 
 def on_trial() -> tuple[Feature, ...]:

@@ -13,8 +13,10 @@ from holdfast.core.agent import Agent, Hook
 
 CLIENT = "holdfast-hook"
 SCRIPT = "holdfast/hook.py"
+GROUPED = "hooks"
 RUN_IF_THERE = (
-    "import posix,sys;del sys.argv[0];p=sys.argv[0];sys.path.append(p[:-8]);posix.access(p,4) and __import__('hook').run()"
+    "import posix,sys;del sys.argv[0];p=sys.argv[0];sys.path.append(p[:-8]);"
+    "posix.access(p,4) and __import__('hook').run()"
 )
 """Python ends with 2 when its script is gone, and agents read that as a refusal: once removed, we would block all.
 Imported rather than run, because only an import finds the compiled form."""
@@ -48,19 +50,22 @@ def state_words(state: Path) -> list[str]:
     return [] if plain else ["--state", str(state.absolute())]
 
 
-def entry(agent: Agent, hook: Hook, command: list[str], state: list[str]) -> dict[str, Any]:
-    program, *words = command
-    return {
-        "type": "command",
-        "command": program,
-        "args": [*words, *state, hook.mode, agent.name, hook.event],
-        "timeout": int(hook.timeout),
-    }
-
-
 def wanted(agent: Agent, state: Path) -> dict[str, dict[str, Any]]:
-    command, words = client_command(), state_words(state)
-    return {hook.event: entry(agent, hook, command, words) for hook in agent.hooks if hook.register}
+    """Event → what stands in its list: the entry itself, or a group around it."""
+    return {hook.event: _placed(agent, hook, state) for hook in agent.hooks if hook.register}
+
+
+def _placed(agent: Agent, hook: Hook, state: Path) -> dict[str, Any]:
+    if agent.setup is None:
+        return {}
+    entry = agent.setup.entry(hook, [*our_words(state), hook.mode, agent.name, hook.event])
+    if agent.setup.layout == "list":
+        return entry
+    return {**({"matcher": hook.matcher} if hook.matcher else {}), GROUPED: [entry]}
+
+
+def our_words(state: Path) -> list[str]:
+    return [*client_command(), *state_words(state)]
 
 
 def is_ours(value: Any) -> bool:
@@ -73,15 +78,17 @@ def _names_us(word: str) -> bool:
 
 
 def words_of(value: Any) -> list[str]:
-    """Program and arguments, in the exec form and in the older shell form."""
-    if not isinstance(value, Mapping) or not isinstance(command := value.get("command"), str):
+    """Program and arguments, in the exec form and in the shell form."""
+    command = value.get("command", value.get("bash")) if isinstance(value, Mapping) else None
+    if not isinstance(command, str):
         return []
-    if isinstance(args := value.get("args"), list):
+    if isinstance(value, Mapping) and isinstance(args := value.get("args"), list):
         return [command, *(word for word in args if isinstance(word, str))]
     try:
-        return shlex.split(command)
+        words = shlex.split(command)
     except ValueError:
-        return command.split()
+        words = command.split()
+    return words[1:] if words[:1] == ["exec"] else words
 
 
 def missing_program(value: Any) -> str:

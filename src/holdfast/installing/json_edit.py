@@ -131,8 +131,9 @@ def _remove_last(text: str, container: Node, previous: Node, item: Node) -> list
     if not comments(text, previous.end, item.begin):
         return [(previous.end, item.end, "")]
     comma = _comma(text, previous.end, item.begin)
-    cut = [] if comma is None else [(comma, comma + 1, "")]
-    return [*cut, (_blank_before(text, previous.end, item, container.end - 1), item.end, "")]
+    start = _blank_before(text, previous.end, item, container.end - 1)
+    cut = [] if comma is None or comma >= start else [(comma, comma + 1, "")]
+    return [*cut, (start, item.end, "")]
 
 
 def _blank_before(text: str, start: int, item: Node, end: int) -> int:

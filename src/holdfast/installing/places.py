@@ -6,31 +6,24 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from holdfast.core.agent import Agent
 from holdfast.core.errors import InstallRefused
 
-SETTINGS: dict[str, dict[str, str]] = {
-    "claude-code": {
-        "user": ".claude/settings.json",
-        "project": ".claude/settings.json",
-        "local": ".claude/settings.local.json",
-    },
-}
-"""Agent → level → file; `user` is below HOME, the others below the project."""
 
-
-def settings_file(agent: str, level: str, project: Path) -> Path:
+def settings_file(agent: Agent, level: str, project: Path) -> Path:
     """The file itself, links followed. It need not be there."""
-    named = SETTINGS.get(agent, {}).get(level)
+    named = agent.setup.files.get(level) if agent.setup else None
     if named is None:
-        raise InstallRefused(f"{agent} has no settings at level “{level}”", fix=f"Known: {', '.join(levels(agent))}.")
+        known = ", ".join(levels(agent)) or "none"
+        raise InstallRefused(f"{agent.title} has no settings at level “{level}”", fix=f"Known: {known}.")
     base = Path.home() if level == "user" else project
     if not base.is_dir():
         raise InstallRefused("the folder is not there", where=str(base), fix="Name an existing folder.")
     return _followed(base / named, project)
 
 
-def levels(agent: str) -> list[str]:
-    return list(SETTINGS.get(agent, {}))
+def levels(agent: Agent) -> list[str]:
+    return list(agent.setup.files) if agent.setup else []
 
 
 def _followed(path: Path, project: Path) -> Path:
@@ -46,6 +39,11 @@ def _followed(path: Path, project: Path) -> Path:
             f"it is a link to {real}, outside of home and project", where=str(path), fix="Edit that file."
         )
     return real
+
+
+def missing_folders(path: Path) -> int:
+    """How many folders have to be made for it."""
+    return sum(1 for folder in path.parents if not folder.exists())
 
 
 def content(path: Path) -> bytes | None:

@@ -22,7 +22,7 @@ class Record(msgspec.Struct, kw_only=True, frozen=True):
     level: str
     original: bytes | None = None
     results: tuple[str, ...] = ()
-    made_folder: bool = False
+    made_folders: int = 0
 
     def wrote(self, content: bytes | None) -> bool:
         return content is not None and digest(content) in self.results

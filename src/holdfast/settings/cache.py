@@ -1,6 +1,5 @@
 """Settings at the speed of a hook: files are looked at once a second at most, and a fault never gets out."""
 
-import os
 import threading
 import time
 from collections.abc import Callable
@@ -80,7 +79,7 @@ class SettingsCache:
 
 def _stamp(path: Path) -> tuple[int, ...] | None:
     try:
-        found = os.stat(path)
+        found = path.stat()
     except OSError:
         return None
     return found.st_mtime_ns, found.st_ctime_ns, found.st_size, found.st_ino

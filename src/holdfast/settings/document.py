@@ -60,14 +60,18 @@ def parse(content: bytes, source: Source) -> tuple[Node, list[Notice]]:
 
 
 def _unreadable(error: Exception, file: str) -> Notice:
-    fix = "The whole file is left out until this is corrected."
+    line, column, message = _what(error)
+    message = "".join(c if c.isprintable() else "?" for c in message[:200])
+    return Notice(file, line, column, message, "The whole file is left out until this is corrected.")
+
+
+def _what(error: Exception) -> tuple[int, int, str]:
     if isinstance(error, Refused):
-        return Notice(file, error.line, error.column, str(error), fix)
-    if isinstance(error, MarkedYAMLError) and error.problem_mark:
-        mark = error.problem_mark
-        return Notice(file, mark.line + 1, mark.column + 1, f"not valid YAML: {error.problem}", fix)
-    first = (str(error).splitlines() or [""])[0][:200]
-    return Notice(file, 0, 0, f"cannot be read: {first or type(error).__name__}", fix)
+        return error.line, error.column, str(error)
+    if isinstance(error, MarkedYAMLError) and (mark := error.problem_mark):
+        return mark.line + 1, mark.column + 1, f"not valid YAML: {error.problem}"
+    first = (str(error).splitlines() or [""])[0]
+    return 0, 0, f"cannot be read: {first or type(error).__name__}"
 
 
 class _Composer:

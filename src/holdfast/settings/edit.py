@@ -64,7 +64,7 @@ def _first_that_holds(settings: Settings, layer: str, path: Path, before: bytes,
     complaint = None
     for value in values:
         content = _edited(before, dotted.split("."), value)
-        complaint = _complaint(settings.check(layer, path, content), dotted)
+        complaint = _complaint(settings.check(layer, path, content), settings.full_name(dotted))
         if complaint is None:
             return content
     assert complaint is not None

@@ -86,11 +86,11 @@ class Node:
         """The deepest node on the path, and how many steps of it were found."""
         node, steps = self, 0
         for step in path:
-            if (isinstance(node.value, dict) and step in node.value) or (isinstance(node.value, list) and isinstance(step, int) and step < len(node.value)):
-                node = node.value[step]
-            else:
+            named = isinstance(node.value, dict) and step in node.value
+            counted = isinstance(node.value, list) and isinstance(step, int) and step < len(node.value)
+            if not (named or counted):
                 break
-            steps += 1
+            node, steps = node.value[step], steps + 1
         return node, steps
 
 

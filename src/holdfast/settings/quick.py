@@ -1,14 +1,9 @@
 """Is a regular expression sure to be quick? A repository may hold any, and a hook waits for the answer."""
 
 import re
+from re import _constants as sre  # type: ignore[attr-defined]
+from re import _parser as sre_parse  # type: ignore[attr-defined]
 from typing import Any
-
-try:
-    from re import _constants as sre
-    from re import _parser as sre_parse
-except ImportError:  # pragma: no cover - their old names
-    import sre_constants as sre  # type: ignore[no-redef]
-    import sre_parse  # type: ignore[no-redef]
 
 LONGEST = 500
 MOST_REPEATS = 1

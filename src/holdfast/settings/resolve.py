@@ -39,8 +39,9 @@ def resolve(sections: Sections, layers: Sequence[Node], notices: Notices) -> Res
     models, trees = {}, {}
     for name, model in sections.items():
         mine = [layer.value[name] for layer in layers if name in layer.value]
+        gone: set[Path] = set()
         for node in mine:
-            _check_places(name, model, node, notices)
+            gone |= _check_places(name, model, node, notices, gone)
         models[name], trees[name] = _settle(name, model, _inheriting(mine, model), notices)
         _tell(models[name], name, notices)
     return Resolved(models, trees, notices)
@@ -73,23 +74,34 @@ def _tell(section: BaseModel, name: str, notices: Notices) -> None:
         object.__setattr__(section, "_notices", tuple(str(n) for n in mine))
 
 
-def _check_places(section: str, model: type[BaseModel], node: Node, notices: Notices) -> None:
+def _check_places(section: str, model: type[BaseModel], node: Node, notices: Notices, gone: set[Path]) -> set[Path]:
+    """The paths of what was taken out as a whole, in this layer or in one below it (`gone`)."""
+    found = set(gone)
+    for path in gone:
+        _kill(node, path)
+    node.prune()
     for place in places([model], node, (section,)):
         if place.unknown:
-            _take_out(place, node)
+            found |= _take_out(place, node)
             _unknown(place.path[-1], place.names(), place.node, notices, "setting", place.path)
         elif not node.source.free and _guarded(place):
-            _take_out(place, node)
+            found |= _take_out(place, node)
             what = "is a command" if place.mark("command") else "is not for a project to set"
             text = f"`{dotted(place.path)}` {what}, and you have not trusted this file."
             notices.add(place.node.notice(text, TRUST, dotted(place.path)))
     node.prune()
+    return found
 
 
-def _take_out(place: Place, layer: Node) -> None:
+def _take_out(place: Place, layer: Node) -> set[Path]:
     place.node.dead = True
-    if place.mark("whole"):
-        layer.at(place.path[1:-1])[0].dead = True
+    return {_kill(layer, place.path[1:-1])} if place.mark("whole") else set()
+
+
+def _kill(layer: Node, path: Path) -> Path:
+    node, steps = layer.at(path)
+    node.dead = node.dead or steps == len(path)
+    return path
 
 
 def _guarded(place: Place) -> bool:
@@ -133,18 +145,21 @@ def _joined(extra: Any) -> bool:
 
 
 class _Wholes:
-    """Models marked `whole`: one wrong value takes out all that its layer says about that thing."""
+    """Models marked `whole`: one wrong value takes out all that its layer, and those above it, say about that thing.
+
+    What stands above was written to change it, and would mean something else alone."""
 
     def __init__(self, model: type[BaseModel], merged: Node, layers: list[Node]) -> None:
         self.paths = {place.path[:-1] for place in places([model], merged) if place.mark("whole")}
         self.layers = layers
 
     def take_out(self, loc: tuple, victim: Node) -> None:
+        sources = [layer.source for layer in self.layers]
+        first = sources.index(victim.source) if victim.source in sources else len(sources)
         for path in self.paths:
             if loc[: len(path)] == path:
-                for layer in self.layers:
-                    if layer.source == victim.source:
-                        layer.at(path)[0].dead = True
+                for layer in self.layers[first:]:
+                    _kill(layer, path)
 
 
 def _blame(section: str, merged: Node, error: ValidationError, notices: Notices, wholes: _Wholes) -> None:

@@ -4,7 +4,7 @@ A field is marked in `json_schema_extra`, so that a feature needs no import of o
 `command`: it runs or reaches something; a project sets it only after `holdfast config trust`.
 `guarded`: the same, for what is no command; a list under it names the values that need no trust, and `pattern` lets
 regular expressions through that are sure to be quick.
-`whole` (on a model): one wrong value takes out all that its layer says about that thing.
+`whole` (on a model): one wrong value takes out all that its layer, and those above it, say about that thing.
 `join`: the lists of all layers are joined, so that a higher layer can only add.
 """
 

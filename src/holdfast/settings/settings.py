@@ -63,8 +63,21 @@ class Settings:
             layers.append(lowered(self._layer(layer, path, known, notices), self.elsewhere))
         return resolve(self.sections, [*layers, environment_layer(self.environ)], notices)
 
+    def section_of(self, path: Path, section: str) -> Resolved:
+        """That file alone as a whole settings file, or as the section itself; a person named it, so it is trusted."""
+        notices = Notices()
+        root = self._layer("user", path, {}, notices)
+        known = {*self.sections, *(name for e in self.elsewhere.values() for name in e.names)}
+        whole = root if set(root.value) <= known else as_section(root, section)
+        return resolve(self.sections, [lowered(whole, self.elsewhere)], notices)
+
     def defaults(self) -> Resolved:
         return resolve(self.sections, [], Notices())
+
+    def full_name(self, dotted: str) -> str:
+        """`requirements.x` is `gates.requirements.x` where it may stand at the top."""
+        first = dotted.partition(".")[0]
+        return next((f"{name}.{dotted}" for name, e in self.elsewhere.items() if first in e.names), dotted)
 
     def check(self, layer: str, path: Path, content: bytes) -> tuple[Notice, ...]:
         """What would be said about that content, were it the file's."""

@@ -18,7 +18,7 @@ SIDE_FILES = ("-wal", "-shm")
 STAMP = len("20260101T000000Z")
 
 
-def write(source: Path, folder: Path, reason: str = "daily") -> Path:
+def write(source: Path, folder: Path, reason: str = "daily", keep: int = KEEP) -> Path:
     """A backup appears under its name only when it is complete, checked and on disk."""
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     stamp = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime())
@@ -30,7 +30,7 @@ def write(source: Path, folder: Path, reason: str = "daily") -> Path:
     _sync(partial)
     partial.replace(target)
     _sync(folder)
-    prune(folder)
+    prune(folder, keep, never=target)
     return target
 
 
@@ -63,9 +63,11 @@ def _sync(path: Path) -> None:
         os.close(fd)
 
 
-def prune(folder: Path, keep: int = KEEP) -> None:
+def prune(folder: Path, keep: int = KEEP, never: Path | None = None) -> None:
+    """`never`: the one just made stays, although a clock that was set back makes it look the oldest."""
     for old in listed(folder)[keep:]:
-        old.unlink(missing_ok=True)
+        if old != never:
+            old.unlink(missing_ok=True)
     for leftover in folder.glob(".*.partial*"):
         if time.time() - leftover.stat().st_mtime > 3600:
             leftover.unlink(missing_ok=True)
@@ -91,12 +93,69 @@ def check(path: Path) -> None:
 
 def quarantine(path: Path, folder: Path) -> Path:
     """Moves the damaged files aside together. Nothing is deleted."""
+    place = free_place(folder)
+    _move(path, place)
+    return place
+
+
+def free_place(folder: Path) -> Path:
     place = folder / time.strftime("%Y%m%dT%H%M%SZ", time.gmtime())
-    place = next(p for p in (place, *(Path(f"{place}.{n}") for n in range(1, 1000))) if not p.exists())
-    place.mkdir(parents=True, mode=0o700)
-    for name in (path, *(Path(f"{path}{suffix}") for suffix in SIDE_FILES)):
+    return next(p for p in (place, *(Path(f"{place}.{n}") for n in range(1, 1000))) if not p.exists())
+
+
+def _move(path: Path, place: Path) -> None:
+    place.mkdir(parents=True, exist_ok=True, mode=0o700)
+    for name in _with_side_files(path):
         if name.exists():
             shutil.move(name, place / name.name)
+
+
+def _with_side_files(path: Path) -> list[Path]:
+    return [path, *(Path(f"{path}{suffix}") for suffix in SIDE_FILES)]
+
+
+def remove(path: Path) -> None:
+    """A half-made copy of ours."""
+    for name in _with_side_files(path):
+        name.unlink(missing_ok=True)
+
+
+def mending(target: Path) -> Path:
+    """Where a new database is put together."""
+    return target.with_name(f"{target.name}.mending")
+
+
+def _mended(target: Path) -> Path:
+    return target.with_name(f"{target.name}.mended")
+
+
+def complete(fresh: Path, target: Path) -> None:
+    """From here on the new one counts, whoever dies: `finish` completes it at the next start."""
+    _sync(fresh)
+    fresh.replace(_mended(target))
+    _sync(target.parent)
+
+
+def exchange(target: Path, place: Path) -> None:
+    _move(target, place)
+    _mended(target).replace(target)
+    _sync(target.parent)
+
+
+def finish(target: Path, folder: Path) -> bool:
+    """An exchange that was cut off in the middle."""
+    if not _mended(target).exists():
+        return False
+    exchange(target, free_place(folder))
+    return True
+
+
+def go_back(chosen: Path, target: Path, folder: Path) -> Path:
+    """To a backup that a person chose. Where the present files went."""
+    place = free_place(folder)
+    put_back(chosen, mending(target))
+    complete(mending(target), target)
+    exchange(target, place)
     return place
 
 
@@ -121,9 +180,7 @@ def put_back(chosen: Path, target: Path) -> None:
 
 def salvage(damaged: Path, after: int) -> Iterator[tuple]:
     """Every event after `after` that can still be read from a damaged file, oldest first, page by page."""
-    db = apsw.Connection(str(damaged), flags=apsw.SQLITE_OPEN_READWRITE)
-    # Its log must be read, which needs a writable file; but closing it must not fold the log into the evidence.
-    db.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
+    db = _evidence(damaged)
     try:
         top = _top(db)
         # A damaged page may claim any number; a file cannot hold more rows than bytes / 16.
@@ -134,15 +191,35 @@ def salvage(damaged: Path, after: int) -> Iterator[tuple]:
         db.close()
 
 
+def head(path: Path) -> int:
+    """Where the log of a sound database ends, without changing one byte of it."""
+    if not path.exists() or not path.stat().st_size:
+        return 0
+    with translated(path):
+        db = for_reading(path)
+        try:
+            there = db.execute("select 1 from sqlite_schema where name = 'events'").get
+            return db.execute("select coalesce(max(seq), 0) from events").get if there else 0
+        finally:
+            db.close()
+
+
 def highest(damaged: Path) -> int:
     """The last seq the damaged file still tells, 0 if none."""
     with contextlib.suppress(apsw.Error):
-        db = apsw.Connection(str(damaged), flags=apsw.SQLITE_OPEN_READWRITE)
+        db = _evidence(damaged)
         try:
             return _top(db)
         finally:
             db.close()
     return 0
+
+
+def _evidence(damaged: Path) -> apsw.Connection:
+    db = apsw.Connection(str(damaged), flags=apsw.SQLITE_OPEN_READWRITE)
+    # Its log must be read, which needs a writable file; but closing it must not fold the log into the evidence.
+    db.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
+    return db
 
 
 def _top(db: apsw.Connection) -> int:
@@ -153,7 +230,7 @@ def _top(db: apsw.Connection) -> int:
 
 
 SALVAGE = """
-select f.key, e.at, e.v, f.data, s.name, p.name, k.name, t.name, a.name, b.size, b.hash, b.body
+select e.seq, f.key, e.at, e.v, f.data, s.name, p.name, k.name, t.name, a.name, b.size, b.hash, b.body
 from events e join facts f on f.seq = e.seq
 join names s on s.id = e.session join names p on p.id = e.project join names k on k.id = e.kind
 join names t on t.id = e.tool join names a on a.id = e.agent left join bodies b on b.seq = e.seq

@@ -13,7 +13,7 @@ _FLIP = re.compile(rb"[a-z][A-Z0-9]|[A-Z][0-9]|[0-9][A-Za-z]|[A-Z]{2}[a-z]")
 _NO_PASSWORDS = frozenset(
     b"password passwd passphrase pwd secret token none null nil undefined true false yes no on off str string bytes"
     b" text int integer number bool boolean any object char varchar unknown void optional required hidden masked"
-    b" empty missing invalid incorrect wrong prompt ask stdin default value redacted secretstr input type".split()
+    b" pass pw empty missing invalid incorrect wrong prompt ask stdin default value redacted secretstr input".split()
 )
 
 
@@ -32,7 +32,7 @@ def is_code(value: bytes) -> bool:
 
 
 def is_password(value: bytes) -> bool:
-    """For what is called a password little is asked: it may be any word."""
+    """For what is called a password little is asked: it may be any word but those that explain."""
     return len(value) >= 3 and value.lower() not in _NO_PASSWORDS and not is_reference(value)
 
 

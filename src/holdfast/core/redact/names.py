@@ -100,7 +100,7 @@ def a_password(found: Found) -> bool:
         return b" " not in found.value
     if judge.is_code(found.value) or found.after[:1] in (b"(", b"["):
         return False
-    if not judge.is_word(found.value) or not found.sign:
+    if not judge.is_word(found.value):
         return True
     if found.sign == b":":  # `password: hunter` on a line of its own; a type would be `str`, a class `Password`
         return found.value.islower() and len(found.value) >= 6 and bool(_LINE_END.match(found.after))
@@ -125,9 +125,10 @@ _KEYS = (
     b"subscription", b"deploy", b"license", b"webhook", b"jwt", b"service", b"storage", b"hmac", b"aes", b"cipher",
 )  # fmt: skip
 
+_SCHEME = rb"(?:(?:bearer|basic|token|digest|apikey|bot)\s{1,4})"
 _HEADER = re.compile(
-    rb"z(?<=authoriz)ation(?=\\{0,7}[\"'`]?\s{0,4}[:=,]\s{0,4}\\{0,7}[\"'`]?"
-    rb"(?:(?:bearer|basic|token|digest|apikey|bot)\s{1,4})?(?P<value>[a-z0-9._~+/=-]{8,4096}+)(?![(\[]))"
+    rb"z(?<=authoriz)ation(?=\\{0,7}[\"'`]?\s{0,4}(?:[:=]\s{0,4}\\{0,7}[\"'`]?" + _SCHEME + rb"?"
+    rb"|,\s{0,4}\\{0,7}[\"'`]" + _SCHEME + rb")(?P<value>[a-z0-9._~+/=-]{8,4096}+)(?![(\[]))"
 )
 _AUTHORIZATION = label("authorization")
 

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Sequence
 
-from holdfast.core.redact.judge import is_reference, looks_random
+from holdfast.core.redact.judge import is_password, looks_random
 from holdfast.core.redact.rule import Handle, Match, Rule, Span, aligned, begins_word, label
 
 Kind = tuple[str, bytes, bytes]
@@ -52,7 +52,7 @@ def _url_password() -> Handle:
     replacement = label("url-password")
 
     def handle(_body: bytes, _low: bytes, match: Match) -> Span | None:
-        return None if is_reference(match[1]) else (*match.span(1), replacement)
+        return None if not is_password(match[1]) else (*match.span(1), replacement)
 
     return handle
 

@@ -38,7 +38,7 @@ class Redactor:
             if (not gate or gate in text) and pattern.search(text):
                 found += _search(rule, body, low)
         if self._patterns:
-            found += own.spans(body, self._patterns)
+            found += own.found(body, self._patterns)
         if self._keep:
             found = [span for span in found if body[span[0] : span[1]] not in self._keep]
         return _joined(found) if len(found) > 1 else found

@@ -30,10 +30,17 @@ def label(what: str) -> bytes:
 
 
 def begins_word(body: bytes, start: int) -> bool:
-    """Also right after `\\n` and the like, as line breaks are written inside JSON."""
-    if not start or not body[start - 1 : start].isalnum():
-        return True
-    return body[start - 1] in b"nrtbf" and escaped(body, start - 1)
+    """Also right after `\\n` or `\\u201c`, as line breaks and quotation marks are written inside JSON."""
+    return not start or not body[start - 1 : start].isalnum() or escape_around(body, start - 1) is not None
+
+
+def escape_around(body: bytes, at: int) -> tuple[int, int] | None:
+    """The escape sequence that this byte is part of, if it is; not counting the backslash itself."""
+    for first in range(at - 1, max(-1, at - 6), -1):
+        if body[first] == 0x5C and not escaped(body, first):
+            end = first + (6 if body[first + 1 : first + 2] == b"u" else 2)
+            return (first, end) if at < end else None
+    return None
 
 
 def escaped(body: bytes, at: int) -> bool:

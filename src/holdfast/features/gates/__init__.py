@@ -5,7 +5,8 @@ from collections.abc import Iterable
 from holdfast.core.event import Event
 from holdfast.core.feature import Feature, State
 from holdfast.core.job import Job
-from holdfast.features.gates import commands, measure, skills, views
+from holdfast.features.gates import measure, skills
+from holdfast.features.gates.commands import COMMANDS
 from holdfast.features.gates.decide import decide
 from holdfast.features.gates.documents import files
 from holdfast.features.gates.follow import follow
@@ -13,6 +14,7 @@ from holdfast.features.gates.kinds import KINDS, LISTENS
 from holdfast.features.gates.model import GateSettings
 from holdfast.features.gates.reduce import reduce
 from holdfast.features.gates.refs import SESSION, keys
+from holdfast.features.gates.views import VIEWS
 
 
 def enqueue(state: State, event: Event, settings: GateSettings | None) -> Iterable[Job]:
@@ -31,8 +33,8 @@ FEATURE = Feature(
     decide=decide,
     follow=follow,
     enqueue=enqueue,
-    commands=commands.COMMANDS,
-    views=views.VIEWS,
+    commands=COMMANDS,
+    views=VIEWS,
     jobs={measure.KIND: measure.measure, skills.KIND: skills.look},
     files=files,
     settings=GateSettings,

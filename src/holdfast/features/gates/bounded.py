@@ -6,7 +6,7 @@ from typing import Any
 
 def with_newest(known: dict[str, Any], name: str, value: Any, most: int) -> dict[str, Any]:
     """A new dict with `name` last; the first ones fall out. Order is age."""
-    kept = {key: one for key, one in known.items() if key != name}
+    kept = {key: one for key, one in known.items() if key != name} if name in known else dict(known)
     kept[name] = value
     while len(kept) > most:
         del kept[next(iter(kept))]

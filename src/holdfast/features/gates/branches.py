@@ -83,13 +83,23 @@ def _ended(doc: Doc, event: Event) -> Doc | None:
     return {**doc, "requirements": mapped(doc["requirements"], mark)}
 
 
+def own_entry(doc: Doc | None, name: str, session: str, now: int) -> Entry | None:
+    known = (doc or {}).get("requirements", {}).get(name)
+    entry = known["sessions"].get(session) if known else None
+    return entry if _counts(entry, now) else None
+
+
+def _counts(entry: Entry | None, now: int) -> bool:
+    return bool(entry) and not (entry.get("until") and entry["until"] <= now)  # type: ignore[union-attr, index]
+
+
 def entry_for(doc: Doc | None, name: str, session: str, now: int) -> Entry | None:
     """What counts for this session: its own entry, or the branch's. Expired ones do not (S2-15)."""
     known = (doc or {}).get("requirements", {}).get(name)
     if not known:
         return None
     for entry in (known["sessions"].get(session), known.get("all")):
-        if entry and not (entry.get("until") and entry["until"] <= now):
+        if _counts(entry, now):
             return entry
     return None
 
@@ -100,7 +110,7 @@ def recent_of_others(doc: Doc | None, name: str, session: str, since: int) -> tu
     found = [
         (max(entry["at"], entry.get("ended", 0)), sid, entry)
         for sid, entry in (known["sessions"].items() if known else ())
-        if sid != session and not entry.get("approved")
+        if sid != session and not entry.get("approved") and entry["by"] != "carry_over"
     ]
     at, sid, entry = max(found, default=(0, "", {}), key=lambda one: one[:2])
     return (sid, entry) if at and at >= since else None

@@ -1,4 +1,4 @@
-"""The requirements that have a name everywhere (S2-5), and the presets. All of them are off until somebody names them."""
+"""Requirements that have a name everywhere (S2-5), and presets of them. All are off until somebody names them."""
 
 from typing import Any
 
@@ -42,14 +42,18 @@ BUILT_IN: dict[str, dict[str, Any]] = {
 }
 
 ON = {"enabled": True}
+STRICT = (
+    "commit_plan",
+    "adr_reviewed",
+    "tdd_planned",
+    "solid_reviewed",
+    "pre_commit_review",
+    "tests_green",
+    "protected_branch",
+    "branch_size_limit",
+)
 PRESETS: dict[str, dict[str, dict[str, Any]]] = {
     "minimal": {"protected_branch": ON},
     "relaxed": {"commit_plan": {**ON, "scope": "branch"}, "protected_branch": ON, "branch_size_limit": ON},
-    "strict": {
-        name: ON
-        for name in (
-            "commit_plan", "adr_reviewed", "tdd_planned", "solid_reviewed", "pre_commit_review", "tests_green",
-            "protected_branch", "branch_size_limit",
-        )
-    },
-}  # fmt: skip
+    "strict": dict.fromkeys(STRICT, ON),
+}

@@ -10,6 +10,8 @@ from holdfast.features.gates.evidence import Asked
 from holdfast.features.gates.refs import BRANCH, EVERYWHERE, FACTS, LIVE, PAUSE, REGISTRY, SESSION, branch_key, place
 from holdfast.features.gates.rules import Rule
 
+BASES = ("main", "master")
+
 
 @dataclass(frozen=True, slots=True)
 class Here:
@@ -39,14 +41,25 @@ class Finding:
 
 def resolve(rule: Rule) -> str:
     """What a person or an agent does about it, in the fewest words."""
+    by_hand = f"holdfast gate satisfy {rule.name}" if by_hand_too(rule) else ""
+    return " or ".join(filter(None, (first_choice(rule), by_hand))) or "change the settings"
+
+
+def first_choice(rule: Rule) -> str:
+    """Without what can be done by hand; empty when there is nothing else."""
     spec = rule.spec
     if rule.type == "evidence":
         return " and ".join(_fact(one) for one in spec.evidence)
+    if rule.type == "guard" and spec.guard_type == "protected_branch":
+        return f"git switch -c NAME, or let the user run: holdfast gate approve {rule.name}"
     if rule.type in ("dynamic", "guard"):
-        return f"holdfast gate approve {rule.name}"
+        return f"let the user run: holdfast gate approve {rule.name}"
     skills = [f"/{skill.lstrip('/')}" for skill in (*spec.auto_resolve_skill, *spec.satisfied_by_skill)]
-    by_hand = [f"holdfast gate satisfy {rule.name}"] if spec.manual else []
-    return " or ".join([*dict.fromkeys(skills), *by_hand]) or "change the settings"
+    return " or ".join(dict.fromkeys(skills))
+
+
+def by_hand_too(rule: Rule) -> bool:
+    return rule.spec.manual and rule.type in ("blocking", "stop_only")
 
 
 def _fact(one: Any) -> str:
@@ -69,8 +82,11 @@ class Checker:
 
     def paused(self) -> bool:
         here = self.here
-        places = (EVERYWHERE, here.place, f"session:{here.session}")
-        return any(_rests(self.state.get(PAUSE, where), here.now) for where in places)
+        for where in (EVERYWHERE, here.place, f"session:{here.session}"):
+            doc = self.state.get(PAUSE, where)
+            if doc is not None and _rests(doc, here.now):
+                return True
+        return False
 
     @property
     def session(self) -> dict[str, Any]:
@@ -90,7 +106,16 @@ class Checker:
         return self._seen[kind]
 
     def entry(self, rule: Rule) -> dict[str, Any] | None:
-        return branches.entry_for(self.branch, rule.name, self.here.session, self.here.now)
+        here = self.here
+        found = branches.entry_for(self.branch, rule.name, here.session, here.now)
+        if found or rule.scope != "session" or here.branch in BASES:
+            return found
+        return next(filter(None, (self._from_base(rule, base) for base in BASES)), None)
+
+    def _from_base(self, rule: Rule, base: str) -> dict[str, Any] | None:
+        """Planned on main, then branched off: the session's plan goes with it. What main shares does not."""
+        doc = self.state.get(BRANCH, branch_key(self.here.place, base))
+        return branches.own_entry(doc, rule.name, self.here.session, self.here.now)
 
     def _stored(self, rule: Rule) -> Finding:
         entry = self.entry(rule)
@@ -129,8 +154,8 @@ class Checker:
         return Finding(rule, True, why, lines)
 
 
-def _rests(doc: dict[str, Any] | None, now: int) -> bool:
-    return bool(doc) and doc["status"] == "paused" and (not doc["until"] or now < doc["until"])  # type: ignore[index]
+def _rests(doc: dict[str, Any], now: int) -> bool:
+    return doc["status"] == "paused" and (not doc["until"] or now < doc["until"])
 
 
 def _by(entry: dict[str, Any]) -> str:

@@ -24,6 +24,8 @@ def decide(state: State, event: Event, settings: "GateSettings | None") -> Decis
     step = STEPS.get(event.kind)
     if not step or not settings or not (settings.rules or settings.notices) or event.data.get("paused"):
         return None
+    if event.kind == "tool.started" and not triggered(settings, event):
+        return None
     checker = Checker(state, Here.of(event))
     return None if checker.paused() else step(checker, event, settings)
 

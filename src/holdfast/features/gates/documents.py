@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from holdfast.features.gates.model import GateSettings
 
 VERSION = "1.0"
+WRITER = "holdfast"
 FOLDER = "requirements"
 _UNSAFE = re.compile(r"[^\w-]")
 
@@ -23,12 +24,12 @@ def files(ref: Ref, doc: Doc, settings: "GateSettings | None") -> Iterable[File]
     if settings is not None and not settings.files:
         return ()
     if ref.kind == LIVE:
-        return (File(Path.home() / ".claude" / "sessions.json", _json(registry(doc))),)
+        return _kept(Path.home() / ".claude" / "sessions.json", registry(doc))
     return _branch_file(doc) if ref.kind == BRANCH and doc.get("repo") else ()
 
 
 def registry(doc: Doc) -> dict[str, Any]:
-    return {"version": VERSION, "sessions": {sid: _live(one) for sid, one in doc["sessions"].items()}}
+    return {"version": VERSION, "writer": WRITER, "sessions": {sid: _live(one) for sid, one in doc["sessions"].items()}}
 
 
 def _live(one: dict[str, Any]) -> dict[str, Any]:
@@ -44,7 +45,16 @@ def _branch_file(doc: Doc) -> Iterable[File]:
     if folder.is_symlink() or not (repo / "objects").is_dir():
         return ()  # Not a git directory, or one made to send us elsewhere.
     path = folder / file_name(folder, doc["branch"])
-    return (File(path, None if doc.get("status") == "pruned" else _json(branch(doc))),)
+    return (File(path, None),) if doc.get("status") == "pruned" else _kept(path, branch(doc))
+
+
+def _kept(path: Path, content: dict[str, Any]) -> Iterable[File]:
+    """What another tool wrote there is set aside once, not lost (P7)."""
+    found = _read(path)
+    if found is None or found.get("writer") == WRITER:
+        return (File(path, _json(content)),)
+    aside = path.with_name(f"{path.name}.before-holdfast")
+    return (File(aside, path.read_bytes()), File(path, _json(content)))
 
 
 def file_name(folder: Path, branch: str) -> str:
@@ -58,17 +68,25 @@ def file_name(folder: Path, branch: str) -> str:
 
 def _owner(path: Path) -> str | None:
     """The branch a file is about; None when there is none or nobody can tell."""
+    branch = (_read(path) or {}).get("branch")
+    return branch if isinstance(branch, str) else None
+
+
+def _read(path: Path) -> dict[str, Any] | None:
+    """None when there is no such file; {} when nobody can read it."""
     try:
         found = json.loads(path.read_bytes()[: 4 << 20])
-        return found["branch"] if isinstance(found["branch"], str) else None
-    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        return found if isinstance(found, dict) else {}
+    except FileNotFoundError:
         return None
+    except (OSError, ValueError, RecursionError):
+        return {}
 
 
 def branch(doc: Doc) -> dict[str, Any]:
     requirements = {name: _requirement(known) for name, known in sorted(doc["requirements"].items())}
     return {
-        "version": VERSION, "branch": doc["branch"], "project": doc["project"],
+        "version": VERSION, "writer": WRITER, "branch": doc["branch"], "project": doc["project"],
         "created_at": doc["created"] // 1000, "updated_at": doc["at"] // 1000, "requirements": requirements,
     }  # fmt: skip
 

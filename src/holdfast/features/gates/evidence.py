@@ -1,11 +1,11 @@
 """Is it proven? Recorded facts against what a requirement asks for; nobody's word counts."""
 
 import fnmatch
-import re
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from holdfast.core.ports import Doc
+from holdfast.features.gates.facts import SOMEWHERE
 from holdfast.features.gates.globs import any_matches
 from holdfast.features.gates.rules import Rule
 from holdfast.features.gates.shell import proven, single_blanks
@@ -75,23 +75,19 @@ class Asked:
 
     def _changed(self, globs: tuple[str, ...], since: int) -> str:
         for path, seq in reversed(self.facts.get("edits", {}).items()):
-            if seq > since and any_matches(globs, path, self.project):
-                return path.removeprefix(f"{self.project}/")
+            if seq > since and (path == SOMEWHERE or any_matches(globs, path, self.project)):
+                return "a file" if path == SOMEWHERE else path.removeprefix(f"{self.project}/")
         if self.facts.get("floor", 0) > since:
             return "too much"
         touched = self.facts.get("touched", {}).get(self.rule.name, -1)
         return "a file it covers" if touched >= since else ""
 
 
+@lru_cache(8_000)
 def runs(command: str, passed: int, globs: tuple[str, ...]) -> bool:
     """What passed must be proven by the exit code; what failed counts as failed wherever it is in the line."""
     parts = proven(command) if passed else proven(command) or (command,)
-    return any(_glob(glob).match(part) for glob in globs for part in parts)
-
-
-@lru_cache(1_000)
-def _glob(text: str) -> re.Pattern[str]:
-    return re.compile(fnmatch.translate(single_blanks(text)))
+    return any(fnmatch.fnmatchcase(part, single_blanks(glob)) for glob in globs for part in parts)
 
 
 def _skills(names: tuple[str, ...]) -> str:

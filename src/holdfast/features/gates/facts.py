@@ -8,10 +8,12 @@ import re
 from holdfast.core.event import Event
 from holdfast.core.ports import Doc
 from holdfast.features.gates.bounded import with_newest
-from holdfast.features.gates.shell import commits, single_blanks
+from holdfast.features.gates.shell import commits, proven, single_blanks
 
 MOST_EDITS, MOST_COMMANDS, MOST_SKILLS, MOST_COMMITS, MOST_RUNS, MOST_SIZES = 60, 40, 30, 20, 30, 20
 LONGEST_COMMAND = 400
+SOMEWHERE = "*"
+"""Stands for an edit whose files the agent did not name: it may be any file."""
 _LOOKS_ONLY = re.compile(
     r"^(ls|cat|head|tail|grep|rg|find|fd|cd|echo|pwd|wc|which|sleep|tree|stat|file|env|date|whoami|jq|less|awk|true"
     r"|git\s+(status|log|diff|show|branch|rev-parse|fetch|stash\s+list)|holdfast|gh\s+\w+\s+(view|list))(\s|$)"
@@ -36,28 +38,33 @@ def with_tool(doc: Doc | None, event: Event) -> Doc | None:
     return None
 
 
-def _edited(doc: Doc, event: Event) -> Doc | None:
+def _edited(doc: Doc, event: Event) -> Doc:
     edits, floor = doc["edits"], doc["floor"]
-    for path in event.data.get("paths") or ():
+    for path in event.data.get("paths") or (SOMEWHERE,):
         edits = with_newest(edits, path, event.seq, MOST_EDITS + 1)
         if len(edits) > MOST_EDITS:
             oldest = next(iter(edits))
             floor = edits[oldest]
             edits = {key: seq for key, seq in edits.items() if key != oldest}
-    return {**doc, "edits": edits, "floor": floor, "at": event.at} if edits is not doc["edits"] else None
+    return {**doc, "edits": edits, "floor": floor, "at": event.at}
 
 
 def _ran(doc: Doc, event: Event) -> Doc | None:
     """A command without an exit code (still running, interrupted) is no fact at all."""
     code = event.data.get("exit_code")
     command = single_blanks(event.data["command"])[:LONGEST_COMMAND]
-    if code is None or _LOOKS_ONLY.match(command) and not commits(command):
+    if code is None or _only_looks(command):
         return None
     fact = [event.seq, event.at, int(code == 0), event.session, event.data.get("branch", "")]
     changed = {**doc, "ran": with_newest(doc["ran"], command, fact, MOST_COMMANDS), "at": event.at}
     if code == 0 and commits(command):
         changed["commits"] = with_newest(doc["commits"], event.session, [*fact[:2], fact[4]], MOST_COMMITS)
     return changed
+
+
+def _only_looks(command: str) -> bool:
+    """Nobody asks for proof of an `ls`, and hundreds of them would push the proof out that somebody asks for."""
+    return all(_LOOKS_ONLY.match(part) for part in proven(command) or (command,))
 
 
 def with_uat(doc: Doc | None, event: Event) -> Doc | None:

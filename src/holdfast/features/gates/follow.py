@@ -1,4 +1,4 @@
-"""What an event means by the rules of the moment: triggered, satisfied, used up. Recorded, so that replay needs no rules."""
+"""What an event means by the rules of the moment: triggered, satisfied, used up. Recorded, so replay needs no rules."""
 
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
@@ -83,7 +83,9 @@ def _began(state: State, event: Event, settings: "GateSettings") -> Iterable[Eve
         found = recent_of_others(doc, rule.name, event.session, event.at - rule.spec.carry_over * 1000)
         if found and not entry_for(doc, rule.name, event.session, event.at):
             source = {"from": found[0], "satisfied_at": found[1]["at"], "by": found[1]["by"]}
-            yield said(event, "gates.satisfied", requirements=[asked(rule, event.at)], method="carry_over", metadata=source)
+            yield said(
+                event, "gates.satisfied", requirements=[asked(rule, event.at)], method="carry_over", metadata=source
+            )
 
 
 def _ended(_state: State, event: Event, settings: "GateSettings") -> Iterable[Event]:

@@ -2,7 +2,9 @@
 
 import hashlib
 import os
+import stat
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from holdfast.core import git
@@ -95,7 +97,7 @@ class _Look:
     def _new_lines(self) -> int:
         """Files git does not know yet are part of the change too."""
         names = git.parse_names(self._git("ls-files", "-z", "--others", "--exclude-standard") or b"")
-        return sum(_line_count(os.path.join(self._folder, name)) for name in names[:MOST_NEW_FILES])
+        return sum(_line_count(Path(self._folder, name)) for name in names[:MOST_NEW_FILES])
 
 
 def _numstat(out: bytes) -> int:
@@ -104,14 +106,14 @@ def _numstat(out: bytes) -> int:
     return sum(int(number) for pair in fields for number in pair if number.isdigit())
 
 
-def _line_count(path: str) -> int:
+def _line_count(path: Path) -> int:
     try:
-        if os.path.islink(path) or os.path.getsize(path) > LARGEST_NEW_FILE:
+        found = path.lstat()
+        if not stat.S_ISREG(found.st_mode) or found.st_size > LARGEST_NEW_FILE:
             return 0
-        with open(path, "rb") as file:
-            content = file.read(LARGEST_NEW_FILE)
+        content = path.read_bytes()
         return 0 if b"\0" in content else content.count(b"\n")
-    except OSError:
+    except (OSError, ValueError):
         return 0
 
 

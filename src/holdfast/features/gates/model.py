@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, field_validator, model_validator
 
 from holdfast.features.gates.builtin import BUILT_IN
-from holdfast.features.gates.rules import Rule, compiled
+from holdfast.features.gates.rules import Index, Rule, compiled
 
 Type = Literal["blocking", "dynamic", "guard", "stop_only", "evidence"]
 Scope = Literal["session", "branch", "single_use", "permanent"]
@@ -157,6 +157,9 @@ class GateSettings(BaseModel):
     requirements: dict[Name, Requirement] = Field({}, max_length=200)
     hooks: Hooks = Hooks()
     plan_files: tuple[Glob, ...] = Field(("**/.claude/plans/**", "**/*.plan.md"), description="Never refused.")
+    agents_may_approve: bool = Field(
+        False, description="`gate approve` also from an agent's own shell.", json_schema_extra={"guarded": [False]}
+    )
     files: bool = Field(True, description="Write the seed's files (~/.claude/sessions.json, .git/requirements/).")
     logging: dict[str, Any] = {}
 
@@ -176,6 +179,10 @@ class GateSettings(BaseModel):
         if not self.enabled:
             return ()
         return tuple(compiled(name, one) for name, one in self.requirements.items() if one.enabled)
+
+    @cached_property
+    def index(self) -> Index:
+        return Index(self.rules)
 
     @cached_property
     def by_name(self) -> dict[str, Rule]:

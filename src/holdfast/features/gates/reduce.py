@@ -20,8 +20,11 @@ def _facts(doc: Doc | None, event: Event) -> Doc | None:
 
 def _pause(_doc: Doc | None, event: Event) -> Doc:
     paused = event.kind == "gates.paused"
-    return {"where": event.data.get("where", ""), "status": "paused" if paused else "", "at": event.at,
-            "until": event.data.get("until", 0) if paused else -1, "why": str(event.data.get("why", ""))[:500]}  # fmt: skip
+    until = event.data.get("until", 0) if paused else -1
+    return {
+        "where": event.data.get("where", ""), "status": "paused" if paused else "", "at": event.at, "until": until,
+        "why": str(event.data.get("why", ""))[:500],
+    }  # fmt: skip
 
 
 REDUCERS = {

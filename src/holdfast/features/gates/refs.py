@@ -15,7 +15,8 @@ GONE = frozenset({"session.ended", "session.lost", "session.stale", "session.clo
 """All but the first are told by the sessions room, which watches the agents' processes (D6)."""
 LIFE = GONE | {"session.started", "prompt.submitted", "turn.ended", "cwd.changed"}
 TOOLS = frozenset({"tool.finished", "tool.failed"})
-UAT = frozenset({"uat.finished", "uat.ended", "uat.completed"})
+LEAVE_FACTS = frozenset({"edit", "shell", "skill"})
+UAT = frozenset({"uat.ended", "uat.reported"})
 
 
 def place(event: Event) -> str:
@@ -39,7 +40,7 @@ def session_ref(event: Event) -> Ref:
 def keys(event: Event) -> Iterable[Ref]:
     kind = event.kind
     if kind in TOOLS:
-        return (Ref(FACTS, event.project),)
+        return (Ref(FACTS, event.project),) if event.data.get("action") in LEAVE_FACTS else ()
     if kind in LIFE:
         return _life(event)
     if kind == "decision.made":
@@ -65,7 +66,9 @@ def _rare(event: Event) -> Iterable[Ref]:
     if event.kind in ("gates.paused", "gates.resumed"):
         return (Ref(PAUSE, bounded(str(event.data.get("where") or EVERYWHERE))),)
     if event.kind == "gates.pruned":
-        return [Ref(BRANCH, branch_key(str(event.data.get("repo", "")), str(b))) for b in event.data.get("branches", ())]
+        return [
+            Ref(BRANCH, branch_key(str(event.data.get("repo", "")), str(b))) for b in event.data.get("branches", ())
+        ]
     return ()
 
 

@@ -1,7 +1,7 @@
 """A requirement made ready for the hook: what triggers it, what resolves it, where it refuses."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -25,14 +25,23 @@ ACTION_OF = {
 }
 """Rules are written in Claude Code's names and hold in every agent: there they go by what the tool does."""
 ACTIONS = frozenset(ACTION_OF.values()) | {"mcp", "todo", "ask", "other"}
+MOST_TOOLS = 500
 Test = Callable[[Event], bool]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Way:
+    """One way to trigger a rule: by the tool, and then, where asked for, by what it is about to do."""
+
+    named: Test
+    more: Test | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Rule:
     name: str
     spec: "Requirement"
-    tests: tuple[Test, ...]
+    ways: tuple[Way, ...]
     skills: frozenset[str]
     at_tool: bool
     at_stop: bool
@@ -45,21 +54,14 @@ class Rule:
     def type(self) -> str:
         return self.spec.type
 
-    def triggered_by(self, event: Event) -> bool:
-        """Of a tool's event; exemptions are looked at before."""
-        for test in self.tests:
-            if test(event):
-                return True
-        return False
-
     def resolved_by(self, skill: str) -> bool:
         return skill in self.skills or skill.rpartition(":")[2] in self.skills
 
 
 def compiled(name: str, spec: "Requirement") -> Rule:
-    tests = tuple(_test(one, spec) for one in _triggers(spec))
+    ways = tuple(_way(one, spec) for one in _triggers(spec))
     at_tool, at_stop = _where(spec)
-    return Rule(name, spec, tests, _skills(spec), at_tool, at_stop)
+    return Rule(name, spec, ways, _skills(spec), at_tool, at_stop)
 
 
 def _triggers(spec: "Requirement") -> tuple[Any, ...]:
@@ -87,16 +89,15 @@ def _where(spec: "Requirement") -> tuple[bool, bool]:
     return True, True
 
 
-def _test(trigger: Any, spec: "Requirement") -> Test:
+def _way(trigger: Any, spec: "Requirement") -> Way:
     tool = trigger if isinstance(trigger, str) else trigger.tool
     pattern = spec.command_pattern if isinstance(trigger, str) else trigger.command_pattern or spec.command_pattern
     paths = spec.paths if isinstance(trigger, str) else trigger.paths or spec.paths
-    named = _names(tool)
     if pattern and _action(tool) in ("shell", ""):
-        return _command_test(named, re.compile(pattern))
+        return Way(_names(tool), _command_test(re.compile(pattern)))
     if paths or spec.except_paths:
-        return _path_test(named, paths, spec.except_paths)
-    return named
+        return Way(_names(tool), _path_test(paths, spec.except_paths))
+    return Way(_names(tool))
 
 
 def _action(tool: str) -> str:
@@ -112,18 +113,51 @@ def _names(tool: str) -> Test:
     return lambda event: event.tool == tool or (event.agent != CLAUDE and event.data.get("action") == action)
 
 
-def _command_test(named: Test, pattern: re.Pattern[str]) -> Test:
+def _command_test(pattern: re.Pattern[str]) -> Test:
+    return lambda event: bool(pattern.search(single_blanks(event.data.get("command") or "")))
+
+
+def _path_test(paths: tuple[str, ...], never: tuple[str, ...]) -> Test:
     def test(event: Event) -> bool:
-        return named(event) and bool(pattern.search(single_blanks(event.data.get("command") or "")))
-
-    return test
-
-
-def _path_test(named: Test, paths: tuple[str, ...], never: tuple[str, ...]) -> Test:
-    def test(event: Event) -> bool:
-        return named(event) and any(
+        return any(
             (not paths or any_matches(paths, path, event.project)) and not any_matches(never, path, event.project)
             for path in event.data.get("paths") or ()
         )
 
     return test
+
+
+Candidate = tuple[Rule, tuple[Test | None, ...]]
+
+
+class Index:
+    """Which rules a tool can trigger at all: found once per tool, so that most calls cost one lookup."""
+
+    def __init__(self, rules: tuple[Rule, ...]) -> None:
+        self._rules = rules
+        self._known: dict[tuple[str, str, bool], tuple[Candidate, ...]] = {}
+        self.last: tuple[Event | None, list[Rule]] = (None, [])
+        """The last question and its answer (triggers.py)."""
+
+    def triggered_by(self, event: Event) -> list[Rule]:
+        found = []
+        for rule, tests in self.of(event):
+            for more in tests:
+                if more is None or more(event):
+                    found.append(rule)
+                    break
+        return found
+
+    def of(self, event: Event) -> tuple[Candidate, ...]:
+        key = (event.tool, str(event.data.get("action")), event.agent == CLAUDE)
+        candidates = self._known.get(key)
+        if candidates is None:
+            if len(self._known) >= MOST_TOOLS:
+                self._known.clear()
+            candidates = self._known[key] = tuple(self._find(event))
+        return candidates
+
+    def _find(self, event: Event) -> Iterator[Candidate]:
+        for rule in self._rules:
+            if tests := tuple(way.more for way in rule.ways if way.named(event)):
+                yield rule, tests

@@ -35,6 +35,13 @@ def _prompted(doc: Doc, event: Event) -> Doc:
     return doc if event.data.get("synthetic") else {**doc, "stops": 0, "stop_names": []}
 
 
+def _turned(doc: Doc, event: Event) -> Doc:
+    """Refusals are in a row only if the turn before this one was refused (or let go) too."""
+    in_a_row = doc.get("held") is not None and doc.get("held") == doc.get("turn")
+    fresh = {} if in_a_row else {"stops": 0, "stop_names": []}
+    return {**_seen(doc, event), **fresh, "turn": event.seq}
+
+
 def _triggered(doc: Doc, event: Event) -> Doc:
     known = doc["triggered"]
     for name in event.data.get("requirements") or ():
@@ -59,31 +66,32 @@ def _cleared(doc: Doc, event: Event) -> Doc:
 def _decided(doc: Doc, event: Event) -> Doc:
     for detail in event.data.get("details") or ():
         if step := DECIDED.get(detail.get("gate")):
-            doc = step(doc, detail, event.at)
+            doc = step(doc, detail, event)
     return doc
 
 
-def _refused(doc: Doc, detail: dict[str, Any], at: int) -> Doc:
-    return {**doc, "refused": doc["refused"] + 1, "denied": {"at": at, "names": _names(detail)}}
+def _refused(doc: Doc, detail: dict[str, Any], event: Event) -> Doc:
+    return {**doc, "refused": doc["refused"] + 1, "denied": {"at": event.at, "names": _names(detail)}}
 
 
-def _held(doc: Doc, detail: dict[str, Any], _at: int) -> Doc:
+def _held(doc: Doc, detail: dict[str, Any], event: Event) -> Doc:
     """Progress is that something refused before is not refused now; a tool that ran is none (H2)."""
     names = _names(detail)
     progress = bool(set(doc["stop_names"]) - set(names))
-    return {**doc, "refused": doc["refused"] + 1, "stops": 1 if progress else doc["stops"] + 1, "stop_names": names}
+    stops = 1 if progress else doc["stops"] + 1
+    return {**doc, "refused": doc["refused"] + 1, "stops": stops, "stop_names": names, "held": event.data.get("of")}
 
 
-def _let_go(doc: Doc, _detail: dict[str, Any], at: int) -> Doc:
-    return {**doc, "let_go": at}
+def _let_go(doc: Doc, _detail: dict[str, Any], event: Event) -> Doc:
+    return {**doc, "let_go": event.at, "held": event.data.get("of")}
 
 
-def _warned(doc: Doc, detail: dict[str, Any], _at: int) -> Doc:
+def _warned(doc: Doc, detail: dict[str, Any], _event: Event) -> Doc:
     warned = with_newest(doc.get("warned") or {}, str(detail.get("name")), detail.get("lines", 0), MOST_TRIGGERED)
     return {**doc, "warned": warned}
 
 
-def _told(doc: Doc, detail: dict[str, Any], _at: int) -> Doc:
+def _told(doc: Doc, detail: dict[str, Any], _event: Event) -> Doc:
     return {**doc, "told": [*doc.get("told", ()), detail.get("digest", "")][-MOST_TOLD:]}
 
 
@@ -93,6 +101,7 @@ def _names(detail: dict[str, Any]) -> list[str]:
 
 STEPS = {
     "prompt.submitted": _prompted,
+    "turn.ended": _turned,
     "gates.triggered": _triggered,
     "gates.satisfied": _satisfied,
     "gates.approved": _satisfied,

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 KIND = "gates.look"
 FOLDERS = (".claude", ".codex", ".gemini", ".cursor", ".agents", ".qwen")
+PLUGINS = ("cache/*/*/*", "marketplaces/*/plugins/*", "marketplaces/*", "repos/*/*")
+"""Where Claude Code keeps what its plugins bring."""
 _PLAIN = re.compile(r"^[\w.-]{1,100}$")
 
 
@@ -38,7 +40,7 @@ def look(call: JobCall) -> list[Event]:
 
 
 def missing_skills(settings: "GateSettings", project: str) -> list[str]:
-    """Of requirements whose every skill is missing; one of several is enough. Plugins' skills cannot be looked up."""
+    """Of requirements whose every skill is missing; one of several is enough."""
     missing: list[str] = []
     for rule in settings.rules:
         named = [*rule.spec.auto_resolve_skill, *rule.spec.satisfied_by_skill]
@@ -57,3 +59,8 @@ def _places(skill: str, project: str) -> Iterator[Path]:
             yield root / folder / "skills" / skill / "SKILL.md"
             yield root / folder / "commands" / f"{skill}.md"
             yield root / folder / "agents" / f"{skill}.md"
+    for layout in PLUGINS:
+        for plugin in (Path.home() / ".claude" / "plugins").glob(layout):
+            yield plugin / "skills" / skill / "SKILL.md"
+            yield plugin / "commands" / f"{skill}.md"
+            yield plugin / "agents" / f"{skill}.md"

@@ -4,7 +4,7 @@ import hashlib
 from collections.abc import Sequence
 from typing import Any
 
-from holdfast.features.gates.check import Finding, Here, resolve
+from holdfast.features.gates.check import Finding, Here, by_hand_too, first_choice
 from holdfast.features.gates.rules import Rule
 
 LONGEST_MESSAGE = 700
@@ -14,7 +14,7 @@ MOST_LISTED = 12
 def refusal(findings: Sequence[Finding], here: Here, tool: str) -> str:
     """One message for all that is open (O2-c)."""
     what = f"{tool} has to wait" if tool else "This has to wait"
-    return "\n".join([f"{what}: {_open(findings)}.", *(_line(one, here, len(findings)) for one in findings)])
+    return "\n".join([f"{what}: {_open(findings)}.", *_lines(findings, here)])
 
 
 def again(findings: Sequence[Finding]) -> str:
@@ -23,7 +23,7 @@ def again(findings: Sequence[Finding]) -> str:
 
 def not_done(findings: Sequence[Finding], here: Here, left: int) -> str:
     """On the end of a turn: the agent goes on, and knows when it will be let go."""
-    lines = [f"Not done yet: {_open(findings)}.", *(_line(one, here, len(findings)) for one in findings)]
+    lines = [f"Not done yet: {_open(findings)}.", *_lines(findings, here)]
     if left == 0:
         lines.append("If it cannot be resolved, say so: the next stop is let through.")
     return "\n".join(lines)
@@ -40,6 +40,8 @@ def warning(finding: Finding) -> str:
 def at_start(findings: Sequence[Finding], others: Sequence[str]) -> str:
     lines = [f"Requirements checked here by Holdfast ({len(findings)}):"]
     lines += [_status(one) for one in findings[:MOST_LISTED]]
+    if by_hand := [one.rule.name for one in findings[:MOST_LISTED] if not one.ok and by_hand_too(one.rule)]:
+        lines.append(f"By hand: holdfast gate satisfy {' '.join(by_hand)}")
     if len(findings) > MOST_LISTED:
         lines.append(f"- and {len(findings) - MOST_LISTED} more: holdfast gate status")
     if others:
@@ -59,9 +61,16 @@ def _names(findings: Sequence[Finding]) -> str:
     return ", ".join(one.rule.name for one in findings)
 
 
+def _lines(findings: Sequence[Finding], here: Here) -> list[str]:
+    by_hand = [one.rule.name for one in findings if by_hand_too(one.rule)]
+    more = [f"By hand: holdfast gate satisfy {' '.join(by_hand)}"] if by_hand else []
+    return [*(_line(one, here, len(findings)) for one in findings), *more]
+
+
 def _line(finding: Finding, here: Here, of: int) -> str:
     rule = finding.rule
-    head = f"- {rule.name}: {finding.why}. Resolve: {resolve(rule)}"
+    way = first_choice(rule)
+    head = f"- {rule.name}: {finding.why}" + (f" → {way}" if way else "")
     said = filled(rule.spec.blocking_message or rule.spec.message, finding, here)
     if not said:
         return head
@@ -96,7 +105,8 @@ def _status(finding: Finding) -> str:
     rule = finding.rule
     if finding.ok:
         return f"- {rule.name}: {finding.why}"
-    return f"- {rule.name}: {finding.why} → {resolve(rule)} ({_when(rule)})"
+    way = first_choice(rule)
+    return f"- {rule.name} ({_when(rule)}): {finding.why}" + (f" → {way}" if way else "")
 
 
 def _when(rule: Rule) -> str:

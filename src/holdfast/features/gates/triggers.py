@@ -13,9 +13,18 @@ if TYPE_CHECKING:
 
 
 def triggered(settings: "GateSettings", event: Event) -> list[Rule]:
-    if _exempt(settings, event):
+    """Asked twice of each call, by what follows and by what is decided; the answer is worked out once."""
+    last = settings.index.last
+    if last[0] is not event:
+        last = settings.index.last = (event, _triggered(settings, event))
+    return last[1]
+
+
+def _triggered(settings: "GateSettings", event: Event) -> list[Rule]:
+    found = settings.index.triggered_by(event)
+    if not found or _exempt(settings, event):
         return []
-    return [rule for rule in settings.rules if rule.triggered_by(event) and not _resolves(rule, event)]
+    return [rule for rule in found if not _resolves(rule, event)]
 
 
 def _exempt(settings: "GateSettings", event: Event) -> bool:

@@ -30,10 +30,8 @@ def recover(call: Call) -> Ask:
     kind = str(call.args.get("kind") or "")
     if kind and kind not in recovery.FINDERS:
         raise CommandRefused(f"there is no recovery {kind!r}", fix=f"There are: {', '.join(recovery.FINDERS)}.")
-    found: dict[str, list[Event]] = {}
-    for name, find in recovery.FINDERS.items():
-        if not kind or name == kind:
-            found[name] = list(find(call.reader, lambda _project: call.settings, call.now))
+    wanted = [kind] if kind else list(recovery.FINDERS)
+    found = {name: recovery.found(name, call.reader, call.settings, call.now) for name in wanted}
     return Ask(
         tuple(event for events in found.values() for event in events),
         answer={name: sorted({event.session for event in events}) for name, events in found.items()},

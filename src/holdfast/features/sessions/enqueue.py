@@ -8,7 +8,7 @@ from holdfast.core.job import Job
 from holdfast.core.ports import Doc
 from holdfast.features.sessions.model import COMPLETED, SESSION
 from holdfast.features.sessions.parents import LINKED_SOURCES
-from holdfast.features.sessions.turns import to_process
+from holdfast.features.sessions.turns import any_unprocessed
 
 FIND, PROCESS, SUMMARISE, LINK, ADOPT = (
     f"sessions.{word}" for word in ("find-process", "process", "summarise", "link", "adopt")
@@ -26,7 +26,7 @@ def enqueue(state: State, event: Event, _settings: Settings) -> Iterator[Job]:
     if (kind in NAMES_PROCESS or doc["events"] == 1) and _process_unknown(doc, event):
         yield _job(FIND, doc, pid=event.get("pid"), start=event.get("pid_start", 0))
     if kind in CLOSES:
-        if to_process(doc):
+        if any_unprocessed(doc):
             yield _job(PROCESS, doc)
         if kind in ENDS and doc["status"] == COMPLETED:
             yield _job(SUMMARISE, doc)

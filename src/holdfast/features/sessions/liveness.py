@@ -58,9 +58,18 @@ def alive(record: Mapping[str, Any]) -> bool | None:
 def has_child_since(pid: int, at_ms: int) -> bool:
     """Whether something the process started at or after a moment still runs: a long command is no stuck turn."""
     try:
-        return any(child.create_time() * 1000 >= at_ms - 1000 for child in psutil.Process(pid).children(recursive=True))
+        children = psutil.Process(pid).children(recursive=True)
     except psutil.Error:
         return False
+    return any(_began(child) >= at_ms - 1000 for child in children)
+
+
+def _began(child: psutil.Process) -> float:
+    """Never, when it is over."""
+    try:
+        return 0 if child.status() == psutil.STATUS_ZOMBIE else child.create_time() * 1000
+    except psutil.Error:
+        return 0
 
 
 def look(pid: int) -> Process | None:

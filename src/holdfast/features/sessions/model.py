@@ -19,14 +19,15 @@ WATCH_SECONDS = 5.0
 
 MOST_LANES = MOST_RUNNING = MOST_CHILDREN = 20
 MOST_ASKS = 5
-MOST_PENDING = 20
-REMEMBERED_CALLS = 12
+REMEMBERED_CALLS = 8
 REMEMBERED_TURNS = 8
 RECENT_IN_PLACE = 20
 HEAD = 200
 TITLE = 80
 
 ACTIVE, COMPLETED = "active", "completed"
+WATCHED = "watched"
+"""In the index only: active with a known process. There are never more of them than agents that run."""
 WORKING, WAITING, IDLE, ENDED = "working", "waiting", "idle", "ended"
 REASONS = ("exit", "clear", "process-gone", "stale", "closed-by-user")
 TOKENS = ("input", "output", "cache_read", "cache_write")
@@ -74,7 +75,9 @@ def turn_key(session: str, n: int) -> str:
 
 def head(text: Any, limit: int = HEAD) -> str:
     """The beginning, on one line."""
-    line = " ".join(str(text or "")[: limit * 4].split())
+    if not text:
+        return ""
+    line = " ".join(str(text)[: limit * 4].split())
     return line if len(line) <= limit else f"{line[: limit - 1]}…"
 
 

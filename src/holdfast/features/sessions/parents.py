@@ -75,7 +75,7 @@ def _forked(doc: Doc, older: list[Doc]) -> Doc | None:
 def first_message(path: str) -> str:
     with suppress(OSError, ValueError), open(path, "rb", opener=open_regular) as file:
         for line in file.read(FIRST_BYTES).split(b"\n"):
-            with suppress(msgspec.DecodeError, UnicodeDecodeError):
+            with suppress(msgspec.DecodeError, UnicodeDecodeError, RecursionError):
                 found = msgspec.json.decode(line)
                 if isinstance(found, dict) and found.get("type") == "user":
                     return str(found.get("uuid") or "")[:100]

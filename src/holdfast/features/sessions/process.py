@@ -5,10 +5,10 @@ from typing import Any
 
 from holdfast.core.event import Event
 from holdfast.core.feature import JobCall
-from holdfast.core.ports import Doc, Ref
-from holdfast.features.sessions import transcript
+from holdfast.core.ports import Doc, Reader, Ref
+from holdfast.features.sessions import reduce, transcript
 from holdfast.features.sessions.model import DEFAULTS, SESSION, TOKENS, said
-from holdfast.features.sessions.turns import to_process
+from holdfast.features.sessions.turns import any_unprocessed, at_hand
 
 FACTS = ("id", "origin", "prompt", "answer", "at", "end", "how", "tools", "failed", "first", "seq")
 
@@ -18,15 +18,33 @@ def process(call: JobCall) -> list[Event]:
     if not doc:
         return []
     settings = call.settings(doc["project"]) or DEFAULTS
-    return list(go_through(doc, call.now, transcripts=settings.transcripts))
+    return list(go_through(doc, call.reader, call.now, transcripts=settings.transcripts))
 
 
-def go_through(doc: Doc, now: int, *, transcripts: bool = True) -> Iterator[Event]:
-    for turn in to_process(doc):
+def go_through(doc: Doc, reader: Reader, now: int, *, transcripts: bool = True) -> Iterator[Event]:
+    for turn in _unprocessed(doc, reader):
         facts = {name: turn[name] for name in FACTS}
-        yield said(doc, "turn.processed", now, f"{turn['n']}.{turn['seq']}", n=turn["n"], seq=turn["seq"], facts=facts)
+        yield said(doc, "turn.processed", now, f"{turn['n']}.{turn['seq']}", n=turn["n"], upto=turn["seq"], facts=facts)
     if transcripts and doc["transcript"]:
         yield from tokens_read(doc, now)
+
+
+def _unprocessed(doc: Doc, reader: Reader) -> list[Doc]:
+    """After a day in the spool there may be more of them than a document holds: the log knows them all."""
+    if not any_unprocessed(doc):
+        return []
+    held = at_hand(doc)
+    missed = _from_log(doc, reader, until=held[0]["n"] if held else doc["turn"]["n"]) if doc["missed"] else []
+    return [*missed, *held]
+
+
+def _from_log(doc: Doc, reader: Reader, until: int) -> list[Doc]:
+    ref, told, turns = Ref(SESSION, doc["id"]), None, {}
+    for event in reader.replay(session=doc["id"]):
+        told = reduce.reduce(told, event, ref) if event.kind in reduce.LISTENS else told
+        if told and told["turn"]:
+            turns[told["turn"]["n"]] = told["turn"]
+    return [turns[n] for n in range(doc["missed"], until) if n in turns]
 
 
 def tokens_read(doc: Doc, now: int) -> Iterator[Event]:

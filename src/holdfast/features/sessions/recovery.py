@@ -1,28 +1,31 @@
 """Nothing is left dangling (S4-10 to S4-14). Each finder only reads; what it finds is told by events, once."""
 
 from collections.abc import Callable, Iterable, Iterator
-from itertools import chain
+from itertools import islice
 from typing import Any
 
 from holdfast.core.event import Event
 from holdfast.core.feature import JobCall
 from holdfast.core.ports import Doc, Reader, Ref
 from holdfast.features.sessions import liveness, watch
-from holdfast.features.sessions.model import DEFAULTS, SESSION, is_open, said
+from holdfast.features.sessions.model import ACTIVE, DEFAULTS, SESSION, WATCHED, is_open, said
 from holdfast.features.sessions.process import go_through
 
-SettingsOf = Callable[[str], Any]
-Finder = Callable[[Reader, SettingsOf, int], Iterable[Event]]
+Finder = Callable[[Reader, Any, int], Iterable[Event]]
+"""(reader, the room's settings, now) → what is to be told."""
+
+MOST_AT_ONCE = 100
+"""Told in one go: they are one transaction, and no hook shall wait for it. The rest comes with the next round."""
+MOST_SWEPT = 500
 
 
-def stuck_turns(reader: Reader, settings: SettingsOf, now: int) -> Iterator[Event]:
+def stuck_turns(reader: Reader, settings: Any, now: int) -> Iterator[Event]:
     """S4-11: an open turn, or a lane left open behind it, without a sign of life."""
-    for doc in watch.active(reader):
-        limit = settings_of(settings, doc).batch_active_timeout_seconds * 1000
-        if doc["state"] in ("working", "waiting") and _dangles(doc) and _quiet_ms(doc, now) >= limit and not _busy(doc):
-            yield said(
-                doc, "turn.recovered", now, f"{doc['turn']['n']}.{doc['seq']}", n=doc["turn"]["n"], last=doc["at"]
-            )
+    limit = settings.batch_active_timeout_seconds * 1000
+    for doc in watch.live(reader, until=now - limit + 1):
+        if _dangles(doc) and _quiet_ms(doc, now) >= limit and not _busy(doc):
+            n = doc["turn"]["n"]
+            yield said(doc, "turn.recovered", now, f"{n}.{doc['seq']}", n=n, last=doc["at"])
 
 
 def _dangles(doc: Doc) -> bool:
@@ -38,11 +41,11 @@ def _busy(doc: Doc) -> bool:
     return liveness.has_child_since(process["pid"], min(r["at"] for r in running))
 
 
-def stale_sessions(reader: Reader, settings: SettingsOf, now: int) -> Iterator[Event]:
+def stale_sessions(reader: Reader, settings: Any, now: int) -> Iterator[Event]:
     """S4-12, only where no process is known: `at` is the last activity, or the start where there was none."""
-    for doc in watch.active(reader):
-        limit = settings_of(settings, doc).session_inactive_timeout_seconds * 1000
-        if not doc["process"] and _quiet_ms(doc, now) >= limit:
+    limit = settings.session_inactive_timeout_seconds * 1000
+    for doc in watch.pages(reader, ACTIVE, until=now - limit + 1):
+        if _quiet_ms(doc, now) >= limit:
             yield said(doc, "session.stale", now, doc["seq"], last=doc["at"])
 
 
@@ -50,9 +53,9 @@ def _quiet_ms(doc: Doc, now: int) -> int:
     return watch.AWAKE.ms_since(doc["at"], now)
 
 
-def orphans(reader: Reader, _settings: SettingsOf, now: int) -> Iterator[Event]:
+def orphans(reader: Reader, _settings: Any, now: int) -> Iterator[Event]:
     """S4-13: activities before any prompt are in a turn of their own; here that is put on record."""
-    for doc in watch.active(reader):
+    for doc in islice(watch.live(reader), MOST_SWEPT):
         yield from adopted(doc, now)
 
 
@@ -62,14 +65,14 @@ def adopted(doc: Doc, now: int) -> Iterator[Event]:
         yield said(doc, "turn.adopted", now, turn["n"], n=turn["n"], first=turn["first"])
 
 
-def pending_turns(reader: Reader, settings: SettingsOf, now: int) -> Iterator[Event]:
+def pending_turns(reader: Reader, settings: Any, now: int) -> Iterator[Event]:
     """S4-14: closed turns nobody has gone through."""
-    for doc in watch.active(reader):
-        yield from go_through(doc, now, transcripts=settings_of(settings, doc).transcripts)
+    for doc in islice(watch.live(reader), MOST_SWEPT):
+        yield from go_through(doc, reader, now, transcripts=settings.transcripts)
 
 
-def lost_sessions(reader: Reader, _settings: SettingsOf, now: int) -> Iterator[Event]:
-    return watch.lost(watch.active(reader), now)
+def lost_sessions(reader: Reader, _settings: Any, now: int) -> Iterator[Event]:
+    return watch.lost(watch.pages(reader, WATCHED), now)
 
 
 FINDERS: dict[str, Finder] = {
@@ -81,23 +84,23 @@ FINDERS: dict[str, Finder] = {
 }
 
 
-def settings_of(settings: SettingsOf, doc: Doc) -> Any:
-    return settings(doc.get("project", "")) or DEFAULTS
+def found(name: str, reader: Reader, settings: Any, now: int) -> list[Event]:
+    return list(islice(FINDERS[name](reader, settings or DEFAULTS, now), MOST_AT_ONCE))
 
 
-def as_job(find: Finder) -> Callable[[JobCall], list[Event]]:
-    return lambda call: list(find(call.reader, call.settings, call.now))
+def as_job(name: str) -> Callable[[JobCall], list[Event]]:
+    return lambda call: found(name, call.reader, call.settings(""), call.now)
 
 
 def keep_watch(call: JobCall) -> list[Event]:
     """Every few seconds: who is gone. Every `background_processing_interval`: everything else."""
     watch.AWAKE.look()
-    events = list(lost_sessions(call.reader, call.settings, call.now))
+    settings = call.settings("") or DEFAULTS
+    events = found("lost", call.reader, settings, call.now)
     gone = {event.session for event in events}
-    if watch.PACE.due((call.settings("") or DEFAULTS).background_processing_interval):
-        rest = (stuck_turns, stale_sessions, orphans, pending_turns)
-        found = chain.from_iterable(find(call.reader, call.settings, call.now) for find in rest)
-        events += [event for event in found if event.session not in gone]
+    if watch.PACE.due(settings.background_processing_interval):
+        for name in ("stuck", "stale", "orphans", "pending"):
+            events += [e for e in found(name, call.reader, settings, call.now) if e.session not in gone]
     return events
 
 

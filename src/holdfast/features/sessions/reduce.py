@@ -23,6 +23,7 @@ from holdfast.features.sessions.model import (
     TOKENS,
     TURN,
     WAITING,
+    WATCHED,
     WORKING,
     about,
     head,
@@ -63,7 +64,8 @@ def reduce(doc: Doc | None, event: Event, ref: Ref) -> Doc | None:
 
 
 def facets(_ref: Ref, doc: Doc) -> tuple[str, str, int]:
-    return doc.get("project", ""), doc.get("status", ""), doc.get("at", 0)
+    status = doc.get("status", "")
+    return doc.get("project", ""), WATCHED if status == ACTIVE and doc.get("process") else status, doc.get("at", 0)
 
 
 def stream(ref: Ref) -> Mapping[str, str]:
@@ -100,7 +102,7 @@ def _born(event: Event) -> Doc:
         "status": ACTIVE, "state": IDLE, "since": event.at, "reason": "", "detail": "",
         "started_at": event.at, "at": event.at, "ended_at": 0, "first_seq": event.seq, "seq": event.seq,
         "events": 0, "prompts": 0, "tools": 0, "failed": 0, "denied": 0, "edits": 0, "compactions": 0, "restarts": 0,
-        "turn": None, "pending": [], "recent": [], "early_stop": "",
+        "turn": None, "previous": None, "missed": 0, "recent": [], "early_stop": "",
         "running": {}, "done": [], "asks": [], "lanes": {}, "lanes_seen": 0,
         "hook": None, "process": None,
         "parent": "", "parent_reason": "", "children": [], "children_seen": 0,
@@ -391,7 +393,7 @@ def _turn_adopted(doc: Doc, event: Event) -> None:
 
 
 def _turn_processed(doc: Doc, event: Event) -> None:
-    processed(doc, event.get("n", 0), event.get("seq", 0))
+    processed(doc, event.get("n", 0), event.get("upto", 0))
 
 
 def _tokens_read(doc: Doc, event: Event) -> None:
@@ -418,6 +420,8 @@ def _ask(doc: Doc, event: Event, what: str) -> None:
 
 def _answered(doc: Doc, event: Event) -> None:
     """A notification names no tool, so any end in its lane answers it."""
+    if not doc["asks"]:
+        return
     lane = event.get("lane", "")
     doc["asks"] = [a for a in doc["asks"] if not _same_ask(a, event) and (a["tool"] or a["lane"] != lane)]
 

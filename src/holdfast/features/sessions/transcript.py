@@ -17,7 +17,7 @@ from holdfast.features.sessions.model import TOKENS
 
 MOST_BYTES = 32 << 20
 """Read at one go; the rest the next time."""
-REMEMBERED_MESSAGES = 6
+REMEMBERED_MESSAGES = 3
 
 
 class Usage(msgspec.Struct, frozen=True):
@@ -78,7 +78,7 @@ def open_regular(path: str, flags: int) -> int:
 def usages(chunk: bytes) -> Iterator[Usage]:
     for line in chunk.split(b"\n"):
         if b"_tokens" in line:  # Most of a transcript is text: do not parse it.
-            with suppress(msgspec.DecodeError, UnicodeDecodeError, ValueError, TypeError, AttributeError):
+            with suppress(msgspec.DecodeError, ValueError, TypeError, AttributeError, RecursionError):
                 if found := _claude(line := msgspec.json.decode(line)) or _codex(line):
                     yield found
 

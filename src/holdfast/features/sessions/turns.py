@@ -4,7 +4,7 @@ from typing import Any
 
 from holdfast.core.event import Event
 from holdfast.core.ports import Doc
-from holdfast.features.sessions.model import ACTIVE, MOST_PENDING, REMEMBERED_TURNS, head, is_open
+from holdfast.features.sessions.model import ACTIVE, REMEMBERED_TURNS, head, is_open
 
 SOFT = ("recovered", "notified", "lost")
 """Ends that were concluded, not told: activity in a live session proves them wrong."""
@@ -17,11 +17,15 @@ def open_turn(doc: Doc, event: Event, *, origin: str, prompt: str = "") -> None:
     close_turn(doc, event, "next-prompt")
     last = doc["turn"]
     if last and unprocessed(last):
-        doc["pending"] = [*doc["pending"], last][-MOST_PENDING:]
+        # Two are kept at hand; of those before them it is only known where they begin: the log has the rest.
+        if doc["previous"] and not doc["missed"]:
+            doc["missed"] = doc["previous"]["n"]
+        doc["previous"] = last
     n = (last["n"] if last else 0) + 1
     doc["turn"] = {
         "n": n, "id": event.get("turn", ""), "origin": origin, "prompt": head(prompt), "at": event.at,
-        "end": 0, "how": "", "tools": 0, "failed": 0, "answer": "", "first": event.seq, "seq": event.seq, "processed": 0,
+        "end": 0, "how": "", "tools": 0, "failed": 0, "answer": "", "first": event.seq,
+        "seq": event.seq, "processed": 0,
     }  # fmt: skip
     doc["recent"] = [*doc["recent"], [n, event.at]][-REMEMBERED_TURNS:]
 
@@ -60,14 +64,22 @@ def unprocessed(turn: Doc) -> bool:
     return bool(turn["end"]) and turn["seq"] > turn["processed"]
 
 
-def to_process(doc: Doc) -> list[Doc]:
-    """Closed turns nobody has gone through since something happened in them."""
-    last = doc["turn"]
-    return [*doc["pending"], *([last] if last and unprocessed(last) else [])]
+def at_hand(doc: Doc) -> list[Doc]:
+    """Closed turns nobody has gone through since something happened in them, as far as the document holds them."""
+    return [turn for turn in (doc["previous"], doc["turn"]) if turn and unprocessed(turn)]
+
+
+def any_unprocessed(doc: Doc) -> bool:
+    return bool(doc["missed"] or at_hand(doc))
 
 
 def processed(doc: Doc, n: int, seq: int) -> None:
-    doc["pending"] = [t for t in doc["pending"] if t["n"] != n or t["seq"] > seq]
-    last = doc["turn"]
+    last, previous = doc["turn"], doc["previous"]
+    if previous and previous["n"] == n and previous["seq"] <= seq:
+        doc["previous"] = None
     if last and last["n"] == n:
         doc["turn"] = {**last, "processed": max(last["processed"], seq)}
+    if doc["missed"] == n:
+        following = n + 1
+        known = doc["previous"] or doc["turn"]
+        doc["missed"] = following if known and following < known["n"] else 0

@@ -6,7 +6,7 @@ from holdfast.core.feature import Call
 from holdfast.core.ids import alias
 from holdfast.core.ports import Doc, Reader, Ref, StateQuery
 from holdfast.features.sessions import lookup, summary
-from holdfast.features.sessions.model import ACTIVE, DEFAULTS, IDLE, SESSION, SUMMARY, TURN, WAITING, turn_key
+from holdfast.features.sessions.model import ACTIVE, DEFAULTS, IDLE, SESSION, SUMMARY, TURN, WAITING, WATCHED, turn_key
 
 COPIED = (
     "id", "agent", "project", "branch", "status", "reason", "detail", "title", "started_at", "at", "since", "ended_at",
@@ -18,6 +18,7 @@ WHOLE = (
 )  # fmt: skip
 LONGEST_PAGE = 500
 MOST_LIVE = 200
+LIVE = (WATCHED, ACTIVE)
 URGENCY = {"permission": 0, "question": 0, "failed": 1, "interrupted": 2, "stopped": 2, "notified": 2}
 
 
@@ -66,26 +67,32 @@ def sessions(call: Call) -> dict[str, Any]:
     args = call.args
     limit = max(1, min(int(args.get("limit") or 50), LONGEST_PAGE))
     before = args.get("before")
-    query = StateQuery(
-        kind=SESSION,
+    page = listed(
+        call.reader,
+        ("",) if args.get("all") else LIVE,
         project=str(args.get("project") or ""),
-        status=str(args.get("status") or ("" if args.get("all") else ACTIVE)),
         before=(int(before[0]), str(before[1])) if before else None,
         limit=limit,
     )
-    page = call.reader.states(query)
     last = page[-1] if len(page) == limit else None
     return {
-        "sessions": [row(doc, call) for _, doc in page],
-        "next": [last[1]["at"], last[0].key] if last else None,
+        "sessions": [row(doc, call) for doc in page],
+        "next": [last["at"], last["id"]] if last else None,
         "now": call.now,
     }
 
 
+def listed(reader: Reader, statuses: tuple[str, ...], limit: int, **only: Any) -> list[Doc]:
+    """The newest of several statuses: each is a page of its own, merged."""
+    queries = [StateQuery(kind=SESSION, status=status, limit=limit, **only) for status in statuses]
+    found = [doc for query in queries for _, doc in reader.states(query)]
+    return sorted(found, key=lambda doc: (doc["at"], doc["id"]), reverse=True)[:limit]
+
+
 def who(call: Call) -> dict[str, Any]:
     """Every live session, those that need the user first, the longest waiting of them on top."""
-    page = call.reader.states(StateQuery(kind=SESSION, status=ACTIVE, limit=MOST_LIVE))
-    rows = sorted((row(doc, call) for _, doc in page), key=_urgency)
+    page = listed(call.reader, LIVE, MOST_LIVE)
+    rows = sorted((row(doc, call) for doc in page), key=_urgency)
     return {"sessions": rows, "waiting": sum(1 for r in rows if r["needs"]), "now": call.now}
 
 
@@ -124,6 +131,6 @@ def turns(doc: Doc, reader: Reader, before: int = 0, limit: int = 10) -> list[di
 
 def turn(doc: Doc, reader: Reader, n: int) -> dict[str, Any] | None:
     stored = reader.state(Ref(TURN, turn_key(doc["id"], n))) or {}
-    fresh: Doc = next((t for t in [doc["turn"], *doc["pending"]] if t and t["n"] == n), {})
+    fresh: Doc = next((t for t in (doc["turn"], doc["previous"]) if t and t["n"] == n), {})
     found = {**stored, **fresh}
     return found if "first" in found else None

@@ -3,24 +3,30 @@
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
+from itertools import chain
 
 from holdfast.core.event import Event
 from holdfast.core.feature import JobCall
 from holdfast.core.ports import Doc, Reader, Ref, StateQuery
 from holdfast.features.sessions import liveness
-from holdfast.features.sessions.model import ACTIVE, SESSION, said
+from holdfast.features.sessions.model import ACTIVE, SESSION, WATCHED, said
 
 PAGE = 200
 JUMP_MS = 30_000
 
 
-def active(reader: Reader) -> Iterator[Doc]:
-    """Every session that has not ended, the latest first."""
-    before = None
-    while page := reader.states(StateQuery(kind=SESSION, status=ACTIVE, before=before, limit=PAGE)):
+def pages(reader: Reader, status: str, until: int = 0) -> Iterator[Doc]:
+    """Sessions of one status, the latest first; with `until` only those quiet since then."""
+    before = (until, "") if until else None
+    while page := reader.states(StateQuery(kind=SESSION, status=status, before=before, limit=PAGE)):
         yield from (doc for _, doc in page)
         last = page[-1]
         before = (int(last[1]["at"]), last[0].key)
+
+
+def live(reader: Reader, until: int = 0) -> Iterator[Doc]:
+    """Every session that has not ended."""
+    return chain(pages(reader, WATCHED, until), pages(reader, ACTIVE, until))
 
 
 def find_process(call: JobCall) -> list[Event]:

@@ -1,0 +1,155 @@
+"""Codex CLI, as version 0.166.0 behaves (docs/agents.md says how we know)."""
+
+import re
+from functools import partial
+from typing import Any
+
+from holdfast.agents import answering, marking, normal, reading, shell_entry
+from holdfast.agents.normal import one_path
+from holdfast.agents.reading import COMPACT, ENDED, LANE_ENDED, OVER, PROMPT, STARTED, TOOL, Data, error, name
+from holdfast.core.agent import Agent, Enforcement, Hook, Payload, Setup
+from holdfast.core.delivery import Delivery
+
+ASK_TIMEOUT, LAST_TIMEOUT = 15, 3
+"""Seconds. Codex allows no more than 3 for SessionEnd and Interrupt."""
+
+HOOKS = (
+    Hook("SessionStart", "session.started", "start", timeout=ASK_TIMEOUT),
+    Hook("SessionEnd", "session.ended", timeout=LAST_TIMEOUT),
+    Hook("UserPromptSubmit", "prompt.submitted", "ask", timeout=ASK_TIMEOUT),
+    Hook("PreToolUse", "tool.started", "ask", timeout=ASK_TIMEOUT),
+    Hook("PostToolUse", "tool.finished", "ask", timeout=ASK_TIMEOUT),
+    Hook("PermissionRequest", "permission.requested", "ask", timeout=ASK_TIMEOUT),
+    Hook("Stop", "turn.ended", "ask", timeout=ASK_TIMEOUT),
+    Hook("Interrupt", "turn.interrupted", timeout=LAST_TIMEOUT),
+    Hook("SubagentStart", "subagent.started"),
+    Hook("SubagentStop", "subagent.ended", "ask", timeout=ASK_TIMEOUT),
+    Hook("PreCompact", "compact.started"),
+    Hook("PostCompact", "compact.ended"),
+    # One process before and after every call of the model: dearer than what they tell is worth.
+    Hook("PreModelRequest", "model.requested", register=False),
+    Hook("PostModelRequest", "model.answered", register=False),
+)
+KINDS = {hook.event: hook.kind for hook in HOOKS}
+
+TOOLS = {
+    "apply_patch": "edit",
+    **dict.fromkeys(("Bash", "shell", "exec_command", "write_stdin", "local_shell"), "shell"),
+    **dict.fromkeys(("read_file", "view_image"), "read"),
+    **dict.fromkeys(("grep_files", "list_dir", "tool_search"), "search"),
+    "web_search": "web",
+    **dict.fromkeys(("spawn_agent", "send_input", "wait_agent", "close_agent", "resume_agent"), "agent"),
+    **dict.fromkeys(("update_plan", "todo"), "todo"),
+    "request_user_input": "ask",
+}
+
+ENFORCES: dict[str, Enforcement] = {
+    "tool.started": "prevent",
+    "prompt.submitted": "prevent",
+    "permission.requested": "prevent",
+    "turn.ended": "retry",
+    "subagent.ended": "retry",
+    "tool.finished": "retry",
+}
+
+PATCHED = re.compile(r"^\*\*\* (?:Add File|Update File|Delete File|Move to): (.+)$", re.MULTILINE)
+LONGEST_PATCH = 1 << 20
+EXIT_CODE = re.compile(r"^Exit code: (\d{1,3})$", re.MULTILINE)
+
+
+def _tokens(value: Any) -> dict[str, Any] | None:
+    found = {key: number for key, number in normal.mapping(value).items() if normal.number(number) is not None}
+    return dict(list(found.items())[:12]) or None
+
+
+def _add_patch(data: Data, payload: Payload) -> None:
+    """The files a patch touches are named only in its text."""
+    text = normal.mapping(payload.get("tool_input")).get("command")
+    if payload.get("tool_name") == "apply_patch" and isinstance(text, str):
+        named = [path.strip() for path in PATCHED.findall(text[:LONGEST_PATCH])]
+        if paths := normal.paths_in({"paths": named}, data.get("cwd", "")):
+            data["paths"] = paths
+
+
+def _add_result(data: Data, payload: Payload) -> None:
+    """Failing commands come as ordinary results; only a patch says its exit code."""
+    _add_patch(data, payload)
+    response = payload.get("tool_response")
+    reading.add_output(data, response)
+    code = EXIT_CODE.search(response, 0, 80) if isinstance(response, str) else None
+    data["ok"] = not code or code[1] == "0"
+    if code:
+        data["exit_code"] = int(code[1])
+
+
+TABLES = reading.Tables(
+    agent="codex",
+    kinds=KINDS,
+    common=(
+        ("cwd", "cwd", one_path),
+        ("lane", "agent_id", name),
+        ("lane_type", "agent_type", name),
+        ("turn", "turn_id", name),
+        ("transcript", "transcript_path", one_path),
+        ("mode", "permission_mode", name),
+        ("model", "model", name),
+    ),
+    fields={
+        "SessionStart": STARTED,
+        "SessionEnd": OVER,
+        "UserPromptSubmit": PROMPT,
+        "PreToolUse": TOOL,
+        "PostToolUse": TOOL,
+        "PermissionRequest": TOOL,
+        "Stop": ENDED,
+        "SubagentStop": LANE_ENDED,
+        "PreCompact": COMPACT,
+        "PostCompact": COMPACT,
+        "PostModelRequest": (("status", "status", name), ("error", "error", error), ("tokens", "token_usage", _tokens)),
+    },
+    with_tool=frozenset({"PreToolUse", "PostToolUse", "PermissionRequest"}),
+    tools=TOOLS,
+    extras={"PreToolUse": _add_patch, "PermissionRequest": _add_patch, "PostToolUse": _add_result},
+)
+
+# Codex drops a reply that has anything in it which it does not know, and then the tool runs.
+ANSWERS = answering.Answers(
+    context=frozenset({"SessionStart", "UserPromptSubmit", "PostToolUse"}),
+    block=frozenset({"UserPromptSubmit", "PostToolUse", "Stop", "SubagentStop"}),
+    permission=frozenset({"PermissionRequest"}),
+    verdicts=frozenset({"deny"}),
+)
+
+ROLLOUT = re.compile(r"/rollout-[^/]*$")
+
+
+def recognise(_delivery: Delivery, payload: Payload) -> bool:
+    known = normal.mapping(payload)
+    if known.get("hook_event_name") not in KINDS or "timestamp" in known or "conversation_id" in known:
+        return False
+    transcript = known.get("transcript_path")
+    return bool(ROLLOUT.search(transcript)) if isinstance(transcript, str) else isinstance(known.get("turn_id"), str)
+
+
+SETUP = Setup(
+    files={"user": ".codex/hooks.json", "project": ".codex/hooks.json"},
+    entry=shell_entry.seconds,
+    program="codex",
+    folder=".codex",
+    oldest=(0, 153, 0),
+    afterwards="Codex runs new hooks only after you reviewed them: start `codex`, type /hooks and trust Holdfast's. "
+    "`codex exec` skips unreviewed hooks without a word.",
+)
+
+CODEX = Agent(
+    name="codex",
+    title="Codex CLI",
+    hooks=HOOKS,
+    read=partial(reading.read, TABLES),
+    write=partial(answering.write, ANSWERS),
+    recognise=recognise,
+    enforces=ENFORCES,
+    tools=TOOLS,
+    mark=marking.by_numbered_ids,
+    setup=SETUP,
+)

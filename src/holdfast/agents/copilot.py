@@ -1,0 +1,235 @@
+"""GitHub Copilot CLI, as version 1.0.102 behaves (docs/agents.md says how we know).
+
+How an event's name is spelt in the settings selects the payload: `preToolUse` gets `toolName`, `PreToolUse` (also in
+Claude's settings file, which it runs too) gets `tool_name`. Both are read, and both are the same happening.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+from holdfast.agents import marking, normal, reading, shell_entry
+from holdfast.agents.answering import context_of, encoded, reason_of
+from holdfast.agents.normal import flag, one_path
+from holdfast.agents.reading import OVER, PROMPT, STARTED, Data, Fields, error, message, name
+from holdfast.core.agent import Agent, Enforcement, Hook, Payload, Setup
+from holdfast.core.decision import Decision
+from holdfast.core.delivery import Delivery
+from holdfast.core.event import Event
+
+ASK_TIMEOUT = 15
+
+HOOKS = (
+    Hook("sessionStart", "session.started", "start", timeout=ASK_TIMEOUT),
+    Hook("sessionEnd", "session.ended"),
+    Hook("userPromptSubmitted", "prompt.submitted", "ask", timeout=ASK_TIMEOUT),
+    Hook("preToolUse", "tool.started", "ask", timeout=ASK_TIMEOUT),
+    Hook("postToolUse", "tool.finished", "ask", timeout=ASK_TIMEOUT),
+    Hook("postToolUseFailure", "tool.failed"),
+    Hook("agentStop", "turn.ended", "ask", timeout=ASK_TIMEOUT),
+    Hook("errorOccurred", "turn.failed"),
+    Hook("subagentStart", "subagent.started"),
+    Hook("subagentStop", "subagent.ended"),
+    Hook("preCompact", "compact.started"),
+    Hook("notification", "notification"),
+    # It comes even when everything is allowed, so it does not tell that anybody is asked.
+    Hook("permissionRequest", "permission.requested", register=False),
+    Hook("userPromptTransformed", "prompt.expanded", register=False),
+)
+PASCAL = {
+    "SessionStart": "sessionStart",
+    "SessionEnd": "sessionEnd",
+    "UserPromptSubmit": "userPromptSubmitted",
+    "PreToolUse": "preToolUse",
+    "PostToolUse": "postToolUse",
+    "PostToolUseFailure": "postToolUseFailure",
+    "Stop": "agentStop",
+    "ErrorOccurred": "errorOccurred",
+    "SubagentStart": "subagentStart",
+    "SubagentStop": "subagentStop",
+    "PreCompact": "preCompact",
+    "Notification": "notification",
+    "PermissionRequest": "permissionRequest",
+}
+KINDS = {hook.event: hook.kind for hook in HOOKS}
+
+TOOLS = {
+    **dict.fromkeys(("create", "edit", "str_replace_editor", "apply_patch", "Write", "Edit"), "edit"),
+    **dict.fromkeys(
+        ("bash", "read_bash", "write_bash", "stop_bash", "list_bash", "powershell", "Bash", "PowerShell"), "shell"
+    ),
+    **dict.fromkeys(("view", "show_file", "Read"), "read"),
+    **dict.fromkeys(("grep", "rg", "glob", "Grep", "Glob"), "search"),
+    **dict.fromkeys(("web_fetch", "web_search", "WebFetch", "WebSearch"), "web"),
+    **dict.fromkeys(("task", "read_agent", "list_agents", "Task", "Agent"), "agent"),
+    **dict.fromkeys(("skill", "Skill"), "skill"),
+    **dict.fromkeys(("update_todo", "sql", "TodoWrite"), "todo"),
+    **dict.fromkeys(("exit_plan_mode", "ExitPlanMode"), "plan"),
+    **dict.fromkeys(("ask_user", "AskUserQuestion"), "ask"),
+}
+
+ENFORCES: dict[str, Enforcement] = {"tool.started": "prevent", "turn.ended": "retry"}
+
+# ---- reading ----
+
+SAME_FIELDS = {
+    "session_id": "sessionId", "agent_id": "agentId", "agent_type": "agentType", "parent_agent_id": "parentAgentId",
+    "transcript_path": "transcriptPath", "tool_name": "toolName", "tool_input": "toolArgs", "toolInput": "toolArgs",
+    "tool_result": "toolResult", "initial_prompt": "initialPrompt", "stop_reason": "stopReason",
+    "custom_instructions": "customInstructions", "error_context": "errorContext",
+}  # fmt: skip
+"""The other spelling of a field → the one that is read."""
+
+
+def _one_spelling(payload: Payload) -> Payload:
+    return {SAME_FIELDS.get(key, key): value for key, value in payload.items()}
+
+
+def _native(delivery: Delivery, payload: Payload) -> Any:
+    """A payload in camelCase does not name its event; then the registration has to."""
+    told = payload.get("hookName") or payload.get("hook_event_name") or delivery.event
+    return PASCAL.get(told, told) if isinstance(told, str) else told
+
+
+def _session(payload: Payload) -> Any:
+    """Inside a subagent the id is the subagent's, and the parent is the session."""
+    parent = payload.get("parentAgentId")
+    return parent if isinstance(parent, str) and parent else payload.get("sessionId")
+
+
+def _error_text(value: Any) -> str | None:
+    return error(normal.mapping(value).get("message") if not isinstance(value, str) else value)
+
+
+def _add_result(data: Data, payload: Payload) -> None:
+    """A failing command is a success with an exit code in its text."""
+    result = normal.mapping(payload.get("toolResult"))
+    kind = result.get("resultType", result.get("result_type"))
+    told = result.get("textResultForLlm", result.get("text_result_for_llm"))
+    data["ok"] = kind != "failure"
+    reading.add_output(data, told)
+    if data["action"] == "shell" and isinstance(told, str):
+        code = normal.exit_code_in(told[-60:])
+        if code is not None:
+            data["exit_code"], data["ok"] = code, code == 0
+
+
+def _add_failure(data: Data, payload: Payload) -> None:
+    reading.failed(data, payload.get("error"))
+
+
+def _first_prompt(data: Data, _payload: Payload) -> None:
+    if data.get("source") == "new":
+        data["source"] = "startup"
+
+
+_ENDED: Fields = (("again", "stop_hook_active", flag), ("message", "response", message), ("why", "stopReason", name))
+
+TABLES = reading.Tables(
+    agent="copilot",
+    kinds=KINDS,
+    common=(
+        ("cwd", "cwd", one_path),
+        ("lane", "agentId", name),
+        ("lane_type", "agentType", name),
+        ("transcript", "transcriptPath", one_path),
+    ),
+    fields={
+        "sessionStart": STARTED,
+        "sessionEnd": OVER,
+        "userPromptSubmitted": PROMPT,
+        "userPromptTransformed": (("prompt", "prompt", reading.prompt),),
+        "postToolUseFailure": (("error", "error", _error_text),),
+        "agentStop": _ENDED,
+        "subagentStop": _ENDED,
+        "errorOccurred": (("error", "error", _error_text), ("where", "errorContext", name)),
+        "preCompact": (("trigger", "trigger", name), ("instructions", "customInstructions", message)),
+        "notification": reading.NOTE,
+    },
+    with_tool=frozenset({"preToolUse", "postToolUse", "postToolUseFailure", "permissionRequest"}),
+    tools=TOOLS,
+    tool_name="toolName",
+    tool_input="toolArgs",
+    session=_session,
+    native=_native,
+    extras={"postToolUse": _add_result, "postToolUseFailure": _add_failure, "sessionStart": _first_prompt},
+)
+
+
+def read(delivery: Delivery, payload: Payload) -> Event:
+    return reading.read(TABLES, delivery, _one_spelling(payload) if isinstance(payload, dict) else payload)
+
+
+# ---- writing ----
+
+TAKES_CONTEXT = frozenset({"sessionStart", "userPromptSubmitted", "postToolUse"})
+
+
+def write(event: Event, decision: Decision) -> bytes:
+    native = event.get("native")
+    reply: dict[str, Any] = {}
+    if native == "preToolUse" and decision.verdict in ("deny", "ask", "allow"):
+        reply = {"permissionDecision": decision.verdict, "permissionDecisionReason": reason_of(decision)}
+    if native == "agentStop" and decision.verdict == "deny":
+        reply = {"decision": "block", "reason": reason_of(decision)}
+    if native in TAKES_CONTEXT and decision.contexts:
+        reply["additionalContext"] = context_of(decision.contexts)
+    return encoded(reply)
+
+
+def recognise(_delivery: Delivery, payload: Payload) -> bool:
+    known = normal.mapping(payload)
+    if "conversation_id" in known:
+        return False
+    if isinstance(known.get("sessionId"), str):
+        return "timestamp" in known
+    pascal = isinstance(known.get("session_id"), str) and known.get("hook_event_name") in PASCAL
+    transcript = known.get("transcript_path")
+    elsewhere = isinstance(transcript, str) and not transcript.endswith("/events.jsonl")
+    return pascal and isinstance(known.get("timestamp"), str) and not elsewhere
+
+
+# ---- one happening, two spellings ----
+
+
+def mark(event: Event, payload: Payload) -> str:
+    """Milliseconds since 1970 in one spelling, ISO in the other; it is made once for all hooks of an event."""
+    stamp = payload.get("timestamp")
+    if isinstance(stamp, str):
+        stamp = normal.milliseconds_of(stamp)
+    if not isinstance(stamp, int):
+        return ""
+    data = event.data
+    about = {key: data[key] for key in ("input", "prompt", "error", "message") if key in data}
+    return f"@{stamp}{marking.about(about)}"
+
+
+# ---- installing ----
+
+
+def _entry(hook: Hook, command: Sequence[str]) -> dict[str, Any]:
+    return {"type": "command", "bash": shell_entry.line(command), "timeoutSec": int(hook.timeout)}
+
+
+SETUP = Setup(
+    files={"user": ".copilot/hooks/holdfast.json", "project": ".github/hooks/holdfast.json"},
+    entry=_entry,
+    layout="list",
+    blank={"version": 1},
+    program="copilot",
+    folder=".copilot",
+    oldest=(1, 0, 0),
+    afterwards="Copilot runs hooks only in folders you trust; it asks when it starts there.",
+)
+
+COPILOT = Agent(
+    name="copilot",
+    title="GitHub Copilot CLI",
+    hooks=HOOKS,
+    read=read,
+    write=write,
+    recognise=recognise,
+    enforces=ENFORCES,
+    tools=TOOLS,
+    mark=mark,
+    setup=SETUP,
+)

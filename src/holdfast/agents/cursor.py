@@ -1,0 +1,210 @@
+"""Cursor, from its documentation and from captures others published: we could not run it (docs/agents.md)."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from holdfast.agents import marking, normal, reading, shell_entry
+from holdfast.agents.answering import context_of, encoded, reason_of
+from holdfast.agents.normal import flag, number, one_path
+from holdfast.agents.reading import OVER, PROMPT, Data, error, message, name
+from holdfast.core.agent import Agent, Enforcement, Hook, Payload, Setup
+from holdfast.core.decision import Decision
+from holdfast.core.delivery import Delivery
+from holdfast.core.event import Event
+from holdfast.core.fence import harmless
+
+ASK_TIMEOUT = 15
+
+HOOKS = (
+    Hook("sessionStart", "session.started", "start", timeout=ASK_TIMEOUT),
+    Hook("sessionEnd", "session.ended"),
+    Hook("beforeSubmitPrompt", "prompt.submitted", "ask", timeout=ASK_TIMEOUT),
+    Hook("preToolUse", "tool.started", "ask", timeout=ASK_TIMEOUT),
+    Hook("postToolUse", "tool.finished", "ask", timeout=ASK_TIMEOUT),
+    Hook("postToolUseFailure", "tool.failed"),
+    Hook("stop", "turn.ended", "ask", timeout=ASK_TIMEOUT),
+    Hook("subagentStart", "subagent.started"),
+    Hook("subagentStop", "subagent.ended", "ask", timeout=ASK_TIMEOUT),
+    Hook("preCompact", "compact.started"),
+    # The same tools once more, each under a name of its own: registering both would tell everything twice.
+    Hook("beforeShellExecution", "tool.started", register=False),
+    Hook("afterShellExecution", "tool.finished", register=False),
+    Hook("beforeMCPExecution", "tool.started", register=False),
+    Hook("afterMCPExecution", "tool.finished", register=False),
+    Hook("beforeReadFile", "tool.started", register=False),
+    Hook("afterFileEdit", "tool.finished", register=False),
+    Hook("afterAgentResponse", "message.displayed", register=False),
+    Hook("afterAgentThought", "message.displayed", register=False),
+    Hook("workspaceOpen", "setup.ran", register=False),
+)
+KINDS = {hook.event: hook.kind for hook in HOOKS}
+
+TOOLS = {
+    **dict.fromkeys(("Write", "Delete", "StrReplace", "EditNotebook", "ApplyPatch"), "edit"),
+    "Shell": "shell",
+    **dict.fromkeys(("Read", "ReadLints"), "read"),
+    **dict.fromkeys(("Grep", "Glob", "LS", "SemanticSearch"), "search"),
+    **dict.fromkeys(("WebFetch", "WebSearch"), "web"),
+    "Task": "agent",
+    "Skill": "skill",
+    "TodoWrite": "todo",
+    "AskQuestion": "ask",
+}
+
+ENFORCES: dict[str, Enforcement] = {
+    "tool.started": "prevent",
+    "prompt.submitted": "prevent",
+    "turn.ended": "retry",
+    "subagent.ended": "retry",
+}
+
+# ---- reading ----
+
+
+def _add_result(data: Data, payload: Payload) -> None:
+    told = payload.get("tool_output")
+    try:
+        found = normal.mapping(msgspec.json.decode(told)) if isinstance(told, str) else normal.mapping(told)
+    except (msgspec.DecodeError, UnicodeEncodeError):
+        found = {}
+    code = number(found.get("exitCode"))
+    data["ok"] = not code
+    reading.add_output(data, found.get("output") if isinstance(found.get("output"), str) else told)
+    if data["action"] == "shell" and isinstance(code, int):
+        data["exit_code"] = code
+
+
+def _add_failure(data: Data, payload: Payload) -> None:
+    reading.failed(data, payload.get("error_message"))
+
+
+def _unrepeated(data: Data, payload: Payload) -> None:
+    """`again` in other agents; here the stops that were refused are counted."""
+    if number(payload.get("loop_count")):
+        data["again"] = True
+
+
+def _stopped(data: Data, payload: Payload) -> None:
+    _unrepeated(data, payload)
+    if payload.get("status") == "aborted":
+        data["interrupted"] = True
+
+
+def _kind(kind: str, data: Data) -> str:
+    return "turn.interrupted" if kind == "turn.ended" and data.get("interrupted") else kind
+
+
+TOOL = (("call", "tool_use_id", name), ("ms", "duration", number))
+NATIVE_TOOL = (("command", "command", reading.words(normal.COMMAND)), ("path", "file_path", one_path))
+
+TABLES = reading.Tables(
+    agent="cursor",
+    kinds=KINDS,
+    common=(
+        ("cwd", "cwd", one_path),
+        ("turn", "generation_id", name),
+        ("transcript", "transcript_path", one_path),
+        ("model", "model", name),
+    ),
+    fields={
+        "sessionStart": (("mode", "composer_mode", name),),
+        "sessionEnd": OVER,
+        "beforeSubmitPrompt": PROMPT,
+        "preToolUse": TOOL,
+        "postToolUse": TOOL,
+        "postToolUseFailure": (*TOOL, ("error", "error_message", error), ("interrupted", "is_interrupt", flag)),
+        "stop": (("status", "status", name),),
+        "subagentStart": (("lane", "subagent_id", name), ("lane_type", "subagent_type", name)),
+        "subagentStop": (
+            ("lane", "subagent_id", name),
+            ("lane_type", "subagent_type", name),
+            ("message", "summary", message),
+            ("lane_transcript", "agent_transcript_path", one_path),
+        ),
+        "preCompact": (("trigger", "trigger", name),),
+        "beforeShellExecution": NATIVE_TOOL,
+        "afterShellExecution": NATIVE_TOOL,
+        "beforeReadFile": NATIVE_TOOL,
+        "afterFileEdit": NATIVE_TOOL,
+        "afterAgentResponse": (("message", "text", message),),
+    },
+    with_tool=frozenset({"preToolUse", "postToolUse", "postToolUseFailure"}),
+    tools=TOOLS,
+    session=lambda payload: payload.get("conversation_id") or payload.get("session_id"),
+    project=lambda _delivery, payload: _root(payload),
+    extras={
+        "postToolUse": _add_result,
+        "postToolUseFailure": _add_failure,
+        "stop": _stopped,
+        "subagentStop": _unrepeated,
+    },
+    kind_of=_kind,
+)
+
+
+def _root(payload: Payload) -> str | None:
+    roots = payload.get("workspace_roots")
+    return one_path(roots[0]) if isinstance(roots, list) and roots else None
+
+
+def read(delivery: Delivery, payload: Payload) -> Event:
+    """A user's hooks run in `~/.cursor`, so the folder of the hook says nothing; the workspace does."""
+    if isinstance(payload, dict) and not payload.get("cwd") and (root := _root(payload)):
+        payload = {**payload, "cwd": root}
+    return reading.read(TABLES, delivery, payload)
+
+
+# ---- writing ----
+
+
+def write(event: Event, decision: Decision) -> bytes:
+    native = event.get("native")
+    reply: dict[str, Any] = {}
+    if native == "preToolUse" and decision.verdict in ("deny", "ask", "allow"):
+        reply["permission"] = decision.verdict
+        if decision.verdict != "allow":
+            reply |= {"user_message": reason_of(decision), "agent_message": reason_of(decision)}
+    if native == "beforeSubmitPrompt" and decision.verdict == "deny":
+        reply |= {"continue": False, "user_message": reason_of(decision)}
+    if native in ("stop", "subagentStop") and decision.verdict == "deny" and event.kind != "turn.interrupted":
+        reply["followup_message"] = reason_of(decision)
+    if native in ("sessionStart", "postToolUse") and decision.contexts:
+        reply["additional_context"] = context_of(decision.contexts)
+    if native in ("preToolUse", "beforeSubmitPrompt") and decision.notices and "user_message" not in reply:
+        reply["user_message"] = harmless("\n".join(decision.notices))
+    return encoded(reply)
+
+
+def recognise(_delivery: Delivery, payload: Payload) -> bool:
+    known = normal.mapping(payload)
+    return isinstance(known.get("conversation_id"), str) or "cursor_version" in known
+
+
+def _entry(hook: Hook, command: Sequence[str]) -> dict[str, Any]:
+    return {"command": shell_entry.line(command), "timeout": int(hook.timeout)}
+
+
+SETUP = Setup(
+    files={"user": ".cursor/hooks.json", "project": ".cursor/hooks.json"},
+    entry=_entry,
+    layout="list",
+    blank={"version": 1},
+    program="cursor-agent",
+    folder=".cursor",
+    afterwards="Cursor may run the hooks of Claude Code's settings files too; what comes twice is kept once.",
+)
+
+CURSOR = Agent(
+    name="cursor",
+    title="Cursor",
+    hooks=HOOKS,
+    read=read,
+    write=write,
+    recognise=recognise,
+    enforces=ENFORCES,
+    tools=TOOLS,
+    mark=marking.by_numbered_ids,
+    setup=SETUP,
+)

@@ -1,0 +1,152 @@
+"""Gemini CLI, as version 0.61.0 behaves (docs/agents.md says how we know)."""
+
+from functools import partial
+from typing import Any
+
+from holdfast.agents import marking, normal, reading, shell_entry
+from holdfast.agents.answering import context_of, encoded, reason_of
+from holdfast.agents.normal import flag, one_path
+from holdfast.agents.reading import COMPACT, NOTE, OVER, PROMPT, STARTED, Data, message
+from holdfast.core.agent import Agent, Enforcement, Hook, Payload, Setup
+from holdfast.core.decision import Decision
+from holdfast.core.delivery import Delivery
+from holdfast.core.event import Event
+from holdfast.core.fence import harmless
+
+ASK_TIMEOUT = 15
+
+HOOKS = (
+    Hook("SessionStart", "session.started", "start", timeout=ASK_TIMEOUT),
+    Hook("SessionEnd", "session.ended"),
+    Hook("BeforeAgent", "prompt.submitted", "ask", timeout=ASK_TIMEOUT),
+    Hook("AfterAgent", "turn.ended", "ask", timeout=ASK_TIMEOUT),
+    Hook("BeforeTool", "tool.started", "ask", timeout=ASK_TIMEOUT),
+    Hook("AfterTool", "tool.finished", "ask", timeout=ASK_TIMEOUT),
+    Hook("Notification", "notification"),
+    # It fires with `auto` before every call of the model, whether or not anything is compressed.
+    Hook("PreCompress", "compact.started", matcher="manual"),
+    Hook("BeforeModel", "model.requested", register=False),
+    Hook("AfterModel", "model.answered", register=False),
+    Hook("BeforeToolSelection", "model.requested", register=False),
+)
+KINDS = {hook.event: hook.kind for hook in HOOKS}
+
+TOOLS = {
+    **dict.fromkeys(("write_file", "replace", "edit", "smart_edit"), "edit"),
+    "run_shell_command": "shell",
+    **dict.fromkeys(("read_file", "read_many_files"), "read"),
+    **dict.fromkeys(("glob", "grep_search", "search_file_content", "list_directory"), "search"),
+    **dict.fromkeys(("web_fetch", "google_web_search"), "web"),
+    **dict.fromkeys(("invoke_agent", "delegate_to_agent", "codebase_investigator", "cli_help"), "agent"),
+    "activate_skill": "skill",
+    **dict.fromkeys(("enter_plan_mode", "exit_plan_mode"), "plan"),
+    **dict.fromkeys(("write_todos", "tracker_create_task", "tracker_update_task"), "todo"),
+    "ask_user": "ask",
+}
+
+ENFORCES: dict[str, Enforcement] = {
+    "tool.started": "prevent",
+    "prompt.submitted": "prevent",
+    "turn.ended": "retry",
+    "tool.finished": "retry",
+}
+
+
+def _add_result(data: Data, payload: Payload) -> None:
+    """It fires for failing commands too, and says their exit code only in the text for the model."""
+    response = normal.mapping(payload.get("tool_response"))
+    problem = normal.mapping(response.get("error")).get("message") or response.get("error")
+    data["ok"] = not problem
+    told = response.get("llmContent")
+    reading.add_output(data, told)
+    if isinstance(problem, str) and problem:
+        data["error"] = normal.capped(problem, normal.ERROR)
+    if data["action"] == "shell" and (code := exit_code_in(told)) is not None:
+        data["exit_code"], data["ok"] = code, code == 0
+
+
+def exit_code_in(told: Any) -> int | None:
+    """`Exit Code: 3` stands on a line of its own behind the output; without that line the command ended well."""
+    if not isinstance(told, str):
+        return None
+    found = [line for line in told[-400:].splitlines() if line.startswith("Exit Code: ")]
+    return normal.exit_code_in(found[-1]) if found else None
+
+
+def _one_word(data: Data, _payload: Payload) -> None:
+    """The same topic means the same in every agent."""
+    if data.get("topic") == "ToolPermission":
+        data["topic"] = "permission_prompt"
+
+
+def _kind(kind: str, data: Data) -> str:
+    return "model.requested" if kind == "compact.started" and data.get("trigger") == "auto" else kind
+
+
+TABLES = reading.Tables(
+    agent="gemini",
+    kinds=KINDS,
+    common=(("cwd", "cwd", one_path), ("transcript", "transcript_path", one_path)),
+    fields={
+        "SessionStart": STARTED,
+        "SessionEnd": OVER,
+        "BeforeAgent": PROMPT,
+        "AfterAgent": (("message", "prompt_response", message), ("again", "stop_hook_active", flag)),
+        "Notification": NOTE,
+        "PreCompress": COMPACT,
+    },
+    with_tool=frozenset({"BeforeTool", "AfterTool"}),
+    tools=TOOLS,
+    project=lambda delivery, _payload: one_path(delivery.env.get("GEMINI_PROJECT_DIR")),
+    extras={"AfterTool": _add_result, "Notification": _one_word},
+    kind_of=_kind,
+)
+
+TAKES_CONTEXT = frozenset({"SessionStart", "BeforeAgent", "AfterTool"})
+TAKES_DENIAL = frozenset({"BeforeAgent", "BeforeTool", "AfterTool", "AfterAgent"})
+
+
+def write(event: Event, decision: Decision) -> bytes:
+    native = event.get("native")
+    reply: dict[str, Any] = {}
+    if decision.verdict == "deny" and native in TAKES_DENIAL:
+        reply = {"decision": "deny", "reason": reason_of(decision)}
+    if decision.verdict == "ask" and native == "BeforeTool":
+        reply = {"decision": "ask", "reason": reason_of(decision)}
+    if decision.contexts and native in TAKES_CONTEXT:
+        reply["hookSpecificOutput"] = {"hookEventName": native, "additionalContext": context_of(decision.contexts)}
+    if decision.notices and native in TAKES_CONTEXT | TAKES_DENIAL:
+        reply["systemMessage"] = harmless("\n".join(decision.notices))
+    return encoded(reply)
+
+
+def recognise(_delivery: Delivery, payload: Payload) -> bool:
+    """Qwen Code sends the same and a permission mode; Copilot names no transcript where the names are shared."""
+    known = normal.mapping(payload)
+    texts = ("session_id", "hook_event_name", "transcript_path", "timestamp")
+    if not all(isinstance(known.get(key), str) for key in texts) or "permission_mode" in known:
+        return False
+    return known["hook_event_name"] in KINDS and "conversation_id" not in known
+
+
+SETUP = Setup(
+    files={"user": ".gemini/settings.json", "project": ".gemini/settings.json"},
+    entry=shell_entry.milliseconds(name="holdfast"),
+    program="gemini",
+    folder=".gemini",
+    oldest=(0, 26, 0),
+    afterwards="Gemini counts timeouts in milliseconds, so ours look large; a project's hooks need a trusted folder.",
+)
+
+GEMINI = Agent(
+    name="gemini",
+    title="Gemini CLI",
+    hooks=HOOKS,
+    read=partial(reading.read, TABLES),
+    write=write,
+    recognise=recognise,
+    enforces=ENFORCES,
+    tools=TOOLS,
+    mark=marking.by_time,
+    setup=SETUP,
+)

@@ -1,0 +1,200 @@
+"""opencode, as version 1.18.33 behaves. It has plugins instead of hooks: ours (opencode_plugin.js) runs the hook."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from holdfast.agents import normal, reading
+from holdfast.agents.answering import context_of, encoded, reason_of
+from holdfast.agents.normal import one_path
+from holdfast.agents.reading import Data, error, message, name
+from holdfast.core.agent import Agent, Enforcement, Hook, Payload, Setup
+from holdfast.core.decision import Decision
+from holdfast.core.delivery import Delivery
+from holdfast.core.event import Event
+from holdfast.core.fence import harmless
+
+PLUGIN = Path(__file__).with_name("opencode_plugin.js")
+COMMAND = "const COMMAND = "
+
+HOOKS = (
+    Hook("session.created", "session.started", "start"),
+    Hook("session.seen", "session.started", "start"),
+    Hook("session.ended", "session.ended"),
+    Hook("chat.message", "prompt.submitted", "ask"),
+    Hook("tool.execute.before", "tool.started", "ask"),
+    Hook("tool.execute.after", "tool.finished", "ask"),
+    Hook("tool.error", "tool.failed"),
+    Hook("permission.asked", "permission.requested"),
+    Hook("session.idle", "turn.ended", "ask"),
+    Hook("session.error", "turn.failed"),
+    Hook("session.compacted", "compact.ended"),
+)
+KINDS = {hook.event: hook.kind for hook in HOOKS}
+
+TOOLS = {
+    **dict.fromkeys(("write", "edit", "multiedit", "patch", "apply_patch"), "edit"),
+    "bash": "shell",
+    "read": "read",
+    **dict.fromkeys(("grep", "glob", "list", "codesearch", "lsp"), "search"),
+    **dict.fromkeys(("webfetch", "websearch"), "web"),
+    "task": "agent",
+    "skill": "skill",
+    **dict.fromkeys(("todowrite", "todoread"), "todo"),
+    **dict.fromkeys(("plan_enter", "plan_exit"), "plan"),
+    "question": "ask",
+}
+
+ENFORCES: dict[str, Enforcement] = {"tool.started": "prevent", "turn.ended": "retry"}
+
+# ---- reading ----
+
+IN_A_LANE = {"session.started": "subagent.started", "turn.ended": "subagent.ended", "session.ended": "subagent.ended"}
+"""A subagent is a session of its own to opencode; to us it is a lane of the session that began it."""
+
+
+def read(delivery: Delivery, payload: Payload) -> Event:
+    return reading.read(TABLES, delivery, _flat(payload) if isinstance(payload, dict) else payload)
+
+
+def _flat(payload: Payload) -> dict[str, Any]:
+    """What the plugin functions were given, side by side."""
+    given, gave = normal.mapping(payload.get("input")), normal.mapping(payload.get("output"))
+    parent = payload.get("parentID")
+    child = isinstance(parent, str) and parent
+    return {
+        **payload,
+        "tool": given.get("tool"),
+        "args": gave.get("args") or given.get("args"),
+        "call": given.get("callID"),
+        "result": gave,
+        "lane": payload.get("sessionID") if child else None,
+        "sessionID": parent if child else payload.get("sessionID"),
+        "turn": normal.mapping(gave.get("message")).get("id"),
+        "model": normal.mapping(normal.mapping(gave.get("message")).get("model")).get("modelID"),
+        "prompt": _prompt(gave.get("parts")),
+    }
+
+
+def _prompt(parts: Any) -> str | None:
+    if not isinstance(parts, list):
+        return None
+    typed = [part.get("text") for part in map(normal.mapping, parts[:100]) if not part.get("synthetic")]
+    return "\n".join(text for text in typed if isinstance(text, str))
+
+
+def _add_result(data: Data, payload: Payload) -> None:
+    result = normal.mapping(payload.get("result"))
+    code = normal.number(normal.mapping(result.get("metadata")).get("exit"))
+    data["ok"] = not code
+    reading.add_output(data, result.get("output"))
+    if data["action"] == "shell" and isinstance(code, int):
+        data["exit_code"] = code
+
+
+def _add_failure(data: Data, _payload: Payload) -> None:
+    data["ok"] = False
+
+
+def _started(data: Data, payload: Payload) -> None:
+    data["source"] = "startup" if payload.get("hook") == "session.created" else "resume"
+
+
+def _error_text(value: Any) -> str | None:
+    found = normal.mapping(value)
+    return error(normal.mapping(found.get("data")).get("message") or found.get("name") or value)
+
+
+def _aborted(data: Data, payload: Payload) -> None:
+    if normal.mapping(payload.get("error")).get("name") == "MessageAbortedError":
+        data["interrupted"] = True
+
+
+def _kind(kind: str, data: Data) -> str:
+    if kind == "turn.failed" and data.get("interrupted"):
+        kind = "turn.interrupted"
+    return IN_A_LANE.get(kind, kind) if data.get("lane") else kind
+
+
+TABLES = reading.Tables(
+    agent="opencode",
+    kinds=KINDS,
+    common=(("cwd", "directory", one_path), ("lane", "lane", name), ("call", "call", name), ("turn", "turn", name)),
+    fields={
+        "chat.message": (("prompt", "prompt", reading.prompt), ("model", "model", name)),
+        "session.ended": (("reason", "reason", name),),
+        "session.idle": (("message", "message", message),),
+        "session.error": (("error", "error", _error_text),),
+        "tool.error": (("error", "error", _error_text),),
+        "permission.asked": (("message", "message", message),),
+    },
+    with_tool=frozenset({"tool.execute.before", "tool.execute.after", "tool.error"}),
+    tools=TOOLS,
+    tool_name="tool",
+    tool_input="args",
+    session=lambda payload: payload.get("sessionID"),
+    native=lambda _delivery, payload: payload.get("hook"),
+    project=lambda _delivery, payload: one_path(payload.get("worktree")) if payload.get("worktree") != "/" else None,
+    extras={
+        "tool.execute.after": _add_result,
+        "tool.error": _add_failure,
+        "session.created": _started,
+        "session.seen": _started,
+        "session.error": _aborted,
+    },
+    kind_of=_kind,
+)
+
+# ---- writing ----
+
+
+def write(event: Event, decision: Decision) -> bytes:
+    """Read by our own plugin: it throws, appends to the prompt or goes on with the session."""
+    reply: dict[str, Any] = {}
+    if decision.verdict == "deny" and event.kind in ENFORCES:
+        reply = {"deny": reason_of(decision)}
+    if decision.contexts:
+        reply["context"] = context_of(decision.contexts)
+    if decision.notices:
+        reply["notice"] = harmless("\n".join(decision.notices))
+    return encoded(reply)
+
+
+def recognise(_delivery: Delivery, payload: Payload) -> bool:
+    return normal.mapping(payload).get("agent") == "opencode"
+
+
+# ---- installing ----
+
+
+def _text(command: Sequence[str]) -> str:
+    before, _, after = PLUGIN.read_text().partition(f"{COMMAND}[]")
+    return f"{before}{COMMAND}{json.dumps(list(command), ensure_ascii=False)}{after}"
+
+
+def _entry(_hook: Hook, command: Sequence[str]) -> dict[str, Any]:
+    return {"command": command[0], "args": list(command[1:])}
+
+
+SETUP = Setup(
+    files={"user": ".config/opencode/plugin/holdfast.js", "project": ".opencode/plugin/holdfast.js"},
+    entry=_entry,
+    layout="text",
+    text=_text,
+    program="opencode",
+    folder=".config/opencode",
+    oldest=(1, 0, 0),
+)
+
+OPENCODE = Agent(
+    name="opencode",
+    title="opencode",
+    hooks=HOOKS,
+    read=read,
+    write=write,
+    recognise=recognise,
+    enforces=ENFORCES,
+    tools=TOOLS,
+    setup=SETUP,
+)

@@ -1,0 +1,155 @@
+"""Qwen Code, as version 0.24.4 behaves: Claude's events over Gemini's tools (docs/agents.md says how we know)."""
+
+from functools import partial
+
+from holdfast.agents import answering, gemini, marking, normal, reading, shell_entry
+from holdfast.agents.normal import flag, number, one_path
+from holdfast.agents.reading import (
+    COMPACT,
+    ENDED,
+    LANE_ENDED,
+    NOTE,
+    OVER,
+    PROMPT,
+    STARTED,
+    Data,
+    error,
+    message,
+    name,
+)  # fmt: skip
+from holdfast.core.agent import Agent, Enforcement, Hook, Payload, Setup
+from holdfast.core.delivery import Delivery
+
+ASK_TIMEOUT = 15
+
+HOOKS = (
+    Hook("SessionStart", "session.started", "start", timeout=ASK_TIMEOUT),
+    Hook("SessionEnd", "session.ended"),
+    Hook("UserPromptSubmit", "prompt.submitted", "ask", timeout=ASK_TIMEOUT),
+    Hook("PreToolUse", "tool.started", "ask", timeout=ASK_TIMEOUT),
+    Hook("PostToolUse", "tool.finished", "ask", timeout=ASK_TIMEOUT),
+    Hook("PostToolUseFailure", "tool.failed"),
+    Hook("PermissionRequest", "permission.requested", "ask", timeout=ASK_TIMEOUT),
+    Hook("PermissionDenied", "permission.denied"),
+    Hook("Stop", "turn.ended", "ask", timeout=ASK_TIMEOUT),
+    Hook("StopFailure", "turn.failed"),
+    Hook("SubagentStart", "subagent.started"),
+    Hook("SubagentStop", "subagent.ended", "ask", timeout=ASK_TIMEOUT),
+    Hook("PreCompact", "compact.started"),
+    Hook("PostCompact", "compact.ended"),
+    Hook("Notification", "notification"),
+    # Once for every call and not for every batch: the ends of the calls say it all.
+    Hook("PostToolBatch", "tool.batch", register=False),
+    Hook("InstructionsLoaded", "instructions.loaded", register=False),
+    Hook("MessageDisplay", "message.displayed", register=False),
+)
+KINDS = {hook.event: hook.kind for hook in HOOKS}
+
+TOOLS = {
+    **gemini.TOOLS,
+    **dict.fromkeys(("agent", "task"), "agent"),
+    "skill": "skill",
+    "todo_write": "todo",
+    **dict.fromkeys(("notebook_edit",), "edit"),
+    **dict.fromkeys(("web_search", "web_fetch"), "web"),
+    "ask_user_question": "ask",
+}
+
+ENFORCES: dict[str, Enforcement] = {
+    "tool.started": "prevent",
+    "prompt.submitted": "prevent",
+    "turn.ended": "retry",
+}
+
+TOOL = (("call", "tool_use_id", name), ("ms", "duration_ms", number))
+
+
+def _add_result(data: Data, payload: Payload) -> None:
+    response = normal.mapping(payload.get("tool_response"))
+    reading.add_output(data, response.get("llmContent"))
+    data["ok"] = True
+    if data["action"] == "shell" and (code := gemini.exit_code_in(response.get("llmContent"))) is not None:
+        data["exit_code"] = code
+
+
+def _add_failure(data: Data, payload: Payload) -> None:
+    data["ok"] = False
+    if data["action"] == "shell" and (code := gemini.exit_code_in(payload.get("error"))) is not None:
+        data["exit_code"] = code
+
+
+def _mark_empty(data: Data, _payload: Payload) -> None:
+    """After every batch of tools one comes without a word in it: nobody typed that."""
+    if not data.get("prompt"):
+        data["synthetic"] = True
+
+
+TABLES = reading.Tables(
+    agent="qwen",
+    kinds=KINDS,
+    common=(
+        ("cwd", "cwd", one_path),
+        ("lane", "agent_id", name),
+        ("lane_type", "agent_type", name),
+        ("turn", "prompt_id", name),
+        ("transcript", "transcript_path", one_path),
+        ("mode", "permission_mode", name),
+        ("model", "model", name),
+    ),
+    fields={
+        "SessionStart": STARTED,
+        "SessionEnd": OVER,
+        "UserPromptSubmit": PROMPT,
+        "PreToolUse": TOOL,
+        "PostToolUse": TOOL,
+        "PostToolUseFailure": (*TOOL, ("error", "error", error), ("interrupted", "is_interrupt", flag)),
+        "PermissionRequest": TOOL,
+        "PermissionDenied": (*TOOL, ("reason", "reason", error)),
+        "Stop": ENDED,
+        "StopFailure": (("error", "error", error),),
+        "SubagentStop": LANE_ENDED,
+        "PreCompact": COMPACT,
+        "PostCompact": COMPACT,
+        "Notification": NOTE,
+        "InstructionsLoaded": (("path", "file_path", one_path), ("reason", "load_reason", name)),
+        "MessageDisplay": (("message", "displayed_text", message), ("final", "is_final", flag)),
+    },
+    with_tool=frozenset({"PreToolUse", "PostToolUse", "PostToolUseFailure", "PermissionRequest", "PermissionDenied"}),
+    tools=TOOLS,
+    project=lambda delivery, _payload: one_path(delivery.env.get("QWEN_PROJECT_DIR")),
+    extras={"PostToolUse": _add_result, "PostToolUseFailure": _add_failure, "UserPromptSubmit": _mark_empty},
+)
+
+ANSWERS = answering.Answers(
+    context=frozenset({"SessionStart", "UserPromptSubmit", "PostToolUse"}),
+    block=frozenset({"UserPromptSubmit", "Stop", "SubagentStop"}),
+    permission=frozenset({"PermissionRequest"}),
+)
+
+
+def recognise(_delivery: Delivery, payload: Payload) -> bool:
+    known = normal.mapping(payload)
+    texts = ("session_id", "hook_event_name", "transcript_path", "timestamp", "permission_mode")
+    return all(isinstance(known.get(key), str) for key in texts) and "conversation_id" not in known
+
+
+SETUP = Setup(
+    files={"user": ".qwen/settings.json", "project": ".qwen/settings.json"},
+    entry=shell_entry.seconds,
+    program="qwen",
+    folder=".qwen",
+    oldest=(0, 20, 0),
+)
+
+QWEN = Agent(
+    name="qwen",
+    title="Qwen Code",
+    hooks=HOOKS,
+    read=partial(reading.read, TABLES),
+    write=partial(answering.write, ANSWERS),
+    recognise=recognise,
+    enforces=ENFORCES,
+    tools=TOOLS,
+    mark=marking.by_time,
+    setup=SETUP,
+)

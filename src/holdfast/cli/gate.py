@@ -1,0 +1,307 @@
+"""`holdfast gate …`: what is asked for here, how it stands, and every way out."""
+
+import re
+from pathlib import Path
+from typing import Annotated, Any
+
+import msgspec
+import typer
+from rich.text import Text
+
+from holdfast.agents import AGENTS
+from holdfast.cli import client, render
+from holdfast.cli.options import Json
+from holdfast.core.errors import CommandRefused
+from holdfast.surroundings import look
+
+app = typer.Typer(help="Requirements that are checked, not believed.", no_args_is_help=True)
+
+Names = Annotated[list[str], typer.Argument(help="Requirements by name.")]
+Session = Annotated[str, typer.Option("--session", help="Another session than this shell's: its id or its beginning.")]
+Everyone = Annotated[bool, typer.Option("--branch", help="For every session on this branch.")]
+Ttl = Annotated[str, typer.Option("--ttl", help="For so long, e.g. 30m, 2h; then it does not count any more.")]
+Metadata = Annotated[str, typer.Option("--metadata", help="""JSON kept with it, e.g. '{"ticket": "#12"}'.""")]
+
+_DURATION = re.compile(r"^(\d+(?:\.\d+)?)\s*(s|sec|m|min|h|d|w)?$")
+_UNITS = {"s": 1, "sec": 1, "m": 60, "min": 60, "h": 3600, "d": 86_400, "w": 604_800}
+
+
+def seconds(text: str) -> int:
+    """`90`, `30m`, `2h`, `7d`."""
+    if not text:
+        return 0
+    found = _DURATION.match(text.strip().lower())
+    if not found:
+        raise CommandRefused(f"{text!r} is not a duration", fix="Write 90, 30m, 2h or 7d.")
+    return int(float(found[1]) * _UNITS[found[2] or "s"])
+
+
+def _here(**more: Any) -> dict[str, Any]:
+    around = look(str(Path.cwd()))
+    by = "agent" if client.session() else "person"
+    return {"branch": around.get("branch", ""), "repo": around.get("repo", ""), "by": by, **more}
+
+
+@app.command()
+def status(session: Session = "", json: Json = False) -> None:
+    """What is asked for here, what is satisfied, and what resolves the rest."""
+    told = client.view("gates.status", **_here(session=session))
+    told["enforcement"] = enforcement(told["agent"])
+    if json:
+        render.json_line(told)
+        return
+    render.out.print(_headline(told))
+    for one in told["requirements"]:
+        render.out.print(_requirement(one))
+    if not told["requirements"]:
+        render.out.print("No requirement is set here, so nothing is ever refused. Begin with: holdfast gate init")
+    for notice in told["notices"]:
+        render.out.print(Text(f"! {render.clean(notice, 400)}", style="yellow"))
+    others = [one for one in told["sessions"] if one["id"] != told["session"]]
+    if others:
+        render.out.print(
+            Text("also alive here: " + ", ".join(f"{o['alias']} ({o['agent']})" for o in others), style="dim")
+        )
+
+
+def enforcement(agent: str) -> dict[str, str]:
+    """What a refusal does in that agent: prevent (it does not happen), retry (it is told and goes on), observe."""
+    known = AGENTS.get(agent)
+    at = {"tool": "tool.started", "stop": "turn.ended"}
+    return {place: known.enforces.get(kind, "observe") if known else "observe" for place, kind in at.items()}
+
+
+def _headline(told: dict[str, Any]) -> Text:
+    where = f"branch {told['branch']}" if told["branch"] else told["project"]
+    line = Text(render.clean(where), style="bold")
+    if told["session"]:
+        held = told["enforcement"]
+        line.append(f"  session {render.clean(told['session'][:8])}", style="cyan")
+        line.append(f"  {told['agent'] or 'agent unknown'}: tools {held['tool']}, stop {held['stop']}", style="dim")
+    if told["paused"]:
+        line.append("  PAUSED (holdfast gate resume)", style="bold yellow")
+    return line
+
+
+def _requirement(one: dict[str, Any]) -> Text:
+    line = Text("  ✓ " if one["ok"] else "  ⬜ ", style="green" if one["ok"] else "yellow")
+    line.append(f"{one['name']:<24} ", style="bold")
+    line.append(f"{one['type']}/{one['scope']:<11} ", style="dim")
+    line.append(render.clean(one["why"], 120))
+    if one["until"]:
+        line.append(f", until {render.clock(one['until'])}", style="dim")
+    if not one["ok"]:
+        line.append(f"  → {render.clean(one['resolve'], 160)}", style="cyan")
+    if one["triggered"]:
+        line.append("  (in use)", style="dim")
+    return line
+
+
+@app.command("list")
+def list_(json: Json = False) -> None:
+    """The requirements of this project, and those that could be switched on."""
+    told = client.view("gates.list")
+    if json:
+        render.json_line(told)
+        return
+    table = render.plain_table("requirement", "type", "scope", "refuses", "resolved by")
+    for one in told["requirements"]:
+        places = "+".join(name for name, on in (("tool", one["at_tool"]), ("stop", one["at_stop"])) if on)
+        table.add_row(one["name"], one["type"], one["scope"], places, render.clean(one["resolve"], 80))
+    render.out.print(table)
+    for label, names in (("disabled", told["disabled"]), ("built in, off", told["built_in"])):
+        if names:
+            render.out.print(Text(f"{label}: {', '.join(names)}", style="dim"))
+
+
+@app.command()
+def satisfy(
+    names: Names, session: Session = "", branch: Everyone = False, ttl: Ttl = "", metadata: Metadata = "",
+    json: Json = False,
+) -> None:  # fmt: skip
+    """Say that it was done. Recorded with who said it; evidence cannot be satisfied by saying so."""
+    args = _here(names=names, session=session, everyone=branch, ttl=seconds(ttl), metadata=_metadata(metadata))
+    _said(client.command("gates.satisfy", **args), "satisfied", json)
+
+
+@app.command()
+def approve(
+    names: Names, session: Session = "", branch: Everyone = False, ttl: Ttl = "", metadata: Metadata = "",
+    json: Json = False,
+) -> None:  # fmt: skip
+    """Let something pass for a while (default: an hour). A person's to give, not an agent's."""
+    args = _here(names=names, session=session, everyone=branch, ttl=seconds(ttl), metadata=_metadata(metadata))
+    _said(client.command("gates.approve", **args), "approved", json)
+
+
+@app.command()
+def clear(
+    names: Annotated[list[str] | None, typer.Argument(help="Requirements by name.")] = None,
+    every: Annotated[bool, typer.Option("--all", help="All of this session's.")] = False,
+    session: Session = "",
+    branch: Everyone = False,
+    force: Annotated[bool, typer.Option("--force", help="Permanent ones too.")] = False,
+    json: Json = False,
+) -> None:
+    """Open again what was satisfied: this session's only, unless --branch is given."""
+    args = _here(names=names or [], all=every, session=session, everyone=branch, force=force)
+    _said(client.command("gates.clear", **args), "cleared", json)
+
+
+def _said(told: dict[str, Any], what: str, json: bool) -> None:
+    if json:
+        render.json_line(told)
+        return
+    names = [one if isinstance(one, str) else one["name"] for one in told["requirements"]]
+    whom = f"session {told['session'][:8]}" if told["session"] else "everyone"
+    render.out.print(f"{what}: {', '.join(names)} ({whom}, branch {told['branch'] or '-'})")
+
+
+@app.command()
+def pause(
+    duration: Annotated[str, typer.Argument(help="e.g. 30m, 2h; nothing = until resumed.")] = "",
+    everywhere: Annotated[bool, typer.Option("--everywhere", help="In all projects.")] = False,
+    session_only: Annotated[bool, typer.Option("--session-only", help="Only for this shell's session.")] = False,
+    why: Annotated[str, typer.Option("--why", help="Kept with it.")] = "",
+    json: Json = False,
+) -> None:
+    """No gate refuses anything meanwhile. Always works. (So does HOLDFAST_PAUSE=1 in the agent's environment.)"""
+    args = _here(seconds=seconds(duration), everywhere=everywhere, session_only=session_only, why=why)
+    told = client.command("gates.pause", **args)
+    if json:
+        render.json_line(told)
+        return
+    until = f"until {render.clock(told['until'])}" if told["until"] else "until: holdfast gate resume"
+    render.out.print(f"gates rest in {told['where']}, {until}")
+
+
+@app.command()
+def resume(json: Json = False) -> None:
+    """The gates are back."""
+    told = client.command("gates.resume", **_here())
+    render.json_line(told) if json else render.out.print("gates are back")
+
+
+@app.command()
+def prune(json: Json = False) -> None:
+    """Remove the state of branches that git does not know any more."""
+    told = client.command("gates.prune", **_here())
+    if json:
+        render.json_line(told)
+        return
+    render.out.print(f"pruned: {', '.join(told['pruned'])}" if told["pruned"] else "nothing to prune")
+
+
+@app.command()
+def explain(seq: Annotated[int, typer.Argument(help="The number of an event.")], json: Json = False) -> None:
+    """Why a call was refused or allowed."""
+    told = client.view("gates.explain", **_here(seq=seq))
+    if json:
+        render.json_line(told)
+        return
+    what = told["what"] if isinstance(told["what"], str) else ", ".join(told["what"])
+    render.out.print(
+        f"{told['seq']}  {render.clock(told['at'])}  {told['kind']}  {told['tool']}  {render.clean(what, 100)}"
+    )
+    render.out.print(Text(f"answer then: {told['verdict']}", style="bold"))
+    for reason in (*told["reasons"], *told["notices"]):
+        for line in reason.splitlines():
+            render.out.print(Text(f"  {render.clean(line, 300)}"))
+    render.out.print(Text("by today's rules, knowing what was known then:", style="dim"))
+    for one in told["requirements"]:
+        render.out.print(_requirement({**one, "until": 0, "triggered": one["about"]}))
+
+
+@app.command()
+def replay(
+    since: Annotated[str, typer.Option("--since", help="So far back, e.g. 30d; nothing = everything.")] = "30d",
+    settings: Annotated[Path | None, typer.Option("--settings", help="Other rules than this project's.")] = None,
+    everywhere: Annotated[bool, typer.Option("--everywhere", help="All projects, by these rules.")] = False,
+    json: Json = False,
+) -> None:
+    """What rules would have refused in recorded sessions, before they refuse anything."""
+    rules = _rules(settings) if settings else None
+    told = client.view("gates.replay", **_here(seconds=seconds(since), settings=rules, everywhere=everywhere))
+    if json:
+        render.json_line(told)
+        return
+    calls, stops = (f"{told[f'refused_{what}']} of {told[what]} {what}" for what in ("calls", "stops"))
+    render.out.print(f"{calls} and {stops} would have been refused by {', '.join(told['rules']) or 'no rule'}.")
+    for case in told["cases"][:40]:
+        line = Text(f"{case['seq']:>8}  ", style="cyan")
+        line.append(f"{render.clean(case['tool'] or case['kind'], 12):<12} {render.clean(case['what'], 70)}")
+        line.append(f"  {', '.join(case['requirements'])}", style="yellow")
+        render.out.print(line)
+    if told["cases"]:
+        render.out.print(Text(f"open one: holdfast gate explain {told['cases'][0]['seq']}", style="dim"))
+
+
+def _rules(file: Path) -> dict[str, Any]:
+    """Another rule set, read as strictly as the project's own."""
+    from holdfast.app import open_settings
+
+    found = open_settings().settings.section_of(file, "gates")
+    for notice in found.notices:
+        render.err.print(Text(f"! {notice}", style="yellow"))
+    return found["gates"].model_dump(mode="json", exclude_unset=True)
+
+
+@app.command()
+def verify(json: Json = False) -> None:
+    """Would it all work? Settings, skills, rules that can never be met. Exit 1 if not."""
+    told = client.view("gates.verify", **_here())
+    if json:
+        render.json_line(told)
+    else:
+        render.out.print(f"{told['requirements']} requirements, {len(told['problems'])} problems")
+        for problem in told["problems"]:
+            render.out.print(Text(f"! {render.clean(problem, 400)}", style="yellow"))
+    raise typer.Exit(0 if told["good"] else 1)
+
+
+@app.command()
+def init(
+    preset: Annotated[str, typer.Option("--preset", help="strict, relaxed or minimal; asked for if not given.")] = "",
+    with_: Annotated[list[str] | None, typer.Option("--with", help="This requirement too (see: gate list).")] = None,
+    layer: Annotated[str, typer.Option("--layer", help="user, project or local")] = "project",
+    json: Json = False,
+) -> None:
+    """Write a first set of requirements into a settings file. What is there already stays."""
+    from holdfast.app import open_settings
+    from holdfast.settings import set_value
+
+    known = client.view("gates.presets")
+    chosen = _chosen(known, preset, with_ or [])
+    cache = open_settings()
+    project = "" if layer == "user" else client.project()
+    here = cache.settings.load(project)["gates"].requirements
+    added = [name for name in chosen if name not in here]
+    for name in added:
+        set_value(cache.settings, layer, f"requirements.{name}", chosen[name], project=project)
+    path = str(cache.settings.file(layer, project))
+    if json:
+        render.json_line({"path": path, "added": added, "kept": sorted(set(chosen) - set(added))})
+        return
+    render.out.print(f"{path}: {', '.join(added) or 'nothing new'}")
+    render.out.print(Text("See: holdfast gate status · try it on the past: holdfast gate replay", style="dim"))
+
+
+def _chosen(known: dict[str, Any], preset: str, more: list[str]) -> dict[str, Any]:
+    if not preset and not more:
+        for name, rules in known["presets"].items():
+            render.out.print(f"  {name:<8} {', '.join(rules)}")
+        preset = typer.prompt("Which preset", default="minimal")
+    if preset and preset not in known["presets"]:
+        raise CommandRefused(f"there is no preset {preset!r}", fix=f"There are: {', '.join(known['presets'])}.")
+    if unknown := [name for name in more if name not in known["built_in"]]:
+        raise CommandRefused(f"there is no built-in {unknown[0]!r}", fix=f"There are: {', '.join(known['built_in'])}.")
+    return {**(known["presets"][preset] if preset else {}), **{name: {"enabled": True} for name in more}}
+
+
+def _metadata(text: str) -> dict[str, Any]:
+    if not text:
+        return {}
+    try:
+        return msgspec.json.decode(text, type=dict)
+    except msgspec.DecodeError as error:
+        raise CommandRefused(f"--metadata is not a JSON object: {error}") from None

@@ -1,0 +1,163 @@
+"""`holdfast lease …`: one at a time, in order, and never for ever."""
+
+import contextlib
+import os
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Iterator
+from typing import Annotated, Any
+
+import typer
+from rich.text import Text
+
+from holdfast.cli import client, render
+from holdfast.cli.options import Json
+from holdfast.core.errors import CommandRefused, HoldfastError
+
+app = typer.Typer(help="Hold a named thing while you work on it; others wait in line.", no_args_is_help=True)
+
+Name = Annotated[str, typer.Argument(help="Any name: git_repository, chezmoi_source, database …")]
+Shared = Annotated[bool, typer.Option("--shared", help="Several may hold it at once, as long as nobody wants it alone.")]
+Ttl = Annotated[float, typer.Option("--ttl", help="Seconds after which it counts as stuck.")]
+Wait = Annotated[float | None, typer.Option("--wait", help="Seconds to wait at most; 0 = do not wait. Default: for ever.")]
+Why = Annotated[str, typer.Option("--why", help="Shown to those who wait.")]
+TTL_S = 300.0
+FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.01, 0.25
+EXIT_BUSY = 75
+"""As in sysexits: try again later."""
+
+
+@app.command()
+def acquire(
+    name: Name, shared: Shared = False, ttl: Ttl = TTL_S, wait: Wait = None, why: Why = "",
+    pid: Annotated[int, typer.Option("--pid", help="The owner; default: the agent's session, else your shell.")] = 0,
+    json: Json = False,
+) -> None:  # fmt: skip
+    """Take it, waiting in line. It is free again when released, or when the owner's process is gone."""
+    told = taken(name, pid or os.getppid(), wait, exactly=bool(pid), shared=shared, ttl=ttl, why=why)
+    if json:
+        render.json_line(told)
+    elif told["answer"] == "granted":
+        render.out.print(f"{name} is yours (process {told['pid']}, token {told['token']}). holdfast lease release {name}")
+    else:
+        render.err.print(f"{name} is not free: {render.clean(told['why'])}")
+    if told["answer"] != "granted":
+        raise typer.Exit(EXIT_BUSY)
+
+
+@app.command()
+def release(
+    name: Name,
+    pid: Annotated[int, typer.Option("--pid", help="The owner, if it is not you.")] = 0,
+    force: Annotated[bool, typer.Option("--force", help="Take it away from whoever holds it.")] = False,
+    json: Json = False,
+) -> None:
+    """Give it back."""
+    told = client.command("project.release", name=name, pid=pid or os.getppid(), exactly=bool(pid), force=force)
+    if json:
+        render.json_line(told)
+    else:
+        render.out.print(f"{name} is free." if told["released"] else f"Nobody held {name}.")
+
+
+@app.command("list")
+def list_(json: Json = False) -> None:
+    """Who holds what, and who waits."""
+    told = client.view("project.leases")
+    if json:
+        render.json_line(told)
+        return
+    if not told["leases"]:
+        render.out.print("Nothing is held.")
+    for lease in told["leases"]:
+        for side, word in (("holders", "held by"), ("waiters", "awaited by")):
+            for entry in lease[side]:
+                render.out.print(_line(lease["name"], word, entry, told["now"]))
+
+
+def _line(name: str, word: str, entry: dict[str, Any], now: int) -> Text:
+    line = Text(f"{render.clean(name, 40):<24} {word} process {entry['pid']} ({entry['mode']}), since {render.ago(entry['at'], now)}")
+    if entry["why"]:
+        line.append(f", {render.clean(entry['why'], 60)}")
+    if entry["lost"]:
+        line.append(f"  {entry['lost']}", style="red")
+    elif entry["late"] and word == "held by":
+        line.append("  beyond its time", style="yellow")
+    return line
+
+
+@app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
+def run(
+    context: typer.Context, name: Name, shared: Shared = False, ttl: Ttl = TTL_S, wait: Wait = None, why: Why = "",
+) -> None:  # fmt: skip
+    """Hold it while a command runs: holdfast lease run NAME -- COMMAND. Exits as the command does."""
+    words = [word for n, word in enumerate(context.args) if not (n == 0 and word == "--")]
+    if not words:
+        raise CommandRefused("there is no command to run", fix="holdfast lease run NAME -- COMMAND")
+    told = taken(name, os.getpid(), wait, exactly=True, shared=shared, ttl=ttl, why=why or " ".join(words)[:100])
+    if told["answer"] != "granted":
+        render.err.print(f"{name} is not free: {render.clean(told['why'])}")
+        raise typer.Exit(EXIT_BUSY)
+    with _kept(name, told["owner"], ttl):
+        raise typer.Exit(_run(words, {"HOLDFAST_LEASE": name, "HOLDFAST_LEASE_TOKEN": str(told["token"])}))
+
+
+def taken(name: str, pid: int, wait: float | None, **how: Any) -> dict[str, Any]:
+    """Asks, and asks again until it is granted, refused, or one has waited long enough."""
+    told = client.command("project.acquire", name=name, pid=pid, wait=wait is None or wait > 0, **how)
+    deadline = None if wait is None else time.monotonic() + wait
+    pause = FIRST_PAUSE_S
+    try:
+        while told["answer"] == "waiting" and (deadline is None or time.monotonic() < deadline):
+            time.sleep(pause)
+            pause = min(pause * 1.5, LONGEST_PAUSE_S)
+            told |= client.command("project.tend", name=name, request=told["request"])
+    except BaseException:
+        _give_up(name, told["owner"])
+        raise
+    if told["answer"] == "waiting":
+        _give_up(name, told["owner"])
+        return {**told, "answer": "busy", "why": f"still held by others after {wait:g} s"}
+    if told["answer"] == "refused":
+        raise CommandRefused(told["why"])
+    return told
+
+
+def _give_up(name: str, owner: str) -> None:
+    with contextlib.suppress(HoldfastError):
+        client.command("project.release", name=name, owner=owner)
+
+
+@contextlib.contextmanager
+def _kept(name: str, owner: str, ttl: float) -> Iterator[None]:
+    """Renewed while the block runs, released when it is left, however it is left."""
+    over = threading.Event()
+
+    def beat() -> None:
+        while not over.wait(max(0.2, ttl / 3)):
+            with contextlib.suppress(HoldfastError, OSError):
+                client.command("project.keep", name=name, owner=owner)
+
+    threading.Thread(target=beat, daemon=True).start()
+    try:
+        yield
+    finally:
+        over.set()
+        _give_up(name, owner)
+
+
+def _run(words: list[str], env: dict[str, str]) -> int:
+    try:
+        child = subprocess.Popen(words, env={**os.environ, **env})
+    except OSError as error:
+        raise CommandRefused(f"{words[0]}: {error.strerror}") from error
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, lambda received, _frame: child.send_signal(received))
+    while True:
+        try:
+            code = child.wait()
+            return code if code >= 0 else 128 - code
+        except KeyboardInterrupt:  # The child got it too; how it takes it is its own affair.
+            continue

@@ -1,0 +1,98 @@
+"""`holdfast task …`: what needs doing, derived from what is true."""
+
+from typing import Annotated, Any
+
+import typer
+from rich.text import Text
+
+from holdfast.cli import client, render
+from holdfast.cli.options import Json
+
+app = typer.Typer(help="What needs doing here: derived from what is true, and closed by it.", no_args_is_help=True)
+
+STYLES = {"P0": "bold red", "P1": "yellow", "P2": "", "P3": "dim"}
+Id = Annotated[str, typer.Argument(help="e.g. task_003")]
+
+
+@app.command("list")
+def list_(json: Json = False) -> None:
+    """Open tasks, the most pressing first."""
+    told = client.view("project.tasks")
+    if json:
+        render.json_line(told)
+        return
+    if not told["tasks"]:
+        known = "Nothing needs doing." if told["known"] else "Nothing is known of this project yet: holdfast state refresh"
+        render.out.print(known)
+        return
+    for task in told["tasks"]:
+        render.out.print(_line(task))
+
+
+def _line(task: dict[str, Any]) -> Text:
+    line = Text(f"{task['priority']}  ", style=STYLES[task["priority"]])
+    line.append(f"{task['id']}  ", style="dim")
+    line.append(render.clean(task["description"], 100))
+    line.append(f"  ~{task['estimated_effort']['time_minutes']} min, {render.ago(task['since'])}", style="dim")
+    return line
+
+
+@app.command()
+def why(task: Id, json: Json = False) -> None:
+    """Why a task is there, and when it is done."""
+    told = client.view("project.task", id=task)
+    if json:
+        render.json_line(told)
+    elif told["open"]:
+        _explain(told)
+    else:
+        render.out.print(f"{told['id']} is closed since {render.ago(told['done_at'])}. {render.clean(told['summary'])}")
+
+
+def _explain(task: dict[str, Any]) -> None:
+    render.out.print(_line(task))
+    render.out.print(f"  why        {render.clean(task['why'], 400)}")
+    for n, text in enumerate(task["resolution_criteria"]):
+        render.out.print(f"  {'done when' if n == 0 else '':<10} {render.clean(text, 200)}")
+    for label, name in (("blocks", "blocking"), ("needs", "required_resources"), ("takes", "required_capabilities")):
+        if task[name]:
+            render.out.print(f"  {label:<10} {render.clean(', '.join(task[name]), 200)}")
+
+
+@app.command("next")
+def next_(json: Json = False) -> None:
+    """The one thing to do now."""
+    told = client.view("project.next")
+    if json:
+        render.json_line(told)
+    elif told["task"]:
+        _explain(told["task"])
+    else:
+        render.out.print("Nothing needs doing." if told["known"] else "Nothing is known yet: holdfast state refresh")
+
+
+@app.command()
+def add(
+    description: Annotated[str, typer.Argument(help="What is to be done.")],
+    priority: Annotated[str, typer.Option("--priority", "-p", help="P0, P1, P2 or P3")] = "P2",
+    done_when: Annotated[list[str] | None, typer.Option("--done-when", help="May be given several times.")] = None,
+    why: Annotated[str, typer.Option("--why")] = "",
+    json: Json = False,
+) -> None:
+    """A task of one's own, beside the derived ones."""
+    fields = {"description": description, "priority": priority, "done_when": done_when or [], "why": why}
+    told = client.command("project.add_task", **fields)
+    if json:
+        render.json_line(told)
+    else:
+        render.out.print(f"{told['id']}  {render.clean(told['description'], 200)}")
+
+
+@app.command()
+def done(task: Id, json: Json = False) -> None:
+    """A task of one's own is done. Derived ones close by themselves."""
+    told = client.command("project.finish_task", id=task)
+    if json:
+        render.json_line(told)
+    else:
+        render.out.print(f"{told['id']} is done: {render.clean(told['description'], 200)}")

@@ -1,0 +1,373 @@
+"""`holdfast uat …`: scenario runs and their proof."""
+
+import time
+from pathlib import Path
+from typing import Annotated, Any
+
+import msgspec
+import typer
+from rich.text import Text
+
+from holdfast.cli import client, render
+from holdfast.cli.options import Json
+from holdfast.core.errors import CommandRefused
+
+app = typer.Typer(help="UAT: begin, watch, report and compare runs of a scenario.", no_args_is_help=True)
+
+Run = Annotated[str, typer.Argument(help="The run's id, or its beginning or end. Default: the one of this session.")]
+RunOption = Annotated[str, typer.Option("--run", help="Another run than this session's.")]
+Session = Annotated[str, typer.Option("--session", help="The agent's session; `latest` is the last one at work here.")]
+Step = Annotated[int | None, typer.Option("--step", help="The number of the step.")]
+
+PATIENCE_S = 150.0
+MARKS = {
+    "passed": ("✓", "green"),
+    "completed": ("✓", "green"),
+    "success": ("✓", "green"),
+    "failed": ("✗", "red"),
+    "failure": ("✗", "red"),
+    "in_progress": ("…", "yellow"),
+    "incomplete": ("–", "yellow"),
+    "skipped": ("–", "yellow"),
+}
+
+
+@app.command("list")
+def list_(
+    all_: Annotated[bool, typer.Option("--all", "-a", help="Of all projects.")] = False,
+    active: Annotated[bool, typer.Option("--active", help="Only those going on.")] = False,
+    scenarios: Annotated[bool, typer.Option("--scenarios", help="The scenarios of this project instead.")] = False,
+    limit: Annotated[int, typer.Option("--limit", "-n", min=1, max=500)] = 50,
+    json: Json = False,
+) -> None:
+    """Runs, the latest first."""
+    if scenarios:
+        _scenarios(json)
+        return
+    told = client.view("uat.list", all=all_, status="active" if active else "", limit=limit)
+    if json:
+        render.json_line(told)
+        return
+    if not told["runs"]:
+        render.out.print("No UAT runs here. Begin one with: holdfast uat start SCENARIO")
+        return
+    table = render.plain_table("", "run", "scenario", "steps", "calls", "errors", "pictures", "took", "when")
+    for run in told["runs"]:
+        counts = (f"{run['completed']}/{run['steps']}", str(run["calls"]), str(run["errors"]), str(run["screenshots"]))
+        name = Text(render.clean(run["scenario"], 40))
+        table.add_row(_mark(run["outcome"]), run["id"], name, *counts, _took(run), render.ago(run["at"], told["now"]))
+    render.out.print(table)
+
+
+def _scenarios(json: bool) -> None:
+    told = client.view("uat.scenarios")
+    if json:
+        render.json_line(told)
+        return
+    table = render.plain_table("scenario", "steps", "file", "description")
+    for one in told["scenarios"]:
+        table.add_row(*(Text(render.clean(one[name], 80)) for name in ("name", "steps", "file", "description")))
+    render.out.print(table if told["scenarios"] else f"No scenarios in {told['folder']}. See: holdfast uat init")
+    for problem in told["problems"]:
+        render.out.print(Text(render.clean(problem, 300), style="yellow"))
+
+
+@app.command()
+def show(
+    run: Run = "",
+    session: Session = "",
+    calls: Annotated[bool, typer.Option("--calls", help="Every tool call too.")] = False,
+    raw: Annotated[bool, typer.Option("--raw", help="The document as seed 003 has it, as plain JSON.")] = False,
+    json: Json = False,
+) -> None:
+    """One run: its steps, assertions, problems, pictures."""
+    if raw:
+        print(msgspec.json.format(msgspec.json.encode(client.view("uat.document", run=run, session=session))).decode())
+        return
+    told = client.view("uat.show", run=run, session=session, calls=calls)
+    if json:
+        render.json_line(told)
+        return
+    _show_head(told)
+    for step in told["plan"]:
+        line = Text("  ") + _mark(step["status"])
+        line.append(f" {step['stepNumber']}. {render.clean(step['description'] or step['action'], 60):<50} ")
+        line.append(f"{step['status'] if step['duration'] is None else _ms(step['duration'])}", style="dim")
+        render.out.print(line)
+    for one in told["judged"]:
+        head = Text("  ") + _mark(one["result"]) + Text(f" {render.clean(one['description'], 100)}")
+        if one["result"] != "passed" and one["actual"]:
+            head.append(f" (actual: {render.clean(one['actual'], 120)})", style="dim")
+        render.out.print(head)
+    for problem in told["problems"][-20:]:
+        render.out.print(Text(f"  {problem['level']}: {render.clean(problem['message'], 160)}", style="yellow"))
+    for call in told["tool_calls"]:
+        words = f"  {call['id']} step {call['stepNumber']} {render.clean(call['toolName'], 60)}"
+        render.out.print(Text(f"{words} {_ms(call['executionTime'])}", style="dim"))
+
+
+def _show_head(told: dict[str, Any]) -> None:
+    outcome = told["outcome"] or told["status"]
+    head = _mark(outcome) + Text(f" {render.clean(told['scenario'], 80)}  {outcome}  {told['id']}")
+    render.out.print(head)
+    counts = f"{told['completed']} of {told['steps']} steps, {told['calls']} calls, {told['screenshots']} pictures"
+    render.out.print(Text(f"  {counts}, began {render.ago(told['start'])}, took {_took(told)}", style="dim"))
+    for name, value in (("file", told["file"]), *((r["format"], r["path"]) for r in told["reports"])):
+        if value:
+            render.out.print(Text(f"  {name}: {render.clean(value, 300)}", style="dim"))
+
+
+@app.command()
+def start(
+    scenario: Annotated[str, typer.Argument(help="Its name, as in `holdfast uat list --scenarios`.")],
+    session: Session = "",
+    message: Annotated[str, typer.Option("--message", "-m", help="What was asked for.")] = "",
+    ad_hoc: Annotated[bool, typer.Option("--ad-hoc", help="Without a scenario file: only record.")] = False,
+    json: Json = False,
+) -> None:
+    """Begin a run in a session."""
+    told = client.command("uat.start", scenario=scenario, session=session, message=message, ad_hoc=ad_hoc)
+    _said(told, f"Recording {told['id']}: {told['steps']} steps.", json)
+
+
+@app.command()
+def step(
+    number: int,
+    status: Annotated[str, typer.Argument(help="in_progress, completed or failed.")],
+    run: RunOption = "",
+    session: Session = "",
+    json: Json = False,
+) -> None:
+    """Say where a run stands."""
+    told = client.command("uat.step", step=number, status=status, run=run, session=session)
+    _said(told, f"Step {number} of {told['steps']} is {status}.{_over(told)}", json)
+
+
+@app.command("assert")
+def assert_(
+    description: str,
+    passed: Annotated[bool, typer.Option("--pass/--fail", help="Does it hold?")] = True,
+    actual: Annotated[str, typer.Option("--actual", help="What was found instead.")] = "",
+    expected: Annotated[str, typer.Option("--expected", help="What should have been found.")] = "",
+    step: Step = None,
+    run: RunOption = "",
+    session: Session = "",
+    json: Json = False,
+) -> None:
+    """Record an assertion that was judged by hand or by a hook."""
+    facts = {"actual": actual, "expected": expected, "step": step, "run": run, "session": session}
+    result = "passed" if passed else "failed"
+    told = client.command("uat.assert", description=description, result=result, **facts)
+    counts = told["assertions"]
+    _said(told, f"{result}: {description} ({counts['passed']} passed, {counts['failed']} failed)", json)
+
+
+@app.command()
+def signal(
+    name: Annotated[str, typer.Argument(help="Without data: what was left under this name.")] = "",
+    data: Annotated[str, typer.Argument(help="JSON, or plain text.")] = "",
+    run: RunOption = "",
+    session: Session = "",
+    json: Json = False,
+) -> None:
+    """Leave a message for another hook, or read one."""
+    if data:
+        told = client.command("uat.signal", signal=name, data=_json_or_text(data), run=run, session=session)
+        _said(told, f"Left under {name}.", json)
+        return
+    found = client.view("uat.signal", signal=name, run=run, session=session) if name else None
+    found = found if name else client.view("uat.signals", run=run, session=session)
+    if json:
+        render.json_line(found)
+    else:
+        print(msgspec.json.encode(found).decode())
+
+
+@app.command()
+def end(
+    run: Run = "",
+    session: Session = "",
+    reason: Annotated[str, typer.Option("--reason")] = "",
+    json: Json = False,
+) -> None:
+    """End a run now."""
+    told = client.command("uat.end", run=run, session=session, reason=reason)
+    _said(told, f"{told['id']} is over: {told['outcome']}.", json)
+
+
+@app.command()
+def report(
+    run: Run = "",
+    session: Session = "",
+    format_: Annotated[
+        str, typer.Option("--format", "-f", help="html, markdown or junit; several with a comma.")
+    ] = "html",
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="Write it there; - is the terminal.")] = None,
+    json: Json = False,
+) -> None:
+    """Write a report into the run's reports folder, or where you say."""
+    formats = [name.strip() for name in format_.split(",") if name.strip()]
+    if out is not None:
+        text = client.view("uat.report", run=run, session=session, format=formats[0])
+        if str(out) == "-":
+            print(text, end="")
+        else:
+            out.write_text(text, encoding="utf-8")
+            _said({"path": str(out.absolute())}, f"Written: {out}", json)
+        return
+    made = _done(client.command("uat.report", run=run, session=session, formats=formats))
+    if "reports" not in made:
+        raise CommandRefused(made.get("message", "the report could not be written"))
+    if json:
+        render.json_line(made["reports"])
+        return
+    for one in made["reports"]:
+        render.out.print(Text(f"Written: {render.clean(one['path'], 500)}"))
+
+
+@app.command()
+def compare(
+    before: Annotated[str, typer.Argument(help="The earlier run.")],
+    after: Annotated[str, typer.Argument(help="The later run.")],
+    pictures: Annotated[bool, typer.Option("--pictures/--no-pictures", help="Compare screenshots by pixels.")] = True,
+    json: Json = False,
+) -> None:
+    """Two runs of a scenario: slower steps, new errors, pictures that changed."""
+    told = client.view("uat.compare", run=before, other=after)
+    if pictures and told["screenshots"]:
+        told["screenshots"] = _done(client.command("uat.compare", run=before, other=after))["pairs"]
+    if json:
+        render.json_line(told)
+        return
+    _show_comparison(told)
+
+
+def _show_comparison(told: dict[str, Any]) -> None:
+    for name in ("before", "after"):
+        one = told[name]
+        words = (
+            f" {name:<6} {one['id']}  {one['outcome']}, {one['calls']} calls, {one['errors']} errors, {_ms(one['ms'])}"
+        )
+        render.out.print(_mark(one["outcome"]) + Text(words))
+    for step in told["steps"]:
+        style = {"slower": "red", "faster": "green"}.get(step["change"], "dim")
+        words = f"  {step['step']}. {render.clean(step['description'] or step['action'], 50):<50} "
+        line = Text(words) + Text(f"{_ms(step['before'])} → {_ms(step['after'])} {step['change']}", style=style)
+        render.out.print(line.append(f" {step['was']} → {step['now']}" if step["was"] != step["now"] else ""))
+    for what in ("errors", "warnings"):
+        for message in told[what]["new"]:
+            render.out.print(Text(f"  new {what[:-1]}: {render.clean(message, 160)}", style="red"))
+        for message in told[what]["gone"]:
+            render.out.print(Text(f"  gone: {render.clean(message, 160)}", style="dim"))
+    for one in told["assertions"]:
+        render.out.print(f"  {render.clean(one['description'], 100)}: {one['was']} → {one['now']}")
+    for pair in told["screenshots"]:
+        share = pair.get("share")
+        words = pair.get("note", "") if share is None else f"{share:.2%} of the pixels differ ({pair.get('note', '')})"
+        render.out.print(Text(f"  step {pair['step']}, picture {pair['number']}: {words}"))
+
+
+@app.command()
+def validate(
+    files: Annotated[list[str] | None, typer.Argument(help="Scenario files; default: all of this project.")] = None,
+    schema: Annotated[bool, typer.Option("--schema", help="Print the JSON Schema instead.")] = False,
+    json: Json = False,
+) -> None:
+    """Check scenario files; each mistake is named with its file and line."""
+    if schema:
+        print(msgspec.json.format(msgspec.json.encode(client.view("uat.schema")), indent=2).decode())
+        return
+    told = client.view("uat.validate", files=[str(Path(name).absolute()) for name in files or ()])
+    if json:
+        render.json_line(told)
+    else:
+        for one in told["mistakes"]:
+            where = f"{one['file']}:{one['line']}" if one["line"] else one["file"]
+            render.out.print(Text(f"{render.clean(where, 300)}: {render.clean(one['text'], 300)}"))
+        render.out.print(f"{told['files']} files, {len(told['good'])} good, {len(told['mistakes'])} mistakes.")
+    raise typer.Exit(1 if told["mistakes"] else 0)
+
+
+@app.command()
+def init(
+    name: Annotated[str, typer.Argument(help="The scenario's name.")] = "login-flow",
+    base_url: Annotated[str, typer.Option("--base-url", help="The address of what is tested.")] = "",
+    json: Json = False,
+) -> None:
+    """Write a first scenario, with its schema for editors."""
+    asked = client.command("uat.init", scenario=name, base_url=base_url)
+    _done(asked)
+    _said({"path": asked["path"]}, f"Written: {asked['path']}\nBegin with: holdfast uat start {name}", json)
+
+
+@app.command()
+def recover(run: Run = "", session: Session = "", json: Json = False) -> None:
+    """Write a run's file anew from the log, whatever became of it."""
+    made = _done(client.command("uat.recover", run=run, session=session))
+    _said(made, f"{made['path']}: it was {made['was']}, now it is {made['now']}.", json)
+    raise typer.Exit(0 if made["now"] == "good" else 1)
+
+
+@app.command()
+def clean(
+    days: Annotated[
+        int | None, typer.Option("--days", min=0, help="Older than so many days; default: `uat.keep_days`.")
+    ] = None,
+    dry: Annotated[bool, typer.Option("--dry-run", help="Only say what would go.")] = False,
+    json: Json = False,
+) -> None:
+    """Remove the files of old runs of this project. The log keeps the runs."""
+    made = _done(client.command("uat.clean", days=days, dry=dry))
+    if json:
+        render.json_line(made)
+        return
+    for path in made["removed"]:
+        render.out.print(Text(render.clean(path, 500)))
+    render.out.print(f"{made['count']} {'would be ' if made['dry'] else ''}removed.")
+
+
+def _done(asked: dict[str, Any]) -> dict[str, Any]:
+    """Waits for the job that a command set going."""
+    deadline = time.monotonic() + PATIENCE_S
+    pause = 0.02
+    while time.monotonic() < deadline:
+        found = client.view("uat.done", key=asked["done"])
+        if found is not None:
+            return found
+        time.sleep(pause)
+        pause = min(0.5, pause * 1.5)
+    raise CommandRefused("it is not done yet", fix="It goes on in the background; see: holdfast daemon logs")
+
+
+def _said(told: Any, words: str, json: bool) -> None:
+    if json:
+        render.json_line(told)
+        return
+    for line in words.splitlines():
+        render.out.print(Text(render.clean(line, 600)))
+
+
+def _over(told: dict[str, Any]) -> str:
+    return f" The run is over: {told['outcome']}." if told["outcome"] else ""
+
+
+def _json_or_text(data: str) -> Any:
+    try:
+        return msgspec.json.decode(data)
+    except msgspec.DecodeError:
+        return data
+
+
+def _mark(status: str) -> Text:
+    sign, style = MARKS.get(status, ("·", "dim"))
+    return Text(sign, style=style)
+
+
+def _ms(ms: int | None) -> str:
+    if ms is None:
+        return "–"
+    return f"{ms} ms" if ms < 1000 else f"{ms / 1000:.1f} s"
+
+
+def _took(run: dict[str, Any]) -> str:
+    return _ms(None if run["end"] is None else run["end"] - run["start"])

@@ -1,0 +1,81 @@
+"""Who asks, from where, and which session they mean: the same for every command and view."""
+
+import difflib
+from dataclasses import dataclass
+from typing import Any
+
+from holdfast.core.errors import CommandRefused
+from holdfast.core.feature import Call
+from holdfast.core.ids import alias
+from holdfast.core.ports import Doc, Reader, Ref
+from holdfast.features.gates.check import Checker, Here
+from holdfast.features.gates.model import GateSettings
+from holdfast.features.gates.refs import REGISTRY, SESSION
+from holdfast.features.gates.rules import Rule
+
+
+@dataclass(frozen=True)
+class Stored:
+    """The committed documents, in the shape that `decide` reads them."""
+
+    reader: Reader
+
+    def get(self, kind: str, key: str) -> Doc | None:
+        return self.reader.state(Ref(kind, key))
+
+
+def settings(call: Call) -> GateSettings:
+    return call.settings or GateSettings()
+
+
+def live(call: Call) -> dict[str, Any]:
+    return (call.reader.state(REGISTRY) or {}).get("sessions", {})
+
+
+def whose(call: Call, *, needed: bool = True) -> str:
+    """The one named, else the one whose shell this is, else the only one alive here. Nothing is guessed beyond that."""
+    if named := str(call.args.get("session") or ""):
+        return _named(call, named)
+    if call.session:
+        return call.session
+    here = [sid for sid, one in live(call).items() if one["project"] == call.project]
+    if len(here) == 1:
+        return here[0]
+    if needed:
+        which = f"{len(here)} sessions are alive here: {', '.join(map(alias, here))}" if here else "none is alive here"
+        raise CommandRefused(f"which session? {which}", fix="Name one with --session.")
+    return ""
+
+
+def _named(call: Call, named: str) -> str:
+    """In full, or as far as it is the only one (`alias`, D5: never a key)."""
+    if call.reader.state(Ref(SESSION, named)):
+        return named
+    found = [sid for sid in live(call) if sid.startswith(named) or alias(sid) == named]
+    if len(found) > 1:
+        raise CommandRefused(f"{named} is the beginning of {len(found)} sessions", fix="Give the full id.")
+    return found[0] if found else named
+
+
+def here(call: Call, session: str) -> Here:
+    """Where the shell stands; a session's facts are filed under the folder that its agent was started in."""
+    doc = call.reader.state(Ref(SESSION, session)) or {} if session else {}
+    repo, branch = str(call.args.get("repo") or ""), str(call.args.get("branch") or "")
+    place = repo or call.project
+    project = doc.get("project", call.project) if doc.get("place") == place else call.project
+    return Here(session, project, place, branch, call.now)
+
+
+def checker(call: Call, session: str) -> Checker:
+    return Checker(Stored(call.reader), here(call, session))
+
+
+def rule(call: Call, name: str) -> Rule:
+    known = settings(call).by_name
+    if name in known:
+        return known[name]
+    if name in settings(call).requirements:
+        raise CommandRefused(f"{name} is not enabled here", fix="Enable it in the settings first.")
+    near = difflib.get_close_matches(name, known, n=1)
+    fix = f"Did you mean {near[0]}?" if near else f"Here are: {', '.join(sorted(known)) or 'none'}."
+    raise CommandRefused(f"there is no requirement {name!r}", fix=fix)

@@ -1,0 +1,180 @@
+"""What people say to the gates. Each command becomes events; nothing is changed in any other way."""
+
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+from holdfast.core.errors import CommandRefused
+from holdfast.core.event import Event
+from holdfast.core.feature import Ask, Call
+from holdfast.core.ids import delivery_key
+from holdfast.core.ports import Reader, Ref, StateQuery
+from holdfast.features.gates import asking
+from holdfast.features.gates.check import resolve
+from holdfast.features.gates.follow import asked
+from holdfast.features.gates.refs import BRANCH, EVERYWHERE, branch_key
+from holdfast.features.gates.rules import Rule
+
+LONGEST_PAUSE_S = 366 * 86_400
+MOST_METADATA = 4_000
+MOST_BRANCHES = 1_000
+
+
+def satisfy(call: Call) -> Ask:
+    rules = [_by_hand(asking.rule(call, name)) for name in _names(call)]
+    everyone = bool(call.args.get("everyone"))
+    personal = any(rule.scope in ("session", "single_use") for rule in rules) and not everyone
+    session = asking.whose(call, needed=personal)
+    ttl = _seconds(call, "ttl")
+    named = [{**asked(rule, call.now), **({"until": call.now + ttl * 1000} if ttl else {})} for rule in rules]
+    return _done(call, "gates.satisfied", session, requirements=named, everyone=everyone, metadata=_metadata(call))
+
+
+def _by_hand(rule: Rule) -> Rule:
+    if rule.type == "evidence":
+        raise CommandRefused(f"{rule.name} is satisfied by recorded facts only", fix=f"What counts: {resolve(rule)}.")
+    if rule.type in ("guard", "dynamic"):
+        raise CommandRefused(f"{rule.name} is a condition, not a thing to do", fix=f"Use: {resolve(rule)}")
+    if not rule.spec.manual:
+        raise CommandRefused(f"{rule.name} is not satisfied by hand", fix=f"What counts: {resolve(rule)}.")
+    return rule
+
+
+def approve(call: Call) -> Ask:
+    """For a while, and by a person: an agent that approves its own work has not been checked."""
+    rules = [asking.rule(call, name) for name in _names(call)]
+    if call.args.get("by") == "agent" and not asking.settings(call).agents_may_approve:
+        raise CommandRefused("an approval is a person's to give", fix="Run it in a terminal of your own.")
+    session = asking.whose(call, needed=not call.args.get("everyone"))
+    ttl = _seconds(call, "ttl")
+    named = [
+        {"name": rule.name, "scope": rule.scope, "until": call.now + (ttl or rule.spec.approval_ttl) * 1000}
+        for rule in rules
+    ]
+    return _done(call, "gates.approved", session, requirements=named, everyone=bool(call.args.get("everyone")),
+                 metadata=_metadata(call))  # fmt: skip
+
+
+def clear(call: Call) -> Ask:
+    every = bool(call.args.get("all"))
+    names = list(asking.settings(call).by_name) if every else _names(call)
+    rules = [asking.rule(call, name) for name in names]
+    kept = [rule.name for rule in rules if rule.scope == "permanent" and not call.args.get("force")]
+    if kept and not every:
+        raise CommandRefused(f"{', '.join(kept)} is permanent", fix="Use --force if it really has to go.")
+    names = [rule.name for rule in rules if rule.name not in kept]
+    shared = any(rule.scope in ("branch", "permanent") for rule in rules if rule.name in names)
+    everyone = bool(call.args.get("everyone")) or (shared and not every)
+    session = asking.whose(call, needed=not everyone)
+    return _done(call, "gates.cleared", session, requirements=names, everyone=everyone)
+
+
+def pause(call: Call) -> Ask:
+    """Never refused: whoever is stuck must get out."""
+    seconds = min(_seconds(call, "seconds"), LONGEST_PAUSE_S)
+    where = _where(call)
+    until = call.now + seconds * 1000 if seconds else 0
+    data = {"where": where, "until": until, "why": str(call.args.get("why") or "")[:500]}
+    return Ask((_event(call, "gates.paused", call.session, data),), {"where": where, "until": until})
+
+
+def resume(call: Call) -> Ask:
+    """Everything that keeps this place at rest: here, this session, everywhere."""
+    places = [_where(call)] if call.args.get("only") else [_where(call), EVERYWHERE, f"session:{call.session}"]
+    events = tuple(_event(call, "gates.resumed", call.session, {"where": where}) for where in dict.fromkeys(places))
+    return Ask(events, {"where": places})
+
+
+def _where(call: Call) -> str:
+    if call.args.get("everywhere"):
+        return EVERYWHERE
+    if call.args.get("session_only"):
+        return f"session:{asking.whose(call)}"
+    return str(call.args.get("repo") or call.project)
+
+
+def prune(call: Call) -> Ask:
+    """State of branches that git does not know any more. The log keeps what happened."""
+    repo = str(call.args.get("repo") or "")
+    if not repo:
+        raise CommandRefused("this is no git repository")
+    there = branches_of(Path(repo))
+    known = [doc["branch"] for doc in branch_docs(call.reader, repo)]
+    gone = sorted(branch for branch in known if branch and branch not in there)
+    if not gone:
+        return Ask((), {"pruned": []})
+    event = Event(key=delivery_key(call.now), kind="gates.pruned", at=call.now, project=call.project,
+                  data={"repo": repo, "branches": gone})  # fmt: skip
+    return Ask((event,), {"pruned": gone})
+
+
+def branch_docs(reader: Reader, repo: str) -> Iterable[dict[str, Any]]:
+    before = None
+    while page := reader.states(StateQuery(kind=BRANCH, before=before, limit=200)):
+        yield from (doc for _, doc in page if doc.get("place") == repo and doc.get("status") != "pruned")
+        ref, doc = page[-1]
+        before = (doc.get("at", 0), ref.key)
+
+
+def branches_of(repo: Path) -> set[str]:
+    """From the files themselves: no program is needed for a list of names."""
+    heads = repo / "refs" / "heads"
+    loose = {str(path.relative_to(heads)) for path in heads.rglob("*") if path.is_file()} if heads.is_dir() else set()
+    packed = repo / "packed-refs"
+    lines = packed.read_text(errors="replace").splitlines() if packed.is_file() else []
+    return loose | {line.partition(" refs/heads/")[2] for line in lines if " refs/heads/" in line}
+
+
+def _names(call: Call) -> list[str]:
+    names = call.args.get("names") or ()
+    if not isinstance(names, list | tuple) or not names:
+        raise CommandRefused("name at least one requirement", fix="See: holdfast gate list")
+    return [str(name) for name in names]
+
+
+def _seconds(call: Call, name: str) -> int:
+    value = call.args.get(name) or 0
+    if isinstance(value, bool) or not isinstance(value, int | float) or value < 0:
+        raise CommandRefused(f"{name} must be a number of seconds")
+    return int(value)
+
+
+def _metadata(call: Call) -> dict[str, Any]:
+    given = call.args.get("metadata") or {}
+    if not isinstance(given, dict):
+        raise CommandRefused("metadata must be a mapping", fix="""e.g. --metadata '{"ticket": "#12"}'""")
+    if len(str(given)) > MOST_METADATA:
+        raise CommandRefused(f"metadata may have {MOST_METADATA} characters")
+    return given
+
+
+def _done(call: Call, kind: str, session: str, **data: Any) -> Ask:
+    where = asking.here(call, session)
+    place = {"branch": where.branch, "repo": str(call.args.get("repo") or ""), "method": _by(call)}
+    event = _event(call, kind, session, {**place, **data}, where.project)
+    ref = Ref(BRANCH, branch_key(where.place, where.branch))
+
+    def answer(reader: Reader) -> dict[str, Any]:
+        return {"session": session, "branch": where.branch, "requirements": data["requirements"],
+                "state": (reader.state(ref) or {}).get("requirements", {})}  # fmt: skip
+
+    return Ask((event,), answer)
+
+
+def _by(call: Call) -> str:
+    return "agent" if call.args.get("by") == "agent" else "person"
+
+
+def _event(call: Call, kind: str, session: str, data: dict[str, Any], project: str = "") -> Event:
+    return Event(key=delivery_key(call.now), kind=kind, at=call.now, session=session, project=project or call.project,
+                 data=data)  # fmt: skip
+
+
+COMMANDS: dict[str, Callable[[Call], Ask]] = {
+    "satisfy": satisfy,
+    "approve": approve,
+    "clear": clear,
+    "pause": pause,
+    "resume": resume,
+    "prune": prune,
+}

@@ -1,0 +1,147 @@
+"""What people ask the gates: how it stands, what is asked for, why, and what other rules would have done."""
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+from holdfast.core.errors import CommandRefused
+from holdfast.core.event import Event
+from holdfast.core.feature import Call
+from holdfast.core.ids import alias
+from holdfast.core.ports import EventQuery
+from holdfast.features.gates import asking
+from holdfast.features.gates.builtin import BUILT_IN, PRESETS
+from holdfast.features.gates.check import Checker, Finding, Here, resolve
+from holdfast.features.gates.model import GateSettings
+from holdfast.features.gates.refs import LIVE, REGISTRY
+from holdfast.features.gates.rehearse import rehearse
+from holdfast.features.gates.rules import Rule
+from holdfast.features.gates.skills import missing_skills
+from holdfast.features.gates.triggers import triggered
+
+LOOK_AHEAD = 200
+
+
+def status(call: Call) -> dict[str, Any]:
+    settings = asking.settings(call)
+    session = asking.whose(call, needed=False)
+    checker = asking.checker(call, session)
+    doc = checker.session if session else {}
+    used = doc.get("triggered", {})
+    return {
+        "session": session, "agent": doc.get("agent", ""), "project": call.project, "branch": checker.here.branch,
+        "paused": checker.paused(), "stops": doc.get("stops", 0), "refused": doc.get("refused", 0),
+        "requirements": [_standing(checker, rule, used) for rule in settings.rules],
+        "sessions": [_live(sid, one) for sid, one in asking.live(call).items() if one["place"] == checker.here.place],
+        "notices": [*settings.notices, *(f"no skill named {s} was found" for s in checker.facts.get("missing", ()))],
+    }  # fmt: skip
+
+
+def _standing(checker: Checker, rule: Rule, used: dict[str, int]) -> dict[str, Any]:
+    found = checker.find(rule)
+    entry = checker.entry(rule) or {}
+    return {**_shown(rule), "ok": found.ok, "why": found.why, "triggered": rule.name in used,
+            "until": entry.get("until", 0)}  # fmt: skip
+
+
+def _shown(rule: Rule) -> dict[str, Any]:
+    return {"name": rule.name, "type": rule.type, "scope": rule.scope, "resolve": resolve(rule),
+            "at_tool": rule.at_tool, "at_stop": rule.at_stop, "description": rule.spec.description}  # fmt: skip
+
+
+def _live(sid: str, one: dict[str, Any]) -> dict[str, Any]:
+    return {"id": sid, "alias": alias(sid), "agent": one["agent"], "branch": one["branch"], "active": one["active"]}
+
+
+def listed(call: Call) -> dict[str, Any]:
+    """Everything the settings name, and what could be switched on."""
+    settings = asking.settings(call)
+    on = [_shown(rule) for rule in settings.rules]
+    off = sorted(set(settings.requirements) - set(settings.by_name))
+    return {"requirements": on, "disabled": off, "built_in": sorted(set(BUILT_IN) - set(settings.requirements)),
+            "presets": {name: sorted(preset) for name, preset in PRESETS.items()}}  # fmt: skip
+
+
+def presets(_call: Call) -> dict[str, Any]:
+    return {"presets": PRESETS, "built_in": BUILT_IN}
+
+
+def verify(call: Call) -> dict[str, Any]:
+    """Would it all work? Settings, skills, and rules that can never be met."""
+    settings = asking.settings(call)
+    problems = [*settings.notices]
+    problems += [f"no skill named {skill} was found" for skill in missing_skills(settings, call.project)]
+    problems += [f"{rule.name}: nothing can satisfy it" for rule in settings.rules if _hopeless(rule)]
+    return {"good": not problems, "requirements": len(settings.rules), "problems": problems}
+
+
+def _hopeless(rule: Rule) -> bool:
+    return rule.type in ("blocking", "stop_only") and not rule.skills and not rule.spec.manual
+
+
+def explain(call: Call) -> dict[str, Any]:
+    """Why a call was refused or allowed: what was said then, and how each rule of today sees what was known then."""
+    event = _asked_about(call)
+    made = _answer_to(call, event)
+    settings = asking.settings(call)
+    found = _as_then(call, event, settings)
+    said = made.data if made else {}
+    return {
+        "seq": event.seq, "at": event.at, "kind": event.kind, "session": event.session, "tool": event.tool,
+        "what": event.data.get("command") or event.data.get("paths") or event.data.get("message", ""),
+        "verdict": said.get("verdict", "allow"), "reasons": said.get("reasons", []), "notices": said.get("notices", []),
+        "recorded": [detail for detail in said.get("details", ()) if "gate" in detail],
+        "requirements": found,
+    }  # fmt: skip
+
+
+def _asked_about(call: Call) -> Event:
+    event = call.reader.event(int(call.args["seq"]))
+    if event and event.kind == "decision.made":
+        event = call.reader.event(int(event.data["of"]))
+    if not event:
+        raise CommandRefused(f"there is no event {call.args['seq']}")
+    return event
+
+
+def _answer_to(call: Call, event: Event) -> Event | None:
+    query = EventQuery(session=event.session, kinds=("decision.made",), after=event.seq, limit=LOOK_AHEAD)
+    return next((one for one in call.reader.events(query) if one.data.get("of") == event.seq), None)
+
+
+def _as_then(call: Call, event: Event, settings: GateSettings) -> list[dict[str, Any]]:
+    from holdfast.features.gates.then import state_before
+
+    state = state_before(call.reader, event)
+    checker = Checker(state, Here.of(event))
+    about = {rule.name for rule in triggered(settings, event)} if event.kind.startswith("tool.") else set()
+    return [{**_shown(rule), **_seen(checker.find(rule)), "about": rule.name in about} for rule in settings.rules]
+
+
+def _seen(found: Finding) -> dict[str, Any]:
+    return {"ok": found.ok, "why": found.why}
+
+
+def replay(call: Call) -> dict[str, Any]:
+    given = call.args.get("settings")
+    settings = GateSettings.model_validate(given) if given is not None else asking.settings(call)
+    since = call.now - int(call.args.get("seconds") or 0) * 1000 if call.args.get("seconds") else 0
+    began = time.perf_counter()
+    told = rehearse(call.reader, settings, since=since, project="" if call.args.get("everywhere") else call.project)
+    return {**told, "rules": [rule.name for rule in settings.rules], "seconds": time.perf_counter() - began}
+
+
+def sessions(call: Call) -> list[dict[str, Any]]:
+    doc = asking.Stored(call.reader).get(LIVE, REGISTRY.key) or {"sessions": {}}
+    return [_live(sid, one) for sid, one in doc["sessions"].items()]
+
+
+VIEWS: dict[str, Callable[[Call], Any]] = {
+    "status": status,
+    "list": listed,
+    "presets": presets,
+    "verify": verify,
+    "explain": explain,
+    "replay": replay,
+    "sessions": sessions,
+}

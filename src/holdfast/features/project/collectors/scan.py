@@ -1,0 +1,84 @@
+"""TODO and FIXME that this branch adds: its difference to where it left the main branch, uncommitted work included."""
+
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from holdfast.core import git
+from holdfast.core.event import Event
+from holdfast.core.feature import JobCall
+from holdfast.features.project.collectors.git_facts import Asking, git_folders, text_of
+from holdfast.features.project.collectors.refresh import observed
+from holdfast.features.project.model import empty, project_ref
+
+MARKS = re.compile(r"\b(?:TODO|FIXME)\b")
+MOST_PATHS, MOST_PLACES, LARGEST_NEW_FILE = 500, 30, 512 * 1024
+MAIN_NAMES = ("main", "master", "trunk")
+
+
+def scan(call: JobCall) -> list[Event]:
+    root = str(call.job.payload["project"])
+    doc = call.reader.state(project_ref(root)) or empty(root)
+    folders = git_folders(root) if Path(root).is_dir() else None
+    if folders is None or not doc["git"].get("head"):
+        return []
+    ask = Asking(root, call.run)
+    places = [*_in_difference(ask, doc["git"], *folders), *_in_new_files(root, doc["git"])]
+    todos = {"count": len(places), "places": places[:MOST_PLACES]}
+    return observed(doc, {"todos": todos}, call.now)
+
+
+def _in_difference(ask: Asking, known: dict[str, Any], own: Path, common: Path) -> Iterator[str]:
+    base = _base(ask, known, common)
+    names = set(git.parse_names(ask(git.diff("--name-only", "-z", base, "HEAD", "--")).out))
+    names |= {file["path"] for file in known.get("files") or () if file.get("code") != "??"}
+    if not names:
+        return
+    words = ("--unified=0", "-G", r"TODO|FIXME", base, "--", *sorted(names)[:MOST_PATHS])
+    yield from added(ask(git.diff(*words, filters=ask.filters(own, common))).out.decode("utf-8", "replace"))
+
+
+def _base(ask: Asking, known: dict[str, Any], common: Path) -> str:
+    """Where this branch began; on the main branch itself what was pushed, else the last commit."""
+    mains = _main_branches(common)
+    if known.get("branch") in MAIN_NAMES or known.get("branch") in mains:
+        return "@{upstream}" if known.get("upstream") else "HEAD"
+    for main in mains:
+        ran = ask(git.merge_base(main, "HEAD"))
+        if ran.code == 0:
+            return ran.out.decode("ascii", "replace").strip()
+    return "HEAD"
+
+
+def _main_branches(common: Path) -> list[str]:
+    pointer = text_of(common / "refs/remotes/origin/HEAD").decode("utf-8", "replace")
+    theirs = pointer.partition("refs/remotes/")[2].strip()
+    return [name for name in (theirs, *(f"refs/heads/{n}" for n in MAIN_NAMES)) if name]
+
+
+def added(difference: str) -> Iterator[str]:
+    """`path:line` of each added line that has a mark."""
+    path, line = "", 0
+    for text in difference.split("\n"):
+        if text.startswith("+++ "):
+            path = text[6:] if text.startswith("+++ b/") else ""
+        elif found := re.match(r"@@ -\S+ \+(\d+)", text):
+            line = int(found[1])
+        elif text.startswith("+"):
+            if path and MARKS.search(text):
+                yield f"{path}:{line}"
+            line += 1
+
+
+def _in_new_files(root: str, known: dict[str, Any]) -> Iterator[str]:
+    for path in known.get("untracked_sources") or ():
+        file = Path(root) / path
+        try:
+            if file.is_symlink() or os.stat(file).st_size > LARGEST_NEW_FILE:
+                continue
+            lines = file.read_text(encoding="utf-8", errors="replace").splitlines()
+        except OSError:
+            continue
+        yield from (f"{path}:{n}" for n, text in enumerate(lines, 1) if MARKS.search(text))

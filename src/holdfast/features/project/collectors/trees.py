@@ -1,0 +1,108 @@
+"""Named trees of the settings: size, newest change, and whether the content is that of their source."""
+
+import filecmp
+import fnmatch
+import os
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from holdfast.core.event import Event
+from holdfast.core.feature import JobCall
+from holdfast.features.project.collectors.git_facts import tilde
+from holdfast.features.project.collectors.refresh import observed
+from holdfast.features.project.model import empty, project_ref
+from holdfast.features.project.settings import DEFAULTS, Tree
+
+MOST_FILES = 50_000
+NAMED_DIFFERENCES = 20
+_ATTRIBUTES = re.compile(r"^(?:(?:encrypted|private|readonly|empty|executable|exact|literal|symlink|create|modify|remove)_)+")
+_NOT_PLAIN = re.compile(r"^(?:run_|encrypted_|symlink_|create_|modify_|remove_)|\.tmpl$")
+
+
+def look(call: JobCall) -> list[Event]:
+    root = str(call.job.payload["project"])
+    settings = call.settings(root) or DEFAULTS
+    doc = call.reader.state(project_ref(root)) or empty(root)
+    found = {name: tree_facts(name, settings.trees, root) for name in settings.trees}
+    return observed(doc, {"trees": found}, call.now, int(call.job.payload.get("pid") or 0))
+
+
+def tree_facts(name: str, trees: Mapping[str, Tree], root: str) -> dict[str, Any]:
+    tree = trees[name]
+    place = _place(tree.path, root)
+    facts: dict[str, Any] = {"path": tilde(str(place))}
+    try:
+        files = dict(_walk(place, tree.ignore))
+    except OSError as error:
+        return {**facts, "problem": f"cannot be read: {error.strerror}"}
+    facts |= {
+        "modified": max((seen.st_mtime_ns // 1_000_000 for seen in files.values()), default=0),
+        "size_mb": round(sum(seen.st_size for seen in files.values()) / 1_000_000, 1),
+    }
+    return {**facts, **_compared(tree, trees, root, place)} if tree.source else facts
+
+
+def _place(path: str, root: str) -> Path:
+    return Path(root) / Path(path).expanduser()
+
+
+def _walk(place: Path, ignore: Iterable[str]) -> Iterator[tuple[str, os.stat_result]]:
+    """(path below the tree, what it is) of every plain file. Links are not followed."""
+    os.stat(place)
+    seen = 0
+    for folder, folders, names in os.walk(place):
+        below = os.path.relpath(folder, place)
+        folders[:] = [f for f in folders if not _ignored(_join(below, f) + "/", ignore)]
+        for name in names:
+            path = _join(below, name)
+            full = os.path.join(folder, name)  # noqa: PTH118 - tens of thousands
+            if not _ignored(path, ignore) and not os.path.islink(full):  # noqa: PTH114
+                yield path, os.stat(full)
+                seen += 1
+                if seen >= MOST_FILES:
+                    return
+
+
+def _join(below: str, name: str) -> str:
+    return name if below == "." else f"{below}/{name}"
+
+
+def _ignored(path: str, globs: Iterable[str]) -> bool:
+    return any(fnmatch.fnmatchcase(path, g) or fnmatch.fnmatchcase(path, g.removeprefix("**/")) for g in globs)
+
+
+def _compared(tree: Tree, trees: Mapping[str, Tree], root: str, place: Path) -> dict[str, Any]:
+    named = trees.get(tree.source)
+    source = _place(named.path if named else tree.source, root)
+    ignore = (*tree.ignore, *(named.ignore if named else ()))
+    try:
+        differing = list(_differing(source, place, ignore, tree.naming))
+    except OSError as error:
+        return {"source": tree.source, "in_sync": False, "problem": f"{source}: {error.strerror}"}
+    return {"source": tree.source, "in_sync": not differing, "differing": differing[:NAMED_DIFFERENCES]}
+
+
+def _differing(source: Path, place: Path, ignore: Iterable[str], naming: str) -> Iterator[str]:
+    """Files of the source that are missing or different. What the other tree has besides is its own affair."""
+    for path, seen in _walk(source, ignore):
+        target = deployed_name(path) if naming == "chezmoi" else path
+        if target is None:
+            continue
+        there = place / target
+        if not there.is_file() or there.stat().st_size != seen.st_size or not _same(source / path, there):
+            yield target
+
+
+def _same(one: Path, other: Path) -> bool:
+    """By content. The standard library remembers a comparison as long as neither file changed."""
+    return filecmp.cmp(one, other, shallow=False)
+
+
+def deployed_name(path: str) -> str | None:
+    """chezmoi's naming: `dot_config/private_x` is `.config/x`; what it runs, encrypts or fills in is not compared."""
+    parts = path.split("/")
+    if any(part.startswith(".") for part in parts) or any(_NOT_PLAIN.search(part) for part in parts):
+        return None
+    return "/".join(re.sub(r"^dot_", ".", _ATTRIBUTES.sub("", part)) for part in parts)

@@ -1,0 +1,159 @@
+"""What an event means for a project, as events of its own; who is warned; what is looked at because of it. Pure."""
+
+from collections.abc import Iterator
+
+import msgspec
+
+from holdfast.core.decision import Decision, deny, tell
+from holdfast.core.event import Event
+from holdfast.core.feature import State
+from holdfast.core.job import Job
+from holdfast.core.ports import Doc
+from holdfast.features.project import activity, leases
+from holdfast.features.project.model import ACTIVITY, LEASES, MINUTE, following, project_ref
+from holdfast.features.project.settings import DEFAULTS, ProjectSettings
+from holdfast.features.project.testruns import test_run
+from holdfast.features.project.validation import validates
+
+MOST_CHANGED = 8
+"""Projects told of one change of a lease."""
+
+# ── follow ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def follow(state: State, event: Event, settings: ProjectSettings | None) -> Iterator[Event]:
+    kind = event.kind
+    if kind in leases.TABLE:
+        yield from _lease_changed(state.get(LEASES.kind, LEASES.key), event)
+    elif kind in ("tool.finished", "tool.failed") and event.data.get("action") == "shell":
+        yield from _shell(state, event, settings or DEFAULTS)
+    elif kind == "turn.ended":
+        yield from _turn_summed(state, event)
+
+
+def _shell(state: State, event: Event, settings: ProjectSettings) -> Iterator[Event]:
+    run = test_run(event)
+    if run:
+        yield following(event, "project.tests_ran", **run)
+    if event.kind == "tool.failed":
+        return
+    if what := validates(event, settings.proofs()):
+        command, took = str(event.data.get("command"))[:200], event.data.get("ms")
+        since = event.at - int(took if isinstance(took, int | float) else 0)
+        yield following(event, "project.validated", what=what, command=command, since=since)
+    commit = (_activity(state, event) or {}).get("commit") or {}
+    if commit.get("seq") == event.seq:
+        yield following(event, "project.commit_seen", commands=commit["commands"], first_edit=commit["first_edit"])
+
+
+def _turn_summed(state: State, event: Event) -> Iterator[Event]:
+    session = ((_activity(state, event) or {}).get("sessions") or {}).get(event.session) or {}
+    turn = session.get("turn") or {}
+    if turn.get("over") == event.seq and turn["areas"]:
+        yield following(event, "project.turn_summed", areas=turn["areas"], commands=turn["ran"])
+
+
+def _activity(state: State, event: Event) -> Doc | None:
+    return state.get(ACTIVITY, activity_key(event)) if event.project else None
+
+
+def activity_key(event: Event) -> str:
+    return project_ref(event.project).key
+
+
+def _lease_changed(table: Doc | None, event: Event) -> Iterator[Event]:
+    """Each project that has to do with it gets the lock into its own document."""
+    name = str(event.get("name") or "")
+    lease = (table or leases.empty())["leases"].get(name) or {}
+    lock = leases.lock(lease)
+    concerned = [event.project, *(entry["project"] for entry in lease.get("holders") or ())]
+    for project in list(dict.fromkeys(p for p in concerned if p))[:MOST_CHANGED]:
+        freed = {"freed": str(event.get("why"))} if event.kind == "project.lease_freed" else {}
+        changed = following(event, "project.lease_changed", name=name, lock=lock, **freed)
+        yield msgspec.structs.replace(changed, project=project)
+
+
+# ── decide ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def decide(state: State, event: Event, settings: ProjectSettings | None) -> Decision | None:
+    settings = settings or DEFAULTS
+    if event.kind != "tool.started" or event.data.get("action") != "edit" or settings.edits == "off":
+        return None
+    doc = _activity(state, event)
+    within = settings.edit_minutes * MINUTE
+    for path in event.data.get("paths") or ():
+        if found := activity.other_editor(doc, path, event.session, event.at, within):
+            return _trampling(path, *found, event.at, settings.edits)
+    return None
+
+
+def _trampling(path: str, pid: int, at: int, now: int, what: str) -> Decision:
+    minutes = max(1, (now - at) // MINUTE)
+    who = f"process {pid}" if pid else "another session"
+    text = (
+        f"{path} was edited {minutes} min ago by another session that is still open ({who}). "
+        "Read the file again before changing it; to work undisturbed, hold a lease: holdfast lease run NAME -- COMMAND."
+    )
+    return deny(text) if what == "deny" else tell("project", text, weight=80)
+
+
+# ── enqueue ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+SOON = frozenset(("turn.ended", "session.started", "session.ended", "prompt.submitted"))
+SOON_MS = 200
+SLOW_MS = 5_000
+"""Trees and the branch's own differences may be large: they are looked at less often."""
+
+
+def enqueue(_state: State, event: Event, settings: ProjectSettings | None) -> Iterator[Job]:
+    settings = settings or DEFAULTS
+    if not event.project.startswith("/"):
+        return
+    kind = event.kind
+    if kind in SOON:
+        yield _look("project.refresh", event, SOON_MS)
+    elif kind == "project.look_asked":
+        yield from _everything(event, settings)
+    elif kind == "tool.finished" and event.data.get("action") in ("edit", "shell"):
+        yield _look("project.refresh", event, int(settings.refresh_s * 1000))
+        if settings.trees:
+            yield _look("project.trees", event, SLOW_MS)
+    elif kind == "project.observed":
+        yield from _after_a_look(event, settings)
+    elif kind in ("project.task_added", "project.task_done", "project.override_set", "project.tests_ran"):
+        yield _look("project.refresh", event, SOON_MS)
+        yield from _notion(event, settings)
+
+
+def _everything(event: Event, settings: ProjectSettings) -> Iterator[Job]:
+    yield _look("project.refresh", event, 0)
+    yield _look("project.scan", event, SOON_MS)
+    if settings.trees:
+        yield _look("project.trees", event, 0)
+    if settings.checks:
+        yield _look("project.checks", event, 0)
+    yield from _notion(event, settings)
+
+
+def _after_a_look(event: Event, settings: ProjectSettings) -> Iterator[Job]:
+    facts = event.get("facts") or {}
+    if "git" in facts:
+        yield _look("project.scan", event, SLOW_MS)
+        if settings.checks:
+            yield _look("project.checks", event, SLOW_MS)
+    if settings.trees and "rules" in facts:
+        yield _look("project.trees", event, SOON_MS)
+    yield from _notion(event, settings)
+
+
+def _notion(event: Event, settings: ProjectSettings) -> Iterator[Job]:
+    if settings.notion.database:
+        yield _look("project.notion", event, SLOW_MS)
+
+
+def _look(kind: str, event: Event, delay: int) -> Job:
+    payload = {"project": event.project, "pid": event.data.get("pid") or 0, "session": event.session}
+    return Job(kind=kind, dedupe=event.project, run_at=event.at + delay, payload=payload)
+
+

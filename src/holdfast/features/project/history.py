@@ -1,0 +1,87 @@
+"""The last significant changes of a project, in words. All of them are in the log; the document keeps twenty."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from holdfast.core.ports import Doc
+from holdfast.features.project import tests_now
+from holdfast.features.project.model import HISTORY, number, plural
+
+Line = Mapping[str, Any]
+LONGEST_SUMMARY = 300
+
+
+def with_line(doc: Doc, at: int, pid: int, line: Line) -> Doc:
+    """Newest first, as in the seed's example."""
+    summary = " ".join(str(line["summary"]).split())[:LONGEST_SUMMARY]
+    entry = {"timestamp": at, **line, "summary": summary}
+    if pid:
+        entry["changed_by_process"] = pid
+    return {**doc, "history": [entry, *doc["history"]][:HISTORY]}
+
+
+def with_changes(before: Doc, after: Doc, at: int, pid: int) -> Doc:
+    """Lines for whatever of the facts changed in a way a person would mention."""
+    for section, summary in (*_git(before["git"], after["git"]), *_tests(before, after), *_others(before, after)):
+        line = {"change_type": "state_update", "section": f"CURRENT_STATE.{section}", "summary": summary}
+        after = with_line(after, at, pid, line)
+    return after
+
+
+def _git(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    if new is old or not new:
+        return
+    if not old:
+        yield "git", f"First look: {new.get('branch') or 'no branch'}, {plural(number(new.get('count')), 'uncommitted file')}"
+        return
+    if new.get("branch") != old.get("branch"):
+        yield "git.branch", f"Now on {new.get('branch') or 'no branch'} (was {old.get('branch') or 'no branch'})"
+    head, last = new.get("head"), new.get("last") or {}
+    if head and head != old.get("head"):
+        yield "git.last_commit", f"{head[:12]} {last.get('subject', '')}"
+    elif number(new.get("ahead")) < number(old.get("ahead")):
+        yield "git.commits_ahead", f"Pushed: {new.get('ahead')} ahead (was {old.get('ahead')})"
+    if new.get("doing") != old.get("doing"):
+        yield "git.status", f"Began a {new['doing']}" if new.get("doing") else f"The {old.get('doing')} is over"
+    yield from _uncommitted(old, new)
+
+
+def _uncommitted(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    had, has = number(old.get("count")), number(new.get("count"))
+    if has > had:
+        what = plural(has - had, "new uncommitted file")
+        yield "git.uncommitted_files", f"Added {what}" + (f" ({has} in all)" if had else "")
+    elif has < had:
+        yield "git.uncommitted_files", f"{plural(had - has, 'file')} no longer uncommitted ({has} left)"
+
+
+def _tests(before: Doc, after: Doc) -> Iterator[tuple[str, str]]:
+    if before["tests"] is after["tests"]:
+        return
+    old, new = tests_now.of(before), tests_now.of(after)
+    if (old["status"], old["failed"]) == (new["status"], new["failed"]):
+        return
+    if new["status"] == "passing":
+        counts = f", {new['passed']} of {new['total']}" if new["total"] else ""
+        yield "tests", f"Tests passing{counts}"
+    elif new["status"] == "failing":
+        yield "tests", f"{plural(max(1, new['failed']), 'test')} failing"
+
+
+def _others(before: Doc, after: Doc) -> Iterator[tuple[str, str]]:
+    for name, tree in after["trees"].items():
+        had = (before["trees"].get(name) or {}).get("in_sync")
+        if had is not None and tree.get("in_sync") is not None and tree["in_sync"] != had:
+            yield f"filesystem.{name}", f"{name} is {'in sync again' if tree['in_sync'] else 'no longer in sync'}"
+    old, new = before["notion"].get("sync_status"), after["notion"].get("sync_status")
+    if new and new != old:
+        yield "notion_workspace", f"Notion: {new}" + (f" (was {old})" if old else "")
+    spent, had_spent = (_percent_spent(doc) for doc in (after, before))
+    for mark in (80, 100):
+        if had_spent < mark <= spent:
+            yield "token_budget", f"{mark} % of the token budget is used"
+
+
+def _percent_spent(doc: Doc) -> int:
+    limit = number(doc["tokens"].get("limit"))
+    return number(doc["tokens"].get("used")) * 100 // limit if limit else 0

@@ -1,0 +1,46 @@
+"""The seed's file as a view: `logs/state/session-reindex-tracking.json`, of the newest session (S0-1, S0-2)."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+from holdfast.core.feature import File
+from holdfast.core.feature import Settings as AnySettings
+from holdfast.core.ports import Doc, Ref
+from holdfast.features.reindex import seed
+from holdfast.features.reindex.model import CHECKOUT, settings_or_default
+
+IGNORE_ALL = b"*\n"
+
+
+def files(ref: Ref, doc: Doc, settings: AnySettings) -> Iterator[File]:
+    if ref.kind != CHECKOUT or not doc["newest"] or not _may_hold(doc["project"]):
+        return
+    mine = settings_or_default(settings)
+    path = Path(doc["project"]) / mine.state_file
+    if not _stays_inside(path, doc["project"]):
+        return
+    yield File(path, seed.content(doc["newest"], mine.state_file_version, _last(doc)), mode=0o644)
+    ignore = path.parent / ".gitignore"
+    if path.parent != Path(doc["project"]) and not ignore.exists():
+        yield File(ignore, IGNORE_ALL, mode=0o644)  # Ours alone is in that folder; nobody wants to commit it.
+
+
+def _may_hold(project: str) -> bool:
+    return project.startswith("/") and project != "/" and os.path.isdir(project) and not _is_home(project)
+
+
+def _is_home(folder: str) -> bool:
+    return os.path.realpath(folder) == os.path.realpath(os.path.expanduser("~"))
+
+
+def _stays_inside(path: Path, project: str) -> bool:
+    """A repository may hold a link where our folder would be."""
+    real = os.path.realpath(path.parent)
+    root = os.path.realpath(project)
+    return real == root or real.startswith(f"{root}{os.sep}")
+
+
+def _last(doc: Doc) -> Doc | None:
+    last = doc["last"]
+    return {"trigger": last["trigger"], "result": last["status"], "timestamp": last["at"]} if last else None

@@ -1,0 +1,123 @@
+"""What touches the world: the run itself, ending one that is out of date, looking for what fits a prompt."""
+
+import os
+import sys
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from holdfast.core import git
+from holdfast.core.event import Event
+from holdfast.core.feature import JobCall
+from holdfast.core.ids import delivery_key
+from holdfast.core.process import Ran
+from holdfast.features.reindex.model import (
+    FAILED,
+    KILLED,
+    NOT_READY,
+    SKIPPED,
+    TIMEOUT,
+    UNCHANGED,
+    Settings,
+    settings_or_default,
+)
+from holdfast.search.index import quick, repository
+from holdfast.search.index.build import Result, Task
+from holdfast.search.index.place import place_of, root_of
+
+WORKER = [sys.executable, "-m", "holdfast.search.worker"]
+NICE = 15
+
+
+def index(call: JobCall) -> list[Event]:
+    """Never raises: a run that fails has an end too, or the next one would wait for it."""
+    payload = call.job.payload
+    try:
+        settings = settings_or_default(call.settings(payload["project"]))
+        told = _index(call, settings)
+    except Exception as error:
+        told = {"status": FAILED, "reason": f"{type(error).__name__}: {error}"[:500]}
+    about = {name: payload.get(name) for name in ("run", "trigger")}
+    return [_finished(call, {**about, **told})]
+
+
+def _index(call: JobCall, settings: Settings) -> dict[str, Any]:
+    project = str(call.job.payload["project"])
+    root, repo = checkout_of(project)
+    if why := unfit(root):
+        return {"status": SKIPPED, "cause": NOT_READY, "reason": why, "root": root}
+    place = place_of(call.state_dir, root)
+    status = repository.status(root, call.run) if repo else None
+    snapshot = repository.snapshot(status, root)
+    where = {"root": root, "branch": status.branch if status else "", "head": status.head if status else ""}
+    rebuild = call.job.payload.get("rebuild") is True
+    if not rebuild and quick.unchanged(place, snapshot, settings.index()):
+        return {"status": UNCHANGED, "reason": "nothing changed", **where, **quick.sizes(place)}
+    task = Task(
+        root=root, folder=str(place.folder), run=str(call.job.payload["run"]), repo=repo, rebuild=rebuild,
+        settings=settings.index(), snapshot=snapshot,
+    )  # fmt: skip
+    return {**where, **_run(call, task, settings)}
+
+
+def _run(call: JobCall, task: Task, settings: Settings) -> dict[str, Any]:
+    ran = call.run(
+        WORKER, cwd="/", env=_environment(settings), stdin=msgspec.json.encode(task), timeout=settings.timeout_s, nice=NICE
+    )
+    if ran.timed_out:
+        return {"status": TIMEOUT, "reason": f"it took longer than {settings.timeout_s} s"}
+    try:
+        result = msgspec.json.decode(ran.out, type=Result)
+    except msgspec.DecodeError:
+        return {"status": KILLED, "reason": _last_words(ran)}
+    counts = msgspec.structs.asdict(result.counts) | {"chunks": result.chunks, "new_chunks": result.counts.chunks}
+    status = result.status if result.status != "claimed" else SKIPPED
+    return {"status": status, "reason": result.reason, "note": result.note, "ms": result.ms, **counts}
+
+
+def _last_words(ran: Ran) -> str:
+    words = ran.err.decode("utf-8", "replace").strip().splitlines()
+    return f"the run ended with code {ran.code}" + (f": {words[-1][:300]}" if words else "")
+
+
+def _environment(settings: Settings) -> dict[str, str]:
+    wanted = {*git.KEPT_VARIABLES, "PYTHONPATH", "VIRTUAL_ENV", "HOLDFAST_ROOMS", settings.key_variable}
+    return {name: os.environ[name] for name in wanted if name in os.environ}
+
+
+def checkout_of(project: str) -> tuple[str, str]:
+    """(the checkout's folder, its repository). A home folder under git is not the checkout of all that lies in it."""
+    root, repo = root_of(project)
+    return (project, "") if root != project and _is_home(root) else (root, repo)
+
+
+def unfit(root: str) -> str:
+    if not os.path.isdir(root):
+        return f"{root} is not there"
+    if os.path.realpath(root) == "/" or _is_home(root):
+        return f"{root} is no project"
+    return "" if os.access(root, os.R_OK | os.X_OK) else f"{root} cannot be read"
+
+
+def _is_home(folder: str) -> bool:
+    return os.path.realpath(folder) == os.path.realpath(os.path.expanduser("~"))
+
+
+def cancel(call: JobCall) -> list[Event]:
+    """The run looks for this file a few times a second and ends; what it has done so far stays."""
+    root, _ = checkout_of(str(call.job.payload["project"]))
+    place = place_of(call.state_dir, root)
+    if place.folder.is_dir():
+        place.cancel.write_text(str(call.job.payload["run"]), "ascii", "replace")
+    return []
+
+
+def _finished(call: JobCall, data: Mapping[str, Any]) -> Event:
+    payload = call.job.payload
+    now = call.now + int(data.get("ms") or 0)
+    return Event(
+        key=delivery_key(now), kind="reindex.finished", at=now, session=payload.get("session") or "",
+        project=payload["project"], data=dict(data),
+    )  # fmt: skip
+

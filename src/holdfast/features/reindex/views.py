@@ -1,0 +1,123 @@
+"""The read side: how the index stands, what it finds, why a file is in it or not, and a session's flag."""
+
+from typing import Any
+
+import apsw
+import msgspec
+
+from holdfast.core.errors import CommandRefused
+from holdfast.core.feature import Call
+from holdfast.core.ports import Doc, EventQuery, Ref
+from holdfast.features.reindex.jobs import checkout_of
+from holdfast.features.reindex.model import CHECKOUT, SESSION, Settings, settings_or_default
+from holdfast.search import inspect
+from holdfast.search.answer import Question
+from holdfast.search.index import claim
+from holdfast.search.index.build import progress
+from holdfast.search.index.database import IndexDamaged
+from holdfast.search.index.place import Place, place_of
+from holdfast.search.searcher import NoIndex, searcher
+
+LONGEST_QUESTION = 2_000
+MOST_HITS = 100
+RUNS = 10
+
+
+def status(call: Call) -> dict[str, Any]:
+    project = _project(call)
+    root, _ = checkout_of(project)
+    place = place_of(call.state_dir, root)
+    doc = call.reader.state(Ref(CHECKOUT, project)) or {}
+    holder = claim.holder(place.claim)
+    return {
+        "project": project,
+        "root": root,
+        "index": inspect.summary(place),
+        "run": doc.get("run"),
+        "progress": progress(place) if holder else None,
+        "claim": msgspec.structs.asdict(holder) if holder else None,
+        "last": doc.get("last"),
+        "decided": doc.get("decided"),
+        "newest": doc.get("newest"),
+        "now": call.now,
+    }
+
+
+def runs(call: Call) -> list[Doc]:
+    """Decisions and ends, newest first, from the log itself."""
+    query = EventQuery(
+        project=_project(call), kinds=("reindex.decided", "reindex.finished"), limit=int(call.args.get("limit") or RUNS), newest=True
+    )
+    return [{"at": e.at, "kind": e.kind, "session": e.session, **e.data} for e in reversed(call.reader.events(query))]
+
+
+def search(call: Call) -> dict[str, Any]:
+    text = str(call.args.get("query") or "").strip()
+    if not text:
+        raise CommandRefused("ask for something", fix='For example: holdfast search "where are retries counted"')
+    place, settings = _place(call), _settings(call)
+    question = Question(
+        text=text[:LONGEST_QUESTION],
+        lang=str(call.args.get("lang") or ""),
+        path=str(call.args.get("path") or ""),
+        kind=str(call.args.get("kind") or ""),
+        limit=max(1, min(int(call.args.get("limit") or 10), MOST_HITS)),
+    )
+    try:
+        answer = searcher(place).ask(question, settings.index())
+    except NoIndex:
+        raise _no_index(call) from None
+    except apsw.Error as error:
+        raise IndexDamaged(str(error), fix="Run: holdfast index rebuild") from None
+    return {"query": question.text, **msgspec.to_builtins(answer)}
+
+
+def why(call: Call) -> dict[str, Any]:
+    """Whether a file is in the index, and if not, why."""
+    root, _ = checkout_of(_project(call))
+    try:
+        return inspect.why(_place(call), root, str(call.args.get("file") or ""), _settings(call).index())
+    except NoIndex:
+        raise _no_index(call) from None
+
+
+def left_out(call: Call) -> list[dict[str, str]]:
+    try:
+        return inspect.left_out(_place(call), int(call.args.get("limit") or 1000))
+    except NoIndex:
+        raise _no_index(call) from None
+
+
+def flag(call: Call) -> dict[str, Any]:
+    """For `should_show_first_prompt_status` and the seed's debug commands."""
+    checkout = call.reader.state(Ref(CHECKOUT, _project(call))) or {}
+    newest = checkout.get("newest") or {}
+    session = str(call.args.get("session") or call.session or newest.get("session_id") or "")
+    doc = call.reader.state(Ref(SESSION, session)) if session else None
+    return {
+        "known": doc is not None,
+        "session_id": session,
+        "stored_id": newest.get("session_id", ""),
+        "shown": bool(doc and doc["shown"]),
+        "last_reindex": doc.get("last_reindex") if doc else None,
+        "state_file": settings_or_default(call.settings).state_file,
+    }
+
+
+def _no_index(call: Call) -> CommandRefused:
+    return CommandRefused(f"{_project(call)} has no index yet", fix="Run: holdfast index run")
+
+
+def _place(call: Call) -> Place:
+    return place_of(call.state_dir, checkout_of(_project(call))[0])
+
+
+def _settings(call: Call) -> Settings:
+    return settings_or_default(call.settings)
+
+
+def _project(call: Call) -> str:
+    project = str(call.args.get("project") or call.project)
+    if not project.startswith("/"):
+        raise CommandRefused("no project folder is known", fix="Run it inside the project.")
+    return project

@@ -1,0 +1,46 @@
+"""UAT runs (seed 003): what an agent tested, step by step, with proof."""
+
+from collections.abc import Callable, Mapping
+from importlib import import_module
+from typing import Any
+
+from holdfast.core.feature import Feature
+from holdfast.features.uat import decide, enqueue, follow, reduce, refs
+from holdfast.features.uat.model import KINDS, LISTENS, UatSettings
+
+COMMANDS = (
+    *("start", "step", "assert", "check", "call", "signal", "update", "end"),
+    *("report", "compare", "recover", "clean", "init"),
+)
+VIEWS = (
+    *("list", "show", "document", "context", "signal", "signals", "report", "compare"),
+    *("scenarios", "validate", "schema", "place", "done", "active"),
+)
+
+
+def _later(module: str, table: str, names: tuple[str, ...]) -> Mapping[str, Callable[[Any], Any]]:
+    """Reports, YAML and HTTP are loaded when somebody asks for them: the first hook does not wait for that."""
+
+    def opened(name: str) -> Callable[[Any], Any]:
+        return lambda call: getattr(import_module(f"{__name__}.{module}"), table)[name](call)
+
+    return {name: opened(name) for name in names}
+
+
+FEATURE = Feature(
+    name="uat",
+    kinds=KINDS,
+    listens=LISTENS,
+    keys=refs.keys,
+    reduce=reduce.reduce,
+    facets=refs.facets,
+    stream=refs.stream,
+    decide=decide.decide,
+    enqueue=enqueue.enqueue,
+    follow=follow.follow,
+    commands=_later("commands", "COMMANDS", COMMANDS),
+    views=_later("views", "VIEWS", VIEWS),
+    jobs=_later("jobs", "JOBS", enqueue.JOBS),
+    schedule={enqueue.TEND: enqueue.TEND_EVERY_S},
+    settings=UatSettings,
+)

@@ -1,0 +1,261 @@
+"""What people and their hooks tell a run. Each command is one event or a few, handled like any other."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import msgspec
+
+from holdfast.core.errors import CommandRefused
+from holdfast.core.event import Event
+from holdfast.core.feature import Ask, Call, Command
+from holdfast.core.ids import delivery_key
+from holdfast.core.ports import Doc, Ref
+from holdfast.features.uat import first, follow, lookup, patch
+from holdfast.features.uat.jobs.asked import done_key
+from holdfast.features.uat.jobs.scan import catalogue
+from holdfast.features.uat.model import (
+    FAILED,
+    LARGEST_OVERLAY,
+    LARGEST_SIGNAL,
+    LONGEST_NAME,
+    PASSED,
+    RUN,
+    SETTABLE,
+    line,
+    run_id,
+)
+from holdfast.features.uat.report import FORMATS
+from holdfast.features.uat.results import bounded
+from holdfast.features.uat.views import brief
+
+
+def _event(call: Call, doc: Doc, kind: str, **data: Any) -> Event:
+    where = {"session": doc["session"], "project": doc["project"]}
+    return Event(key=delivery_key(call.now), kind=kind, at=call.now, data={"uat": doc["id"], **data}, **where)
+
+
+def _shown(run: str) -> Any:
+    """The answer of most commands: the run as it is now."""
+    return lambda reader: brief(reader.state(Ref(RUN, run)))
+
+
+def start(call: Call) -> Ask:
+    """S3-15. The scenario is read from disk now, so that a file saved a moment ago counts."""
+    session, settings = lookup.session(call), lookup.settings(call)
+    name = str(call.args.get("scenario") or "")
+    plan = _ad_hoc(name) if call.args.get("ad_hoc") else _scenario(call, name)
+    key = delivery_key(call.now)
+    confidence = call.args.get("confidence")
+    data = follow.started(
+        plan, settings, call.project,
+        message=str(call.args.get("message") or ""), auto=bool(call.args.get("auto")), reasons=["by command"],
+        confidence=min(100, max(0, confidence)) if isinstance(confidence, int) else 100,
+    )  # fmt: skip
+    new = run_id(call.now, key)
+    event = Event(
+        key=key, kind="uat.started", at=call.now, session=session, project=call.project, data={"uat": new, **data}
+    )
+    return Ask((event,), answer=_shown(new))
+
+
+def _scenario(call: Call, name: str) -> dict[str, Any]:
+    folder = lookup.places(call).scenarios
+    plans, mistakes = catalogue(folder)
+    if name in plans:
+        return plans[name]
+    wrong = [str(m) for m in mistakes if f"/{name}." in m.file]
+    if wrong:
+        raise CommandRefused(f"the scenario {name!r} has mistakes: {wrong[0]}", fix="See: holdfast uat validate")
+    known = f"Known: {', '.join(plans)}." if plans else "Write a first one with: holdfast uat init NAME"
+    raise CommandRefused(f"there is no scenario {line(name, 80)!r}", where=str(folder), fix=known)
+
+
+def _ad_hoc(name: str) -> dict[str, Any]:
+    if not name:
+        raise CommandRefused("a run needs a name")
+    return {"name": line(name, LONGEST_NAME), "description": "", "base_url": "", "steps": [], "estimated_ms": 0}
+
+
+def step(call: Call) -> Ask:
+    """S3-17 update_scenario_progress."""
+    doc = lookup.active(call)
+    number, status = _number(call.args.get("step")), str(call.args.get("status") or "")
+    if status not in SETTABLE:
+        raise CommandRefused(f"a step cannot be {status!r}", fix=f"It can be: {', '.join(SETTABLE)}.")
+    if not 1 <= number <= len(doc["steps"]):
+        raise CommandRefused(f"there is no step {number}; this run has {len(doc['steps'])}")
+    return Ask((_event(call, doc, "uat.step", step=number, status=status),), answer=_shown(doc["id"]))
+
+
+def _number(value: Any) -> int:
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise CommandRefused(f"a step is named by its number, not by {line(value, 40)!r}")
+    return value
+
+
+def assert_(call: Call) -> Ask:
+    doc, result = lookup.active(call), str(call.args.get("result") or "")
+    if result not in (PASSED, FAILED):
+        raise CommandRefused(f"an assertion has {PASSED} or {FAILED}, not {line(result, 40)!r}")
+    description = line(call.args.get("description"), 300)
+    if not description:
+        raise CommandRefused("an assertion needs a description")
+    facts = {n: line(call.args[n], 300) for n in ("expected", "actual") if call.args.get(n)}
+    number = call.args.get("step")
+    at = {"step": _in_range(doc, number)} if number is not None else {"step": doc["current"]}
+    event = _event(call, doc, "uat.asserted", description=description, result=result, **facts, **at)
+    return Ask((event,), answer=_shown(doc["id"]))
+
+
+def _in_range(doc: Doc, number: Any) -> int:
+    if not 0 <= _number(number) <= len(doc["steps"]):
+        raise CommandRefused(f"there is no step {number}; this run has {len(doc['steps'])}")
+    return number
+
+
+def check(call: Call) -> Ask:
+    """S3-7: a health check somebody else made."""
+    doc, result = lookup.active(call), str(call.args.get("result") or "success")
+    if result not in ("success", "failure"):
+        raise CommandRefused(f"a health check is success or failure, not {line(result, 40)!r}")
+    data = {"type": line(call.args.get("type") or "page_load", 100), "result": result, "step": doc["current"]}
+    event = _event(call, doc, "uat.checked", **data, data=bounded(call.args.get("data") or {}))
+    return Ask((event,), answer=_shown(doc["id"]))
+
+
+def tool_call(call: Call) -> Ask:
+    """S3-17 add_tool_call: for tools whose hooks do not reach Holdfast."""
+    doc, given = lookup.active(call), call.args.get("call")
+    if not isinstance(given, Mapping) or not isinstance(given.get("toolName"), str):
+        raise CommandRefused("a tool call is an object with at least `toolName`")
+    number = given.get("stepNumber")
+    ms = given.get("executionTime")
+    data = {
+        "n": doc["n"] + 1,
+        "call": "",
+        "tool": line(given["toolName"], 200),
+        "step": _in_range(doc, number) if number is not None else doc["current"],
+        "matched": False,
+        "parameters": bounded(given.get("parameters") or {}),
+        "result": bounded(given.get("result") or {}),
+        "ms": max(0, int(ms)) if isinstance(ms, int | float) and not isinstance(ms, bool) else 0,
+        "began": call.now,
+        "ok": given.get("success") is not False,
+        "error": "" if given.get("success") is not False else line(given.get("error") or "failed", 300),
+    }
+    return Ask((_event(call, doc, "uat.call_ended", **data),), answer=_shown(doc["id"]))
+
+
+def signal(call: Call) -> Ask:
+    """S3-22: one hook leaves another a message."""
+    doc, name = lookup.active(call), str(call.args.get("signal") or "")
+    data = call.args.get("data")
+    if not name or len(name) > LONGEST_NAME or not name.isprintable():
+        raise CommandRefused(f"a signal needs a name of at most {LONGEST_NAME} printable characters")
+    if len(msgspec.json.encode(data)) > LARGEST_SIGNAL:
+        raise CommandRefused(f"a signal carries at most {LARGEST_SIGNAL} bytes")
+    return Ask((_event(call, doc, "uat.signal", name=name, data=data),), answer=_shown(doc["id"]))
+
+
+def update(call: Call) -> Ask:
+    """S3-16, S3-25: one or several patches, merged into one write."""
+    doc, patches = lookup.active(call), call.args.get("patches")
+    if not isinstance(patches, list) or not patches or not all(isinstance(p, Mapping) for p in patches):
+        raise CommandRefused("an update is one JSON object or several")
+    kept, added, ignored = patch.split(patch.merged_all(patches))
+    if patch.size(patch.merged(doc["overlay"], kept)) > LARGEST_OVERLAY:
+        raise CommandRefused(f"more than {LARGEST_OVERLAY} bytes cannot be merged into a run")
+    events = [_event(call, doc, "uat.patched", patch=kept)] if kept else []
+    events += [e for path, entries in added.items() for e in _added(call, doc, patch.ADDED[path], entries)]
+    if "session.status" in ignored and _says_over(patches):
+        ignored.remove("session.status")
+        events.append(_event(call, doc, "uat.ended", reason="by-hand"))
+    return Ask(tuple(events), answer=lambda reader: {**brief(reader.state(Ref(RUN, doc["id"]))), "ignored": ignored})
+
+
+def _says_over(patches: Iterable[Mapping[str, Any]]) -> bool:
+    session = patch.merged_all(patches).get("session")
+    return isinstance(session, Mapping) and session.get("status") == "completed"
+
+
+def _added(call: Call, doc: Doc, what: str, entries: list[Any]) -> Iterable[Event]:
+    """An entry is an object, or just its words."""
+    for entry in entries[:100]:
+        facts = entry if isinstance(entry, Mapping) else {"message": entry}
+        words = line(facts.get("message") or facts.get("description") or facts.get("error") or facts, 300)
+        if what in ("error", "warning"):
+            kind = line(facts.get("type") or "note", 50)
+            yield _event(call, doc, "uat.problem", level=what, type=kind, message=words, step=doc["current"])
+        elif what == "check":
+            told = {"type": line(facts.get("type"), 100), "data": bounded(facts.get("data") or {})}
+            good = "success" if facts.get("result") == "success" else "failure"
+            yield _event(call, doc, "uat.checked", result=good, step=doc["current"], **told)
+        else:
+            good = PASSED if facts.get("result") in (PASSED, True) else FAILED
+            yield _event(call, doc, "uat.asserted", description=words, result=good, step=doc["current"])
+
+
+def end(call: Call) -> Ask:
+    """S3-19 cleanup_session."""
+    doc = lookup.active(call)
+    reason = line(call.args.get("reason") or "by-hand", 100)
+    return Ask((_event(call, doc, "uat.ended", reason=reason),), answer=_shown(doc["id"]))
+
+
+# ── what a job does afterwards; `done` is the key of the event that will say so ────────────────────────────────────
+
+
+def _asked(call: Call, what: str, doc: Doc | None = None, **data: Any) -> Ask:
+    key = delivery_key(call.now)
+    where = {"session": doc["session"], "project": doc["project"]} if doc else {"project": call.project}
+    named = {"uat": doc["id"]} if doc else {}
+    event = Event(key=key, kind="uat.asked", at=call.now, data={"what": what, **named, **data}, **where)
+    return Ask((event,), answer={"done": done_key(key), **named, **data})
+
+
+def report(call: Call) -> Ask:
+    formats = [str(name) for name in call.args.get("formats") or ("html",)]
+    for name in formats:
+        if name not in FORMATS:
+            raise CommandRefused(f"there is no report format {name!r}", fix=f"Known: {', '.join(FORMATS)}.")
+    return _asked(call, "report", lookup.run(call), formats=formats)
+
+
+def compare(call: Call) -> Ask:
+    one, other = lookup.run(call), lookup.run(call, "other")
+    return _asked(call, "compare", one, **{"with": other["id"]})
+
+
+def recover(call: Call) -> Ask:
+    """S3-24."""
+    return _asked(call, "recover", lookup.run(call))
+
+
+def clean(call: Call) -> Ask:
+    days = call.args.get("days")
+    return _asked(call, "clean", days=days if isinstance(days, int) else None, dry=bool(call.args.get("dry")))
+
+
+def init(call: Call) -> Ask:
+    name = line(call.args.get("scenario") or "login-flow", LONGEST_NAME)
+    path = first.scenario_file(lookup.places(call), name)
+    if path.exists():
+        raise CommandRefused(f"{path} is already there", fix="Give another name, or change that one.")
+    return _asked(call, "init", name=name, base_url=line(call.args.get("base_url"), 300), path=str(path))
+
+
+COMMANDS: Mapping[str, Command] = {
+    "start": start,
+    "step": step,
+    "assert": assert_,
+    "check": check,
+    "call": tool_call,
+    "signal": signal,
+    "update": update,
+    "end": end,
+    "report": report,
+    "compare": compare,
+    "recover": recover,
+    "clean": clean,
+    "init": init,
+}

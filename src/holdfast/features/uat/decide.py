@@ -1,0 +1,82 @@
+"""What an agent is told: that a run is recorded, how one could begin, where one stands. Nothing is ever refused."""
+
+from collections.abc import Callable
+from typing import Any
+
+from holdfast.core.decision import Context, Decision
+from holdfast.core.event import Event
+from holdfast.core.feature import State
+from holdfast.core.ports import Doc
+from holdfast.features.uat import detect
+from holdfast.features.uat.model import CATALOGUE, COMPLETED, DEFAULTS, PLAN, RUN, SESSION, UatSettings, line
+
+MOST_TOLD = 12
+WEIGHT = 60
+
+
+def decide(state: State, event: Event, settings: UatSettings | None) -> Decision | None:
+    mine = state.get(SESSION, event.session) if event.session else None
+    tell = TELL.get(event.kind)
+    return tell(state, event, mine, settings or DEFAULTS) if tell and mine else None
+
+
+def _prompted(state: State, event: Event, mine: Doc, settings: UatSettings) -> Decision | None:
+    prompt = mine["prompt"]
+    if not prompt or mine["active"] or not settings.enabled or event.get("synthetic"):
+        return None
+    scenarios = (state.get(CATALOGUE, event.project) or {}).get("scenarios") or {}
+    found = detect.assess(prompt["text"], scenarios)
+    if found.score < settings.suggest_at or not found.scenario:
+        return None
+    plan = scenarios[found.scenario]
+    head = f"This looks like a UAT run of the scenario “{line(found.scenario, 80)}”: it is recorded from the first call"
+    return _told(f"{head} of one of its steps on (or: holdfast uat start {found.scenario}). {_steps(plan)}")
+
+
+def _tool_started(state: State, event: Event, mine: Doc, _settings: UatSettings) -> Decision | None:
+    doc = state.get(RUN, mine["active"]) if mine["active"] else None
+    if doc and doc["of"] == event.seq and doc["auto"]:
+        plan = state.get(PLAN, doc["id"]) or {}
+        text = f"UAT run {doc['id']} of “{line(doc['scenario'], 80)}” is being recorded. {_steps(plan)}"
+        why = f"UAT run {doc['id']} of {line(doc['scenario'], 80)} began ({doc['confidence']} of 100)."
+        return Decision(contexts=(Context("uat", text, WEIGHT),), notices=(why,))
+    if mine["prompt"] and mine["prompt"]["suggested"] == event.seq:
+        return _told(
+            "This looks like UAT, but no scenario fits it surely. To keep proof of it: `holdfast uat start NAME` "
+            "(`holdfast uat list --scenarios` names them, `holdfast uat init NAME` writes a first one)."
+        )
+    return None
+
+
+def _session_started(state: State, _event: Event, mine: Doc, _settings: UatSettings) -> Decision | None:
+    doc = state.get(RUN, mine["active"]) if mine["active"] else None
+    if doc is None:
+        return None
+    plan = state.get(PLAN, doc["id"]) or {}
+    done = sum(step["status"] == COMPLETED for step in doc["steps"])
+    head = (
+        f"UAT run {doc['id']} of “{line(doc['scenario'], 80)}” is going on: {done} of {len(doc['steps'])} steps done."
+    )
+    return _told(f"{head} {_steps(plan, doc['current'])} It ends with its last step, or: holdfast uat end.")
+
+
+def _steps(plan: dict[str, Any], current: int = 0) -> str:
+    wanted = plan.get("steps", ())
+    listed = [
+        f"{n}. {line(step.get('description') or step['action'], 80)}"
+        for n, step in enumerate(wanted, 1)
+        if n >= current
+    ]
+    more = f" (and {len(listed) - MOST_TOLD} more)" if len(listed) > MOST_TOLD else ""
+    return f"Steps: {'; '.join(listed[:MOST_TOLD])}{more}." if listed else ""
+
+
+def _told(text: str) -> Decision:
+    return Decision(contexts=(Context("uat", text, WEIGHT),))
+
+
+TELL: dict[str, Callable[[State, Event, Doc, UatSettings], Decision | None]] = {
+    "prompt.submitted": _prompted,
+    "tool.started": _tool_started,
+    "session.started": _session_started,
+}

@@ -1,0 +1,64 @@
+"""What `holdfast uat init` writes: a scenario to change, its schema for editors, and what git should leave alone."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+
+from holdfast.features.uat.names import slug
+from holdfast.features.uat.places import Places
+from holdfast.features.uat.scenario import schema
+
+SCHEMA_FILE = "scenario.schema.json"
+IGNORED = "# Written by Holdfast: runs and their proof. The scenarios are yours to commit.\n"
+IGNORED += "sessions/\nscreenshots/\nreports/\narchive/\n"
+
+TEMPLATE = """\
+# yaml-language-server: $schema=./{schema}
+# What an agent does when it tests this, and what must be true. Check it with: holdfast uat validate
+name: {name}
+description: User authentication flow testing
+base_url: {base_url}
+steps:
+  - action: navigate
+    description: Navigate to login page
+    arguments: {{url: "*/login*"}}
+    expected_ms: 5000
+  - action: fill
+    description: Fill login credentials
+    expected_ms: 10000
+  - action: click
+    description: Submit the form
+    expected_ms: 10000
+  - action: verify
+    description: The welcome page is there
+    expected_ms: 10000
+  - action: screenshot
+    description: Keep a picture of it
+    expected_ms: 10000
+assertions:
+  - description: The user is welcomed
+    step: 4
+    contains: Welcome
+health_checks:
+  - type: page_load
+    step: 1
+    no_errors: true
+"""
+
+
+def scenario_file(places: Places, name: str) -> Path:
+    return places.scenarios / f"{slug(name)}.yaml"
+
+
+def files(places: Places, name: str, base_url: str) -> Iterator[tuple[Path, bytes]]:
+    quoted = msgspec.json.encode(name).decode() if slug(name) != name else name
+    address = msgspec.json.encode(base_url or "http://localhost:3000").decode()
+    text = TEMPLATE.format(schema=SCHEMA_FILE, name=quoted, base_url=address)
+    yield scenario_file(places, name), text.encode()
+    yield places.scenarios / SCHEMA_FILE, schema_text()
+    yield places.root / ".gitignore", IGNORED.encode()
+
+
+def schema_text() -> bytes:
+    return msgspec.json.format(msgspec.json.encode(schema()), indent=2) + b"\n"

@@ -1,0 +1,140 @@
+"""What people ask for that touches the disk. The answer is an event whose key they know."""
+
+import os
+import shutil
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from holdfast.core.event import Event
+from holdfast.core.feature import File, JobCall
+from holdfast.core.ports import Doc, Ref
+from holdfast.features.uat import compare, files, first, pixels
+from holdfast.features.uat.jobs import reports, scan, tend, write
+from holdfast.features.uat.model import DAY_MS, DEFAULTS, RUN
+from holdfast.features.uat.places import Places, root_of
+from holdfast.features.uat.record import load
+
+PIXELS_S = 120.0
+MODE = 0o644
+
+
+def done_key(key: str) -> str:
+    return f"{key}/done"
+
+
+def asked(call: JobCall) -> list[Event]:
+    event = call.reader.event(int(call.job.payload["seq"]))
+    if event is None:
+        return []
+    answer = WHAT[str(event.get("what"))](call, event)
+    return [msgspec.structs.replace(answer, key=done_key(event.key))]
+
+
+def _doc(call: JobCall, event: Event) -> Doc:
+    return call.reader.state(Ref(RUN, str(event.get("uat")))) or load(call.reader, str(event.get("uat"))).doc
+
+
+def _report(call: JobCall, event: Event) -> Event:
+    return reports.reported(call, _doc(call, event), event.get("formats") or ("html",), "asked")
+
+
+def _recover(call: JobCall, event: Event) -> Event:
+    doc = _doc(call, event)
+    places = files.places_of(doc)
+    if places is None:
+        return _said(doc, "uat.restored", call.now, was="missing", now="missing", path="")
+    path = write.targets(places, doc, call.reader)[-1]
+    was, before = write.condition(path), tend.bytes_of(path)
+    write.put(call, doc)
+    was = "damaged" if was == "good" and tend.bytes_of(path) != before else was
+    return _said(doc, "uat.restored", call.now, was=was, now=write.condition(path), path=str(path))
+
+
+def _said(doc: Doc, kind: str, at: int, **data: Any) -> Event:
+    return Event(
+        key="", kind=kind, at=at, session=doc["session"], project=doc["project"], data={"uat": doc["id"], **data}
+    )
+
+
+def _init(call: JobCall, event: Event) -> Event:
+    """A first scenario, the schema beside it, and what git should not keep."""
+    settings = call.settings(event.project) or DEFAULTS
+    places = Places(Path(root_of(event.project, settings.root)), event.project)
+    places.ready(places.scenarios)
+    for path, content in first.files(places, str(event.get("name")), str(event.get("base_url") or "")):
+        if not os.path.lexists(path):
+            call.put(File(path, content, MODE))
+    plans, mistakes = scan.catalogue(places.scenarios)
+    data = {"scenarios": plans, "problems": [str(m) for m in mistakes[: scan.MOST_MISTAKES]]}
+    return Event(key="", kind="uat.scenarios", at=call.now, project=event.project, data=data)
+
+
+def _compare(call: JobCall, event: Event) -> Event:
+    one, other = load(call.reader, str(event.get("uat"))), load(call.reader, str(event.get("with")))
+    pairs = [_pair(call, pair) for pair in compare.screenshots(one, other)]
+    return _said(one.doc, "uat.compared", call.now, pairs=pairs, **{"with": other.doc["id"]})
+
+
+def _pair(call: JobCall, pair: dict[str, Any]) -> dict[str, Any]:
+    """In a process of its own: decoding pictures in Python would hold up the hooks."""
+    if not (pair["before"] and pair["after"]):
+        return {**pair, "share": 1.0, "note": "only in one of the runs"}
+    argv = [sys.executable, "-I", pixels.__file__, pair["before"], pair["after"]]
+    ran = call.run(argv, timeout=PIXELS_S)
+    try:
+        return {**pair, **msgspec.json.decode(ran.out)}
+    except msgspec.DecodeError:
+        return {**pair, "share": None, "note": "could not be compared"}
+
+
+def _clean(call: JobCall, event: Event) -> Event:
+    """Files of ended runs older than so many days; the log and the state keep the runs themselves."""
+    settings = call.settings(event.project) or DEFAULTS
+    root = root_of(event.project, settings.root)
+    days = event.get("days")
+    limit = call.now - int(days if isinstance(days, int) else settings.keep_days) * DAY_MS
+    removed: list[str] = []
+    if root and Path(root).is_dir():
+        places = Places(Path(root), event.project)
+        places.ready(places.root / "sessions")
+        removed = [str(p) for p in tend.sweep(places.root / "sessions", time.time())]
+        removed += _old(call, places, event.project, limit, dry=bool(event.get("dry")))
+    data = {"removed": removed[:1000], "count": len(removed), "dry": bool(event.get("dry"))}
+    return Event(key="", kind="uat.cleaned", at=call.now, project=event.project, data=data)
+
+
+def _old(call: JobCall, places: Places, project: str, limit: int, *, dry: bool) -> list[str]:
+    removed = []
+    for status in ("completed", "archived"):
+        for doc in tend.docs(call, status):
+            if doc["project"] == project and doc["root"] == str(places.root) and doc["at"] < limit:
+                removed += _remove(call, places, doc, dry=dry)
+    return removed
+
+
+def _remove(call: JobCall, places: Places, doc: Doc, *, dry: bool) -> list[str]:
+    wanted = [places.screenshots(doc["id"]), places.archive_file(doc["id"])]
+    wanted += [places.reports / f"{doc['id']}{end}" for end in reports.ENDINGS.values()]
+    if write.latest(call.reader, doc["session"]) == doc["id"]:
+        wanted += [places.session_file(doc["session"]), places.backup_file(doc["session"])]
+    there = [path for path in wanted if os.path.lexists(path)]
+    for path in there if not dry else ():
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path)
+        else:
+            path.unlink(missing_ok=True)
+    return [str(path) for path in there]
+
+
+WHAT: dict[str, Callable[[JobCall, Event], Event]] = {
+    "report": _report,
+    "recover": _recover,
+    "init": _init,
+    "compare": _compare,
+    "clean": _clean,
+}

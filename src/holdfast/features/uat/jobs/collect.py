@@ -1,0 +1,156 @@
+"""Screenshots are copied to where they stay, console logs are read: only images, only from inside the project."""
+
+import base64
+import os
+import stat
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from holdfast.core.errors import UnsafePath
+from holdfast.core.event import Event
+from holdfast.core.feature import File, JobCall
+from holdfast.core.ports import Doc, Ref
+from holdfast.features.uat.files import places_of
+from holdfast.features.uat.jobs.saying import told
+from holdfast.features.uat.model import DEFAULTS, PLAN, RUN, UatSettings, moment
+from holdfast.features.uat.names import slug
+from holdfast.features.uat.places import inside
+from holdfast.features.uat.results import console_lines
+
+LARGEST_IMAGE = 20 << 20
+LARGEST_LOG = 256 << 10
+MOST_IN_A_SECOND = 50
+MODE = 0o644
+IMAGES = {b"\x89PNG\r\n\x1a\n": ".png", b"\xff\xd8\xff": ".jpg", b"RIFF": ".webp"}
+
+
+class _Unusable(Exception):
+    """Why a file is not taken."""
+
+
+def collect(call: JobCall) -> list[Event]:
+    event = call.reader.event(int(call.job.payload["seq"]))
+    doc = call.reader.state(Ref(RUN, str(event.get("uat")))) if event else None
+    if event is None or doc is None:
+        return []
+    settings = call.settings(doc["project"]) or DEFAULTS
+    shots = [_shot(call, doc, event, name, settings) for name in event.get("shots") or ()]
+    return [*shots, *_console(doc, event, settings)]
+
+
+def _shot(call: JobCall, doc: Doc, event: Event, name: str, settings: UatSettings) -> Event:
+    step = event.get("step") or 0
+    facts: dict[str, Any] = {"step": step, "action": _action(call, doc, step), "n": event.get("n")}
+    try:
+        image = _image(call, doc, event, name, settings)
+        path = _kept(call, doc, event, image, facts)
+        facts |= {"name": path.stem, "path": str(path), "size": len(image), "success": True}
+    except (_Unusable, UnsafePath, OSError) as error:
+        facts |= {"success": False, "problem": f"screenshot {name!r}: {error}"[:300]}
+    return told(doc, "uat.shot", event.at, f"{event.seq}/{name}", **facts)
+
+
+def _action(call: JobCall, doc: Doc, step: int) -> str:
+    steps = (call.reader.state(Ref(PLAN, doc["id"])) or {}).get("steps") or ()
+    return str(steps[step - 1]["action"]) if 0 < step <= len(steps) else "screenshot"
+
+
+def _image(call: JobCall, doc: Doc, event: Event, name: str, settings: UatSettings) -> bytes:
+    try:
+        image = read_inside(Path(event.get("cwd") or doc["project"], name), doc, settings, LARGEST_IMAGE)
+    except (_Unusable, OSError):
+        sent = _sent_along(call, event)
+        if sent is None:
+            raise
+        image = sent
+    if not ending(image):
+        raise _Unusable("it is no PNG, JPEG or WebP image")
+    return image
+
+
+def read_inside(path: Path, doc: Doc, settings: UatSettings, limit: int) -> bytes:
+    """A plain file in the project or in a folder the person allowed; what was checked is what is read."""
+    allowed = tuple(f for f in (doc["project"], *settings.screenshot_folders) if f.strip("/"))
+    if not inside(path, allowed):
+        raise _Unusable("it lies outside the project; allow its folder with `uat.screenshot_folders`")
+    real = os.path.realpath(path)
+    try:
+        fd = os.open(real, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except FileNotFoundError:
+        raise _Unusable("it is not there (any more)") from None
+    with os.fdopen(fd, "rb") as file:
+        found = os.fstat(fd)
+        if not stat.S_ISREG(found.st_mode) or not os.path.samestat(found, Path(real).stat()):
+            raise _Unusable("it is not a plain file")
+        content = file.read(limit + 1)
+    if len(content) > limit:
+        raise _Unusable(f"it is larger than {limit >> 10} KB")
+    return content
+
+
+def _sent_along(call: JobCall, event: Event) -> bytes | None:
+    """Some servers send the image in their answer; a small one is still whole in the log."""
+    source = call.reader.event(int(event.get("of") or 0))
+    if source is None or not source.body:
+        return None
+    try:
+        payload = msgspec.json.decode(source.body)
+    except msgspec.DecodeError:
+        return None
+    for part in _parts(payload.get("tool_response") if isinstance(payload, dict) else None):
+        try:
+            return base64.b64decode(part, validate=True)
+        except ValueError:
+            continue
+    return None
+
+
+def _parts(response: Any) -> Iterator[str]:
+    parts = response.get("content") if isinstance(response, Mapping) else response
+    for part in parts if isinstance(parts, list) else ():
+        if isinstance(part, Mapping) and part.get("type") == "image":
+            source = part.get("source")
+            data = source.get("data") if isinstance(source, Mapping) else part.get("data")
+            if isinstance(data, str):
+                yield data
+
+
+def ending(image: bytes) -> str:
+    return next((name for magic, name in IMAGES.items() if image.startswith(magic)), "")
+
+
+def _kept(call: JobCall, doc: Doc, event: Event, image: bytes, facts: Mapping[str, Any]) -> Path:
+    """S3-8's name; several pictures of one second are told apart."""
+    places = places_of(doc)
+    if places is None:
+        raise _Unusable("this run has no folder")
+    folder = places.ready(places.screenshots(doc["id"]))
+    when = moment(event.at).strftime("%H%M%S")
+    name = f"{doc['id']}-{slug(doc['scenario'])}-step{facts['step']}-{slug(facts['action'])}-{when}"
+    for number in range(1, MOST_IN_A_SECOND):
+        path = folder / f"{name}{f'-{number}' if number > 1 else ''}{ending(image)}"
+        if not os.path.lexists(path) or _same(path, image):
+            call.put(File(path, image, MODE))
+            return path
+    raise _Unusable("too many pictures in one second")
+
+
+def _same(path: Path, image: bytes) -> bool:
+    return not path.is_symlink() and path.is_file() and path.read_bytes() == image
+
+
+def _console(doc: Doc, event: Event, settings: UatSettings) -> Iterator[Event]:
+    """Playwright MCP writes console messages to a file and names the new lines."""
+    for name, first, last in event.get("logs") or ():
+        try:
+            text = read_inside(Path(event.get("cwd") or doc["project"], name), doc, settings, LARGEST_LOG)
+        except (_Unusable, OSError):
+            continue
+        lines = text.decode("utf-8", "replace").splitlines()
+        wanted = lines[max(0, first - 1) : last or None] if first else lines
+        for number, found in enumerate(console_lines("\n".join(wanted))):
+            data = {"level": "warning", "type": found["type"], "message": found["message"], "step": event.get("step")}
+            yield told(doc, "uat.problem", event.at, f"{event.seq}/{number}", n=event.get("n"), **data)

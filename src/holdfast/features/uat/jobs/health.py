@@ -1,0 +1,83 @@
+"""Health checks that ask a server: only loopback, or hosts the person's own settings name. A repository names none."""
+
+import http.client
+import ipaddress
+import time
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import urlsplit
+
+from holdfast.core.event import Event
+from holdfast.core.feature import JobCall
+from holdfast.core.ports import Ref
+from holdfast.features.uat.jobs.saying import told
+from holdfast.features.uat.judge import holds
+from holdfast.features.uat.model import DEFAULTS, PLAN, RUN, line
+from holdfast.features.uat.results import Result
+
+PATIENCE_S = 10.0
+LARGEST_ANSWER = 256 << 10
+
+
+def health(call: JobCall) -> list[Event]:
+    payload = call.job.payload
+    doc, plan = (call.reader.state(Ref(kind, str(payload["uat"]))) for kind in (RUN, PLAN))
+    if not doc or not plan:
+        return []
+    wanted = plan["health_checks"][payload["index"]]
+    url = str(plan.get("base_url", "")).rstrip("/") + "/" + str(wanted.get("path") or "").lstrip("/")
+    hosts = (call.settings(doc["project"]) or DEFAULTS).health_hosts
+    good, data = check(url, wanted, hosts)
+    result = "success" if good else "failure"
+    facts = {"type": "http", "result": result, "data": data, "step": payload["step"], "index": payload["index"]}
+    return [told(doc, "uat.checked", call.now, f"{call.job.id}", **facts)]
+
+
+def check(url: str, wanted: Mapping[str, Any], hosts: tuple[str, ...]) -> tuple[bool, dict[str, Any]]:
+    problem = refusal(url, hosts)
+    if problem:
+        return False, {"url": line(url, 300), "error": problem}
+    began = time.monotonic()
+    try:
+        status, text = _get(url)
+    except (OSError, http.client.HTTPException, ValueError) as error:
+        return False, {"url": line(url, 300), "error": line(error, 200) or type(error).__name__}
+    ms = int((time.monotonic() - began) * 1000)
+    result = Result(value={}, text=text, ok=status < 400, url=url, status=status)
+    good = result.ok if wanted.get("status") is None else True
+    return good and holds(wanted, result, ms, None, ""), {"url": line(url, 300), "statusCode": status, "loadTime": ms}
+
+
+def refusal(url: str, hosts: tuple[str, ...]) -> str:
+    try:
+        parts = urlsplit(url)
+        host = parts.hostname or ""
+        _ = parts.port
+    except ValueError:
+        return "not an address"
+    if parts.scheme not in ("http", "https") or not host:
+        return "not an http address; give the scenario a base_url"
+    if host == "localhost" or host in hosts or _loopback(host):
+        return ""
+    return f"{line(host, 100)} is not on this machine; allow it with `uat.health_hosts`"
+
+
+def _loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def _get(url: str) -> tuple[int, str]:
+    """One request, no redirects: they may lead anywhere."""
+    parts = urlsplit(url)
+    kind = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
+    connection = kind(parts.hostname or "", parts.port, timeout=PATIENCE_S)
+    try:
+        target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+        connection.request("GET", target, headers={"User-Agent": "holdfast-uat", "Accept": "*/*"})
+        answer = connection.getresponse()
+        return answer.status, answer.read(LARGEST_ANSWER).decode("utf-8", "replace")
+    finally:
+        connection.close()

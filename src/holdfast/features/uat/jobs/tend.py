@@ -1,0 +1,116 @@
+"""Once a minute (S3-19, S3-20): silent runs end, old ones are archived, damaged files restored, rubbish is swept."""
+
+import os
+import stat
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from holdfast.core.errors import UnsafePath
+from holdfast.core.event import Event
+from holdfast.core.feature import File, JobCall
+from holdfast.core.ports import Doc, Ref, StateQuery
+from holdfast.features.uat import files
+from holdfast.features.uat.jobs import write
+from holdfast.features.uat.jobs.saying import told
+from holdfast.features.uat.model import ACTIVE, COMPLETED, DEFAULTS, HOUR_MS, RUN, TEMP_MINUTES
+from holdfast.features.uat.places import Places
+from holdfast.features.uat.record import load
+
+PAGE = 100
+MOST_RUNS = 5_000
+
+
+def tend(call: JobCall) -> list[Event]:
+    events: list[Event] = []
+    swept: set[str] = set()
+    for status in (ACTIVE, COMPLETED):
+        for doc in docs(call, status):
+            if call.cancelled():
+                return events
+            events += _tended(call, doc)
+            if doc["root"] and doc["root"] not in swept:
+                swept.add(doc["root"])
+                sweep(Path(doc["root"]) / "sessions", time.time())
+    return events
+
+
+def docs(call: JobCall, status: str) -> Iterator[Doc]:
+    before = None
+    for _ in range(MOST_RUNS // PAGE):
+        page = call.reader.states(StateQuery(kind=RUN, status=status, before=before, limit=PAGE))
+        yield from (doc for _, doc in page)
+        if len(page) < PAGE:
+            return
+        ref, last = page[-1]
+        before = (last["at"], ref.key)
+
+
+def _tended(call: JobCall, doc: Doc) -> list[Event]:
+    hours = (call.settings(doc["project"]) or DEFAULTS).max_age_hours
+    old = call.now - doc["at"] > hours * HOUR_MS
+    if doc["status"] == ACTIVE and old:
+        return [told(doc, "uat.ended", call.now, "expired", reason="expired")]
+    try:
+        return archived(call, doc) if old else restored(call, doc)
+    except (UnsafePath, OSError) as error:
+        message = f"{error}"[:300]
+        return [told(doc, "uat.problem", call.now, f"file/{message}", level="warning", type="file", message=message)]
+
+
+def archived(call: JobCall, doc: Doc) -> list[Event]:
+    """The copy in the archive first, then the session's file, its backup and its lock."""
+    places = files.places_of(doc)
+    if places is None or not Path(doc["project"] or "/").is_dir():
+        return [told(doc, "uat.archived", call.now, "once", path="")]
+    path = places.archive_file(doc["id"])
+    places.ready(path.parent)
+    call.put(File(path, files.content(load(call.reader, doc["id"])), write.MODE))
+    if write.latest(call.reader, doc["session"]) == doc["id"]:
+        _remove(places, doc["session"])
+    return [told(doc, "uat.archived", call.now, "once", path=str(path))]
+
+
+def _remove(places: Places, session: str) -> None:
+    places.ready(places.session_file(session).parent)
+    for path in (places.session_file(session), places.backup_file(session), places.lock_file(session)):
+        path.unlink(missing_ok=True)
+
+
+def restored(call: JobCall, doc: Doc) -> list[Event]:
+    """Damage is found by comparing the file with its backup: a changed digit is still JSON."""
+    places = files.places_of(doc)
+    if places is None or write.latest(call.reader, doc["session"]) != doc["id"]:
+        return []
+    path, backup = places.session_file(doc["session"]), places.backup_file(doc["session"])
+    was = write.condition(path)
+    if was == "good" and bytes_of(backup) == bytes_of(path):
+        return []
+    write.put(call, doc)
+    again = call.reader.state(Ref(RUN, doc["id"])) or doc
+    was = "damaged" if was == "good" else was
+    return [told(again, "uat.restored", call.now, f"{call.job.id}", was=was, path=str(path))]
+
+
+def bytes_of(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError:
+        return b""
+
+
+def sweep(folder: Path, now_s: float) -> list[Path]:
+    """S3-19: `temp-*` and half-written files older than an hour, only plain ones, only in this folder."""
+    removed = []
+    try:
+        entries = list(os.scandir(folder))
+    except OSError:
+        return []
+    for entry in entries:
+        if not (entry.name.startswith("temp-") or entry.name.endswith(".partial")):
+            continue
+        found = entry.stat(follow_symlinks=False)
+        if stat.S_ISREG(found.st_mode) and now_s - found.st_mtime > TEMP_MINUTES * 60:
+            Path(entry.path).unlink(missing_ok=True)
+            removed.append(Path(entry.path))
+    return removed

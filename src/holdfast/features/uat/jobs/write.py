@@ -1,0 +1,66 @@
+"""The session's file and its backup, written from the log; a damaged or missing one is thereby restored."""
+
+from pathlib import Path
+
+import msgspec
+
+from holdfast.core.errors import UnsafePath
+from holdfast.core.event import Event
+from holdfast.core.feature import File, JobCall
+from holdfast.core.ports import Doc, Reader, Ref
+from holdfast.features.uat import files
+from holdfast.features.uat.jobs.saying import told
+from holdfast.features.uat.model import SESSION
+from holdfast.features.uat.places import Places
+from holdfast.features.uat.record import load
+
+MODE = 0o644
+"""As any file of the project: the seed's readers may be another user's tools."""
+
+
+def write(call: JobCall) -> list[Event]:
+    doc = load(call.reader, str(call.job.payload["uat"])).doc
+    return _safely(call, doc)
+
+
+def _safely(call: JobCall, doc: Doc) -> list[Event]:
+    try:
+        put(call, doc)
+    except (UnsafePath, OSError) as error:
+        message = str(error)[:300]
+        return [told(doc, "uat.problem", call.now, f"file/{message}", level="warning", type="file", message=message)]
+    return []
+
+
+def put(call: JobCall, doc: Doc) -> None:
+    """Two files: were one of them damaged in its place, the other would still be whole."""
+    places = files.places_of(doc)
+    if places is None or not Path(doc["project"] or "/").is_dir():
+        return
+    made = files.content(load(call.reader, doc["id"]))
+    for path in targets(places, doc, call.reader):
+        places.ready(path.parent)
+        call.put(File(path, made, MODE))
+
+
+def targets(places: Places, doc: Doc, reader: Reader) -> list[Path]:
+    """The session's file belongs to its latest run; the others are in the archive."""
+    if doc["archived"] or latest(reader, doc["session"]) != doc["id"]:
+        return [places.archive_file(doc["id"])]
+    return [places.backup_file(doc["session"]), places.session_file(doc["session"])]
+
+
+def latest(reader: Reader, session: str) -> str:
+    runs = (reader.state(Ref(SESSION, session)) or {}).get("runs") or [""]
+    return str(runs[-1])
+
+
+def condition(path: Path) -> str:
+    """`good`, `missing` or `damaged`."""
+    try:
+        found = msgspec.json.decode(path.read_bytes())
+    except FileNotFoundError:
+        return "missing"
+    except (OSError, msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return "damaged"
+    return "good" if files.valid(found) else "damaged"

@@ -1,0 +1,94 @@
+"""Assertions and page checks, judged on what a tool reported. Pure."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from holdfast.features.uat.match import text_fits
+from holdfast.features.uat.model import line
+from holdfast.features.uat.results import Result
+
+LONGEST_EXPECTED = 200
+CONDITIONS = (*("contains", "not_contains", "url", "title", "status", "exit_code", "max_ms", "no_errors", "fields"),)
+"""What an assertion may ask for (`scenario.Condition` says it with types)."""
+
+
+def conditions(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Of an assertion or a health check, only what is to hold."""
+    return {name: given[name] for name in CONDITIONS if given.get(name) is not None}
+
+
+def holds(wanted: Mapping[str, Any], result: Result, ms: int, exit_code: int | None, base_url: str) -> bool:
+    """All of the conditions, on one result."""
+    facts = {
+        "contains": lambda text: text in result.text,
+        "not_contains": lambda text: text not in result.text,
+        "url": lambda glob: bool(result.url) and text_fits(glob, result.url, base_url),
+        "title": lambda glob: text_fits(glob, result.title),
+        "status": lambda code: result.status == code,
+        "exit_code": lambda code: exit_code == code,
+        "max_ms": lambda most: ms <= most,
+        "no_errors": lambda none: not none or (not result.errors and result.ok),
+        "fields": lambda fields: all(at(result.value, path) == value for path, value in fields.items()),
+    }
+    return all(facts[name](value) for name, value in conditions(wanted).items())
+
+
+def at(value: Any, path: str) -> Any:
+    """`a.b.0`: a place in a JSON result; None when it is not there."""
+    for part in path.split("."):
+        if isinstance(value, Mapping):
+            value = value.get(part)
+        elif isinstance(value, list) and part.isdigit() and int(part) < len(value):
+            value = value[int(part)]
+        else:
+            return None
+    return value
+
+
+def assertions(
+    plan: Mapping[str, Any], step: int, result: Result, ms: int, exit_code: int | None
+) -> Iterator[dict[str, Any]]:
+    """Those of the scenario that this result speaks about: met, or not yet."""
+    for number, wanted in enumerate(plan.get("assertions", ())):
+        if wanted.get("step") in (None, step) and (step or not wanted.get("step")):
+            met = holds(wanted, result, ms, exit_code, plan.get("base_url", ""))
+            yield {"index": number, "met": met, "actual": "" if met else actual(result)}
+
+
+def page_checks(
+    plan: Mapping[str, Any], step: int, result: Result, ms: int, exit_code: int | None
+) -> Iterator[dict[str, Any]]:
+    """S3-7: what the page was like, for each check of this step that asks no server of its own."""
+    for number, wanted in enumerate(plan.get("health_checks", ())):
+        if wanted.get("type") != "http" and step and wanted.get("step", 1) == step:
+            good = result.ok and holds(wanted, result, ms, exit_code, plan.get("base_url", ""))
+            yield {
+                "index": number,
+                "type": wanted.get("type", "page_load"),
+                "result": "success" if good else "failure",
+                "data": page(result),
+            }
+
+
+def page(result: Result) -> dict[str, Any]:
+    """The seed's three facts; what a JSON result says itself goes before what we can tell."""
+    told = result.value if isinstance(result.value, Mapping) else {}
+    known = {"currentRoute": route(result.url), "hasErrors": bool(result.errors) or not result.ok}
+    said = {n: told[n] for n in ("isLoggedIn", "currentRoute", "hasErrors") if isinstance(told.get(n), bool | str)}
+    return {"isLoggedIn": None, **known, **said}
+
+
+def route(url: str) -> str:
+    path = url.partition("://")[2].partition("/")[2] if "://" in url else url.lstrip("/")
+    return f"/{path.partition('?')[0]}" if url else ""
+
+
+def actual(result: Result) -> str:
+    page = " ".join(part for part in (result.url, result.title) if part)
+    return line(result.error or f"{page} {result.text}".strip(), 300)
+
+
+def expected(wanted: Mapping[str, Any]) -> str:
+    """The conditions in words."""
+    parts = (f"{name.replace('_', ' ')} {value!r}" for name, value in conditions(wanted).items())
+    return line(", ".join(parts), LONGEST_EXPECTED)

@@ -1,0 +1,124 @@
+"""What the room of UAT runs is made of: its words, its limits, its settings. Every list in a document is capped."""
+
+import base64
+import hashlib
+from datetime import UTC, datetime
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+RUN, PLAN, SESSION, CATALOGUE = "uat", "uat-plan", "uat-session", "uat-catalogue"
+"""Kinds of documents: a run; the scenario as it was when the run began; a session's runs; a project's scenarios."""
+
+ACTIVE, COMPLETED, ARCHIVED = "active", "completed", "archived"
+PENDING, IN_PROGRESS, FAILED, SKIPPED = "pending", "in_progress", "failed", "skipped"
+SETTABLE = (IN_PROGRESS, COMPLETED, FAILED)
+PASSED, UNKNOWN = "passed", "pending"
+
+MOST_STEPS = 100
+MOST_CHECKS = 100
+MOST_SCENARIOS = 50
+MOST_OPEN = 50
+MOST_RECENT = 10
+MOST_PROBLEMS = 20
+MOST_SIGNALS = 50
+MOST_RUNS = 20
+LARGEST_SIGNAL = 8_000
+LARGEST_OVERLAY = 64_000
+LARGEST_CATALOGUE = 256_000
+LONGEST_TEXT = 500
+LONGEST_NAME = 100
+
+START_AT, SUGGEST_AT = 80, 60
+MAX_AGE_HOURS = 24
+TEMP_MINUTES = 60
+HOUR_MS, DAY_MS = 3_600_000, 86_400_000
+
+FORMAT, VERSION = "claude-uat-session-state", "1.0.0"
+
+KINDS = {
+    "uat.scenarios": "the scenario files of a project were read (`scenarios`, `problems`)",
+    "uat.suggested": "a prompt looks like UAT, not surely enough to begin by itself (`scenario`, `score`, `reasons`)",
+    "uat.started": "a UAT run began (`uat`, `plan`, `message`, `confidence`, `reasons`, `auto`, `root`, `first`)",
+    "uat.call_started": "a tool call of a run began (`uat`, `n`, `call`, `step`)",
+    "uat.call_ended": "a tool call of a run ended (`uat`, `n`, `step`, `parameters`, `result`, `ms`, `ok`, …)",
+    "uat.step": "a step was set by hand or by a hook (`uat`, `step`, `status`)",
+    "uat.asserted": "an assertion was judged by hand or by a hook (`uat`, `description`, `result`, …)",
+    "uat.checked": "a health check was made (`uat`, `type`, `result`, `data`)",
+    "uat.shot": "a screenshot was copied, or could not be (`uat`, `name`, `path`, `size`, `step`, `problem`)",
+    "uat.problem": "an error or a warning was noted in a run (`uat`, `level`, `type`, `message`, `step`)",
+    "uat.signal": "one hook left another a message (`uat`, `name`, `data`)",
+    "uat.patched": "a hook merged something into a run's document (`uat`, `patch`)",
+    "uat.ended": "a run is over (`uat`, `reason`)",
+    "uat.asked": "a person asked for something that touches the disk (`what`, `uat`, …)",
+    "uat.reported": "reports of a run were written (`uat`, `reports`)",
+    "uat.compared": "the screenshots of two runs were compared (`uat`, `with`, `pairs`)",
+    "uat.restored": "a run's file was written anew (`uat`, `was`)",
+    "uat.archived": "a run's file was moved to the archive (`uat`, `path`)",
+    "uat.cleaned": "old files of runs were removed (`removed`, `bytes`)",
+}
+ENDINGS = {
+    "session.ended": "session-ended",
+    "session.lost": "process-gone",
+    "session.stale": "session-stale",
+    "session.closed": "session-closed",
+}
+LISTENS = frozenset(
+    (
+        *KINDS,
+        *ENDINGS,
+        *("prompt.submitted", "session.started", "turn.ended"),
+        *("tool.started", "tool.finished", "tool.failed"),
+    )
+)
+
+
+class UatSettings(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    enabled: bool = Field(True, description="Off: no run begins by itself; commands still work.")
+    root: str = Field(
+        "uat", min_length=1, max_length=500, json_schema_extra={"guarded": ["uat"]},
+        description="Where scenarios/, sessions/, screenshots/ and reports/ lie: in the project, or absolute.",
+    )  # fmt: skip
+    mode: str = Field("production", max_length=50, description="Written into each run as its `mode`.")
+    start_at: int = Field(START_AT, ge=1, le=101, description="A run begins by itself at this score; 101 = never.")
+    suggest_at: int = Field(SUGGEST_AT, ge=1, le=101, description="The agent is told how to begin one at this score.")
+    max_age_hours: int = Field(MAX_AGE_HOURS, ge=1, le=8760, description="A silent run ends, an ended one is archived.")
+    keep_days: int = Field(90, ge=1, le=36500, description="`uat clean` removes files of runs older than this.")
+    reports: tuple[Literal["html", "markdown", "junit"], ...] = Field(
+        ("html",), description="Written into reports/ when a run ends."
+    )
+    # A page an agent looks at can name any path as a screenshot, so only the project is believed by itself.
+    screenshot_folders: tuple[str, ...] = Field(
+        (), max_length=20, json_schema_extra={"guarded": True}, description="Further folders screenshots may lie in."
+    )
+    health_hosts: tuple[str, ...] = Field(
+        (), max_length=50, json_schema_extra={"guarded": True}, description="Hosts beyond loopback that may be checked."
+    )
+
+
+DEFAULTS = UatSettings()
+
+
+def run_id(at: int, seed: str) -> str:
+    """S3-4: `uat-YYYYMMDD-HHMMSS-<rand>`; the random part is six bytes made from the key of the event that began it."""
+    digest = base64.b64encode(hashlib.sha256(seed.encode("utf-8", "surrogatepass")).digest()).decode()
+    rand = "".join(c for c in digest if c.isalnum()).lower()[:8]
+    return f"uat-{moment(at):%Y%m%d-%H%M%S}-{rand}"
+
+
+def moment(at: int) -> datetime:
+    """Clocks of hooks may say anything; a date must still come out."""
+    return datetime.fromtimestamp(min(max(at, 0), 253_402_300_799_000) / 1000, UTC)
+
+
+def iso(at: int | None) -> str | None:
+    """S3-3: UTC with milliseconds."""
+    return None if at is None else moment(at).strftime("%Y-%m-%dT%H:%M:%S.") + f"{at % 1000:03}Z"
+
+
+def line(text: Any, limit: int = LONGEST_TEXT) -> str:
+    """One line of bounded length."""
+    words = " ".join(str(text if text is not None else "")[: limit * 4].split())
+    return words if len(words) <= limit else f"{words[: limit - 1]}…"

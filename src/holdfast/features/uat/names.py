@@ -1,0 +1,22 @@
+"""File names from outside: a hostile id or scenario name never leaves its folder, and two of them never meet."""
+
+import hashlib
+import re
+
+LONGEST = 120
+_UNSAFE = re.compile(r"[^A-Za-z0-9._-]+")
+_PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+
+
+def safe(name: str, limit: int = LONGEST) -> str:
+    """The name itself where it is harmless, else a readable form with a hash of the whole."""
+    if len(name) <= limit and _PLAIN.fullmatch(name) and ".." not in name:
+        return name
+    digest = hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:12]
+    readable = _UNSAFE.sub("_", name)[: limit - 13].strip("._-").replace("..", "_")
+    return f"{readable}-{digest}" if readable else digest
+
+
+def slug(text: str, limit: int = 40) -> str:
+    """For the inside of a file name: lower case, words joined by a dash."""
+    return re.sub(r"[^a-z0-9]+", "-", text.lower()[: limit * 2])[:limit].strip("-") or "step"

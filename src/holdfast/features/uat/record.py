@@ -1,0 +1,84 @@
+"""A run whole: its document, its plan and everything the log says about it. Never in the hook path."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from holdfast.core.errors import CommandRefused
+from holdfast.core.event import Event
+from holdfast.core.ports import Doc, EventQuery, Reader, Ref
+from holdfast.features.uat.model import PLAN, RUN
+
+PAGE = 1_000
+MOST_CALLS = 20_000
+KINDS = ("uat.call_ended", "uat.asserted", "uat.checked", "uat.shot", "uat.problem")
+
+
+class Record:
+    """Lists in the order they happened, as the log has them."""
+
+    def __init__(self, doc: Doc, plan: Doc, events: Iterator[Event]) -> None:
+        self.doc, self.plan = doc, plan
+        self.calls: list[Event] = []
+        self.asserted: list[Event] = []
+        self.checks: list[tuple[Event, dict[str, Any]]] = []
+        self.shots: list[Event] = []
+        self.problems: list[dict[str, Any]] = []
+        for event in events:
+            if event.get("uat") == doc["id"] and len(self.calls) < MOST_CALLS:
+                self._take(event)
+
+    def _take(self, event: Event) -> None:
+        if event.kind == "uat.call_ended":
+            self.calls.append(event)
+            self.checks += [(event, check) for check in event.get("health") or ()]
+            self._problems_of(event)
+        elif event.kind == "uat.asserted":
+            self.asserted.append(event)
+        elif event.kind == "uat.checked":
+            self.checks.append((event, dict(event.data)))
+        elif event.kind == "uat.shot":
+            self._shot(event)
+        else:
+            self._note(event, event.get("level", "warning"), event.get("type", ""), event.get("message"))
+
+    def _problems_of(self, event: Event) -> None:
+        if not event.get("ok"):
+            self._note(event, "error", "tool", event.get("error") or "failed")
+        for found in event.get("problems") or ():
+            self._note(event, "warning", found["type"], found["message"])
+
+    def _shot(self, event: Event) -> None:
+        if event.get("success"):
+            self.shots.append(event)
+        else:
+            self._note(event, "warning", "screenshot", event.get("problem"))
+
+    def _note(self, event: Event, level: str, kind: str, message: Any) -> None:
+        call = event.get("n") or 0
+        entry = {"level": level, "type": kind, "message": message, "at": event.at, "step": event.get("step") or 0}
+        self.problems.append({**entry, "call": call})
+
+    def errors(self) -> list[dict[str, Any]]:
+        return [p for p in self.problems if p["level"] == "error"]
+
+    def warnings(self) -> list[dict[str, Any]]:
+        return [p for p in self.problems if p["level"] != "error"]
+
+
+def load(reader: Reader, run: str) -> Record:
+    doc = reader.state(Ref(RUN, run))
+    if doc is None:
+        raise CommandRefused(f"there is no UAT run {run!r}", fix="See: holdfast uat list")
+    return Record(doc, reader.state(Ref(PLAN, run)) or {}, events_of(reader, doc))
+
+
+def events_of(reader: Reader, doc: Doc) -> Iterator[Event]:
+    """Up to the moment of the document, so that both say the same."""
+    after, last = doc["first_seq"] - 1, doc["last_seq"]
+    while True:
+        query = EventQuery(session=doc["session"], kinds=KINDS, after=after, before=last + 1, limit=PAGE)
+        page = reader.events(query)
+        yield from page
+        if len(page) < PAGE:
+            return
+        after = page[-1].seq

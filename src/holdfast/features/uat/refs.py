@@ -1,0 +1,37 @@
+"""Which documents an event touches. Tool calls touch none by themselves: `follow` says what they mean for a run."""
+
+from collections.abc import Iterator
+
+from holdfast.core.event import Event
+from holdfast.core.feature import Facets
+from holdfast.core.ports import Doc, Ref
+from holdfast.features.uat.model import ARCHIVED, CATALOGUE, ENDINGS, PLAN, RUN, SESSION
+
+_OF_SESSION = frozenset(
+    ("prompt.submitted", "turn.ended", "uat.started", "uat.ended", "uat.suggested", *ENDINGS)
+)  # fmt: skip
+
+
+def keys(event: Event) -> Iterator[Ref]:
+    if event.kind == "uat.scenarios":
+        yield Ref(CATALOGUE, event.project)
+        return
+    run = event.get("uat")
+    if isinstance(run, str) and run and event.kind.startswith("uat."):
+        yield Ref(RUN, run)
+        if event.kind == "uat.started":
+            yield Ref(PLAN, run)
+    if event.kind in _OF_SESSION and event.session:
+        yield Ref(SESSION, event.session)
+
+
+def facets(_ref: Ref, doc: Doc) -> Facets:
+    status = ARCHIVED if doc.get("archived") else doc.get("status", "")
+    return doc.get("project", ""), status, doc.get("at", 0)
+
+
+def stream(ref: Ref) -> dict[str, str]:
+    """A run's events are those of its session, but its name does not say which: the whole log is looked through."""
+    if ref.kind == SESSION:
+        return {"session": ref.key}
+    return {"project": ref.key} if ref.kind == CATALOGUE else {}

@@ -1,0 +1,73 @@
+"""JUnit XML, as build servers read it: a case for each step and each assertion."""
+
+import re
+from typing import Any
+from xml.etree import ElementTree as Xml
+
+from holdfast.features.uat import files
+from holdfast.features.uat.model import iso
+from holdfast.features.uat.record import Record
+
+_UNWRITABLE = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
+def rendered(record: Record) -> bytes:
+    doc = record.doc
+    suite = Xml.Element("testsuite", name=_text(doc["scenario"]), timestamp=(iso(doc["start"]) or "").rstrip("Z"))
+    _properties(suite, record)
+    for step in files.scenario(record)["steps"]:
+        _step(suite, step, record)
+    for one in files.assertions(record):
+        _assertion(suite, one, doc["scenario"])
+    cases = suite.findall("testcase")
+    for name, tag in (("failures", "failure"), ("errors", "error"), ("skipped", "skipped")):
+        suite.set(name, str(sum(case.find(tag) is not None for case in cases)))
+    suite.set("tests", str(len(cases)))
+    suite.set("time", _seconds(None if doc["end"] is None else doc["end"] - doc["start"]))
+    root = Xml.Element("testsuites", {k: v for k, v in suite.attrib.items() if k != "timestamp"})
+    root.append(suite)
+    Xml.indent(root)
+    return Xml.tostring(root, encoding="utf-8", xml_declaration=True) + b"\n"
+
+
+def _properties(suite: Xml.Element, record: Record) -> None:
+    doc = record.doc
+    found = {"uatSessionId": doc["id"], "claudeSessionId": doc["session"], "baseUrl": doc["base_url"]}
+    found |= {"outcome": doc["outcome"] or "running", "reason": doc["reason"], "toolCalls": str(doc["calls"])}
+    properties = Xml.SubElement(suite, "properties")
+    for name, value in found.items():
+        Xml.SubElement(properties, "property", name=name, value=_text(value))
+
+
+def _step(suite: Xml.Element, step: dict[str, Any], record: Record) -> None:
+    name = f"step {step['stepNumber']}: {step['description'] or step['action']}"
+    case = _case(suite, name, record.doc["scenario"], _seconds(step["duration"]))
+    if step["status"] == "failed":
+        messages = [str(e["message"]) for e in record.errors() if e["step"] == step["stepNumber"]]
+        failure = Xml.SubElement(case, "failure", message=_text(messages[-1] if messages else "failed"), type="step")
+        failure.text = _text("\n".join(messages))
+    elif step["status"] == "in_progress":
+        Xml.SubElement(case, "error", message="cut off in the middle", type="incomplete")
+    elif step["status"] != "completed":
+        Xml.SubElement(case, "skipped", message=step["status"])
+
+
+def _assertion(suite: Xml.Element, one: dict[str, Any], scenario: str) -> None:
+    case = _case(suite, f"assertion: {one['description']}", scenario, "0")
+    if one["result"] == "failed":
+        failure = Xml.SubElement(case, "failure", message=_text(one["description"]), type="assertion")
+        failure.text = _text(f"expected: {one['expected']}\nactual: {one['actual']}")
+    elif one["result"] != "passed":
+        Xml.SubElement(case, "skipped", message="not reached")
+
+
+def _case(suite: Xml.Element, name: str, scenario: str, time: str) -> Xml.Element:
+    return Xml.SubElement(suite, "testcase", name=_text(name), classname=f"uat.{_text(scenario)}", time=time)
+
+
+def _seconds(ms: int | None) -> str:
+    return f"{(ms or 0) / 1000:.3f}"
+
+
+def _text(value: Any) -> str:
+    return _UNWRITABLE.sub("\ufffd", str(value))

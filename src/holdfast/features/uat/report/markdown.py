@@ -1,0 +1,78 @@
+"""The same in Markdown, for a pull request or a ticket. Pictures are links beside the report."""
+
+import os
+import re
+from collections.abc import Iterable
+from typing import Any
+
+from holdfast.features.uat import files
+from holdfast.features.uat.record import Record
+from holdfast.features.uat.report import words
+
+_SPECIAL = re.compile(r"([\\`*_{}\[\]<>|#])")
+MOST = 200
+
+
+def rendered(record: Record) -> bytes:
+    return ("\n".join(_lines(record)) + "\n").encode("utf-8", "replace")
+
+
+def plain(text: Any) -> str:
+    """On one line, and without a meaning of its own."""
+    return _SPECIAL.sub(r"\\\1", " ".join(str(text).split()))
+
+
+def _lines(record: Record) -> Iterable[str]:
+    outcome = words.outcome(record)
+    yield f"# UAT: {plain(record.doc['scenario'])}: {outcome}"
+    yield ""
+    yield from (f"- **{name}**: {plain(value)}" for name, value in words.facts(record))
+    yield from ("", "## Steps", "", "| | step | action | took | expected |", "|---|---|---|---|---|")
+    for step in words.steps(record):
+        name = f"{step['stepNumber']}. {plain(step['description'] or step['action'])}"
+        took = words.took(step["duration"]) if step["duration"] is not None else step["status"].replace("_", " ")
+        slow = " (slow)" if step["slow"] else ""
+        cells = (words.mark(step["status"]), name, plain(step["action"]), took + slow, words.took(step["expected"]))
+        yield f"| {' | '.join(cells)} |"
+    yield from _assertions(record)
+    yield from _checks(record)
+    yield from _problems("Errors", record.errors())
+    yield from _problems("Warnings", record.warnings())
+    yield from _pictures(record)
+
+
+def _assertions(record: Record) -> Iterable[str]:
+    judged = files.assertions(record)
+    if judged:
+        yield from ("", "## Assertions", "")
+    for one in judged:
+        step = f" (step {one['stepNumber']})" if one["stepNumber"] else ""
+        yield f"- {words.mark(one['result'])} **{one['result']}** {plain(one['description'])}{step}"
+        if one["result"] != "passed" and one["actual"]:
+            yield f"  - actual: {plain(one['actual'])}"
+
+
+def _checks(record: Record) -> Iterable[str]:
+    if record.checks:
+        yield from ("", "## Health checks", "")
+    for event, check in record.checks[:MOST]:
+        told = files.health_check(event, check)
+        facts = ", ".join(f"{plain(k)} {plain(v)}" for k, v in told["data"].items())
+        yield f"- {words.mark(told['result'])} {plain(told['type'])}: {facts}"
+
+
+def _problems(title: str, listed: list[dict[str, Any]]) -> Iterable[str]:
+    if listed:
+        yield from ("", f"## {title} ({len(listed)})", "")
+    yield from (
+        f"- {words.clock(p['at'])} step {p['step']}, {plain(p['type'])}: {plain(p['message'])}" for p in listed[:MOST]
+    )
+
+
+def _pictures(record: Record) -> Iterable[str]:
+    if record.shots:
+        yield from ("", "## Screenshots", "")
+    places = files.places_of(record.doc)
+    for shot in record.shots:
+        path = os.path.relpath(shot.get("path"), places.reports) if places else shot.get("path")
+        yield f"![{plain(shot.get('name'))}](<{path}>)"

@@ -1,0 +1,170 @@
+"""What a tool reported: its result, the page it was on, console and network problems, files it left."""
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import msgspec
+
+from holdfast.core.event import Event
+from holdfast.features.uat.model import MOST_PROBLEMS, line
+
+LARGEST_TEXT = 200_000
+LONGEST_KEPT = 2_000
+LARGEST_VALUE = 6_000
+MOST_FILES = 10
+
+_URL = re.compile(r"^- Page URL: (\S{1,2000})", re.MULTILINE)
+_TITLE = re.compile(r"^- Page Title: ([^\n]{0,500})", re.MULTILINE)
+_COUNT = re.compile(r"^- Console: (\d{1,6}) errors?", re.MULTILINE)
+_CONSOLE = re.compile(r"(?:^|\])\s{0,9}\[(ERROR|error|WARNING|warning)\] ([^\n]{1,1000})", re.MULTILINE)
+_NETWORK = re.compile(r"\[([A-Z]{3,7})\] (\S{1,1000}) => \[(\d{3}|FAILED)\]([^\n]{0,200})")
+_IMAGE = re.compile(r"[^\s()\[\]'\"<>|`]{1,1000}\.(?:png|jpe?g|webp)(?=[\s)\]'\"<>|`]|$)", re.IGNORECASE)
+_LINKED = re.compile(r"\]\(([^()\n]{1,1000}\.(?:png|jpe?g|webp))\)", re.IGNORECASE)
+_LOG = re.compile(r"- New console entries: ([^\n]{1,1000}\.log)(?:#L(\d{1,7})-L?(\d{1,7}))?")
+_FAILED = re.compile(r"^### Error|^Error:|^Failed to |^Operation failed", re.IGNORECASE)
+
+
+class Result(msgspec.Struct, frozen=True):
+    value: Any
+    """As the seed's `result`: the tool's own object, or its text."""
+    text: str
+    ok: bool
+    error: str = ""
+    url: str = ""
+    title: str = ""
+    status: int = 0
+    errors: int = 0
+    """Console errors on the page, network failures among them."""
+    problems: tuple[dict[str, str], ...] = ()
+    shots: tuple[str, ...] = ()
+    logs: tuple[tuple[str, int, int], ...] = ()
+
+
+def result_of(event: Event) -> Result:
+    """The body is there while an event is handled; a replay reads what was made of it then."""
+    response = _response(event)
+    text = text_of(response) or str(event.get("output") or "") or str(event.get("error") or "")
+    text = text[:LARGEST_TEXT]
+    value = _value(response, text)
+    facts = value if isinstance(value, Mapping) else {}
+    ok = event.kind == "tool.finished" and event.get("ok", True) and facts.get("success") is not False
+    ok = bool(ok and not _FAILED.match(text))
+    problems = tuple(_problems(text))
+    return Result(
+        value=bounded(value),
+        text=text,
+        ok=ok,
+        error="" if ok else _error(event, facts, text),
+        url=_word(facts, "url", "currentUrl") or _first(_URL, text),
+        title=_word(facts, "title", "pageTitle") or _first(_TITLE, text),
+        status=_number(facts, "statusCode", "status"),
+        errors=max(int(_first(_COUNT, text) or 0), sum(p["level"] == "error" for p in problems)),
+        problems=problems,
+        shots=tuple(_shots(event, text))[:MOST_FILES],
+        logs=tuple((m[1], int(m[2] or 0), int(m[3] or 0)) for m in _LOG.finditer(text))[:MOST_FILES],
+    )
+
+
+def text_of(response: Any) -> str:
+    """What a person would read of it."""
+    if isinstance(response, str):
+        return response
+    if isinstance(response, list):
+        parts = (part.get("text") for part in response if isinstance(part, Mapping))
+        return "\n".join(part for part in parts if isinstance(part, str))
+    if isinstance(response, Mapping):
+        streams = [response[name] for name in ("stdout", "stderr") if isinstance(response.get(name), str)]
+        return "\n".join(s for s in streams if s) or text_of(response.get("content") or response.get("result") or "")
+    return ""
+
+
+def bounded(value: Any, depth: int = 4, purse: list[int] | None = None) -> Any:
+    """The same structure, small enough to keep for ever."""
+    purse = [LARGEST_VALUE] if purse is None else purse
+    if isinstance(value, str):
+        kept = value[: max(0, min(LONGEST_KEPT, purse[0]))]
+        purse[0] -= len(kept) + 2
+        return kept if len(kept) == len(value) else f"{kept}…"
+    purse[0] -= 8
+    if depth == 0 or purse[0] <= 0:
+        return value if isinstance(value, int | float | bool | None) else "…"
+    if isinstance(value, Mapping):
+        return {str(k)[:200]: bounded(v, depth - 1, purse) for k, v in list(value.items())[:50] if purse[0] > 0}
+    if isinstance(value, list | tuple):
+        return [bounded(v, depth - 1, purse) for v in value[:50] if purse[0] > 0]
+    return value if isinstance(value, int | float | bool | None) else str(value)[:200]
+
+
+def _response(event: Event) -> Any:
+    if not event.body:
+        return None
+    try:
+        payload = msgspec.json.decode(event.body)
+    except msgspec.DecodeError:
+        return None
+    if not isinstance(payload, dict):
+        return None
+    return next((payload[name] for name in ("tool_response", "toolResult", "tool_output") if name in payload), None)
+
+
+def _value(response: Any, text: str) -> Any:
+    """A JSON text is what it says; parts of a message are their text; images are not kept here."""
+    if isinstance(response, Mapping) and "stdout" not in response and "content" not in response:
+        return response
+    if text[:1] in ("{", "["):
+        try:
+            found = msgspec.json.decode(text)
+        except msgspec.DecodeError:
+            found = None
+        if isinstance(found, dict):
+            return found
+    return {"text": text} if text else {}
+
+
+def _error(event: Event, facts: Mapping[str, Any], text: str) -> str:
+    said = event.get("error") or facts.get("error") or text or "it was interrupted"
+    return line(str(said).removeprefix("### Error").strip(), 400)
+
+
+def _problems(text: str) -> Iterator[dict[str, str]]:
+    seen: set[str] = set()
+    for level, message in _CONSOLE.findall(text)[:200]:
+        yield from _once(seen, "console", "error" if level.lower() == "error" else "warning", message)
+    for method, url, status, words in _NETWORK.findall(text)[:500]:
+        if status == "FAILED" or int(status) >= 400:
+            yield from _once(seen, "network", "error", f"{method} {url} → {status}{words.rstrip()}")
+
+
+def _once(seen: set[str], kind: str, level: str, message: str) -> Iterator[dict[str, str]]:
+    text = line(message, 300)
+    if text not in seen and len(seen) < MOST_PROBLEMS:
+        seen.add(text)
+        yield {"type": kind, "level": level, "message": text}
+
+
+def console_lines(text: str) -> list[dict[str, str]]:
+    return list(_problems(text))
+
+
+def _shots(event: Event, text: str) -> list[str]:
+    """Only what a tool that makes screenshots says: a page may talk of any file."""
+    if "screenshot" not in event.tool.lower():
+        return []
+    given = event.get("input") or {}
+    told = _LINKED.findall(text) or _IMAGE.findall(text)
+    asked = [given[n] for n in ("filename", "path") if isinstance(given, Mapping) and isinstance(given.get(n), str)]
+    return list(dict.fromkeys(path.removeprefix("file://") for path in (told or asked)))[:1]
+
+
+def _word(facts: Mapping[str, Any], *names: str) -> str:
+    return next((line(facts[n], 2_000) for n in names if isinstance(facts.get(n), str)), "")
+
+
+def _number(facts: Mapping[str, Any], *names: str) -> int:
+    return next((facts[n] for n in names if isinstance(facts.get(n), int) and not isinstance(facts[n], bool)), 0)
+
+
+def _first(pattern: re.Pattern[str], text: str) -> str:
+    found = pattern.search(text)
+    return found[1].strip() if found else ""

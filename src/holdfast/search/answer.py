@@ -1,0 +1,35 @@
+"""What a search gives back."""
+
+import msgspec
+
+
+class Hit(msgspec.Struct, kw_only=True):
+    path: str
+    line: int
+    end: int
+    symbol: str
+    kind: str
+    lang: str
+    score: float
+    why: list[str]
+    excerpt: str = ""
+    chunk: int = 0
+
+
+class Answer(msgspec.Struct, kw_only=True):
+    hits: list[Hit]
+    note: str = ""
+    """Why it is not the best that could be had: no vectors yet, another model at work."""
+    at: int = 0
+    """When the index was last brought up to its checkout, in milliseconds."""
+    files: int = 0
+    chunks: int = 0
+
+
+class Question(msgspec.Struct, kw_only=True, frozen=True):
+    text: str
+    lang: str = ""
+    path: str = ""
+    """A glob, or the beginning of a path."""
+    kind: str = ""
+    limit: int = 10

@@ -1,0 +1,46 @@
+"""For languages without a grammar: a line that begins a definition begins a chunk, as far as the indentation says."""
+
+import re
+from collections.abc import Iterator, Sequence
+
+from holdfast.search.chunks.chunk import Chunk, gaps, of_lines
+
+_DEFINITION = re.compile(
+    r"^(?P<indent>\s*)(?:@\w+\s+)?(?:(?:export|default|public|private|protected|internal|open|override|static|final|"
+    r"abstract|sealed|data|inline|suspend|async|pub|local|virtual|case|implicit|lazy|const)\s+)*"
+    r"(?P<word>fun|func|function|def|defp|defmodule|defmacro|class|struct|interface|trait|enum|module|object|protocol|"
+    r"extension|actor|type|sub|proc|procedure|method|message|service|rpc|resource|data|variable|instance|create)\s+"
+    r"(?:or\s+replace\s+)?(?:table|view|function|procedure|trigger|index)?\s*(?:if\s+not\s+exists\s+)?"
+    r"[\"'`]?(?P<name>[A-Za-z_][\w.:$-]*)",
+    re.IGNORECASE,
+)
+WITH_DEFINITIONS = frozenset(
+    "kotlin swift scala lua perl elixir erlang haskell ocaml dart zig nim julia r groovy powershell sql vue svelte"
+    " protobuf graphql terraform python javascript typescript tsx go rust java c cpp c-sharp ruby php bash".split()
+)
+FUNCTIONS = frozenset("fun func function def defp defmacro sub proc procedure method rpc".split())
+
+
+def cut(lines: Sequence[str], language: str) -> list[Chunk]:
+    return list(_cut(lines)) if language in WITH_DEFINITIONS else []
+
+
+def _cut(lines: Sequence[str]) -> Iterator[Chunk]:
+    found = [(row, match) for row, line in enumerate(lines) if len(line) < 500 and (match := _DEFINITION.match(line))]
+    if not found:
+        return
+    outermost = min(len(match["indent"]) for _, match in found)
+    kept = [(row, match) for row, match in found if len(match["indent"]) <= outermost + 4]
+    spans = [(_with_comments(lines, row), match) for row, match in kept]
+    ends = [start for start, _ in spans[1:]] + [len(lines)]
+    for start, end in gaps([(spans[0][0], len(lines))], 0, len(lines)):
+        yield from of_lines(lines, start, end, "module", "")
+    for (start, match), end in zip(spans, ends, strict=True):
+        kind = "function" if match["word"].lower() in FUNCTIONS else "class"
+        yield from of_lines(lines, start, max(start, end), kind, match["name"].strip("."))
+
+
+def _with_comments(lines: Sequence[str], row: int) -> int:
+    while row > 0 and lines[row - 1].lstrip().startswith(("//", "#", "--", "/*", "*", "@", ";;", "%%")):
+        row -= 1
+    return row

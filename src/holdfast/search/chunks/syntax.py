@@ -1,0 +1,181 @@
+"""Code is cut along its syntax tree: each function and method one chunk, what a class holds besides them another."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import msgspec
+
+from holdfast.search.chunks.chunk import LONGEST_LINES, Chunk, gaps, of_lines
+from holdfast.search.chunks.grammars import BEFORE, GRAMMARS, LOOKED_INTO, VALUES, Grammar, parser
+
+DEEPEST = 40
+LONGEST_NAME = 200
+MOST_SCRAPS = 2
+Node = Any
+
+
+class Definition(msgspec.Struct):
+    """Rows from 0, end excluded."""
+
+    kind: str
+    symbol: str
+    start: int
+    end: int
+    inner: list["Definition"]
+
+
+def cut(lines: Sequence[str], language: str) -> list[Chunk]:
+    """Nothing where there is no grammar, or where the text is not in that language after all."""
+    parse = parser(language)
+    if parse is None:
+        return []
+    tree = parse.parse("\n".join(lines).encode("utf-8", "replace"))
+    found = _tidy(_within(tree.root_node, GRAMMARS[language], "", DEEPEST), 0, len(lines))
+    _take_scraps(lines, found, len(lines))
+    return list(_chunks(lines, found)) if found else []
+
+
+def _chunks(lines: Sequence[str], found: list[Definition]) -> Iterator[Chunk]:
+    rest = [(d.start, d.end) for d in found]
+    pieces = [(start, end, None) for start, end in gaps(rest, 0, len(lines))] + [(d.start, d.end, d) for d in found]
+    for start, end, definition in sorted(pieces, key=lambda piece: piece[0]):
+        if definition is None:
+            yield from of_lines(lines, start, end, "module", "")
+        else:
+            yield from _of(lines, definition)
+
+
+def _of(lines: Sequence[str], definition: Definition) -> Iterator[Chunk]:
+    inner = definition.inner
+    for start, end in gaps([(d.start, d.end) for d in inner], definition.start, definition.end):
+        yield from of_lines(lines, start, end, definition.kind, definition.symbol)
+    for one in inner:
+        yield from _of(lines, one)
+
+
+def _tidy(found: list[Definition], start: int, end: int) -> list[Definition]:
+    """In order, without overlap: two definitions on one line are one."""
+    kept: list[Definition] = []
+    for one in sorted(found, key=lambda d: (d.start, -d.end)):
+        one.start, one.end = max(one.start, start), min(one.end, end)
+        if one.start < one.end:
+            kept.append(one)
+            start = one.end
+            one.inner = _tidy(one.inner, one.start, one.end)
+    return kept
+
+
+def _take_scraps(lines: Sequence[str], found: list[Definition], end: int) -> None:
+    """A line or two after a definition (a closing brace, an alias) are part of it, not a chunk that says little."""
+    for number, one in enumerate(found):
+        until = found[number + 1].start if number + 1 < len(found) else end
+        if sum(1 for line in lines[one.end : until] if line.strip()) <= MOST_SCRAPS:
+            one.end = until
+        _take_scraps(lines, one.inner, one.end)
+
+
+def _within(node: Node, grammar: Grammar, prefix: str, depth: int) -> list[Definition]:
+    found: list[Definition] = []
+    if depth == 0:
+        return found
+    for child in node.named_children:
+        found += _from(child, grammar, prefix, depth)
+    return found
+
+
+def _from(node: Node, grammar: Grammar, prefix: str, depth: int) -> list[Definition]:
+    kind = node.type
+    if kind in grammar.functions or kind in grammar.leaves:
+        return _one(node, grammar, prefix, depth, "function" if kind in grammar.functions else "class")
+    if kind in grammar.containers:
+        return _one(node, grammar, prefix, depth, "class")
+    if kind in ("variable_declarator", "assignment_expression", "pair", "public_field_definition"):
+        return _assigned(node, grammar, prefix, depth)
+    return _within(node, grammar, prefix, depth - 1) if kind in LOOKED_INTO or kind in VALUES else []
+
+
+def _one(node: Node, grammar: Grammar, prefix: str, depth: int, kind: str, name: str = "") -> list[Definition]:
+    name = name or _name(node)
+    if kind == "class" and not name and node.type.endswith("_specifier"):
+        return []
+    symbol = ".".join(part for part in (prefix, _receiver(node), name) if part)
+    outer = _wrapper(node)
+    start, end = _start(outer), outer.end_point[0] + 1
+    holds = node.type in grammar.containers or end - start > LONGEST_LINES
+    inner = _within(node, grammar, symbol, depth - 1) if holds else []
+    if kind == "function" and prefix and _in_class(node):
+        kind = "method"
+    return [Definition(kind, symbol, start, end, inner)]
+
+
+def _assigned(node: Node, grammar: Grammar, prefix: str, depth: int) -> list[Definition]:
+    """`const f = () => …`, `exports.f = function …`, `f = class …`"""
+    value = node.child_by_field_name("value") or node.child_by_field_name("right")
+    if value is None:
+        return []
+    if value.type not in VALUES:
+        return _from(value, grammar, prefix, depth - 1) if value.type in LOOKED_INTO else []
+    target = node.child_by_field_name("name") or node.child_by_field_name("left") or node.child_by_field_name("property")
+    name = _text(target).removeprefix("module.").removeprefix("exports.") if target is not None else ""
+    return _one(node, grammar, prefix, depth, "class" if value.type == "class" else "function", name)
+
+
+def _wrapper(node: Node) -> Node:
+    """The export, decorator or template around a definition begins and ends it."""
+    outer = node
+    while (parent := outer.parent) is not None and parent.type in (
+        "export_statement", "decorated_definition", "template_declaration", "lexical_declaration", "variable_declaration",
+        "expression_statement", "ambient_declaration", "declaration", "type_definition",
+    ):  # fmt: skip
+        if parent.start_point[0] < outer.start_point[0] and parent.type in ("lexical_declaration", "variable_declaration"):
+            break
+        outer = parent
+    return outer
+
+
+def _start(node: Node) -> int:
+    row = node.start_point[0]
+    above = node.prev_sibling
+    while above is not None and any(word in above.type for word in BEFORE) and row - above.end_point[0] <= 1:
+        before = above.prev_sibling
+        if before is not None and before.end_point[0] == above.start_point[0] and "comment" not in before.type:
+            break  # A remark at the end of the line before.
+        row, above = above.start_point[0], before
+    return row
+
+
+def _in_class(node: Node) -> bool:
+    return node.type in ("method_definition", "method_declaration", "method", "singleton_method") or (
+        node.parent is not None
+        and node.parent.type in ("block", "declaration_list", "field_declaration_list", "class_body", "decorated_definition")
+    )
+
+
+def _name(node: Node) -> str:
+    for field in ("type",) if node.type == "impl_item" else ("name", "declarator"):
+        found = node.child_by_field_name(field)
+        while found is not None and (inner := found.child_by_field_name("declarator")) is not None:
+            found = inner
+        if found is not None:
+            return _text(found)
+    if node.type == "type_declaration":
+        inside = next((c for c in node.named_children if c.type in ("type_spec", "type_alias")), None)
+        return _name(inside) if inside is not None else ""
+    if node.type == "type_definition":
+        named = [c for c in node.named_children if c.type == "type_identifier"]
+        return _text(named[-1]) if named else ""
+    return ""
+
+
+def _receiver(node: Node) -> str:
+    """Of a Go method: `func (s *Server) Serve()` is Server.Serve."""
+    receiver = node.child_by_field_name("receiver") if node.type == "method_declaration" else None
+    if receiver is None:
+        return ""
+    words = _text(receiver).strip("()").replace("*", " ").split()
+    return words[-1].partition("[")[0] if words else ""
+
+
+def _text(node: Node) -> str:
+    text = node.text.decode("utf-8", "replace") if node.text else ""
+    return " ".join(text.partition("<")[0].split())[:LONGEST_NAME].strip().replace("::", ".")

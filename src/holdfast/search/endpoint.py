@@ -1,0 +1,55 @@
+"""An embedding endpoint in OpenAI's manner (Ollama, LM Studio, vLLM, …), for those who have one and say so."""
+
+import json
+import urllib.error
+import urllib.request
+from collections.abc import Sequence
+from typing import Any
+from urllib.parse import urlsplit
+
+from holdfast.search.embedder import NoEmbedder, Passage
+
+BATCH = 32
+LONGEST_TEXT = 6_000
+TIMEOUT_S = 60.0
+
+
+class Endpoint:
+    def __init__(self, url: str, model: str, key: str = "") -> None:
+        if urlsplit(url).scheme not in ("http", "https"):
+            raise NoEmbedder(f"{url} is not an http address")
+        self._url = url.rstrip("/").removesuffix("/embeddings") + "/embeddings"
+        self._model, self._key = model, key
+        self.id = f"{self._url}#{model}"
+
+    def documents(self, passages: Sequence[Passage]) -> Any:
+        import numpy as np
+
+        texts = [f"{p.path} {p.name}\n{p.body}"[:LONGEST_TEXT] for p in passages]
+        rows = [row for at in range(0, len(texts), BATCH) for row in self._ask(texts[at : at + BATCH])]
+        return _unit(np.array(rows, dtype=np.float32))
+
+    def query(self, text: str) -> Any:
+        import numpy as np
+
+        return _unit(np.array(self._ask([text[:LONGEST_TEXT]]), dtype=np.float32))[0]
+
+    def _ask(self, texts: list[str]) -> list[list[float]]:
+        headers = {"Content-Type": "application/json"} | ({"Authorization": f"Bearer {self._key}"} if self._key else {})
+        body = json.dumps({"model": self._model, "input": texts}).encode()
+        request = urllib.request.Request(self._url, body, headers)  # noqa: S310 - only http(s), checked above
+        try:
+            with urllib.request.urlopen(request, timeout=TIMEOUT_S) as answer:  # noqa: S310
+                told = json.load(answer)
+            rows = [row["embedding"] for row in sorted(told["data"], key=lambda row: row.get("index", 0))]
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise NoEmbedder(f"{self._url} does not answer: {error}") from None
+        if len(rows) != len(texts) or len({len(row) for row in rows}) != 1:
+            raise NoEmbedder(f"{self._url} gave {len(rows)} vectors for {len(texts)} texts")
+        return rows
+
+
+def _unit(rows: Any) -> Any:
+    import numpy as np
+
+    return rows / np.maximum(np.linalg.norm(rows, axis=-1, keepdims=True), 1e-9)

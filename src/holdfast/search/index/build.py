@@ -1,0 +1,193 @@
+"""One run over one checkout, from the claim to the result."""
+
+import contextlib
+import time
+from pathlib import Path
+
+import apsw
+import msgspec
+
+from holdfast.core.errors import HoldfastError
+from holdfast.search import choose
+from holdfast.search.embedder import NoEmbedder
+from holdfast.search.index import claim, database, repository
+from holdfast.search.index.place import About, Place, siblings
+from holdfast.search.index.update import Counts, Embedding, Tell, Update
+from holdfast.search.settings import IndexSettings
+
+SHOW_EVERY_S = 0.2
+TIDY_SHARE = 0.3
+"""When so much of an index is new its full text is worth being put in order."""
+
+
+class Task(msgspec.Struct, frozen=True, kw_only=True):
+    root: str
+    folder: str
+    """Of the index."""
+    run: str
+    repo: str = ""
+    rebuild: bool = False
+    patience_s: float = 10.0
+    settings: IndexSettings = IndexSettings()
+    snapshot: dict = {}
+    """What `git status` said before the files were looked at; kept with the index when the run is through."""
+
+
+class Result(msgspec.Struct, kw_only=True):
+    status: str
+    """completed, superseded, claimed or failed"""
+    reason: str = ""
+    counts: Counts = msgspec.field(default_factory=Counts)
+    chunks: int = 0
+    generation: int = 0
+    note: str = ""
+    """Why there are no new vectors, if so."""
+    ms: int = 0
+
+
+class Superseded(Exception):
+    pass
+
+
+def run(task: Task) -> Result:
+    """Never raises for what the checkout or the disk may do to it."""
+    began = time.monotonic()
+    place = Place(Path(task.folder)).prepare(About(task.root, task.repo))
+    try:
+        with claim.held(place.claim, task.run, task.patience_s) as held, _Progress(place, task.run, held) as progress:
+            result = _run(task, place, progress)
+    except claim.Claimed as error:
+        result = Result(status="claimed", reason=str(error))
+    except Superseded:
+        result = Result(status="superseded", reason="a newer run was asked for")
+    except HoldfastError as error:
+        result = Result(status="failed", reason=error.message)
+    except apsw.FullError:
+        result = Result(status="failed", reason="the disk is full")
+    except (OSError, apsw.Error) as error:
+        result = Result(status="failed", reason=f"{type(error).__name__}: {error}")
+    result.ms = int((time.monotonic() - began) * 1000)
+    return result
+
+
+def _run(task: Task, place: Place, tell: Tell) -> Result:
+    if not Path(task.root).is_dir():
+        return Result(status="failed", reason=f"{task.root} is not there")
+    place.sweep()
+    try:
+        return _into(task, place, tell, rebuild=task.rebuild)
+    except (database.IndexDamaged, *database.DAMAGE) as error:
+        result = _into(task, place, tell, rebuild=True)
+        result.reason = f"the index was made anew: {error}"
+        return result
+
+
+def _into(task: Task, place: Place, tell: Tell, rebuild: bool) -> Result:
+    """An index that exists is changed in place; a rebuild and a first one are files of their own."""
+    current = place.current()
+    generation = place.newest() + 1 if rebuild or not current else current
+    with contextlib.closing(_opened(task, place, generation, fresh=generation != current, seeded=not rebuild)) as db:
+        if not current:
+            place.turn(generation)
+        result = _bring_up(task, db, tell)
+        result.generation = generation
+    if generation != place.current():
+        place.turn(generation)
+    place.sweep()
+    return result
+
+
+def _opened(task: Task, place: Place, generation: int, fresh: bool, seeded: bool) -> apsw.Connection:
+    path = place.database(generation)
+    if not fresh:
+        return database.open_to_write(path)
+    for other in siblings(place, task.repo) if seeded else ():
+        with contextlib.suppress(database.IndexDamaged, apsw.Error):
+            return _copied(other.database(other.current()), path)
+        path.unlink(missing_ok=True)
+    return database.create(path)
+
+
+def _copied(source: Path, path: Path) -> apsw.Connection:
+    """Another worktree's index, with every file still to be compared."""
+    with contextlib.closing(database.open_to_read(source)) as other:
+        other.execute("vacuum into ?", (str(path),))
+    path.chmod(0o600)
+    db = database.open_to_write(path)
+    with db:
+        db.execute("update files set mtime = -1")
+        db.execute("delete from meta where name = 'snapshot'")
+    return db
+
+
+def _bring_up(task: Task, db: apsw.Connection, tell: Tell) -> Result:
+    with db:
+        database.set_meta(db, snapshot="")
+    counts = Update(db, task.root, task.settings, tell).run()
+    note = ""
+    try:
+        counts.embedded = Embedding(db, tell).run(choose.embedder(task.settings))
+    except NoEmbedder as error:
+        note = str(error)
+    total = db.execute("select count(*) from chunks").fetchone()[0]
+    if counts.chunks > total * TIDY_SHARE:
+        tell("tidy", 0, 0)
+        db.execute("insert into words (words) values ('optimize')")
+    seen = "" if note else _seen(task)
+    with db:
+        database.set_meta(db, snapshot=seen, note=note, settings=fingerprint(task.settings), at=time.time_ns() // 1_000_000)
+    db.pragma("wal_checkpoint(truncate)")
+    return Result(status="completed", counts=counts, chunks=total, note=note)
+
+
+def _seen(task: Task) -> str:
+    """What git said before, if it says the same now: then it is what was indexed, and the next run may rely on it."""
+    now = repository.snapshot(repository.status(task.root, repository.run_here), task.root) if task.snapshot else {}
+    return msgspec.json.encode(now).decode() if now and now == task.snapshot else ""
+
+
+def fingerprint(settings: IndexSettings) -> str:
+    return msgspec.json.encode(settings).decode()
+
+
+class _Progress:
+    """For whoever looks on: a small file, and the claim's heartbeat. Also the place where a run learns that it is to end."""
+
+    def __init__(self, place: Place, run_id: str, held: claim.Claim) -> None:
+        self._place, self._run, self._claim = place, run_id, held
+        self._shown = 0.0
+
+    def __enter__(self) -> Tell:
+        return self._tell
+
+    def __exit__(self, *_: object) -> None:
+        self._place.progress.unlink(missing_ok=True)
+
+    def _tell(self, step: str, done: int, total: int) -> None:
+        now = time.monotonic()
+        if now - self._shown < SHOW_EVERY_S:
+            return
+        self._shown = now
+        if cancelled(self._place, self._run):
+            raise Superseded
+        self._claim.beat()
+        if step:
+            text = msgspec.json.encode({"run": self._run, "step": step, "done": done, "total": total})
+            partial = self._place.folder / ".progress.partial"
+            partial.write_bytes(text)
+            partial.replace(self._place.progress)
+
+
+def cancelled(place: Place, run_id: str) -> bool:
+    try:
+        return place.cancel.read_text("ascii").strip() == run_id
+    except (OSError, ValueError):
+        return False
+
+
+def progress(place: Place) -> dict | None:
+    with contextlib.suppress(OSError, msgspec.DecodeError):
+        told = msgspec.json.decode(place.progress.read_bytes())
+        return told if isinstance(told, dict) else None
+    return None
+

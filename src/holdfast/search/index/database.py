@@ -1,0 +1,76 @@
+"""Opening an index file for writing or for reading."""
+
+from pathlib import Path
+from typing import Any
+
+import apsw
+
+from holdfast.core.errors import HoldfastError
+
+FORMAT = "1"
+"""Raised when chunks are cut or words are stored differently: indexes of another format are made anew."""
+SCHEMA = Path(__file__).with_name("schema.sql")
+BUSY_MS = 5_000
+
+
+class IndexDamaged(HoldfastError):
+    """The code index is damaged"""
+
+
+DAMAGE = (apsw.CorruptError, apsw.NotADBError, apsw.FormatError)
+
+
+def create(path: Path) -> apsw.Connection:
+    db = apsw.Connection(str(path))
+    _tune(db)
+    with db:
+        for statement in db.execute(SCHEMA.read_text()):
+            del statement
+        db.execute("insert into meta values ('format', ?)", (FORMAT,))
+    path.chmod(0o600)
+    return db
+
+
+def open_to_write(path: Path) -> apsw.Connection:
+    """Raises IndexDamaged where the file is none of ours or not whole."""
+    try:
+        db = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)
+        _tune(db)
+        if meta(db, "format") != FORMAT:
+            raise IndexDamaged("it is of another format", where=str(path))
+    except (apsw.SQLError, *DAMAGE) as error:
+        raise IndexDamaged(str(error), where=str(path)) from None
+    return db
+
+
+def open_to_read(path: Path) -> apsw.Connection:
+    try:
+        db = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)  # a reader of WAL writes to its -shm file
+        db.set_busy_timeout(BUSY_MS)
+        db.pragma("query_only", True)
+        if meta(db, "format") != FORMAT:
+            raise IndexDamaged("it is of another format", where=str(path), fix="Run: holdfast index run")
+        return db
+    except (apsw.SQLError, apsw.CantOpenError, *DAMAGE) as error:
+        raise IndexDamaged(str(error), where=str(path), fix="Run: holdfast index rebuild") from None
+
+
+def _tune(db: apsw.Connection) -> None:
+    db.set_busy_timeout(BUSY_MS)
+    db.pragma("journal_mode", "wal")
+    # Without the last commits after a power cut the index is still whole, and the next run finds what is missing.
+    db.pragma("synchronous", "normal")
+    db.pragma("cache_size", -64_000)
+    db.pragma("temp_store", "memory")
+
+
+def meta(db: apsw.Connection, name: str, default: str = "") -> str:
+    row = db.execute("select value from meta where name = ?", (name,)).fetchone()
+    return row[0] if row else default
+
+
+def set_meta(db: apsw.Connection, **values: Any) -> None:
+    db.executemany(
+        "insert into meta values (?, ?) on conflict (name) do update set value = excluded.value",
+        [(name, str(value)) for name, value in values.items()],
+    )

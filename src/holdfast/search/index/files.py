@@ -1,0 +1,95 @@
+"""Which files a checkout has: as git sees them, else by walking. Links are not followed, nothing outside is looked at."""
+
+import os
+import stat
+from collections.abc import Iterator
+from fnmatch import fnmatchcase
+
+import msgspec
+
+from holdfast.core.errors import HoldfastError
+from holdfast.search.index import repository
+from holdfast.search.settings import IndexSettings
+
+NOT_WALKED = frozenset(
+    ".git .hg .svn .bzr .jj node_modules __pycache__ .venv venv .env .tox .nox .mypy_cache .pytest_cache .ruff_cache .cache"
+    " .idea .vscode .gradle .terraform target dist build out .next .nuxt bower_components site-packages .eggs".split()
+)
+
+
+class TooManyFiles(HoldfastError):
+    """The checkout has too many files"""
+
+
+class Found(msgspec.Struct, frozen=True):
+    path: str
+    size: int
+    mtime: int
+    ctime: int
+    plain: bool = True
+    """Not a link, a pipe or a folder of another repository."""
+
+
+def found(root: str, settings: IndexSettings) -> Iterator[Found]:
+    names = repository.names(root, repository.run_here)
+    count = 0
+    for name in _walked(root) if names is None else names:
+        if wanted(name, settings) and (one := _look(root, name)):
+            count += 1
+            if count > settings.most_files:
+                raise TooManyFiles(
+                    f"more than {settings.most_files}",
+                    where=root,
+                    fix="Leave some out (reindex.exclude) or allow more (reindex.most_files).",
+                )
+            yield one
+
+
+def _walked(root: str) -> Iterator[str]:
+    """Breadth by breadth. Unreadable folders are passed over."""
+    waiting = [""]
+    while waiting:
+        folder = waiting.pop()
+        try:
+            entries = sorted(os.scandir(os.path.join(root, folder)), key=lambda entry: entry.name)
+        except OSError:
+            continue
+        for entry in entries:
+            name = f"{folder}/{entry.name}" if folder else entry.name
+            if entry.is_dir(follow_symlinks=False):
+                if entry.name not in NOT_WALKED:
+                    waiting.append(name)
+            else:
+                yield name
+
+
+def _look(root: str, name: str) -> Found | None:
+    try:
+        seen = os.lstat(os.path.join(root, name))
+    except (OSError, ValueError):
+        return None
+    return Found(name, seen.st_size, seen.st_mtime_ns, seen.st_ctime_ns, stat.S_ISREG(seen.st_mode))
+
+
+def wanted(name: str, settings: IndexSettings) -> bool:
+    if settings.include and not _any(name, settings.include):
+        return False
+    return not _any(name, settings.exclude)
+
+
+def _any(name: str, globs: tuple[str, ...]) -> bool:
+    """`docs/`, `docs/**` and `docs` mean all below; `*.md` means in every folder."""
+    for glob in globs:
+        bare = glob.removesuffix("**").rstrip("/")
+        if fnmatchcase(name, glob) or fnmatchcase(name, bare) or name.startswith(f"{bare}/") or fnmatchcase(name, f"*/{glob}"):
+            return True
+    return False
+
+
+def read(root: str, one: Found, largest: int) -> bytes:
+    """The file itself, never what a link put in its place points at. Raises OSError."""
+    fd = os.open(os.path.join(root, one.path), os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    with os.fdopen(fd, "rb") as file:
+        if not stat.S_ISREG(os.fstat(fd).st_mode):
+            raise OSError("not a plain file")
+        return file.read(largest + 1)

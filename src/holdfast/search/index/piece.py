@@ -1,0 +1,86 @@
+"""One file on its way into the index: read, judged, cut, its words counted. No database here."""
+
+import hashlib
+import time
+import zlib
+from collections import Counter
+
+import msgspec
+
+from holdfast.search import words
+from holdfast.search.chunks import cut
+from holdfast.search.index import files, judge
+from holdfast.search.settings import IndexSettings
+
+FRESH_NS = 50_000_000
+"""A file changed so shortly before it was read may change again within the same tick of its clock."""
+UNTRUSTED = -1
+
+
+class Part(msgspec.Struct):
+    """A chunk as it is stored."""
+
+    kind: str
+    symbol: str
+    name: str
+    start: int
+    stop: int
+    hash: bytes
+    text: bytes
+    body: str
+    """What the full text and the embedder see."""
+
+
+class Piece(msgspec.Struct):
+    found: files.Found
+    hash: bytes = b""
+    mtime: int = UNTRUSTED
+    lang: str = ""
+    left_out: str = ""
+    parts: list[Part] = []
+
+
+def piece(root: str, found: files.Found, settings: IndexSettings, known_hash: bytes = b"") -> Piece | None:
+    """None: it has the content that `known_hash` names, only its times differ."""
+    largest = settings.largest_kb * 1024
+    if not found.plain:
+        return Piece(found, mtime=found.mtime, left_out=judge.LINK)
+    if reason := judge.by_name(found.path, found.size, largest):
+        return Piece(found, mtime=found.mtime, left_out=reason)
+    try:
+        content = files.read(root, found, largest)
+    except OSError:
+        return Piece(found, left_out=judge.UNREADABLE)
+    return _read(found, content, largest, known_hash)
+
+
+def trusted(found: files.Found) -> int:
+    return found.mtime if found.mtime < time.time_ns() - FRESH_NS else UNTRUSTED
+
+
+def _read(found: files.Found, content: bytes, largest: int, known_hash: bytes) -> Piece | None:
+    digest = hashlib.blake2b(content, digest_size=16).digest()
+    if digest == known_hash:
+        return None
+    made = Piece(found, digest, trusted(found), judge.language(found.path, content))
+    made.left_out = judge.by_content(content, found.path, largest)
+    if not made.left_out:
+        text, made.left_out = judge.text_of(content)
+        made.parts = [_part(chunk) for chunk in cut(text, made.lang)]
+    return made
+
+
+def _part(chunk) -> Part:  # type: ignore[no-untyped-def]
+    raw = chunk.text.encode("utf-8", "replace")
+    return Part(
+        chunk.kind, chunk.symbol, chunk.name, chunk.start, chunk.end,
+        hashlib.blake2b(raw, digest_size=12).digest(), zlib.compress(raw, 3), chunk.text,
+    )  # fmt: skip
+
+
+def searchable(text: str) -> str:
+    """Words for the full text: identifiers cut into parts, each as often as it is there."""
+    out: list[str] = []
+    for identifier, times in Counter(words.identifiers(text)).items():
+        out.extend(words.parts(identifier) * times)
+    return " ".join(out)

@@ -1,0 +1,134 @@
+"""Where the index of a checkout lies, and which of its files is the one that answers.
+
+`indexes/<name>-<hash>/` holds `about.json` (whose it is), `N.db` (one generation), `current` (its number), `claim` and
+`progress.json`. A rebuild writes the next generation and then turns `current`: the old one answers until that moment.
+"""
+
+import hashlib
+import os
+import re
+from pathlib import Path
+
+import msgspec
+
+from holdfast.core.errors import UnsafePath
+
+DATABASE = re.compile(r"^(\d+)\.db$")
+
+
+class About(msgspec.Struct, frozen=True):
+    root: str
+    repo: str = ""
+
+
+class Place(msgspec.Struct, frozen=True):
+    folder: Path
+
+    @property
+    def claim(self) -> Path:
+        return self.folder / "claim"
+
+    @property
+    def progress(self) -> Path:
+        return self.folder / "progress.json"
+
+    @property
+    def cancel(self) -> Path:
+        return self.folder / "cancel"
+
+    def database(self, generation: int) -> Path:
+        return self.folder / f"{generation}.db"
+
+    def current(self) -> int:
+        """0 when there is none yet."""
+        try:
+            text = (self.folder / "current").read_text("ascii").strip()
+        except (OSError, ValueError):
+            return 0
+        return int(text) if text.isdecimal() and self.database(int(text)).exists() else 0
+
+    def turn(self, generation: int) -> None:
+        partial = self.folder / ".current.partial"
+        partial.write_text(f"{generation}\n")
+        partial.replace(self.folder / "current")
+
+    def newest(self) -> int:
+        return max(self.generations(), default=0)
+
+    def generations(self) -> list[int]:
+        if not self.folder.is_dir():
+            return []
+        return [int(match[1]) for p in self.folder.iterdir() if (match := DATABASE.match(p.name))]
+
+    def sweep(self) -> None:
+        """Generations that answer no more. A reader that still has one open keeps it until it is done."""
+        kept = self.current()
+        for generation in self.generations():
+            if generation != kept:
+                for tail in ("-wal", "-shm", ""):
+                    Path(f"{self.database(generation)}{tail}").unlink(missing_ok=True)
+
+    def about(self) -> About | None:
+        try:
+            return msgspec.json.decode((self.folder / "about.json").read_bytes(), type=About)
+        except (OSError, msgspec.DecodeError):
+            return None
+
+    def prepare(self, about: About) -> "Place":
+        for folder in (self.folder.parent, self.folder):
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            if folder.is_symlink():
+                raise UnsafePath(f"{folder} is a symlink", fix="Move it away and try again.")
+        if self.about() != about:
+            partial = self.folder / ".about.partial"
+            partial.write_bytes(msgspec.json.encode(about))
+            partial.replace(self.folder / "about.json")
+        return self
+
+
+def folder_of(state_dir: Path) -> Path:
+    return state_dir / "indexes"
+
+
+def place_of(state_dir: Path, root: str) -> Place:
+    """By the real path: a checkout reached by two names has one index."""
+    real = os.path.realpath(root)
+    name = re.sub(r"[^\w.-]", "_", os.path.basename(real))[:40] or "root"
+    digest = hashlib.sha256(os.fsencode(real)).hexdigest()[:16]
+    return Place(folder_of(state_dir) / f"{name}-{digest}")
+
+
+def siblings(place: Place, repo: str) -> list[Place]:
+    """Indexes of other worktrees of the same repository: what is the same there need not be cut again."""
+    if not repo or not place.folder.parent.is_dir():
+        return []
+    others = [Place(p) for p in sorted(place.folder.parent.iterdir()) if p != place.folder and p.is_dir()]
+    return [other for other in others if (about := other.about()) and about.repo == repo and other.current()]
+
+
+def root_of(project: str) -> tuple[str, str]:
+    """(checkout, its common git directory): the nearest folder upwards that has a `.git`, else the folder itself."""
+    folder = project
+    while folder and folder != os.path.dirname(folder):
+        dot_git = os.path.join(folder, ".git")
+        if os.path.lexists(dot_git):
+            return folder, _common(folder, dot_git)
+        folder = os.path.dirname(folder)
+    return project, ""
+
+
+def _common(folder: str, dot_git: str) -> str:
+    """Worktrees share it."""
+    git_dir = dot_git
+    if os.path.isfile(dot_git):
+        git_dir = os.path.normpath(os.path.join(folder, _first_line(dot_git).removeprefix("gitdir:").strip()))
+    shared = _first_line(os.path.join(git_dir, "commondir"))
+    return os.path.normpath(os.path.join(git_dir, shared)) if shared else git_dir
+
+
+def _first_line(path: str) -> str:
+    try:
+        with open(path, encoding="utf-8", errors="replace") as file:
+            return file.readline(4096).strip()
+    except OSError:
+        return ""

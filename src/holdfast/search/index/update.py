@@ -1,0 +1,198 @@
+"""Bringing an index up to its checkout: only what changed is read, only chunks that changed are written.
+
+Every transaction leaves an index that is right for the files it has seen, so a run may be killed anywhere.
+"""
+
+import itertools
+import zlib
+from collections.abc import Callable, Iterator, Sequence
+
+import apsw
+import msgspec
+
+from holdfast.search.embedder import Embedder, Passage
+from holdfast.search.index import files
+from holdfast.search.index.database import set_meta
+from holdfast.search.index.piece import Part, Piece, piece, searchable, trusted
+from holdfast.search.settings import IndexSettings
+from holdfast.search.vectors import packed
+
+BATCH_FILES = 100
+BATCH_CHUNKS = 1_000
+
+Tell = Callable[[str, int, int], None]
+"""(what is done now, how many, of how many). It raises when the run is to end."""
+
+
+class Counts(msgspec.Struct):
+    files: int = 0
+    added: int = 0
+    changed: int = 0
+    removed: int = 0
+    left_out: int = 0
+    chunks: int = 0
+    embedded: int = 0
+
+
+class Row(msgspec.Struct, frozen=True):
+    id: int
+    size: int
+    mtime: int
+    ctime: int
+    hash: bytes
+    left_out: str
+
+
+class Update:
+    def __init__(self, db: apsw.Connection, root: str, settings: IndexSettings, tell: Tell) -> None:
+        self._db, self._root, self._settings, self._tell = db, root, settings, tell
+        self.counts = Counts()
+
+    def run(self) -> Counts:
+        known = self._known()
+        present = list(files.found(self._root, self._settings))
+        changed = [one for one in present if not _same(known.get(one.path), one)]
+        gone = known.keys() - {one.path for one in present}
+        self._remove([known[path].id for path in gone])
+        done = 0
+        for batch in _batches(changed, BATCH_FILES):
+            self._tell("index", done, len(changed))
+            self._write(batch, known)
+            done += len(batch)
+        self._tell("index", done, len(changed))
+        self._finish(present)
+        return self.counts
+
+    def _known(self) -> dict[str, Row]:
+        rows = self._db.execute("select path, id, size, mtime, ctime, hash, left_out from files")
+        return {row[0]: Row(*row[1:]) for row in rows}
+
+    def _remove(self, gone: Sequence[int]) -> None:
+        for batch in _batches(gone, BATCH_FILES):
+            with self._db:
+                for file in batch:
+                    self._drop([row[0] for row in self._db.execute("select id from chunks where file = ?", (file,))])
+                    self._db.execute("delete from files where id = ?", (file,))
+        self.counts.removed += len(gone)
+
+    def _write(self, batch: Sequence[files.Found], known: dict[str, Row]) -> None:
+        pieces = []
+        for found in batch:
+            row = known.get(found.path)
+            made = piece(self._root, found, self._settings, row.hash if row and not row.left_out else b"")
+            pieces.append((found, row, made))
+            self._tell("", 0, 0)
+        with self._db:
+            for found, row, made in pieces:
+                if made is None:
+                    assert row
+                    self._touch(row.id, found)
+                else:
+                    self._put(row, made)
+
+    def _touch(self, file: int, found: files.Found) -> None:
+        times = (found.size, trusted(found), found.ctime, file)
+        self._db.execute("update files set size = ?, mtime = ?, ctime = ? where id = ?", times)
+
+    def _put(self, row: Row | None, made: Piece) -> None:
+        found = made.found
+        values = (found.path, found.size, made.mtime, found.ctime, made.hash, made.lang, made.left_out)
+        file = self._db.execute(
+            "insert into files (path, size, mtime, ctime, hash, lang, left_out) values (?, ?, ?, ?, ?, ?, ?)"
+            " on conflict (path) do update set size = excluded.size, mtime = excluded.mtime, ctime = excluded.ctime,"
+            " hash = excluded.hash, lang = excluded.lang, left_out = excluded.left_out returning id", values,
+        ).fetchone()[0]  # fmt: skip
+        self.counts.changed += row is not None
+        self.counts.added += row is None
+        self._put_parts(file, found.path, made.parts)
+
+    def _put_parts(self, file: int, path: str, parts: Sequence[Part]) -> None:
+        """Chunks that are still there keep their row, their words and their vector."""
+        old: dict[tuple, list[int]] = {}
+        for id_, kind, symbol, digest in self._db.execute(
+            "select id, kind, symbol, hash from chunks where file = ? order by id desc", (file,)
+        ):
+            old.setdefault((kind, symbol, digest), []).append(id_)
+        for part in parts:
+            same = old.get((part.kind, part.symbol, part.hash))
+            if same:
+                self._db.execute("update chunks set start = ?, stop = ? where id = ?", (part.start, part.stop, same.pop()))
+            else:
+                self._insert(file, path, part)
+        self._drop(list(itertools.chain(*old.values())))
+
+    def _insert(self, file: int, path: str, part: Part) -> None:
+        values = (file, part.kind, part.symbol, part.name, part.start, part.stop, part.hash, part.text)
+        self._db.execute(
+            "insert into chunks (file, kind, symbol, name, start, stop, hash, text) values (?, ?, ?, ?, ?, ?, ?, ?)", values
+        )
+        id_ = self._db.last_insert_rowid()
+        self._db.execute(
+            "insert into words (rowid, name, path, body) values (?, ?, ?, ?)",
+            (id_, searchable(part.symbol), searchable(path), searchable(part.body)),
+        )
+        self.counts.chunks += 1
+
+    def _drop(self, chunks: Sequence[int]) -> None:
+        self._db.executemany("delete from words where rowid = ?", [(c,) for c in chunks])
+        of_any_model = "delete from vectors where model in (select id from models) and chunk = ?"
+        self._db.executemany(of_any_model, [(c,) for c in chunks])
+        self._db.executemany("delete from chunks where id = ?", [(c,) for c in chunks])
+
+    def _finish(self, present: Sequence[files.Found]) -> None:
+        self.counts.files = len(present)
+        self.counts.left_out = self._db.execute("select count(*) from files where left_out <> ''").fetchone()[0]
+
+
+def _same(row: Row | None, found: files.Found) -> bool:
+    return row is not None and (row.size, row.mtime, row.ctime) == (found.size, found.mtime, found.ctime)
+
+
+def _batches(items: Sequence, size: int) -> Iterator[Sequence]:
+    for at in range(0, len(items), size):
+        yield items[at : at + size]
+
+
+class Embedding:
+    """Gives every chunk a vector of one model; the model that answers changes only when the last one is there."""
+
+    def __init__(self, db: apsw.Connection, tell: Tell) -> None:
+        self._db, self._tell = db, tell
+
+    def run(self, embedder: Embedder) -> int:
+        model = self._model(embedder.id)
+        missing = self._missing(model)
+        done = 0
+        while batch := self._page(missing[done : done + BATCH_CHUNKS]):
+            self._tell("embed", done, len(missing))
+            vectors = packed(embedder.documents([passage for _, passage in batch]))
+            rows = [(model, id_, vector) for (id_, _), vector in zip(batch, vectors, strict=True)]
+            with self._db:
+                self._db.executemany("insert or replace into vectors values (?, ?, ?)", rows)
+            done += len(batch)
+        with self._db:
+            set_meta(self._db, model=embedder.id)
+            self._db.execute("delete from vectors where model <> ?", (model,))
+            self._db.execute("delete from models where id <> ?", (model,))
+        return done
+
+    def _model(self, name: str) -> int:
+        with self._db:
+            self._db.execute("insert or ignore into models (name) values (?)", (name,))
+        return self._db.execute("select id from models where name = ?", (name,)).fetchone()[0]
+
+    def _missing(self, model: int) -> list[int]:
+        rows = self._db.execute(
+            "select id from chunks except select chunk from vectors where model = ? order by 1", (model,)
+        )
+        return [row[0] for row in rows]
+
+    def _page(self, ids: Sequence[int]) -> list[tuple[int, Passage]]:
+        if not ids:
+            return []
+        rows = self._db.execute(
+            "select c.id, c.text, c.symbol, f.path from chunks c join files f on f.id = c.file"
+            f" where c.id in ({','.join('?' * len(ids))}) order by c.id", tuple(ids),
+        )  # fmt: skip
+        return [(id_, Passage(zlib.decompress(text).decode(), symbol, path)) for id_, text, symbol, path in rows]
+

@@ -1,0 +1,102 @@
+"""Looking into an index without asking it anything."""
+
+import contextlib
+import os
+from collections.abc import Iterator
+from typing import Any
+
+import apsw
+
+from holdfast.search.index import database, files, judge
+from holdfast.search.index.place import Place
+from holdfast.search.searcher import NoIndex
+from holdfast.search.settings import IndexSettings
+
+
+@contextlib.contextmanager
+def _opened(place: Place) -> Iterator[apsw.Connection]:
+    generation = place.current()
+    if not generation:
+        raise NoIndex
+    db = database.open_to_read(place.database(generation))
+    try:
+        yield db
+    finally:
+        db.close()
+
+
+def summary(place: Place) -> dict[str, Any] | None:
+    """None where there is no index; `problem` where it cannot be read."""
+    try:
+        with _opened(place) as db:
+            return _summary(place, db)
+    except NoIndex:
+        return None
+    except (database.IndexDamaged, apsw.Error) as error:
+        return {"problem": str(error), "folder": str(place.folder)}
+
+
+def _summary(place: Place, db: apsw.Connection) -> dict[str, Any]:
+    files_, source, chunks = db.execute(
+        "select count(*), coalesce(sum(size), 0), (select count(*) from chunks) from files where left_out = ''"
+    ).fetchone()
+    embedded = db.execute(
+        "select count(*) from vectors where model = (select id from models where name = ?)", (database.meta(db, "model"),)
+    ).fetchone()[0]
+    return {
+        "folder": str(place.folder),
+        "files": files_,
+        "chunks": chunks,
+        "embedded": embedded,
+        "model": database.meta(db, "model"),
+        "note": database.meta(db, "note"),
+        "at": int(database.meta(db, "at") or 0),
+        "source_bytes": source,
+        "bytes": sum(p.stat().st_size for p in place.folder.glob("*.db*")),
+        "left_out": dict(db.execute("select left_out, count(*) from files where left_out <> '' group by 1 order by 2 desc")),
+        "languages": dict(
+            db.execute(
+                "select f.lang, count(*) n from chunks c join files f on f.id = c.file group by 1 order by n desc limit 20"
+            )
+        ),
+    }
+
+
+def why(place: Place, root: str, name: str, settings: IndexSettings) -> dict[str, Any]:
+    path = _within(root, name)
+    with _opened(place) as db:
+        row = db.execute("select id, left_out, lang from files where path = ?", (path,)).fetchone()
+        if row and not row[1]:
+            chunks = [
+                {"line": start, "end": stop, "kind": kind, "symbol": symbol}
+                for start, stop, kind, symbol in db.execute(
+                    "select start, stop, kind, symbol from chunks where file = ? order by start", (row[0],)
+                )
+            ]
+            return {"path": path, "indexed": True, "lang": row[2], "chunks": chunks, "reason": ""}
+        return {"path": path, "indexed": False, "chunks": [], "reason": row[1] if row else _absent(root, path, settings)}
+
+
+def _within(root: str, name: str) -> str:
+    real, base = os.path.realpath(os.path.join(root, name)), os.path.realpath(root)
+    return os.path.relpath(real, base) if real == base or real.startswith(f"{base}{os.sep}") else name
+
+
+def _absent(root: str, path: str, settings: IndexSettings) -> str:
+    whole = os.path.join(root, path)
+    if path.startswith(("..", "/")):
+        return "it is outside the checkout"
+    if not os.path.lexists(whole):
+        return "there is no such file"
+    if os.path.isdir(whole):
+        return "it is a folder"
+    if not files.wanted(path, settings):
+        return "settings leave it out (reindex.include, reindex.exclude)"
+    size = os.lstat(whole).st_size
+    return judge.by_name(path, size, settings.largest_kb * 1024) or "git ignores it, or it is newer than the last run"
+
+
+def left_out(place: Place, limit: int) -> list[dict[str, str]]:
+    with _opened(place) as db:
+        rows = db.execute("select path, left_out from files where left_out <> '' order by left_out, path limit ?", (limit,))
+        return [{"path": path, "reason": reason} for path, reason in rows]

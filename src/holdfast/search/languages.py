@@ -1,0 +1,84 @@
+"""Which language a file is in, by its name alone."""
+
+import posixpath
+
+BY_SUFFIX = {
+    "python": (".py", ".pyi", ".pyw"),
+    "javascript": (".js", ".jsx", ".mjs", ".cjs"),
+    "typescript": (".ts", ".mts", ".cts"),
+    "tsx": (".tsx",),
+    "go": (".go",),
+    "rust": (".rs",),
+    "java": (".java",),
+    "c": (".c", ".h"),
+    "cpp": (".cc", ".cpp", ".cxx", ".hpp", ".hh", ".hxx", ".ipp"),
+    "c-sharp": (".cs",),
+    "ruby": (".rb", ".rake", ".gemspec"),
+    "php": (".php",),
+    "bash": (".sh", ".bash", ".zsh"),
+    "kotlin": (".kt", ".kts"),
+    "swift": (".swift",),
+    "scala": (".scala", ".sc"),
+    "lua": (".lua",),
+    "perl": (".pl", ".pm"),
+    "elixir": (".ex", ".exs"),
+    "erlang": (".erl", ".hrl"),
+    "haskell": (".hs",),
+    "ocaml": (".ml", ".mli"),
+    "clojure": (".clj", ".cljs", ".cljc"),
+    "dart": (".dart",),
+    "zig": (".zig",),
+    "nim": (".nim",),
+    "julia": (".jl",),
+    "r": (".r",),
+    "groovy": (".groovy", ".gradle"),
+    "powershell": (".ps1", ".psm1"),
+    "sql": (".sql",),
+    "vue": (".vue",),
+    "svelte": (".svelte",),
+    "protobuf": (".proto",),
+    "graphql": (".graphql", ".gql"),
+    "terraform": (".tf", ".hcl"),
+    "css": (".css", ".scss", ".sass", ".less"),
+    "html": (".html", ".htm", ".jinja", ".jinja2", ".j2", ".tmpl", ".erb", ".hbs"),
+    "xml": (".xml", ".xsd", ".xslt"),
+    "markdown": (".md", ".mdx", ".markdown"),
+    "rst": (".rst",),
+    "text": (".txt", ".adoc", ".org", ".tex"),
+    "yaml": (".yaml", ".yml"),
+    "toml": (".toml",),
+    "json": (".json", ".jsonc", ".json5"),
+    "ini": (".ini", ".cfg", ".conf", ".properties"),
+    "make": (".mk", ".cmake"),
+    "nix": (".nix",),
+    "vim": (".vim",),
+    "lisp": (".el", ".lisp", ".scm"),
+}
+BY_NAME = {
+    "makefile": "make",
+    "gnumakefile": "make",
+    "cmakelists.txt": "make",
+    "justfile": "make",
+    "dockerfile": "docker",
+    "containerfile": "docker",
+    "jenkinsfile": "groovy",
+    "rakefile": "ruby",
+    "gemfile": "ruby",
+    "vagrantfile": "ruby",
+    "readme": "text",
+    "license": "text",
+    "licence": "text",
+    "changelog": "text",
+    "authors": "text",
+    "contributing": "text",
+    "go.mod": "go-mod",
+}
+_SUFFIXES = {suffix: language for language, suffixes in BY_SUFFIX.items() for suffix in suffixes}
+LANGUAGES = frozenset((*BY_SUFFIX, *BY_NAME.values()))
+PROSE = frozenset(("markdown", "rst", "text"))
+
+
+def of(path: str) -> str:
+    """Empty when the name says nothing we know."""
+    name = posixpath.basename(path).lower()
+    return BY_NAME.get(name) or _SUFFIXES.get(posixpath.splitext(name)[1], "")

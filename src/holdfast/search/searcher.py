@@ -1,0 +1,178 @@
+"""Asking an index. One searcher per index lives as long as its process: what it loaded once stays in step by itself."""
+
+import threading
+import time
+import zlib
+from functools import lru_cache
+from typing import Any
+
+import apsw
+
+from holdfast.search import choose, exact, fulltext, fuse, words
+from holdfast.search.answer import Answer, Hit, Question
+from holdfast.search.embedder import NoEmbedder
+from holdfast.search.index import database
+from holdfast.search.index.place import Place
+from holdfast.search.memory import Vectors
+from holdfast.search.settings import IndexSettings
+
+LONGEST_EXCERPT = 5
+LONGEST_LINE = 160
+FILTERED_DEPTH = 2_000
+
+
+class NoIndex(Exception):
+    """There is none yet."""
+
+
+class Searcher:
+    def __init__(self, place: Place) -> None:
+        self._place = place
+        self._lock = threading.Lock()
+        self._db: apsw.Connection | None = None
+        self._generation = 0
+        self._seen = -1
+        self._vectors: Vectors | None = None
+
+    def ask(self, question: Question, settings: IndexSettings) -> Answer:
+        with self._lock:
+            db = self._open()
+            try:
+                return self._ask(db, question, settings)
+            except database.DAMAGE as error:
+                self.close()
+                raise database.IndexDamaged(str(error), fix="Run: holdfast index rebuild") from None
+
+    def close(self) -> None:
+        if self._db is not None:
+            self._db.close()
+        self._db, self._vectors, self._seen = None, None, -1
+
+    def _open(self) -> apsw.Connection:
+        generation = self._place.current()
+        if not generation:
+            raise NoIndex
+        if self._db is None or generation != self._generation:
+            self.close()
+            self._db = database.open_to_read(self._place.database(generation))
+            self._generation = generation
+        return self._db
+
+    def _ask(self, db: apsw.Connection, question: Question, settings: IndexSettings) -> Answer:
+        allowed = _allowed(db, question)
+        meaning, note = self._meaning(db, question, settings, allowed)
+        text = fulltext.best(db, question.text, fuse.DEPTH if allowed is None else FILTERED_DEPTH)
+        if allowed is not None:
+            kept = set(allowed)
+            text = [one for one in text if one[0] in kept]
+        ranked = _ranked(db, question, allowed, meaning, text)
+        hits = _shown(db, question, ranked[: question.limit], dict(meaning), {c for c, _ in text})
+        return Answer(hits=hits, note=note, **_about(db))
+
+    def _meaning(
+        self, db: apsw.Connection, question: Question, settings: IndexSettings, allowed: list[int] | None
+    ) -> tuple[list[tuple[int, float]], str]:
+        try:
+            embedder = choose.embedder(settings)
+            vectors, note = self._fresh(db, embedder.id)
+            if vectors is None:
+                return [], note
+            return vectors.best(embedder.query(question.text), fuse.DEPTH, allowed), note
+        except NoEmbedder as error:
+            return [], f"full text only: {error}"
+
+    def _fresh(self, db: apsw.Connection, wanted: str) -> tuple[Vectors | None, str]:
+        answering = database.meta(db, "model")
+        if answering != wanted:
+            return None, "full text only: vectors of this model are not there yet"
+        row = db.execute("select id from models where name = ?", (wanted,)).fetchone()
+        if row is None:
+            return None, "full text only: vectors are not there yet"
+        if self._vectors is None or self._vectors.model != wanted:
+            self._vectors, self._seen = Vectors(wanted), -1
+        version = int(db.pragma("data_version"))
+        if version != self._seen:
+            self._vectors.refresh(db, row[0])
+            self._seen = version
+        return self._vectors, ""
+
+
+@lru_cache(maxsize=8)
+def searcher(place: Place) -> Searcher:
+    return Searcher(place)
+
+
+def _allowed(db: apsw.Connection, question: Question) -> list[int] | None:
+    if not (question.lang or question.path or question.kind):
+        return None
+    glob = question.path if any(c in question.path for c in "*?[") else f"{question.path}*"
+    rows = db.execute(
+        "select c.id from chunks c join files f on f.id = c.file where (?1 = '' or f.lang = ?1)"
+        " and (?2 = '' or f.path glob ?3) and (?4 = '' or c.kind = ?4)",
+        (question.lang.lower(), question.path, glob, question.kind),
+    )
+    return [row[0] for row in rows]
+
+
+def _ranked(
+    db: apsw.Connection, question: Question, allowed: list[int] | None, meaning: Any, text: Any
+) -> list[tuple[int, float, str]]:
+    """Exact names, exact paths, then the mixture; each chunk once."""
+    kept = None if allowed is None else set(allowed)
+    ranked: dict[int, tuple[int, float, str]] = {}
+    for why, found in (("symbol", exact.symbols(db, question.text)), ("path", exact.paths(db, question.text))):
+        for chunk in found:
+            if kept is None or chunk in kept:
+                ranked.setdefault(chunk, (chunk, 1.0, why))
+    for chunk, score in fuse.fused(meaning, text):
+        ranked.setdefault(chunk, (chunk, score, ""))
+    return list(ranked.values())
+
+
+def _shown(db: apsw.Connection, question: Question, ranked: Any, meaning: dict[int, float], text: set[int]) -> list[Hit]:
+    asked = {w for w in words.distinct([question.text]) if w not in words.STOPWORDS}
+    return [_hit(db, one, asked, meaning, text) for one in ranked]
+
+
+def _hit(db: apsw.Connection, ranked: tuple, asked: set[str], meaning: dict[int, float], text: set[int]) -> Hit:
+    chunk, score, exactly = ranked
+    path, lang, symbol, kind, start, stop, packed = db.execute(
+        "select f.path, f.lang, c.symbol, c.kind, c.start, c.stop, c.text from chunks c join files f on f.id = c.file"
+        " where c.id = ?", (chunk,),
+    ).fetchone()  # fmt: skip
+    body = zlib.decompress(packed).decode("utf-8", "replace")
+    why = [exactly] if exactly else []
+    if chunk in text and (shared := _shared(asked, f"{symbol} {path} {body}")):
+        why.append("words: " + ", ".join(shared[:6]))
+    if chunk in meaning:
+        why.append(f"meaning {meaning[chunk]:.2f}")
+    return Hit(
+        path=path, line=start, end=stop, symbol=symbol, kind=kind, lang=lang, score=round(score, 4), why=why,
+        excerpt=_excerpt(body, set() if exactly else asked), chunk=chunk,
+    )  # fmt: skip
+
+
+def _shared(asked: set[str], text: str) -> list[str]:
+    """Words of the question that are there, as far as their beginnings tell (`parsing` and `parse`)."""
+    there = words.counted(text)
+    return sorted(w for w in asked if w in there or any(t.startswith(w[: max(4, len(w) - 3)]) for t in there if len(w) > 4))
+
+
+def _excerpt(body: str, asked: set[str]) -> str:
+    lines = [line.rstrip() for line in body.split("\n")]
+    scores = [len(asked & words.counted(line).keys()) for line in lines]
+    best = max(range(len(lines)), key=lambda n: sum(scores[n : n + LONGEST_EXCERPT])) if any(scores) else 0
+    return "\n".join(line[:LONGEST_LINE] for line in lines[best : best + LONGEST_EXCERPT])
+
+
+def _about(db: apsw.Connection) -> dict[str, int]:
+    at = database.meta(db, "at", "0")
+    files, chunks = db.execute(
+        "select (select count(*) from files where left_out = ''), (select count(*) from chunks)"
+    ).fetchone()
+    return {"at": int(at) if at.isdecimal() else 0, "files": files, "chunks": chunks}
+
+
+def timed(work: Any) -> tuple[Any, float]:
+    began = time.perf_counter()
+    return work(), (time.perf_counter() - began) * 1000

@@ -1,0 +1,25 @@
+"""`python -m holdfast.search.worker`: one run over one checkout. The task is JSON on stdin, the result JSON on stdout."""
+
+import os
+import sys
+
+import msgspec
+
+from holdfast.search.index.build import Result, Task, run
+
+
+def main() -> int:
+    for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+        os.environ.setdefault(name, "1")
+    try:
+        task = msgspec.json.decode(sys.stdin.buffer.read(), type=Task)
+    except msgspec.DecodeError as error:
+        result = Result(status="failed", reason=f"the task cannot be read: {error}")
+    else:
+        result = run(task)
+    sys.stdout.buffer.write(msgspec.json.encode(result))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

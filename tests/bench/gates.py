@@ -1,0 +1,110 @@
+"""Gates: what deciding costs with 30 requirements, and how fast a rule set is tried on the past."""
+
+import itertools
+import os
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+from tests.bench.figures import fact, figure, heading, p50
+from tests.factories import NOON
+
+from holdfast.core.event import Event
+from holdfast.core.ids import delivery_key
+from holdfast.features.gates.decide import decide
+from holdfast.features.gates.follow import follow
+from holdfast.features.gates.model import GateSettings
+from holdfast.features.gates.rehearse import Rehearsal, rehearse
+from holdfast.stores import open_store
+
+PROJECT, REPO = "/home/ada/engine", "/home/ada/engine/.git"
+EVENTS = int(os.environ.get("HOLDFAST_BENCH_GATE_EVENTS", "200000"))
+BATCH = 2_000
+
+
+def thirty() -> GateSettings:
+    """A third on edits, a third on paths, a third on commands; of every type."""
+    found: dict[str, dict[str, Any]] = {}
+    for n in range(6):
+        found[f"plan_{n}"] = {"auto_resolve_skill": "plan"}
+        found[f"area_{n}"] = {"paths": [f"area{n}/**", "**/*.sql"], "auto_resolve_skill": "plan"}
+        found[f"command_{n}"] = {"command_pattern": rf"git\s+(push|tag)\s.*v{n}", "scope": "single_use"}
+        found[f"proof_{n}"] = {"type": "evidence", "evidence": {"command": f"make check{n}*", "after_edit": "src/**"}}
+        found[f"size_{n}"] = {"type": "dynamic", "thresholds": {"warn": 10_000, "block": 20_000}}
+    return GateSettings.model_validate({"requirements": found})
+
+
+def event(seq: int, kind: str, **data: Any) -> Event:
+    tool = {"edit": "Edit", "shell": "Bash", "skill": "Skill"}.get(data.get("action", ""), "")
+    return Event(key=delivery_key(), seq=seq, kind=kind, at=NOON + seq * 50, session=f"session-{seq // 500}", tool=tool,
+                 project=PROJECT, agent="claude-code", data={"branch": "feature/x", "repo": REPO, **data})  # fmt: skip
+
+
+def session_like(seq: int) -> Event:
+    """The mix a coding session has: mostly reads and shells, some edits, a prompt now and then."""
+    step = seq % 20
+    if step == 0:
+        return event(seq, "prompt.submitted", prompt="go on")
+    if step == 19:
+        return event(seq, "turn.ended", message="done")
+    kind = "tool.started" if seq % 2 else "tool.finished"
+    if step in (3, 4, 11, 12):
+        return event(seq, kind, action="edit", paths=[f"{PROJECT}/src/module{seq % 40}.py"], ok=True)
+    if step in (5, 6, 7, 8):
+        return event(seq, kind, action="shell", command=f"make check{seq % 9} && ls", exit_code=0, ok=True)
+    return event(seq, kind, action="read", paths=[f"{PROJECT}/src/module{seq % 400}.py"], ok=True)
+
+
+def main() -> None:
+    heading("Gates: deciding and rehearsing")
+    _deciding()
+    _rehearsing()
+
+
+def _deciding() -> None:
+    settings = thirty()
+    stage = Rehearsal(settings)
+    counter = itertools.count(1)
+    for _ in range(2_000):
+        stage.take(session_like(next(counter)))
+    stage.take(event(next(counter), "gates.measured", lines=100, base="main", covers={}, as_of=0))
+    asked = {
+        "an edit": {"action": "edit", "paths": [f"{PROJECT}/area1/x/y.py"]},
+        "a command": {"action": "shell", "command": "cd /tmp && git push origin v3 --tags && echo done"},
+    }
+    for what, data in asked.items():
+        one = event(next(counter), "tool.started", **data)
+        figure(f"deciding {what}, 30 rules, p50", p50([_once(stage, one) for _ in range(3_000)]) * 1e6, 300, unit="µs")
+    stop = event(next(counter), "turn.ended", message="done")
+    stage.take(event(stop.seq, "gates.triggered", requirements=[rule.name for rule in settings.rules]))
+    figure("deciding a stop, 30 rules, p50", p50([_once(stage, stop) for _ in range(3_000)]) * 1e6, 300, unit="µs")
+
+
+def _once(stage: Rehearsal, one: Event) -> float:
+    began = time.perf_counter()
+    list(follow(stage, one, stage.settings))
+    decide(stage, one, stage.settings)
+    return time.perf_counter() - began
+
+
+def _rehearsing() -> None:
+    with tempfile.TemporaryDirectory(dir=os.environ.get("HOLDFAST_BENCH_DIR")) as folder:
+        store = open_store(f"sqlite:///{Path(folder) / 'log.db'}")
+        for start in range(0, EVENTS, BATCH):
+            with store.transaction():
+                store.append([session_like(n) for n in range(start + 1, start + BATCH + 1)])
+        reader = store.reader()
+        settings = GateSettings.model_validate({"requirements": {"commit_plan": {}, "tests_green": {}}})
+        began, worked = time.perf_counter(), time.process_time()
+        told = rehearse(reader, settings, project=PROJECT)
+        clock, cpu = time.perf_counter() - began, time.process_time() - worked
+        note = f"{EVENTS / clock / 1000:.0f} by the clock on this machine now"
+        figure("rehearsal, per second of CPU", EVENTS / cpu / 1000, 50, unit="k events", more_is_better=True, note=note)
+        fact("it would have refused", f"{told['refused_calls']} of {told['calls']} calls, {told['refused_stops']} stops")
+        reader.close()
+        store.close()
+
+
+if __name__ == "__main__":
+    main()

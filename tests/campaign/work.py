@@ -1,0 +1,38 @@
+"""One piece of the daemon's work in a process of its own, for strace to break: `python -m tests.campaign.work drain STATE`."""
+
+import sys
+from pathlib import Path
+
+from holdfast.agents import AGENTS
+from holdfast.daemon.log import Log
+from holdfast.daemon.service import Daemon
+from holdfast.paths import Paths
+from holdfast.stores import backup, open_store
+
+
+def drain(paths: Paths) -> None:
+    """The daemon drains a small spool before it serves."""
+    Daemon(paths.prepare(), Log(paths.log_file))
+
+
+def migration(paths: Paths) -> None:
+    open_store(f"sqlite:///{paths.database}", backups=paths.backups).close()
+
+
+def backing_up(paths: Paths) -> None:
+    backup.write(paths.database, paths.backups, reason="test")
+
+
+def mending(paths: Paths) -> None:
+    """The database is damaged; starting puts it right."""
+    Daemon(paths.prepare(), Log(paths.log_file))
+
+
+def install(paths: Paths) -> None:
+    from holdfast import install as hooks
+
+    hooks.install(AGENTS["claude-code"], "project", paths.state.parent / "project", paths.state)
+
+
+if __name__ == "__main__":
+    {f.__name__: f for f in (drain, migration, backing_up, mending, install)}[sys.argv[1]](Paths(Path(sys.argv[2])))

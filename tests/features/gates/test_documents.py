@@ -1,0 +1,90 @@
+"""The seed's two files: their shape, their names, and what was there before."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from tests.factories import NOON
+
+from holdfast.core.ports import Ref
+from holdfast.daemon.files import put
+from holdfast.features.gates.documents import file_name, files
+from holdfast.features.gates.model import GateSettings
+from holdfast.features.gates.refs import BRANCH, LIVE
+
+
+@pytest.fixture
+def repo(tmp_path: Path) -> Path:
+    (tmp_path / ".git" / "objects").mkdir(parents=True)
+    return tmp_path / ".git"
+
+
+def branch_doc(repo: Path, branch: str, **more: Any) -> dict[str, Any]:
+    entry = {"at": NOON, "seq": 1, "by": "skill", "metadata": {"skill": "arch-review"}}
+    requirements = {"commit_plan": {"scope": "session", "sessions": {"abc123": entry}}}
+    return {"repo": str(repo), "place": str(repo), "branch": branch, "project": "/p", "created": NOON, "at": NOON,
+            "requirements": requirements, **more}  # fmt: skip
+
+
+def write(doc: dict[str, Any]) -> list[Path]:
+    made = list(files(Ref(BRANCH, "x"), doc, None))
+    for file in made:
+        put(file)
+    return [file.path for file in made]
+
+
+def test_two_branches_never_share_a_file(repo: Path) -> None:
+    """D4: the first keeps the seed's name."""
+    seen = {}
+    for branch in ("feature/test", "feature-test", "feature_test", "rel/1.2", "rel/1_2", "FEATURE/test"):
+        (path,) = write(branch_doc(repo, branch))
+        assert path not in seen.values()
+        seen[branch] = path
+    assert seen["feature/test"].name == "feature-test.json"
+    for branch, path in seen.items():
+        assert write(branch_doc(repo, branch)) == [path]  # and each keeps its own
+        assert json.loads(path.read_text())["branch"] == branch
+
+
+@settings(max_examples=200, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.text(min_size=1, max_size=300).filter(lambda s: "\0" not in s))
+def test_no_branch_name_leads_out_of_the_folder(tmp_path: Path, branch: str) -> None:
+    name = file_name(tmp_path, branch)
+    assert "/" not in name
+    assert not name.startswith(".")
+    assert len(name.encode()) < 255 or not branch.isascii()
+
+
+def test_another_tools_file_is_set_aside_not_lost(repo: Path) -> None:
+    """P7."""
+    path = repo / "requirements" / "main.json"
+    path.parent.mkdir()
+    path.write_text('{"branch": "main", "requirements": {"theirs": {}}}')
+    write(branch_doc(repo, "main"))
+    write(branch_doc(repo, "main"))
+    assert "theirs" in (repo / "requirements" / "main.json.before-holdfast").read_text()
+    assert list(json.loads(path.read_text())["requirements"]) == ["commit_plan"]
+
+
+def test_nothing_is_written_where_no_git_directory_is_or_through_a_link(repo: Path, tmp_path: Path) -> None:
+    assert write(branch_doc(tmp_path / "elsewhere", "main")) == []
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (repo / "requirements").symlink_to(outside)
+    assert write(branch_doc(repo, "main")) == []
+    assert list(outside.iterdir()) == []
+
+
+def test_a_pruned_branch_has_no_file(repo: Path) -> None:
+    (path,) = write(branch_doc(repo, "gone"))
+    write(branch_doc(repo, "gone", status="pruned"))
+    assert not path.exists()
+
+
+def test_files_can_be_switched_off(repo: Path) -> None:
+    off = GateSettings(files=False)
+    assert list(files(Ref(BRANCH, "x"), branch_doc(repo, "main"), off)) == []
+    assert list(files(Ref(LIVE, "sessions"), {"sessions": {}}, off)) == []

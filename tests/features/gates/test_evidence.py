@@ -1,0 +1,173 @@
+"""Evidence: only recorded facts count, and they go stale by themselves."""
+
+from typing import Any
+
+import pytest
+from tests.features.gates.stage import Stage, names
+
+
+def green(**more: Any) -> Stage:
+    evidence = {"command": "pytest*", "after_edit": "src/**"}
+    return Stage(tests={"type": "evidence", "paths": ["src/**"], "evidence": evidence, **more})
+
+
+def test_tests_green_before_you_say_done() -> None:
+    """The pain: “done” without proof."""
+    stage = green()
+    assert stage.edit().silent  # proof about an edit cannot be asked for before the edit
+    assert "no `pytest*` that passed is on record" in stage.stop().reasons[0]
+    stage.run("pytest -q", code=1)
+    assert "failed" in stage.stop().reasons[0]
+    stage.run("pytest -q")
+    assert stage.stop().silent
+
+
+def test_it_goes_stale_when_a_covered_file_changes_and_only_then() -> None:
+    stage = green()
+    stage.edit()
+    stage.run("cd . && uv run pytest -q")
+    stage.edit("docs/readme.md")
+    assert stage.stop().silent
+    stage.edit("src/deep/b.py")
+    assert "src/deep/b.py changed after" in stage.stop().reasons[0]
+
+
+def test_an_edit_whose_files_are_not_named_may_be_any() -> None:
+    stage = green()
+    stage.edit()
+    stage.run("pytest")
+    stage.take("tool.finished", tool="apply_patch", agent="codex", action="edit", ok=True)
+    assert stage.stop().verdict == "deny"
+
+
+@pytest.mark.parametrize("command", ["pytest | tail -5", "pytest || true", "pytest; echo done", "echo pytest", "pytest &"])
+def test_what_the_exit_code_does_not_prove_is_no_proof(command: str) -> None:
+    stage = green()
+    stage.edit()
+    stage.run(command)
+    assert names(stage.stop()) == ["tests"]
+
+
+def test_a_command_without_an_exit_code_is_no_fact() -> None:
+    stage = green()
+    stage.edit()
+    stage.run("pytest", code=None)
+    assert stage.stop().verdict == "deny"
+
+
+def test_the_agents_word_is_no_evidence() -> None:
+    stage = green()
+    stage.edit()
+    stage.say("gates.satisfied", requirements=[{"name": "tests", "scope": "session"}], method="agent")
+    assert stage.stop(message="All tests pass!").verdict == "deny"
+
+
+def test_another_sessions_proof_counts_only_where_the_branch_shares_it() -> None:
+    mine, shared = green(), green(scope="branch")
+    for stage in (mine, shared):
+        stage.edit(session="s-2")
+        stage.edit()
+        stage.run("pytest", session="s-2")
+    assert mine.stop().verdict == "deny"
+    assert shared.stop().silent
+    assert shared.edit("src/x.py", session="s-2").silent  # and what another session edits makes it stale
+    assert shared.stop().verdict == "deny"
+
+
+def test_before_a_command_it_is_asked_for_at_the_command() -> None:
+    stage = green(paths=[], trigger_tools=[{"tool": "Bash", "command_pattern": r"git\s+push"}])
+    stage.edit()
+    assert stage.stop().silent
+    assert names(stage.run("git push")) == ["tests"]
+    stage.run("pytest")
+    assert stage.run("git push").silent
+
+
+def test_a_commit_since_the_last_edit() -> None:
+    stage = Stage(committed={"type": "evidence", "evidence": {"commit": True}})
+    stage.edit()
+    assert "no commit is on record" in stage.stop().reasons[0]
+    stage.run("git add -A && git commit -m x")
+    assert stage.stop().silent
+    stage.edit()
+    assert names(stage.stop()) == ["committed"]
+
+
+def test_a_skill_on_this_very_diff_used_up_by_the_commit() -> None:
+    spec = {"type": "evidence", "scope": "single_use", "command_pattern": r"git\s+commit"}
+    stage = Stage(reviewed={**spec, "evidence": {"skill": "review"}})
+    stage.edit()
+    assert names(stage.run("git commit -m x")) == ["reviewed"]
+    stage.skill("review")
+    stage.edit()
+    assert "changed after the last run of /review" in stage.later(6).run("git commit -m x").reasons[0]
+    stage.skill("review")
+    assert stage.run("git commit -m x").silent
+    assert names(stage.run("git commit --amend")) == ["reviewed"]
+
+
+def test_a_uat_scenario_passed() -> None:
+    stage = Stage(login={"type": "evidence", "evidence": {"uat": "login-flow", "after_edit": "web/**"}})
+    stage.edit("web/login.ts")
+    assert names(stage.stop()) == ["login"]
+    stage.say("uat.ended", scenario="login-flow", outcome="failed")
+    assert "failed" in stage.stop().reasons[0]
+    stage.say("uat.ended", scenario="login-flow", outcome="passed")
+    assert stage.stop().silent
+
+
+def test_evidence_ages() -> None:
+    stage = green(evidence={"command": "pytest*", "within": 60})
+    stage.edit()
+    stage.run("pytest")
+    assert stage.later(60).stop().silent
+    assert "older than 60 s" in stage.later(1).stop().reasons[0]
+
+
+def test_all_facts_asked_for_must_be_there() -> None:
+    stage = green(evidence=[{"command": "ruff check*"}, {"command": ["pytest*", "make test"]}])
+    stage.edit()
+    stage.run("ruff check .")
+    assert "pytest" in stage.stop().reasons[0]
+    stage.run("make test")
+    assert stage.stop().silent
+
+
+def test_a_change_that_no_tool_told_us_of_makes_it_stale() -> None:
+    """The user's own editor, `sed -i`, a generator: seen by the measurement after it."""
+    stage = green()
+    stage.edit()
+    stage.say("gates.measured", "", lines=1, base="main", covers={"tests": "d1"}, as_of=2)
+    stage.run("pytest")
+    proof = stage.log[-1].seq
+    stage.say("gates.measured", "", lines=1, base="main", covers={"tests": "d2"}, as_of=proof)
+    assert stage.stop().silent  # the change may have been before the run: in doubt nothing is refused
+    stage.say("gates.measured", "", lines=1, base="main", covers={"tests": "d3"}, as_of=proof + 5)
+    assert "a file it covers changed" in stage.stop().reasons[0]
+    stage.run("pytest")
+    assert stage.stop().silent
+
+
+def test_facts_stay_bounded_and_what_fell_out_is_taken_as_changed() -> None:
+    stage = green()
+    stage.edit()
+    stage.run("pytest")
+    for n in range(70):
+        stage.edit(f"docs/{n}.md")
+    facts = next(doc for (kind, _), doc in stage.rehearsal.docs.items() if kind == "gates.facts")
+    assert len(facts["edits"]) == 60
+    assert "too much changed" in stage.stop().reasons[0]
+    for n in range(60):
+        stage.run(f"make target-{n}")
+    facts = next(doc for (kind, _), doc in stage.rehearsal.docs.items() if kind == "gates.facts")
+    assert len(facts["ran"]) == 40
+
+
+def test_looking_around_does_not_push_a_proof_out() -> None:
+    stage = green()
+    stage.edit()
+    stage.run("pytest")
+    for n in range(100):
+        stage.run(f"grep -rn word{n} src")
+        stage.run(f"git log -{n}")
+    assert stage.stop().silent

@@ -1,0 +1,202 @@
+"""Is it alive? Asked of real processes."""
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+
+import psutil
+import pytest
+
+from holdfast.features.sessions import liveness, watch
+from tests.kit import wait_until
+
+from .story import House
+
+SLEEP = [sys.executable, "-c", "import time; time.sleep(60)"]
+Start = Callable[..., subprocess.Popen]
+
+
+@pytest.fixture
+def start() -> Iterator[Start]:
+    """Starts programs that are gone after the test."""
+    started: list[subprocess.Popen] = []
+
+    def run(argv: list[str], **kw) -> subprocess.Popen:
+        started.append(subprocess.Popen(argv, start_new_session=True, **kw))
+        return started[-1]
+
+    yield run
+    for process in started:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+
+
+def record(process: subprocess.Popen) -> dict:
+    found = liveness.look(process.pid)
+    assert found
+    return found.record()
+
+
+def test_a_process_is_alive_until_it_is_gone(start: Start):
+    process = start(SLEEP)
+    seen = record(process)
+    assert liveness.alive(seen) is True
+    process.kill()
+    wait_until(lambda: liveness.alive(seen) is False, "killed, not yet reaped: a zombie is no life")
+    process.wait()
+    assert liveness.alive(seen) is False
+
+
+def test_the_same_number_later_is_another_process(start: Start):
+    seen = record(start(SLEEP))
+    assert liveness.alive({**seen, "start": seen["start"] - 1}) is False
+
+
+def test_nothing_survives_a_reboot(start: Start):
+    assert liveness.alive({**record(start(SLEEP)), "boot": "the one before"}) is False
+
+
+def test_what_runs_on_another_machine_is_not_ours_to_judge(start: Start):
+    assert liveness.alive({**record(start(SLEEP)), "host": "elsewhere", "pid": 1 << 22}) is None
+
+
+def test_a_kernel_that_does_not_say_is_no_death(start: Start, monkeypatch: pytest.MonkeyPatch):
+    seen = record(start(SLEEP))
+    monkeypatch.setattr(liveness, "look", _refuse)
+    assert liveness.alive(seen) is None
+
+
+def _refuse(_pid: int) -> None:
+    raise OSError("too many open files")
+
+
+@pytest.mark.parametrize("shell", ["sh -c", "sh -ec", "bash -c", "env X=1 sh -c", "timeout 60 sh -c"])
+def test_the_agent_is_found_above_shells_and_wrappers(start: Start, shell: str):
+    """The hook's parent may be a shell; the agent is the first process above it that is none."""
+    me = liveness.look(os.getpid())
+    # Two commands, so that the shell stays between us and the sleeper.
+    wrapped = start([*shell.split(), "sleep 60; true"])
+    wait_until(lambda: _descendant(wrapped.pid, "sleep") is not None, "the sleeper runs")
+    parent = liveness.look(_descendant(wrapped.pid, "sleep") or 0)
+    assert parent
+    found = liveness.agent_above(parent.parent)
+    assert found == me
+
+
+def _descendant(pid: int, name: str) -> int | None:
+    try:
+        return next((c.pid for c in psutil.Process(pid).children(recursive=True) if c.name() == name), None)
+    except psutil.NoSuchProcess:
+        return None
+
+
+def test_a_parent_that_is_gone_or_another_names_no_agent(start: Start):
+    process = start(SLEEP)
+    seen = liveness.look(process.pid)
+    assert seen and liveness.agent_above(process.pid, seen.start) == seen
+    assert liveness.agent_above(process.pid, seen.start + 1) is None
+    process.kill()
+    process.wait()
+    assert liveness.agent_above(process.pid) is None
+    assert liveness.agent_above(0) is None
+
+
+def test_a_name_with_brackets_is_read_right(start: Start, tmp_path):
+    odd = tmp_path / "a) R 1 (b"
+    odd.symlink_to(sys.executable)
+    process = start([str(odd), "-c", "import time; time.sleep(60)"])
+    wait_until(lambda: (liveness.look(process.pid) or _nobody).name == "a) R 1 (b", "it has its name")
+    assert record(process)["pid"] == process.pid
+
+
+_nobody = liveness.Process(0, 0, 0, "")
+
+
+def test_a_killed_agent_is_lost_and_told_once(house: House, start: Start):
+    """Decision 10."""
+    process = start(SLEEP)
+    seen = record(process)
+    house.hook("session.started", source="startup", pid=process.pid, pid_start=seen["start"])
+    house.hook("prompt.submitted", prompt="work")
+    assert house.waiting() == ["sessions.find-process"]
+    assert [
+        e.kind for e in house.run("sessions.find-process", session="s-1", pid=process.pid, start=seen["start"])
+    ] == ["session.process"]
+    assert house.doc()["process"] == seen
+    assert house.run("sessions.lost") == []
+    process.kill()
+    process.wait()
+    assert [e.kind for e in house.run("sessions.lost")] == ["session.lost"]
+    assert (house.doc()["reason"], house.doc()["turn"]["how"]) == ("process-gone", "lost")
+    assert house.run("sessions.lost") == []
+    assert house.replayed() == []
+
+
+def test_looking_for_the_process_again_finds_nothing_new(house: House, start: Start):
+    process = start(SLEEP)
+    house.hook("session.started", source="startup", pid=process.pid)
+    assert len(house.run("sessions.find-process", session="s-1", pid=process.pid)) == 1
+    assert house.run("sessions.find-process", session="s-1", pid=process.pid) == []
+
+
+def test_a_long_command_is_no_stuck_turn(house: House, start: Start):
+    """S4-11, but true: what the agent started for the call still runs."""
+    agent = start(
+        [sys.executable, "-c", "import subprocess, time; subprocess.Popen(['sleep', '60']).wait(); time.sleep(60)"],
+    )  # fmt: skip
+    wait_until(lambda: _descendant(agent.pid, "sleep") is not None, "the command runs")
+    house.clock.now = int(time.time() * 1000) - 10_000
+    house.hook("session.started", source="startup", pid=agent.pid)
+    house.run("sessions.find-process", session="s-1", pid=agent.pid)
+    house.hook("prompt.submitted", prompt="build")
+    house.hook("tool.started", tool="Bash", call="c1", command="make world")
+    house.clock.tick(20 * 60_000)
+    assert house.run("sessions.stuck") == []
+    os.kill(_descendant(agent.pid, "sleep") or 0, signal.SIGKILL)
+    wait_until(lambda: liveness.has_child_since(agent.pid, 0) is False, "the command ended")
+    assert [e.kind for e in house.run("sessions.stuck")] == ["turn.recovered"]
+
+
+# ---- clocks
+
+
+class Clocks:
+    def __init__(self) -> None:
+        self.wall, self.steady = 1_000_000.0, 50.0
+
+    def pass_(self, seconds: float) -> None:
+        self.wall += seconds
+        self.steady += seconds
+
+
+def test_neither_suspend_nor_a_changed_clock_is_inactivity():
+    clocks = Clocks()
+    awake = watch.Awake(lambda: clocks.wall, lambda: clocks.steady)
+    last = int(clocks.wall * 1000)
+
+    def quiet() -> int:
+        awake.look()
+        return awake.ms_since(last, int(clocks.wall * 1000))
+
+    clocks.pass_(60)
+    assert quiet() == 60_000
+    clocks.wall += 8 * 3600  # The lid was closed over night: the steady clock stood still.
+    assert quiet() == 60_000
+    clocks.wall -= 24 * 3600  # Somebody set the clock back.
+    assert quiet() <= 60_000
+    clocks.wall += 24 * 3600
+    clocks.pass_(30)
+    assert quiet() <= 90_000
+
+
+def test_recovery_keeps_its_own_pace():
+    clocks = Clocks()
+    pace = watch.Pace(lambda: clocks.steady)
+    assert [pace.due(60), pace.due(60)] == [True, False]
+    clocks.pass_(61)
+    assert pace.due(60)
