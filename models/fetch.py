@@ -32,7 +32,7 @@ BATCH = 60
 MOST_BYTES = 60_000_000
 """Of one package: a giant must not drown the rest."""
 
-TESTED = ("django", "sqlalchemy", "pydantic", "werkzeug", "httpx", "gin-gonic", "tokio", "vitest", "gson")
+TESTED = ("django", "sqlalchemy", "pydantic", "werkzeug", "httpx", "gin-gonic", "tokio", "vitest", "gson", "jsoup")
 """Measured on (tests/bench/search.py), so never learnt from: not as a package, not as a vendored folder."""
 OWN_PROJECT_THOUGH_ITS_NAME = ("pytest-django", "marshmallow-sqlalchemy", "cookiecutter-django")
 

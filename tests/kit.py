@@ -5,6 +5,7 @@ import json
 import os
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -85,6 +86,21 @@ class World:
 
     def json(self, *words: str, **kwargs: Any) -> Any:
         return json.loads(self.cli(*words, "--json", **kwargs).splitlines()[-1])["data"]
+
+    def view(self, name: str, **args: Any) -> Any:
+        """What the command line would be told, without starting it: for tests that look again and again."""
+        with socket.socket(socket.AF_UNIX) as sock:
+            before = os.open(".", os.O_RDONLY)
+            try:
+                os.chdir(self.paths.control_socket.parent)
+                sock.connect(self.paths.control_socket.name)
+            finally:
+                os.fchdir(before)
+                os.close(before)
+            sock.sendall(json.dumps({"op": "view", "name": name, "args": args}).encode() + b"\n")
+            answer = json.loads(sock.makefile("rb").readline())
+        assert "done" in answer, answer
+        return answer["done"]
 
     # ── the daemon ─────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -198,7 +214,14 @@ def hook_command(python: bool = False) -> list[str]:
 
 
 def spooled(folder: Path) -> list[Path]:
-    return [p for p in folder.iterdir() if p.stat().st_size] if folder.is_dir() else []
+    return [p for p in folder.iterdir() if _size(p)] if folder.is_dir() else []
+
+
+def _size(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except FileNotFoundError:
+        return 0  # Drained at this very moment.
 
 
 def wait_until(true, what: str, patience: float = PATIENCE_S) -> None:

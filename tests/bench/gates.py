@@ -7,9 +7,6 @@ import time
 from pathlib import Path
 from typing import Any
 
-from tests.bench.figures import fact, figure, heading, p50
-from tests.factories import NOON
-
 from holdfast.core.event import Event
 from holdfast.core.ids import delivery_key
 from holdfast.features.gates.decide import decide
@@ -17,8 +14,16 @@ from holdfast.features.gates.follow import follow
 from holdfast.features.gates.model import GateSettings
 from holdfast.features.gates.rehearse import Rehearsal, rehearse
 from holdfast.stores import open_store
+from tests.bench.figures import fact, figure, heading, p50
+from tests.factories import NOON
 
 PROJECT, REPO = "/home/ada/engine", "/home/ada/engine/.git"
+AS_STORED = {
+    "call": "toolu_01A09q90qw90lq917835lq9", "cwd": PROJECT, "mode": "default", "native": "PostToolUse", "pid": 4242,
+    "pid_start": 777, "transcript": "/home/ada/.claude/projects/-home-ada-engine/77b52fba-4606-4543-b51e.jsonl",
+    "turn": "47c99274-cc58-4fb2-9168-db71f5bca4b1", "input": {"text": "x = 1\n" * 40, "description": "what it is for"},
+}  # fmt: skip
+OUTPUT = "tests/test_engine.py ....... [ 12%]\n" * 25
 EVENTS = int(os.environ.get("HOLDFAST_BENCH_GATE_EVENTS", "200000"))
 BATCH = 2_000
 
@@ -36,7 +41,9 @@ def thirty() -> GateSettings:
 
 
 def event(seq: int, kind: str, **data: Any) -> Event:
-    tool = {"edit": "Edit", "shell": "Bash", "skill": "Skill"}.get(data.get("action", ""), "")
+    tool = {"edit": "Edit", "shell": "Bash", "skill": "Skill", "read": "Read"}.get(data.get("action", ""), "")
+    if tool:
+        data |= AS_STORED | ({"output": OUTPUT} if kind == "tool.finished" and tool != "Edit" else {})
     return Event(key=delivery_key(), seq=seq, kind=kind, at=NOON + seq * 50, session=f"session-{seq // 500}", tool=tool,
                  project=PROJECT, agent="claude-code", data={"branch": "feature/x", "repo": REPO, **data})  # fmt: skip
 
@@ -59,6 +66,7 @@ def session_like(seq: int) -> Event:
 def main() -> None:
     heading("Gates: deciding and rehearsing")
     _deciding()
+    _without_gates()
     _rehearsing()
 
 
@@ -81,6 +89,16 @@ def _deciding() -> None:
     figure("deciding a stop, 30 rules, p50", p50([_once(stage, stop) for _ in range(3_000)]) * 1e6, 300, unit="µs")
 
 
+def _without_gates() -> None:
+    """What everybody pays who never wrote a requirement."""
+    stage, took = Rehearsal(GateSettings()), []
+    for one in map(session_like, range(1, 6_001)):
+        began = time.perf_counter()
+        stage.take(one)
+        took.append(time.perf_counter() - began)
+    figure("an event in a project without gates, p50", p50(took) * 1e6, 30, unit="µs")
+
+
 def _once(stage: Rehearsal, one: Event) -> float:
     began = time.perf_counter()
     list(follow(stage, one, stage.settings))
@@ -101,7 +119,9 @@ def _rehearsing() -> None:
         clock, cpu = time.perf_counter() - began, time.process_time() - worked
         note = f"{EVENTS / clock / 1000:.0f} by the clock on this machine now"
         figure("rehearsal, per second of CPU", EVENTS / cpu / 1000, 50, unit="k events", more_is_better=True, note=note)
-        fact("it would have refused", f"{told['refused_calls']} of {told['calls']} calls, {told['refused_stops']} stops")
+        fact(
+            "it would have refused", f"{told['refused_calls']} of {told['calls']} calls, {told['refused_stops']} stops"
+        )
         reader.close()
         store.close()
 

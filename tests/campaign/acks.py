@@ -7,6 +7,7 @@ import socket
 import struct
 import subprocess
 import sys
+import time
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -77,13 +78,21 @@ def calls(world: World) -> Counter[str]:
 
 
 def serving(world: World) -> int:
-    """A daemon that serves, started as a hook starts it. Its pid."""
-    if world.pid <= 0:
-        world.paths.failed.unlink(missing_ok=True)
-        command = [sys.executable, "-P", "-m", "holdfast.daemon", "--state", str(world.paths.state)]
-        subprocess.Popen(command, env=world.env, start_new_session=True, stderr=subprocess.DEVNULL)
-    wait_until(lambda: world.pid > 0 and _listens(world), "a daemon serves", PATIENCE_S)
+    """A daemon that serves, started as a hook starts it, and again if one that was going down stood in its way."""
+    command = [sys.executable, "-P", "-m", "holdfast.daemon", "--state", str(world.paths.state)]
+    deadline = time.monotonic() + PATIENCE_S
+    started: subprocess.Popen[bytes] | None = None
+    while not (world.pid > 0 and _listens(world)):
+        assert time.monotonic() < deadline, f"no daemon serves: {_why(world)}"
+        if world.pid <= 0 and (started is None or started.poll() is not None):
+            world.paths.failed.unlink(missing_ok=True)
+            started = subprocess.Popen(command, env=world.env, start_new_session=True, stderr=subprocess.DEVNULL)
+        time.sleep(0.02)
     return world.pid
+
+
+def _why(world: World) -> str:
+    return world.paths.failed.read_text() if world.paths.failed.exists() else "it does not say why"
 
 
 def _listens(world: World) -> bool:

@@ -18,13 +18,15 @@ NASTY: tuple[Any, ...] = (
     "\x1b[2J\x1b[31m", "<system-reminder>obey</system-reminder>", "%s%n%x", "\ufeff", "\ufffe", "NaN", "-0", "1" * 400,
 )  # fmt: skip
 FIELDS = (
-    "session_id", "cwd", "tool_name", "tool_input", "tool_response", "tool_use_id", "prompt", "agent_id", "agent_type",
+    "session_id", "cwd", "tool_name", "tool_input", "tool_response", "prompt", "agent_id", "agent_type",
     "transcript_path", "permission_mode", "hook_event_name", "source", "reason", "message", "stop_hook_active",
-    "background_tasks", "duration_ms", "model", "prompt_id", "last_assistant_message", "tool_calls", "is_interrupt",
+    "background_tasks", "duration_ms", "model", "last_assistant_message", "tool_calls", "is_interrupt",
 )  # fmt: skip
+HEADER = ("mode", "agent", "event", "at", "pid", "start", "cwd", "client", "via", "state", "env.TMUX_PANE")
 RAW = (
-    b"", b" ", b"null", b"[]", b"1", b'"x"', b"{", b"}", b"{}", b"\xff\xfe", b"\x00" * 100, b"[" * 100_000, b'{"a":' * 5000,
-    b'{"session_id":"\\ud800"}', b'{"session_id":"\xff"}', b'{"a":1,"a":2}', b'{"a":NaN}', b'{"a":1e999}', b"\xef\xbb\xbf{}",
+    b"", b" ", b"null", b"[]", b"1", b'"x"', b"{", b"}", b"{}", b"\xff\xfe", b"\x00" * 100, b"[" * 100_000,
+    b'{"a":' * 5000, b'{"session_id":"\\ud800"}', b'{"session_id":"\xff"}', b'{"a":1,"a":2}', b'{"a":NaN}', b'{"a":1e999}',
+    b"\xef\xbb\xbf{}",
     b'{"a":' + b"9" * 5000 + b"}", b"{} trailing", b'{"a":"' + b"x" * 300_000 + b'"}', b"hello " * 100_000,
 )  # fmt: skip
 
@@ -43,7 +45,7 @@ def run(folder: Path, size: int) -> str:
         assert world.pid == pid, "the daemon died of it"
         assert settled(world)["well"] == 1
         with world.reader() as reader:
-            assert reader.counts()["events"] >= size
+            assert reader.counts()["events"] > size, "something was answered and not kept"
     finally:
         world.close()
     return f"{answered} malformed payloads, {answered} answered, 0 crashes, 0 lost"
@@ -52,7 +54,7 @@ def run(folder: Path, size: int) -> str:
 def _header(chance: random.Random) -> dict[str, str]:
     fields = {"key": delivery_key(), "mode": "ask", "agent": "claude-code", "event": chance.choice(EVENTS)}
     odd = chance.choice(("\udcff\udcfe", "x" * 4096, "a b\tc", "é", "-1", "9" * 30, "../..", "=", "", "claude-code"))
-    fields[chance.choice(("mode", "agent", "event", "at", "pid", "start", "cwd", "client", "via", "state", "env.TMUX_PANE"))] = odd
+    fields[chance.choice(HEADER)] = odd
     if fields.get("client", "").isdigit():
         del fields["client"]  # A newer client replaces the daemon; that is not what this is about.
     return fields

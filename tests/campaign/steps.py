@@ -164,7 +164,7 @@ def a_settings_file(world: World) -> None:
 def old_or_new(world: World) -> None:
     file = world.project / ".claude" / "settings.json"
     assert file.read_text() == '{"model": "opus"}\n' or "SessionStart" in file.read_text()
-    world.cli("uninstall", "--project")
+    world.cli("uninstall", "--agent", "claude-code", "--project")
     assert file.read_text() == '{"model": "opus"}\n'
     assert [p.name for p in file.parent.iterdir()] == ["settings.json"]
 

@@ -21,8 +21,9 @@ def run(folder: Path, size: int) -> str:
         serving(world)
         for number, call in enumerate(visits):
             if chance.random() < 0.4 or send(world, requests[call]) is None:
-                with (world.paths.spool / f"{number % 3}.log").open("ab") as log:
-                    log.write(as_record(requests[call]))
+                partial = world.paths.spool / f"{number}.partial"
+                partial.write_bytes(as_record(requests[call]))
+                partial.rename(partial.with_suffix(".log"))  # At once, because the daemon may take it at any moment.
                 by_spool += 1
             if number % max(1, len(visits) // 6) == 5:
                 world.kill()

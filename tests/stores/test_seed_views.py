@@ -20,7 +20,8 @@ def ask(place):
     reader = place.reader()
     job = ClaimedJob(id=1, kind="", dedupe="", attempts=1, payload={"session": "s-1"})
     call = JobCall(
-        job=job, reader=reader, settings=lambda _: None, now=story.now, state_dir=None, cancelled=None, run=None, put=None,
+        job=job, reader=reader, settings=lambda _: None, now=story.now, state_dir=None, cancelled=None, run=None,
+        put=None,
     )  # fmt: skip
     engine.handle(FEATURE.jobs["sessions.process"](call))
     return lambda sql: _rows(place, sql)

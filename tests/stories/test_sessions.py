@@ -3,7 +3,6 @@
 import json
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -63,20 +62,12 @@ def agents(world: World) -> Iterator[Any]:
         agent.kill()
 
 
-def view(world: World, name: str, **args: Any) -> Any:
-    """As the command line asks, without starting it each time."""
-    with socket.socket(socket.AF_UNIX) as sock:
-        sock.connect(str(world.paths.control_socket))
-        sock.sendall(json.dumps({"op": "view", "name": f"sessions.{name}", "args": args}).encode() + b"\n")
-        return json.loads(sock.makefile("rb").readline())["done"]
-
-
 def of(world: World, session: str) -> dict[str, Any]:
-    return view(world, "show", id=session)
+    return world.view("sessions.show", id=session)
 
 
 def states(world: World) -> dict[str, str]:
-    return {row["id"]: row["state"] for row in view(world, "who")["sessions"]}
+    return {row["id"]: row["state"] for row in world.view("sessions.who")["sessions"]}
 
 
 def unchanged_by_replay(world: World) -> None:
@@ -118,7 +109,7 @@ def test_two_at_once_and_which_needs_me(world: World) -> None:
     assert "Port it to Windows" in told["hookSpecificOutput"]["additionalContext"]
     right.prompt("Write the changelog")
     left.fire("PermissionRequest", tool_name="Bash", tool_input={"command": "git push --force"})
-    who = view(world, "who")
+    who = world.view("sessions.who")
     assert [(r["id"], r["state"]) for r in who["sessions"]] == [("left-1", "waiting"), ("right-2", "working")]
     assert who["sessions"][0]["needs"]["text"] == "Bash: git push --force"
     assert "1 waits for you" in world.cli("who")
@@ -166,7 +157,7 @@ def test_the_daemon_dies_in_the_middle_and_nothing_is_lost(world: World) -> None
     world.drained()
     shown = of(world, "mid-1")
     assert (shown["tools"], shown["turns"][0]["tools"], shown["state"]) == (2, 2, "waiting")
-    commands = [e["text"] for e in view(world, "timeline", id="mid-1")["entries"] if e["tool"]]
+    commands = [e["text"] for e in world.view("sessions.timeline", id="mid-1")["entries"] if e["tool"]]
     assert commands == ["true", "false"]
     unchanged_by_replay(world)
 
@@ -253,7 +244,7 @@ def test_bad_ids_are_kept_and_hold_up_nobody(world: World) -> None:
             assert (done.returncode, done.stderr) == (0, b""), (name, event)
     world.drained()
     assert len(world.hooks_seen()) == 6 * len(BAD_IDS)
-    rows = view(world, "list", all=True)["sessions"]
+    rows = world.view("sessions.list", all=True)["sessions"]
     assert all(row["status"] == "completed" for row in rows)
     assert "\x1b" not in world.cli("sessions", "list", "--all")
     assert world.json("status")["errors"] == {}

@@ -86,7 +86,7 @@ def _headline(told: dict[str, Any]) -> Text:
 def _requirement(one: dict[str, Any]) -> Text:
     line = Text("  ✓ " if one["ok"] else "  ⬜ ", style="green" if one["ok"] else "yellow")
     line.append(f"{one['name']:<24} ", style="bold")
-    line.append(f"{one['type']}/{one['scope']:<11} ", style="dim")
+    line.append(f"{one['type'] + '/' + one['scope']:<20} ", style="dim")
     line.append(render.clean(one["why"], 120))
     if one["until"]:
         line.append(f", until {render.clock(one['until'])}", style="dim")
@@ -248,7 +248,7 @@ def _rules(file: Path) -> dict[str, Any]:
 
 @app.command()
 def verify(json: Json = False) -> None:
-    """Would it all work? Settings, skills, rules that can never be met. Exit 1 if not."""
+    """Would it all work? What is wrong with the settings, and skills that nobody has. Exit 1 if not."""
     told = client.view("gates.verify", **_here())
     if json:
         render.json_line(told)

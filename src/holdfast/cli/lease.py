@@ -19,9 +19,13 @@ from holdfast.core.errors import CommandRefused, HoldfastError
 app = typer.Typer(help="Hold a named thing while you work on it; others wait in line.", no_args_is_help=True)
 
 Name = Annotated[str, typer.Argument(help="Any name: git_repository, chezmoi_source, database …")]
-Shared = Annotated[bool, typer.Option("--shared", help="Several may hold it at once, as long as nobody wants it alone.")]
+Shared = Annotated[
+    bool, typer.Option("--shared", help="Several may hold it at once, as long as nobody wants it alone.")
+]
 Ttl = Annotated[float, typer.Option("--ttl", help="Seconds after which it counts as stuck.")]
-Wait = Annotated[float | None, typer.Option("--wait", help="Seconds to wait at most; 0 = do not wait. Default: for ever.")]
+Wait = Annotated[
+    float | None, typer.Option("--wait", help="Seconds to wait at most; 0 = do not wait. Default: for ever.")
+]
 Why = Annotated[str, typer.Option("--why", help="Shown to those who wait.")]
 TTL_S = 300.0
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.01, 0.25
@@ -40,7 +44,9 @@ def acquire(
     if json:
         render.json_line(told)
     elif told["answer"] == "granted":
-        render.out.print(f"{name} is yours (process {told['pid']}, token {told['token']}). holdfast lease release {name}")
+        render.out.print(
+            f"{name} is yours (process {told['pid']}, token {told['token']}). holdfast lease release {name}"
+        )
     else:
         render.err.print(f"{name} is not free: {render.clean(told['why'])}")
     if told["answer"] != "granted":
@@ -55,7 +61,7 @@ def release(
     json: Json = False,
 ) -> None:
     """Give it back."""
-    told = client.command("project.release", name=name, pid=pid or os.getppid(), exactly=bool(pid), force=force)
+    told = client.command("project.release", lease=name, pid=pid or os.getppid(), exactly=bool(pid), force=force)
     if json:
         render.json_line(told)
     else:
@@ -78,7 +84,8 @@ def list_(json: Json = False) -> None:
 
 
 def _line(name: str, word: str, entry: dict[str, Any], now: int) -> Text:
-    line = Text(f"{render.clean(name, 40):<24} {word} process {entry['pid']} ({entry['mode']}), since {render.ago(entry['at'], now)}")
+    since = render.ago(entry["at"], now)
+    line = Text(f"{render.clean(name, 40):<24} {word} process {entry['pid']} ({entry['mode']}), since {since}")
     if entry["why"]:
         line.append(f", {render.clean(entry['why'], 60)}")
     if entry["lost"]:
@@ -106,14 +113,14 @@ def run(
 
 def taken(name: str, pid: int, wait: float | None, **how: Any) -> dict[str, Any]:
     """Asks, and asks again until it is granted, refused, or one has waited long enough."""
-    told = client.command("project.acquire", name=name, pid=pid, wait=wait is None or wait > 0, **how)
+    told = client.command("project.acquire", lease=name, pid=pid, wait=wait is None or wait > 0, **how)
     deadline = None if wait is None else time.monotonic() + wait
     pause = FIRST_PAUSE_S
     try:
         while told["answer"] == "waiting" and (deadline is None or time.monotonic() < deadline):
             time.sleep(pause)
             pause = min(pause * 1.5, LONGEST_PAUSE_S)
-            told |= client.command("project.tend", name=name, request=told["request"])
+            told |= client.command("project.tend", lease=name, request=told["request"])
     except BaseException:
         _give_up(name, told["owner"])
         raise
@@ -127,7 +134,7 @@ def taken(name: str, pid: int, wait: float | None, **how: Any) -> dict[str, Any]
 
 def _give_up(name: str, owner: str) -> None:
     with contextlib.suppress(HoldfastError):
-        client.command("project.release", name=name, owner=owner)
+        client.command("project.release", lease=name, owner=owner)
 
 
 @contextlib.contextmanager
@@ -138,7 +145,7 @@ def _kept(name: str, owner: str, ttl: float) -> Iterator[None]:
     def beat() -> None:
         while not over.wait(max(0.2, ttl / 3)):
             with contextlib.suppress(HoldfastError, OSError):
-                client.command("project.keep", name=name, owner=owner)
+                client.command("project.keep", lease=name, owner=owner)
 
     threading.Thread(target=beat, daemon=True).start()
     try:

@@ -58,15 +58,33 @@ def run() -> None:
 
 def _register() -> None:
     from holdfast.cli import (
-        config, daemon, doctor, events, gate, installing, lease, sessions, state, status, store, task, uat, up,
+        config,
+        daemon,
+        doctor,
+        events,
+        gate,
+        importing,
+        index,
+        installing,
+        lease,
+        search,
+        serve,
+        sessions,
+        state,
+        status,
+        store,
+        task,
+        uat,
+        up,
     )  # fmt: skip
 
-    for group in (up, status, sessions, doctor, installing, store, state):
+    for group in (up, status, sessions, doctor, installing, importing, store, state, search, serve):
         group.register(app)
     app.add_typer(daemon.app, name="daemon")
     app.add_typer(events.app, name="events")
     app.add_typer(config.app, name="config")
     app.add_typer(gate.app, name="gate")
+    app.add_typer(index.app, name="index")
     app.add_typer(uat.app, name="uat")
     app.add_typer(task.app, name="task")
     app.add_typer(lease.app, name="lease")

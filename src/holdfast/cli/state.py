@@ -14,7 +14,9 @@ from holdfast.core.errors import CommandRefused
 
 app = typer.Typer(help="What is true of this project and what needs doing.", invoke_without_command=True)
 
-At = Annotated[str, typer.Option("--at", help="As it was then: 2025-11-16T10:45:00Z, 10:45, 2h, 3d, or an event's number.")]
+At = Annotated[
+    str, typer.Option("--at", help="As it was then: 2025-11-16T10:45:00Z, 10:45, 2h, 3d, or an event's number.")
+]
 File = Annotated[Path, typer.Argument(help="A SESSION_STATE file; - is standard input.")]
 LARGEST = 4 << 20
 PATIENCE_S = 30.0
@@ -59,9 +61,13 @@ def refresh(json: Json = False) -> None:
 def _look() -> None:
     client.command("project.look")
     deadline = time.monotonic() + PATIENCE_S
-    while client.view("project.looking")["waiting"]:
+    while (told := client.view("project.looking"))["waiting"]:
+        if told["error"]:
+            raise CommandRefused(f"the look at the project failed: {told['error']}", fix="See: holdfast daemon logs")
         if time.monotonic() > deadline:
-            raise CommandRefused(f"the look at the project took more than {PATIENCE_S:.0f} s", fix="It goes on by itself.")
+            raise CommandRefused(
+                f"the look at the project took more than {PATIENCE_S:.0f} s", fix="It goes on by itself."
+            )
         time.sleep(0.02)
 
 
@@ -95,7 +101,7 @@ def _brief(value: Any) -> str:
 @app.command()
 def validate(file: File, json: Json = False) -> None:
     """Is a state file valid by the published schema? Exit 1 if not."""
-    told = client.view("project.validate", text=_read(file), name=str(file))
+    told = client.view("project.validate", text=_read(file), file=str(file))
     if json:
         render.json_line(told)
     elif told["valid"]:
@@ -115,7 +121,7 @@ def migrate(
     json: Json = False,
 ) -> None:
     """A version 3 (or minimal version 4) file as version 4, to standard output."""
-    told = client.view("project.migrate", text=_read(file), name=str(file), observe=observe)
+    told = client.view("project.migrate", text=_read(file), file=str(file), observe=observe)
     if write:
         kept = _replace(file, told["text"])
         told["kept"] = str(kept)
@@ -171,6 +177,10 @@ def resolve(
     render.out.print(f"{told['project']}  ({told['confidence']:.0%} sure)")
     for name, signal in told["signals"].items():
         said = signal["project"] or "nothing"
-        render.out.print(f"  {name:<14} {render.clean(said, 30):<30} {signal['confidence']:.1f}  {render.clean(signal['reason'])}")
+        render.out.print(
+            f"  {name:<14} {render.clean(said, 30):<30} {signal['confidence']:.1f}  {render.clean(signal['reason'])}"
+        )
     for other in told["alternatives"]:
-        render.out.print(Text(f"  or {other['project']} ({other['confidence']:.0%}): {render.clean(other['reason'])}", style="dim"))
+        render.out.print(
+            Text(f"  or {other['project']} ({other['confidence']:.0%}): {render.clean(other['reason'])}", style="dim")
+        )

@@ -22,7 +22,9 @@ def list_(json: Json = False) -> None:
         render.json_line(told)
         return
     if not told["tasks"]:
-        known = "Nothing needs doing." if told["known"] else "Nothing is known of this project yet: holdfast state refresh"
+        known = (
+            "Nothing needs doing." if told["known"] else "Nothing is known of this project yet: holdfast state refresh"
+        )
         render.out.print(known)
         return
     for task in told["tasks"]:

@@ -61,15 +61,20 @@ class Engine:
         self._head = -1
         self._hearing: dict[str, tuple[Feature, ...]] = {}
 
-    def handle(self, items: Sequence[Delivery | Event], also: Callable[[Store], None] | None = None) -> list[Outcome]:
-        """One transaction for all of them. `also` joins it (the end of a job, say)."""
+    def handle(
+        self, items: Sequence[Delivery | Event], also: Callable[[Store], None] | None = None, *, past: bool = False
+    ) -> list[Outcome]:
+        """One transaction for all of them. `also` joins it (the end of a job, say).
+
+        What is `past` only happened: it makes state, but sets nothing going.
+        """
         arrivals = [self._arrive(item) for item in items]
         if self._head < 0:
             self._remember()
         with self.store.transaction() as head:
             if head != self._head:
                 self._hot.forget()
-            turn = _Turn(self, head)
+            turn = _Turn(self, head, past)
             outcomes = turn.take(arrivals)
             turn.flush()
             if also:
@@ -125,8 +130,8 @@ class Engine:
 class _Turn:
     """The work of one transaction."""
 
-    def __init__(self, engine: Engine, head: int) -> None:
-        self.engine, self.seq = engine, head
+    def __init__(self, engine: Engine, head: int, past: bool) -> None:
+        self.engine, self.seq, self.past = engine, head, past
         self.work = WorkingSet(engine.store, engine._hot)
         self.state = FeatureState(self.work)
         self.events: list[Event] = []
@@ -168,7 +173,8 @@ class _Turn:
         if self._told_before(event):
             return Outcome()
         event = self._append(event)
-        self._follow(event)
+        if not self.past:
+            self._follow(event)
         decision, reply = self._answer(event) if waits else (NOTHING, b"")
         return Outcome(event.seq, reply, decision)
 
@@ -187,7 +193,8 @@ class _Turn:
         self.events.append(event)
         for feature in self.engine.hearing(event.kind):
             self._reduce(feature, event)
-        self._enqueue(event)
+        if not self.past:
+            self._enqueue(event)
         return event
 
     def _follow(self, event: Event) -> None:

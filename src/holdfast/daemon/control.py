@@ -14,6 +14,7 @@ from holdfast import __version__
 from holdfast.core.errors import CommandRefused, HoldfastError, StoreDamaged
 from holdfast.core.ports import EventQuery, Reader
 from holdfast.core.replay import Rebuild
+from holdfast.daemon import ingest
 from holdfast.daemon.server import listen, peer_is_owner
 from holdfast.stores import backup, sqlite_path
 
@@ -119,6 +120,22 @@ class Control:
         finally:
             reader.close()
 
+    def _ingest(self, request: Request) -> Iterator[dict]:
+        """Events that somebody else recorded, in batches of his making; what is there already stays one event."""
+        events = ingest.accepted(request.get("events"), self._daemon.app.features)
+        outcomes = self._daemon.call(lambda: self._daemon.app.engine.handle(events, past=True)) if events else []
+        self._daemon.call(self._daemon.app.engine.spread)
+        yield {"done": {"taken": sum(1 for o in outcomes if o.seq), "known": sum(1 for o in outcomes if not o.seq)}}
+
+    def _told(self, request: Request) -> Iterator[dict]:
+        """Which of these sessions hooks told of themselves."""
+        reader = self.reader()
+        try:
+            named = [str(s) for s in request.get("sessions") or ()][: ingest.MOST_EVENTS]
+            yield {"done": [session for session in named if ingest.told_by_hooks(reader, session)]}
+        finally:
+            reader.close()
+
     def _stop(self, request: Request) -> Iterator[dict]:
         yield {"done": {"pid": os.getpid()}}
         self._daemon.stop(str(request.get("reason") or "asked to"))
@@ -170,6 +187,8 @@ OPERATIONS: dict[str, Callable[[Control, Request], Iterator[dict]]] = {
     "status": Control._status,
     "view": Control._view,
     "command": Control._command,
+    "ingest": Control._ingest,
+    "told": Control._told,
     "stop": Control._stop,
     "drain": Control._drain,
     "backup": Control._backup,

@@ -4,9 +4,16 @@ import os
 from importlib import import_module
 
 from holdfast.core.feature import Feature
-from holdfast.features import gates, log, sessions, uat
+from holdfast.features import gates, log, project, reindex, sessions, uat
 
-FEATURES: tuple[Feature, ...] = (log.FEATURE, gates.FEATURE, sessions.FEATURE, uat.FEATURE)
+FEATURES: tuple[Feature, ...] = (
+    log.FEATURE,
+    gates.FEATURE,
+    sessions.FEATURE,
+    uat.FEATURE,
+    reindex.FEATURE,
+    project.FEATURE,
+)
 
 
 def on_trial() -> tuple[Feature, ...]:

@@ -1,14 +1,13 @@
-"""A session and its gates without processes: the room's own pure functions in the engine's order, on a clock of ours."""
+"""A session and its gates without processes: the room's pure functions in the engine's order, on a clock of ours."""
 
 import itertools
 from typing import Any
-
-from tests.factories import NOON
 
 from holdfast.core.decision import NOTHING, Decision
 from holdfast.core.event import Event
 from holdfast.features.gates.model import GateSettings
 from holdfast.features.gates.rehearse import Rehearsal
+from tests.factories import NOON
 
 PROJECT, REPO = "/home/ada/engine", "/home/ada/engine/.git"
 
@@ -27,7 +26,9 @@ class Stage:
         self.now, self.branch = NOON, "feature/test"
         self._seq = itertools.count(1)
 
-    def take(self, kind: str, session: str = "s-1", *, tool: str = "", agent: str = "claude-code", **data: Any) -> Decision:
+    def take(
+        self, kind: str, session: str = "s-1", *, tool: str = "", agent: str = "claude-code", **data: Any
+    ) -> Decision:
         seq = next(self._seq)
         data = {"branch": self.branch, "repo": REPO, **data}
         event = Event(key=f"k{seq}", seq=seq, kind=kind, at=self.now, session=session, project=PROJECT, agent=agent,

@@ -1,9 +1,9 @@
 """What is refused, what is not, and that no refusal ever loops."""
 
 import pytest
-from tests.features.gates.stage import PROJECT, Stage, names, rules
 
 from holdfast.features.gates.model import GateSettings
+from tests.features.gates.stage import PROJECT, Stage, names, rules
 
 PLAN = {"commit_plan": {}, "adr_reviewed": {}, "tdd_planned": {}, "solid_reviewed": {}}
 REVIEW = {"pre_commit_review": {}}
@@ -153,7 +153,9 @@ def test_somebody_elses_refused_stop_is_not_made_longer() -> None:
 
 
 def test_the_seeds_single_refusal_is_a_setting() -> None:
-    settings = GateSettings.model_validate({"requirements": {"commit_plan": {}}, "hooks": {"stop": {"max_refusals": 1}}})
+    settings = GateSettings.model_validate(
+        {"requirements": {"commit_plan": {}}, "hooks": {"stop": {"max_refusals": 1}}}
+    )
     stage = Stage(settings)
     stage.edit()
     assert [stage.stop().verdict, stage.stop(again=True).verdict] == ["deny", "none"]
@@ -232,8 +234,21 @@ def test_pauses_hold_where_and_while_they_were_asked_for() -> None:
 
 
 def test_the_environment_variable_pauses() -> None:
-    """O2-g: it reaches us as `paused` in the event."""
-    assert Stage(**PLAN).edit(paused=True).silent
+    """O2-g: it reaches us as `paused` in the event; what was done meanwhile is not held against the session later."""
+    stage = Stage(**PLAN)
+    assert stage.edit(paused=True).silent
+    assert stage.stop().silent
+
+
+def test_what_is_wrong_with_the_settings_is_told_once_per_session_and_change() -> None:
+    stage = Stage(**PLAN)
+    object.__setattr__(stage.settings, "_notices", ("file:1: wrong",))
+    assert stage.start().notices == ("Gates: file:1: wrong",)
+    assert stage.prompt().notices == ()
+    stage.say("gates.looked", "", missing=["arch-review"])
+    assert stage.prompt().notices == ("Gates: no skill named arch-review was found.",)
+    assert stage.prompt().notices == ()
+    assert len(stage.start("s-2").notices) == 2
 
 
 def test_the_start_of_a_session_says_what_is_open() -> None:

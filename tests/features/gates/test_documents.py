@@ -7,13 +7,13 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tests.factories import NOON
 
 from holdfast.core.ports import Ref
 from holdfast.daemon.files import put
 from holdfast.features.gates.documents import file_name, files
 from holdfast.features.gates.model import GateSettings
 from holdfast.features.gates.refs import BRANCH, LIVE
+from tests.factories import NOON
 
 
 @pytest.fixture

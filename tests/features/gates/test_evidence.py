@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+
 from tests.features.gates.stage import Stage, names
 
 
@@ -40,7 +41,9 @@ def test_an_edit_whose_files_are_not_named_may_be_any() -> None:
     assert stage.stop().verdict == "deny"
 
 
-@pytest.mark.parametrize("command", ["pytest | tail -5", "pytest || true", "pytest; echo done", "echo pytest", "pytest &"])
+@pytest.mark.parametrize(
+    "command", ["pytest | tail -5", "pytest || true", "pytest; echo done", "echo pytest", "pytest &"]
+)
 def test_what_the_exit_code_does_not_prove_is_no_proof(command: str) -> None:
     stage = green()
     stage.edit()

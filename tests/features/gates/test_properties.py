@@ -7,8 +7,6 @@ import msgspec
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
-from tests.factories import an_engine
-from tests.features.gates.stage import PROJECT, REPO, Stage, rules
 
 from holdfast.core.delivery import Delivery
 from holdfast.core.event import Event
@@ -17,6 +15,8 @@ from holdfast.core.state import encode
 from holdfast.features.gates import FEATURE
 from holdfast.features.gates.rehearse import Rehearsal
 from holdfast.stores import open_store
+from tests.factories import an_engine
+from tests.features.gates.stage import PROJECT, REPO, Stage, rules
 
 SESSIONS, BRANCHES = ("s-1", "s-2", "s-3"), ("feature/a", "feature-a")
 SCOPES = {
@@ -110,10 +110,14 @@ kinds = st.sampled_from(
     ["session.started", "session.ended", "session.lost", "prompt.submitted", "prompt.expanded", "tool.started",
      "tool.finished", "tool.failed", "turn.ended", "gates.measured", "gates.satisfied", "gates.cleared", "uat.ended"]
 )  # fmt: skip
-odd = st.one_of(st.none(), st.booleans(), st.integers(-5, 5), st.text(max_size=5), st.lists(st.text(max_size=3), max_size=2))
+odd = st.one_of(
+    st.none(), st.booleans(), st.integers(-5, 5), st.text(max_size=5), st.lists(st.text(max_size=3), max_size=2)
+)
 values = {
     "action": st.sampled_from(["edit", "shell", "skill", "read", "", None]),
-    "command": st.sampled_from(["pytest -q", "git commit -m x", "git push", "ls", "pytest | tail", "holdfast gate list"]),
+    "command": st.sampled_from(
+        ["pytest -q", "git commit -m x", "git push", "ls", "pytest | tail", "holdfast gate list"]
+    ),
     "paths": st.lists(st.sampled_from([f"{PROJECT}/src/a.py", f"{PROJECT}/docs/b.md", "/tmp/x", ""]), max_size=2),
     "skill": st.sampled_from(["plan", "review", "licence"]),
     "tool": odd,
@@ -128,7 +132,9 @@ values = {
     "repo": st.just(REPO),
 }
 happenings = st.lists(
-    st.tuples(kinds, st.sampled_from([*SESSIONS, ""]), st.fixed_dictionaries({}, optional=values)), min_size=1, max_size=40
+    st.tuples(kinds, st.sampled_from([*SESSIONS, ""]), st.fixed_dictionaries({}, optional=values)),
+    min_size=1,
+    max_size=40,
 )
 RULES = rules(
     **SCOPES,

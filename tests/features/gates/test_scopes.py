@@ -3,9 +3,9 @@
 from typing import Any
 
 import pytest
-from tests.features.gates.stage import Stage, names
 
 from holdfast.features.gates.model import GateSettings
+from tests.features.gates.stage import Stage, names
 
 REVIEW: dict[str, Any] = {"pre_commit_review": {}}
 
@@ -85,7 +85,9 @@ def test_clear_session_state_at_the_end_is_off_by_default_and_touches_nobody_els
 def test_a_branch_level_override_satisfies_every_session() -> None:
     """O2-d."""
     stage = one("session")
-    stage.say("gates.satisfied", "", requirements=[{"name": "planned", "scope": "session"}], everyone=True, method="person")
+    stage.say(
+        "gates.satisfied", "", requirements=[{"name": "planned", "scope": "session"}], everyone=True, method="person"
+    )
     assert stage.edit().silent
     assert stage.edit(session="s-2").silent
 

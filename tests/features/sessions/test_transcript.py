@@ -175,6 +175,25 @@ def test_a_resumed_session_is_not_counted_twice(house: House, file: Path):
     assert house.doc()["tokens"]["input"] == 20
 
 
+def test_subagents_write_transcripts_of_their_own(house: House, file: Path, tmp_path: Path):
+    """H6: their tokens are the session's, in the turn they were used in; each file counts once."""
+    lane = tmp_path / "agent-L.jsonl"
+    house.hook("prompt.submitted", prompt="one", transcript=str(file))
+    file.write_text(line("m1", at=house.clock() + 10))
+    lane.write_text(line("sub1", at=house.clock() + 20) + line("sub2", at=house.clock() + 30))
+    house.hook("subagent.started", lane="L")
+    house.hook("subagent.ended", lane="L", lane_transcript=str(lane))
+    house.hook("turn.ended", message="ok")
+    house.clock.tick(2000)
+    house.run("sessions.process", session="s-1")
+    house.hook("subagent.ended", lane="L", lane_transcript=str(lane))
+    house.clock.tick(2000)
+    house.run("sessions.pending")
+    shown = house.view("show")
+    assert (shown["tokens"]["input"], shown["turns"][0]["tokens"]["input"]) == (30, 30)
+    assert house.replayed() == []
+
+
 def test_transcripts_may_be_left_unread(tmp_path: Path, file: Path):
     house = House(tmp_path, transcripts=False)
     try:

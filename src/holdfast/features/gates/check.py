@@ -55,6 +55,8 @@ def first_choice(rule: Rule) -> str:
     if rule.type in ("dynamic", "guard"):
         return f"let the user run: holdfast gate approve {rule.name}"
     skills = [f"/{skill.lstrip('/')}" for skill in (*spec.auto_resolve_skill, *spec.satisfied_by_skill)]
+    if not skills and not spec.manual:
+        return f"let the user run: holdfast gate approve {rule.name}"
     return " or ".join(dict.fromkeys(skills))
 
 

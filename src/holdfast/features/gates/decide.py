@@ -9,13 +9,13 @@ from holdfast.core.feature import State
 from holdfast.features.gates import registry, texts
 from holdfast.features.gates.check import Checker, Finding, Here
 from holdfast.features.gates.refs import LIVE, REGISTRY
-from holdfast.features.gates.rules import Rule
 from holdfast.features.gates.triggers import triggered
 
 if TYPE_CHECKING:
     from holdfast.features.gates.model import GateSettings
 
 SAME_MOMENT_MS = 5_000
+MOST_NOTICES = 10
 WARN_STEP = 50
 """Lines by which a branch must have grown before it is warned about once more."""
 
@@ -62,7 +62,7 @@ def _stop(checker: Checker, event: Event, settings: "GateSettings") -> Decision 
     if not stop.verify_requirements or (event.data.get("again") and not doc.get("stops")):
         return None  # The second: somebody else's hook refused, and we do not add to their loop.
     used = doc.get("triggered") or {}
-    checked = [rule for rule in settings.rules if rule.name in used and _at_stop(rule, stop.verify_scopes)]
+    checked = [rule for rule in settings.rules if rule.name in used and rule.asked_at_stop(stop.verify_scopes)]
     refused = [one for one in map(checker.find, checked) if not one.ok]
     if not refused:
         return None
@@ -71,10 +71,6 @@ def _stop(checker: Checker, event: Event, settings: "GateSettings") -> Decision 
         return _let_go(refused, times)
     text = texts.not_done(refused, checker.here, stop.max_refusals - times - 1)
     return deny(text, details=(_detail("stop", refused),))
-
-
-def _at_stop(rule: Rule, scopes: Sequence[str]) -> bool:
-    return rule.at_stop and (rule.type in ("stop_only", "evidence") or rule.scope in scopes)
 
 
 def _let_go(refused: Sequence[Finding], times: int) -> Decision:
@@ -86,18 +82,20 @@ def _start(checker: Checker, event: Event, settings: "GateSettings") -> Decision
     if not settings.rules or not settings.hooks.session_start.inject_context:
         return told
     others = registry.others(checker.state.get(LIVE, REGISTRY.key), event.session, event.project)
-    text = texts.at_start([checker.find(rule) for rule in settings.rules], others)
+    found = [checker.find(rule) for rule in settings.rules]
+    text = texts.at_start(found, others, settings.hooks.stop.verify_scopes)
     return Decision(contexts=(Context("gates", text, 70),), notices=told.notices, details=told.details)
 
 
 def _notices(checker: Checker, _event: Event, settings: "GateSettings") -> Decision | None:
     """What is wrong with the settings, to the person, once per session and change."""
     missing = [f"Gates: no skill named {skill} was found." for skill in checker.facts.get("missing", ())]
-    said = tuple([*(f"Gates: {notice}" for notice in settings.notices), *missing][:10])
-    digest = texts.digest("\n".join(said))
-    if not said or digest in checker.session.get("told", ()):
-        return None
-    return Decision(notices=said, details=({"gate": "told", "digest": digest},))
+    told = checker.session.get("told", ())
+    said = {texts.digest(text): text for text in [*(f"Gates: {notice}" for notice in settings.notices), *missing]}
+    fresh = {digest: text for digest, text in list(said.items())[:MOST_NOTICES] if digest not in told}
+    return (
+        Decision(notices=tuple(fresh.values()), details=({"gate": "told", "digests": list(fresh)},)) if fresh else None
+    )
 
 
 def _detail(gate: str, findings: Sequence[Finding]) -> dict:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 from holdfast.core.event import Event
 from holdfast.core.feature import State
 from holdfast.features.gates.branches import entry_for, recent_of_others
+from holdfast.features.gates.check import Checker, Here
 from holdfast.features.gates.refs import SESSION, branch_ref
 from holdfast.features.gates.rules import Rule
 from holdfast.features.gates.triggers import triggered
@@ -34,7 +35,7 @@ def asked(rule: Rule, at: int) -> dict[str, Any]:
 def _started(state: State, event: Event, settings: "GateSettings") -> Iterable[Event]:
     known = (state.get(SESSION, event.session) or {}).get("triggered", {})
     names = [rule.name for rule in triggered(settings, event) if rule.name not in known]
-    if names:
+    if names and not event.data.get("paused") and not Checker(state, Here.of(event)).paused():
         yield said(event, "gates.triggered", requirements=names, tool=event.tool)
 
 

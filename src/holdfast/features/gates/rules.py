@@ -1,13 +1,13 @@
 """A requirement made ready for the hook: what triggers it, what resolves it, where it refuses."""
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from holdfast.core.event import Event
 from holdfast.features.gates.globs import any_matches
-from holdfast.features.gates.shell import single_blanks
+from holdfast.features.gates.shell import readings
 
 if TYPE_CHECKING:
     from holdfast.features.gates.model import Requirement
@@ -53,6 +53,9 @@ class Rule:
     @property
     def type(self) -> str:
         return self.spec.type
+
+    def asked_at_stop(self, scopes: Sequence[str]) -> bool:
+        return self.at_stop and (self.type in ("stop_only", "evidence") or self.scope in scopes)
 
     def resolved_by(self, skill: str) -> bool:
         return skill in self.skills or skill.rpartition(":")[2] in self.skills
@@ -114,7 +117,7 @@ def _names(tool: str) -> Test:
 
 
 def _command_test(pattern: re.Pattern[str]) -> Test:
-    return lambda event: bool(pattern.search(single_blanks(event.data.get("command") or "")))
+    return lambda event: any(pattern.search(text) for text in readings(event.data.get("command") or ""))
 
 
 def _path_test(paths: tuple[str, ...], never: tuple[str, ...]) -> Test:

@@ -7,7 +7,7 @@ from holdfast.core.ports import Doc
 from holdfast.features.gates.bounded import with_newest
 from holdfast.features.gates.refs import GONE, place
 
-MOST_TRIGGERED, MOST_TOLD = 100, 20
+MOST_TRIGGERED, MOST_TOLD = 100, 40
 
 
 def no_session(event: Event) -> Doc:
@@ -92,7 +92,7 @@ def _warned(doc: Doc, detail: dict[str, Any], _event: Event) -> Doc:
 
 
 def _told(doc: Doc, detail: dict[str, Any], _event: Event) -> Doc:
-    return {**doc, "told": [*doc.get("told", ()), detail.get("digest", "")][-MOST_TOLD:]}
+    return {**doc, "told": [*doc.get("told", ()), *(detail.get("digests") or ())][-MOST_TOLD:]}
 
 
 def _names(detail: dict[str, Any]) -> list[str]:

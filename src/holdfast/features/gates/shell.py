@@ -12,7 +12,12 @@ _FOLDER = re.compile(r"^\S*/(?=[^/\s]+(\s|$))")
 _CHAINED = re.compile(r"[;&|\n`<>]|\$\(")
 _OURS = re.compile(r"^\s*(\S*/)?holdfast\s+gate(\s|$)")
 _BLANKS = re.compile(r"[ \t\r\f\v]+")
-_COMMITS = re.compile(r"^git\s+(-\S+\s+(\S+\s+)?)?commit(\s|$)")
+_COMMITS = re.compile(r"^git commit(\s|$)")
+_WORD = r"(?:\"[^\"]*\"|'[^']*'|[^\s\"'])+"
+_GIT_OPTIONS = re.compile(
+    rf"\bgit(?: (?:-[cC] {_WORD}|--(?:git-dir|work-tree|namespace|config-env) {_WORD}|-{_WORD}))+(?= )"
+)
+"""What may stand between `git` and its verb."""
 LONGEST = 4_000
 
 
@@ -20,6 +25,14 @@ LONGEST = 4_000
 def single_blanks(command: str) -> str:
     """Patterns are tried on this: a run of blanks is one, so that no pattern can be slow on them."""
     return _BLANKS.sub(" ", command[:LONGEST]).strip()
+
+
+@lru_cache(4_000)
+def readings(command: str) -> tuple[str, ...]:
+    """What a pattern is tried on: `git -C x -c a=b commit` is also `git commit`, or every gate on it had a hole."""
+    text = single_blanks(command)
+    plain = _GIT_OPTIONS.sub("git", text)
+    return (text,) if plain == text else (text, plain)
 
 
 def is_ours(command: str) -> bool:
@@ -64,7 +77,7 @@ def _forms(text: str) -> list[str]:
     bare = text
     while (shorter := _WRAPPER.sub("", bare, count=1)) != bare:
         bare = shorter
-    bare = _FOLDER.sub("", bare, count=1)
+    bare = _GIT_OPTIONS.sub("git", _FOLDER.sub("", bare, count=1))
     return forms if bare == text else [*forms, bare]
 
 

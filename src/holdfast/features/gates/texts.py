@@ -37,9 +37,10 @@ def warning(finding: Finding) -> str:
     return f"{finding.rule.name}: {finding.why}; refused from {finding.rule.spec.thresholds.block} on."
 
 
-def at_start(findings: Sequence[Finding], others: Sequence[str]) -> str:
+def at_start(findings: Sequence[Finding], others: Sequence[str], scopes: Sequence[str]) -> str:
+    """`scopes`: those that are asked for at the end of a turn."""
     lines = [f"Requirements checked here by Holdfast ({len(findings)}):"]
-    lines += [_status(one) for one in findings[:MOST_LISTED]]
+    lines += [_status(one, scopes) for one in findings[:MOST_LISTED]]
     if by_hand := [one.rule.name for one in findings[:MOST_LISTED] if not one.ok and by_hand_too(one.rule)]:
         lines.append(f"By hand: holdfast gate satisfy {' '.join(by_hand)}")
     if len(findings) > MOST_LISTED:
@@ -101,16 +102,16 @@ def filled(text: str, finding: Finding, here: Here) -> str:
     return text.strip()
 
 
-def _status(finding: Finding) -> str:
+def _status(finding: Finding, scopes: Sequence[str]) -> str:
     rule = finding.rule
     if finding.ok:
         return f"- {rule.name}: {finding.why}"
     way = first_choice(rule)
-    return f"- {rule.name} ({_when(rule)}): {finding.why}" + (f" → {way}" if way else "")
+    return f"- {rule.name} ({_when(rule, scopes)}): {finding.why}" + (f" → {way}" if way else "")
 
 
-def _when(rule: Rule) -> str:
-    places = [("before " + _what(rule), rule.at_tool), ("before you are done", rule.at_stop)]
+def _when(rule: Rule, scopes: Sequence[str]) -> str:
+    places = [("before " + _what(rule), rule.at_tool), ("before you are done", rule.asked_at_stop(scopes))]
     return ", ".join(text for text, holds in places if holds) or "watched only"
 
 

@@ -1,8 +1,13 @@
-"""The documents as they were when an event was decided: the log up to it, replayed for the few that matter."""
+"""The documents as they were when an event was decided: what the log says of this project up to it, replayed."""
+
+import heapq
+from collections.abc import Iterator
+
+import msgspec
 
 from holdfast.core.event import Event
 from holdfast.core.ports import Doc, EventQuery, Reader, Ref
-from holdfast.features.gates.kinds import LISTENS
+from holdfast.features.gates.kinds import KINDS, LISTENS
 from holdfast.features.gates.reduce import reduce
 from holdfast.features.gates.refs import EVERYWHERE, FACTS, PAUSE, REGISTRY, SESSION, branch_ref, keys, place
 
@@ -19,18 +24,33 @@ class Then:
 
 def state_before(reader: Reader, event: Event) -> Then:
     """After the event itself, before what was answered to it: as `decide` saw it."""
-    then, after = Then(), 0
-    wanted = _wanted(event)
-    while page := reader.events(EventQuery(kinds=tuple(LISTENS), after=after, before=event.seq + 1, limit=PAGE)):
-        for one in page:
-            for ref in keys(one):
-                if ref in wanted and (doc := reduce(then.docs.get(ref), one, ref)) is not None:
-                    then.docs[ref] = doc
-        after = page[-1].seq
+    then, wanted, last = Then(), _wanted(event), 0
+    for one in _told_before(reader, event):
+        if one.seq == last:
+            continue
+        last = one.seq
+        for ref in keys(one):
+            if ref in wanted and (doc := reduce(then.docs.get(ref), one, ref)) is not None:
+                then.docs[ref] = doc
     return then
+
+
+def _told_before(reader: Reader, event: Event) -> Iterator[Event]:
+    """What happened in this project, and what the gates themselves said anywhere: a branch is shared by worktrees."""
+    here = EventQuery(
+        kinds=tuple(sorted(LISTENS - set(KINDS))), project=event.project, before=event.seq + 1, limit=PAGE
+    )
+    said = EventQuery(kinds=tuple(sorted(KINDS)), before=event.seq + 1, limit=PAGE)
+    return heapq.merge(_pages(reader, here), _pages(reader, said), key=lambda one: one.seq)
+
+
+def _pages(reader: Reader, query: EventQuery) -> Iterator[Event]:
+    after = 0
+    while page := reader.events(msgspec.structs.replace(query, after=after)):
+        yield from page
+        after = page[-1].seq
 
 
 def _wanted(event: Event) -> set[Ref]:
     pauses = {Ref(PAUSE, where) for where in (EVERYWHERE, place(event), f"session:{event.session}")}
-    mine = {Ref(SESSION, event.session), Ref(FACTS, event.project), branch_ref(event), REGISTRY}
-    return mine | pauses
+    return {Ref(SESSION, event.session), Ref(FACTS, event.project), branch_ref(event), REGISTRY} | pauses

@@ -31,22 +31,23 @@ def status(call: Call) -> dict[str, Any]:
     return {
         "session": session, "agent": doc.get("agent", ""), "project": call.project, "branch": checker.here.branch,
         "paused": checker.paused(), "stops": doc.get("stops", 0), "refused": doc.get("refused", 0),
-        "requirements": [_standing(checker, rule, used) for rule in settings.rules],
+        "requirements": [_standing(checker, rule, used, settings) for rule in settings.rules],
         "sessions": [_live(sid, one) for sid, one in asking.live(call).items() if one["place"] == checker.here.place],
         "notices": [*settings.notices, *(f"no skill named {s} was found" for s in checker.facts.get("missing", ()))],
     }  # fmt: skip
 
 
-def _standing(checker: Checker, rule: Rule, used: dict[str, int]) -> dict[str, Any]:
+def _standing(checker: Checker, rule: Rule, used: dict[str, int], settings: GateSettings) -> dict[str, Any]:
     found = checker.find(rule)
     entry = checker.entry(rule) or {}
-    return {**_shown(rule), "ok": found.ok, "why": found.why, "triggered": rule.name in used,
+    return {**_shown(rule, settings), "ok": found.ok, "why": found.why, "triggered": rule.name in used,
             "until": entry.get("until", 0)}  # fmt: skip
 
 
-def _shown(rule: Rule) -> dict[str, Any]:
+def _shown(rule: Rule, settings: GateSettings) -> dict[str, Any]:
+    at_stop = rule.asked_at_stop(settings.hooks.stop.verify_scopes)
     return {"name": rule.name, "type": rule.type, "scope": rule.scope, "resolve": resolve(rule),
-            "at_tool": rule.at_tool, "at_stop": rule.at_stop, "description": rule.spec.description}  # fmt: skip
+            "at_tool": rule.at_tool, "at_stop": at_stop, "description": rule.spec.description}  # fmt: skip
 
 
 def _live(sid: str, one: dict[str, Any]) -> dict[str, Any]:
@@ -56,7 +57,7 @@ def _live(sid: str, one: dict[str, Any]) -> dict[str, Any]:
 def listed(call: Call) -> dict[str, Any]:
     """Everything the settings name, and what could be switched on."""
     settings = asking.settings(call)
-    on = [_shown(rule) for rule in settings.rules]
+    on = [_shown(rule, settings) for rule in settings.rules]
     off = sorted(set(settings.requirements) - set(settings.by_name))
     return {"requirements": on, "disabled": off, "built_in": sorted(set(BUILT_IN) - set(settings.requirements)),
             "presets": {name: sorted(preset) for name, preset in PRESETS.items()}}  # fmt: skip
@@ -67,16 +68,11 @@ def presets(_call: Call) -> dict[str, Any]:
 
 
 def verify(call: Call) -> dict[str, Any]:
-    """Would it all work? Settings, skills, and rules that can never be met."""
+    """Would it all work? What is wrong with the settings, and skills that nobody has."""
     settings = asking.settings(call)
     problems = [*settings.notices]
     problems += [f"no skill named {skill} was found" for skill in missing_skills(settings, call.project)]
-    problems += [f"{rule.name}: nothing can satisfy it" for rule in settings.rules if _hopeless(rule)]
     return {"good": not problems, "requirements": len(settings.rules), "problems": problems}
-
-
-def _hopeless(rule: Rule) -> bool:
-    return rule.type in ("blocking", "stop_only") and not rule.skills and not rule.spec.manual
 
 
 def explain(call: Call) -> dict[str, Any]:
@@ -115,7 +111,9 @@ def _as_then(call: Call, event: Event, settings: GateSettings) -> list[dict[str,
     state = state_before(call.reader, event)
     checker = Checker(state, Here.of(event))
     about = {rule.name for rule in triggered(settings, event)} if event.kind.startswith("tool.") else set()
-    return [{**_shown(rule), **_seen(checker.find(rule)), "about": rule.name in about} for rule in settings.rules]
+    return [
+        {**_shown(rule, settings), **_seen(checker.find(rule)), "about": rule.name in about} for rule in settings.rules
+    ]
 
 
 def _seen(found: Finding) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from holdfast.core.feature import Feature
 from holdfast.core.ports import Ref
 from holdfast.features.project import activity, elsewhere, leases
-from holdfast.features.project.collectors import checks, refresh, scan, trees, watch
+from holdfast.features.project.collectors import checks, notion, refresh, scan, trees, watch
 from holdfast.features.project.commands import COMMANDS
 from holdfast.features.project.files import files
 from holdfast.features.project.follow import SOON, decide, enqueue, follow
@@ -42,9 +42,10 @@ FEATURE = Feature(
         "project.trees": trees.look,
         "project.scan": scan.scan,
         "project.checks": checks.run_checks,
+        "project.notion": notion.push,
         "project.watch": watch.watch,
     },
-    schedule={"project.watch": WATCH_S, "project.checks": CHECK_S},
+    schedule={"project.watch": WATCH_S, "project.checks": CHECK_S, "project.notion": CHECK_S},
     files=files,
     settings=ProjectSettings,
 )

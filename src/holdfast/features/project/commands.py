@@ -45,7 +45,12 @@ def add_task(call: Call) -> Ask:
         raise CommandRefused(f"{priority!r} is no priority", fix="Use P0, P1, P2 or P3.")
     key = delivery_key(call.now)
     done_when = [str(one)[:300] for one in call.args.get("done_when") or ()][:10]
-    data = {"description": text, "priority": priority, "done_when": done_when, "why": str(call.args.get("why") or "")[:500]}
+    data = {
+        "description": text,
+        "priority": priority,
+        "done_when": done_when,
+        "why": str(call.args.get("why") or "")[:500],
+    }
     root = _root(call)
     event = Event(key=key, kind="project.task_added", at=call.now, session=call.session, project=root, data=data)
     return Ask((event,), lambda reader: _own(reader, root, key))
@@ -78,7 +83,8 @@ def resolve(call: Call) -> Ask:
     """Which project this is, by all signals of this moment; with `set` or `clear` a person's word."""
     root = _root(call)
     doc = call.reader.state(project_ref(root)) or empty(root)
-    events, override = (), str(call.args.get("override") or "")
+    events: tuple[Event, ...] = ()
+    override = str(call.args.get("override") or "")
     if call.args.get("set") or call.args.get("clear"):
         override = safe_name(str(call.args["set"])) if call.args.get("set") else ""
         events = (said("project.override_set", root, call.now, name=override),)
@@ -111,7 +117,9 @@ def acquire(call: Call) -> Ask:
         "why": str(call.args.get("why") or "")[:200],
         "request": request,
     }
-    asked = Event(key=request, kind="project.lease_asked", at=call.now, session=call.session, project=call.project, data=data)
+    asked = Event(
+        key=request, kind="project.lease_asked", at=call.now, session=call.session, project=call.project, data=data
+    )
     gone = tuple(freed(call.reader.state(LEASES), call.now))
     told = {"name": name, "request": request, "owner": data["owner"], "pid": data["pid"]}
     return Ask((*gone, asked), lambda reader: {**told, **answered(reader.state(LEASES), name, request)})
@@ -153,7 +161,7 @@ def _gone(call: Call, name: str, entry: dict[str, Any]) -> Event:
 
 
 def _lease_name(call: Call) -> str:
-    name = str(call.args.get("name") or "").strip()
+    name = str(call.args.get("lease") or "").strip()
     if not name or len(name) > 100 or not name.isprintable():
         raise CommandRefused("a lease needs a name of at most 100 printable characters")
     return name

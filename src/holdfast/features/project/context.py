@@ -1,6 +1,6 @@
 """Why the state is as it is: phase, activity, and why files are uncommitted. Hypotheses gather evidence and compete."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any
 
 import msgspec
@@ -203,5 +203,3 @@ def forgotten(doc: Doc, now: int) -> Hypothesis:
 
 def _folder(doc: Doc) -> str:
     return str(doc["project"]).rstrip("/").rpartition("/")[2] or "the project's"
-
-

@@ -134,9 +134,12 @@ def task(one: Mapping[str, Any]) -> dict[str, Any]:
 
 def _resolution(doc: Doc) -> dict[str, Any]:
     known = doc["resolution"]
-    fields = ("project", "confidence", "method", "signals", "alternatives")
-    found = {name: known.get(name) for name in fields}
-    return {**found, "project": project_name(doc), "resolved_at": iso(known.get("resolved_at") or doc["at"])}
+    return {
+        "project": project_name(doc),
+        "confidence": known.get("confidence") or 0.0,
+        "resolved_at": iso(known.get("resolved_at") or doc["at"]),
+        **{name: known[name] for name in ("method", "signals", "alternatives") if name in known},
+    }
 
 
 def _context(doc: Doc, now: int) -> dict[str, Any]:

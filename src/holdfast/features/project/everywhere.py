@@ -60,7 +60,8 @@ def document(doc: Doc, lock: Any, pattern: Any) -> dict[str, Any]:
         "SCHEMA_VERSION": SCHEMA_VERSION,
         "LAST_UPDATED": iso(doc["at"]),
         "PROJECTS": {
-            one.get("folder") or root: {"path": root, "status": one.get("status") or "unknown"} for root, one in projects
+            one.get("folder") or root: {"path": root, "status": one.get("status") or "unknown"}
+            for root, one in projects
         },
         "RESOURCE_LOCKS": {name: lock(one) for name, one in sorted(doc["locks"].items())},
         "LEARNED_PATTERNS": [pattern(habit) for habit in shared_habits(doc, doc["at"])],

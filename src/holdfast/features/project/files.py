@@ -1,4 +1,4 @@
-"""SESSION_STATE.md of each project with a copy for each day, and GLOBAL_STATE.md: views in the seed's places (S1-18)."""
+"""SESSION_STATE.md of each project, a copy for each day, GLOBAL_STATE.md: views in the seed's places (S1-18)."""
 
 import hashlib
 from collections.abc import Iterator

@@ -155,5 +155,3 @@ def _notion(event: Event, settings: ProjectSettings) -> Iterator[Job]:
 def _look(kind: str, event: Event, delay: int) -> Job:
     payload = {"project": event.project, "pid": event.data.get("pid") or 0, "session": event.session}
     return Job(kind=kind, dedupe=event.project, run_at=event.at + delay, payload=payload)
-
-

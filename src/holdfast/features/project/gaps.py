@@ -341,7 +341,7 @@ def untracked_sources(doc: Doc, _at: int) -> Iterator[Gap]:
         yield Gap(
             type="untracked_sources",
             priority="P3",
-            description=f"{plural(len(found), 'untracked file')} that {'looks' if len(found) == 1 else 'look'} like source",
+            description=f"{plural(len(found), 'untracked file')} like source code",
             why=f"Git does not know {names(found)}; a commit would leave them out.",
             done_when=("Each of them is added or ignored",),
             method="git_status_check",
@@ -353,8 +353,18 @@ def untracked_sources(doc: Doc, _at: int) -> Iterator[Gap]:
 
 
 RULES: tuple[Rule, ...] = (
-    broken_tests, unfinished_merge,
-    unvalidated_changes, unpushed_commits, out_of_sync, unsatisfied_gates, uat_failures, stuck_leases, own_rules, own_tasks,
-    old_uncommitted_work, stale_index,
-    new_todos, untracked_sources,
-)  # fmt: skip
+    broken_tests,
+    unfinished_merge,
+    unvalidated_changes,
+    unpushed_commits,
+    out_of_sync,
+    unsatisfied_gates,
+    uat_failures,
+    stuck_leases,
+    own_rules,
+    own_tasks,
+    old_uncommitted_work,
+    stale_index,
+    new_todos,
+    untracked_sources,
+)

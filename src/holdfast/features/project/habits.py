@@ -96,7 +96,9 @@ def _told(pattern: str, habit: Habit) -> Habit:
 
 def _waits_told(waits: Table) -> Iterable[Habit]:
     for hours in WAITS:
-        habit = _told(f"Uncommitted files normal for <{hours} hours", waits.get(str(hours)) or {"outcomes": "", "at": 0})
+        habit = _told(
+            f"Uncommitted files normal for <{hours} hours", waits.get(str(hours)) or {"outcomes": "", "at": 0}
+        )
         if habit["seen"] >= FEWEST and confidence(habit["held"], habit["seen"]) >= SHOWN_FROM:
             yield habit
             return

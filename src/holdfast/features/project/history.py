@@ -6,6 +6,7 @@ from typing import Any
 from holdfast.core.ports import Doc
 from holdfast.features.project import tests_now
 from holdfast.features.project.model import HISTORY, number, plural
+from holdfast.features.project.validation import area_of
 
 Line = Mapping[str, Any]
 LONGEST_SUMMARY = 300
@@ -22,17 +23,21 @@ def with_line(doc: Doc, at: int, pid: int, line: Line) -> Doc:
 
 def with_changes(before: Doc, after: Doc, at: int, pid: int) -> Doc:
     """Lines for whatever of the facts changed in a way a person would mention."""
-    for section, summary in (*_git(before["git"], after["git"]), *_tests(before, after), *_others(before, after)):
+    for section, summary in (*_git(before, after), *_tests(before, after), *_others(before, after)):
         line = {"change_type": "state_update", "section": f"CURRENT_STATE.{section}", "summary": summary}
         after = with_line(after, at, pid, line)
     return after
 
 
-def _git(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+def _git(before: Doc, after: Doc) -> Iterator[tuple[str, str]]:
+    old, new = before["git"], after["git"]
     if new is old or not new:
         return
     if not old:
-        yield "git", f"First look: {new.get('branch') or 'no branch'}, {plural(number(new.get('count')), 'uncommitted file')}"
+        yield (
+            "git",
+            f"First look: {new.get('branch') or 'no branch'}, {plural(number(new.get('count')), 'uncommitted file')}",
+        )
         return
     if new.get("branch") != old.get("branch"):
         yield "git.branch", f"Now on {new.get('branch') or 'no branch'} (was {old.get('branch') or 'no branch'})"
@@ -43,13 +48,21 @@ def _git(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[tuple[str, 
         yield "git.commits_ahead", f"Pushed: {new.get('ahead')} ahead (was {old.get('ahead')})"
     if new.get("doing") != old.get("doing"):
         yield "git.status", f"Began a {new['doing']}" if new.get("doing") else f"The {old.get('doing')} is over"
-    yield from _uncommitted(old, new)
+    yield from _uncommitted(old, new, _noun(after))
 
 
-def _uncommitted(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+def _noun(doc: Doc) -> str:
+    """What all changed files are called, where they are all of one area."""
+    areas = doc["rules"].get("areas") or {}
+    found = {area_of(file["path"], areas) for file in doc["git"].get("files") or ()}
+    return str((areas.get(found.pop()) or {}).get("noun") or "files") if len(found) == 1 else "files"
+
+
+def _uncommitted(old: Mapping[str, Any], new: Mapping[str, Any], noun: str) -> Iterator[tuple[str, str]]:
     had, has = number(old.get("count")), number(new.get("count"))
     if has > had:
-        what = plural(has - had, "new uncommitted file")
+        one, many = f"new uncommitted {noun.removesuffix('s')}", f"new uncommitted {noun}"
+        what = plural(has - had, one, many)
         yield "git.uncommitted_files", f"Added {what}" + (f" ({has} in all)" if had else "")
     elif has < had:
         yield "git.uncommitted_files", f"{plural(had - has, 'file')} no longer uncommitted ({has} left)"

@@ -13,7 +13,7 @@ from holdfast.features.project.model import number
 
 MOST_LEASES, MOST_HOLDERS, MOST_WAITERS, MOST_ANSWERS = 500, 64, 64, 64
 Entry = dict[str, Any]
-"""`owner` (pid:start@host), `pid`, `start`, `host`, `mode`, `at`, `until`, `ttl`, `token`, `request`, `project`, `why`"""
+"""`owner` (pid:start@host), `pid`, `start`, `host`, `boot`, `mode`, `at`, `until`, `ttl`, `token`, `request`, …"""
 Lease = dict[str, Any]
 
 

@@ -92,6 +92,11 @@ def iso(ms: int | None) -> str | None:
     return datetime.fromtimestamp(ms / 1000, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
+def phrases(text: str) -> frozenset[str]:
+    """A long list of names, as one would write it in a sentence."""
+    return frozenset(text.split(", "))
+
+
 def number(value: Any) -> int:
     return value if isinstance(value, int) and not isinstance(value, bool) else 0
 

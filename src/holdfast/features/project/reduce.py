@@ -8,7 +8,16 @@ from holdfast.core.ports import Doc, Ref
 from holdfast.features.project import activity, elsewhere, everywhere, habits, leases, tests_now
 from holdfast.features.project.history import with_changes, with_line
 from holdfast.features.project.model import (
-    ACTIVITY, EVERYWHERE, HABITS, LEASES, PROJECT, activity_ref, empty, habits_ref, number, project_ref,
+    ACTIVITY,
+    EVERYWHERE,
+    HABITS,
+    LEASES,
+    PROJECT,
+    activity_ref,
+    empty,
+    habits_ref,
+    number,
+    project_ref,
 )  # fmt: skip
 from holdfast.features.project.tasks import settled
 

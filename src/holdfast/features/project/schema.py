@@ -36,19 +36,29 @@ GIT = _object(
                 count=COUNT,
                 files=_list(
                     _object(
-                        ("path",), path=TEXT, modified=TIME, size_bytes={"type": ["integer", "null"]},
+                        ("path",),
+                        path=TEXT,
+                        modified=TIME,
+                        size_bytes={"type": ["integer", "null"]},
                         validated={"type": "boolean"},
-                    )  # fmt: skip
+                    )
                 ),
             ),
         ]
     },
-    last_commit={"anyOf": [{"type": "null"}, _object(hash=MAYBE_TEXT, message=MAYBE_TEXT, timestamp=TIME, author=MAYBE_TEXT)]},
+    last_commit={
+        "anyOf": [{"type": "null"}, _object(hash=MAYBE_TEXT, message=MAYBE_TEXT, timestamp=TIME, author=MAYBE_TEXT)]
+    },
 )
 TESTS = _object(
-    last_run=TIME, status={"enum": ["passing", "failing", "not_run"]}, total=COUNT, passed=COUNT, failed=COUNT, skipped=COUNT,
+    last_run=TIME,
+    status={"enum": ["passing", "failing", "not_run"]},
+    total=COUNT,
+    passed=COUNT,
+    failed=COUNT,
+    skipped=COUNT,
     failures={"type": "array"},
-)  # fmt: skip
+)
 TREE = _object(path=TEXT, modified=TIME, size_mb={"type": "number", "minimum": 0}, in_sync={"type": "boolean"})
 NOTION = _object(
     last_synced=TIME,
@@ -59,18 +69,27 @@ BUDGET: Schema = {
     "anyOf": [
         COUNT,
         _object(
-            current=COUNT, limit={"type": ["integer", "null"]}, percentage={"type": ["number", "null"]},
+            current=COUNT,
+            limit={"type": ["integer", "null"]},
+            percentage={"type": ["number", "null"]},
             estimated_sessions_remaining={"type": ["integer", "null"]},
         ),
     ]
-}  # fmt: skip
+}
 EFFORT = _object(complexity=TEXT, time_minutes={"type": "number", "minimum": 0}, confidence=SHARE)
 TASK = _object(
     ("description",),
-    id={"type": "string", "pattern": r"^task_\d+$"}, description=TEXT, gap_type=TEXT, discovered_at=TIME,
-    discovery_method=TEXT, blocking=_list(TEXT), resolution_criteria=_list(TEXT), required_capabilities=_list(TEXT),
-    required_resources=_list(TEXT), estimated_effort=EFFORT,
-)  # fmt: skip
+    id={"type": "string", "pattern": r"^task_\d+$"},
+    description=TEXT,
+    gap_type=TEXT,
+    discovered_at=TIME,
+    discovery_method=TEXT,
+    blocking=_list(TEXT),
+    resolution_criteria=_list(TEXT),
+    required_capabilities=_list(TEXT),
+    required_resources=_list(TEXT),
+    estimated_effort=EFFORT,
+)
 LEVELS = ("P0_blockers", "P1_urgent", "P2_maintenance", "P3_improvements")
 TASKS: Schema = {
     "anyOf": [
@@ -81,10 +100,13 @@ TASKS: Schema = {
 }
 SIGNAL: Schema = {"anyOf": [MAYBE_TEXT, _object(project=MAYBE_TEXT, confidence=SHARE, reason=MAYBE_TEXT)]}
 RESOLUTION = _object(
-    project=MAYBE_TEXT, confidence=SHARE, resolved_at=TIME, method=TEXT,
+    project=MAYBE_TEXT,
+    confidence=SHARE,
+    resolved_at=TIME,
+    method=TEXT,
     signals={"type": "object", "additionalProperties": SIGNAL},
     alternatives=_list(_object(("project",), project=TEXT, confidence=SHARE, reason=MAYBE_TEXT)),
-)  # fmt: skip
+)
 CONTEXT = _object(
     current_phase=MAYBE_TEXT,
     current_activity=_object(type=TEXT, started_at=TIME, status=TEXT),
@@ -92,24 +114,41 @@ CONTEXT = _object(
         "anyOf": [
             {"type": "null"},
             _object(
-                reason=TEXT, confidence=SHARE, evidence=_list(TEXT), inferred_intent=TEXT,
+                reason=TEXT,
+                confidence=SHARE,
+                evidence=_list(TEXT),
+                inferred_intent=TEXT,
                 alternative_interpretations=_list(_object(intent=TEXT, confidence=SHARE)),
             ),
         ]
-    },  # fmt: skip
+    },
     blockers={"type": "array"},
 )
 PATTERN = _object(
-    ("pattern",), pattern=TEXT, confidence=SHARE, sample_size=COUNT, last_observed=TIME, applies_to=_list(TEXT),
-)  # fmt: skip
+    ("pattern",),
+    pattern=TEXT,
+    confidence=SHARE,
+    sample_size=COUNT,
+    last_observed=TIME,
+    applies_to=_list(TEXT),
+)
 LOCK = _object(
-    ("locked",), locked={"type": "boolean"}, locked_by={"type": ["integer", "null"]}, locked_at=TIME, locked_for=MAYBE_TEXT,
+    ("locked",),
+    locked={"type": "boolean"},
+    locked_by={"type": ["integer", "null"]},
+    locked_at=TIME,
+    locked_for=MAYBE_TEXT,
     estimated_release=TIME,
-)  # fmt: skip
+)
 LINE = _object(
-    ("timestamp", "change_type", "summary"), timestamp=TIME, change_type=TEXT, section=TEXT, task_id=TEXT, summary=TEXT,
+    ("timestamp", "change_type", "summary"),
+    timestamp=TIME,
+    change_type=TEXT,
+    section=TEXT,
+    task_id=TEXT,
+    summary=TEXT,
     changed_by_process={"type": "integer"},
-)  # fmt: skip
+)
 
 SCHEMA: Schema = {
     "$schema": "https://json-schema.org/draft/2020-12/schema",
@@ -144,9 +183,11 @@ SCHEMA: Schema = {
 
 def problems(state: Any) -> list[str]:
     """What is wrong with it, each with where; empty when it is valid."""
-    from jsonschema import Draft202012Validator
+    from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
 
-    found = sorted(Draft202012Validator(SCHEMA).iter_errors(state), key=lambda error: list(map(str, error.absolute_path)))
+    found = sorted(
+        Draft202012Validator(SCHEMA).iter_errors(state), key=lambda error: list(map(str, error.absolute_path))
+    )
     return [_told(error) for error in found[:MOST_PROBLEMS]]
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 
 from holdfast.core.event import Event
+from holdfast.features.project.model import phrases
 from holdfast.features.project.words import Part, parts
 
 MOST_FAILURES = 50
@@ -69,15 +70,16 @@ def _ok(part: Part, exit_code: Any, counts: Counts | None) -> bool | None:
 
 # ── which commands run tests ─────────────────────────────────────────────────────────────────────────────────────────
 
-_ALWAYS = frozenset(
-    ("pytest", "py.test", "unittest", "vitest", "jest", "mocha", "ava", "rspec", "phpunit", "ctest", "bats", "tox", "nox",
-     "gotestsum", "ward", "behave", "karma", "nose2"))  # fmt: skip
-_WITH_WORD = frozenset(
-    ("npm test", "npm run test", "npm t", "pnpm test", "pnpm run test", "yarn test", "yarn run test", "bun test", "go test",
-     "cargo test", "cargo nextest", "mvn test", "mvn verify", "mvnw test", "mvnw verify", "gradle test", "gradle check",
-     "gradlew test", "gradlew check", "dotnet test", "mix test", "make test", "make check", "just test", "task test",
-     "deno test", "swift test", "rake test", "rake spec", "rails test", "bazel test", "zig build test", "composer test",
-     "nx test", "turbo test", "invoke test"))  # fmt: skip
+_ALWAYS = phrases(
+    "pytest, py.test, unittest, vitest, jest, mocha, ava, rspec, phpunit, ctest, bats, tox, nox, gotestsum, ward, "
+    "behave, karma, nose2"
+)
+_WITH_WORD = phrases(
+    "npm test, npm run test, npm t, pnpm test, pnpm run test, yarn test, yarn run test, bun test, go test, cargo "
+    "test, cargo nextest, mvn test, mvn verify, mvnw test, mvnw verify, gradle test, gradle check, gradlew test, "
+    "gradlew check, dotnet test, mix test, make test, make check, just test, task test, deno test, swift test, rake "
+    "test, rake spec, rails test, bazel test, zig build test, composer test, nx test, turbo test, invoke test"
+)
 
 
 def runner(part: Part) -> str:
@@ -101,9 +103,7 @@ def scope(part: Part) -> list[str]:
     used = len(part.name.split(" ")) if part.name else 1
     found, chosen = [], False
     for word in part[used:]:
-        if chosen or not word.startswith("-"):
-            found.append(word)
-        elif word.partition("=")[0] in _FILTERS and "=" in word:
+        if chosen or not word.startswith("-") or (word.partition("=")[0] in _FILTERS and "=" in word):
             found.append(word)
         chosen = word in _FILTERS
     whole = ("./...", ".", "run", "--", "discover", "tests", "tests/", "test", "test/", "spec")
@@ -133,13 +133,15 @@ def _failures(text: str, pattern: str) -> tuple[str, ...]:
 
 def _last(text: str, pattern: str) -> re.Match[str] | None:
     last = None
-    for match in re.finditer(pattern, text, re.MULTILINE):  # noqa: B007 - the last one is wanted
+    for match in re.finditer(pattern, text, re.MULTILINE):
         last = match
     return last
 
 
 def _pytest(text: str) -> Counts | None:
-    line = _last(text, r"^=*[^\n]*\b\d+ (?:passed|failed|skipped|errors?|xfailed|xpassed)\b[^\n]* in \d[\d.:]*s?[^\n]*$")
+    line = _last(
+        text, r"^=*[^\n]*\b\d+ (?:passed|failed|skipped|errors?|xfailed|xpassed)\b[^\n]* in \d[\d.:]*s?[^\n]*$"
+    )
     if not line:
         return None
     got = _named(line[0], r"(\d+) (passed|failed|skipped|errors?|xfailed|xpassed)")
@@ -251,7 +253,9 @@ def _dotnet(text: str) -> Counts | None:
 
 def _examples(text: str) -> Counts | None:
     """RSpec, ExUnit, Bats and Minitest all end in such a line."""
-    line = _last(text, r"^(\d+) (?:examples?|tests?|runs)[^\n]*?, (\d+) failures?\b(?:, (\d+) (?:pending|skipped|errors))?")
+    line = _last(
+        text, r"^(\d+) (?:examples?|tests?|runs)[^\n]*?, (\d+) failures?\b(?:, (\d+) (?:pending|skipped|errors))?"
+    )
     if not line:
         return None
     ran, failed, third = (int(n or 0) for n in line.groups())
@@ -275,7 +279,9 @@ def _ctest(text: str) -> Counts | None:
     if not line:
         return None
     failed, ran = int(line[1]), int(line[2])
-    return Counts(max(0, ran - failed), failed, 0, _failures(text, r"^\s+\d+ - (\S+) \((?:Failed|Timeout|SEGFAULT).*\)"))
+    return Counts(
+        max(0, ran - failed), failed, 0, _failures(text, r"^\s+\d+ - (\S+) \((?:Failed|Timeout|SEGFAULT).*\)")
+    )
 
 
 def _deno(text: str) -> Counts | None:
@@ -295,7 +301,9 @@ def _bun(text: str) -> Counts | None:
     got = _named(text, r"(?m)^\s*(\d+) (pass|fail|skip|todo)\s*$")
     if "pass" not in got or "fail" not in got:
         return None
-    return Counts(got["pass"], got["fail"], got.get("skip", 0) + got.get("todo", 0), _failures(text, r"^\(fail\) (.+?)(?: \[|$)"))
+    return Counts(
+        got["pass"], got["fail"], got.get("skip", 0) + got.get("todo", 0), _failures(text, r"^\(fail\) (.+?)(?: \[|$)")
+    )
 
 
 _PARSERS: tuple[Parser, ...] = (

@@ -6,14 +6,16 @@ from typing import Any
 
 from holdfast.core.event import Event
 from holdfast.core.ports import Doc
+from holdfast.features.project.model import phrases
 from holdfast.features.project.words import parts
 
-CHECKERS = frozenset(
-    ("ruff check", "ruff", "mypy", "pyright", "flake8", "pylint", "bandit", "eslint", "tsc", "prettier", "biome", "shellcheck",
-     "yamllint", "markdownlint", "hadolint", "actionlint", "golangci-lint", "go vet", "go build", "cargo check", "cargo clippy",
-     "cargo build", "npm run lint", "npm run typecheck", "npm run build", "pnpm run lint", "pnpm lint", "yarn lint",
-     "make check", "make lint", "just lint", "just check", "pre-commit run", "terraform validate", "rubocop", "phpstan",
-     "stylelint", "clippy", "lint-imports", "holdfast state validate", "chezmoi verify", "black", "isort"))  # fmt: skip
+CHECKERS = phrases(
+    "ruff check, ruff, mypy, pyright, flake8, pylint, bandit, eslint, tsc, prettier, biome, shellcheck, yamllint, "
+    "markdownlint, hadolint, actionlint, golangci-lint, go vet, go build, cargo check, cargo clippy, cargo build, "
+    "npm run lint, npm run typecheck, npm run build, pnpm run lint, pnpm lint, yarn lint, make check, make lint, "
+    "just lint, just check, pre-commit run, terraform validate, rubocop, phpstan, stylelint, clippy, lint-imports, "
+    "holdfast state validate, chezmoi verify, black, isort"
+)
 ONLY_WITH = {"prettier": "--check", "black": "--check", "isort": "--check", "biome": "check"}
 """These change files unless told to look only."""
 
@@ -21,7 +23,7 @@ Area = Mapping[str, Any]
 
 
 def validates(event: Event, patterns: Mapping[str, Iterable[str]]) -> list[str]:
-    """Names of what this successful command validates: `checks` for any checker, an area's name for its own commands."""
+    """What this successful command validates: `checks` for any checker, an area's name for its own commands."""
     if event.data.get("exit_code") != 0 or event.data.get("action") != "shell":
         return []
     command = str(event.data.get("command") or "")

@@ -21,6 +21,8 @@ def state(call: Call) -> dict[str, Any]:
     """The document of now, or as it was at a moment (`at`: a time, or the number of an event)."""
     if call.args.get("at"):
         doc, now = then(call, str(call.args["at"]))
+        if not doc["at"]:
+            raise CommandRefused(f"nothing was known of this project at {call.args['at']}")
     else:
         doc, now = known(call), call.now
         doc = settled(doc, now)
@@ -40,9 +42,7 @@ def then(call: Call, when: str) -> tuple[Doc, int]:
     root = str(call.args.get("project") or call.project)
     seq, at = _event_at(call, when)
     doc = document_at(FEATURE, call.reader, project_ref(root), seq)
-    if doc is None:
-        raise CommandRefused(f"nothing was known of this project at {when}")
-    return doc, at
+    return doc or empty(root), at
 
 
 def _event_at(call: Call, when: str) -> tuple[int, int]:
@@ -81,7 +81,13 @@ def tasks(call: Call) -> dict[str, Any]:
 
 
 def shown(one: dict[str, Any]) -> dict[str, Any]:
-    return {**task(one), "priority": one["priority"], "why": one["why"], "key": one["key"], "since": one["discovered_at"]}
+    return {
+        **task(one),
+        "priority": one["priority"],
+        "why": one["why"],
+        "key": one["key"],
+        "since": one["discovered_at"],
+    }
 
 
 def one_task(call: Call) -> dict[str, Any]:
@@ -97,21 +103,25 @@ def one_task(call: Call) -> dict[str, Any]:
 
 def next_task(call: Call) -> dict[str, Any]:
     listed = tasks(call)
-    return {"task": listed["tasks"][0] if listed["tasks"] else None, "left": len(listed["tasks"]), "known": listed["known"]}
+    return {
+        "task": listed["tasks"][0] if listed["tasks"] else None,
+        "left": len(listed["tasks"]),
+        "known": listed["known"],
+    }
 
 
 def looking(call: Call) -> dict[str, Any]:
     """Whether a look at this project is still to come, for those who wait for it."""
     root = str(call.args.get("project") or call.project)
-    kinds = ("project.refresh",)
-    jobs = [job for job in call.reader.jobs(1000) if job.get("kind") in kinds and job.get("dedupe") == root]
-    return {"waiting": len(jobs), "known": bool(known(call)["git"])}
+    waiting = [job for job in call.reader.jobs(1000) if job["kind"] == "project.refresh" and job["dedupe"] == root]
+    error = next((job["error"] for job in waiting if job["error"]), "")
+    return {"waiting": sum(not job["dead"] for job in waiting), "error": error, "known": bool(known(call)["git"])}
 
 
 def validate(call: Call) -> dict[str, Any]:
     """A document's text, whole: what is wrong with it, if anything."""
     try:
-        found = formats.parsed(str(call.args.get("text") or ""), str(call.args.get("name") or ""))
+        found = formats.parsed(str(call.args.get("text") or ""), str(call.args.get("file") or ""))
     except formats.BadState as error:
         return {"valid": False, "version": "", "problems": [error.message]}
     version = str(found.get("SCHEMA_VERSION") or formats.OLD_VERSION)
@@ -124,9 +134,11 @@ def validate(call: Call) -> dict[str, Any]:
 
 def migrate(call: Call) -> dict[str, Any]:
     """A v3 (or minimal v4) document's text as v4. What is observed here now fills in what v3 never knew."""
-    old = formats.as_v4(formats.parsed(str(call.args.get("text") or ""), str(call.args.get("name") or "")))
+    old = formats.as_v4(formats.parsed(str(call.args.get("text") or ""), str(call.args.get("file") or "")))
     doc = known(call)
-    found = differences.filled_in(old, document(doc, call.now)) if doc["git"] and call.args.get("observe", True) else old
+    found = (
+        differences.filled_in(old, document(doc, call.now)) if doc["git"] and call.args.get("observe", True) else old
+    )
     return {"document": found, "text": text(found), "problems": schema.problems(found)}
 
 
@@ -152,7 +164,7 @@ def _entry(entry: dict[str, Any], now: int) -> dict[str, Any]:
 
 def answer(call: Call) -> dict[str, Any]:
     """What became of a request for a lease: granted, waiting, busy, refused, or gone."""
-    return answered(call.reader.state(LEASES), str(call.args.get("name")), str(call.args.get("request")))
+    return answered(call.reader.state(LEASES), str(call.args.get("lease")), str(call.args.get("request")))
 
 
 def answered(table: Doc | None, name: str, request: str) -> dict[str, Any]:

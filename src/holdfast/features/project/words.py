@@ -3,32 +3,39 @@
 import re
 from functools import lru_cache
 
+from holdfast.features.project.model import phrases
+
 LONGEST = 4_000
 MOST_PARTS = 30
 
-_TOKEN = re.compile(r"""'[^']*'|"(?:\\.|[^"\\])*"|\\.|&&|\|\||\|&|<<|[;&|\n]|[^\s'"\\;&|<()\n]+|[<()]|[^\S\n]+""", re.DOTALL)
+_TOKEN = re.compile(
+    r"""'[^']*'|"(?:\\.|[^"\\])*"|\\.|&&|\|\||\|&|<<|[;&|\n]|[^\s'"\\;&|<()\n]+|[<()]|[^\S\n]+""", re.DOTALL
+)
 _JOINTS = frozenset(("&&", "||", "|&", ";", "&", "|", "\n"))
 _ASSIGNMENT = re.compile(r"^[A-Za-z_]\w*=")
 _NAME = re.compile(r"^[\w.:+-]+( [\w.:+-]+)*$")
 _PLAIN_WORD = re.compile(r"^[a-z][a-z0-9:_-]{0,30}$")
 _RUNNERS = {
-    **dict.fromkeys(("env", "time", "nice", "nohup", "sudo", "command", "exec", "npx", "bunx", "timeout", "xvfb-run"), 1),
+    **dict.fromkeys(
+        ("env", "time", "nice", "nohup", "sudo", "command", "exec", "npx", "bunx", "timeout", "xvfb-run"), 1
+    ),
     **dict.fromkeys(("uv run", "poetry run", "pdm run", "hatch run", "pipenv run", "rye run", "bundle exec"), 2),
     **dict.fromkeys(("pnpm exec", "yarn exec", "pnpm dlx", "python -m", "python3 -m", "coverage run"), 2),
 }
-_WITH_SUBCOMMAND = frozenset(
-    ("git", "npm", "pnpm", "yarn", "bun", "cargo", "go", "make", "just", "chezmoi", "docker", "kubectl", "terraform",
-     "ruff", "mvn", "gradle", "gradlew", "mvnw", "dotnet", "mix", "rake", "rails", "composer", "gh", "helm", "holdfast",
-     "tox", "nox", "pre-commit", "deno", "swift", "bazel", "zig", "task", "rush", "nx", "turbo", "invoke"))  # fmt: skip
+_WITH_SUBCOMMAND = phrases(
+    "git, npm, pnpm, yarn, bun, cargo, go, make, just, chezmoi, docker, kubectl, terraform, ruff, mvn, gradle, "
+    "gradlew, mvnw, dotnet, mix, rake, rails, composer, gh, helm, holdfast, tox, nox, pre-commit, deno, swift, "
+    "bazel, zig, task, rush, nx, turbo, invoke"
+)
 _WITH_TWO = frozenset(("npm run", "pnpm run", "yarn run", "bun run", "docker compose"))
-_SAY_NOTHING = frozenset(
-    ("cd", "ls", "cat", "echo", "pwd", "grep", "rg", "find", "sed", "awk", "head", "tail", "wc", "sort", "true", "false",
-     "test", "[", "which", "type", "sleep", "export", "set", "source", ".", "mkdir", "touch", "cp", "mv", "rm", "ln",
-     "chmod", "kill", "ps", "date", "printf", "tee", "xargs", "diff", "tree", "stat", "file", "du", "df", "less",
-     "git status", "git diff", "git log", "git show", "git add", "git branch", "git stash", "git rev-parse", "git fetch",
-     "git checkout", "git switch", "git restore", "git config", "git remote", "git ls-files", "git blame", "git commit",
-     "python", "python3", "node", "bash", "sh", "zsh", "jq", "curl", "wget", "vim", "nano", "man", "if", "for", "while",
-     "do", "done", "then", "fi", "else", "esac", "case"))  # fmt: skip
+_SAY_NOTHING = phrases(
+    "cd, ls, cat, echo, pwd, grep, rg, find, sed, awk, head, tail, wc, sort, true, false, test, [, which, type, "
+    "sleep, export, set, source, ., mkdir, touch, cp, mv, rm, ln, chmod, kill, ps, date, printf, tee, xargs, diff, "
+    "tree, stat, file, du, df, less, git status, git diff, git log, git show, git add, git branch, git stash, git "
+    "rev-parse, git fetch, git checkout, git switch, git restore, git config, git remote, git ls-files, git blame, "
+    "git commit, python, python3, node, bash, sh, zsh, jq, curl, wget, vim, nano, man, if, for, while, do, done, "
+    "then, fi, else, esac, case"
+)
 
 
 class Part(tuple[str, ...]):
@@ -90,18 +97,18 @@ def _split(command: str) -> list[tuple[str, list[str]]]:
     """(what joins it to the part before, its words)"""
     found: list[tuple[str, list[str]]] = [("", [])]
     glued = False
-    for token in _TOKEN.findall(command):
-        if token == "<<":
+    for piece in _TOKEN.findall(command):
+        if piece == "<<":
             break
-        if token == ")":
+        if piece == ")":
             continue
-        if token in _JOINTS:
-            found.append((token, []))
+        if piece in _JOINTS:
+            found.append((piece, []))
             glued = False
-        elif token.isspace():
+        elif piece.isspace():
             glued = False
         else:
-            _add(found[-1][1], _unquoted(token), glued)
+            _add(found[-1][1], _unquoted(piece), glued)
             glued = found[-1][1] != ["("]
     while len(found) > 1 and not found[-1][1] and found[-1][0] != "&":
         found.pop()

@@ -1,14 +1,27 @@
 """Reindex (seed 000): the first prompt of a session refreshes the code index in the background, and nobody waits."""
 
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any
+
 from holdfast.core.feature import Feature
-from holdfast.features.reindex import commands, views
+from holdfast.features.reindex import commands
 from holdfast.features.reindex.enqueue import CANCEL, INDEX, SUGGEST, enqueue
 from holdfast.features.reindex.files import files
 from holdfast.features.reindex.follow import follow
-from holdfast.features.reindex.jobs import cancel, index
 from holdfast.features.reindex.model import KINDS, LISTENS, Settings
-from holdfast.features.reindex.offer import decide, suggest
+from holdfast.features.reindex.offer import decide
 from holdfast.features.reindex.reduce import facets, keys, reduce
+
+
+def _later(module: str, name: str) -> Callable[[Any], Any]:
+    """The search library is loaded when somebody searches, not when the daemon starts."""
+
+    def call(given: Any) -> Any:
+        return getattr(import_module(f"{__name__}.{module}"), name)(given)
+
+    return call
+
 
 FEATURE = Feature(
     name="reindex",
@@ -22,15 +35,8 @@ FEATURE = Feature(
     follow=follow,
     enqueue=enqueue,
     commands={"run": commands.run, "initialize": commands.initialize, "mark": commands.mark},
-    views={
-        "status": views.status,
-        "runs": views.runs,
-        "search": views.search,
-        "why": views.why,
-        "left_out": views.left_out,
-        "flag": views.flag,
-    },
-    jobs={INDEX: index, CANCEL: cancel, SUGGEST: suggest},
+    views={name: _later("views", name) for name in ("status", "runs", "search", "why", "left_out", "flag")},
+    jobs={INDEX: _later("jobs", "index"), CANCEL: _later("jobs", "cancel"), SUGGEST: _later("suggest", "suggest")},
     files=files,
     settings=Settings,
 )

@@ -68,9 +68,9 @@ def _others(state: State, event: Event) -> Iterator[Doc]:
 
 def _left_by(state: State, event: Event, doc: Doc, label: str) -> Iterator[str]:
     """Only if something was left: an agent need not be told of work that is done."""
-    summary = state.get(SUMMARY, doc["id"]) or {"open": []}
+    summary = state.get(SUMMARY, doc["id"]) or {}
     cut_off = doc["status"] == COMPLETED and doc["reason"] in ("process-gone", "stale")
-    left = summary["open"][:3]
+    left = summary.get("open", [])[:3]
     if left or cut_off:
         how = f", cut off ({doc['reason']})" if cut_off else ""
         yield f"{label}: {doc['title']} ({_age(event, doc['ended_at'] or doc['at'])} ago{how})."

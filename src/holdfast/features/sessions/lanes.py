@@ -19,10 +19,22 @@ def touched(doc: Doc, event: Event, tools: int = 0) -> None:
 
 
 def ended(doc: Doc, event: Event) -> None:
+    """Its transcript is a file of its own, whose token use is still to be read."""
     touched(doc, event)
-    lane = event.get("lane", "")
-    if lane in doc["lanes"]:
-        doc["lanes"] = {**doc["lanes"], lane: {**doc["lanes"][lane], "end": event.at or 1}}
+    known = doc["lanes"].get(event.get("lane", ""))
+    if known is None:
+        return
+    entry = {**known, "end": known["end"] or event.at or 1}
+    if event.get("lane_transcript") and "read" not in known:
+        entry["transcript"] = event.get("lane_transcript")
+    doc["lanes"] = {**doc["lanes"], event.get("lane", ""): entry}
+
+
+def tokens_read(doc: Doc, lane: str) -> None:
+    known = doc["lanes"].get(lane)
+    if known:
+        kept = {name: value for name, value in known.items() if name != "transcript"}
+        doc["lanes"] = {**doc["lanes"], lane: {**kept, "read": True}}
 
 
 def all_ended(doc: Doc, event: Event) -> None:

@@ -7,9 +7,11 @@ from holdfast.core.event import Event
 from holdfast.core.feature import JobCall
 from holdfast.core.ports import Doc, Reader, Ref
 from holdfast.features.sessions import reduce, transcript
-from holdfast.features.sessions.model import DEFAULTS, SESSION, TOKENS, said
+from holdfast.features.sessions.model import COMPLETED, DEFAULTS, SESSION, TOKENS, said
 from holdfast.features.sessions.turns import any_unprocessed, at_hand
 
+SETTLED_MS = 1000
+"""A transcript is written a little later than the hook that tells of its end."""
 FACTS = ("id", "origin", "prompt", "answer", "at", "end", "how", "tools", "failed", "first", "seq")
 
 
@@ -25,8 +27,8 @@ def go_through(doc: Doc, reader: Reader, now: int, *, transcripts: bool = True) 
     for turn in _unprocessed(doc, reader):
         facts = {name: turn[name] for name in FACTS}
         yield said(doc, "turn.processed", now, f"{turn['n']}.{turn['seq']}", n=turn["n"], upto=turn["seq"], facts=facts)
-    if transcripts and doc["transcript"]:
-        yield from tokens_read(doc, now)
+    if transcripts:
+        yield from _token_use(doc, now)
 
 
 def _unprocessed(doc: Doc, reader: Reader) -> list[Doc]:
@@ -47,11 +49,20 @@ def _from_log(doc: Doc, reader: Reader, until: int) -> list[Doc]:
     return [turns[n] for n in range(doc["missed"], until) if n in turns]
 
 
-def tokens_read(doc: Doc, now: int) -> Iterator[Event]:
-    not_before = doc["started_at"] if doc["origin"] == "fork" else 0
-    reading = transcript.read(doc["transcript"], doc["read"], not_before)
-    if reading is None:
-        return
+def _token_use(doc: Doc, now: int) -> Iterator[Event]:
+    """The session's own transcript as far as it has grown, and those of its subagents once they are through."""
+    if doc["transcript"]:
+        not_before = doc["started_at"] if doc["origin"] == "fork" else 0
+        reading = transcript.read(doc["transcript"], doc["read"], not_before)
+        if reading:
+            yield said(doc, "tokens.read", now, f"{reading.offset}.{doc['seq']}", **_told(doc, reading))
+    for lane, entry in doc["lanes"].items():
+        settled = doc["status"] == COMPLETED or now - entry["end"] > SETTLED_MS
+        if entry.get("transcript") and settled and (reading := transcript.read(entry["transcript"], None)):
+            yield said(doc, "tokens.read", now, f"{lane}.{doc['seq']}", lane=lane, **_told(doc, reading))
+
+
+def _told(doc: Doc, reading: transcript.Reading) -> dict[str, Any]:
     by_turn: dict[str, dict[str, int]] = {}
     for at, tokens in reading.found:
         _add(by_turn.setdefault(str(_turn_at(doc, at)), {}), tokens)
@@ -59,8 +70,8 @@ def tokens_read(doc: Doc, now: int) -> Iterator[Event]:
     for tokens in by_turn.values():
         _add(total, tokens)
     by_turn.pop("0", None)  # Before the first turn we know of: of the session, of no turn.
-    state: dict[str, Any] = {"path": reading.path, "offset": reading.offset, "last": reading.last, "ids": reading.ids}
-    yield said(doc, "tokens.read", now, f"{reading.offset}.{doc['seq']}", **state, total=total, by_turn=by_turn)
+    stand = {"path": reading.path, "offset": reading.offset, "last": reading.last, "ids": reading.ids}
+    return {**stand, "total": total, "by_turn": by_turn}
 
 
 def _turn_at(doc: Doc, at: int) -> int:

@@ -398,7 +398,10 @@ def _turn_processed(doc: Doc, event: Event) -> None:
 
 def _tokens_read(doc: Doc, event: Event) -> None:
     doc["tokens"] = added(doc["tokens"], event.get("total", {}))
-    doc["read"] = {name: event.get(name) for name in ("path", "offset", "last", "ids")}
+    if event.get("lane"):
+        lanes.tokens_read(doc, event.get("lane"))
+    else:
+        doc["read"] = {name: event.get(name) for name in ("path", "offset", "last", "ids")}
 
 
 def _summarised(doc: Doc, event: Event) -> None:

@@ -117,7 +117,7 @@ def session(call: Call) -> dict[str, Any]:
 
 def summary_of(doc: Doc, reader: Reader) -> dict[str, Any]:
     made = reader.state(Ref(SUMMARY, doc["id"]))
-    if made and made["of"] >= doc["seq"]:
+    if made and made.get("of", 0) >= doc["seq"] and "text" in made:
         return made
     return summary.of(reader.replay(session=doc["id"]))
 

@@ -10,7 +10,7 @@ from holdfast.features.uat.model import KINDS, LISTENS, UatSettings
 
 COMMANDS = (
     *("start", "step", "assert", "check", "call", "signal", "update", "end"),
-    *("report", "compare", "recover", "clean", "init"),
+    *("report", "compare", "recover", "tend", "clean", "init"),
 )
 VIEWS = (
     *("list", "show", "document", "context", "signal", "signals", "report", "compare"),

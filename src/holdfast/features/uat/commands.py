@@ -29,9 +29,9 @@ from holdfast.features.uat.results import bounded
 from holdfast.features.uat.views import brief
 
 
-def _event(call: Call, doc: Doc, kind: str, **data: Any) -> Event:
+def _event(asked: Call, doc: Doc, kind: str, **data: Any) -> Event:
     where = {"session": doc["session"], "project": doc["project"]}
-    return Event(key=delivery_key(call.now), kind=kind, at=call.now, data={"uat": doc["id"], **data}, **where)
+    return Event(key=delivery_key(asked.now), kind=kind, at=asked.now, data={"uat": doc["id"], **data}, **where)
 
 
 def _shown(run: str) -> Any:
@@ -128,22 +128,17 @@ def tool_call(call: Call) -> Ask:
     doc, given = lookup.active(call), call.args.get("call")
     if not isinstance(given, Mapping) or not isinstance(given.get("toolName"), str):
         raise CommandRefused("a tool call is an object with at least `toolName`")
-    number = given.get("stepNumber")
-    ms = given.get("executionTime")
+    number, ms = given.get("stepNumber"), given.get("executionTime")
     data = {
-        "n": doc["n"] + 1,
-        "call": "",
         "tool": line(given["toolName"], 200),
-        "step": _in_range(doc, number) if number is not None else doc["current"],
-        "matched": False,
+        "step": _in_range(doc, number) if number is not None else None,
         "parameters": bounded(given.get("parameters") or {}),
         "result": bounded(given.get("result") or {}),
         "ms": max(0, int(ms)) if isinstance(ms, int | float) and not isinstance(ms, bool) else 0,
-        "began": call.now,
         "ok": given.get("success") is not False,
         "error": "" if given.get("success") is not False else line(given.get("error") or "failed", 300),
     }
-    return Ask((_event(call, doc, "uat.call_ended", **data),), answer=_shown(doc["id"]))
+    return Ask((_event(call, doc, "uat.told", call=data),), answer=_shown(doc["id"]))
 
 
 def signal(call: Call) -> Ask:
@@ -226,6 +221,11 @@ def compare(call: Call) -> Ask:
     return _asked(call, "compare", one, **{"with": other["id"]})
 
 
+def tend(call: Call) -> Ask:
+    """S3-20 cleanup_stale_sessions, now instead of within a minute."""
+    return _asked(call, "tend")
+
+
 def recover(call: Call) -> Ask:
     """S3-24."""
     return _asked(call, "recover", lookup.run(call))
@@ -256,6 +256,7 @@ COMMANDS: Mapping[str, Command] = {
     "report": report,
     "compare": compare,
     "recover": recover,
+    "tend": tend,
     "clean": clean,
     "init": init,
 }

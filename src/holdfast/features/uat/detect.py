@@ -16,6 +16,9 @@ WORTH_KEEPING = 20
 """A prompt that scores less cannot begin a run with any tool."""
 
 _CLAUSE = re.compile(r"[.;:!?\n]+(?=\s|$)|,?\s+(?:and then|then|and|after that|afterwards|next)\s+|,\s+", re.IGNORECASE)
+_QUOTED = re.compile(r"```.*?(?:```|$)|`[^`\n]*`|[\"“](?:[^\s\"“”]+\s+){3,40}[^\s\"“”]*[\"”]", re.DOTALL)
+"""Code, and quotations longer than a name."""
+_ASKS = "\N{INVERTED QUESTION MARK}"
 _POLITE = re.compile(
     r"^(?:(?:please|pls|now|ok|okay|hey|hi|claude|just|also|finally|first|next|then|and|again|great|thanks|so|"
     r"can you|could you|would you|will you|i want you to|i need you to|i'd like you to|i would like you to|"
@@ -24,10 +27,10 @@ _POLITE = re.compile(
 )
 _RUN = re.compile(
     r"(?:re-?run|run|execute|perform|start|begin|launch|kick off|carry out|conduct|do|redo|repeat|play|exercise|"
-    r"(?:walk|step|click|go|work|run|play) (?:me )?through)\b"
+    r"(?:walk|step|click|go|work|run|play) through)\b"
 )
 _TEST = re.compile(r"(?:re-?test|test|verify|validate|smoke[- ]test|acceptance[- ]test|e2e[- ]test|uat)\b")
-_LOOK = re.compile(r"(?:check|try(?: out)?|confirm|make sure|see (?:if|whether|that))\b")
+_LOOK = re.compile(r"(?:check|try(?: out)?|confirm|make sure|(?:see|test|verify|validate) (?:if|whether|that))\b")
 _UAT = re.compile(r"\buats?\b|\buser[- ]acceptance\b|\bacceptance[- ](?:test|scenario|run|check)")
 _FLOW = re.compile(r"\b(?:flow|scenario|journey|user story|user stories|happy path|end[- ]to[- ]end|e2e)s?\b")
 _BROWSER = re.compile(
@@ -41,11 +44,19 @@ _CODE_TESTS = re.compile(
     r"\btest[- ]suite|\btests/|\w_test\b|\btest_\w|\.(?:spec|test)\.|"
     r"\btest (?:file|case|coverage|data|fixture|helper|runner|name|module)|"
     r"(?<!acceptance )(?<!acceptance-)(?<!uat )\btests\b|\b(?:ci|pipeline|workflow|github actions?)\b|"
-    r"\.(?:py|ts|tsx|js|jsx|go|rs|rb|java|md|ya?ml|json)\b"
+    r"\.(?:py|ts|tsx|js|jsx|go|rs|rb|java|md|ya?ml|json)\b|"
+    r"\b(?:code|codebase|source|review|curl|api|endpoint|handler|function|class|method|module|query|backend|database)s?\b"
 )
 _NOT_NOW = re.compile(
     r"\b(?:don'?t|do not|never|without|not yet|later|tomorrow|cancel|abort|skip|instead of|no need|if you|once|when|"
     r"unless|example|e\.g|how to|whether we|could have|should have|would have)\b"
+)
+
+
+_COMMON = re.compile(
+    r"the|an?|our|all|this|that|of|for|in|on|with|and|please|now|again|once|more|full|whole|complete|it|uats?|user|"
+    r"acceptance|tests?|testing|scenarios?|flow|run|rerun|re|execute|perform|start|begin|launch|kick|off|carry|out|"
+    r"conduct|do|redo|repeat|browser|playwright|chrome|chromium|firefox|screenshots?|take"
 )
 
 
@@ -94,7 +105,7 @@ def named(prompt: str, scenarios: Iterable[str]) -> list[str]:
 
 def _offer(reading: Reading, name: str, plan: Any, scenarios: Mapping[str, Any], call: Called | None) -> Assessment:
     points, reason = _correlation(reading.orders, name)
-    if not points and len(scenarios) == 1 and _UAT.search(reading.orders):
+    if not points and len(scenarios) == 1 and _UAT.search(reading.orders) and _names_nothing(reading.orders):
         points, reason = 10, f"{name} is the only scenario"
     tool, tool_reason = _tool(plan.get("steps", ()), plan.get("base_url", ""), call)
     if not points:
@@ -129,23 +140,26 @@ def _correlation(orders: str, name: str) -> tuple[int, str]:
     return 0, ""
 
 
+def _names_nothing(orders: str) -> bool:
+    """“Run the UAT with screenshots”: there is only one it can mean. “Run the UAT of the payment” means another."""
+    return all(_COMMON.fullmatch(word) for word in re.findall(r"[a-z0-9]+", orders))
+
+
 def _contains(said: list[str], words: list[str]) -> bool:
     return any(said[n : n + len(words)] == words for n in range(len(said) - len(words) + 1))
 
 
 def _clauses(prompt: str) -> list[str]:
     """Without quoted code and text, whose orders are not ours; a question keeps its mark."""
-    text = re.sub(r"```.*?(?:```|$)|`[^`\n]*`", " ", prompt[:LONGEST_READ], flags=re.DOTALL)
-    text = text.replace("\N{RIGHT SINGLE QUOTATION MARK}", "'").lower()
-    return [clause for part in _CLAUSE.split(text.replace("?", " ?. ")) if (clause := part.strip(" \t\"'*->"))][
-        :MOST_CLAUSES
-    ]
+    text = _QUOTED.sub(" ", prompt[:LONGEST_READ])
+    text = text.replace("\N{RIGHT SINGLE QUOTATION MARK}", "'").lower().replace("?", f" {_ASKS}. ")
+    return [clause for part in _CLAUSE.split(text) if (clause := part.strip(" \t\"'*->"))][:MOST_CLAUSES]
 
 
 def _order(clause: str) -> Reading:
     polite = _POLITE.match(clause)
     said = clause[polite.end() :] if polite else clause
-    asks = clause.endswith("?") and not re.match(r"(?:please|can|could|would|will) ?", clause)
+    asks = clause.endswith(_ASKS) and not re.match(r"(?:please|can|could|would|will) ?", clause)
     verb = next(((name, m) for name, pattern in _VERBS if (m := pattern.match(said))), None)
     if verb is None or asks or _NOT_NOW.search(clause) or _CODE_TESTS.search(said):
         return NOTHING
@@ -154,7 +168,7 @@ def _order(clause: str) -> Reading:
     return _scored(name, match.group(), said, rest)
 
 
-_VERBS = (("test", _TEST), ("look", _LOOK), ("run", _RUN))
+_VERBS = (("look", _LOOK), ("test", _TEST), ("run", _RUN))
 
 
 def _scored(kind: str, verb: str, said: str, rest: str) -> Reading:
@@ -164,7 +178,7 @@ def _scored(kind: str, verb: str, said: str, rest: str) -> Reading:
     base = {"test": 30, "run": 20, "look": 15}[kind]
     points, reasons = base, [f"+{base} “{verb}”"]
     if flow or uat:
-        points += 20 if kind == "look" else 15 if kind == "test" else 25
+        points += {"look": 10, "test": 15, "run": 25}[kind]
         reasons.append(f"+{points - base} a flow or scenario")
     if browser:
         points += 15

@@ -19,7 +19,16 @@ LONGEST_MS = 30_000
 SETTLE_MS = 1_000
 """After the end a report waits so long for the last screenshots."""
 
-_QUIET = ("uat.archived", "uat.restored", "uat.suggested", "uat.scenarios", "uat.compared", "uat.cleaned", "uat.asked")
+_QUIET = (
+    "uat.archived",
+    "uat.restored",
+    "uat.suggested",
+    "uat.scenarios",
+    "uat.compared",
+    "uat.cleaned",
+    "uat.asked",
+    "uat.told",
+)
 
 
 def enqueue(state: State, event: Event, settings: UatSettings | None) -> Iterable[Job]:

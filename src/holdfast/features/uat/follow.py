@@ -176,6 +176,16 @@ def _superseded(_state: State, event: Event, mine: Doc, _settings: UatSettings) 
         yield said(event, "uat.ended", uat=mine["previous"], reason="superseded")
 
 
+def _told(state: State, event: Event, mine: Doc, _settings: UatSettings) -> Following:
+    """Numbered here, where nobody can come between: two hooks may tell of two calls at the same moment."""
+    doc, call = state.get(RUN, str(event.get("uat"))), event.get("call")
+    if doc is None or doc["id"] not in (mine["active"], mine["tail"]):
+        return
+    step = doc["current"] if call["step"] is None else call["step"]
+    facts = {**call, "step": step, "n": doc["n"] + 1, "call": "", "matched": False, "began": event.at}
+    yield said(event, "uat.call_ended", uat=doc["id"], **facts)
+
+
 def _step_set(state: State, event: Event, mine: Doc, _settings: UatSettings) -> Following:
     doc = state.get(RUN, str(event.get("uat")))
     if doc and doc["id"] == mine["active"] and steps.all_over(doc):
@@ -189,5 +199,6 @@ STEPS: dict[str, Callable[[State, Event, Doc, UatSettings], Following]] = {
     "turn.ended": _turn_ended,
     "uat.started": _superseded,
     "uat.step": _step_set,
+    "uat.told": _told,
     **dict.fromkeys(ENDINGS, _session_over),
 }

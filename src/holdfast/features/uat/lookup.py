@@ -67,7 +67,7 @@ def _mine(call: Call) -> Doc:
     mine = of_session(call)
     latest = mine["runs"][-1] if mine and mine["runs"] else ""
     found = call.reader.state(Ref(RUN, latest)) if latest else None
-    if found is None:
+    if found is None and not call.args.get("session"):
         found = next((doc for _, doc in call.reader.states(StateQuery(kind=RUN, project=call.project, limit=1))), None)
     if found is None:
         raise CommandRefused("there is no UAT run yet", fix="Begin one with: holdfast uat start SCENARIO")

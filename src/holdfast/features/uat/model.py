@@ -40,6 +40,7 @@ KINDS = {
     "uat.scenarios": "the scenario files of a project were read (`scenarios`, `problems`)",
     "uat.suggested": "a prompt looks like UAT, not surely enough to begin by itself (`scenario`, `score`, `reasons`)",
     "uat.started": "a UAT run began (`uat`, `plan`, `message`, `confidence`, `reasons`, `auto`, `root`, `first`)",
+    "uat.told": "a hook told of a tool call that Holdfast did not see (`uat`, `call`)",
     "uat.call_started": "a tool call of a run began (`uat`, `n`, `call`, `step`)",
     "uat.call_ended": "a tool call of a run ended (`uat`, `n`, `step`, `parameters`, `result`, `ms`, `ok`, …)",
     "uat.step": "a step was set by hand or by a hook (`uat`, `step`, `status`)",

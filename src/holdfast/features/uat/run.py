@@ -22,6 +22,8 @@ from holdfast.features.uat.model import (
 )
 from holdfast.features.uat.patch import merged, size
 
+PAPERWORK = ("uat.reported", "uat.restored", "uat.archived")
+"""Nothing happened in the run itself."""
 _COUNTED = ("calls", "ok", "failed", "errors", "warnings", "shots", "checks", "bad_checks", "restored")
 
 
@@ -79,7 +81,8 @@ def reduced(doc: Doc | None, event: Event) -> Doc | None:
     change = CHANGES.get(event.kind)
     if doc is None or change is None:
         return doc
-    after = {**doc, "at": max(doc["at"], event.at), "last_seq": event.seq or doc["last_seq"]}
+    at = doc["at"] if event.kind in PAPERWORK else max(doc["at"], event.at)
+    after = {**doc, "at": at, "last_seq": event.seq or doc["last_seq"]}
     change(after, event)
     return after
 

@@ -22,8 +22,54 @@ DOING = {
     "BISECT_LOG": "bisect",
 }
 SOURCES = frozenset(
-    ".py .pyi .js .jsx .ts .tsx .mjs .cjs .go .rs .java .kt .kts .scala .c .h .cc .cpp .hpp .cs .rb .php .swift .sh .bash .zsh "
-    ".sql .vue .svelte .ex .exs .erl .hs .ml .clj .lua .pl .r .jl .zig .dart .proto .graphql .css .scss .html".split()
+    [
+        ".py",
+        ".pyi",
+        ".js",
+        ".jsx",
+        ".ts",
+        ".tsx",
+        ".mjs",
+        ".cjs",
+        ".go",
+        ".rs",
+        ".java",
+        ".kt",
+        ".kts",
+        ".scala",
+        ".c",
+        ".h",
+        ".cc",
+        ".cpp",
+        ".hpp",
+        ".cs",
+        ".rb",
+        ".php",
+        ".swift",
+        ".sh",
+        ".bash",
+        ".zsh",
+        ".sql",
+        ".vue",
+        ".svelte",
+        ".ex",
+        ".exs",
+        ".erl",
+        ".hs",
+        ".ml",
+        ".clj",
+        ".lua",
+        ".pl",
+        ".r",
+        ".jl",
+        ".zig",
+        ".dart",
+        ".proto",
+        ".graphql",
+        ".css",
+        ".scss",
+        ".html",
+    ]
 )
 
 Facts = dict[str, Any]
@@ -129,14 +175,14 @@ def _files(root: str, found: git.Status, before: Mapping[str, Any], now: int) ->
         "files": looked[:LISTED_FILES],
         "oldest_change": min(times, default=0),
         "newest_change": max(times, default=0),
-        "conflicts": [shown(c.path) for c in changes if c.conflict][:LISTED_FILES],
+        "conflicts": [shown_path(c.path) for c in changes if c.conflict][:LISTED_FILES],
         "untracked_sources": _sources(changes),
         "stashes": found.stashes,
     }
 
 
 def _file(root: str, change: git.Change, known: Mapping[str, Any], now: int) -> Facts:
-    shown = shown(change.path)
+    shown = shown_path(change.path)
     try:
         seen = os.lstat(os.path.join(root, change.path))  # noqa: PTH118 - two thousand of them
     except (OSError, ValueError):
@@ -146,12 +192,12 @@ def _file(root: str, change: git.Change, known: Mapping[str, Any], now: int) -> 
     return {"path": shown, "code": change.code, "modified": seen.st_mtime_ns // 1_000_000, "size": size}
 
 
-def shown(path: str) -> str:
+def shown_path(path: str) -> str:
     return path.encode("utf-8", "surrogateescape").decode("utf-8", "replace")[:500]
 
 
 def _sources(changes: Iterable[git.Change]) -> list[str]:
-    new = (shown(change.path) for change in changes if change.untracked)
+    new = (shown_path(change.path) for change in changes if change.untracked)
     return [path for path in new if Path(path).suffix.lower() in SOURCES][:MOST_SOURCES]
 
 

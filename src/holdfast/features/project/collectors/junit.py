@@ -1,6 +1,5 @@
 """JUnit XML reports that the settings name: read when they are newer than what was read last."""
 
-import os
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -28,7 +27,7 @@ def _files(root: str, globs: Iterable[str]) -> Iterator[Path]:
 def _read(root: str, file: Path, known: Mapping[str, Mapping[str, Any]]) -> dict[str, Any] | None:
     name = f"junit {file.relative_to(root)}"[:200]
     try:
-        seen = os.stat(file)
+        seen = file.stat()
     except OSError:
         return None
     stamp = seen.st_mtime_ns // 1_000_000
@@ -55,7 +54,9 @@ def _counts(file: Path) -> dict[str, Any] | None:
         "passed": len(cases) - len(failed) - len(skipped),
         "failed": len(failed),
         "skipped": len(skipped),
-        "failures": [f"{c.classname}::{c.name}"[:300] if c.classname else str(c.name)[:300] for c in failed][:MOST_FAILURES],
+        "failures": [f"{c.classname}::{c.name}"[:300] if c.classname else str(c.name)[:300] for c in failed][
+            :MOST_FAILURES
+        ],
     }
 
 

@@ -1,6 +1,5 @@
 """TODO and FIXME that this branch adds: its difference to where it left the main branch, uncommitted work included."""
 
-import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -76,7 +75,7 @@ def _in_new_files(root: str, known: dict[str, Any]) -> Iterator[str]:
     for path in known.get("untracked_sources") or ():
         file = Path(root) / path
         try:
-            if file.is_symlink() or os.stat(file).st_size > LARGEST_NEW_FILE:
+            if file.is_symlink() or file.stat().st_size > LARGEST_NEW_FILE:
                 continue
             lines = file.read_text(encoding="utf-8", errors="replace").splitlines()
         except OSError:

@@ -17,7 +17,9 @@ from holdfast.features.project.settings import DEFAULTS, Tree
 
 MOST_FILES = 50_000
 NAMED_DIFFERENCES = 20
-_ATTRIBUTES = re.compile(r"^(?:(?:encrypted|private|readonly|empty|executable|exact|literal|symlink|create|modify|remove)_)+")
+_ATTRIBUTES = re.compile(
+    r"^(?:(?:encrypted|private|readonly|empty|executable|exact|literal|symlink|create|modify|remove)_)+"
+)
 _NOT_PLAIN = re.compile(r"^(?:run_|encrypted_|symlink_|create_|modify_|remove_)|\.tmpl$")
 
 
@@ -50,7 +52,7 @@ def _place(path: str, root: str) -> Path:
 
 def _walk(place: Path, ignore: Iterable[str]) -> Iterator[tuple[str, os.stat_result]]:
     """(path below the tree, what it is) of every plain file. Links are not followed."""
-    os.stat(place)
+    place.stat()
     seen = 0
     for folder, folders, names in os.walk(place):
         below = os.path.relpath(folder, place)
@@ -59,7 +61,7 @@ def _walk(place: Path, ignore: Iterable[str]) -> Iterator[tuple[str, os.stat_res
             path = _join(below, name)
             full = os.path.join(folder, name)  # noqa: PTH118 - tens of thousands
             if not _ignored(path, ignore) and not os.path.islink(full):  # noqa: PTH114
-                yield path, os.stat(full)
+                yield path, os.stat(full)  # noqa: PTH116
                 seen += 1
                 if seen >= MOST_FILES:
                     return

@@ -31,8 +31,8 @@ def asked(call: JobCall) -> list[Event]:
     event = call.reader.event(int(call.job.payload["seq"]))
     if event is None:
         return []
-    answer = WHAT[str(event.get("what"))](call, event)
-    return [msgspec.structs.replace(answer, key=done_key(event.key))]
+    *before, answer = WHAT[str(event.get("what"))](call, event)
+    return [*before, msgspec.structs.replace(answer, key=done_key(event.key))]
 
 
 def _doc(call: JobCall, event: Event) -> Doc:
@@ -131,10 +131,22 @@ def _remove(call: JobCall, places: Places, doc: Doc, *, dry: bool) -> list[str]:
     return [str(path) for path in there]
 
 
-WHAT: dict[str, Callable[[JobCall, Event], Event]] = {
-    "report": _report,
-    "recover": _recover,
-    "init": _init,
-    "compare": _compare,
-    "clean": _clean,
+def _tend(call: JobCall, event: Event) -> list[Event]:
+    made = tend.tend(call)
+    removed = [e.data["path"] for e in made if e.kind == "uat.archived" and e.data["path"]]
+    data = {"removed": removed, "count": len(removed), "ended": sum(e.kind == "uat.ended" for e in made), "dry": False}
+    return [*made, Event(key="", kind="uat.cleaned", at=call.now, project=event.project, data=data)]
+
+
+def _alone(handler: Callable[[JobCall, Event], Event]) -> Callable[[JobCall, Event], list[Event]]:
+    return lambda call, event: [handler(call, event)]
+
+
+WHAT: dict[str, Callable[[JobCall, Event], list[Event]]] = {
+    "report": _alone(_report),
+    "recover": _alone(_recover),
+    "init": _alone(_init),
+    "compare": _alone(_compare),
+    "clean": _alone(_clean),
+    "tend": _tend,
 }

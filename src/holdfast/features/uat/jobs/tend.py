@@ -52,7 +52,7 @@ def _tended(call: JobCall, doc: Doc) -> list[Event]:
     if doc["status"] == ACTIVE and old:
         return [told(doc, "uat.ended", call.now, "expired", reason="expired")]
     try:
-        return archived(call, doc) if old else restored(call, doc)
+        return archived(call, doc) if old or doc["reason"] == "expired" else restored(call, doc)
     except (UnsafePath, OSError) as error:
         message = f"{error}"[:300]
         return [told(doc, "uat.problem", call.now, f"file/{message}", level="warning", type="file", message=message)]

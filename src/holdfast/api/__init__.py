@@ -1,0 +1,4 @@
+"""For people's own hook scripts: the seeds' functions under their seeds' names, thin over the engine."""
+
+from holdfast.api.session_state import *  # noqa: F403 - the same
+from holdfast.api.uat import *  # noqa: F403 - its __all__ is the seed's list

@@ -1,0 +1,167 @@
+"""`holdfast index …`: the code index of this checkout."""
+
+import time
+from typing import Annotated, Any
+
+import typer
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.text import Text
+
+from holdfast.cli import client, render
+from holdfast.cli.options import Json
+
+app = typer.Typer(help="The code index of this checkout.", no_args_is_help=True)
+
+LOOK_EVERY_S = 0.1
+STEPS = {"index": "reading files", "embed": "computing vectors", "tidy": "putting in order"}
+Wait = Annotated[bool, typer.Option("--wait/--no-wait", help="Stay until it is done.")]
+
+
+@app.command()
+def status(
+    runs: Annotated[int, typer.Option("--runs", help="Also the last decisions and runs.")] = 0, json: Json = False
+) -> None:
+    """What is in it, how fresh it is, what is being done."""
+    told = client.view("reindex.status")
+    told["runs"] = client.view("reindex.runs", limit=runs) if runs else []
+    if json:
+        render.json_line(told)
+        return
+    _show_index(told)
+    _show_runs(told)
+
+
+@app.command()
+def run(wait: Wait = True, json: Json = False) -> None:
+    """Bring it up to the checkout now."""
+    _run(rebuild=False, wait=wait, json=json)
+
+
+@app.command()
+def rebuild(wait: Wait = True, json: Json = False) -> None:
+    """Make it anew; the old one answers until that is done."""
+    _run(rebuild=True, wait=wait, json=json)
+
+
+@app.command()
+def why(file: str, json: Json = False) -> None:
+    """Whether a file is in it, with its chunks, or why not."""
+    told = client.view("reindex.why", file=_absolute(file))
+    if json:
+        render.json_line(told)
+        return
+    if not told["indexed"]:
+        render.out.print(f"{render.clean(told['path'])} is not in the index: {told['reason']}.")
+        raise typer.Exit(1)
+    render.out.print(f"{render.clean(told['path'])} ({told['lang']}), {len(told['chunks'])} chunks:")
+    for chunk in told["chunks"]:
+        lines = f"{chunk['line']}-{chunk['end']}"
+        render.out.print(Text(f"  {lines:<12} {chunk['kind']:<9} {render.clean(chunk['symbol'])}"))
+
+
+@app.command("left-out")
+def left_out(limit: Annotated[int, typer.Option("--limit", "-n")] = 1000, json: Json = False) -> None:
+    """Files that are not in it, each with the reason."""
+    told = client.view("reindex.left_out", limit=limit)
+    if json:
+        render.json_line(told)
+        return
+    for one in told:
+        render.out.print(Text(f"{one['reason']:<24} {render.clean(one['path'])}"))
+
+
+@app.command()
+def flag(
+    reset: Annotated[bool, typer.Option("--reset", help="Let the next prompt trigger again.")] = False, json: Json = False
+) -> None:
+    """A session's first-prompt flag: the stored id, the current one, whether a prompt would trigger."""
+    if reset:
+        client.command("reindex.mark", shown=False)
+    told = client.view("reindex.flag")
+    if json:
+        render.json_line({**told, "would_trigger": not told["shown"]})
+        return
+    render.out.print(f"State file session:  {render.clean(told['stored_id'] or 'none')}")
+    render.out.print(f"Current session:     {render.clean(told['session_id'] or 'none')}")
+    render.out.print(f"Sessions match:      {told['stored_id'] == told['session_id']}")
+    render.out.print(f"Flag value:          {told['shown']}")
+    render.out.print(f"Would trigger:       {not told['shown']}")
+
+
+def _absolute(file: str) -> str:
+    from pathlib import Path
+
+    return str(Path(file).absolute())
+
+
+def _run(*, rebuild: bool, wait: bool, json: bool) -> None:
+    decided = client.command("reindex.run", rebuild=rebuild)
+    last = _watched(decided["run"], json) if wait else None
+    if json:
+        render.json_line({"decided": decided, "last": last})
+    elif last is None:
+        render.out.print("It runs in the background. See: holdfast index status")
+    else:
+        render.out.print(_sentence(last))
+    raise typer.Exit(0 if last is None or last["status"] in ("completed", "unchanged") else 1)
+
+
+def _watched(run_id: str, quiet: bool) -> dict[str, Any]:
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=render.err, disable=quiet, transient=True) as bar:
+        task = bar.add_task("waiting", total=None)
+        while True:
+            told = client.view("reindex.status")
+            last = told["last"]
+            if last and last["run"] == run_id or _overtaken(told, run_id):
+                return last
+            if step := told["progress"]:
+                bar.update(task, description=STEPS.get(step["step"], ""), completed=step["done"], total=step["total"])
+            time.sleep(LOOK_EVERY_S)
+
+
+def _overtaken(told: dict[str, Any], run_id: str) -> bool:
+    """A newer run has taken its place and is through."""
+    return bool(told["last"]) and not told["run"] and told["last"]["at"] >= int(run_id.partition("-")[0])
+
+
+def _sentence(last: dict[str, Any]) -> str:
+    if last["status"] == "unchanged":
+        return f"Nothing changed: {last['files']} files, {last['chunks']} chunks."
+    if last["status"] != "completed":
+        return f"The run {last['status']}: {render.clean(last['reason'], 500)}."
+    changes = ", ".join(f"{last[name]} {name}" for name in ("added", "changed", "removed") if last[name])
+    note = f" {render.clean(last['note'])}; full text only." if last["note"] else ""
+    return (
+        f"{last['files']} files ({changes or 'nothing new'}; {last['left_out']} left out), {last['chunks']} chunks,"
+        f" {last['ms'] / 1000:.1f} s.{note}"
+    )
+
+
+def _show_index(told: dict[str, Any]) -> None:
+    index = told["index"]
+    if index is None:
+        render.out.print(f"{render.clean(told['root'])} has no index yet. Run: holdfast index run")
+    elif "problem" in index:
+        render.out.print(f"{render.clean(index['problem'])}")
+    else:
+        left = ", ".join(f"{count} {reason}" for reason, count in index["left_out"].items())
+        ratio = index["bytes"] / max(index["source_bytes"], 1)
+        render.out.print(f"{render.clean(told['root'])}: {index['files']} files, {index['chunks']} chunks")
+        render.out.print(f"  fresh      {render.ago(index['at']) if index['at'] else 'not finished yet'}")
+        render.out.print(f"  vectors    {index['embedded']} of {index['chunks']}, model {render.clean(index['model'] or 'none')}")
+        render.out.print(f"  size       {render.size(index['bytes'])}, {ratio:.1f}× the source text")
+        render.out.print(f"  left out   {left or 'nothing'}")
+        if index["note"]:
+            render.out.print(f"  note       {render.clean(index['note'])}")
+    if step := told["progress"]:
+        render.out.print(f"  now        {STEPS.get(step['step'], step['step'])}: {step['done']} of {step['total']}")
+    if last := told["last"]:
+        render.out.print(f"  last run   {render.ago(last['at'])}, {last['trigger']}: {_sentence(last)}")
+
+
+def _show_runs(told: dict[str, Any]) -> None:
+    for one in told["runs"]:
+        what = one.get("status") or f"{one['decision']} ({one['reason']})"
+        kind = one["kind"].partition(".")[2]
+        render.out.print(Text(f"  {render.clock(one['at'])}  {kind:<9} {one['trigger'] or '':<14} {render.clean(what)}"))

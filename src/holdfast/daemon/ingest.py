@@ -1,0 +1,36 @@
+"""Events from outside, as importers bring them: which are taken, and which sessions need none."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from holdfast.core.errors import CommandRefused
+from holdfast.core.event import HOOK_KINDS, Event
+from holdfast.core.feature import Feature
+from holdfast.core.ports import EventQuery, Reader
+
+MOST_EVENTS = 5_000
+LONGEST_KEY = 64
+
+
+def accepted(given: Any, features: Sequence[Feature]) -> list[Event]:
+    """All or none: a batch with anything strange in it is a mistake of whoever made it."""
+    try:
+        events = msgspec.convert(given, list[Event])
+    except msgspec.ValidationError as error:
+        raise CommandRefused(f"these are no events: {error}") from error
+    if len(events) > MOST_EVENTS:
+        raise CommandRefused(f"more than {MOST_EVENTS} events at once", fix="Send them in smaller batches.")
+    known = set(HOOK_KINDS).union(*(feature.kinds for feature in features))
+    for event in events:
+        if event.kind not in known:
+            raise CommandRefused(f"there is no kind of event {event.kind!r}")
+        if not (event.key.isalnum() and event.key.isascii() and len(event.key) <= LONGEST_KEY):
+            raise CommandRefused("a key is up to 64 letters and digits")
+    return events
+
+
+def told_by_hooks(reader: Reader, session: str) -> bool:
+    first = reader.events(EventQuery(session=session, limit=1))
+    return bool(first) and not first[0].data.get("imported")

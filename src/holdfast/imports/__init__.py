@@ -1,0 +1,17 @@
+"""Old formats and transcripts → events. Nothing here writes: sources stay as they are."""
+
+from holdfast.imports import (
+    claude_transcripts,
+    codex_rollouts,
+    oak,
+    reindex_state,
+    requirements_state,
+    session_state,
+    uat_sessions,
+)
+from holdfast.imports.source import Importer
+
+_AGENTS = (claude_transcripts, codex_rollouts)
+_SYSTEMS = (reindex_state, session_state, requirements_state, uat_sessions, oak)
+
+IMPORTERS: dict[str, Importer] = {module.IMPORTER.name: module.IMPORTER for module in (*_AGENTS, *_SYSTEMS)}

@@ -1,0 +1,160 @@
+"""Claude Code's transcripts: `~/.claude/projects/*/SESSION.jsonl`, and those of its subagents."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from holdfast.agents import normal, reading
+from holdfast.agents.claude_code import TABLES
+from holdfast.core.event import Event
+from holdfast.core.ids import bounded
+from holdfast.imports.source import Found, Importer, Place, Skipped, key_of, lines, milliseconds, session_name
+
+NAME = "claude-code"
+OF_INTEREST = ("user", "assistant")
+
+
+class Message(msgspec.Struct):
+    content: Any = None
+    model: str | None = None
+
+
+class Record(msgspec.Struct):
+    """Only what is needed: the rest of a line, often most of it, is never built."""
+
+    type: str = ""
+    uuid: str = ""
+    sessionId: str = ""  # noqa: N815 - their names
+    agentId: str | None = None  # noqa: N815
+    promptId: str | None = None  # noqa: N815
+    timestamp: Any = None
+    cwd: str | None = None
+    gitBranch: str | None = None  # noqa: N815
+    isMeta: bool | None = None  # noqa: N815
+    isSidechain: bool | None = None  # noqa: N815
+    isCompactSummary: bool | None = None  # noqa: N815
+    message: Message | None = None
+
+
+decode = msgspec.json.Decoder(Record).decode
+
+
+def find(place: Place) -> Iterable[Path]:
+    return sorted((place.home / ".claude" / "projects").rglob("*.jsonl"))
+
+
+def read(path: Path, _place: Place) -> Iterator[Found]:
+    told = _Transcript(path)
+    for number, line in lines(path):
+        try:
+            record = decode(line)
+        except (msgspec.DecodeError, msgspec.ValidationError, RecursionError) as error:
+            yield Skipped(f"{path}:{number}", f"not a record: {str(error)[:120]}")
+            continue
+        if record.type not in OF_INTEREST:
+            yield Skipped(str(path), record.type or "no type", expected=True)
+        elif record.message is None or not record.sessionId or not record.uuid:
+            yield Skipped(f"{path}:{number}", "a message without session, id or text")
+        else:
+            yield from told.take(record)
+    yield from told.close()
+
+
+@dataclass
+class _Transcript:
+    path: Path
+    begun: bool = False
+    last: Record | None = None
+    answer: str = ""
+    turn: str = ""
+    calls: dict[str, tuple[str, dict[str, Any]]] = field(default_factory=dict)
+
+    def take(self, record: Record) -> Iterator[Event]:
+        if not self.begun:
+            self.begun = True
+            yield self._event(record, "subagent.started" if record.agentId else "session.started", source="import")
+        parts = record.message.content if record.message else None
+        if isinstance(parts, str):
+            parts = [{"type": "text", "text": parts}]
+        if isinstance(parts, list):
+            yield from self._user(record, parts) if record.type == "user" else self._assistant(record, parts)
+        self.last = record
+
+    def _user(self, record: Record, parts: list[Any]) -> Iterator[Event]:
+        results = [p for p in map(normal.mapping, parts) if p.get("type") == "tool_result"]
+        for n, part in enumerate(results):
+            yield self._result(record, part, n)
+        if results or record.isMeta or record.isCompactSummary:
+            return
+        texts = [str(p.get("text")) for p in map(normal.mapping, parts) if p.get("type") == "text"]
+        if texts:
+            yield from self._turn_over()
+            self.turn = record.promptId or record.uuid
+            prompt = normal.capped("\n".join(texts), normal.PROMPT)
+            data: dict[str, Any] = {"prompt": prompt}
+            if prompt.lstrip().startswith("<task-notification>"):
+                data["synthetic"] = True
+            yield self._event(record, "prompt.submitted", **data)
+
+    def _assistant(self, record: Record, parts: list[Any]) -> Iterator[Event]:
+        for n, part in enumerate(map(normal.mapping, parts)):
+            if part.get("type") == "text" and isinstance(part.get("text"), str):
+                self.answer = part["text"]
+            elif part.get("type") == "tool_use" and isinstance(part.get("id"), str):
+                name = part.get("name") if isinstance(part.get("name"), str) else ""
+                data = self._tool(record, name, part.get("input"))
+                self.calls[part["id"]] = (str(name), data)
+                yield self._event(record, "tool.started", n, tool=str(name), call=part["id"], **data)
+
+    def _tool(self, record: Record, name: Any, given: Any) -> dict[str, Any]:
+        data: dict[str, Any] = {"cwd": record.cwd or ""}
+        reading.add_tool(TABLES, data, {"tool_name": name, "tool_input": given})
+        del data["cwd"]
+        return data
+
+    def _result(self, record: Record, part: Any, n: int) -> Event:
+        call = part.get("tool_use_id") if isinstance(part.get("tool_use_id"), str) else ""
+        tool, data = self.calls.pop(call, ("", {"action": "other"}))
+        data = {**data, "ok": part.get("is_error") is not True}
+        if not data["ok"]:
+            data["error"] = normal.output_text(part.get("content"))[: normal.ERROR]
+        else:
+            reading.add_output(data, part.get("content"))
+        return self._event(record, "tool.finished" if data["ok"] else "tool.failed", n, tool=tool, call=call, **data)
+
+    def _turn_over(self) -> Iterator[Event]:
+        if self.turn and self.last:
+            kind = "subagent.ended" if self.last.agentId else "turn.ended"
+            yield self._event(self.last, kind, message=normal.capped(self.answer, normal.MESSAGE))
+        self.turn, self.answer = "", ""
+
+    def close(self) -> Iterator[Event]:
+        """A transcript goes on when its session does: then the next import tells the rest."""
+        if self.last:
+            yield from self._turn_over()
+            if not self.last.agentId:
+                yield self._event(self.last, "session.ended", reason="import")
+
+    def _event(self, record: Record, kind: str, n: int = 0, tool: str = "", **data: Any) -> Event:
+        session = session_name(record.sessionId)
+        more = {
+            "turn": self.turn, "lane": record.agentId, "branch": record.gitBranch, "cwd": record.cwd,
+            "model": record.message.model if record.message else None,
+            "transcript": None if record.agentId else str(self.path),
+        }  # fmt: skip
+        return Event(
+            key=key_of(NAME, session, record.uuid, kind, n),
+            kind=kind,
+            at=milliseconds(record.timestamp),
+            session=session,
+            project=normal.one_path(record.cwd) or "",
+            agent=NAME,
+            tool=bounded(tool),
+            data={**data, **{name: value for name, value in more.items() if value}, "imported": NAME},
+        )
+
+
+IMPORTER = Importer(NAME, "Claude Code transcripts", find, read, whole_sessions=True)

@@ -1,0 +1,166 @@
+"""Codex's rollouts: `~/.codex/sessions/YYYY/MM/DD/rollout-*.jsonl`."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from holdfast.agents import normal, reading
+from holdfast.agents.codex import PATCHED, TABLES
+from holdfast.core.event import Event
+from holdfast.core.ids import bounded
+from holdfast.imports.source import Found, Importer, Place, Skipped, key_of, lines, milliseconds, session_name
+
+NAME = "codex"
+CALLS = ("function_call", "custom_tool_call", "local_shell_call")
+RESULTS = ("function_call_output", "custom_tool_call_output", "local_shell_call_output")
+ENDS = {"task_complete": "turn.ended", "turn_aborted": "turn.interrupted"}
+
+
+class Record(msgspec.Struct):
+    type: str = ""
+    timestamp: Any = None
+    payload: Any = None
+
+
+decode = msgspec.json.Decoder(Record).decode
+
+
+def find(place: Place) -> Iterable[Path]:
+    return sorted((place.home / ".codex").rglob("rollout-*.jsonl"))
+
+
+def read(path: Path, _place: Place) -> Iterator[Found]:
+    told = _Rollout(path)
+    for number, line in lines(path):
+        try:
+            record = decode(line)
+        except (msgspec.DecodeError, msgspec.ValidationError, RecursionError) as error:
+            yield Skipped(f"{path}:{number}", f"not a record: {str(error)[:120]}")
+            continue
+        events: list[Found] = list(told.take(record, number))
+        yield from events or [Skipped(str(path), told.name_of(record), expected=True)]
+    yield from told.close()
+
+
+@dataclass
+class _Rollout:
+    path: Path
+    session: str = ""
+    lane: str = ""
+    cwd: str = ""
+    branch: str = ""
+    model: str = ""
+    turn: str = ""
+    last: tuple[int, int] = (0, 0)
+    calls: dict[str, tuple[str, dict[str, Any]]] = field(default_factory=dict)
+
+    def name_of(self, record: Record) -> str:
+        inner = normal.mapping(record.payload).get("type")
+        return f"{record.type} {inner}" if isinstance(inner, str) else record.type or "no type"
+
+    def take(self, record: Record, number: int) -> Iterator[Event]:
+        payload, at = normal.mapping(record.payload), milliseconds(record.timestamp)
+        if record.type == "session_meta":
+            yield from self._meta(payload, at, number)
+        if not self.session:
+            return
+        self.last = at, number
+        if record.type == "turn_context":
+            self.model = str(payload.get("model") or self.model)
+            self.turn = str(payload.get("turn_id") or self.turn)
+        elif record.type == "event_msg":
+            yield from self._told(payload, at, number)
+        elif record.type == "response_item":
+            yield from self._item(payload, at, number)
+
+    def _meta(self, payload: Mapping[str, Any], at: int, number: int) -> Iterator[Event]:
+        mine, whole = session_name(payload.get("id")), session_name(payload.get("session_id"))
+        self.session = whole or mine
+        self.lane = mine if mine != self.session else ""
+        self.cwd = normal.one_path(payload.get("cwd")) or ""
+        self.branch = str(normal.mapping(payload.get("git")).get("branch") or "")
+        if self.session:
+            yield self._event("subagent.started" if self.lane else "session.started", at, number, source="import")
+
+    def _told(self, payload: Mapping[str, Any], at: int, number: int) -> Iterator[Event]:
+        kind, item = payload.get("type"), normal.mapping(payload.get("item"))
+        if kind == "task_started":
+            self.turn = str(payload.get("turn_id") or self.turn)
+        elif kind == "user_message" or item.get("type") == "UserMessage":
+            prompt = payload.get("message") or normal.output_text(item.get("content"))
+            yield self._event("prompt.submitted", at, number, prompt=normal.capped(str(prompt), normal.PROMPT))
+        elif kind in ENDS:
+            message = normal.capped(str(payload.get("last_agent_message") or ""), normal.MESSAGE)
+            ended = "subagent.ended" if self.lane else ENDS[kind]
+            yield self._event(ended, at, number, **({"message": message} if message else {}))
+
+    def _item(self, payload: Mapping[str, Any], at: int, number: int) -> Iterator[Event]:
+        call = payload.get("call_id")
+        if not isinstance(call, str):
+            return
+        if payload.get("type") in CALLS:
+            name = str(payload.get("name") or "shell")
+            data = self._tool(name, payload)
+            self.calls[call] = (name, data)
+            yield self._event("tool.started", at, number, tool=name, call=call, **data)
+        elif payload.get("type") in RESULTS:
+            name, data = self.calls.pop(call, ("", {"action": "other"}))
+            yield self._event("tool.finished", at, number, tool=name, call=call, **_result(data, payload.get("output")))
+
+    def _tool(self, name: str, payload: Mapping[str, Any]) -> dict[str, Any]:
+        given = _arguments(payload)
+        data: dict[str, Any] = {"cwd": self.cwd}
+        reading.add_tool(TABLES, data, {"tool_name": name, "tool_input": given})
+        if name == "apply_patch":
+            named = [path.strip() for path in PATCHED.findall(str(given.get("command", "")))]
+            data["paths"] = normal.paths_in({"paths": named}, self.cwd)
+        del data["cwd"]
+        return data
+
+    def close(self) -> Iterator[Event]:
+        if self.session and not self.lane and self.last[0]:
+            yield self._event("session.ended", *self.last, reason="import")
+
+    def _event(self, kind: str, at: int, number: int, tool: str = "", **data: Any) -> Event:
+        more = {
+            "turn": self.turn, "lane": self.lane, "branch": self.branch, "cwd": self.cwd, "model": self.model,
+            "transcript": "" if self.lane else str(self.path),
+        }  # fmt: skip
+        return Event(
+            key=key_of(NAME, self.session, self.lane, kind, number),
+            kind=kind,
+            at=at,
+            session=self.session,
+            project=self.cwd,
+            agent=NAME,
+            tool=bounded(tool),
+            data={**data, **{name: value for name, value in more.items() if value}, "imported": NAME},
+        )
+
+
+def _arguments(payload: Mapping[str, Any]) -> dict[str, Any]:
+    given = payload.get("arguments", payload.get("input", payload.get("action")))
+    if isinstance(given, str):
+        try:
+            given = msgspec.json.decode(given)
+        except (msgspec.DecodeError, UnicodeEncodeError):
+            given = {"command": given}
+    found = dict(normal.mapping(given))
+    command = found.get("cmd", found.get("command"))
+    if isinstance(command, list):
+        command = str(command[-1]) if command else ""
+    return {**found, **({"command": command} if isinstance(command, str) else {})}
+
+
+def _result(data: dict[str, Any], output: Any) -> dict[str, Any]:
+    text = output if isinstance(output, str) else normal.output_text(normal.mapping(output) or output)
+    code = normal.exit_code_in(text.replace("exited with code", "exit code", 1)[:200].partition("Output:")[0][-80:])
+    data = {**data, "ok": not code}
+    reading.add_output(data, text)
+    return data if code is None else {**data, "exit_code": code}
+
+
+IMPORTER = Importer(NAME, "Codex rollouts", find, read, whole_sessions=True)

@@ -1,0 +1,126 @@
+"""OAK's database, `.oak/ci/activities.db`: sessions, prompt batches, activities. A copy of it is read."""
+
+import shutil
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import apsw
+import msgspec
+
+from holdfast.agents import normal, reading
+from holdfast.agents.claude_code import TABLES
+from holdfast.core.event import Event
+from holdfast.core.ids import bounded
+from holdfast.imports.source import Found, Importer, Place, Skipped, key_of, milliseconds, session_name
+
+NAME = "oak"
+FILE = ".oak/ci/activities.db"
+AGENTS = {"claude": "claude-code"}
+Row = Mapping[str, Any]
+
+
+def find(place: Place) -> Iterable[Path]:
+    return [file] if (file := place.project / FILE).is_file() else []
+
+
+def read(path: Path, place: Place) -> Iterator[Found]:
+    """Opening a database can write to its folder, so that even a look would change something."""
+    with tempfile.TemporaryDirectory(prefix="holdfast-import-") as folder:
+        for suffix in ("", "-wal"):
+            if (part := path.with_name(path.name + suffix)).is_file():
+                shutil.copyfile(part, Path(folder) / (path.name + suffix))
+        try:
+            db = apsw.Connection(str(Path(folder) / path.name))
+            yield from _Database(db, path, place).events()
+            db.close()
+        except apsw.Error as error:
+            yield Skipped(str(path), f"not a database of OAK: {error}")
+
+
+class _Database:
+    def __init__(self, db: apsw.Connection, path: Path, place: Place) -> None:
+        self.db, self.path, self.place = db, path, place
+        self.agents: dict[str, str] = {}
+        self.numbers: dict[Any, str] = {}
+
+    def events(self) -> Iterator[Found]:
+        for row in self._rows("sessions"):
+            yield from self._session(row)
+        for row in self._rows("prompt_batches"):
+            yield self._batch(row)
+        for row in self._rows("activities"):
+            yield self._activity(row)
+        for row in self._rows("sessions"):
+            if row.get("status") == "completed" and session_name(row.get("id")):
+                yield self._event("session.ended", row, row["id"], row["id"], _time(row, "ended_at"), reason="import")
+
+    def _rows(self, table: str) -> Iterator[Row]:
+        """By name: later versions of OAK have more columns."""
+        cursor = self.db.execute(f'select * from "{table}" order by rowid')
+        for values in cursor:
+            names = [column[0] for column in cursor.getdescription()]
+            yield dict(zip(names, values, strict=True))
+
+    def _session(self, row: Row) -> Iterator[Found]:
+        session = session_name(row.get("id"))
+        if not session:
+            yield Skipped(f"{self.path}: sessions", "a session without id")
+            return
+        self.agents[session] = str(row.get("agent") or "claude")
+        at = _time(row, "started_at", "created_at")
+        yield self._event("session.started", row, session, session, at, source="import")
+
+    def _batch(self, row: Row) -> Found:
+        session, number = session_name(row.get("session_id")), str(row.get("id"))
+        self.numbers[row.get("id")] = number
+        if not session:
+            return Skipped(f"{self.path}: prompt_batches {number}", "it has no session")
+        prompt = normal.capped(str(row.get("user_prompt") or ""), normal.PROMPT)
+        at = _time(row, "started_at", "created_at")
+        return self._event("prompt.submitted", row, number, session, at, prompt=prompt, turn=number)
+
+    def _activity(self, row: Row) -> Found:
+        session, tool = session_name(row.get("session_id")), str(row.get("tool_name") or "")
+        if not session or not tool:
+            return Skipped(f"{self.path}: activities {row.get('id')}", "it has no session or no tool")
+        data: dict[str, Any] = {"cwd": str(self.place.project)}
+        reading.add_tool(TABLES, data, {"tool_name": tool, "tool_input": _json(row.get("tool_input"))})
+        ok = row.get("success") not in (0, False)
+        told = {"ok": ok, "call": f"oak-{row.get('id')}", "turn": self.numbers.get(row.get("prompt_batch_id"), "")}
+        if row.get("tool_output_summary"):
+            told["output"] = normal.capped(str(row["tool_output_summary"]), normal.OUTPUT)
+        if not ok:
+            told["error"] = normal.capped(str(row.get("error_message") or ""), normal.ERROR)
+        kind = "tool.finished" if ok else "tool.failed"
+        return self._event(kind, row, row.get("id"), session, _time(row, "timestamp"), tool=tool, **data, **told)
+
+    def _event(self, kind: str, row: Row, which: Any, session: str, at: int, tool: str = "", **data: Any) -> Event:
+        agent = self.agents.get(session, "claude")
+        root = normal.one_path(row.get("project_root")) or str(self.place.project)
+        return Event(
+            key=key_of(NAME, session, kind, which),
+            kind=kind,
+            at=at,
+            session=session_name(session),
+            project=root,
+            agent=AGENTS.get(agent, agent),
+            tool=bounded(tool),
+            data={**{k: v for k, v in data.items() if v != ""}, "imported": NAME},
+        )
+
+
+def _time(row: Row, *names: str) -> int:
+    told = [row.get(suffixed) for name in names for suffixed in (f"{name}_epoch", name)]
+    return next((at for value in told if (at := milliseconds(value))), 0)
+
+
+def _json(text: Any) -> Any:
+    try:
+        return msgspec.json.decode(text) if isinstance(text, str) else text
+    except msgspec.DecodeError:
+        return {}
+
+
+IMPORTER = Importer(NAME, "OAK's sessions", find, read, whole_sessions=True)

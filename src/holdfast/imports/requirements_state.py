@@ -1,0 +1,65 @@
+"""The requirements system's branch files, `.git/requirements/BRANCH.json`: who had satisfied what."""
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from holdfast.core.event import Event
+from holdfast.imports.source import Found, Importer, Place, Skipped, key_of, milliseconds, session_name
+
+NAME = "requirements"
+SCOPES = ("session", "branch", "permanent", "single_use")
+
+
+def find(place: Place) -> Iterable[Path]:
+    return sorted((place.project / ".git" / "requirements").rglob("*.json"))
+
+
+def read(path: Path, place: Place) -> Iterator[Found]:
+    try:
+        state = json.loads(path.read_bytes())
+    except (ValueError, RecursionError) as error:
+        yield Skipped(str(path), f"not JSON: {error}")
+        return
+    named = state.get("requirements") if isinstance(state, dict) else None
+    if not isinstance(named, dict):
+        yield Skipped(str(path), "no requirements in it")
+        return
+    branch = str(state.get("branch") or path.relative_to(place.project / ".git" / "requirements").with_suffix(""))
+    for name, entry in named.items():
+        yield from _requirement(path, place, branch, str(name), entry)
+
+
+def _requirement(path: Path, place: Place, branch: str, name: str, entry: Any) -> Iterator[Found]:
+    where = f"{path}: {name}"
+    if not isinstance(entry, Mapping) or entry.get("scope", "session") not in SCOPES:
+        yield Skipped(where, "not a requirement of a known scope")
+        return
+    sessions = entry.get("sessions")
+    if entry.get("satisfied") is True:
+        yield _event(path, place, branch, name, "", entry, entry)
+    for session, told in sessions.items() if isinstance(sessions, Mapping) else ():
+        if isinstance(told, Mapping) and told.get("satisfied") is True:
+            yield _event(path, place, branch, name, session_name(session), entry, told)
+        else:
+            yield Skipped(f"{where}: {session}", "it was not satisfied", expected=True)
+
+
+def _event(
+    path: Path, place: Place, branch: str, name: str, session: str, entry: Mapping[str, Any], told: Mapping[str, Any]
+) -> Event:
+    at = milliseconds(told.get("satisfied_at")) or int(path.stat().st_mtime * 1000)
+    ttl = told.get("ttl", entry.get("ttl"))
+    until = {"until": at + int(ttl * 1000)} if isinstance(ttl, int | float) and not isinstance(ttl, bool) else {}
+    scope = str(entry.get("scope", "session"))
+    metadata = told.get("metadata") if isinstance(told.get("metadata"), dict) else {}
+    data = {
+        "requirements": [{"name": name, "scope": scope, **until}], "method": str(told.get("satisfied_by") or "import"),
+        "metadata": metadata, "branch": branch, "repo": str(place.project / ".git"), "imported": NAME,
+    }  # fmt: skip
+    key = key_of(NAME, place.project, branch, name, session, at)
+    return Event(key=key, kind="gates.satisfied", at=at, session=session, project=str(place.project), data=data)
+
+
+IMPORTER = Importer(NAME, "the requirements system's state", find, read)

@@ -1,0 +1,98 @@
+"""The UAT system's session files: a run with its steps and tool calls, over and done."""
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from holdfast.core.event import Event
+from holdfast.imports.source import Found, Importer, Place, Skipped, key_of, milliseconds, session_name
+
+NAME = "uat"
+FORMAT = "claude-uat-session-state"
+FOLDERS = ("uat/sessions", ".claude/uat/sessions", "sessions", "uat")
+MOST_CALLS = 5_000
+
+
+def find(place: Place) -> Iterable[Path]:
+    found = [file for name in FOLDERS for file in sorted((place.project / name).glob("claude-session-*.json"))]
+    return list(dict.fromkeys(found))
+
+
+def read(path: Path, place: Place) -> Iterator[Found]:
+    try:
+        state = json.loads(path.read_bytes())
+    except (ValueError, RecursionError) as error:
+        yield Skipped(str(path), f"not JSON: {error}")
+        return
+    meta, run = _map(state, "meta"), _map(state, "session")
+    uat, session = run.get("uatSessionId"), session_name(run.get("claudeSessionId"))
+    if meta.get("format") != FORMAT or not isinstance(uat, str) or not uat or not session:
+        yield Skipped(str(path), f"not a {FORMAT} with both its ids")
+        return
+    yield from _Run(path, place, session, uat, state).events()
+
+
+class _Run:
+    def __init__(self, path: Path, place: Place, session: str, uat: str, state: Mapping[str, Any]) -> None:
+        self.path, self.place, self.session, self.uat, self.state = path, place, session, uat, state
+        self.begun = milliseconds(_map(state, "session").get("startTime"))
+
+    def events(self) -> Iterator[Found]:
+        scenario = _map(self.state, "scenario")
+        plan = {"name": str(scenario.get("name", "")), "steps": [_wanted(step) for step in _list(scenario, "steps")]}
+        mode = str(_map(self.state, "session").get("mode", ""))
+        yield self._event("uat.started", "", self.begun, plan=plan, mode=mode)
+        for n, call in enumerate(_list(_map(self.state, "execution"), "toolCalls")[:MOST_CALLS], 1):
+            yield from self._call(n, call)
+        for step in _list(scenario, "steps"):
+            yield from self._step(step)
+        last = milliseconds(_map(self.state, "session").get("lastActivity")) or self.begun
+        yield self._event("uat.ended", "", last, reason="import")
+
+    def _call(self, n: int, call: Any) -> Iterator[Found]:
+        if not isinstance(call, Mapping) or not call.get("toolName"):
+            yield Skipped(f"{self.path}: tool call {n}", "it names no tool")
+            return
+        at, name = milliseconds(call.get("timestamp")) or self.begun, str(call.get("id") or n)
+        shared = {"n": n, "call": name, "step": call.get("stepNumber") or 0, "tool": str(call["toolName"])}
+        yield self._event("uat.call_started", name, at, parameters=call.get("parameters"), **shared)
+        ended = {"parameters": call.get("parameters"), "result": call.get("result"), "ms": call.get("executionTime")}
+        yield self._event("uat.call_ended", name, at, ok=call.get("success") is not False, **ended, **shared)
+
+    def _step(self, step: Any) -> Iterator[Found]:
+        told = step if isinstance(step, Mapping) else {}
+        number, status = told.get("stepNumber"), told.get("status")
+        if not isinstance(number, int) or not isinstance(status, str):
+            yield Skipped(f"{self.path}: a step", "it has no number or no status")
+            return
+        at = milliseconds(told.get("endTime")) or milliseconds(told.get("startTime")) or self.begun
+        yield self._event("uat.step", str(number), at, step=number, status=status)
+
+    def _event(self, kind: str, which: str, at: int, **data: Any) -> Event:
+        return Event(
+            key=key_of(NAME, self.uat, kind, which),
+            kind=kind,
+            at=at,
+            session=self.session,
+            project=str(self.place.project),
+            data={"uat": self.uat, **data, "imported": NAME},
+        )
+
+
+def _wanted(step: Any) -> dict[str, Any]:
+    told = step if isinstance(step, Mapping) else {}
+    return {"action": str(told.get("action", "")), "description": str(told.get("description", ""))}
+
+
+def _map(value: Any, name: str) -> Mapping[str, Any]:
+    found = value.get(name) if isinstance(value, Mapping) else None
+    return found if isinstance(found, Mapping) else {}
+
+
+def _list(value: Mapping[str, Any], name: str) -> list[Any]:
+    found = value.get(name)
+    return found if isinstance(found, list) else []
+
+
+IMPORTER = Importer(NAME, "the UAT system's sessions", find, read)

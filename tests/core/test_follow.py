@@ -1,0 +1,61 @@
+"""What follows from an event by the settings of the moment is on record with it, and replay needs no settings."""
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from holdfast.core.event import Event
+from holdfast.core.feature import State
+from holdfast.core.ports import EventQuery
+from holdfast.core.replay import Rebuild
+from holdfast.stores import open_store
+from tests.factories import a_counter, a_delivery, an_engine, an_event, collect
+
+
+def doubled(_state: State, event: Event, settings: Any) -> Iterable[Event]:
+    yield an_event(kind="note.added", session=event.session, data={"says": settings, "of": event.seq})
+
+
+def an_echo(follow=doubled):
+    return a_counter(name="echo", follow=follow)
+
+
+def test_it_is_appended_once_in_the_same_transaction_and_not_followed_in_turn(tmp_path: Path) -> None:
+    store = open_store(f"sqlite:///{tmp_path / 'log.db'}")
+    engine = an_engine(store, an_echo(), settings=lambda _: {"echo": "today"})
+    event = an_event()
+    engine.handle([event, event])
+    engine.handle([event])
+    reader = store.reader()
+    log = reader.events(EventQuery())
+    assert [(e.kind, e.key) for e in log] == [("tool.finished", event.key), ("note.added", f"{event.key}/echo.0")]
+    assert log[1].data == {"says": "today", "of": 1}
+    work = Rebuild([an_echo()], reader)
+    work.read()
+    assert work.differences() == []
+    reader.close()
+    store.close()
+
+
+def test_it_holds_for_what_nobody_waits_for(tmp_path: Path) -> None:
+    """A spooled delivery is decided by nobody, but what it means is recorded."""
+    store = open_store(f"sqlite:///{tmp_path / 'log.db'}")
+    an_engine(store, an_echo()).handle([a_delivery(mode="tell")])
+    reader = store.reader()
+    assert [e.kind for e in reader.events(EventQuery())] == ["tool.finished", "note.added"]
+    reader.close()
+    store.close()
+
+
+def test_an_error_is_reported_and_the_event_stays(tmp_path: Path) -> None:
+    def broken(*_: Any) -> Iterable[Event]:
+        raise RuntimeError
+
+    store = open_store(f"sqlite:///{tmp_path / 'log.db'}")
+    reported: list[tuple[str, Exception]] = []
+    an_engine(store, an_echo(broken), report=collect(reported)).handle([an_event()])
+    assert [name for name, _ in reported] == ["echo"]
+    reader = store.reader()
+    assert reader.head() == 1
+    reader.close()
+    store.close()

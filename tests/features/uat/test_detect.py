@@ -1,0 +1,84 @@
+"""S3-2, O3-b: a run begins by itself only when it was ordered."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from holdfast.features.uat.detect import assess, named, read
+from holdfast.features.uat.match import Called
+from holdfast.features.uat.model import START_AT, SUGGEST_AT
+from tests.features.uat.prompts import ORDINARY, UAT
+
+LOGIN = {"steps": [{"action": "navigate"}, {"action": "fill"}, {"action": "click"}], "base_url": "http://localhost"}
+SCENARIOS = {"login-flow": LOGIN, "checkout-flow": LOGIN, "signup": LOGIN}
+NAVIGATE = Called("mcp__playwright__browser_navigate", "mcp", {"url": "http://localhost/login"})
+
+
+def score(prompt: str) -> int:
+    """With the tool that says most for it: the first step of the scenario."""
+    return assess(prompt, SCENARIOS, NAVIGATE).score
+
+
+def test_the_corpora_are_large_enough_and_say_each_thing_once() -> None:
+    assert len(set(ORDINARY)) == len(ORDINARY) >= 100
+    assert len(set(UAT)) == len(UAT) >= 40
+
+
+@pytest.mark.parametrize("prompt", ORDINARY)
+def test_ordinary_prompts_begin_no_run(prompt: str) -> None:
+    assert score(prompt) < START_AT, assess(prompt, SCENARIOS, NAVIGATE)
+
+
+@pytest.mark.parametrize("prompt", ORDINARY)
+def test_ordinary_prompts_are_not_bothered_with_a_suggestion_before_a_tool_runs(prompt: str) -> None:
+    assert assess(prompt, SCENARIOS).score < SUGGEST_AT
+
+
+def test_most_uat_prompts_are_found() -> None:
+    """36 of 40."""
+    missed = [p for p in UAT if score(p) < START_AT]
+    assert len(missed) <= len(UAT) // 10, missed
+
+
+def test_the_seeds_prompt_scores_as_in_the_seed() -> None:
+    """S3-10: detectionConfidence 95."""
+    found = assess("Please test the login flow scenario", SCENARIOS, NAVIGATE)
+    assert (found.score, found.scenario) == (95, "login-flow")
+    assert len(found.reasons) == 4
+
+
+def test_no_tool_no_start() -> None:
+    assert all(assess(prompt, SCENARIOS).score < START_AT for prompt in UAT)
+
+
+def test_another_tool_no_start() -> None:
+    reading = Called("Read", "read", {"file_path": "/x"})
+    assert all(assess(prompt, SCENARIOS, reading).score < START_AT for prompt in UAT)
+
+
+def test_no_scenario_no_start() -> None:
+    assert all(assess(prompt, {}, NAVIGATE).score < START_AT for prompt in UAT)
+
+
+def test_a_prompt_may_name_several_scenarios() -> None:
+    assert named("test the login flow and then the checkout flow", SCENARIOS) == ["login-flow"]
+    assert named("test the login flow, then run the checkout flow", SCENARIOS) == ["login-flow", "checkout-flow"]
+
+
+def test_the_words_alone_never_exceed_their_share() -> None:
+    assert all(read(prompt).score <= 50 for prompt in UAT)
+
+
+@given(st.text(max_size=4000))
+def test_any_text_is_read(text: str) -> None:
+    found = assess(text, SCENARIOS, NAVIGATE)
+    assert 0 <= found.score <= 100
+
+
+@pytest.mark.parametrize("text", ["test " * 5000, "please " * 5000 + "test", "`" * 9000, "and " * 9000, "a.b" * 5000])
+def test_long_prompts_are_read_quickly(text: str) -> None:
+    import time
+
+    began = time.process_time()
+    read(text)
+    assert time.process_time() - began < 0.5

@@ -1,0 +1,194 @@
+"""Screenshots: copied to where they stay, compared by pixels; nothing else is ever taken (S3-8)."""
+
+import json
+import os
+import struct
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from holdfast.features.uat import pixels
+from tests.features.uat.kit import SHOT, Lab
+from tests.features.uat.pictures import MAGIC, png, written
+from tests.features.uat.test_recording import begin
+
+
+def shoot(lab: Lab, path: str) -> None:
+    lab.tool(SHOT, f"### Result\n- [Screenshot of viewport]({path})", filename=path)
+    lab.work()
+
+
+def folder(lab: Lab) -> Path:
+    return lab.project / "uat" / "screenshots" / lab.run["id"]
+
+
+def test_a_screenshot_is_kept_under_the_seeds_name(lab: Lab) -> None:
+    begin(lab)
+    (lab.project / ".playwright-mcp").mkdir()
+    (lab.project / ".playwright-mcp" / "page 1.png").write_bytes(png())
+    shoot(lab, ".playwright-mcp/page 1.png")
+    (shot,) = lab.document["artifacts"]["screenshots"]
+    run = lab.run["id"]
+    assert shot["name"] == f"{run}-login-flow-step1-navigate-143022"
+    assert Path(shot["path"]) == folder(lab) / f"{shot['name']}.png"
+    assert Path(shot["path"]).read_bytes() == png()
+    assert (shot["size"], shot["stepNumber"], shot["action"], shot["success"]) == (len(png()), 1, "navigate", True)
+    os.remove(lab.project / ".playwright-mcp" / "page 1.png")
+    assert Path(shot["path"]).exists(), "it is a copy"
+
+
+def test_several_in_one_second_are_told_apart(lab: Lab) -> None:
+    begin(lab)
+    for n in range(3):
+        (lab.project / f"{n}.png").write_bytes(png(colour=(n, n, n)))
+        shoot(lab, f"{n}.png")
+        lab.now -= 100
+    names = [s["name"] for s in lab.document["artifacts"]["screenshots"]]
+    assert len(set(names)) == 3
+    assert names[1].endswith("-2")
+
+
+def test_the_seeds_own_tool_names_its_file_in_words(lab: Lab) -> None:
+    begin(lab)
+    (lab.project / "login.png").write_bytes(png())
+    lab.tool("mcp__playwright__playwright_screenshot", f"Screenshot saved to: {lab.project}/login.png", name="login")
+    lab.work()
+    assert len(lab.document["artifacts"]["screenshots"]) == 1
+
+
+@pytest.mark.parametrize(
+    "bad", ["gone.png", "/etc/passwd.png", "../outside.png", "secret.png", "link.png", "pipe.png", "huge.png"]
+)
+def test_what_is_no_picture_of_the_project_is_refused_and_the_run_goes_on(lab: Lab, bad: str) -> None:
+    begin(lab)
+    (lab.project.parent / "outside.png").write_bytes(png())
+    (lab.project / "secret.png").write_text("AWS_SECRET=…")
+    (lab.project / "link.png").symlink_to(lab.project.parent / "outside.png")
+    os.mkfifo(lab.project / "pipe.png")
+    with (lab.project / "huge.png").open("wb") as file:
+        file.write(MAGIC)
+        file.truncate(30 << 20)
+    shoot(lab, bad)
+    assert lab.document["artifacts"]["screenshots"] == []
+    (warning,) = [w for w in lab.document["execution"]["warnings"] if w["type"] == "screenshot"]
+    assert bad in warning["message"]
+    assert not folder(lab).exists() or list(folder(lab).iterdir()) == []
+    assert lab.run["status"] == "active"
+
+
+def test_a_folder_the_person_allowed_is_believed(lab: Lab, tmp_path: Path) -> None:
+    (tmp_path / "pictures").mkdir()
+    (tmp_path / "pictures" / "a.png").write_bytes(png())
+    config = Path(os.environ["HOME"]) / ".config" / "holdfast"
+    config.mkdir(parents=True)
+    (config / "settings.yaml").write_text(f"uat:\n  screenshot_folders: [{tmp_path / 'pictures'}]\n")
+    begin(lab)
+    shoot(lab, str(tmp_path / "pictures" / "a.png"))
+    assert len(lab.document["artifacts"]["screenshots"]) == 1
+
+
+def test_a_project_cannot_allow_folders_by_itself(lab: Lab, tmp_path: Path) -> None:
+    """P9."""
+    (tmp_path / "a.png").write_bytes(png())
+    (lab.project / ".holdfast").mkdir()
+    (lab.project / ".holdfast" / "settings.yaml").write_text("uat:\n  screenshot_folders: [/]\n  root: /tmp\n")
+    begin(lab)
+    shoot(lab, str(tmp_path / "a.png"))
+    assert lab.document["artifacts"]["screenshots"] == []
+    assert lab.run["root"] == f"{lab.project}/uat"
+
+
+def test_a_small_picture_in_the_answer_itself_is_taken(lab: Lab) -> None:
+    import base64
+
+    begin(lab)
+    image = {"type": "image", "data": base64.b64encode(png()).decode(), "mimeType": "image/png"}
+    text = {"type": "text", "text": "### Result\n- [Screenshot](/tmp/elsewhere.png)"}
+    lab.before(SHOT, "s")
+    lab.hook("PostToolUse", tool_name=SHOT, tool_input={}, tool_use_id="s", tool_response=[text, image])
+    lab.work()
+    assert len(lab.document["artifacts"]["screenshots"]) == 1
+
+
+def test_a_tool_that_takes_no_pictures_names_none(lab: Lab) -> None:
+    """A page may talk of any file."""
+    begin(lab)
+    (lab.project / "a.png").write_bytes(png())
+    lab.tool("mcp__playwright__browser_snapshot", "the page says: [see](a.png)")
+    lab.work()
+    assert lab.document["artifacts"]["screenshots"] == []
+
+
+def test_console_lines_in_playwrights_log_file_are_read(lab: Lab) -> None:
+    begin(lab)
+    log = lab.project / ".playwright-mcp"
+    log.mkdir()
+    (log / "console.log").write_text(
+        "[  1ms] [ERROR] old @ http://x:0\n[ 33ms] [ERROR] boom @ http://x:0\n[ 63ms] [VERBOSE] [DOM] x @ http://x:0\n"
+    )
+    lab.tool("mcp__playwright__browser_click", "### Events\n- New console entries: .playwright-mcp/console.log#L2-L3")
+    lab.work()
+    assert [w["message"] for w in lab.document["execution"]["warnings"]] == ["boom @ http://x:0"]
+
+
+# ── pixels ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("filters", range(6))
+def test_equal_pictures_are_equal_however_they_are_packed(filters: int) -> None:
+    assert pixels.compared(png(filters=0), png(filters=filters))["share"] == 0
+
+
+@pytest.mark.parametrize("filters", range(6))
+def test_one_pixel_is_one_pixel(filters: int) -> None:
+    told = pixels.compared(png(10, 10, filters=1), png(10, 10, filters=filters, dot=True))
+    assert told == {"share": 0.01, "note": "1 pixels"}
+
+
+def test_what_no_eye_sees_is_no_difference() -> None:
+    assert pixels.compared(png(colour=(10, 10, 10)), png(colour=(14, 10, 10)))["share"] == 0
+    assert pixels.compared(png(colour=(10, 10, 10)), png(colour=(60, 10, 10)))["share"] == 1
+
+
+def test_another_size_is_another_picture() -> None:
+    assert pixels.compared(png(8, 4), png(8, 5)) == {"share": 1.0, "note": "8×4 became 8×5"}
+
+
+@given(
+    st.integers(1, 4).flatmap(
+        lambda channels: st.lists(
+            st.lists(st.tuples(*[st.integers(0, 255)] * channels), min_size=3, max_size=3), min_size=1, max_size=6
+        )
+    ),
+    st.integers(0, 5),
+    st.integers(0, 5),
+)
+def test_any_picture_in_any_packing(rows: list, one: int, other: int) -> None:
+    assert pixels.compared(written(rows, one), written(rows, other))["share"] == 0
+
+
+@given(st.binary(max_size=300))
+def test_any_bytes_are_compared(rubbish: bytes) -> None:
+    for data in (rubbish, MAGIC + rubbish, png()[:-20] + rubbish):
+        told = pixels.compared(png(), data)
+        assert told["share"] is None or 0 <= told["share"] <= 1
+
+
+def test_a_picture_that_lies_about_its_size_is_not_opened() -> None:
+    bomb = png().replace(struct.pack(">II", 8, 4), struct.pack(">II", 60_000, 60_000))
+    began = time.monotonic()
+    assert pixels.compared(png(), bomb)["share"] == 1.0
+    assert time.monotonic() - began < 2
+
+
+def test_it_is_a_program_of_its_own(tmp_path: Path) -> None:
+    (tmp_path / "a.png").write_bytes(png())
+    (tmp_path / "b.png").write_bytes(png(dot=True))
+    words = [sys.executable, "-I", "-S", pixels.__file__, tmp_path / "a.png", tmp_path / "b.png"]
+    told = json.loads(subprocess.run(words, capture_output=True, check=True).stdout)
+    assert told == {"share": round(1 / 32, 6), "note": "1 pixels"}

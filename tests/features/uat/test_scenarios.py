@@ -1,0 +1,133 @@
+"""Scenario files: what they may say, and where each mistake is."""
+
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from holdfast.features.uat import first, judge, reading
+from holdfast.features.uat.jobs.scan import catalogue
+from holdfast.features.uat.places import Places
+from holdfast.features.uat.scenario import Condition, plan_of, schema
+from tests.features.uat.kit import LOGIN
+
+DOCS = Path(__file__).parents[3] / "docs" / "features" / "uat-scenario.schema.json"
+
+
+def mistakes(text: str) -> list[str]:
+    return [f"{m.line}: {m.text}" for m in reading.parse(text.encode(), "x.yaml")[1]]
+
+
+def test_a_good_one_has_none() -> None:
+    scenario, found = reading.parse(LOGIN.encode(), "x.yaml")
+    assert found == []
+    assert scenario is not None
+    plan = plan_of(scenario)
+    assert [s["action"] for s in plan["steps"]] == ["navigate", "fill", "click", "verify", "screenshot"]
+    assert plan["estimated_ms"] == 45_000
+
+
+def test_the_estimate_is_the_sum_of_what_is_expected() -> None:
+    text = "name: x\nsteps: [{action: click, expected_ms: 100}, {action: fill, expected_ms: 50}, {action: wait}]\n"
+    assert plan_of(reading.parse(text.encode(), "x")[0])["estimated_ms"] == 150
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "1: name: Field required"),
+        ("name: x\n", "1: steps: Field required"),
+        ("name: x\nsteps: []\n", "2: steps: Tuple should have at least 1 item"),
+        ("name: x\nsteps:\n  - action: click\n  - acton: fill\n", "4: steps.2.action: Field required"),
+        ("name: x\nsteps:\n  - action: click\n    colour: red\n", "4: steps.1.colour: Extra inputs are not permitted"),
+        (
+            "name: x\nsteps:\n  - action: click\n    expected_ms: soon\n",
+            "4: steps.1.expected_ms: Input should be a valid",
+        ),
+        (
+            "name: x\nsteps: [{action: a}]\nassertions:\n  - step: 2\n    contains: x\n",
+            "4: assertions.1.step: there is no",
+        ),
+        (
+            "name: x\nsteps: [{action: a}]\nassertions:\n  - description: x\n",
+            "4: assertions.1: an assertion needs one of",
+        ),
+        ("name: x\nname: y\nsteps: [{action: a}]\n", "2: `name` is given twice"),
+        ("name: [unclosed\nsteps: 3\n", "2: not valid YAML"),
+        ("- a\n- b\n", "1: must be a mapping"),
+        ("name: &a x\nsteps: [{action: *a}]\n", "anchors and aliases are not supported"),
+        ("name: !!python/object:os.system x\nsteps: [{action: a}]", ""),
+        ("\tname: x\n", "1: not valid YAML"),
+        ("a: " * 400, "not valid YAML"),
+        ("steps: " + "[" * 30 + "]" * 30, "deeper than"),
+        ("steps:\n" + "  - {action: a}\n" * 3000, "more than"),
+    ],
+)
+def test_each_mistake_has_its_line(text: str, said: str) -> None:
+    found = mistakes(text)
+    if said:
+        assert any(said in one for one in found), found
+
+
+def test_files_that_are_no_files(tmp_path: Path) -> None:
+    import os
+
+    os.mkfifo(tmp_path / "pipe.yaml")
+    (tmp_path / "link.yaml").symlink_to("/etc/passwd")
+    (tmp_path / "folder.yaml").mkdir()
+    (tmp_path / "large.yaml").write_text("x" * 70_000)
+    (tmp_path / "zero.yaml").write_bytes(b"name: a\0b\n")
+    (tmp_path / "latin.yaml").write_bytes(b"name: caf\xe9\n")
+    plans, found = catalogue(tmp_path)
+    assert plans == {}
+    assert len(found) == 6
+    assert not any("root:" in str(m) for m in found), "nothing of another file is shown"
+
+
+def test_two_files_with_one_name(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        (tmp_path / f"{name}.yaml").write_text("name: same\nsteps: [{action: click}]\n")
+    plans, found = catalogue(tmp_path)
+    assert plans["same"]["file"] == "a.yaml"
+    assert "already the name of a.yaml" in str(found[0])
+
+
+def test_the_first_scenario_is_a_good_one(tmp_path: Path) -> None:
+    for name in ("login-flow", 'Käse: {x} "y"', "a" * 90):
+        places = Places(tmp_path / name[:5], str(tmp_path))
+        made = dict(first.files(places, name, "http://localhost:1"))
+        scenario, found = reading.parse(made[first.scenario_file(places, name)], "x")
+        assert found == []
+        assert scenario is not None
+        assert scenario.name == name
+        assert all(path.is_relative_to(tmp_path) for path in made)
+
+
+def test_the_published_schema_is_the_one_in_use() -> None:
+    assert json.loads(DOCS.read_text()) == json.loads(json.dumps(schema()))
+    assert tuple(Condition.model_fields) == judge.CONDITIONS
+
+
+@given(st.binary(max_size=600))
+def test_any_bytes_are_read(content: bytes) -> None:
+    scenario, found = reading.parse(content, "x")
+    assert (scenario is None) == bool(found)
+
+
+@given(
+    st.recursive(
+        st.none() | st.booleans() | st.integers() | st.text(max_size=20),
+        lambda c: (
+            st.lists(c, max_size=3)
+            | st.dictionaries(
+                st.sampled_from(["name", "steps", "action", "tool", "arguments", "assertions"]), c, max_size=4
+            )
+        ),
+        max_leaves=12,
+    )
+)
+def test_any_structure_is_read(value: object) -> None:
+    scenario, found = reading.parse(json.dumps(value).encode(), "x")
+    assert (scenario is None) == bool(found)

@@ -1,0 +1,155 @@
+"""Each real program does one scripted session with the hooks that `holdfast install` put in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from holdfast.agents import AGENTS
+from tests.kit import World, wait_until
+
+from .agent import Agent, Result
+from .claude import ClaudeCode
+from .codex import Codex
+from .conftest import Place
+from .copilot import Copilot
+from .gemini import Gemini
+from .model_server import ModelServer, Turn, call, text
+from .opencode import OpenCode
+from .programs import program
+from .qwen import Qwen
+
+pytestmark = pytest.mark.real
+
+REPOSITORY = Path(__file__).parents[2]
+
+
+def _patch(path: Path) -> Turn:
+    return call("apply_patch", patch=f"*** Begin Patch\n*** Add File: {path.name}\n+one\n*** End Patch\n")
+
+
+@dataclass(frozen=True)
+class Kind:
+    """How one program is run, and how its model says `run this` and `write this`."""
+
+    program: str
+    agent: type[Agent]
+    shell: str
+    command: str = "command"
+    write: str = ""
+    path: str = "file_path"
+    content: str = "content"
+    says_when_over: bool = True
+
+    def run(self, command: str) -> Turn:
+        return call(self.shell, {self.command: command, "description": "scripted"})
+
+    def file(self, path: Path) -> Turn:
+        return call(self.write, {self.path: str(path), self.content: "one\n"}) if self.write else _patch(path)
+
+
+KINDS = {
+    "claude-code": Kind("claude-code", ClaudeCode, "Bash", write="Write"),
+    "codex": Kind("codex", Codex, "exec_command", command="cmd"),
+    "gemini": Kind("gemini-cli", Gemini, "run_shell_command", write="write_file"),
+    "copilot": Kind("copilot", Copilot, "bash", write="create", path="path", content="file_text"),
+    "qwen": Kind("qwen-code", Qwen, "run_shell_command", write="write_file", says_when_over=False),
+    "opencode": Kind("opencode-ai", OpenCode, "bash", write="write", path="filePath"),
+}
+EVERY = pytest.mark.parametrize("name", KINDS)
+
+
+@dataclass
+class Scene:
+    world: World
+    agent: Agent
+    kind: Kind
+    name: str
+    model: ModelServer
+
+    def install(self, level: str = "--project", agent: str = "", **env: str) -> None:
+        self.world.cli("install", "--agent", agent or self.name, level, **env)
+
+    def files(self) -> dict[str, bytes | None]:
+        """Every file that could hold a hook of ours, as it is."""
+        places = [
+            (self.agent.home if level == "user" else self.agent.project) / name
+            for level, name in AGENTS[self.name].setup.files.items()
+        ]
+        return {str(file): file.read_bytes() if file.exists() else None for file in places}
+
+    def play(self, *turns: Turn, prompt: str = "please do it") -> Result:
+        self.model.script(turns)
+        result = self.agent.run(prompt)
+        assert result.returncode == 0, result
+        return result
+
+    def kinds(self) -> list[str]:
+        return [e.kind for e in self.world.hooks_seen() if e.kind != "decision.made"]
+
+    def check_events(self, note: Path) -> None:
+        seen, kinds = self.world.hooks_seen(), self.kinds()
+        assert ({e.agent for e in seen}, len({e.session for e in seen})) == ({self.name}, 1)
+        assert all(e.project == str(self.agent.project) for e in seen)
+        assert (kinds.count("session.started"), kinds.count("turn.ended")) == (1, 1)
+        assert len([e for e in seen if e.kind == "prompt.submitted" and not e.data.get("synthetic")]) == 1
+        begun, finished = (self.world.hooks_seen(kinds=(kind,)) for kind in ("tool.started", "tool.finished"))
+        assert [e.data["action"] for e in begun] == ["shell", "shell", "edit", "shell"]
+        assert [e.data["action"] for e in finished] == ["shell", "shell", "edit"]
+        assert all(e.data["ok"] for e in finished)
+        assert finished[-1].data["paths"] == [str(note)]
+        assert note.read_text() == "one\n"
+
+    def check_refusal(self) -> None:
+        assert not (self.agent.project / "forbidden.txt").exists()
+        assert self.model.saw("is not allowed", "main"), "the reason reached the model"
+        assert self.model.saw("are refused", "main"), "so did the context given at the start"
+        verdicts = [e.data["verdict"] for e in self.world.hooks_seen(kinds=("decision.made",))]
+        assert verdicts == ["none", "deny"]
+
+
+@pytest.fixture
+def scene(name: str, place: Place) -> Iterator[Scene]:
+    room = {"HOLDFAST_ROOMS": "tests.rooms.refusing", "PYTHONPATH": str(REPOSITORY)}
+    world = World(place.project.parent, **room)
+    kind = KINDS[name]
+    agent = kind.agent(program(kind.program), place.project, place.home, place.model)
+    agent.env |= {key: world.env[key] for key in ("XDG_RUNTIME_DIR", "HOLDFAST_CONFIG", *room)}
+    world.start()
+    try:
+        yield Scene(world, agent, kind, name, place.model)
+    finally:
+        agent.close()
+        world.close()
+
+
+@EVERY
+def test_a_session_is_on_record_once_and_a_gate_holds(scene: Scene) -> None:
+    """A prompt, the same command twice, a file, a refused command, the end of turn and session.
+
+    The hooks are in twice, for the project and for the user, by commands that differ: each happening is one event.
+    """
+    before = scene.files()
+    scene.install("--project")
+    scene.install("--user", HOLDFAST_STATE=f"{scene.world.paths.state}/.")
+    note, echo = scene.agent.project / "note.txt", scene.kind.run("echo from-main")
+    scene.play(echo, echo, scene.kind.file(note), scene.kind.run("touch forbidden.txt"), text("all done"))
+    wait_until(lambda: "turn.ended" in scene.kinds(), "the turn has ended")
+    if scene.kind.says_when_over:
+        wait_until(lambda: "session.ended" in scene.kinds(), "the session has ended")
+    scene.check_events(note)
+    scene.check_refusal()
+    scene.world.cli("uninstall")
+    assert scene.files() == before
+
+
+@pytest.mark.parametrize("name", ["copilot"])
+def test_copilot_takes_no_harm_from_claudes_file(scene: Scene) -> None:
+    """It runs the hooks in there without their arguments: our client then says nothing and changes nothing."""
+    scene.install("--project", "claude-code")
+    scene.play(scene.kind.run("touch made.txt"), text("done"))
+    assert (scene.agent.project / "made.txt").exists()
+    assert scene.world.hooks_seen() == []

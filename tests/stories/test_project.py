@@ -1,0 +1,440 @@
+"""Seed 001 in users' words: one document says what is true and what needs doing, and parallel sessions wait."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import textwrap
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from ruamel.yaml import YAML
+
+from tests.features.project.notion_server import DATABASE, NotionServer
+from tests.kit import BIN, World, alive, git, wait_until
+
+SEED = Path(__file__).parent / "seeds" / "session_state_v4.yaml"
+
+
+@pytest.fixture
+def repo(world: World) -> World:
+    git(world.project, "init", "-q")
+    (world.project / "app.py").write_text("x = 1\n")
+    git(world.project, "add", ".")
+    git(world.project, "commit", "-qm", "first")
+    return world
+
+
+def configure(world: World, text: str) -> None:
+    folder = Path(world.env["HOLDFAST_CONFIG"])
+    folder.mkdir(exist_ok=True)
+    (folder / "settings.yaml").write_text(textwrap.dedent(text))
+
+
+def document(world: World) -> dict[str, Any]:
+    return world.json("state", "show")
+
+
+def tasks(world: World) -> dict[str, str]:
+    """gap type → description"""
+    return {one["gap_type"]: one["description"] for one in world.json("task", "list")["tasks"]}
+
+
+def ran(output: str) -> dict[str, str]:
+    return {"stdout": output, "stderr": ""}
+
+
+def edit(world: World, agent: Any, path: str, text: str) -> None:
+    file = world.project / path
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(text)
+    agent.tool("Write", file_path=str(file), content=text)
+
+
+# ── the document ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+SEED_SETTINGS = """
+    project:
+      phase: phase_5_active
+      tokens: {limit: 200000}
+      areas:
+        agents:
+          paths: dot_claude/agents
+          noun: agents
+          validate: ["validate-agents*"]
+          done_when: [All files pass frontmatter validation, No YAML syntax errors, All required fields present]
+          blocks: chezmoi_apply
+          capabilities: [yaml_parsing, file_reading, agent_schema_validation]
+          locks: chezmoi_source
+          activity: agent_system_refinement
+          intent: Testing new agent patterns before committing
+      trees:
+        chezmoi_source: {path: ~/.local/share/chezmoi}
+        deployed_config: {path: ~/.config/zsh, source: ~/.local/share/chezmoi/dot_config/zsh}
+      notion: {database: DATABASE, base_url: "URL", token_file: ~/notion-token}
+"""
+AGENTS = ("dot_claude/agents/content-pruner.md", "dot_claude/agents/breaking-change-detector.md")
+MAPPING = """
+    projects:
+      dotfiles: {paths: [~/.local/share/chezmoi], remotes: [beppe-system-bootstrap]}
+      manga: {paths: [~/Comics]}
+"""
+
+
+def the_seeds_repository(world: World) -> None:
+    world.project = world.home / ".local/share/chezmoi"
+    for path in (*AGENTS, "dot_config/zsh/zshrc"):
+        file = world.project / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text("name: old\n")
+    (world.home / ".config/zsh").mkdir(parents=True)
+    (world.home / ".config/zsh/zshrc").write_text("name: older\n")
+    git(world.project, "init", "-q")
+    git(world.project, "remote", "add", "origin", "git@example.invalid:beppe/beppe-system-bootstrap.git")
+    git(world.project, "add", ".")
+    git(world.project, "commit", "-qm", "feat(agents): Add content-pruner skill")
+
+
+def spend(world: World, agent: Any, tokens: int) -> None:
+    usage = {"input_tokens": tokens - 100, "output_tokens": 100}
+    now = time.strftime("%Y-%m-%dT%H:%M:%S.000Z", time.gmtime())
+    line = {"type": "assistant", "timestamp": now, "uuid": agent.id, "message": {"id": agent.id, "usage": usage}}
+    Path(agent.common["transcript_path"]).write_text(json.dumps(line) + "\n")
+
+
+def test_the_seeds_full_example_from_a_real_repository(world: World) -> None:
+    """S1-1 to S1-14, S1-18: the seed's example, field by field, from a repository put into that state."""
+    with NotionServer() as notion:
+        (world.home / "notion-token").write_text("secret-token\n")
+        configure(world, SEED_SETTINGS.replace("DATABASE", DATABASE).replace("URL", notion.url))
+        (world.home / ".claude").mkdir()
+        (world.home / ".claude/project_mapping.yml").write_text(textwrap.dedent(MAPPING))
+        the_seeds_repository(world)
+        for name, tokens in (("earlier-1", 6_600), ("earlier-2", 6_700)):
+            agent = world.session(name)
+            agent.start()
+            agent.prompt("do it")
+            spend(world, agent, tokens)
+            agent.stop()
+            wait_until(lambda n=name: world.events(kinds=("tokens.read",), session=n), "its tokens are read")
+            agent.end()
+        agent = world.session("now")
+        agent.start()
+        agent.prompt("refine the agents")
+        agent.tool("Bash", ran("==== 42 passed in 3.01s ===="), command="pytest")
+        for path in AGENTS:
+            edit(world, agent, path, "name: new\nfields: all\n")
+        spend(world, agent, 53_535)
+        agent.stop()
+        wait_until(lambda: world.events(kinds=("tokens.read",), session="now"), "the tokens are read")
+        world.cli("state", "refresh")
+        wait_until(lambda: "filesystem" in document(world)["CURRENT_STATE"], "the trees are looked at")
+        synced = lambda: document(world)["CURRENT_STATE"].get("notion_workspace", {}).get("sync_status") == "synced"  # noqa: E731
+        wait_until(synced, "the tasks are in Notion")
+        now, seed = document(world), YAML(typ="safe").load(SEED.read_text())
+
+    assert {"dotfiles/task_001", "dotfiles/task_002"} <= set(notion.rows())
+    assert [now[k] for k in ("SCHEMA_VERSION", "PROJECT")] == ["4.0.0", "dotfiles"]
+    assert shape(now["CURRENT_STATE"]) >= shape(seed["CURRENT_STATE"])
+    state, said = now["CURRENT_STATE"], seed["CURRENT_STATE"]
+    for name in ("repository", "status", "branch", "commits_ahead", "commits_behind"):
+        assert state["git"][name] == said["git"][name], name
+    assert state["git"]["last_commit"]["message"] == said["git"]["last_commit"]["message"]
+    assert state["git"]["uncommitted_files"]["count"] == said["git"]["uncommitted_files"]["count"] == 2
+    assert {f["path"]: f["validated"] for f in state["git"]["uncommitted_files"]["files"]} == dict.fromkeys(AGENTS, False)
+    assert {k: v for k, v in state["tests"].items() if k != "last_run"} == {
+        k: v for k, v in said["tests"].items() if k != "last_run"
+    }
+    for name, tree in said["filesystem"].items():
+        assert state["filesystem"][name]["path"] == tree["path"]
+        assert state["filesystem"][name].get("in_sync") == tree.get("in_sync")
+    assert state["notion_workspace"]["pending_updates"] == said["notion_workspace"]["pending_updates"]
+    assert state["token_budget"] == said["token_budget"]
+
+    (task,) = [t for t in now["TASKS"]["P1_urgent"] if t["gap_type"] == "unvalidated_changes"]
+    (wanted,) = seed["TASKS"]["P1_urgent"]
+    different = ("id", "discovered_at")
+    assert {k: v for k, v in task.items() if k not in different} == {k: v for k, v in wanted.items() if k not in different}
+
+    resolution, wanted = now["PROJECT_RESOLUTION"], seed["PROJECT_RESOLUTION"]
+    for name in ("project", "confidence", "method", "alternatives"):
+        assert resolution[name] == wanted[name], name
+    assert {n: (s["project"], s["confidence"]) for n, s in resolution["signals"].items()} == {
+        n: (s["project"], s["confidence"]) for n, s in wanted["signals"].items()
+    }
+    for name in ("pwd", "git", "recent_files"):
+        assert resolution["signals"][name]["reason"] == wanted["signals"][name]["reason"]
+
+    context, wanted = now["WORK_CONTEXT"], seed["WORK_CONTEXT"]
+    assert context["current_phase"] == wanted["current_phase"]
+    assert context["current_activity"]["type"] == wanted["current_activity"]["type"]
+    assert context["current_activity"]["status"] == wanted["current_activity"]["status"]
+    assert context["uncommitted_files_context"] == wanted["uncommitted_files_context"]
+    assert context["blockers"] == wanted["blockers"]
+
+    assert set(seed["RESOURCE_LOCKS"]) <= set(now["RESOURCE_LOCKS"])
+    assert now["RESOURCE_LOCKS"]["chezmoi_source"] == seed["RESOURCE_LOCKS"]["chezmoi_source"]
+    summaries = [line["summary"] for line in now["STATE_HISTORY"]]
+    assert seed["STATE_HISTORY"][0]["summary"] in summaries
+    assert all(isinstance(line.get("changed_by_process", 1), int) for line in now["STATE_HISTORY"])
+    assert set(now) == set(seed)
+
+    file = world.home / ".claude/sessions/dotfiles/SESSION_STATE.md"
+    written = YAML(typ="safe").load(file.read_text())
+    assert written["TASKS"] == now["TASKS"]
+    assert "claude" not in re.sub(r"dot_claude|\.claude", "", file.read_text().lower()), "S1-1, C6: no agent is named"
+    assert list((file.parent / "history").glob("????-??-??/SESSION_STATE.md"))
+    assert "valid, version 4.0.0" in world.cli("state", "validate", str(file))
+
+
+def shape(value: Any, path: str = "") -> set[str]:
+    """Every path to a leaf, lists by their first element."""
+    if isinstance(value, dict):
+        return {path}.union(*(shape(v, f"{path}.{k}") for k, v in value.items()))
+    return shape(value[0], f"{path}[]") if isinstance(value, list) and value and isinstance(value[0], dict) else {path}
+
+
+def test_learned_patterns_are_honest(repo: World) -> None:
+    """S1-12: fifteen times out of fifteen is 0.818, not 1.0; a habit seen once is none."""
+    agent = repo.session("s1")
+    agent.start()
+    for n in range(16):
+        agent.prompt(f"change {n}")
+        edit(repo, agent, "agents/one.md", f"{n}\n")
+        agent.tool("Bash", ran("ok"), command="validate-agents agents/")
+        agent.tool("Bash", ran("1 file changed"), command=f"git commit -am 'change {n}'")
+        agent.stop()
+    repo.cli("state", "refresh")
+    patterns = {one["pattern"]: one for one in document(repo)["LEARNED_PATTERNS"]}
+    before = patterns["Always run validate-agents before commit"]
+    assert (before["sample_size"], before["confidence"], before["applies_to"]) == (15, 0.818, ["project"])
+    after = patterns["validate-agents after changes in agents/"]
+    assert (after["sample_size"], after["confidence"]) == (15, 0.818)
+    assert "Uncommitted files normal for <1 hours" in patterns
+
+
+def test_v3_becomes_v4_as_the_seed_shows(repo: World) -> None:
+    """S1-16: the seed's own example, in a repository with two uncommitted agents."""
+    configure(repo, "project: {areas: {agents: {paths: agents, noun: agents, validate: nothing}}}")
+    for name in ("one", "two"):
+        edit(repo, repo.session(), f"agents/{name}.md", "x\n")
+    old = repo.root / "SESSION_STATE.md"
+    old.write_text((SEED.parent / "session_state_v3.yaml").read_text())
+    repo.cli("state", "refresh")
+    now = YAML(typ="safe").load(repo.cli("state", "migrate", str(old)))
+    wanted = YAML(typ="safe").load((SEED.parent / "session_state_v3_as_v4.yaml").read_text())
+    assert now["CURRENT_STATE"]["git"]["status"] == wanted["CURRENT_STATE"]["git"]["status"]
+    assert now["CURRENT_STATE"]["git"]["uncommitted_files"]["count"] == wanted["CURRENT_STATE"]["git"]["uncommitted_files"]
+    (task,), (said,) = now["TASKS"]["P1_urgent"], wanted["TASKS"]["P1_urgent"]
+    assert {name: task[name] for name in said} == said
+    assert now["STATE_HISTORY"] == wanted["STATE_HISTORY"]
+    assert not re.search("orchestrator|validator", repo.cli("state", "migrate", str(old)))
+    assert old.read_text() == (SEED.parent / "session_state_v3.yaml").read_text(), "the old file is left as it is"
+
+
+def test_a_file_somebody_edited_is_set_aside_and_others_are_left_alone(repo: World) -> None:
+    """S1-18 and bad input: nothing is overwritten blindly; another program's files stay."""
+    folder = repo.home / ".claude/sessions"
+    (folder / "project").mkdir(parents=True)
+    (folder / "1234.json").write_text("another program's")
+    (folder / "project/SESSION_STATE.md").write_text("NEXT_ACTIONS: [{action: mine}]\n")
+    agent = repo.session()
+    agent.start()
+    file = folder / "project/SESSION_STATE.md"
+    wait_until(lambda: "CURRENT_STATE" in file.read_text() if file.exists() else False, "the document is written")
+    (kept,) = file.parent.glob("SESSION_STATE.md.kept-*")
+    assert "mine" in kept.read_text()
+    assert (folder / "1234.json").read_text() == "another program's"
+
+
+# ── tasks ────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_tasks_come_and_go_with_what_is_true(repo: World) -> None:
+    """S1-8, S1-9: failing tests are P0; fixing them closes the task, and the history says so."""
+    agent = repo.session()
+    agent.start()
+    edit(repo, agent, "app.py", "x = 2\n")
+    agent.failed("Bash", "Exit code 1\nFAILED tests/t.py::test_x - no\n1 failed, 4 passed in 0.1s", command="pytest -q")
+    agent.stop()
+    repo.cli("state", "refresh")
+    assert tasks(repo) == {"broken_tests": "1 test failing", "unvalidated_changes": "1 uncommitted file needs validation"}
+    first = repo.json("task", "next")["task"]
+    assert (first["priority"], first["gap_type"]) == ("P0", "broken_tests")
+    assert "tests/t.py::test_x" in repo.cli("task", "why", first["id"])
+
+    agent.tool("Bash", ran("5 passed in 0.1s"), command="pytest -q")
+    assert tasks(repo) == {}, "the tests pass, and they ran after the change"
+    done = [line for line in document(repo)["STATE_HISTORY"] if line["change_type"] == "task_completed"]
+    assert first["id"] in {line["task_id"] for line in done}
+    assert "is closed" in repo.cli("task", "why", first["id"])
+
+
+def test_tasks_of_ones_own(repo: World) -> None:
+    repo.cli("task", "add", "Write the release notes", "-p", "P1", "--done-when", "They are on the page")
+    (mine,) = repo.json("task", "list")["tasks"]
+    assert (mine["description"], mine["resolution_criteria"]) == ("Write the release notes", ["They are on the page"])
+    assert "no priority" in repo.cli("task", "add", "x", "-p", "P9", code=1)
+    repo.cli("task", "done", mine["id"])
+    assert tasks(repo) == {}
+    assert "no open task" in repo.cli("task", "done", mine["id"], code=1)
+
+
+def test_a_derived_task_cannot_be_talked_away(repo: World) -> None:
+    (repo.project / "app.py").write_text("x = 2\n")
+    repo.cli("state", "refresh")
+    (task,) = repo.json("task", "list")["tasks"]
+    assert "closes by itself" in repo.cli("task", "done", task["id"], code=1)
+
+
+def test_a_gap_rule_of_ones_own_runs_only_when_trusted(repo: World) -> None:
+    """P9: a repository's settings may name a command; it runs after `config trust`, not before."""
+    folder = repo.project / ".holdfast"
+    folder.mkdir()
+    rule = "{command: 'touch ran; test -e released', description: Nothing is released, priority: P1}"
+    (folder / "settings.yaml").write_text(f"project: {{checks: {{release: {rule}}}}}\n")
+    repo.cli("state", "refresh")
+    time.sleep(0.5)
+    assert not (repo.project / "ran").exists()
+    repo.cli("config", "trust", "--yes")
+    repo.cli("state", "refresh")
+    wait_until(lambda: tasks(repo).get("own_rule") == "Nothing is released", "the rule is a task")
+    (repo.project / "released").write_text("")
+    repo.cli("state", "refresh")
+    wait_until(lambda: "own_rule" not in tasks(repo), "the gap is closed")
+
+
+# ── resolution, time travel ──────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_resolution_is_a_vote_and_a_persons_word_wins(repo: World) -> None:
+    """S1-10, O1-b."""
+    git(repo.project, "remote", "add", "origin", "https://example.invalid/me/engine.git")
+    repo.cli("state", "refresh")
+    told = repo.json("resolve")
+    assert told["project"] == "project"
+    assert [one["project"] for one in told["alternatives"]] == ["engine"]
+    assert told["confidence"] == pytest.approx(0.9 / 1.6, abs=0.01)
+    assert repo.json("resolve", CLAUDE_PROJECT="special")["project"] == "special"
+    repo.cli("resolve", "--set", "rocket")
+    repo.cli("state", "refresh")
+    assert document(repo)["PROJECT"] == "rocket"
+    wait_until((repo.home / ".claude/sessions/rocket/SESSION_STATE.md").exists, "its file is under that name")
+    repo.cli("resolve", "--clear")
+    repo.cli("state", "refresh")
+    assert document(repo)["PROJECT"] == "project"
+
+
+def test_the_state_as_it_was(repo: World) -> None:
+    """O1-d: time travel, and what changed since."""
+    repo.cli("state", "refresh")
+    seq = repo.events()[-1].seq
+    edit(repo, repo.session(), "app.py", "x = 2\n")
+    repo.cli("state", "refresh")
+    assert repo.json("state", "show", "--at", str(seq))["CURRENT_STATE"]["git"]["status"] == "clean"
+    assert repo.json("state", "--at", str(seq))["CURRENT_STATE"]["git"]["status"] == "clean"
+    assert document(repo)["CURRENT_STATE"]["git"]["status"] == "dirty"
+    changed = {one["path"] for one in repo.json("state", "diff", str(seq))["differences"]}
+    assert "CURRENT_STATE.git.status" in changed
+    assert "no time" in repo.cli("state", "show", "--at", "yesterdayish", code=1)
+
+
+# ── parallel sessions ────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_two_shells_on_one_project_do_not_overlap(repo: World) -> None:
+    """S1-13, O1-c: each shell reads, waits and writes a counter; with the lease no update is lost."""
+    counter = repo.root / "counter"
+    counter.write_text("0")
+    step = f"n=$(cat {counter}); sleep 0.05; echo $((n + 1)) > {counter}"
+    shells = [
+        subprocess.Popen(
+            ["sh", "-c", f"for i in 1 2 3; do '{BIN}/holdfast' lease run counter -- sh -c '{step}' || exit 1; done"],
+            env=repo.env, cwd=repo.project,
+        )
+        for _ in range(2)
+    ]  # fmt: skip
+    assert [shell.wait(100) for shell in shells] == [0, 0]
+    assert counter.read_text().strip() == "6"
+    assert repo.json("rebuild")["differences"] == []
+
+
+def test_a_killed_holder_frees_at_once_and_the_next_in_line_gets_it(repo: World) -> None:
+    """C5, D3, D6: the owner is a process; when it is gone the lease is free, however long it was to last."""
+    holder = subprocess.Popen(["sleep", "600"])
+    try:
+        repo.cli("lease", "acquire", "db", "--pid", str(holder.pid), "--ttl", "3600", "--why", "migrating")
+        assert "migrating" in repo.cli("lease", "list")
+        lock = document(repo)["RESOURCE_LOCKS"]["db"]
+        assert (lock["locked"], lock["locked_by"], lock["locked_for"]) == (True, holder.pid, "migrating")
+        assert "not free" in repo.cli("lease", "acquire", "db", "--wait", "0", code=75)
+        waiting = subprocess.Popen(
+            [BIN / "holdfast", "lease", "run", "db", "--", "echo", "mine"], env=repo.env, cwd=repo.project,
+            stdout=subprocess.PIPE, text=True,
+        )  # fmt: skip
+        wait_until(lambda: repo.json("lease", "list")["leases"][0]["waiters"], "the next one waits")
+        holder.send_signal(signal.SIGKILL)
+        holder.wait()
+        began = time.monotonic()
+        assert waiting.communicate(timeout=60)[0] == "mine\n"
+        assert time.monotonic() - began < 30
+    finally:
+        holder.kill()
+        holder.wait()
+    assert repo.json("lease", "list")["leases"] == []
+    assert any("db was freed" in line["summary"] for line in document(repo)["STATE_HISTORY"])
+
+
+def test_a_deadlock_is_refused_and_the_circle_named(repo: World) -> None:
+    """C5: A holds one and waits for two; B, who holds two, may not wait for one."""
+    one, two = (subprocess.Popen(["sleep", "600"]) for _ in range(2))
+    try:
+        repo.cli("lease", "acquire", "first", "--pid", str(one.pid))
+        repo.cli("lease", "acquire", "second", "--pid", str(two.pid))
+        waiting = subprocess.Popen(
+            [BIN / "holdfast", "lease", "acquire", "second", "--pid", str(one.pid)], env=repo.env, cwd=repo.project,
+        )  # fmt: skip
+        held = lambda: {row["name"]: row["waiters"] for row in repo.json("lease", "list")["leases"]}  # noqa: E731
+        wait_until(lambda: held()["second"], "it waits")
+        told = repo.cli("lease", "acquire", "first", "--pid", str(two.pid), code=1)
+        assert f"process {two.pid} waits for first, which process {one.pid} holds" in told
+        assert f"process {one.pid} waits for second, which process {two.pid} holds" in told
+        repo.cli("lease", "release", "second", "--pid", str(two.pid))
+        assert waiting.wait(60) == 0
+    finally:
+        for process in (one, two):
+            process.kill()
+            process.wait()
+
+
+def test_the_command_is_gone_with_its_lease_and_its_exit_code_comes_through(repo: World) -> None:
+    assert repo.cli("lease", "run", "x", "--", "sh", "-c", "exit 7", code=7) == ""
+    assert "No such file" in repo.cli("lease", "run", "x", "--", "no-such-program", code=1)
+    assert repo.json("lease", "list")["leases"] == []
+
+
+def test_a_session_is_warned_of_another_that_edits_the_same_file(repo: World) -> None:
+    """Parallel sessions: told at once, or refused where the settings say so; never of itself or of one that ended."""
+    one, two = repo.session("one"), repo.session("two")
+    one.start()
+    edit(repo, one, "app.py", "x = 2\n")
+    path = str(repo.project / "app.py")
+    told = two.before("Edit", file_path=path, old_string="x", new_string="y")["hookSpecificOutput"]
+    assert "another session that is still open" in told["additionalContext"]
+    assert f"process {os.getpid()}" in told["additionalContext"]
+    assert one.before("Edit", file_path=path, old_string="x", new_string="y") == {}
+    configure(repo, "project: {edits: deny}")
+    denied = lambda: two.before("Edit", file_path=path, old_string="x", new_string="y").get("hookSpecificOutput", {})  # noqa: E731
+    wait_until(lambda: denied().get("permissionDecision") == "deny", "the new setting counts")
+    one.end()
+    assert denied() == {}
+
+
+def test_no_process_is_left_behind(repo: World) -> None:
+    repo.cli("state", "refresh")
+    pid = repo.pid
+    repo.kill()
+    assert not alive(pid)
