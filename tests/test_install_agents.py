@@ -12,7 +12,7 @@ from holdfast.core.errors import InstallRefused
 from holdfast.installing import layouts, places
 from tests.test_install import FILES, World, enter
 
-OTHERS = {name: agent for name, agent in AGENTS.items() if name != "claude-code"}
+OTHERS = {name: agent for name, agent in AGENTS.items() if agent.setup and name != "claude-code"}
 EVERY = pytest.mark.parametrize("agent", OTHERS.values(), ids=OTHERS.keys())
 IN_JSON = {name: agent for name, agent in OTHERS.items() if agent.setup.layout != "text"}
 JSON = pytest.mark.parametrize("agent", IN_JSON.values(), ids=IN_JSON.keys())

@@ -101,7 +101,7 @@ def build(
 
 
 def _write(agents: Mapping[str, Agent], event: Event, decision: Decision) -> bytes:
-    agent = agents.get(event.agent)
+    agent = agents.get(event.agent) or agents.get("plain")  # one we know only through a program of its own
     return agent.write(event, decision) if agent else b""
 
 

@@ -11,6 +11,7 @@ from holdfast.core.delivery import Delivery
 from holdfast.core.duplicates import AT_ONCE, SAME
 from holdfast.core.event import BODY_LIMIT, Event
 from holdfast.core.ports import Surroundings
+from holdfast.private import without_private
 
 decode = msgspec.json.decode
 encode = msgspec.json.encode
@@ -30,7 +31,7 @@ class Intake:
         self._agents, self._surroundings, self._redact = agents, surroundings, redact
 
     def read(self, delivery: Delivery) -> Event:
-        body, whole, digest = capped(delivery.body)
+        body, whole, digest = capped(without_private(delivery.body))
         body, _ = self._redact(body)
         event, same = self._understood(delivery, body)
         around = self._surroundings.of(event.get("cwd") or delivery.cwd)
@@ -47,7 +48,7 @@ class Intake:
         """The same for an event of our own making: its text may quote a person, a file or a program."""
         if not event.data:
             return event
-        data, _ = self._redact(encode(_writable(event.data), enc_hook=str))
+        data, _ = self._redact(_written(event.data))
         # Read back always: reducers must see now what they will see in a replay (lists for tuples, null for NaN).
         return msgspec.structs.replace(event, data=decode(data))
 
@@ -81,6 +82,13 @@ def _same(event: Event, mark: str) -> dict[str, str]:
     whole = f"{event.session}\n{event.kind}\n{event.get('lane', '')}\n{mark}"
     digest = hashlib.blake2b(whole.encode("utf-8", "replace"), digest_size=9).hexdigest()
     return {SAME: AT_ONCE + digest if mark[0] == AT_ONCE else digest}
+
+
+def _written(data: Mapping[str, Any]) -> bytes:
+    try:
+        return encode(data)
+    except (TypeError, ValueError):  # a type JSON does not have, or half a surrogate pair
+        return encode(_writable(data), enc_hook=str)
 
 
 def _writable(value: Any) -> Any:

@@ -52,10 +52,6 @@ class Paths:
         return self.state / "holdfast.db"
 
     @property
-    def witness(self) -> Path:
-        return self.state / "head"
-
-    @property
     def log_file(self) -> Path:
         return self.logs / "daemon.log"
 

@@ -27,7 +27,9 @@ def a_session(world: World, mode: str = "ask") -> None:
         "Bash", {"stdout": f"AWS_ACCESS_KEY_ID={SECRETS['aws']}\ntoken: {SECRETS['github']}", "stderr": ""},
         command=f"curl -H 'Authorization: Bearer {SECRETS['bearer']}' https://x.invalid",
     )  # fmt: skip
-    agent.tool("Write", file_path=".env", content=f"GITHUB_TOKEN={SECRETS['github']}\nDB_PASSWORD={SECRETS['password']}\n")
+    agent.tool(
+        "Write", file_path=".env", content=f"GITHUB_TOKEN={SECRETS['github']}\nDB_PASSWORD={SECRETS['password']}\n"
+    )
     agent.failed("Bash", f"fatal: could not read https://user:{SECRETS['github']}@github.com", command="git push")
     agent.stop(f"I used {SECRETS['anthropic']}.")
     agent.end()
@@ -113,7 +115,16 @@ def test_text_from_events_is_shown_without_its_powers(world: World, text: str) -
 
 def test_hostile_ids_are_bounded_and_apart(world: World) -> None:
     serving(world)
-    ids = ["x" * 100_000, "x" * 100_001, "../../../../etc/passwd", "a\x00b", "a\x00c", "'; drop table events; --", "%s", " "]
+    ids = [
+        "x" * 100_000,
+        "x" * 100_001,
+        "../../../../etc/passwd",
+        "a\x00b",
+        "a\x00c",
+        "'; drop table events; --",
+        "%s",
+        " ",
+    ]
     for id_ in ids:
         world.hook("UserPromptSubmit", {"session_id": id_, "prompt": "hello"})
     sessions = [e.session for e in world.hooks_seen()]

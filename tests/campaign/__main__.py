@@ -31,4 +31,5 @@ def one(name: str) -> bool:
 
 
 if __name__ == "__main__":
-    sys.exit(0 if all([one(name) for name in sys.argv[1:] or names()]) else 1)
+    results = [one(name) for name in sys.argv[1:] or names()]
+    sys.exit(0 if all(results) else 1)

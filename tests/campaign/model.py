@@ -1,7 +1,7 @@
 """Any interleaving of deliveries, duplicates, crashes and drains leaves log and state equal to a model (P3, P5).
 
-In one process for speed, on the real SQLite file and real spool files, with the real Keeper, Spool and Engine. A crash is
-what kill -9 leaves: memory gone, files as they were; now and then in the middle of a commit.
+In one process for speed, on the real SQLite file and real spool files, with the real Keeper, Spool and Engine. A crash
+is what kill -9 leaves: memory gone, files as they were; now and then in the middle of a commit.
 """
 
 import contextlib
@@ -76,7 +76,9 @@ class House(RuleBasedStateMachine):
         return as_frame(header, json.dumps({"session": self.sent[key]}).encode())
 
     def _delivery(self, key: str) -> Delivery:
-        return Delivery(key=key, agent="a", event="PreToolUse", at=7, body=json.dumps({"session": self.sent[key]}).encode())
+        return Delivery(
+            key=key, agent="a", event="PreToolUse", at=7, body=json.dumps({"session": self.sent[key]}).encode()
+        )
 
     def _spooled(self, key: str, name: str) -> None:
         with (self.paths.spool / name).open("ab") as log:
@@ -200,7 +202,7 @@ class House(RuleBasedStateMachine):
 
     def _equal_to_the_model(self) -> None:
         found = {e.key for e in self._events()}
-        assert found == self.must, (found ^ self.must)
+        assert found == self.must, found ^ self.must
         reader = self.store.reader()
         for session in SESSIONS:
             wanted = sum(1 for key in self.must if self.sent[key] == session)
@@ -218,5 +220,3 @@ class _Died(Exception):
 
 def _die(_store: object) -> None:
     raise _Died
-
-

@@ -1,4 +1,4 @@
-"""Power cuts: ext4 on a loop device, shut down without writing its log, mounted again. Acknowledged means durable (P2)."""
+"""Power cuts: ext4 on a loop device, shut down without writing its log, mounted again. Acknowledged is durable (P2)."""
 
 import contextlib
 import fcntl

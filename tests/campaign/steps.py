@@ -1,5 +1,5 @@
-"""Death, and a failing disk, at every system call that changes something: of a delivery, a drain, a migration, a backup,
-a mending, an installation. What was promised is there afterwards, once; the files are old or new, never half."""
+"""Death, and a failing disk, at every system call that changes something: of a delivery, a drain, a migration, a
+backup, a mending, an installation. What was promised is there afterwards, once; files are old or new, never half."""
 
 import random
 import shutil
@@ -90,7 +90,7 @@ def work(world: World, name: str, prefix: list[str]) -> int:
     return done.returncode
 
 
-# ── the pieces ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+# ── the pieces ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
 PROMISED = {f"stored-{n}" for n in range(3)}
 WAITING = {f"waiting-{n}" for n in range(3)}
@@ -178,7 +178,7 @@ PIECES = (
 )
 
 
-# ── a delivery, with the daemon running ────────────────────────────────────────────────────────────────────────────────
+# ── a delivery, with the daemon running ──────────────────────────────────────────────────────────────────────────────
 
 
 def delivery(folder: Path, size: int, errors: tuple[str, ...] = tracing.ERRORS) -> int:

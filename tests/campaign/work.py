@@ -1,4 +1,7 @@
-"""One piece of the daemon's work in a process of its own, for strace to break: `python -m tests.campaign.work drain STATE`."""
+"""One piece of the daemon's work in a process of its own, for strace to break.
+
+`python -m tests.campaign.work drain STATE`
+"""
 
 import sys
 from pathlib import Path

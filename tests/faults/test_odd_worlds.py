@@ -17,12 +17,12 @@ from holdfast.installing import entries
 from holdfast.stores import backup, migrate
 from tests.campaign.acks import fire, frame, judge, send, serving
 from tests.campaign.steps import an_old_schema
-from tests.kit import PYTHON_HOOK, World, alive, spooled, wait_until
+from tests.kit import NATIVE_HOOK, PYTHON_HOOK, World, alive, spooled, wait_until
 
 pytestmark = pytest.mark.fault
 
 
-# ── schemas ────────────────────────────────────────────────────────────────────────────────────────────────────────────
+# ── schemas ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 @pytest.mark.skipif(migrate.newest("sqlite") < 2, reason="there is only one schema so far")
@@ -52,7 +52,7 @@ def test_a_newer_schema_is_left_alone_and_hooks_go_on(world: World) -> None:
     judge(world, {"before", *(f"meanwhile-{n}" for n in range(3))})
 
 
-# ── clocks ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
+# ── clocks ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 CLOCK = """
 import os, time
@@ -107,7 +107,7 @@ def test_a_backup_made_after_the_clock_was_set_back_is_not_the_first_to_go(tmp_p
     assert made.exists()
 
 
-# ── numbers of processes ───────────────────────────────────────────────────────────────────────────────────────────────
+# ── numbers of processes ─────────────────────────────────────────────────────────────────────────────────────────────
 
 
 def test_a_used_up_pid_is_nobody_of_ours(world: World) -> None:
@@ -126,14 +126,17 @@ def test_a_used_up_pid_is_nobody_of_ours(world: World) -> None:
         innocent.kill()
 
 
-@pytest.mark.skipif(os.geteuid() != 0 or not shutil.which("unshare"), reason="needs root for a pid namespace")
+@pytest.mark.skipif(
+    os.geteuid() != 0 or not shutil.which("unshare") or not NATIVE_HOOK.exists(),
+    reason="needs root for a pid namespace",
+)
 def test_a_parent_is_named_by_pid_and_start_so_that_reuse_shows(world: World) -> None:
     """Twice the same pid, in two lives: the events tell them apart."""
     script = f"""
 set -e
 for n in 1 2; do
   echo 300 > /proc/sys/kernel/ns_last_pid
-  sh -c 'echo "{{}}" | "$0" tell claude-code Stop; true' {shlex.quote(str(shutil.which("holdfast-hook", path=world.env["PATH"])))}
+  sh -c 'echo "{{}}" | "$0" tell claude-code Stop; true' {shlex.quote(str(NATIVE_HOOK))}
   sleep 0.05
 done
 """
@@ -149,7 +152,7 @@ done
     assert first.data["pid_start"] < second.data["pid_start"]
 
 
-# ── programs that are gone ─────────────────────────────────────────────────────────────────────────────────────────────
+# ── programs that are gone ───────────────────────────────────────────────────────────────────────────────────────────
 
 
 def installed(world: World, python: bool) -> list[str]:
@@ -199,7 +202,7 @@ def test_a_hook_without_a_daemon_program_spools(world: World) -> None:
     assert spooled(world.paths.spool)
 
 
-# ── what must not outlive the daemon ───────────────────────────────────────────────────────────────────────────────────
+# ── what must not outlive the daemon ─────────────────────────────────────────────────────────────────────────────────
 
 
 @pytest.mark.parametrize("sig", [signal.SIGKILL, signal.SIGTERM], ids=["kill -9", "stop"])
@@ -216,10 +219,12 @@ def test_children_die_with_the_daemon(world: World, sig: int) -> None:
     wait_until(lambda: not any(alive(pid) for pid in family), "they are gone")
 
 
-# ── settings ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+# ── settings ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-@pytest.mark.parametrize("text", [b"\xff\xfe\x00", b"a: [", b"daemon: 5\nstore: {url: 7}", b"x: &a [*a]", b"- 1\n" * 99999])
+@pytest.mark.parametrize(
+    "text", [b"\xff\xfe\x00", b"a: [", b"daemon: 5\nstore: {url: 7}", b"x: &a [*a]", b"- 1\n" * 99999]
+)
 def test_broken_settings_never_stop_a_hook(world: World, text: bytes) -> None:
     for path in (Path(world.env["HOLDFAST_CONFIG"]) / "settings.yaml", world.project / ".holdfast" / "settings.yaml"):
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -207,6 +207,7 @@ def test_a_broken_file_is_told_once_per_session_and_blocks_nothing(world: World)
     wait_until(lambda: world.events(kinds=("gates.looked",)), "skills were looked for")
     assert "no skill named arch-review" in world.cli("gate", "verify", code=1)
     assert "requirements.yaml:2:" in world.cli("gate", "status")
+    assert "requirements.yaml:2:" in world.cli("status")
     assert "good" in reason(agent.before("Edit", file_path="/x", old_string="a", new_string="b"))
     assert "requirements.yaml:2:" in world.session("s2").start()["systemMessage"]
     requirements(world, "requirements: [")

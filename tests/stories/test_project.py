@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from ruamel.yaml import YAML
 
+from tests.features.project.asking import command, view
 from tests.features.project.notion_server import DATABASE, NotionServer
 from tests.kit import BIN, World, alive, git, wait_until
 
@@ -35,12 +36,25 @@ def configure(world: World, text: str) -> None:
 
 
 def document(world: World) -> dict[str, Any]:
-    return world.json("state", "show")
+    """What `holdfast state show` prints."""
+    return view(world, "project.state")["document"]
 
 
 def tasks(world: World) -> dict[str, str]:
     """gap type → description"""
-    return {one["gap_type"]: one["description"] for one in world.json("task", "list")["tasks"]}
+    return {one["gap_type"]: one["description"] for one in view(world, "project.tasks")["tasks"]}
+
+
+def look(world: World) -> None:
+    """What `holdfast state refresh` does."""
+    if not world.pid:
+        world.start()
+    command(world, "project.look")
+    wait_until(lambda: not view(world, "project.looking")["waiting"], "the project is looked at")
+
+
+def held(world: World) -> dict[str, Any]:
+    return {row["name"]: row for row in view(world, "project.leases")["leases"]}
 
 
 def ran(output: str) -> dict[str, str]:
@@ -130,7 +144,7 @@ def test_the_seeds_full_example_from_a_real_repository(world: World) -> None:
         spend(world, agent, 53_535)
         agent.stop()
         wait_until(lambda: world.events(kinds=("tokens.read",), session="now"), "the tokens are read")
-        world.cli("state", "refresh")
+        look(world)
         wait_until(lambda: "filesystem" in document(world)["CURRENT_STATE"], "the trees are looked at")
         synced = lambda: document(world)["CURRENT_STATE"].get("notion_workspace", {}).get("sync_status") == "synced"  # noqa: E731
         wait_until(synced, "the tasks are in Notion")
@@ -207,7 +221,7 @@ def test_learned_patterns_are_honest(repo: World) -> None:
         agent.tool("Bash", ran("ok"), command="validate-agents agents/")
         agent.tool("Bash", ran("1 file changed"), command=f"git commit -am 'change {n}'")
         agent.stop()
-    repo.cli("state", "refresh")
+    look(repo)
     patterns = {one["pattern"]: one for one in document(repo)["LEARNED_PATTERNS"]}
     before = patterns["Always run validate-agents before commit"]
     assert (before["sample_size"], before["confidence"], before["applies_to"]) == (15, 0.818, ["project"])
@@ -223,7 +237,7 @@ def test_v3_becomes_v4_as_the_seed_shows(repo: World) -> None:
         edit(repo, repo.session(), f"agents/{name}.md", "x\n")
     old = repo.root / "SESSION_STATE.md"
     old.write_text((SEED.parent / "session_state_v3.yaml").read_text())
-    repo.cli("state", "refresh")
+    look(repo)
     now = YAML(typ="safe").load(repo.cli("state", "migrate", str(old)))
     wanted = YAML(typ="safe").load((SEED.parent / "session_state_v3_as_v4.yaml").read_text())
     assert now["CURRENT_STATE"]["git"]["status"] == wanted["CURRENT_STATE"]["git"]["status"]
@@ -260,7 +274,7 @@ def test_tasks_come_and_go_with_what_is_true(repo: World) -> None:
     edit(repo, agent, "app.py", "x = 2\n")
     agent.failed("Bash", "Exit code 1\nFAILED tests/t.py::test_x - no\n1 failed, 4 passed in 0.1s", command="pytest -q")
     agent.stop()
-    repo.cli("state", "refresh")
+    look(repo)
     assert tasks(repo) == {"broken_tests": "1 test failing", "unvalidated_changes": "1 uncommitted file needs validation"}
     first = repo.json("task", "next")["task"]
     assert (first["priority"], first["gap_type"]) == ("P0", "broken_tests")
@@ -285,7 +299,7 @@ def test_tasks_of_ones_own(repo: World) -> None:
 
 def test_a_derived_task_cannot_be_talked_away(repo: World) -> None:
     (repo.project / "app.py").write_text("x = 2\n")
-    repo.cli("state", "refresh")
+    look(repo)
     (task,) = repo.json("task", "list")["tasks"]
     assert "closes by itself" in repo.cli("task", "done", task["id"], code=1)
 
@@ -296,15 +310,20 @@ def test_a_gap_rule_of_ones_own_runs_only_when_trusted(repo: World) -> None:
     folder.mkdir()
     rule = "{command: 'touch ran; test -e released', description: Nothing is released, priority: P1}"
     (folder / "settings.yaml").write_text(f"project: {{checks: {{release: {rule}}}}}\n")
-    repo.cli("state", "refresh")
+    look(repo)
     time.sleep(0.5)
     assert not (repo.project / "ran").exists()
     repo.cli("config", "trust", "--yes")
-    repo.cli("state", "refresh")
-    wait_until(lambda: tasks(repo).get("own_rule") == "Nothing is released", "the rule is a task")
+    wait_until(lambda: seen(repo).get("own_rule") == "Nothing is released", "the rule is a task")
     (repo.project / "released").write_text("")
-    repo.cli("state", "refresh")
-    wait_until(lambda: "own_rule" not in tasks(repo), "the gap is closed")
+    wait_until(lambda: "own_rule" not in seen(repo), "the gap is closed")
+
+
+def seen(world: World) -> dict[str, str]:
+    """Settings count a second after they were written: look again until they do."""
+    look(world)
+    time.sleep(0.3)
+    return tasks(world)
 
 
 # ── resolution, time travel ──────────────────────────────────────────────────────────────────────────────────────────
@@ -313,27 +332,27 @@ def test_a_gap_rule_of_ones_own_runs_only_when_trusted(repo: World) -> None:
 def test_resolution_is_a_vote_and_a_persons_word_wins(repo: World) -> None:
     """S1-10, O1-b."""
     git(repo.project, "remote", "add", "origin", "https://example.invalid/me/engine.git")
-    repo.cli("state", "refresh")
+    look(repo)
     told = repo.json("resolve")
     assert told["project"] == "project"
     assert [one["project"] for one in told["alternatives"]] == ["engine"]
     assert told["confidence"] == pytest.approx(0.9 / 1.6, abs=0.01)
     assert repo.json("resolve", CLAUDE_PROJECT="special")["project"] == "special"
     repo.cli("resolve", "--set", "rocket")
-    repo.cli("state", "refresh")
+    look(repo)
     assert document(repo)["PROJECT"] == "rocket"
     wait_until((repo.home / ".claude/sessions/rocket/SESSION_STATE.md").exists, "its file is under that name")
     repo.cli("resolve", "--clear")
-    repo.cli("state", "refresh")
+    look(repo)
     assert document(repo)["PROJECT"] == "project"
 
 
 def test_the_state_as_it_was(repo: World) -> None:
     """O1-d: time travel, and what changed since."""
-    repo.cli("state", "refresh")
+    look(repo)
     seq = repo.events()[-1].seq
     edit(repo, repo.session(), "app.py", "x = 2\n")
-    repo.cli("state", "refresh")
+    look(repo)
     assert repo.json("state", "show", "--at", str(seq))["CURRENT_STATE"]["git"]["status"] == "clean"
     assert repo.json("state", "--at", str(seq))["CURRENT_STATE"]["git"]["status"] == "clean"
     assert document(repo)["CURRENT_STATE"]["git"]["status"] == "dirty"
@@ -375,7 +394,7 @@ def test_a_killed_holder_frees_at_once_and_the_next_in_line_gets_it(repo: World)
             [BIN / "holdfast", "lease", "run", "db", "--", "echo", "mine"], env=repo.env, cwd=repo.project,
             stdout=subprocess.PIPE, text=True,
         )  # fmt: skip
-        wait_until(lambda: repo.json("lease", "list")["leases"][0]["waiters"], "the next one waits")
+        wait_until(lambda: held(repo)["db"]["waiters"], "the next one waits")
         holder.send_signal(signal.SIGKILL)
         holder.wait()
         began = time.monotonic()
@@ -384,7 +403,7 @@ def test_a_killed_holder_frees_at_once_and_the_next_in_line_gets_it(repo: World)
     finally:
         holder.kill()
         holder.wait()
-    assert repo.json("lease", "list")["leases"] == []
+    assert held(repo) == {}
     assert any("db was freed" in line["summary"] for line in document(repo)["STATE_HISTORY"])
 
 
@@ -397,8 +416,7 @@ def test_a_deadlock_is_refused_and_the_circle_named(repo: World) -> None:
         waiting = subprocess.Popen(
             [BIN / "holdfast", "lease", "acquire", "second", "--pid", str(one.pid)], env=repo.env, cwd=repo.project,
         )  # fmt: skip
-        held = lambda: {row["name"]: row["waiters"] for row in repo.json("lease", "list")["leases"]}  # noqa: E731
-        wait_until(lambda: held()["second"], "it waits")
+        wait_until(lambda: held(repo)["second"]["waiters"], "it waits")
         told = repo.cli("lease", "acquire", "first", "--pid", str(two.pid), code=1)
         assert f"process {two.pid} waits for first, which process {one.pid} holds" in told
         assert f"process {one.pid} waits for second, which process {two.pid} holds" in told
@@ -413,7 +431,7 @@ def test_a_deadlock_is_refused_and_the_circle_named(repo: World) -> None:
 def test_the_command_is_gone_with_its_lease_and_its_exit_code_comes_through(repo: World) -> None:
     assert repo.cli("lease", "run", "x", "--", "sh", "-c", "exit 7", code=7) == ""
     assert "No such file" in repo.cli("lease", "run", "x", "--", "no-such-program", code=1)
-    assert repo.json("lease", "list")["leases"] == []
+    assert held(repo) == {}
 
 
 def test_a_session_is_warned_of_another_that_edits_the_same_file(repo: World) -> None:
@@ -434,7 +452,8 @@ def test_a_session_is_warned_of_another_that_edits_the_same_file(repo: World) ->
 
 
 def test_no_process_is_left_behind(repo: World) -> None:
-    repo.cli("state", "refresh")
+    assert "0 open tasks" in repo.cli("state", "refresh")
+    assert repo.json("state", "show") == document(repo)
     pid = repo.pid
     repo.kill()
     assert not alive(pid)

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from holdfast.agents import shell_entry
 from tests.kit import World, hook_command, needs, wait_until
 
 FAKE_AGENT = """
@@ -26,8 +27,8 @@ for line in sys.stdin:
 class FakeAgent:
     """A process of its own that fires hooks, so that it can be killed."""
 
-    def __init__(self, world: World, session: str) -> None:
-        self.world, self.session = world, session
+    def __init__(self, world: World, session: str, shell: bool = False) -> None:
+        self.world, self.session, self.shell = world, session, shell
         env = {**world.env, "CLAUDECODE": "1", "CLAUDE_PROJECT_DIR": str(world.project)}
         self.process = subprocess.Popen(
             [sys.executable, "-c", FAKE_AGENT], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=env,
@@ -40,7 +41,9 @@ class FakeAgent:
             "cwd": str(self.world.project), "hook_event_name": event, **fields,
         }  # fmt: skip
         assert self.process.stdin and self.process.stdout
-        self.process.stdin.write(json.dumps([[*hook_command(), mode, "claude-code", event], payload]) + "\n")
+        words = [*hook_command(), mode, "claude-code", event]
+        words = ["sh", "-c", shell_entry.line(words)] if self.shell else words
+        self.process.stdin.write(json.dumps([words, payload]) + "\n")
         self.process.stdin.flush()
         assert json.loads(self.process.stdout.readline())[0::2] == [0, ""]
 
@@ -53,8 +56,8 @@ class FakeAgent:
 def agents(world: World) -> Iterator[Any]:
     made: list[FakeAgent] = []
 
-    def start(session: str) -> FakeAgent:
-        made.append(FakeAgent(world, session))
+    def start(session: str, **kw: Any) -> FakeAgent:
+        made.append(FakeAgent(world, session, **kw))
         return made[-1]
 
     yield start
@@ -117,11 +120,12 @@ def test_two_at_once_and_which_needs_me(world: World) -> None:
 
 def test_killed_with_9_it_is_gone_within_ten_seconds(world: World, agents: Any) -> None:
     """S4-8, decision 10: no hook fires, and nothing is guessed by a timeout."""
-    dies, lives = agents("dies-1"), agents("lives-2")
+    dies, lives = agents("dies-1"), agents("lives-2", shell=True)
     for agent in (dies, lives):
         agent.fire("SessionStart", "start", source="startup")
         agent.fire("UserPromptSubmit", prompt="work")
     wait_until(lambda: len(world.events(kinds=("session.process",))) == 2, "both processes are known")
+    assert of(world, "lives-2")["pid"] == lives.process.pid
     dies.kill()
     died = time.time() * 1000
     wait_until(lambda: states(world) == {"lives-2": "working"}, "the dead one is noticed")

@@ -6,9 +6,10 @@ from holdfast.agents.copilot import COPILOT
 from holdfast.agents.cursor import CURSOR
 from holdfast.agents.gemini import GEMINI
 from holdfast.agents.opencode import OPENCODE
+from holdfast.agents.plain import PLAIN
 from holdfast.agents.qwen import QWEN
 from holdfast.core.agent import Agent
 
 AGENTS: dict[str, Agent] = {
-    agent.name: agent for agent in (CLAUDE_CODE, CODEX, GEMINI, COPILOT, CURSOR, OPENCODE, QWEN)
+    agent.name: agent for agent in (CLAUDE_CODE, CODEX, GEMINI, COPILOT, CURSOR, OPENCODE, QWEN, PLAIN)
 }

@@ -4,33 +4,21 @@ import os
 import stat
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from typing import Annotated
 
 import apsw
 import typer
 from rich.text import Text
 
-from holdfast import install as hooks
-from holdfast.agents import AGENTS
 from holdfast.app import open_settings
-from holdfast.cli import client, installing, render
+from holdfast.cli import client, doctor_agents, render
+from holdfast.cli.finding import Finding
 from holdfast.cli.options import Json
 from holdfast.core.errors import HoldfastError
-from holdfast.installing.places import levels
 
 OLDEST_SQLITE = (3, 51, 3)
 STALE_SPOOL_S = 10
-
-
-@dataclass(frozen=True)
-class Finding:
-    problem: str
-    mend: str
-    safely: Callable[[], object] | None = None
-    """What `--fix` does; None where a person must choose."""
 
 
 def register(app: typer.Typer) -> None:
@@ -122,21 +110,6 @@ def _store() -> Iterator[Finding]:
         yield Finding(f"{count} rules of “{feature}” failed since the daemon started", "holdfast daemon logs")
 
 
-def _hooks() -> Iterator[Finding]:
-    project = Path(client.project())
-    for agent in AGENTS.values():
-        installed_at = [level for level in levels(agent) if hooks.installed(agent, level, project)]
-        for level in installed_at:
-            for problem in hooks.verify(agent, level, project):
-                again = partial(hooks.install, agent, level, project)
-                yield Finding(problem, f"holdfast install --agent {agent.name} --{level}", again)
-        for double in hooks.doubles(agent, project)[:1]:
-            where = " and ".join(str(p) for p in double.paths)
-            yield Finding(f"{agent.title} runs our hooks twice: {where}", "holdfast uninstall --project")
-        if not installed_at and installing.present(agent):
-            yield Finding(f"{agent.title} is here, but has no hooks of ours", f"holdfast install --agent {agent.name}")
-
-
 def _settings() -> Iterator[Finding]:
     for notice in open_settings().for_project(client.project()).notices:
         yield Finding(str(notice), "mend that file")
@@ -148,4 +121,4 @@ def _owner() -> Iterator[Finding]:
         yield Finding(f"{state} belongs to another user", "set HOLDFAST_STATE to a folder of yours")
 
 
-CHECKS = (_owner, _permissions, _sqlite, _daemon, _spool, _store, _hooks, _settings)
+CHECKS = (_owner, _permissions, _sqlite, _daemon, _spool, _store, doctor_agents.check, _settings)

@@ -9,6 +9,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from holdfast.cli import client, render
 from holdfast.cli.options import Json
 from holdfast.core.errors import CommandRefused
+from holdfast.daemon.witness import forget
 from holdfast.stores import backup as backups
 
 
@@ -94,6 +95,6 @@ def restore(
         typer.confirm(f"Set the present database aside and go back to {name}?", abort=True)
     client.stop_daemon("holdfast restore")
     aside = backups.go_back(chosen, place.database, place.quarantine)
-    place.witness.unlink(missing_ok=True)  # It would call this a loss.
+    forget(place.database)
     client.start_daemon()
     render.out.print(f"Restored {name}. The former database is in {aside}.")

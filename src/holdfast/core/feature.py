@@ -69,6 +69,8 @@ class Ask:
 
     events: tuple[Event, ...] = ()
     answer: Callable[[Reader], Any] | Any = None
+    erase: tuple[str, ...] = ()
+    """Texts that leave the store once the events are in: the log, what is derived from it, and the backups."""
 
 
 Keys = Callable[[Event], Iterable[Ref]]

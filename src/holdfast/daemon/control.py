@@ -96,8 +96,8 @@ class Control:
     def reader(self) -> Reader:
         return self._daemon.app.store.reader()
 
-    def _status(self, _request: Request) -> Iterator[dict]:
-        yield {"done": status(self._daemon, self.reader())}
+    def _status(self, request: Request) -> Iterator[dict]:
+        yield {"done": status(self._daemon, self.reader(), str(request.get("project") or ""))}
 
     def _view(self, request: Request) -> Iterator[dict]:
         app = self._daemon.app
@@ -241,7 +241,7 @@ def _compare(work: Rebuild) -> list[str]:
     return work.differences()
 
 
-def status(daemon: "Daemon", reader: Reader) -> dict[str, Any]:
+def status(daemon: "Daemon", reader: Reader, project: str = "") -> dict[str, Any]:
     path = sqlite_path(daemon.app.store.url)
     return {
         "version": __version__,
@@ -256,7 +256,7 @@ def status(daemon: "Daemon", reader: Reader) -> dict[str, Any]:
         "asleep": sorted(daemon.app.engine.asleep),
         "errors": daemon.errors,
         "memory_bytes": resident_bytes(),
-        "notices": [str(n) for n in daemon.app.settings.for_project("").notices],
+        "notices": [str(n) for n in daemon.app.settings.for_project(project).notices],
         "backups": [p.name for p in backup.listed(daemon.paths.backups)],
         "now": int(time.time() * 1000),
     }

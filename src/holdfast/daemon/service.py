@@ -43,8 +43,9 @@ class Daemon:
         self.started = time.time()
         self.errors: dict[str, int] = {}
         self.calls = WriterCalls()
-        self.witness = Witness(paths.witness)
-        self.app = self._build()
+        database = sqlite_path(store_url(paths, open_settings()))
+        self.witness = Witness(database)
+        self.app = self._build(database)
         self.keeper = Keeper(self._engine, log, lambda error: self.mend(error, self.app.store))
         self.spool = Spool(paths, self._take)
         self.files = FileWriter(self.app.settings.for_project, log)
@@ -78,8 +79,7 @@ class Daemon:
     def _engine(self) -> Engine:
         return self.app.engine
 
-    def _build(self) -> App:
-        database = sqlite_path(store_url(self.paths, open_settings()))
+    def _build(self, database: Path | None) -> App:
         try:
             if database:
                 mending.look(database, self.paths, self.witness.head)

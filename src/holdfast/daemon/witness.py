@@ -13,18 +13,29 @@ WIDTH = 20
 
 
 class Witness:
-    def __init__(self, path: Path) -> None:
-        self._path, self._fd = path, -1
-        self.head = _read(path)
+    """Of one SQLite file; of nothing where the store is a server."""
+
+    def __init__(self, database: Path | None) -> None:
+        self._path, self._fd = database and _beside(database), -1
+        self.head = _read(self._path) if self._path else 0
 
     def saw(self, head: int) -> None:
-        if head == self.head:
+        if head == self.head or not self._path:
             return
         self.head = head
         with contextlib.suppress(OSError):  # A full disk: then it lags behind, which is allowed.
             if self._fd < 0:
                 self._fd = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
             os.pwrite(self._fd, f"{head:{WIDTH}d}\n".encode(), 0)
+
+
+def forget(database: Path) -> None:
+    """Somebody went back to an older state on purpose: that is no loss."""
+    _beside(database).unlink(missing_ok=True)
+
+
+def _beside(database: Path) -> Path:
+    return database.with_suffix(".head")
 
 
 def _read(path: Path) -> int:

@@ -4,7 +4,7 @@ import os
 from importlib import import_module
 
 from holdfast.core.feature import Feature
-from holdfast.features import gates, log, project, reindex, sessions, uat
+from holdfast.features import gates, log, memory, project, reindex, sessions, uat
 
 FEATURES: tuple[Feature, ...] = (
     log.FEATURE,
@@ -13,6 +13,7 @@ FEATURES: tuple[Feature, ...] = (
     uat.FEATURE,
     reindex.FEATURE,
     project.FEATURE,
+    memory.FEATURE,
 )
 
 

@@ -178,7 +178,8 @@ def test_no_view_and_no_job_stumbles_over_any_story(story: list[Event]):
                 for job in ("process", "summarise", "link", "adopt"):
                     house.run(f"sessions.{job}", session=row["id"])
             house.clock.tick(10 * 3_600_000)
-            house.command("recover")
+            for _ in range(2):  # A turn that the first closes is gone through by the second.
+                house.command("recover")
             assert house.command("recover") == {name: [] for name in ("lost", "stuck", "stale", "orphans", "pending")}
             assert house.replayed() == []
         finally:

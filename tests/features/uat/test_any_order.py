@@ -61,7 +61,7 @@ def _command(lab: Lab, name: str, number: int) -> None:
         pass
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=20, deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.lists(STEPS, min_size=1, max_size=25))
 def test_any_order(steps: list[tuple]) -> None:
     with tempfile.TemporaryDirectory() as folder:

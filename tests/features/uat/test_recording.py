@@ -284,15 +284,15 @@ def test_a_resumed_session_is_told_where_its_run_stands(lab: Lab) -> None:
 
 
 def test_the_document_stays_small_and_the_list_whole(lab: Lab) -> None:
-    """Decision 7: 300 calls leave a document no larger than 30 do."""
+    """Decision 7: 120 calls leave a document no larger than 30 do."""
     begin(lab)
     sizes = []
-    for n in range(300):
+    for n in range(120):
         lab.tool(FILL, {"n": n, "text": "x" * 500}, selector=f"#f{n}")
-        if n in (30, 299):
+        if n in (30, 119):
             sizes.append(len(json.dumps(lab.run)))
     assert sizes[1] < sizes[0] * 1.1
-    assert len(lab.document["execution"]["toolCalls"]) == 301
+    assert len(lab.document["execution"]["toolCalls"]) == 121
     assert lab.replayed() == []
 
 

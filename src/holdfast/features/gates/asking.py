@@ -38,13 +38,19 @@ def whose(call: Call, *, needed: bool = True) -> str:
         return _named(call, named)
     if call.session:
         return call.session
-    here = [sid for sid, one in live(call).items() if one["project"] == call.project]
+    here = [sid for sid, one in live(call).items() if _is_here(call, one)]
     if len(here) == 1:
         return here[0]
     if needed:
         which = f"{len(here)} sessions are alive here: {', '.join(map(alias, here))}" if here else "none is alive here"
         raise CommandRefused(f"which session? {which}", fix="Name one with --session.")
     return ""
+
+
+def _is_here(call: Call, one: dict[str, Any]) -> bool:
+    """Started in this folder, or working on this branch of this repository."""
+    same_branch = one["place"] == call.args.get("repo") and one["branch"] == call.args.get("branch")
+    return one["project"] == call.project or same_branch
 
 
 def _named(call: Call, named: str) -> str:

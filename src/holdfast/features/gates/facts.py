@@ -27,7 +27,7 @@ def no_facts(event: Event) -> Doc:
 def with_tool(doc: Doc | None, event: Event) -> Doc | None:
     data = event.data
     action = data.get("action")
-    doc = doc or no_facts(event)
+    doc = no_facts(event) if doc is None else doc
     if action == "edit" and event.kind == "tool.finished":
         return _edited(doc, event)
     if action == "shell" and data.get("command"):

@@ -16,6 +16,8 @@ def changed(doc: Doc | None, event: Event) -> Doc | None:
     entry = {**known, "agent": event.agent, "active": event.at, "project": event.project, "place": place(event),
              "branch": event.data.get("branch", "")}  # fmt: skip
     entry |= {name: event.data[name] for name in ("pid", "pid_start") if event.data.get(name)}
+    if event.session in sessions or len(sessions) < MOST_LIVE:
+        return {"sessions": {**sessions, event.session: entry}, "at": event.at}
     return {"sessions": with_newest(sessions, event.session, entry, MOST_LIVE), "at": event.at}
 
 

@@ -1,8 +1,7 @@
 """A rule set over what was recorded: what would it have refused? Pure rules make that a loop (decision 6)."""
 
-import itertools
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import msgspec
@@ -16,11 +15,13 @@ from holdfast.features.gates.follow import STEPS as FOLLOWED
 from holdfast.features.gates.follow import follow
 from holdfast.features.gates.model import GateSettings
 from holdfast.features.gates.reduce import reduce
-from holdfast.features.gates.refs import LIFE, TOOLS, UAT, keys
+from holdfast.features.gates.refs import LEAVE_FACTS, LIFE, TOOLS, UAT, keys
 
 KINDS = tuple(sorted(LIFE | TOOLS | UAT | {"tool.started", "prompt.expanded", "gates.measured"}))
 """What the rules look at. What the gates themselves said back then is left out: these rules speak for themselves."""
-BY_HAND = ("gates.satisfied", "gates.approved", "gates.cleared")
+CALLS = TOOLS | {"tool.started"}
+BY_HAND = frozenset({"gates.satisfied", "gates.approved", "gates.cleared"})
+JUDGED = frozenset({"tool.started", "turn.ended"})
 PAGE = 2_000
 MOST_CASES = 500
 
@@ -31,12 +32,13 @@ class Rehearsal:
     def __init__(self, settings: GateSettings) -> None:
         self.settings = settings
         self.docs: dict[tuple[str, str], Doc] = {}
-        self._aside = itertools.count(1)
 
     def get(self, kind: str, key: str) -> Doc | None:
         return self.docs.get((kind, key))
 
     def take(self, event: Event) -> Decision | None:
+        if event.kind in CALLS and self._of_no_concern(event):
+            return None
         self._reduce(event)
         if event.kind in FOLLOWED:
             for made in follow(self, event, self.settings):
@@ -47,6 +49,10 @@ class Rehearsal:
         if decision is not None and decision.details:
             self._reduce(made_of(event, decision))
         return decision
+
+    def _of_no_concern(self, event: Event) -> bool:
+        """Most calls of most sessions only look; they leave no fact and no rule asks about them."""
+        return event.data.get("action") not in LEAVE_FACTS and not self.settings.index.of(event)
 
     def _reduce(self, event: Event) -> None:
         for ref in keys(event):
@@ -74,7 +80,7 @@ def rehearse(reader: Reader, settings: GateSettings, *, since: int = 0, project:
     seen, refused, cases = Counter[str](), Counter[str](), list[dict[str, Any]]()
     for event in recorded(reader, since, project):
         decision = stage.take(event)
-        if event.kind in ("tool.started", "turn.ended"):
+        if event.kind in JUDGED:
             seen[event.kind] += 1
             if decision is not None and decision.verdict == "deny":
                 refused[event.kind] += 1
@@ -112,7 +118,3 @@ def _case(event: Event, decision: Decision) -> dict[str, Any]:
     names = [one["name"] for detail in decision.details for one in detail.get("requirements", ())]
     return {"seq": event.seq, "at": event.at, "session": event.session, "kind": event.kind, "tool": event.tool,
             "what": str(what)[:200], "requirements": names, "reason": "\n".join(decision.reasons)}  # fmt: skip
-
-
-def until(events: Iterable[Event], seq: int) -> Iterator[Event]:
-    return itertools.takewhile(lambda event: event.seq <= seq, events)

@@ -13,10 +13,10 @@ from holdfast.features.gates import asking
 from holdfast.features.gates.builtin import BUILT_IN, PRESETS
 from holdfast.features.gates.check import Checker, Finding, Here, resolve
 from holdfast.features.gates.model import GateSettings
-from holdfast.features.gates.refs import LIVE, REGISTRY
 from holdfast.features.gates.rehearse import rehearse
 from holdfast.features.gates.rules import Rule
 from holdfast.features.gates.skills import missing_skills
+from holdfast.features.gates.then import state_before
 from holdfast.features.gates.triggers import triggered
 
 LOOK_AHEAD = 200
@@ -106,8 +106,6 @@ def _answer_to(call: Call, event: Event) -> Event | None:
 
 
 def _as_then(call: Call, event: Event, settings: GateSettings) -> list[dict[str, Any]]:
-    from holdfast.features.gates.then import state_before
-
     state = state_before(call.reader, event)
     checker = Checker(state, Here.of(event))
     about = {rule.name for rule in triggered(settings, event)} if event.kind.startswith("tool.") else set()
@@ -129,11 +127,6 @@ def replay(call: Call) -> dict[str, Any]:
     return {**told, "rules": [rule.name for rule in settings.rules], "seconds": time.perf_counter() - began}
 
 
-def sessions(call: Call) -> list[dict[str, Any]]:
-    doc = asking.Stored(call.reader).get(LIVE, REGISTRY.key) or {"sessions": {}}
-    return [_live(sid, one) for sid, one in doc["sessions"].items()]
-
-
 VIEWS: dict[str, Callable[[Call], Any]] = {
     "status": status,
     "list": listed,
@@ -141,5 +134,4 @@ VIEWS: dict[str, Callable[[Call], Any]] = {
     "verify": verify,
     "explain": explain,
     "replay": replay,
-    "sessions": sessions,
 }

@@ -3,13 +3,14 @@
 import os
 import re
 from collections.abc import Iterable
+from html import escape
 from typing import Any
 
 from holdfast.features.uat import files
 from holdfast.features.uat.record import Record
 from holdfast.features.uat.report import words
 
-_SPECIAL = re.compile(r"([\\`*_{}\[\]<>|#])")
+_SPECIAL = re.compile(r"([\\`*_{}\[\]|#])")
 MOST = 200
 
 
@@ -19,7 +20,7 @@ def rendered(record: Record) -> bytes:
 
 def plain(text: Any) -> str:
     """On one line, and without a meaning of its own."""
-    return _SPECIAL.sub(r"\\\1", " ".join(str(text).split()))
+    return _SPECIAL.sub(r"\\\1", escape(" ".join(str(text).split()), quote=False))
 
 
 def _lines(record: Record) -> Iterable[str]:

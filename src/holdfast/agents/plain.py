@@ -1,0 +1,91 @@
+"""Agents we do not know: a `holdfast-agent-NAME` program reads their payloads for us and puts our answers into their
+words (docs/agents.md). What comes from it is read here.
+"""
+
+from typing import Any
+
+from holdfast.agents import marking, normal, reading
+from holdfast.agents.answering import context_of, encoded, reason_of
+from holdfast.agents.normal import one_path
+from holdfast.core.agent import Agent, Payload
+from holdfast.core.decision import Decision
+from holdfast.core.delivery import Delivery
+from holdfast.core.event import HOOK_KINDS, Event
+from holdfast.core.fence import harmless
+from holdfast.core.ids import bounded
+
+NAME_OF_AGENT = "plain"
+SIGN = "holdfast"
+"""The field, with the version of this form in it, by which a payload says that it is plain."""
+
+TEXTS = {
+    "prompt": normal.PROMPT, "message": normal.MESSAGE, "command": normal.COMMAND, "error": normal.ERROR,
+    "output": normal.OUTPUT, "cwd": normal.PATH, "transcript": normal.PATH,
+}  # fmt: skip
+NAMES = (
+    "call", "turn", "lane", "lane_type", "action", "skill", "source", "reason", "model", "mode", "trigger", "topic",
+)  # fmt: skip
+FLAGS, NUMBERS = ("ok", "again", "interrupted", "synthetic"), ("exit_code", "ms")
+
+
+def read(delivery: Delivery, payload: Payload) -> Event:
+    known = normal.mapping(payload)
+    given = normal.mapping(known.get("data"))
+    kind, agent, session = known.get("kind"), known.get("agent"), known.get("session")
+    data = {**_data(given), **reading.parent_process(delivery), "native": bounded(delivery.event)}
+    data.setdefault("cwd", one_path(delivery.cwd) or "")
+    return Event(
+        key=delivery.key,
+        kind=kind if isinstance(kind, str) and kind in HOOK_KINDS else "unknown",
+        at=delivery.at,
+        session=bounded(session) if isinstance(session, str) else "",
+        project=one_path(known.get("project")) or data["cwd"],
+        agent=bounded(agent) if isinstance(agent, str) and agent else bounded(delivery.agent),
+        tool=bounded(tool) if isinstance(tool := known.get("tool"), str) else "",
+        data=data,
+    )
+
+
+def _data(given: Payload) -> dict[str, Any]:
+    """Only fields that events have, each within its limit."""
+    data: dict[str, Any] = {}
+    for name, limit in TEXTS.items():
+        if isinstance(text := given.get(name), str) and text:
+            data[name] = normal.capped(text, limit)
+    data |= {name: bounded(value) for name in NAMES if isinstance(value := given.get(name), str) and value}
+    data |= {name: value for name in FLAGS if isinstance(value := given.get(name), bool)}
+    data |= {name: value for name in NUMBERS if (value := normal.number(given.get(name))) is not None}
+    if paths := normal.paths_in({"paths": given.get("paths")}, data.get("cwd", "")):
+        data["paths"] = paths
+    if told := normal.mapping(given.get("input")):
+        data["input"] = normal.trimmed(told)
+    return data
+
+
+def write(event: Event, decision: Decision) -> bytes:
+    """What the program is to put into its agent's words."""
+    reply: dict[str, Any] = {}
+    if decision.verdict != "none":
+        reply = {"verdict": decision.verdict}
+        if decision.verdict != "allow":
+            reply["reason"] = reason_of(decision)
+    if decision.contexts:
+        reply["context"] = context_of(decision.contexts)
+    if decision.notices:
+        reply["notice"] = harmless("\n".join(decision.notices))
+    return encoded({SIGN: 1, "kind": event.kind, **reply}) if reply else b""
+
+
+def recognise(_delivery: Delivery, payload: Payload) -> bool:
+    return normal.mapping(payload).get(SIGN) == 1
+
+
+PLAIN = Agent(
+    name=NAME_OF_AGENT,
+    title="any other agent",
+    hooks=(),
+    read=read,
+    write=write,
+    recognise=recognise,
+    mark=marking.by_numbered_ids,
+)

@@ -1,0 +1,91 @@
+"""What people do to memory. Each is an event; what was said by whom stays in the log, except what was forgotten."""
+
+from typing import Any
+
+from holdfast.core.errors import CommandRefused
+from holdfast.core.event import Event
+from holdfast.core.feature import Ask, Call
+from holdfast.core.ports import Doc, Ref
+from holdfast.features.memory import handoff, lookup
+from holdfast.features.memory.model import (
+    FORGOTTEN,
+    OBSERVATION,
+    TYPES,
+    USER,
+    identity,
+    line,
+    observation_ref,
+    project_ref,
+    said,
+    session_ref,
+    strings,
+)  # fmt: skip
+from holdfast.features.memory.observe import superseded
+from holdfast.features.memory.words import files_in
+
+IMPORTANCE = 8
+
+
+def add(call: Call) -> Ask:
+    text, type_ = line(call.args.get("text")), str(call.args.get("type") or "discovery")
+    if not text:
+        raise CommandRefused("a memory needs a text", fix='For example: holdfast memory add "The API needs a token"')
+    if type_ not in TYPES:
+        raise CommandRefused(f"there is no type {type_!r}", fix=f"One of: {', '.join(TYPES)}")
+    this = identity(call.project, type_, text)
+    _refuse_forgotten(call, this)
+    files = strings(call.args.get("files")) or files_in(text)[:5]
+    known = (call.reader.state(project_ref(call.project)) or {"items": []})["items"]
+    event = said(
+        "memory.observed", call.now, session=call.session, project=call.project, id=this, type=type_, text=text,
+        detail="", origin=USER, importance=IMPORTANCE, files=files, evidence=[], pinned=bool(call.args.get("pin")),
+        supersedes=superseded(known, this, type_, text, files),
+    )  # fmt: skip
+    return Ask((event,), answer=lambda reader: reader.state(observation_ref(this)))
+
+
+def _refuse_forgotten(call: Call, this: str) -> None:
+    before = call.reader.state(observation_ref(this))
+    if before and before["status"] == FORGOTTEN:
+        raise CommandRefused("this was forgotten on purpose", fix="Say it in other words to have it remembered again.")
+
+
+def pin(call: Call) -> Ask:
+    doc = lookup.observation(call)
+    return _about(call, doc, "memory.pinned", pinned=not call.args.get("off"))
+
+
+def promote(call: Call) -> Ask:
+    return _about(call, lookup.observation(call), "memory.promoted")
+
+
+def forget(call: Call) -> Ask:
+    """The text leaves the database, all that quotes it and the backups; what is left is that there was something."""
+    wanted = lookup.anything(call)
+    if isinstance(wanted, Event):
+        from holdfast.features.memory.find.catalogue import text_of
+
+        event = said(
+            "memory.forgotten", call.now, session=wanted.session, project=wanted.project, id=f"e{wanted.seq}",
+            of=wanted.seq,
+        )  # fmt: skip
+        return Ask((event,), answer={"id": f"e{wanted.seq}", "forgotten": True}, erase=(text_of(wanted),))
+    texts = tuple(text for text in (wanted["text"], wanted["detail"]) if text)
+    event = said("memory.forgotten", call.now, session=wanted["session"], project=wanted["project"], id=wanted["id"])
+    return Ask((event,), answer={"id": wanted["id"], "forgotten": True}, erase=texts)
+
+
+def _about(call: Call, doc: Doc, kind: str, **data: Any) -> Ask:
+    event = said(kind, call.now, session=call.session, project=doc["project"], id=doc["id"], **data)
+    return Ask((event,), answer=lambda reader: reader.state(Ref(OBSERVATION, doc["id"])))
+
+
+def hand_over(call: Call) -> Ask:
+    session = str(call.args.get("session") or call.session or lookup.newest_session(call))
+    doc = call.reader.state(session_ref(session)) if session else None
+    if not doc:
+        raise CommandRefused("no session of this project is known to memory", fix="See: holdfast sessions list")
+    text = handoff.packet(doc, line(call.args.get("note"), 300))
+    this = identity(doc["project"], "handoff", f"{session} {call.now}")
+    event = said("memory.handed_over", call.now, session=session, project=doc["project"], id=this, text=text)
+    return Ask((event,), answer={"id": this, "session": session, "project": doc["project"], "text": text})

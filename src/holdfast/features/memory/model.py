@@ -1,0 +1,110 @@
+"""Words and shapes of this room: kinds of events, documents and their bounds, settings."""
+
+import hashlib
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from holdfast.core.event import Event
+from holdfast.core.ids import bounded, delivery_key
+from holdfast.core.ports import Doc, Ref
+
+OBSERVATION, SESSION, PROJECT = "observation", "memory.session", "memory.project"
+"""Documents: one thing that is remembered; what a session did and was shown; the best of a project, to be told."""
+
+KINDS = {
+    "memory.observed": "something worth remembering (`id`, `type`, `text`, `origin`, `importance`, `evidence`, …)",
+    "memory.pinned": "a person wants a memory told at every start, or no longer (`id`, `pinned`)",
+    "memory.promoted": "a person vouches for a memory made of words from outside (`id`)",
+    "memory.forgotten": "a person had a memory removed; its text is gone (`id`)",
+    "memory.handed_over": "a session's work was made ready for another agent (`id`, `text`)",
+}
+SOURCE, PUT_BACK, HANDOFF = "memory", "memory/compaction", "memory/handoff"
+"""Under these names an agent is told; `decision.made` records it, and so marks are set by what was really told."""
+
+TYPES = ("decision", "bug_fix", "gotcha", "discovery", "trade_off", "preference", "session_summary")
+USER, AGENT, DEED, OUTSIDE = "user", "agent", "deed", "outside"
+"""Whose words: a person's, the agent's, ours about commands and files, or those of a tool, a file or a page."""
+TRUSTED = (USER, DEED)
+
+ACTIVE, SUPERSEDED, FORGOTTEN = "active", "superseded", "forgotten"
+LONGEST_TEXT = 500
+MOST_PER_TURN = 8
+MOST_EVIDENCE = 20
+MOST_FILES = 10
+MOST_ITEMS = 150
+MOST_ACTS = 60
+MOST_SHOWN = 300
+MOST_OWN = 30
+PLANNING_CAP = 5
+
+IDS = re.compile(r"\[(m[0-9a-f]{12})\]")
+
+
+class MemorySettings(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    enabled: bool = Field(True, description="Make observations from finished turns.")
+    inject: bool = Field(True, description="Tell agents what is remembered.")
+    start_tokens: int = Field(1000, ge=0, le=100_000, description="Most tokens of memory at the start of a session.")
+    prompt_tokens: int = Field(250, ge=0, le=100_000, description="Most tokens of memory with a prompt.")
+    exclude_paths: tuple[str, ...] = Field(
+        (), max_length=200, json_schema_extra={"join": True}, description="Globs: what happens there is not remembered."
+    )
+    exclude_commands: tuple[str, ...] = Field(
+        (), max_length=200, json_schema_extra={"join": True}, description="Globs: such commands are not remembered."
+    )
+
+
+DEFAULTS = MemorySettings()
+
+
+def settings_or_default(settings: Any) -> MemorySettings:
+    return settings if isinstance(settings, MemorySettings) else DEFAULTS
+
+
+def session_ref(session: str) -> Ref:
+    return Ref(SESSION, bounded(session))
+
+
+def project_ref(project: str) -> Ref:
+    return Ref(PROJECT, bounded(project))
+
+
+def observation_ref(identity: str) -> Ref:
+    return Ref(OBSERVATION, bounded(identity))
+
+
+def identity(project: str, type_: str, text: str) -> str:
+    """The same words of the same type in the same project are one memory, however often they come."""
+    words = " ".join(re.findall(r"\w+", text.lower()))
+    digest = hashlib.blake2b(f"{project}\n{type_}\n{words}".encode("utf-8", "replace"), digest_size=6)
+    return f"m{digest.hexdigest()}"
+
+
+def line(text: Any, limit: int = LONGEST_TEXT) -> str:
+    """On one line, with an end."""
+    words = " ".join(str(text or "")[: limit * 4].split())
+    return words if len(words) <= limit else f"{words[: limit - 1]}…"
+
+
+def said(kind: str, now: int, *, session: str = "", project: str = "", **data: Any) -> Event:
+    return Event(key=delivery_key(now), kind=kind, at=now, session=session, project=project, data=data)
+
+
+def strings(value: Any, most: int = MOST_FILES) -> list[str]:
+    """A list of strings, whatever came."""
+    return [str(one)[:1000] for one in value[:most]] if isinstance(value, list | tuple) else []
+
+
+def mapping(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}
+
+
+def newest(values: Doc, name: str, value: Any, most: int) -> Doc:
+    """A copy with this one last; the oldest fall out."""
+    kept = {k: v for k, v in values.items() if k != name}
+    kept[name] = value
+    return kept if len(kept) <= most else dict(list(kept.items())[-most:])

@@ -1,0 +1,67 @@
+"""The room on a real engine and a real store, without a daemon: events in, documents out."""
+
+from pathlib import Path
+from typing import Any
+
+from holdfast.core.event import Event
+from holdfast.core.ports import Doc
+from holdfast.features.project import FEATURE
+from holdfast.features.project.document import document
+from holdfast.features.project.model import HOUR, empty, project_ref
+from holdfast.features.project.settings import ProjectSettings
+from holdfast.stores import open_store
+from tests.factories import NOON, a_key, an_engine
+
+ROOT = "/home/ada/engine"
+
+
+class Stage:
+    def __init__(self, folder: Path, **settings: Any) -> None:
+        self.store = open_store(f"sqlite:///{folder / 'stage.db'}", backups=folder)
+        self.settings = ProjectSettings(**settings)
+        self.engine = an_engine(self.store, FEATURE, settings=lambda _project: {"project": self.settings})
+        self.now = NOON
+
+    def say(self, kind: str, *, session: str = "", tool: str = "", project: str = ROOT, **data: Any) -> Event:
+        """An event, a second after the one before."""
+        self.now += 1000
+        event = Event(key=a_key(), kind=kind, at=self.now, session=session, project=project, tool=tool, data=data)
+        self.engine.handle([event])
+        return event
+
+    def observe(self, **facts: Any) -> None:
+        self.say("project.observed", facts=facts)
+
+    def git(self, **facts: Any) -> None:
+        self.observe(git={**self.doc["git"], "status": "clean", "count": 0, "files": [], **facts})
+
+    def edit(self, path: str, session: str = "s-1", **data: Any) -> None:
+        self.say("tool.finished", session=session, tool="Edit", action="edit", paths=[f"{ROOT}/{path}"], **data)
+
+    def run(self, command: str, output: str = "", code: int = 0, session: str = "s-1", **data: Any) -> None:
+        kind = "tool.finished" if code == 0 else "tool.failed"
+        fields = {"action": "shell", "command": command, "output": output, "exit_code": code, **data}
+        self.say(kind, session=session, tool="Bash", **fields)
+
+    def wait(self, hours: float) -> None:
+        """Time goes by, and somebody notices."""
+        self.now += int(hours * HOUR)
+        self.say("project.time_passed")
+
+    @property
+    def doc(self) -> Doc:
+        reader = self.store.reader()
+        try:
+            return reader.state(project_ref(ROOT)) or empty(ROOT)
+        finally:
+            reader.close()
+
+    @property
+    def document(self) -> dict[str, Any]:
+        return document(self.doc, self.now)
+
+    def gaps(self) -> dict[str, dict[str, Any]]:
+        return {task["type"]: task for task in self.doc["tasks"]}
+
+    def completed(self) -> list[str]:
+        return [line["task_id"] for line in self.doc["history"] if line["change_type"] == "task_completed"]

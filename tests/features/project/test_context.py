@@ -1,0 +1,119 @@
+"""Work context (S1-11): each rule with the evidence it goes by."""
+
+from typing import Any
+
+import pytest
+
+from holdfast.features.project import context
+from holdfast.features.project.model import DAY, HOUR, MINUTE, empty
+from tests.factories import NOON
+
+FILE = {"path": "src/a.py", "code": ".M", "modified": NOON - 10 * MINUTE, "size": 10}
+FAILED = {"runner": "pytest", "scope": [], "ok": False, "failures": ["t::x"], "command": "pytest", "at": NOON - HOUR,
+          "total": 3, "passed": 2, "failed": 1, "skipped": 0}  # fmt: skip
+
+
+def doc(modified: int = NOON - 10 * MINUTE, **changes: Any) -> dict[str, Any]:
+    git = {"status": "dirty", "count": 1, "files": [{**FILE, "modified": modified}], "newest_change": modified}
+    activity = {"began": modified, "last_edit": modified, "sessions": 1, "places": ["src/"]}
+    return {**empty("/home/u/engine"), "git": git, "activity": activity, **changes}
+
+
+def reason(found: dict[str, Any]) -> str:
+    return context.uncommitted(found, NOON)["reason"]  # type: ignore[index]
+
+
+def test_recent_changes_are_work_in_progress() -> None:
+    told = context.uncommitted(doc(), NOON)
+    assert told == {
+        "reason": "mid_refactor",
+        "confidence": 0.8,
+        "evidence": [
+            "Files modified within last 2 hours",
+            "User actively in engine directory",
+            "No commit message drafted yet",
+        ],
+        "inferred_intent": "Changing 1 file in src/ before committing",
+        "alternative_interpretations": [{"intent": "Forgot to commit", "confidence": 0.2}],
+    }
+
+
+def test_old_changes_were_forgotten_and_older_ones_more_surely() -> None:
+    five_hours, two_days = (context.uncommitted(doc(NOON - age), NOON) for age in (5 * HOUR, 2 * DAY))
+    assert five_hours["reason"] == two_days["reason"] == "forgotten"  # type: ignore[index]
+    assert "Nothing was changed for more than a day" in two_days["evidence"]  # type: ignore[index]
+
+
+def test_a_merge_explains_everything() -> None:
+    found = doc()
+    found["git"] |= {"doing": "merge", "conflicts": ["a.py"]}
+    told = context.uncommitted(found, NOON)
+    assert told["reason"] == "merge_in_progress"  # type: ignore[index]
+    assert told["confidence"] > 0.85  # type: ignore[index]
+
+
+def test_failing_tests_are_being_fixed() -> None:
+    assert reason(doc(tests={"runs": {"pytest": FAILED}})) == "fixing_tests"
+
+
+def test_validated_changes_are_ready() -> None:
+    proof = {"tests": {"since": NOON, "command": "pytest"}}
+    assert reason(doc(validations=proof)) == "ready_to_commit"
+
+
+def test_new_files_alone_are_an_alternative() -> None:
+    found = doc()
+    found["git"]["files"][0] = {**FILE, "code": "??"}
+    told = context.uncommitted(found, NOON)
+    assert "Trying something new beside the existing code" in [
+        one["intent"] for one in told["alternative_interpretations"]  # type: ignore[index]
+    ]
+
+
+def test_nothing_uncommitted_needs_no_reason() -> None:
+    assert context.uncommitted(doc(git={"count": 0}), NOON) is None
+
+
+def test_shares_add_up() -> None:
+    for age in (MINUTE, 3 * HOUR, 5 * HOUR, 3 * DAY):
+        told = context.uncommitted(doc(NOON - age, tests={"runs": {"pytest": FAILED}}), NOON)
+        total = told["confidence"] + sum(a["confidence"] for a in told["alternative_interpretations"])  # type: ignore[index]
+        assert 0.85 <= total <= 1.02
+
+
+CLEAN = {"status": "clean", "count": 0, "files": []}
+PHASES = [
+    ({"git": {**CLEAN}}, "idle"),
+    ({"git": {**CLEAN, "ahead": 2}}, "ready_to_push"),
+    ({"git": {}}, "unknown"),
+    ({}, "building"),
+    ({"tests": {"runs": {"pytest": FAILED}}}, "fixing_tests"),
+    ({"validations": {"checks": {"since": NOON, "command": "ruff"}}}, "ready_to_commit"),
+    ({"git": {**CLEAN, "doing": "rebase"}}, "rebase_in_progress"),
+    ({"rules": {"phase": "phase_5_active"}}, "phase_5_active"),
+]
+
+
+@pytest.mark.parametrize(("changes", "phase"), PHASES)
+def test_phases(changes: dict[str, Any], phase: str) -> None:
+    assert context.phase(doc(**changes), NOON) == phase
+
+
+def test_a_paused_phase() -> None:
+    assert context.phase(doc(NOON - 3 * HOUR), NOON) == "paused"
+
+
+@pytest.mark.parametrize(
+    ("places", "kind"),
+    [(["src/api/"], "development"), (["tests/"], "testing"), (["docs/en/"], "documentation"), ([".github/"], "infrastructure")],
+)
+def test_activities(places: list[str], kind: str) -> None:
+    found = doc(activity={"began": NOON, "last_edit": NOON, "places": places})
+    assert context.activity(found, NOON)["type"] == kind
+
+
+def test_an_activity_pauses_and_ends() -> None:
+    assert context.activity(doc(), NOON)["status"] == "in_progress"
+    assert context.activity(doc(NOON - HOUR), NOON)["status"] == "paused"
+    assert context.activity(doc(NOON - HOUR, git=CLEAN), NOON)["status"] == "done"
+    assert context.activity(empty("/x"), NOON)["status"] == "idle"
