@@ -26,8 +26,10 @@ def without_private(body: bytes) -> bytes:
         return _PRIVATE_BYTES.sub(INSTEAD.encode(), body)
 
 
-_PRIVATE_BYTES = re.compile(rb"(?:<|\\u003c)\s*private\s*(?:>|\\u003e).*?(?:(?:<|\\u003c)\s*\\?/\s*private\s*(?:>|\\u003e)|\Z)",
-                            re.DOTALL | re.IGNORECASE)  # fmt: skip
+_PRIVATE_BYTES = re.compile(
+    rb"(?:<|\\u003c)\s*private\s*(?:>|\\u003e).*?(?:(?:<|\\u003c)\s*\\?/\s*private\s*(?:>|\\u003e)|\Z)",
+    re.DOTALL | re.IGNORECASE,
+)
 
 
 def _cut(value: Any) -> Any:

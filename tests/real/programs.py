@@ -49,6 +49,7 @@ PROGRAMS = {
         Program("copilot", "@github/copilot", "1.0.102", "copilot"),
         Program("qwen-code", "@qwen-code/qwen-code", "0.24.4", "qwen"),
         Program("opencode-ai", "opencode-ai", "1.18.33", "opencode"),
+        Program("playwright-mcp", "@playwright/mcp", "0.0.83", "playwright-mcp"),
     )
 }
 

@@ -164,7 +164,8 @@ def fire(event, mode="ask", **fields):
     subprocess.run([hook, mode, "claude-code", event], input=body, check=True, capture_output=True)
 fire("SessionStart", "start", source="startup")
 fire("UserPromptSubmit", prompt="Please test the login flow scenario")
-fire("PreToolUse", tool_name="mcp__playwright__browser_navigate", tool_input={"url": "http://localhost:3000/login"}, tool_use_id="n")
+going = {"tool_name": "mcp__playwright__browser_navigate", "tool_input": {"url": "http://localhost:3000/login"}}
+fire("PreToolUse", tool_use_id="n", **going)
 time.sleep(600)
 """
 

@@ -125,7 +125,8 @@ ROLLOUT = re.compile(r"/rollout-[^/]*$")
 
 def recognise(_delivery: Delivery, payload: Payload) -> bool:
     known = normal.mapping(payload)
-    if known.get("hook_event_name") not in KINDS or "timestamp" in known or "conversation_id" in known:
+    event = known.get("hook_event_name")
+    if not isinstance(event, str) or event not in KINDS or "timestamp" in known or "conversation_id" in known:
         return False
     transcript = known.get("transcript_path")
     return bool(ROLLOUT.search(transcript)) if isinstance(transcript, str) else isinstance(known.get("turn_id"), str)

@@ -182,7 +182,8 @@ def recognise(_delivery: Delivery, payload: Payload) -> bool:
         return False
     if isinstance(known.get("sessionId"), str):
         return "timestamp" in known
-    pascal = isinstance(known.get("session_id"), str) and known.get("hook_event_name") in PASCAL
+    event = known.get("hook_event_name")
+    pascal = isinstance(known.get("session_id"), str) and isinstance(event, str) and event in PASCAL
     transcript = known.get("transcript_path")
     elsewhere = isinstance(transcript, str) and not transcript.endswith("/events.jsonl")
     return pascal and isinstance(known.get("timestamp"), str) and not elsewhere

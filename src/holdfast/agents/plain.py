@@ -32,14 +32,14 @@ def read(delivery: Delivery, payload: Payload) -> Event:
     known = normal.mapping(payload)
     given = normal.mapping(known.get("data"))
     kind, agent, session = known.get("kind"), known.get("agent"), known.get("session")
+    given = {"cwd": one_path(delivery.cwd) or "", **given}
     data = {**_data(given), **reading.parent_process(delivery), "native": bounded(delivery.event)}
-    data.setdefault("cwd", one_path(delivery.cwd) or "")
     return Event(
         key=delivery.key,
         kind=kind if isinstance(kind, str) and kind in HOOK_KINDS else "unknown",
         at=delivery.at,
         session=bounded(session) if isinstance(session, str) else "",
-        project=one_path(known.get("project")) or data["cwd"],
+        project=one_path(known.get("project")) or data.get("cwd", ""),
         agent=bounded(agent) if isinstance(agent, str) and agent else bounded(delivery.agent),
         tool=bounded(tool) if isinstance(tool := known.get("tool"), str) else "",
         data=data,

@@ -67,6 +67,7 @@ def _register() -> None:
         index,
         installing,
         lease,
+        memory,
         search,
         serve,
         sessions,
@@ -78,7 +79,7 @@ def _register() -> None:
         up,
     )  # fmt: skip
 
-    for group in (up, status, sessions, doctor, installing, importing, store, state, search, serve):
+    for group in (up, status, sessions, doctor, installing, importing, store, state, search, serve, memory):
         group.register(app)
     app.add_typer(daemon.app, name="daemon")
     app.add_typer(events.app, name="events")

@@ -4,6 +4,8 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from rich.cells import cell_len
+from rich.table import Table
 from rich.text import Text
 
 from holdfast.cli import client, render
@@ -15,6 +17,7 @@ Id = Annotated[str, typer.Argument(help="The id, its beginning, or the 8 charact
 AnyId = Annotated[str, typer.Argument(help="As above; without it this session, else the latest here.")]
 Limit = Annotated[int, typer.Option("--limit", "-n", min=1, max=500)]
 
+GAP = 2
 STATES = {"working": "green", "waiting": "bold yellow", "idle": "", "ended": "dim"}
 NEEDS = {
     "permission": "asks for permission",
@@ -44,7 +47,7 @@ def who(json: Json = False) -> None:
     for row in told["sessions"]:
         mark = Text("●" if row["needs"] else " ", style="yellow")
         table.add_row(mark, *_cells(row), _since(row, told["now"]), _what(row))
-    render.out.print(table)
+    _print(table)
     render.out.print(Text(_tally(told), style="dim"))
 
 
@@ -71,7 +74,7 @@ def list_(
     for row in told["sessions"]:
         counts = (str(row["turn_n"]), str(row["tools"]), _count(_all_tokens(row)))
         table.add_row(*_cells(row), render.ago(row["at"], told["now"]), *counts, render.clean(row["title"], 60))
-    render.out.print(table)
+    _print(table)
     if told["next"]:
         words = f"holdfast sessions list{' --all' if all_ else ''} --before {told['next'][0]}:{told['next'][1]}"
         render.out.print(Text(f"older: {render.clean(words)}", style="dim"))
@@ -96,7 +99,7 @@ def show(
         when, how = render.clock(turn["at"]), turn["how"] or "open"
         counts = (str(turn["tools"]), str(turn["failed"]), _count(_all_tokens(turn)))
         table.add_row(str(turn["n"]), when, how, *counts, render.clean(turn["prompt"] or f"({turn['origin']})", 80))
-    render.out.print(table)
+    _print(table)
     render.out.print()
     for line in told["summary"]["text"].splitlines():
         render.out.print(Text(render.clean(line, 1000)))
@@ -180,6 +183,17 @@ def _pieces(session: str, format_: str) -> Any:
         yield told["text"]
 
 
+def _print(table: Table) -> None:
+    """On a narrow terminal only the last column is cut."""
+    *others, last = table.columns
+    used = 0
+    for column in others:
+        width = column.width = max(cell_len(str(cell)) for cell in (column.header, *column.cells))
+        used += width + GAP
+    last.max_width = max(20, render.out.width - used)
+    render.out.print(table)
+
+
 def _changed(told: dict[str, Any], done: str, already: str, json: bool) -> None:
     if json:
         render.json_line(told)
@@ -205,7 +219,7 @@ def _what(row: dict[str, Any]) -> str:
     if row["needs"]:
         text = render.clean(row["needs"]["text"], 80)
         return f"{NEEDS.get(row['needs']['what'], row['needs']['what'])}{': ' + text if text else ''}"
-    lanes = f"{row['lanes_open']} subagents; " if row["lanes_open"] else ""
+    lanes = f"subagents: {row['lanes_open']}; " if row["lanes_open"] else ""
     return lanes + render.clean(row["doing"] or row["prompt"] or row["title"], 80)
 
 
@@ -226,8 +240,8 @@ def _facts(told: dict[str, Any]) -> list[tuple[str, str]]:
         ("state", f"{told['state']}{ended}, since {render.ago(told['since'], told['now'])}"),
         ("started", f"{render.ago(told['started_at'], told['now'])} ({told['origin'] or 'unseen'})"),
         ("process", f"{process['name']} {process['pid']}" if process else "not known"),
-        ("work", ", ".join(f"{told[name]} {word}" for name, word in WORK)),
-        ("tokens", ", ".join(f"{_count(n)} {name.replace('_', ' ')}" for name, n in tokens.items())),
+        ("work", ", ".join(f"{told[name]} {word}" for name, word in WORK if told[name])),
+        ("tokens", ", ".join(f"{_count(n)} {name.replace('_', ' ')}" for name, n in tokens.items() if n)),
         ("subagents", str(told["lanes_seen"]) if told["lanes_seen"] else ""),
         ("from", f"{told['parent']} ({told['parent_reason']})" if told["parent"] else ""),
         ("to", ", ".join(told["children"])),
@@ -240,8 +254,10 @@ def _timeline_line(entry: dict[str, Any]) -> Text:
     line = Text(f"{entry['seq']:>7}  {render.clock(entry['at'])}  ", style="dim")
     if entry["lane"]:
         line.append(f"[{render.clean(entry['lane_type'] or entry['lane'], 16)}] ", style="magenta")
-    word = f"{entry['tool']} " if entry["tool"] else f"{WORDS.get(kind, kind)} "
-    line.append(render.clean(word) + " ", style=render.STYLES.get(kind.partition(".")[0], ""))
+    word = WORDS.get(kind) or entry["tool"] or kind
+    line.append(f"{render.clean(word)}  ", style=render.STYLES.get(kind.partition(".")[0], ""))
+    if kind in WORDS and entry["tool"]:
+        line.append(f"{render.clean(entry['tool'])}: ")
     line.append(render.clean(entry["text"], 120))
     if kind == "tool.started":
         line.append("  … not ended", style="yellow")
@@ -251,7 +267,27 @@ def _timeline_line(entry: dict[str, Any]) -> Text:
 
 
 WORK = (("prompts", "prompts"), ("tools", "tool calls"), ("failed", "failed"), ("denied", "denied"))
-WORDS = {"prompt.submitted": "prompt", "turn.ended": "answer", "decision.made": "holdfast"}
+WORDS = {
+    "prompt.submitted": "prompt",
+    "turn.ended": "answer",
+    "turn.failed": "error",
+    "turn.interrupted": "interrupted",
+    "turn.recovered": "closed by recovery",
+    "permission.requested": "asks permission",
+    "permission.denied": "denied",
+    "session.started": "started",
+    "session.ended": "ended",
+    "session.lost": "process gone",
+    "session.stale": "stale",
+    "session.closed": "closed by you",
+    "session.reopened": "reopened by you",
+    "session.linked": "goes on from",
+    "session.branched": "goes on in",
+    "subagent.started": "subagent began",
+    "subagent.ended": "subagent ended",
+    "compact.ended": "compacted",
+    "decision.made": "holdfast",
+}
 
 
 def _all_tokens(row: dict[str, Any]) -> int:

@@ -64,7 +64,7 @@ class Keeper:
             except StoreDamaged as error:
                 raise StoreUnavailable(error.detail, where=error.where) from error
             except Exception as error:
-                problem = f"{type(error).__name__}: {error}"
+                problem = f"{type(error).__name__}: {error}".encode("utf-8", "backslashreplace").decode()
                 self._log.error("event.unreadable", error, key=delivery.key, agent=delivery.agent, hook=delivery.event)
         raise StoreUnavailable(f"event {delivery.key} cannot be stored in any form: {problem}")
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from holdfast.features.project import tests_now
-from holdfast.features.project.testruns import runner, scope, test_run
+from holdfast.features.project.testruns import runner, scope, seen_run
 from holdfast.features.project.words import commits, parts, telling
 from tests.factories import an_event
 from tests.features.project.stage import Stage
@@ -65,7 +65,7 @@ OUTPUTS = {
 
 def ran(command: str, output: str = "", code: int | None = 0, **data: Any) -> dict[str, Any] | None:
     fields = {"action": "shell", "command": command, "output": output, **data}
-    return test_run(an_event(data=fields if code is None else {**fields, "exit_code": code}))
+    return seen_run(an_event(data=fields if code is None else {**fields, "exit_code": code}))
 
 
 @pytest.mark.parametrize("command", OUTPUTS)

@@ -26,6 +26,7 @@ BASES = ("origin/HEAD", "origin/main", "origin/master", "main", "master")
 MOST_FILES = 50_000
 MOST_NEW_FILES, LARGEST_NEW_FILE = 200, 1 << 20
 FRESH_MS = 60_000
+TIMEOUT_S = 20.0
 
 
 def wanted(state: State, event: Event, settings: "GateSettings") -> Iterable[Job]:
@@ -67,7 +68,7 @@ class _Look:
 
     def at(self, rules: Sequence[Rule]) -> dict[str, Any] | None:
         """None where git does not answer: then nothing is known, and nothing is refused for it."""
-        names = self._git("ls-files", "-z", "--cached", "--others", "--exclude-standard")
+        names = self._ask(git.files(others=True))
         if names is None:
             return None
         covers = _covers(rules, git.parse_names(names), self._folder)
@@ -75,28 +76,28 @@ class _Look:
         base = self._base((named,) if named else BASES)
         return {"lines": self._lines(base) if base else 0, "base": base, "covers": covers}
 
-    def _git(self, *words: str) -> bytes | None:
-        environment = git.environment(os.environ)
-        ran = self._call.run(git.argv(*words, filters=self._filters), cwd=self._folder, env=environment, timeout=20)
+    def _ask(self, argv: Sequence[str]) -> bytes | None:
+        ran = self._call.run(argv, cwd=self._folder, env=git.environment(os.environ), timeout=TIMEOUT_S)
         return None if ran.code else ran.out
 
     def _own_filters(self) -> list[str]:
         """A repository's own filter programs are not run for a mere count (P9)."""
-        ran = self._call.run(git.config_names(), cwd=self._folder, env=git.environment(os.environ), timeout=20)
-        return git.own_filters(ran.out) if not ran.code else []
+        return git.own_filters(self._ask(git.config_names()) or b"")
 
     def _base(self, candidates: Iterable[str]) -> str:
-        return next((name for name in candidates if self._git("rev-parse", "--verify", "-q", f"{name}^{{commit}}")), "")
+        """Whatever a project calls its base, it is a name and never an option of git's."""
+        safe = (name for name in candidates if not name.startswith("-"))
+        return next((n for n in safe if self._ask(git.argv("rev-parse", "--verify", "-q", f"{n}^{{commit}}"))), "")
 
     def _lines(self, base: str) -> int:
-        fork = (self._git("merge-base", base, "HEAD") or b"").decode().strip()
-        how = ("--no-ext-diff", "--no-textconv", "--ignore-submodules=all", "--numstat", "-z", "--no-renames")
-        changed = self._git("diff", *how, fork, "--") if fork else None
+        fork = (self._ask(git.merge_base(base, "HEAD")) or b"").decode().strip()
+        changed = self._ask(git.diff("--numstat", "-z", fork, "--", filters=self._filters)) if fork else None
         return _numstat(changed or b"") + self._new_lines()
 
     def _new_lines(self) -> int:
         """Files git does not know yet are part of the change too."""
-        names = git.parse_names(self._git("ls-files", "-z", "--others", "--exclude-standard") or b"")
+        listed = self._ask(git.argv("ls-files", "-z", "--others", "--exclude-standard"))
+        names = git.parse_names(listed or b"")
         return sum(_line_count(Path(self._folder, name)) for name in names[:MOST_NEW_FILES])
 
 

@@ -8,6 +8,7 @@ from holdfast.core.feature import Ask, Call
 from holdfast.core.ports import Doc, Ref
 from holdfast.features.memory import handoff, lookup
 from holdfast.features.memory.model import (
+    AGENT,
     FORGOTTEN,
     OBSERVATION,
     TYPES,
@@ -38,7 +39,8 @@ def add(call: Call) -> Ask:
     known = (call.reader.state(project_ref(call.project)) or {"items": []})["items"]
     event = said(
         "memory.observed", call.now, session=call.session, project=call.project, id=this, type=type_, text=text,
-        detail="", origin=USER, importance=IMPORTANCE, files=files, evidence=[], pinned=bool(call.args.get("pin")),
+        detail="", origin=AGENT if call.session else USER, importance=IMPORTANCE, files=files, evidence=[],
+        pinned=bool(call.args.get("pin")),
         supersedes=superseded(known, this, type_, text, files),
     )  # fmt: skip
     return Ask((event,), answer=lambda reader: reader.state(observation_ref(this)))
@@ -56,6 +58,8 @@ def pin(call: Call) -> Ask:
 
 
 def promote(call: Call) -> Ask:
+    if call.session:
+        raise CommandRefused("only a person can vouch for a memory", fix="Run it in your own terminal.")
     return _about(call, lookup.observation(call), "memory.promoted")
 
 

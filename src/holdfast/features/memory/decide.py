@@ -52,7 +52,9 @@ def _at_start(state: State, event: Event, settings: MemorySettings) -> Iterator[
         own = {one["id"] for one in (doc["snapshot"] or doc)["own"]}
         items = [item for item in items if item["id"] not in own]
     if source not in ("resume", "fork", "compact"):
-        yield from _handed_over(state, event)
+        for context in _handed_over(state, event):
+            yield context
+            items = [item for item in items if item["id"] not in context.text]
     if source in ("resume", "fork"):
         items = [i for i in items if i["session"] != event.session and _since(doc, i)][-RESUME_ITEMS:]
     else:

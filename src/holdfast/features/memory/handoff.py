@@ -19,7 +19,7 @@ def _lines(doc: Doc, note: str) -> Iterator[str]:
         yield f"- asked last: {line(doc['prompt'], 300)}"
     if doc["message"]:
         yield f"- state, in its own words: {line(doc['message'], 400)}"
-    yield from (f"- {one['type']}: {one['text']}" for one in doc["own"][-MOST:])
+    yield from (f"- {one['type']}: {one['text']} [{one['id']}]" for one in doc["own"][-MOST:])
     yield from (f"- open task: {task}" for task in [*doc["tasks"].values(), *doc["todos"]][:MOST])
     gates = sorted(name for name, status in doc["gates"].items() if status == "open")
     if gates:

@@ -27,10 +27,10 @@ from holdfast.features.memory.model import (
 )  # fmt: skip
 from holdfast.features.memory.rules import deeds, spoken
 from holdfast.features.memory.rules.candidate import Candidate
-from holdfast.features.memory.words import stem, terms
+from holdfast.features.memory.words import plain, stem, terms
 
 SAME_SUBJECT, SAME_FILE, TAKEN_BACK = 0.5, 0.4, 0.2
-_SAYING = {stem(word) for word in re.findall(r"\w+", "use always never prefer want decided decision chose go let now please keep")}
+_SAYING = {stem(word) for word in plain("use always never prefer want decided decision chose go let now please keep")}
 _INSTEAD = re.compile(r"\b(?:instead of|rather than|no longer|not|drop|replaces?)\b(.{0,60})", re.IGNORECASE)
 SUPERSEDING = ("decision", "preference", "gotcha")
 

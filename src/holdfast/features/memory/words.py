@@ -6,7 +6,7 @@ from functools import lru_cache
 from holdfast.search import words
 
 STOPWORDS = words.STOPWORDS | frozenset(
-    re.findall(r"\w+", "about any did he her him his me no not she some us were whom s t d ll re ve m don am being also just")
+    re.findall(r"\w+", "about any did he her him his me no not she some us whom s t d ll re ve m don am also just")
 )
 _ENDINGS = (("ies", "y"), ("sses", "ss"), ("ing", ""), ("edly", ""), ("ed", ""), ("ly", ""), ("es", "e"), ("s", ""))
 _NAME = re.compile(r"(?=\w*[._/-]\w|\w*[a-z][A-Z]|[A-Z]{2,}\d)[\w./-]{4,80}")

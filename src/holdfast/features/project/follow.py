@@ -12,7 +12,7 @@ from holdfast.core.ports import Doc
 from holdfast.features.project import activity, leases
 from holdfast.features.project.model import ACTIVITY, LEASES, MINUTE, following, project_ref
 from holdfast.features.project.settings import DEFAULTS, ProjectSettings
-from holdfast.features.project.testruns import test_run
+from holdfast.features.project.testruns import seen_run
 from holdfast.features.project.validation import validates
 
 MOST_CHANGED = 8
@@ -32,7 +32,7 @@ def follow(state: State, event: Event, settings: ProjectSettings | None) -> Iter
 
 
 def _shell(state: State, event: Event, settings: ProjectSettings) -> Iterator[Event]:
-    run = test_run(event)
+    run = seen_run(event)
     if run:
         yield following(event, "project.tests_ran", **run)
     if event.kind == "tool.failed":

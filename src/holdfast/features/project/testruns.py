@@ -29,7 +29,7 @@ class Counts(msgspec.Struct, frozen=True):
 Parser = Callable[[str], Counts | None]
 
 
-def test_run(event: Event) -> dict[str, Any] | None:
+def seen_run(event: Event) -> dict[str, Any] | None:
     """What this tool call says about the tests; None when it ran none, or left it open how they went."""
     data = event.data
     if data.get("action") != "shell" or data.get("interrupted") or data.get("detached"):
@@ -88,6 +88,8 @@ def runner(part: Part) -> str:
     program = name.split(" ")[0]
     if program in _ALWAYS:
         return program
+    if program in ("pnpm", "yarn", "bun", "hatch") and name.partition(" ")[2] in _ALWAYS:
+        return name.partition(" ")[2]
     if name in _WITH_WORD or re.match(r"^(npm|pnpm|yarn|bun) run test[:\w-]*$", name):
         return name
     if program == "node" and "--test" in part:

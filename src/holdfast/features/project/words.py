@@ -94,10 +94,13 @@ def _without_options(words: tuple[str, ...]) -> list[str]:
 
 
 def _split(command: str) -> list[tuple[str, list[str]]]:
-    """(what joins it to the part before, its words)"""
+    """(what joins it to the part before, its words). A quote that is not closed: nothing is understood."""
+    pieces = _TOKEN.findall(command)
+    if sum(map(len, pieces)) != len(command):
+        return []
     found: list[tuple[str, list[str]]] = [("", [])]
     glued = False
-    for piece in _TOKEN.findall(command):
+    for piece in pieces:
         if piece == "<<":
             break
         if piece == ")":

@@ -81,6 +81,10 @@ def head(text: Any, limit: int = HEAD) -> str:
     return line if len(line) <= limit else f"{line[: limit - 1]}…"
 
 
+def counted(n: int, word: str) -> str:
+    return f"{n} {word}" if n == 1 else f"{n} {word}s"
+
+
 def about(event: Event) -> str:
     """What a tool call is about: its command, its first file, its skill."""
     data = event.data

@@ -7,7 +7,7 @@ from typing import Any
 from holdfast.core.event import Event
 from holdfast.core.feature import JobCall
 from holdfast.core.ports import Doc, Ref
-from holdfast.features.sessions.model import SESSION, TITLE, head, said
+from holdfast.features.sessions.model import SESSION, TITLE, counted, head, said
 
 MOST_FILES, MOST_COMMANDS, MOST_TESTS, MOST_COMMITS, MOST_OPEN = 50, 15, 15, 20, 10
 
@@ -168,10 +168,10 @@ def of(events: Iterable[Event]) -> Doc:
 
 def as_text(found: Doc) -> str:
     """A few lines a person or an agent reads in a second."""
-    lines = [
-        f"{found['title'] or 'no prompt'}: {found['prompts']} prompts, {found['tools']} tool calls"
-        f" ({found['failed']} failed), {found['files_seen']} files edited, {minutes(found['ms'])}."
-    ]
+    work = [counted(found["prompts"], "prompt"), counted(found["tools"], "tool call")]
+    work += [f"{found['failed']} failed"] if found["failed"] else []
+    work += [f"{counted(found['files_seen'], 'file')} edited", minutes(found["ms"])]
+    lines = [f"{found['title'] or 'no prompt'}: {', '.join(work)}."]
     for name, values in (
         ("files", [_file_name(path) for path in found["files"][:8]]),
         ("tests", [f"{c['command']} {_outcome(c)}" for c in found["tests"][-5:]]),

@@ -63,7 +63,7 @@ def _text(event: Event) -> str:
         return f"{data.get('verdict')}: {'; '.join(data.get('reasons', ())) or ', '.join(told)}"
     if event.tool:
         return about(event)
-    words = (data.get(name) for name in ("source", "reason", "subject", "text", "new", "trigger", "parent", "to"))
+    words = (data.get(name) for name in ("source", "reason", "subject", "text", "new", "trigger", "parent", "child"))
     return str(next((word for word in words if word), ""))
 
 

@@ -2,6 +2,7 @@
 
 import base64
 import hashlib
+import re
 from datetime import UTC, datetime
 from typing import Any, Literal
 
@@ -33,6 +34,8 @@ START_AT, SUGGEST_AT = 80, 60
 MAX_AGE_HOURS = 24
 TEMP_MINUTES = 60
 HOUR_MS, DAY_MS = 3_600_000, 86_400_000
+
+_COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 
 FORMAT, VERSION = "claude-uat-session-state", "1.0.0"
 
@@ -120,6 +123,7 @@ def iso(at: int | None) -> str | None:
 
 
 def line(text: Any, limit: int = LONGEST_TEXT) -> str:
-    """One line of bounded length."""
-    words = " ".join(str(text if text is not None else "")[: limit * 4].split())
+    """One line of bounded length, without colours and other control characters."""
+    plain = _COLOURS.sub("", str(text if text is not None else "")[: limit * 4])
+    words = " ".join("".join(c if c.isprintable() else " " for c in plain).split())
     return words if len(words) <= limit else f"{words[: limit - 1]}…"

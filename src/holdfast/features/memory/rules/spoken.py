@@ -36,7 +36,7 @@ BY_USER: tuple[tuple[str, int, re.Pattern[str]], ...] = (
     )),
     ("preference", 7, _any(
         "always", "never", "i (?:prefer|want|like|hate|dislike)", "please (?:don'?t|do not|avoid|use)", "avoid using",
-        "don'?t (?:use|add|touch|change|ever|write|create|commit|push)", 
+        "don'?t (?:use|add|touch|change|ever|write|create|commit|push)",
         "do not (?:use|add|touch|change|write|commit|push)",
     )),
     ("discovery", 7, _any("remember", "keep in mind", "for the record", "important:", "note that", "fyi")),
@@ -45,7 +45,7 @@ BY_AGENT: tuple[tuple[str, int, re.Pattern[str]], ...] = (
     ("trade_off", 4, _any("trade-?offs?", "at the cost of", "in exchange for")),
     ("decision", 5, _any(r"(?:i|we) (?:chose|decided|went with|opted for|picked|settled on)", "rather than")),
     ("discovery", 4, _any(
-        "root cause", "turns? out", "the (?:problem|issue|bug|cause) (?:was|is)", 
+        "root cause", "turns? out", "the (?:problem|issue|bug|cause) (?:was|is)",
         r"(?:i|we) (?:found|discovered|learned) that",
     )),
 )  # fmt: skip

@@ -3,6 +3,8 @@
 from datetime import UTC, datetime
 from typing import Any
 
+from holdfast.features.sessions.model import counted
+
 LABELS = {
     "session.started": "session started",
     "session.ended": "session ended",
@@ -60,7 +62,7 @@ def facts(session: dict[str, Any]) -> list[tuple[str, str]]:
         ("project", session["project"]),
         ("state", f"{session['state']}{ended}"),
         ("started", moment(session["started_at"])),
-        ("work", f"{session['prompts']} prompts, {session['tools']} tool calls, {session['failed']} failed"),
+        ("work", f"{counted(session['prompts'], 'prompt')}, {counted(session['tools'], 'tool call')}"),
         ("tokens", f"{tokens['input']} in, {tokens['output']} out, {tokens['cache_read']} from cache"),
         *([("goes on from", f"{session['parent']} ({session['parent_reason']})")] if session["parent"] else []),
     ]

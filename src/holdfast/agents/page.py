@@ -1,0 +1,47 @@
+"""The table of docs/agents.md: what each agent tells us, and what a refusal does there."""
+
+from collections.abc import Iterable
+
+from holdfast.agents import AGENTS
+from holdfast.core.agent import Agent
+
+SHOWN = (
+    "session.started", "session.ended", "prompt.submitted", "tool.started", "tool.finished", "tool.failed",
+    "permission.requested", "turn.ended", "turn.failed", "turn.interrupted", "subagent.started", "subagent.ended",
+    "compact.started", "compact.ended", "notification",
+)  # fmt: skip
+SILENT = "–"
+
+
+def agents_table() -> str:
+    """Agent × event × what is enforced. The words are the agent's own names for the event."""
+    known = [agent for agent in AGENTS.values() if agent.setup]
+    head = ["event", *(agent.title for agent in known)]
+    rows = [[f"`{kind}`", *(_cell(agent, kind) for agent in known)] for kind in SHOWN]
+    return _table([head, ["---"] * len(head), *rows])
+
+
+def files_table() -> str:
+    known = [agent for agent in AGENTS.values() if agent.setup]
+    head = ["agent", "`--agent`", "user", "project", "from version"]
+    return _table([head, ["---"] * len(head), *(_files(agent) for agent in known)])
+
+
+def _cell(agent: Agent, kind: str) -> str:
+    told = [f"`{hook.event}`" for hook in agent.hooks if hook.kind == kind and hook.register]
+    if not told:
+        return SILENT
+    enforced = agent.enforces.get(kind)
+    return f"{', '.join(told)} · **{enforced}**" if enforced else ", ".join(told)
+
+
+def _files(agent: Agent) -> list[str]:
+    setup = agent.setup
+    if setup is None:
+        return []
+    oldest = ".".join(map(str, setup.oldest)) or SILENT
+    return [agent.title, f"`{agent.name}`", f"`~/{setup.files['user']}`", f"`{setup.files['project']}`", oldest]
+
+
+def _table(rows: Iterable[list[str]]) -> str:
+    return "\n".join("| " + " | ".join(row) + " |" for row in rows)

@@ -1,0 +1,180 @@
+"""`holdfast memory …`: what is remembered, for people. `holdfast handoff`: work made ready for another agent."""
+
+from typing import Annotated, Any
+
+import typer
+from rich.text import Text
+
+from holdfast.cli import client, render
+from holdfast.cli.options import Json
+
+app = typer.Typer(help="What is remembered: find, add, forget, vouch for.", no_args_is_help=True)
+
+Id = Annotated[str, typer.Argument(help="m… (a memory) or e… (something that was said), as `search` shows it.")]
+Everywhere = Annotated[bool, typer.Option("--everywhere", help="In all projects, not only this one.")]
+Limit = Annotated[int, typer.Option("--limit", "-n", min=1, max=100)]
+
+
+def register(root: typer.Typer) -> None:
+    root.add_typer(app, name="memory")
+    root.command()(handoff)
+
+
+@app.command()
+def search(
+    query: Annotated[list[str], typer.Argument(help="What you look for, in your words.")],
+    limit: Limit = 10,
+    kind: Annotated[str, typer.Option("--type", help="decision, bug_fix, gotcha, discovery, preference, …")] = "",
+    days: Annotated[int, typer.Option("--days", min=0, help="Only of the last so many days.")] = 0,
+    everywhere: Everywhere = False,
+    json: Json = False,
+) -> None:
+    """Find what was said, decided, fixed and learned."""
+    since = _days_ago(days) if days else 0
+    told = client.view(
+        "memory.search", query=" ".join(query), limit=limit, type=kind, since=since, everywhere=everywhere
+    )
+    if json:
+        render.json_line(told)
+        return
+    for hit in told["hits"]:
+        _line(hit["id"], hit["type"] or hit["kind"], hit["at"], hit["text"], hit["status"])
+    if not told["hits"]:
+        render.out.print(f"Nothing found in {told['texts']} texts.")
+
+
+@app.command("list")
+def list_(
+    limit: Limit = 20,
+    status: Annotated[str, typer.Option("--status", help="active, superseded or forgotten.")] = "active",
+    everywhere: Everywhere = False,
+    json: Json = False,
+) -> None:
+    """The newest memories of this project."""
+    told = client.view("memory.listed", limit=limit, status=status, everywhere=everywhere)
+    if json:
+        render.json_line(told)
+        return
+    for doc in told["observations"]:
+        _line(doc["id"], doc["type"], doc["at"], doc["text"], "pinned" if doc["pinned"] else "")
+    if not told["observations"]:
+        render.out.print("Nothing yet. Memories come by themselves, or by: holdfast memory add TEXT")
+
+
+@app.command()
+def show(id: Id, json: Json = False) -> None:
+    """One of them whole, with the events it comes from."""
+    doc = client.view("memory.show", id=id)
+    if json:
+        render.json_line(doc)
+        return
+    render.out.print(Text(render.clean(doc["text"], 4000), style="bold"))
+    for name in ("id", "type", "kind", "status", "origin", "importance", "times", "session", "superseded_by", "detail"):
+        if doc.get(name):
+            render.out.print(Text(f"  {name:<13} ", style="dim") + Text(render.clean(doc[name], 1000)))
+    for event in doc["evidence"]:
+        render.out.print(Text(f"  from e{event['seq']:<7} {event['kind']}  ", style="dim") + _clean(event["text"]))
+
+
+@app.command()
+def around(id: Id, limit: Limit = 6, json: Json = False) -> None:
+    """What was said before and after it."""
+    told = client.view("memory.around", id=id, limit=limit)
+    if json:
+        render.json_line(told)
+        return
+    for one in told["said"]:
+        _line(one["id"], one["kind"], one["at"], one["text"])
+
+
+@app.command()
+def add(
+    text: Annotated[list[str], typer.Argument(help="What is to be remembered.")],
+    kind: Annotated[str, typer.Option("--type", help="decision, gotcha, preference, …")] = "discovery",
+    file: Annotated[list[str] | None, typer.Option("--file", help="A file it is about.")] = None,
+    pin: Annotated[bool, typer.Option("--pin", help="Tell it at every start of a session.")] = False,
+    json: Json = False,
+) -> None:
+    """Remember something in your own words."""
+    doc = client.command("memory.add", text=" ".join(text), type=kind, files=file or [], pin=pin)
+    _changed(doc, "remembered", json)
+
+
+@app.command()
+def pin(
+    id: Id, off: Annotated[bool, typer.Option("--off", help="No longer.")] = False, json: Json = False
+) -> None:
+    """Have it told at every start of a session."""
+    _changed(client.command("memory.pin", id=id, off=off), "no longer pinned" if off else "pinned", json)
+
+
+@app.command()
+def promote(id: Id, json: Json = False) -> None:
+    """Vouch for a memory that is not in your own words, so that agents may be told it."""
+    _changed(client.command("memory.promote", id=id), "promoted", json)
+
+
+@app.command()
+def forget(id: Id, json: Json = False) -> None:
+    """Remove its text from the database, all that is made of it, and the backups. This cannot be undone."""
+    _changed(client.command("memory.forget", id=id), "forgotten", json)
+
+
+@app.command()
+def injected(
+    session: Annotated[str, typer.Option("--session", help="Only this session (the full id).")] = "",
+    limit: Limit = 10,
+    everywhere: Everywhere = False,
+    json: Json = False,
+) -> None:
+    """What agents were told from memory, word for word."""
+    told = client.view("memory.injected", session=session, limit=limit, everywhere=everywhere)
+    if json:
+        render.json_line(told)
+        return
+    for one in told["injected"]:
+        head = f"{render.clock(one['at'])}  {one['moment']}  {one['session'][:8]}  {one['source']}"
+        render.out.print(Text(render.clean(f"{head}, {one['tokens']} tokens"), style="dim"))
+        for words in one["text"].split("\n"):
+            render.out.print(Text("  ") + _clean(words))
+    if not told["injected"]:
+        render.out.print("No agent was told anything from memory yet.")
+
+
+def handoff(
+    session: Annotated[str, typer.Option("--session", help="Default: this one, or the newest here.")] = "",
+    note: Annotated[str, typer.Option("--next", help="The next step, in your words.")] = "",
+    json: Json = False,
+) -> None:
+    """Make a session's work ready: the next agent that starts in this project is told it, once."""
+    told = client.command("memory.handoff", session=session, note=note)
+    if json:
+        render.json_line(told)
+        return
+    for words in told["text"].split("\n"):
+        render.out.print(_clean(words))
+    render.out.print(Text("The next session that starts here is told this, once.", style="dim"))
+
+
+def _changed(doc: dict[str, Any], how: str, json: bool) -> None:
+    if json:
+        render.json_line(doc)
+    else:
+        render.out.print(f"{render.clean(doc['id'])} {how}.")
+
+
+def _line(id: str, kind: str, at: int, text: str, status: str = "") -> None:
+    line = Text(f"{id:<13}  ", style="cyan")
+    line.append(f"{kind:<16} {render.ago(at):>10}  ", style="dim")
+    line.append(f"({status}) " if status and status != "active" else "", style="yellow")
+    render.out.print(line + _clean(text))
+
+
+def _clean(text: str) -> Text:
+    return Text(render.clean(text, 1000))
+
+
+def _days_ago(days: int) -> int:
+    import time
+
+    return int((time.time() - days * 86400) * 1000)

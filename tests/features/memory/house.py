@@ -1,0 +1,104 @@
+"""The memory room on a real SQLite store, told what agents tell; its views and commands as the daemon calls them."""
+
+from pathlib import Path
+from typing import Any
+
+from holdfast.core.event import HOOK_KINDS, Event
+from holdfast.core.feature import Call
+from holdfast.core.ports import Doc, Ref
+from holdfast.core.replay import Rebuild
+from holdfast.core.state import FeatureState, HotDocuments, WorkingSet
+from holdfast.features.memory import FEATURE
+from holdfast.features.memory.model import MemorySettings
+from holdfast.stores import open_store
+from tests.factories import AClock, a_key, an_engine
+
+SECOND = 1000
+PROJECT = "/home/ada/engine"
+
+
+class House:
+    def __init__(self, folder: Path, **settings: Any) -> None:
+        self.store = open_store(f"sqlite:///{folder / 'holdfast.db'}")
+        self.clock = AClock()
+        self.settings = MemorySettings(**settings)
+        self.engine = an_engine(self.store, FEATURE, clock=self.clock, settings=lambda _p: {"memory": self.settings})
+        self.reader = self.store.reader()
+        self._folder = folder
+        self._calls = 0
+
+    # ── as an agent ────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def hook(self, kind: str, *, session: str = "s-1", project: str = PROJECT, tool: str = "", **data: Any) -> Event:
+        agent = "claude-code" if kind in HOOK_KINDS else ""
+        at = self.clock.tick(SECOND)
+        event = Event(key=a_key(), kind=kind, at=at, session=session, project=project, agent=agent, tool=tool, data=data)
+        self.engine.handle([event])
+        return event
+
+    def ask(self, kind: str, *, session: str = "s-1", project: str = PROJECT, **data: Any) -> list[str]:
+        """Told, and what the agent is told back. The marks are set as the engine sets them."""
+        event = self.hook(kind, session=session, project=project, **data)
+        decision = FEATURE.decide(self.state(), event, self.settings) if FEATURE.decide else None
+        contexts = [{"source": c.source, "text": c.text, "tokens": 0} for c in decision.contexts] if decision else []
+        if contexts:
+            self.hook("decision.made", session=session, project=project, contexts=contexts, of_kind=kind, verdict="none")
+        return [f"{c['source']}\n{c['text']}" for c in contexts]
+
+    def prompt(self, text: str, **kw: Any) -> list[str]:
+        return self.ask("prompt.submitted", prompt=text, **kw)
+
+    def ran(self, command: str, *, ok: bool = True, output: str = "", **kw: Any) -> None:
+        self._calls += 1
+        data = {"call": f"c{self._calls}", "action": "shell", "command": command, "ok": ok, **kw}
+        data |= {"output": output} if ok else {"error": output}
+        self.hook("tool.finished" if ok else "tool.failed", tool="Bash", **data)
+
+    def edited(self, *paths: str, **kw: Any) -> None:
+        self._calls += 1
+        self.hook("tool.finished", tool="Edit", call=f"c{self._calls}", action="edit", paths=list(paths), ok=True, **kw)
+
+    def stop(self, message: str = "Done.", **kw: Any) -> None:
+        self.hook("turn.ended", message=message, **kw)
+
+    def turn(self, prompt: str, message: str = "Done.", **kw: Any) -> None:
+        self.prompt(prompt, **kw)
+        self.stop(message, **kw)
+
+    # ── as a person ────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def call(self, session: str = "", project: str = PROJECT, **args: Any) -> Call:
+        return Call(
+            args=args, reader=self.reader, settings=self.settings, now=self.clock.tick(SECOND), session=session,
+            project=project, state_dir=self._folder,
+        )  # fmt: skip
+
+    def view(self, name: str, **args: Any) -> Any:
+        return FEATURE.views[name](self.call(**args))
+
+    def command(self, name: str, **args: Any) -> Any:
+        ask = FEATURE.commands[name](self.call(**args))
+        self.engine.handle(list(ask.events))
+        return ask.answer(self.reader) if callable(ask.answer) else ask.answer
+
+    # ── what there is ──────────────────────────────────────────────────────────────────────────────────────────────
+
+    def memories(self, type_: str = "", status: str = "active") -> list[Doc]:
+        found = self.view("listed", status=status, limit=100)["observations"]
+        return [doc for doc in found if not type_ or doc["type"] == type_]
+
+    def doc(self, ref: Ref) -> Doc | None:
+        return self.reader.state(ref)
+
+    def state(self) -> FeatureState:
+        return FeatureState(WorkingSet(self.store, HotDocuments()))
+
+    def replayed(self) -> list[str]:
+        """What differs between the documents and the log: nothing, ever (P5)."""
+        rebuild = Rebuild([FEATURE], self.reader)
+        rebuild.read()
+        return rebuild.differences()
+
+    def close(self) -> None:
+        self.reader.close()
+        self.store.close()

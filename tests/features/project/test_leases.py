@@ -1,0 +1,264 @@
+"""Leases (S1-13, C5): one owner or several sharers, in order, fenced, never in a circle."""
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from holdfast.features.project import leases, owners
+from holdfast.features.project.collectors.watch import freed
+from holdfast.features.project.model import LEASES
+from tests.factories import NOON, an_event
+from tests.features.project.stage import Stage
+from tests.kit import World
+
+Doc = dict[str, Any]
+
+
+class Table:
+    """The table under a run of events, numbered as the log numbers them."""
+
+    def __init__(self) -> None:
+        self.doc: Doc = leases.empty()
+        self.seq = 0
+
+    def say(self, kind: str, name: str, who: int, **data: Any) -> str:
+        """What became of it."""
+        self.seq += 1
+        fields = {"name": name, "owner": f"{who}:1@h", "pid": who, "start": 1, "request": f"r{self.seq}", **data}
+        event = an_event(kind=f"project.lease_{kind}", at=NOON + self.seq, seq=self.seq, data=fields)
+        self.doc = leases.reduce(self.doc, event)
+        return next((a["answer"] for a in self.doc["answers"] if a["request"] == f"r{self.seq}"), "")
+
+    def ask(self, name: str, who: int, **data: Any) -> str:
+        return self.say("asked", name, who, **{"wait": True, **data})
+
+    def release(self, name: str, who: int) -> None:
+        self.say("released", name, who)
+
+    def holders(self, name: str) -> list[int]:
+        return [h["pid"] for h in self.doc["leases"].get(name, {"holders": []})["holders"]]
+
+    def why(self) -> str:
+        return self.doc["answers"][-1]["why"]
+
+
+def test_one_holds_it_and_the_others_wait_in_order() -> None:
+    table = Table()
+    assert [table.ask("db", who) for who in (1, 2, 3)] == ["granted", "waiting", "waiting"]
+    table.release("db", 1)
+    assert table.holders("db") == [2]
+    table.release("db", 2)
+    assert table.holders("db") == [3]
+    table.release("db", 3)
+    assert table.doc["leases"] == {}
+
+
+def test_who_does_not_wait_is_told_who_holds_it() -> None:
+    table = Table()
+    table.ask("db", 1)
+    assert table.ask("db", 2, wait=False) == "busy"
+    assert table.why() == "db is held by process 1"
+
+
+def test_readers_share_and_a_writer_waits_for_all_of_them() -> None:
+    """O1-a: reader/writer locks; nobody overtakes a waiting writer."""
+    table = Table()
+    assert [table.ask("db", who, mode="shared") for who in (1, 2)] == ["granted", "granted"]
+    assert table.ask("db", 3) == "waiting"
+    assert table.ask("db", 4, mode="shared") == "waiting"
+    table.release("db", 1)
+    assert table.holders("db") == [2]
+    table.release("db", 2)
+    assert table.holders("db") == [3]
+    table.release("db", 3)
+    assert table.holders("db") == [4]
+
+
+def test_all_sharers_at_the_head_of_the_line_get_it_together() -> None:
+    table = Table()
+    table.ask("db", 1)
+    for who in (2, 3):
+        table.ask("db", who, mode="shared")
+    table.ask("db", 4)
+    table.release("db", 1)
+    assert table.holders("db") == [2, 3]
+
+
+def test_asking_again_renews_and_keeps_the_token() -> None:
+    table = Table()
+    table.ask("db", 1, ttl_ms=1000)
+    (before,) = table.doc["leases"]["db"]["holders"]
+    assert table.ask("db", 1, ttl_ms=9000) == "granted"
+    (after,) = table.doc["leases"]["db"]["holders"]
+    assert after["token"] == before["token"]
+    assert after["until"] > before["until"]
+
+
+def test_a_heartbeat_moves_the_end() -> None:
+    table = Table()
+    table.ask("db", 1, ttl_ms=1000)
+    until = table.doc["leases"]["db"]["holders"][0]["until"]
+    table.seq += 500
+    table.say("kept", "db", 1)
+    assert table.doc["leases"]["db"]["holders"][0]["until"] > until
+
+
+def test_from_shared_to_exclusive() -> None:
+    table = Table()
+    table.ask("db", 1, mode="shared")
+    assert table.ask("db", 1) == "granted"
+    assert table.doc["leases"]["db"]["holders"][0]["mode"] == "exclusive"
+
+
+def test_two_sharers_who_both_want_it_alone_is_a_deadlock() -> None:
+    table = Table()
+    for who in (1, 2):
+        table.ask("db", who, mode="shared")
+    assert table.ask("db", 1) == "waiting"
+    assert table.ask("db", 2) == "refused"
+    assert "process 2 waits for db, which process 1 holds" in table.why()
+    table.release("db", 2)
+    assert table.holders("db") == [1]
+    assert table.doc["leases"]["db"]["holders"][0]["mode"] == "exclusive"
+
+
+@pytest.mark.parametrize("length", [2, 3, 20])
+def test_circles_of_any_length_are_refused_and_named(length: int) -> None:
+    table = Table()
+    for n in range(length):
+        table.ask(f"l{n}", n + 1)
+    for n in range(length - 1):
+        assert table.ask(f"l{n + 1}", n + 1) == "waiting"
+    assert table.ask("l0", length) == "refused"
+    assert table.why().startswith("that would be a deadlock: ")
+    assert table.why().count("waits for") == length
+    assert f"process {length} waits for l0, which process 1 holds" in table.why()
+
+
+def test_tokens_only_grow() -> None:
+    table = Table()
+    seen = []
+    for who in range(1, 20):
+        table.ask("db", who)
+        seen.append(table.doc["leases"]["db"]["holders"][0]["token"])
+        table.release("db", who)
+    assert seen == sorted(set(seen))
+
+
+STEPS = st.lists(
+    st.tuples(
+        st.sampled_from(["ask", "ask", "share", "release", "freed", "try"]), st.sampled_from("abc"), st.integers(1, 5)
+    ),
+    max_size=60,
+)
+
+
+@settings(max_examples=300, deadline=None)
+@given(STEPS)
+def test_whatever_happens_nobody_overlaps_and_nobody_waits_for_nothing(steps: list[tuple[str, str, int]]) -> None:
+    table = Table()
+    for step, name, who in steps:
+        if step in ("ask", "share", "try"):
+            table.ask(name, who, mode="shared" if step == "share" else "exclusive", wait=step != "try")
+        else:
+            table.say("released" if step == "release" else "freed", name, who)
+        for lease in table.doc["leases"].values():
+            modes = [h["mode"] for h in lease["holders"]]
+            assert modes, "where somebody waits somebody holds"
+            assert len(modes) == 1 or set(modes) == {"shared"}
+            assert len({h["owner"] for h in lease["holders"]}) == len(modes)
+        for who_waits in range(1, 6):
+            assert leases.cycle(table.doc, f"{who_waits}:1@h") == ""
+
+
+def test_the_table_is_bounded() -> None:
+    table = Table()
+    for n in range(leases.MOST_WAITERS + 20):
+        table.ask("db", n + 1)
+    assert len(table.doc["leases"]["db"]["waiters"]) == leases.MOST_WAITERS
+    assert table.doc["answers"][-1]["answer"] == "refused"
+    assert len(table.doc["answers"]) <= leases.MOST_ANSWERS
+
+
+# ── owners ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def held_by(process: subprocess.Popen, **changes: Any) -> Doc:
+    return {**(owners.owner_of(process.pid) or {}), "until": NOON, "project": "/p", **changes}
+
+
+def test_liveness_is_pid_and_start_time_and_not_a_zombie() -> None:
+    """C5, D6: a reused pid, a zombie and another boot are not the owner; a live one is never robbed by time."""
+    process = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+    entry = held_by(process)
+    try:
+        assert owners.lost(entry, NOON * 2) == "", "its time is up, but it lives"
+        assert "another one" in owners.lost({**entry, "start": entry["start"] + 1}, NOON)
+        assert "anew" in owners.lost({**entry, "boot": "another"}, NOON)
+        assert owners.lost({**entry, "host": "elsewhere"}, NOON - 1) == ""
+        assert owners.lost({**entry, "host": "elsewhere"}, NOON + 1) == "its time was up"
+    finally:
+        process.kill()
+    while owners.started(process.pid) is not None:
+        pass  # The kernel takes a moment; then it is a zombie until we wait for it.
+    assert "is gone" in owners.lost(entry, NOON)
+    process.wait()
+    assert "is gone" in owners.lost(entry, NOON)
+    assert owners.owner_of(0) is None
+    assert owners.owner_of(-1) is None
+
+
+def test_the_watch_frees_what_the_dead_hold_and_wait_for(stage: Stage) -> None:
+    process = subprocess.Popen(["true"])
+    owner = owners.owner_of(process.pid)
+    stage.say("project.lease_asked", name="db", request="r1", **(owner or {}))
+    stage.say("project.lease_asked", name="db", request="r2", wait=True, owner="9:9@elsewhere", pid=9, host="elsewhere")
+    process.wait()
+    reader = stage.store.reader()
+    events = list(freed(reader.state(LEASES), stage.now))
+    assert [e.data["owner"] for e in events] == [(owner or {})["owner"]]
+    stage.engine.handle(events)
+    doc = reader.state(LEASES) or {}
+    assert [h["owner"] for h in doc["leases"]["db"]["holders"]] == ["9:9@elsewhere"]
+    reader.close()
+
+
+CYCLES = """
+import sys, os, time
+sys.path.insert(0, sys.argv[3])
+from pathlib import Path
+from tests.kit import World
+from tests.features.project.asking import command, view
+world = World(Path(sys.argv[1]))
+os.chdir(world.paths.run)
+inside = Path(sys.argv[1]) / "inside"
+last = 0
+for n in range(int(sys.argv[2])):
+    told = command(world, "project.acquire", lease="x", pid=os.getpid(), exactly=True, wait=True)
+    while told["answer"] == "waiting":
+        time.sleep(0.002)
+        told |= view(world, "project.lease_answer", lease="x", request=told["request"])
+    assert told["answer"] == "granted", told
+    assert told["token"] > last, "fencing tokens only grow"
+    last = told["token"]
+    fd = os.open(inside, os.O_CREAT | os.O_EXCL)  # fails if the other one is inside
+    os.close(fd)
+    inside.unlink()
+    command(world, "project.release", lease="x", pid=os.getpid(), exactly=True)
+print("done")
+"""
+
+
+def test_two_processes_a_thousand_cycles_each_never_overlap(world: World) -> None:
+    """Issue 5: real processes, the real daemon; the file inside can be made by one at a time only."""
+    world.start()
+    root = str(Path(__file__).parents[3])
+    words = [sys.executable, "-c", CYCLES, str(world.root), "1000", root]
+    running = [subprocess.Popen(words, stdout=subprocess.PIPE, text=True) for _ in range(2)]
+    assert [process.communicate(timeout=170)[0] for process in running] == ["done\n", "done\n"]
+    assert len(world.events(kinds=("project.lease_asked",))) == 2000
