@@ -4,6 +4,7 @@ import json
 import time
 
 import agent_goldens as goldens
+import fuzz
 import msgspec
 import pytest
 from hypothesis import given, settings
@@ -250,3 +251,9 @@ def test_reading_and_answering_takes_microseconds(agent):
         agent.write(agent.read(delivery, payload), EVERYTHING)
         taken.append(time.perf_counter() - begun)
     assert sorted(taken)[150] < 500e-6
+
+
+@pytest.mark.parametrize("agent", ALL)
+def test_bent_payloads_are_kept_and_hold_nobody_up(agent):
+    kinds = [fuzz.survives(delivery) for delivery in fuzz.deliveries(agent, 1500)]
+    assert "unknown" in kinds and len(set(kinds)) > 1

@@ -107,7 +107,16 @@ def test_a_symlink_in_place_of_a_folder_is_refused(tmp_path: Path, world: World,
 
 
 @pytest.mark.parametrize(
-    "name", "holdfast.db holdfast.head run/daemon.lock run/start.lock logs/daemon.log spool/spool.log run/slow".split()
+    "name",
+    [
+        "holdfast.db",
+        "holdfast.head",
+        "run/daemon.lock",
+        "run/start.lock",
+        "logs/daemon.log",
+        "spool/spool.log",
+        "run/slow",
+    ],
 )
 def test_a_symlink_in_place_of_a_file_is_never_written_through(tmp_path: Path, world: World, name: str) -> None:
     victim = tmp_path / "victim"

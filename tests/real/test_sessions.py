@@ -91,6 +91,21 @@ def test_killed_with_9_in_the_middle_of_a_tool(claude: ClaudeCode, model: ModelS
     assert "a tool call did not end: Bash: tail -f /dev/null" in shown["summary"]["open"]
 
 
+def test_escape_is_noticed_though_no_hook_tells_it(claude: ClaudeCode, model: ModelServer, held: World) -> None:
+    """After Esc in a tool Claude Code 2.1.325 fires nothing, not even the notice that it waits."""
+    model.script([call("Bash", command="tail -f /dev/null"), text("never")])
+    with claude.tui() as tui:
+        tui.type("wait for ever")
+        until(held, lambda rows: bool(rows) and rows[0]["doing"] != "", "the tool runs")
+        tui.keys("Escape")
+        (row,) = until(held, lambda rows: rows[0]["state"] == "waiting", "the interruption is read")
+        assert (row["needs"]["what"], row["doing"]) == ("interrupted", "")
+        model.script([text("GOOD-AGAIN")])
+        tui.type("go on")
+        tui.wait_for("GOOD-AGAIN")
+    until(held, lambda rows: rows[0]["turn_n"] == 2, "the next turn is another")
+
+
 def test_resume_and_fork_count_their_tokens_once(claude: ClaudeCode, model: ModelServer, held: World) -> None:
     """S4-16; the scripted model says of every message: 10 tokens in, 5 out."""
     model.script([call("Bash", command="echo one"), text("first")])

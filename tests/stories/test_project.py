@@ -158,7 +158,9 @@ def test_the_seeds_full_example_from_a_real_repository(world: World) -> None:
         assert state["git"][name] == said["git"][name], name
     assert state["git"]["last_commit"]["message"] == said["git"]["last_commit"]["message"]
     assert state["git"]["uncommitted_files"]["count"] == said["git"]["uncommitted_files"]["count"] == 2
-    assert {f["path"]: f["validated"] for f in state["git"]["uncommitted_files"]["files"]} == dict.fromkeys(AGENTS, False)
+    assert {f["path"]: f["validated"] for f in state["git"]["uncommitted_files"]["files"]} == dict.fromkeys(
+        AGENTS, False
+    )
     assert {k: v for k, v in state["tests"].items() if k != "last_run"} == {
         k: v for k, v in said["tests"].items() if k != "last_run"
     }
@@ -171,7 +173,9 @@ def test_the_seeds_full_example_from_a_real_repository(world: World) -> None:
     (task,) = [t for t in now["TASKS"]["P1_urgent"] if t["gap_type"] == "unvalidated_changes"]
     (wanted,) = seed["TASKS"]["P1_urgent"]
     different = ("id", "discovered_at")
-    assert {k: v for k, v in task.items() if k not in different} == {k: v for k, v in wanted.items() if k not in different}
+    assert {k: v for k, v in task.items() if k not in different} == {
+        k: v for k, v in wanted.items() if k not in different
+    }
 
     resolution, wanted = now["PROJECT_RESOLUTION"], seed["PROJECT_RESOLUTION"]
     for name in ("project", "confidence", "method", "alternatives"):
@@ -241,7 +245,9 @@ def test_v3_becomes_v4_as_the_seed_shows(repo: World) -> None:
     now = YAML(typ="safe").load(repo.cli("state", "migrate", str(old)))
     wanted = YAML(typ="safe").load((SEED.parent / "session_state_v3_as_v4.yaml").read_text())
     assert now["CURRENT_STATE"]["git"]["status"] == wanted["CURRENT_STATE"]["git"]["status"]
-    assert now["CURRENT_STATE"]["git"]["uncommitted_files"]["count"] == wanted["CURRENT_STATE"]["git"]["uncommitted_files"]
+    assert (
+        now["CURRENT_STATE"]["git"]["uncommitted_files"]["count"] == wanted["CURRENT_STATE"]["git"]["uncommitted_files"]
+    )
     (task,), (said,) = now["TASKS"]["P1_urgent"], wanted["TASKS"]["P1_urgent"]
     assert {name: task[name] for name in said} == said
     assert now["STATE_HISTORY"] == wanted["STATE_HISTORY"]
@@ -275,7 +281,10 @@ def test_tasks_come_and_go_with_what_is_true(repo: World) -> None:
     agent.failed("Bash", "Exit code 1\nFAILED tests/t.py::test_x - no\n1 failed, 4 passed in 0.1s", command="pytest -q")
     agent.stop()
     look(repo)
-    assert tasks(repo) == {"broken_tests": "1 test failing", "unvalidated_changes": "1 uncommitted file needs validation"}
+    assert tasks(repo) == {
+        "broken_tests": "1 test failing",
+        "unvalidated_changes": "1 uncommitted file needs validation",
+    }
     first = repo.json("task", "next")["task"]
     assert (first["priority"], first["gap_type"]) == ("P0", "broken_tests")
     assert "tests/t.py::test_x" in repo.cli("task", "why", first["id"])

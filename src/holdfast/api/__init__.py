@@ -1,4 +1,6 @@
 """For people's own hook scripts: the seeds' functions under their seeds' names, thin over the engine."""
 
+from holdfast.api.reindex import *  # noqa: F403 - the same
 from holdfast.api.session_state import *  # noqa: F403 - the same
 from holdfast.api.uat import *  # noqa: F403 - its __all__ is the seed's list
+from holdfast.api.validate import validate_session_state  # noqa: F401 - after uat's own: it serves both seeds

@@ -67,6 +67,7 @@ def _register() -> None:
         index,
         installing,
         lease,
+        mcp,
         memory,
         search,
         serve,
@@ -79,7 +80,7 @@ def _register() -> None:
         up,
     )  # fmt: skip
 
-    for group in (up, status, sessions, doctor, installing, importing, store, state, search, serve, memory):
+    for group in (up, status, sessions, doctor, installing, importing, store, state, search, serve, memory, mcp):
         group.register(app)
     app.add_typer(daemon.app, name="daemon")
     app.add_typer(events.app, name="events")

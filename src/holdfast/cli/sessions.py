@@ -141,7 +141,7 @@ def reopen(session: Id, json: Json = False) -> None:
 
 @app.command()
 def recover(
-    kind: Annotated[str, typer.Argument(help="lost, stuck, stale, orphans or pending; without it all of them.")] = "",
+    kind: Annotated[str, typer.Argument(help="lost, interrupted, stuck, stale, orphans or pending; else all.")] = "",
     json: Json = False,
 ) -> None:
     """Run the recovery jobs now instead of within a minute. Safe to run twice."""

@@ -18,7 +18,7 @@ At = Annotated[
     str, typer.Option("--at", help="As it was then: 2025-11-16T10:45:00Z, 10:45, 2h, 3d, or an event's number.")
 ]
 File = Annotated[Path, typer.Argument(help="A SESSION_STATE file; - is standard input.")]
-LARGEST = 4 << 20
+LARGEST = 1 << 20
 PATIENCE_S = 30.0
 
 
@@ -101,7 +101,9 @@ def _brief(value: Any) -> str:
 @app.command()
 def validate(file: File, json: Json = False) -> None:
     """Is a state file valid by the published schema? Exit 1 if not."""
-    told = client.view("project.validate", text=_read(file), file=str(file))
+    from holdfast.api.session_state import check
+
+    told = check(_read(file), str(file))
     if json:
         render.json_line(told)
     elif told["valid"]:
@@ -121,7 +123,9 @@ def migrate(
     json: Json = False,
 ) -> None:
     """A version 3 (or minimal version 4) file as version 4, to standard output."""
-    told = client.view("project.migrate", text=_read(file), file=str(file), observe=observe)
+    from holdfast.api.session_state import parsed
+
+    told = client.view("project.migrate", state=parsed(_read(file), str(file)), observe=observe)
     if write:
         kept = _replace(file, told["text"])
         told["kept"] = str(kept)

@@ -15,6 +15,7 @@ from holdfast.core.errors import CommandRefused, HoldfastError, StoreDamaged
 from holdfast.core.ports import EventQuery, Reader
 from holdfast.core.replay import Rebuild
 from holdfast.daemon import ingest
+from holdfast.daemon.erasing import erase
 from holdfast.daemon.server import listen, peer_is_owner
 from holdfast.stores import backup, sqlite_path
 
@@ -116,6 +117,8 @@ class Control:
             ask = app.command(request["name"], call)
             if ask.events:
                 self._daemon.call(lambda: app.engine.handle(ask.events))
+            if ask.erase:
+                erase(self._daemon, ask.erase)
             yield {"done": ask.answer(reader) if callable(ask.answer) else ask.answer}
         finally:
             reader.close()

@@ -6,6 +6,7 @@ from typing import Any
 
 import psycopg
 
+from holdfast.core.erase import Change
 from holdfast.core.errors import StoreUnavailable
 from holdfast.core.event import Event
 from holdfast.core.job import ClaimedJob, Job
@@ -130,6 +131,19 @@ class PostgresStore:
 
     def expire_bodies(self, older_than: int, limit: int) -> int:
         return len(self._all("expire_bodies", limit, older_than))
+
+    def rewrite(self, probe: bytes, change: Change) -> int:
+        changed = 0
+        for table in ("facts", "bodies", "states", "jobs"):
+            for *key, row in self._all(f"{table}_with", probe):
+                after = change(bytes(row))
+                if after != bytes(row):
+                    self._db.execute(SQL[f"set_{table}"], (after, *key))
+                    changed += 1
+        return changed
+
+    def scour(self) -> None:
+        """The server's own vacuum frees old row versions in its time."""
 
     def reader(self) -> PostgresReader:
         return PostgresReader(self.url)

@@ -7,10 +7,11 @@ from typing import Any
 
 import apsw
 
+from holdfast.core.erase import Change
 from holdfast.core.event import Event
 from holdfast.core.job import ClaimedJob, Job
 from holdfast.core.ports import Doc, Ref, StateRow
-from holdfast.stores import migrate
+from holdfast.stores import erasing, migrate
 from holdfast.stores.rows import decode, encode
 from holdfast.stores.sql import queries
 from holdfast.stores.sqlite_connection import for_writing, translated
@@ -115,6 +116,13 @@ class SqliteStore:
 
     def expire_bodies(self, older_than: int, limit: int) -> int:
         return len(list(self._db.execute(SQL["expire_bodies"], (limit, older_than))))
+
+    def rewrite(self, probe: bytes, change: Change) -> int:
+        return erasing.rewrite(self._db, probe, change)
+
+    def scour(self) -> None:
+        with translated(self.path):
+            erasing.scour(self._db)
 
     def reader(self) -> SqliteReader:
         return SqliteReader(self.path)

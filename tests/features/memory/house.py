@@ -32,7 +32,8 @@ class House:
     def hook(self, kind: str, *, session: str = "s-1", project: str = PROJECT, tool: str = "", **data: Any) -> Event:
         agent = "claude-code" if kind in HOOK_KINDS else ""
         at = self.clock.tick(SECOND)
-        event = Event(key=a_key(), kind=kind, at=at, session=session, project=project, agent=agent, tool=tool, data=data)
+        about = {"session": session, "project": project, "agent": agent, "tool": tool}
+        event = Event(key=a_key(), kind=kind, at=at, data=data, **about)
         self.engine.handle([event])
         return event
 
@@ -42,7 +43,8 @@ class House:
         decision = FEATURE.decide(self.state(), event, self.settings) if FEATURE.decide else None
         contexts = [{"source": c.source, "text": c.text, "tokens": 0} for c in decision.contexts] if decision else []
         if contexts:
-            self.hook("decision.made", session=session, project=project, contexts=contexts, of_kind=kind, verdict="none")
+            made = {"contexts": contexts, "of_kind": kind, "verdict": "none"}
+            self.hook("decision.made", session=session, project=project, **made)
         return [f"{c['source']}\n{c['text']}" for c in contexts]
 
     def prompt(self, text: str, **kw: Any) -> list[str]:

@@ -21,12 +21,18 @@ class Stage:
         self.settings = ProjectSettings(**settings)
         self.engine = an_engine(self.store, FEATURE, settings=lambda _project: {"project": self.settings})
         self.now = NOON
+        self.waiting: list[Event] = []
+        self.at_once = 1
+        """Events in one transaction: more of them where there are very many."""
 
     def say(self, kind: str, *, session: str = "", tool: str = "", project: str = ROOT, **data: Any) -> Event:
         """An event, a second after the one before."""
         self.now += 1000
         event = Event(key=a_key(), kind=kind, at=self.now, session=session, project=project, tool=tool, data=data)
-        self.engine.handle([event])
+        self.waiting.append(event)
+        if len(self.waiting) >= self.at_once:
+            self.engine.handle(self.waiting)
+            self.waiting = []
         return event
 
     def observe(self, **facts: Any) -> None:

@@ -25,7 +25,9 @@ class Runner:
     def __init__(self) -> None:
         self.ran: list[list[str]] = []
 
-    def __call__(self, argv: Any, *, cwd: Any = None, env: Any = None, stdin: bytes = b"", timeout: float = 60, nice: int = 0) -> Ran:
+    def __call__(
+        self, argv: Any, *, cwd: Any = None, env: Any = None, stdin: bytes = b"", timeout: float = 60, nice: int = 0
+    ) -> Ran:
         self.ran.append([word for word in argv[1:] if not word.startswith("-")])
         done = subprocess.run(argv, cwd=cwd, env=env, input=stdin, capture_output=True, timeout=timeout, check=False)
         return Ran(done.returncode, done.stdout, done.stderr)
@@ -79,7 +81,11 @@ def test_changed_new_deleted_and_odd_files(repo: Path, run: Runner) -> None:
     files = {file["path"]: file for file in found["files"]}
     assert (found["status"], found["count"]) == ("dirty", 7)
     assert (files["a.py"]["code"], files["a.py"]["size"]) == (".M", 7)
-    assert set(files) == {"a.py", "link", *(f"dir/{n}" for n in ("new.py", "with space.txt", "neu\u00e9.md", "-dash", "new\nline"))}
+    assert set(files) == {
+        "a.py",
+        "link",
+        *(f"dir/{n}" for n in ("new.py", "with space.txt", "neu\u00e9.md", "-dash", "new\nline")),
+    }
     assert found["untracked_sources"] == ["dir/new.py"]
     assert files["link"]["size"] is None
     (repo / "a.py").unlink()
@@ -244,7 +250,9 @@ def test_an_answer_that_was_cut_off_is_no_lie() -> None:
     assert found.cut
 
 
-@pytest.mark.parametrize("rubbish", [b"", b"\0\0\0", b"1 \0", b"2 x\0", b"u\0", b"# branch.ab x y\0", bytes(range(256))])
+@pytest.mark.parametrize(
+    "rubbish", [b"", b"\0\0\0", b"1 \0", b"2 x\0", b"u\0", b"# branch.ab x y\0", bytes(range(256))]
+)
 def test_rubbish_from_git_is_survived(rubbish: bytes) -> None:
     git_words.parse_status(rubbish)
     git_words.parse_commit(rubbish)
@@ -338,7 +346,9 @@ def test_junit_reports(tmp_path: Path) -> None:
     assert junit.reports(str(tmp_path), ["out/*.xml"], {run["runner"]: run}) == [], "the same report is no news"
 
 
-@pytest.mark.parametrize("text", ["", "<a>", "<html></html>", '<!DOCTYPE x [<!ENTITY a SYSTEM "file:///etc/passwd">]><x>&a;</x>'])
+@pytest.mark.parametrize(
+    "text", ["", "<a>", "<html></html>", '<!DOCTYPE x [<!ENTITY a SYSTEM "file:///etc/passwd">]><x>&a;</x>']
+)
 def test_a_report_that_is_none_is_none(tmp_path: Path, text: str) -> None:
     (tmp_path / "r.xml").write_text(text)
     found = junit.reports(str(tmp_path), ["r.xml"], {})
@@ -410,7 +420,9 @@ def test_what_cannot_be_sent_waits_and_is_sent_once(server: NotionServer) -> Non
     assert len(server.pages) == 1, "a push whose end was never recorded makes no second page"
 
 
-def test_a_wrong_token_fails_and_an_unreachable_server_waits(server: NotionServer, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_wrong_token_fails_and_an_unreachable_server_waits(
+    server: NotionServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("NOTION_TOKEN", "wrong")
     found = notion.pushed(with_tasks("one"), Notion(database=DATABASE, base_url=server.url), NOON)
     assert (found["sync_status"], found["pending_count"]) == ("failed", 1)

@@ -66,7 +66,8 @@ def test_new_files_alone_are_an_alternative() -> None:
     found["git"]["files"][0] = {**FILE, "code": "??"}
     told = context.uncommitted(found, NOON)
     assert "Trying something new beside the existing code" in [
-        one["intent"] for one in told["alternative_interpretations"]  # type: ignore[index]
+        one["intent"]
+        for one in told["alternative_interpretations"]  # type: ignore[index]
     ]
 
 
@@ -105,7 +106,12 @@ def test_a_paused_phase() -> None:
 
 @pytest.mark.parametrize(
     ("places", "kind"),
-    [(["src/api/"], "development"), (["tests/"], "testing"), (["docs/en/"], "documentation"), ([".github/"], "infrastructure")],
+    [
+        (["src/api/"], "development"),
+        (["tests/"], "testing"),
+        (["docs/en/"], "documentation"),
+        ([".github/"], "infrastructure"),
+    ],
 )
 def test_activities(places: list[str], kind: str) -> None:
     found = doc(activity={"began": NOON, "last_edit": NOON, "places": places})

@@ -90,7 +90,7 @@ def test_required_fields_and_defaults() -> None:
         ("SCHEMA_VERSION: '9.0.0'", "SCHEMA_VERSION is '9.0.0'"),
         ("a: &x [1]\nb: *x\n", "aliases"),
         ("!!python/object/apply:os.system ['true']", "not YAML"),
-        ("a: " + "[" * 5000, "not YAML"),
+        ("a: " + "[" * 5000, "nested too deeply"),
         ("\x00\x01", "not YAML"),
     ],
 )
@@ -111,7 +111,7 @@ def test_missing_unreadable_and_binary_files(tmp_path: Path) -> None:
 
 
 @given(st.text())
-@settings(max_examples=300)
+@settings(max_examples=100, deadline=None)
 def test_reading_never_ends_in_anything_but_a_state_or_bad_state(text_: str) -> None:
     try:
         assert isinstance(api.read_state(io.StringIO(text_)), dict)
@@ -120,14 +120,18 @@ def test_reading_never_ends_in_anything_but_a_state_or_bad_state(text_: str) -> 
 
 
 JSON = st.recursive(
-    st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**53), 2**53)
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(),
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=10), inner, max_size=4),
     max_leaves=20,
 )
 
 
 @given(st.dictionaries(st.text(max_size=12), JSON, max_size=6))
-@settings(max_examples=300)
+@settings(max_examples=60, deadline=None)
 def test_what_is_written_is_read_back_by_any_yaml_reader(value: dict[str, Any]) -> None:
     assert (YAML(typ="safe", pure=True).load(dump(value)) or {}) == value
 
@@ -147,11 +151,18 @@ def test_the_seal_knows_our_own_writing() -> None:
     assert YAML(typ="safe").load(ours) == {"a": 1}
 
 
-@given(st.lists(st.one_of(st.text(), st.dictionaries(st.sampled_from(["action", "priority", "agent", "assigned_to"]), JSON))))
+@given(
+    st.lists(
+        st.one_of(st.text(), st.dictionaries(st.sampled_from(["action", "priority", "agent", "assigned_to"]), JSON))
+    )
+)
+@settings(max_examples=40, deadline=None)
 def test_any_old_actions_become_tasks(actions: list[Any]) -> None:
     tasks = api.convert_next_actions_to_tasks(actions)
     assert set(tasks) == {"P0_blockers", "P1_urgent", "P2_maintenance", "P3_improvements"}
-    assert all(set(task) <= {"id", "description", "gap_type", "discovered_at"} for level in tasks.values() for task in level)
+    assert all(
+        set(task) <= {"id", "description", "gap_type", "discovered_at"} for level in tasks.values() for task in level
+    )
 
 
 def test_names_of_agents_go_from_the_text_too() -> None:

@@ -1,4 +1,4 @@
-"""Every gap rule: the gap opens and a task appears; it closes, the task closes, and the history says so (S1-8, S1-9)."""
+"""Every gap rule: the gap opens, a task appears; it closes, the task closes, and the history says so (S1-8, S1-9)."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -103,11 +103,12 @@ GOLDEN: dict[str, tuple[Callable[[Stage], Any], Callable[[Stage], Any], dict[str
         {"priority": "P2", "description": "1 file uncommitted for up to 5 hours"},
     ),
     "stale_index": (
-        lambda s: s.say("reindex.failed", error="out of memory"), lambda s: s.say("reindex.finished", status="completed"),
+        lambda s: s.say("reindex.failed", error="out of memory"), lambda s: s.say("reindex.finished", status="ok"),
         {"priority": "P2", "description": "The code index does not show the present code"},
     ),
     "todos_added": (
-        lambda s: s.observe(todos={"count": 2, "places": ["a.py:1", "b.py:2"]}), lambda s: s.observe(todos={"count": 0}),
+        lambda s: s.observe(todos={"count": 2, "places": ["a.py:1", "b.py:2"]}),
+        lambda s: s.observe(todos={"count": 0}),
         {"priority": "P3", "description": "2 TODOs or FIXMEs added on this branch"},
     ),
     "untracked_sources": (
@@ -134,14 +135,14 @@ def test_a_gap_opens_and_closes(stage: Stage, gap: str) -> None:
     assert task["id"] in stage.completed()
 
 
-def test_every_rule_has_a_golden() -> None:
-    names = {name for rule in RULES for name in (rule.__name__,)}
-    assert len(RULES) <= len(GOLDEN)
-    assert names == {
-        "broken_tests", "unfinished_merge", "unvalidated_changes", "unpushed_commits", "out_of_sync", "unsatisfied_gates",
-        "uat_failures", "stuck_leases", "own_rules", "own_tasks", "old_uncommitted_work", "stale_index", "new_todos",
-        "untracked_sources",
-    }, "a new rule needs its golden above"  # fmt: skip
+def test_every_rule_has_a_golden(stage: Stage) -> None:
+    for opens, _, _ in GOLDEN.values():
+        opens(stage)
+        stage.observe(git={**stage.doc["git"], "doing": ""})
+    silent = {rule.__name__ for rule in RULES if not list(rule(stage.doc, stage.now))}
+    covered = {"unfinished_merge", "unvalidated_changes", "unpushed_commits", "old_uncommitted_work"}
+    assert silent <= covered, "a new rule needs its golden above"
+    assert len(GOLDEN) >= len(RULES)
 
 
 def test_time_alone_opens_a_gap(stage: Stage) -> None:

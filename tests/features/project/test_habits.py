@@ -15,7 +15,7 @@ from tests.features.project.stage import ROOT, Stage
 
 @given(st.integers(0, 60), st.integers(0, 60))
 def test_confidence_never_exceeds_what_a_binomial_bound_allows(held: int, more: int) -> None:
-    """Were the true share as high as we say, seeing so many would be no surprise; a bit higher, and it would not be less."""
+    """Were the true share no higher than we say, to see it hold so often would happen one time in twenty at most."""
     seen = held + more
     bound = habits.confidence(held, seen)
     assert 0 <= bound <= 1
@@ -116,7 +116,9 @@ def told(pattern: str, held: int, seen: int) -> dict[str, Any]:
 
 def test_projects_that_share_a_habit_are_counted_together() -> None:
     shared = habits.shared({"a": [told("x", 8, 10)], "b": [told("x", 9, 10), told("y", 5, 5)]}, NOON)
-    assert [(one["pattern"], one["held"], one["seen"], one["projects"]) for one in shared] == [("x", 17, 20, ["a", "b"])]
+    assert [(one["pattern"], one["held"], one["seen"], one["projects"]) for one in shared] == [
+        ("x", 17, 20, ["a", "b"])
+    ]
 
 
 def test_the_global_document_learns_from_every_project(stage: Stage) -> None:

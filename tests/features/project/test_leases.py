@@ -214,10 +214,11 @@ def test_liveness_is_pid_and_start_time_and_not_a_zombie() -> None:
 
 
 def test_the_watch_frees_what_the_dead_hold_and_wait_for(stage: Stage) -> None:
-    process = subprocess.Popen(["true"])
+    process = subprocess.Popen(["sleep", "600"])
     owner = owners.owner_of(process.pid)
     stage.say("project.lease_asked", name="db", request="r1", **(owner or {}))
     stage.say("project.lease_asked", name="db", request="r2", wait=True, owner="9:9@elsewhere", pid=9, host="elsewhere")
+    process.kill()
     process.wait()
     reader = stage.store.reader()
     events = list(freed(reader.state(LEASES), stage.now))

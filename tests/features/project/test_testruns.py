@@ -20,7 +20,11 @@ ERROR tests/test_c.py - ImportError
 """
 UNITTEST = "FAIL: test_x (pkg.T.test_x)\nRan 5 tests in 0.001s\n\nFAILED (failures=1, errors=1, skipped=1)\n"
 JEST = "  ● cart › adds\n\nTests:       1 failed, 2 skipped, 5 passed, 8 total\nSnapshots:   0 total\n"
-VITEST = " FAIL  src/a.test.ts > adds\n\n Test Files  1 failed | 2 passed (3)\n      Tests  1 failed | 6 passed | 1 skipped (8)\n"
+VITEST = """ FAIL  src/a.test.ts > adds
+
+ Test Files  1 failed | 2 passed (3)
+      Tests  1 failed | 6 passed | 1 skipped (8)
+"""
 GO = "--- FAIL: TestB (0.00s)\n    x_test.go:5: no\nFAIL\nFAIL\texample.com/a\t0.01s\nok  \texample.com/b\t0.02s\n"
 GO_V = "--- PASS: TestA (0.00s)\n--- FAIL: TestB (0.00s)\n--- SKIP: TestC (0.00s)\nFAIL\texample.com/a\t0.01s\n"
 CARGO = """test a::ok ... ok

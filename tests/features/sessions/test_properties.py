@@ -22,6 +22,7 @@ from holdfast.features.sessions.model import (
     REASONS,
     SESSION,
 )  # fmt: skip
+from holdfast.features.sessions.recovery import FINDERS
 from holdfast.features.sessions.reduce import LISTENS
 from tests.factories import NOON
 
@@ -180,7 +181,7 @@ def test_no_view_and_no_job_stumbles_over_any_story(story: list[Event]):
             house.clock.tick(10 * 3_600_000)
             for _ in range(2):  # A turn that the first closes is gone through by the second.
                 house.command("recover")
-            assert house.command("recover") == {name: [] for name in ("lost", "stuck", "stale", "orphans", "pending")}
+            assert house.command("recover") == {name: [] for name in FINDERS}
             assert house.replayed() == []
         finally:
             house.close()

@@ -176,6 +176,18 @@ def test_console_and_network_problems_are_warnings(lab: Lab) -> None:
     assert lab.document["performance"]["errorCount"] == 0
 
 
+def test_what_was_typed_is_not_repeated(lab: Lab) -> None:
+    """P10: Playwright shows its code, with the password in it."""
+    begin(lab)
+    said = (
+        "### Ran Playwright code\n```js\nawait page.locator('#p').fill('s3cret\\'x');\nawait x.fill(\"s3cret\");\n```"
+    )
+    lab.tool(FILL, said, selector="#p")
+    made = lab.document["execution"]["toolCalls"][1]["result"]["text"]
+    assert "s3cret" not in made
+    assert "page.locator('#p').fill(…);" in made
+
+
 def test_assertions_are_judged_on_what_the_tools_say(lab: Lab) -> None:
     begin(lab)
     lab.tool(FILL, selector="#email")

@@ -39,11 +39,15 @@ def add(call: Call) -> Ask:
     known = (call.reader.state(project_ref(call.project)) or {"items": []})["items"]
     event = said(
         "memory.observed", call.now, session=call.session, project=call.project, id=this, type=type_, text=text,
-        detail="", origin=AGENT if call.session else USER, importance=IMPORTANCE, files=files, evidence=[],
+        detail="", origin=AGENT if _by_agent(call) else USER, importance=IMPORTANCE, files=files, evidence=[],
         pinned=bool(call.args.get("pin")),
         supersedes=superseded(known, this, type_, text, files),
     )  # fmt: skip
     return Ask((event,), answer=lambda reader: reader.state(observation_ref(this)))
+
+
+def _by_agent(call: Call) -> bool:
+    return bool(call.session) or call.args.get("by") == "agent"
 
 
 def _refuse_forgotten(call: Call, this: str) -> None:
@@ -58,7 +62,7 @@ def pin(call: Call) -> Ask:
 
 
 def promote(call: Call) -> Ask:
-    if call.session:
+    if _by_agent(call):
         raise CommandRefused("only a person can vouch for a memory", fix="Run it in your own terminal.")
     return _about(call, lookup.observation(call), "memory.promoted")
 

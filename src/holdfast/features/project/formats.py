@@ -13,7 +13,8 @@ from holdfast.features.project.resolve import safe_name
 from holdfast.features.project.tasks import SECTIONS
 
 OLD_VERSION = "3.0.0"
-LARGEST = 4 << 20
+LARGEST = 1 << 20
+DEEPEST = 100
 State = dict[str, Any]
 
 _FENCE = re.compile(r"^```ya?ml[ \t]*\n(.*?)^```[ \t]*$", re.MULTILINE | re.DOTALL)
@@ -66,6 +67,8 @@ def parsed(text: str, where: str = "") -> State:
 
     fenced = _FENCE.search(text)
     body = fenced[1] if fenced else text
+    if _depth(body) > DEEPEST:
+        raise BadState("it is nested too deeply", where=where, fix="The file was left as it is.")
     try:
         yaml = YAML(typ="safe", pure=True)
         if any(isinstance(event, AliasEvent) for event in yaml.parse(StringIO(body))):
@@ -76,6 +79,15 @@ def parsed(text: str, where: str = "") -> State:
     if not isinstance(found, dict):
         raise BadState("it is not a mapping of sections", where=where, fix="The file was left as it is.")
     return _plain(found)
+
+
+def _depth(text: str) -> int:
+    """Of brackets, roughly: a thousand of them would keep the YAML reader busy for minutes."""
+    deepest = depth = 0
+    for bracket in re.findall(r"[\[\]{}]", text):
+        depth += 1 if bracket in "[{" else -1
+        deepest = max(deepest, depth)
+    return deepest
 
 
 def _first_words(error: Exception) -> str:

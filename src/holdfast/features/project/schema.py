@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from holdfast.features.project import formats
 from holdfast.features.project.model import SCHEMA_VERSION
 
 Schema = dict[str, Any]
@@ -189,6 +190,20 @@ def problems(state: Any) -> list[str]:
         Draft202012Validator(SCHEMA).iter_errors(state), key=lambda error: list(map(str, error.absolute_path))
     )
     return [_told(error) for error in found[:MOST_PROBLEMS]]
+
+
+def check(text: str, where: str = "") -> dict[str, Any]:
+    """A document's text, whole: whether it is valid, and what is wrong with it if not."""
+    try:
+        found = formats.parsed(text, where)
+    except formats.BadState as error:
+        return {"valid": False, "version": "", "problems": [error.message]}
+    version = str(found.get("SCHEMA_VERSION") or formats.OLD_VERSION)
+    if version.startswith("3."):
+        note = "it is of version 3; holdfast state migrate makes it version 4"
+        return {"valid": False, "version": version, "problems": [note]}
+    wrong = problems(found)
+    return {"valid": not wrong, "version": version, "problems": wrong}
 
 
 def _told(error: Any) -> str:

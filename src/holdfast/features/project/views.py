@@ -118,28 +118,15 @@ def looking(call: Call) -> dict[str, Any]:
     return {"waiting": sum(not job["dead"] for job in waiting), "error": error, "known": bool(known(call)["git"])}
 
 
-def validate(call: Call) -> dict[str, Any]:
-    """A document's text, whole: what is wrong with it, if anything."""
-    try:
-        found = formats.parsed(str(call.args.get("text") or ""), str(call.args.get("file") or ""))
-    except formats.BadState as error:
-        return {"valid": False, "version": "", "problems": [error.message]}
-    version = str(found.get("SCHEMA_VERSION") or formats.OLD_VERSION)
-    if version.startswith("3."):
-        note = "it is of version 3; holdfast state migrate makes it version 4"
-        return {"valid": False, "version": version, "problems": [note]}
-    problems = schema.problems(found)
-    return {"valid": not problems, "version": version, "problems": problems}
-
-
 def migrate(call: Call) -> dict[str, Any]:
-    """A v3 (or minimal v4) document's text as v4. What is observed here now fills in what v3 never knew."""
-    old = formats.as_v4(formats.parsed(str(call.args.get("text") or ""), str(call.args.get("file") or "")))
-    doc = known(call)
-    found = (
-        differences.filled_in(old, document(doc, call.now)) if doc["git"] and call.args.get("observe", True) else old
-    )
-    return {"document": found, "text": text(found), "problems": schema.problems(found)}
+    """An old state, read already, as v4. What is observed here now fills in what v3 never knew."""
+    state, doc = call.args.get("state"), known(call)
+    if not isinstance(state, dict):
+        raise CommandRefused("a state is a mapping of sections")
+    found = formats.as_v4(state)
+    if doc["git"] and call.args.get("observe", True):
+        found = differences.filled_in(found, document(doc, call.now))
+    return {"document": found, "text": text(found)}
 
 
 def published(_call: Call) -> dict[str, Any]:
@@ -188,7 +175,6 @@ VIEWS = {
     "task": one_task,
     "next": next_task,
     "looking": looking,
-    "validate": validate,
     "migrate": migrate,
     "schema": published,
     "leases": leases,

@@ -14,7 +14,11 @@ FIND, PROCESS, SUMMARISE, LINK, ADOPT = (
     f"sessions.{word}" for word in ("find-process", "process", "summarise", "link", "adopt")
 )
 ENDS = frozenset(("session.ended", "session.lost", "session.stale", "session.closed", "session.left"))
-CLOSES = ENDS | {"prompt.submitted", "turn.ended", "turn.failed", "turn.interrupted", "turn.recovered", "notification"}
+CLOSES = ENDS | {
+    "prompt.submitted",
+    "notification",
+    *(f"turn.{how}" for how in ("ended", "failed", "interrupted", "recovered", "escaped")),
+}
 NAMES_PROCESS = frozenset(("session.started", "prompt.submitted"))
 
 

@@ -43,6 +43,7 @@ KINDS = {
     "session.branched": "another session goes on from this one (`child`, `reason`)",
     "session.summarised": "what a session came to, made without a model (`title`, `text`, `files`, …)",
     "turn.recovered": "a turn without activity was closed (`n`, `last`)",
+    "turn.escaped": "the transcript says that the user interrupted the turn (`n`, `when`)",
     "turn.adopted": "activities without a prompt were given a turn of their own (`n`, `first`)",
     "turn.processed": "a closed turn was gone through (`n`, and its facts)",
     "tokens.read": "token use was read from the transcript (`path`, `offset`, `total`, `by_turn`)",

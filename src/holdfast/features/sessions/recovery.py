@@ -8,6 +8,7 @@ from holdfast.core.event import Event
 from holdfast.core.feature import JobCall
 from holdfast.core.ports import Doc, Reader, Ref
 from holdfast.features.sessions import liveness, watch
+from holdfast.features.sessions.interrupts import INTERRUPTS
 from holdfast.features.sessions.model import ACTIVE, DEFAULTS, SESSION, WATCHED, is_open, said
 from holdfast.features.sessions.process import go_through
 
@@ -75,8 +76,14 @@ def lost_sessions(reader: Reader, _settings: Any, now: int) -> Iterator[Event]:
     return watch.lost(watch.pages(reader, WATCHED), now)
 
 
+def interrupted_turns(reader: Reader, settings: Any, now: int) -> Iterable[Event]:
+    """What Esc leaves behind."""
+    return INTERRUPTS.found(watch.pages(reader, WATCHED), now) if settings.transcripts else ()
+
+
 FINDERS: dict[str, Finder] = {
     "lost": lost_sessions,
+    "interrupted": interrupted_turns,
     "stuck": stuck_turns,
     "stale": stale_sessions,
     "orphans": orphans,
@@ -93,11 +100,12 @@ def as_job(name: str) -> Callable[[JobCall], list[Event]]:
 
 
 def keep_watch(call: JobCall) -> list[Event]:
-    """Every few seconds: who is gone. Every `background_processing_interval`: everything else."""
+    """Every few seconds: who is gone, who was interrupted. Every `background_processing_interval`: everything else."""
     watch.AWAKE.look()
     settings = call.settings("") or DEFAULTS
     events = found("lost", call.reader, settings, call.now)
     gone = {event.session for event in events}
+    events += found("interrupted", call.reader, settings, call.now)
     if watch.PACE.due(settings.background_processing_interval):
         for name in ("stuck", "stale", "orphans", "pending"):
             events += [e for e in found(name, call.reader, settings, call.now) if e.session not in gone]

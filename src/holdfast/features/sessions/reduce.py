@@ -386,6 +386,13 @@ def _turn_recovered(doc: Doc, event: Event) -> None:
         close_turn(doc, event, "recovered")
 
 
+def _turn_escaped(doc: Doc, event: Event) -> None:
+    turn = doc["turn"]
+    if turn and turn["n"] == event.get("n") and doc["at"] <= event.get("when", 0) + LATE_MS:
+        _nothing_runs(doc, lane="")
+        close_turn(doc, event, "interrupted")
+
+
 def _turn_adopted(doc: Doc, event: Event) -> None:
     turn = doc["turn"]
     if turn and turn["n"] == event.get("n"):
@@ -482,6 +489,7 @@ HANDLERS: dict[str, Handler] = {
     "session.branched": lineage.branched,
     "session.summarised": _summarised,
     "turn.recovered": _turn_recovered,
+    "turn.escaped": _turn_escaped,
     "turn.adopted": _turn_adopted,
     "turn.processed": _turn_processed,
     "tokens.read": _tokens_read,

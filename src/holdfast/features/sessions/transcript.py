@@ -89,7 +89,9 @@ def _claude(line: Any) -> Usage | None:
     message = line["message"]
     usage = message.get("usage") or {}
     fields = ("input_tokens", "output_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")
-    return Usage(str(message.get("id") or line.get("uuid"))[:100], _ms(line.get("timestamp")), _tokens(usage, fields))
+    return Usage(
+        str(message.get("id") or line.get("uuid"))[:100], milliseconds(line.get("timestamp")), _tokens(usage, fields)
+    )
 
 
 def _codex(line: Any) -> Usage | None:
@@ -100,7 +102,7 @@ def _codex(line: Any) -> Usage | None:
     fields = ("input_tokens", "output_tokens", "cached_input_tokens", "")
     tokens = _tokens(usage, fields)
     tokens["input"] = max(0, tokens["input"] - tokens["cache_read"])  # There the cached ones are counted in.
-    return Usage("", _ms(line.get("timestamp")), tokens)
+    return Usage("", milliseconds(line.get("timestamp")), tokens)
 
 
 def _tokens(usage: Mapping[str, Any], fields: tuple[str, ...]) -> dict[str, int]:
@@ -108,7 +110,7 @@ def _tokens(usage: Mapping[str, Any], fields: tuple[str, ...]) -> dict[str, int]
     return {name: v if isinstance(v, int) and 0 <= v < 1 << 40 else 0 for name, v in zip(TOKENS, values, strict=True)}
 
 
-def _ms(timestamp: Any) -> int:
+def milliseconds(timestamp: Any) -> int:
     return int(datetime.fromisoformat(str(timestamp).replace("Z", "+00:00")).timestamp() * 1000)
 
 

@@ -1,5 +1,6 @@
 """Assertions and page checks, judged on what a tool reported. Pure."""
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -8,6 +9,8 @@ from holdfast.features.uat.model import line
 from holdfast.features.uat.results import Result
 
 LONGEST_EXPECTED = 200
+_HEADER = re.compile(r"^###[^\n]*|^- (?:Page URL|Page Title|HTTP status|Console):[^\n]*|^```\w*", re.MULTILINE)
+"""What Playwright's server says around the page itself."""
 CONDITIONS = (*("contains", "not_contains", "url", "title", "status", "exit_code", "max_ms", "no_errors", "fields"),)
 """What an assertion may ask for (`scenario.Condition` says it with types)."""
 
@@ -52,7 +55,7 @@ def assertions(
     for number, wanted in enumerate(plan.get("assertions", ())):
         if wanted.get("step") in (None, step) and (step or not wanted.get("step")):
             met = holds(wanted, result, ms, exit_code, plan.get("base_url", ""))
-            yield {"index": number, "met": met, "actual": "" if met else actual(result)}
+            yield {"index": number, "met": met, "actual": "" if met else actual(wanted, result, ms, exit_code)}
 
 
 def page_checks(
@@ -83,9 +86,16 @@ def route(url: str) -> str:
     return f"/{path.partition('?')[0]}" if url else ""
 
 
-def actual(result: Result) -> str:
-    page = " ".join(part for part in (result.url, result.title) if part)
-    return line(result.error or f"{page} {result.text}".strip(), 300)
+def actual(wanted: Mapping[str, Any], result: Result, ms: int, exit_code: int | None) -> str:
+    """What was found of the things that were asked for; the page's words where nothing else was."""
+    facts = {"url": result.url, "title": result.title, "status": result.status, "exit_code": exit_code, "max_ms": ms}
+    found = [f"{name.replace('max_ms', 'ms').replace('_', ' ')} {facts[name]!r}" for name in facts if name in wanted]
+    found += [f"{path} = {at(result.value, path)!r}" for path in wanted.get("fields") or ()]
+    if wanted.get("no_errors"):
+        found.append(f"{result.errors} errors")
+    if result.error or not found or "contains" in wanted or "not_contains" in wanted:
+        found.append(result.error or _HEADER.sub(" ", result.text))
+    return line(", ".join(found), 300)
 
 
 def expected(wanted: Mapping[str, Any]) -> str:

@@ -16,6 +16,7 @@ MOST_FILES = 10
 
 _URL = re.compile(r"^- Page URL: (\S{1,2000})", re.MULTILINE)
 _TITLE = re.compile(r"^- Page Title: ([^\n]{0,500})", re.MULTILINE)
+_STATUS = re.compile(r"^- HTTP status: (\d{3})", re.MULTILINE)
 _COUNT = re.compile(r"^- Console: (\d{1,6}) errors?", re.MULTILINE)
 _CONSOLE = re.compile(r"(?:^|\])\s{0,9}\[(ERROR|error|WARNING|warning)\] ([^\n]{1,1000})", re.MULTILINE)
 _NETWORK = re.compile(r"\[([A-Z]{3,7})\] (\S{1,1000}) => \[(\d{3}|FAILED)\]([^\n]{0,200})")
@@ -23,6 +24,10 @@ _IMAGE = re.compile(r"[^\s()\[\]'\"<>|`]{1,1000}\.(?:png|jpe?g|webp)(?=[\s)\]'\"
 _LINKED = re.compile(r"\]\(([^()\n]{1,1000}\.(?:png|jpe?g|webp))\)", re.IGNORECASE)
 _LOG = re.compile(r"- New console entries: ([^\n]{1,1000}\.log)(?:#L(\d{1,7})-L?(\d{1,7}))?")
 _FAILED = re.compile(r"^### Error|^Error:|^Failed to |^Operation failed", re.IGNORECASE)
+_TYPED = re.compile(
+    r"(\.(?:fill|type|pressSequentially))\((?:'(?:[^'\\\n]|\\.){0,2000}'|\"(?:[^\"\\\n]|\\.){0,2000}\"|`[^`\n]{0,2000}`)\)"
+)
+"""Playwright repeats as code what it typed, passwords too (P10); the arguments of the call say it, redacted."""
 
 
 class Result(msgspec.Struct, frozen=True):
@@ -45,7 +50,7 @@ def result_of(event: Event) -> Result:
     """The body is there while an event is handled; a replay reads what was made of it then."""
     response = _response(event)
     text = text_of(response) or str(event.get("output") or "") or str(event.get("error") or "")
-    text = text[:LARGEST_TEXT]
+    text = _TYPED.sub(r"\1(…)", text[:LARGEST_TEXT])
     value = _value(response, text)
     facts = value if isinstance(value, Mapping) else {}
     ok = event.kind == "tool.finished" and event.get("ok", True) and facts.get("success") is not False
@@ -58,7 +63,7 @@ def result_of(event: Event) -> Result:
         error="" if ok else _error(event, facts, text),
         url=_word(facts, "url", "currentUrl") or _first(_URL, text),
         title=_word(facts, "title", "pageTitle") or _first(_TITLE, text),
-        status=_number(facts, "statusCode", "status"),
+        status=_number(facts, "statusCode", "status") or int(_first(_STATUS, text) or 0),
         errors=max(int(_first(_COUNT, text) or 0), sum(p["level"] == "error" for p in problems)),
         problems=problems,
         shots=tuple(_shots(event, text))[:MOST_FILES],

@@ -13,7 +13,9 @@ from holdfast.features.memory.find.likeness import alike
 from holdfast.features.memory.find.ranking import Ranking
 from holdfast.features.memory.model import mapping, strings
 
-KINDS = ("prompt.submitted", "turn.ended", "memory.observed", "memory.forgotten")
+CHANGED = "state.rebuilt"
+"""Words may have been taken out of the log behind the last number read."""
+KINDS = ("prompt.submitted", "turn.ended", "memory.observed", CHANGED)
 PAGE = 2_000
 LONGEST = 2_000
 QUIET_MS = 30 * 60_000
@@ -59,7 +61,7 @@ class Catalogue:
             self._catch_up(reader)
             scores = self._ranking.scores(question)
             found: list[Hit] = []
-            for number in (-scores).argsort(kind="stable"):
+            for number in self._ranking.best(scores):
                 entry, score = self._entries[number], float(scores[number])
                 if score <= 0 or len(found) == limit:
                     break
@@ -70,16 +72,15 @@ class Catalogue:
     def _catch_up(self, reader: Reader) -> None:
         if reader.head() < self._seq:
             self._begin()
+        anew = self._seq == 0
         while page := reader.events(EventQuery(after=self._seq, kinds=KINDS, limit=PAGE)):
+            if not anew and any(event.kind == CHANGED for event in page):
+                self._begin()
+                anew = True
+                continue
             for event in page:
                 self._take(event)
                 self._seq = event.seq
-        self._seq = max(self._seq, 0)
-
-    def forget(self) -> None:
-        """The log was changed behind the last number read."""
-        with self._lock:
-            self._begin()
 
     def _take(self, event: Event) -> None:
         if event.kind == "memory.observed":

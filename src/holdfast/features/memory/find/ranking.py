@@ -6,7 +6,7 @@ neighbours do; a session that is about something as a whole is a better place to
 
 import math
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from holdfast.features.memory.words import names, plain, stem
@@ -17,6 +17,8 @@ NEIGHBOURS = ((1, 0.6), (2, 0.3), (-1, 0.4), (-2, 0.2))
 OF_SESSION = 2.0
 QUESTION = 0.8
 LIKE, LIKE_LEAST, MOST_ALIKE = 0.7, 0.5, 8
+
+SORTED = 500
 
 Alike = Callable[[str, Sequence[str]], list[tuple[int, float]]]
 """(word, vocabulary) → those of like meaning, by number, with how alike."""
@@ -116,6 +118,16 @@ class Ranking:
         near = self._spread(own)
         whole = self._of_sessions(question)
         return near * (1 + OF_SESSION * whole[self._frozen["session"]]) * self._frozen["damping"]
+
+    def best(self, scores: Any) -> Iterator[int]:
+        """Numbers, best first: the first hundreds are sorted by themselves, all of them only if that is not enough."""
+        np = self._np
+        first = np.argpartition(-scores, SORTED)[:SORTED] if len(scores) > SORTED else np.arange(len(scores))
+        top = first[np.lexsort((first, -scores[first]))]
+        yield from top.tolist()
+        if len(top) < len(scores):
+            rest = set(top.tolist())
+            yield from (n for n in np.argsort(-scores, kind="stable").tolist() if n not in rest)
 
     def _freeze(self) -> None:
         if self._frozen:

@@ -97,6 +97,30 @@ select value from meta where name = %s
 -- name: set_meta
 insert into meta (name, value) values (%s, %s) on conflict (name) do update set value = excluded.value
 
+-- name: facts_with
+select seq, data from facts where position(%s::bytea in data) > 0
+
+-- name: set_facts
+update facts set data = %s where seq = %s
+
+-- name: bodies_with
+select seq, body from bodies where position(%s::bytea in body) > 0
+
+-- name: set_bodies
+update bodies set body = %s where seq = %s
+
+-- name: states_with
+select kind, key, doc from states where position(%s::bytea in doc) > 0
+
+-- name: set_states
+update states set doc = %s where kind = %s and key = %s
+
+-- name: jobs_with
+select id, payload from jobs where position(%s::bytea in payload) > 0
+
+-- name: set_jobs
+update jobs set payload = %s where id = %s
+
 -- name: expire_bodies
 -- Only the oldest are looked at: a log without old bodies must not be read through to find that out.
 delete from bodies where seq in (

@@ -75,6 +75,30 @@ select value from meta where name = ?
 -- name: set_meta
 insert into meta (name, value) values (?, ?) on conflict (name) do update set value = excluded.value
 
+-- name: facts_with
+select seq, data from facts where instr(data, ?) > 0
+
+-- name: set_facts
+update facts set data = ? where seq = ?
+
+-- name: bodies_with
+select seq, body from bodies where instr(body, ?) > 0
+
+-- name: set_bodies
+update bodies set body = ? where seq = ?
+
+-- name: states_with
+select kind, key, doc from states where instr(doc, ?) > 0
+
+-- name: set_states
+update states set doc = ? where kind = ? and key = ?
+
+-- name: jobs_with
+select id, payload from jobs where instr(payload, ?) > 0
+
+-- name: set_jobs
+update jobs set payload = ? where id = ?
+
 -- name: expire_bodies
 -- Only the oldest are looked at: a log without old bodies must not be read through to find that out.
 delete from bodies where seq in (

@@ -1,0 +1,89 @@
+"""Seed 000's functions under their names (S0-5 to S0-8, S0-15, S0-17), for hook scripts. None of them ever raises.
+
+The session is the one the agent gives: named in the call, or by the environment it sets. The project is the agent's.
+"""
+
+import os
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from holdfast.cli import client
+from holdfast.features.reindex import seed
+from holdfast.features.reindex.model import STATE_FILE
+from holdfast.features.reindex.seed import migrate_session_state
+from holdfast.paths import write_atomically
+
+__all__ = ["initialize_session_state", "mark_first_prompt_shown", "migrate_session_state", "should_show_first_prompt_status"]
+
+PATIENCE_S = 2.0
+"""How long a call waits for the file to show what it did; the state itself is already on record then."""
+
+
+def initialize_session_state(source: str = "unknown", session_id: str = "") -> None:
+    """At the start of a session. A new id begins with false, whatever `source` says; the same id keeps its flag."""
+    told = _asked(lambda: client.command("reindex.initialize", source=source, **_who(session_id)))
+    _settle(told, session_id, shown=False)
+
+
+def should_show_first_prompt_status(session_id: str = "") -> bool:
+    """Whether this session's first prompt is still to come. True where nothing is known."""
+    told = _asked(lambda: client.view("reindex.flag", **_who(session_id)))
+    if told and told["known"]:
+        return not told["shown"]
+    stored, shown = seed.read(_content(told))
+    current = told["session_id"] if told else session_id or client.session()
+    return not (shown and (not current or stored == current))
+
+
+def mark_first_prompt_shown(session_id: str = "") -> None:
+    """From now on `should_show_first_prompt_status` says False for this session. Makes and mends the file."""
+    told = _asked(lambda: client.command("reindex.mark", shown=True, **_who(session_id)))
+    _settle(told, session_id, shown=True)
+
+
+def _who(session_id: str) -> dict[str, str]:
+    return {"session": session_id or client.session(), "project": _project()}
+
+
+def _project() -> str:
+    return os.environ.get("CLAUDE_PROJECT_DIR") or client.project()
+
+
+def _asked(ask: Callable[[], Any]) -> Any:
+    try:
+        return ask()
+    except Exception as error:
+        print(f"holdfast: {error}", file=sys.stderr)
+        return None
+
+
+def _content(told: Any) -> bytes | None:
+    try:
+        return (Path(_project()) / (told or {}).get("state_file", STATE_FILE)).read_bytes()
+    except OSError:
+        return None
+
+
+def _settle(told: Any, session_id: str, shown: bool) -> None:
+    """Waits for the view; where the daemon could not be asked, the file alone carries the flag until it can."""
+    if told:
+        deadline = time.monotonic() + PATIENCE_S
+        while seed.read(_content(None)) != (told["session_id"], told["shown"]) and time.monotonic() < deadline:
+            time.sleep(0.01)
+        return
+    try:
+        _write(session_id or client.session(), shown)
+    except Exception as error:
+        print(f"holdfast: {error}", file=sys.stderr)
+
+
+def _write(session: str, shown: bool) -> None:
+    stored, flag = seed.read(_content(None))
+    session = session or stored or time.strftime("session_%Y%m%d_%H%M%S")
+    kept = shown or (flag and stored == session)
+    path = Path(_project()) / STATE_FILE
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_atomically(path, seed.content({"session_id": session, "shown": kept}, seed.CURRENT), 0o644)

@@ -1,0 +1,1 @@
+"""The MCP door: the daemon's views as tools for agents. It has no logic of its own."""
