@@ -1,5 +1,6 @@
 """Payloads bent out of shape, by bytes and by values: `python tests/agents/fuzz.py 100000` for the whole promise."""
 
+import copy
 import json
 import random
 import sys
@@ -59,7 +60,7 @@ def bent_values(rnd: random.Random, sample: bytes) -> bytes:
         while isinstance(node, dict) and node:
             key = rnd.choice(list(node))
             if not isinstance(node[key], dict) or rnd.random() < 0.5:
-                node[rnd.choice((key, "session_id", "hook_event_name", "tool_input"))] = rnd.choice(ODD)
+                node[rnd.choice((key, "session_id", "hook_event_name", "tool_input"))] = copy.deepcopy(rnd.choice(ODD))
                 break
             node = node[key]
     return json.dumps(value).encode()

@@ -1,7 +1,6 @@
 """P10: secrets are not stored, wherever one looks; stored text is data, not orders."""
 
 import json
-import os
 from pathlib import Path
 
 import pytest
@@ -131,4 +130,4 @@ def test_hostile_ids_are_bounded_and_apart(world: World) -> None:
     assert len(sessions) == len(ids)
     assert len(set(sessions)) == len(ids)
     assert max(map(len, sessions)) < 1000
-    assert not [p for p in os.listdir(world.project) if p != ".holdfast"]
+    assert not [p for p in world.root.rglob("*") if "passwd" in p.name or "drop table" in p.name]

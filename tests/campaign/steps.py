@@ -11,6 +11,7 @@ from pathlib import Path
 
 import apsw
 
+from holdfast.core.errors import HoldfastError
 from holdfast.daemon.frames import as_record
 from holdfast.stores import backup
 from tests.campaign import tracing
@@ -50,17 +51,17 @@ def broken(folder: Path, piece: Piece, size: int, errors: tuple[str, ...] = trac
     trial = copy_of(pristine, folder / "trial")
     out = folder / "trace"
     assert work(trial, piece.name, tracing.prefix(out)) == 0
-    total = tracing.count(out)
+    calls = tracing.counted(out)
     piece.after(trial)
     trial.close()
-    assert total > 2, "nothing was traced"
+    assert len(calls) > 2, "nothing was traced"
     done = 0
-    for number, fault in enumerate(faults(total, size, errors)):
+    for number, fault in enumerate(faults(calls, size, errors)):
         world = copy_of(pristine, folder / f"{number}")
         try:
             work(world, piece.name, tracing.prefix(inject=fault))
             piece.after(world)
-        except AssertionError as failure:
+        except (AssertionError, HoldfastError) as failure:
             raise AssertionError(f"{piece.name} with {fault}: {failure}") from failure
         finally:
             world.close()
@@ -69,14 +70,13 @@ def broken(folder: Path, piece: Piece, size: int, errors: tuple[str, ...] = trac
     return done
 
 
-def faults(total: int, size: int, errors: tuple[str, ...]) -> Iterator[str]:
-    numbers = range(1, total + 1)
-    chosen = numbers if size >= total else sorted(random.Random(total).sample(numbers, size))
-    for number in chosen:
-        yield tracing.killed_at(number)
+def faults(calls: list[tracing.Call], size: int, errors: tuple[str, ...]) -> Iterator[str]:
+    chosen = calls if size >= len(calls) else random.Random(len(calls)).sample(calls, size)
+    for call in chosen:
+        yield tracing.killed_at(call)
         for error in errors:
-            yield tracing.failing_from(number, error)
-            yield tracing.failing_once(number, error)
+            yield tracing.failing_from(call, error)
+            yield tracing.failing_once(call, error)
 
 
 def copy_of(world: World, root: Path) -> World:
@@ -190,10 +190,10 @@ def delivery(folder: Path, size: int, errors: tuple[str, ...] = tracing.ERRORS) 
         with tracing.attached(world.pid, "", out):
             assert fire(world, "counted", "ask") == 0
         promised.add("counted")
-        total = tracing.count(out) + 2
-        assert total > 4
+        calls = tracing.counted(out)
+        assert len(calls) > 4
         done = 0
-        for number, fault in enumerate(faults(total, size, errors)):
+        for number, fault in enumerate(faults(calls, size, errors)):
             call = f"under-{number}"
             with tracing.attached(serving(world), fault):
                 (promised if fire(world, call, "ask") == 0 else maybe).add(call)

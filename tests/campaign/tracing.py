@@ -25,29 +25,36 @@ def can_trace() -> bool:
 
 def prefix(out: Path | str = "/dev/null", inject: str = "") -> list[str]:
     words = ["strace", "-f", "-qq", "-o", str(out), "-e", f"trace={CHANGING}"]
-    return [*words, *(["-e", f"inject={CHANGING}:{inject}"] if inject else []), "--"]
+    return [*words, *(["-e", f"inject={inject}"] if inject else []), "--"]
 
 
-def killed_at(number: int) -> str:
-    return f"signal=KILL:when={number}"
+Call = tuple[str, int]
+"""The name of a system call and which of that name it is: so strace counts, for each thread by itself."""
 
 
-def failing_from(number: int, error: str) -> str:
+def killed_at(call: Call) -> str:
+    return f"{call[0]}:signal=KILL:when={call[1]}"
+
+
+def failing_from(call: Call, error: str) -> str:
     """From this call on, for good: a disk that is full stays so."""
-    return f"error={error}:when={number}+"
+    return f"{call[0]}:error={error}:when={call[1]}+"
 
 
-def failing_once(number: int, error: str) -> str:
-    return f"error={error}:when={number}"
+def failing_once(call: Call, error: str) -> str:
+    return f"{call[0]}:error={error}:when={call[1]}"
 
 
-def count(out: Path) -> int:
-    """The most calls that one thread made: strace counts for each by itself."""
-    numbers: dict[str, int] = {}
+def counted(out: Path) -> list[Call]:
+    """Every call of every thread, once."""
+    seen: dict[tuple[str, str], int] = {}
     for line in out.read_text(errors="replace").splitlines():
-        if found := re.match(r"(\d+)\s+\w+\(", line):
-            numbers[found[1]] = numbers.get(found[1], 0) + 1
-    return max(numbers.values(), default=0)
+        if found := re.match(r"(\d+)\s+(\w+)\(", line):
+            seen[found[1], found[2]] = seen.get((found[1], found[2]), 0) + 1
+    most: dict[str, int] = {}
+    for (_, name), times in seen.items():
+        most[name] = max(times, most.get(name, 0))
+    return [(name, number) for name, times in most.items() for number in range(1, times + 1)]
 
 
 @contextlib.contextmanager

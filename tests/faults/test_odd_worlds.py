@@ -229,5 +229,5 @@ def test_broken_settings_never_stop_a_hook(world: World, text: bytes) -> None:
     for path in (Path(world.env["HOLDFAST_CONFIG"]) / "settings.yaml", world.project / ".holdfast" / "settings.yaml"):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(text)
-    assert world.session().start() == {}
-    assert [e.kind for e in world.hooks_seen()] == ["session.started"]
+    assert set(world.session().start()) <= {"systemMessage"}, "told to the person at most"
+    assert world.hooks_seen()[0].kind == "session.started"

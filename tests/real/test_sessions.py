@@ -91,12 +91,15 @@ def test_killed_with_9_in_the_middle_of_a_tool(claude: ClaudeCode, model: ModelS
     assert "a tool call did not end: Bash: tail -f /dev/null" in shown["summary"]["open"]
 
 
-def test_escape_is_noticed_though_no_hook_tells_it(claude: ClaudeCode, model: ModelServer, held: World) -> None:
-    """After Esc in a tool Claude Code 2.1.325 fires nothing, not even the notice that it waits."""
+def test_what_no_hook_tells_is_noticed(claude: ClaudeCode, model: ModelServer, held: World) -> None:
+    """Claude Code 2.1.325 fires nothing when the user permits a tool, and nothing at all after Esc in it."""
     model.script([call("Bash", command="tail -f /dev/null"), text("never")])
-    with claude.tui() as tui:
+    with claude.tui("--permission-mode", "default") as tui:
         tui.type("wait for ever")
-        until(held, lambda rows: bool(rows) and rows[0]["doing"] != "", "the tool runs")
+        (row,) = until(held, lambda rows: bool(rows) and rows[0]["state"] == "waiting", "it asks")
+        assert (row["needs"]["what"], row["needs"]["text"]) == ("permission", "Bash: tail -f /dev/null")
+        tui.answer("Do you want to proceed", "Enter")
+        until(held, lambda rows: rows[0]["state"] == "working", "the command runs, so it was permitted")
         tui.keys("Escape")
         (row,) = until(held, lambda rows: rows[0]["state"] == "waiting", "the interruption is read")
         assert (row["needs"]["what"], row["doing"]) == ("interrupted", "")

@@ -42,9 +42,7 @@ def uninstall(
     """Take the hooks out again. The file is what it was before, to the byte."""
     named = [AGENTS[agent]] if agent in AGENTS else chosen(agent) if agent else list(AGENTS.values())
     where = [_level(project, user)] if project or user else ["project", "user"]
-    plans = [
-        hooks.removal(a, level, Path(client.project())) for a in named for level in where if level in levels(a)
-    ]
+    plans = [hooks.removal(a, level, Path(client.project())) for a in named for level in where if level in levels(a)]
     plans = [plan for plan in plans if plan.changes]
     if not dry_run:
         plans = [hooks.apply(plan) for plan in plans]

@@ -2,6 +2,7 @@
 
 import os
 import sys
+from importlib import import_module
 from typing import Annotated
 
 import typer
@@ -43,9 +44,10 @@ def run() -> None:
     if "--version" in sys.argv[1:2]:  # The most asked question needs none of the rest.
         print(f"holdfast {__version__}")
         return
-    _register()
     try:
-        app()
+        if not _answered_quickly():
+            _register()
+            app()
     except HoldfastError as error:
         print(f"holdfast: {error.message}", file=sys.stderr)
         sys.exit(EXIT_ERROR)
@@ -56,7 +58,25 @@ def run() -> None:
         sys.exit(0)
 
 
+def _answered_quickly() -> bool:
+    """Agents and prompts ask for `state show` again and again: its plain form needs no parser of command lines."""
+    if sys.argv[1:] not in (["state", "show"], ["state", "show", "--json"]):
+        return False
+    from holdfast.cli.state import show
+
+    show(json="--json" in sys.argv)
+    return True
+
+
+ALONE = frozenset(("config", "daemon", "events", "gate", "index", "lease", "state", "task", "uat"))
+"""Groups that are a module of their own: when one is asked for, the others are not loaded (a third of the time)."""
+
+
 def _register() -> None:
+    if sys.argv[1:2] and sys.argv[1] in ALONE:
+        group = import_module(f"holdfast.cli.{sys.argv[1]}")
+        app.add_typer(group.app, name=sys.argv[1])
+        return
     from holdfast.cli import (
         config,
         daemon,

@@ -141,7 +141,9 @@ def reopen(session: Id, json: Json = False) -> None:
 
 @app.command()
 def recover(
-    kind: Annotated[str, typer.Argument(help="lost, interrupted, stuck, stale, orphans or pending; else all.")] = "",
+    kind: Annotated[
+        str, typer.Argument(help="lost, interrupted, granted, stuck, stale, orphans or pending; else all.")
+    ] = "",
     json: Json = False,
 ) -> None:
     """Run the recovery jobs now instead of within a minute. Safe to run twice."""

@@ -1,4 +1,7 @@
-"""`holdfast state …` and `holdfast resolve`: what is true of this project, now or then."""
+"""`holdfast state …` and `holdfast resolve`: what is true of this project, now or then.
+
+Agents and prompts ask for `state show` again and again: it loads nothing that only the others need to look good.
+"""
 
 import os
 import time
@@ -6,9 +9,8 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.text import Text
 
-from holdfast.cli import client, render
+from holdfast.cli import client
 from holdfast.cli.options import Json
 from holdfast.core.errors import CommandRefused
 
@@ -42,6 +44,8 @@ def show(at: At = "", json: Json = False) -> None:
         _look()
         told = client.view("project.state")
     if json:
+        from holdfast.cli import render
+
         render.json_line(told["document"])
     else:
         print(told["text"], end="")
@@ -50,6 +54,8 @@ def show(at: At = "", json: Json = False) -> None:
 @app.command()
 def refresh(json: Json = False) -> None:
     """Look at the project now and wait until that is done."""
+    from holdfast.cli import render
+
     _look()
     told = client.view("project.tasks")
     if json:
@@ -78,6 +84,10 @@ def diff(
     json: Json = False,
 ) -> None:
     """What changed between two moments."""
+    from rich.text import Text
+
+    from holdfast.cli import render
+
     told = client.view("project.diff", a=a, b=b)
     if json:
         render.json_line(told)
@@ -93,6 +103,8 @@ def diff(
 
 
 def _brief(value: Any) -> str:
+    from holdfast.cli import render
+
     if isinstance(value, dict):
         return render.clean(value.get("description") or value.get("summary") or value.get("path") or value, 80)
     return render.clean("nothing" if value is None else value, 80)
@@ -102,6 +114,7 @@ def _brief(value: Any) -> str:
 def validate(file: File, json: Json = False) -> None:
     """Is a state file valid by the published schema? Exit 1 if not."""
     from holdfast.api.session_state import check
+    from holdfast.cli import render
 
     told = check(_read(file), str(file))
     if json:
@@ -124,6 +137,7 @@ def migrate(
 ) -> None:
     """A version 3 (or minimal version 4) file as version 4, to standard output."""
     from holdfast.api.session_state import parsed
+    from holdfast.cli import render
 
     told = client.view("project.migrate", state=parsed(_read(file), str(file)), observe=observe)
     if write:
@@ -173,6 +187,10 @@ def resolve(
     json: Json = False,
 ) -> None:
     """Which project is this, how sure is that, and by which signals."""
+    from rich.text import Text
+
+    from holdfast.cli import render
+
     override = os.environ.get("CLAUDE_PROJECT", "")
     told = client.command("project.resolve", set=set_, clear=clear, override=override, cwd=str(Path.cwd()))
     if json:

@@ -104,7 +104,8 @@ def free_place(folder: Path) -> Path:
 
 
 def _move(path: Path, place: Path) -> None:
-    place.mkdir(parents=True, exist_ok=True, mode=0o700)
+    for folder in (place.parent, place):  # `parents=True` would make the upper one with another mode.
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     for name in _with_side_files(path):
         if name.exists():
             shutil.move(name, place / name.name)
@@ -131,6 +132,10 @@ def _mended(target: Path) -> Path:
 
 def complete(fresh: Path, target: Path) -> None:
     """From here on the new one counts, whoever dies: `finish` completes it at the next start."""
+    if any(name.exists() for name in _with_side_files(fresh)[1:]):
+        # SQLite says nothing when it cannot fold the log into the file as it closes; without its log it is half a file.
+        raise StoreUnavailable("it could not be written whole", where=str(fresh))
+    check(fresh)
     _sync(fresh)
     fresh.replace(_mended(target))
     _sync(target.parent)

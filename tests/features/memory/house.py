@@ -30,7 +30,7 @@ class House:
     # ── as an agent ────────────────────────────────────────────────────────────────────────────────────────────────
 
     def hook(self, kind: str, *, session: str = "s-1", project: str = PROJECT, tool: str = "", **data: Any) -> Event:
-        agent = "claude-code" if kind in HOOK_KINDS else ""
+        agent = "claude-code" if kind in HOOK_KINDS or kind == "decision.made" else ""
         at = self.clock.tick(SECOND)
         about = {"session": session, "project": project, "agent": agent, "tool": tool}
         event = Event(key=a_key(), kind=kind, at=at, data=data, **about)

@@ -162,6 +162,26 @@ def test_a_long_command_is_no_stuck_turn(house: House, start: Start):
     assert [e.kind for e in house.run("sessions.stuck")] == ["turn.recovered"]
 
 
+def test_a_command_that_runs_was_permitted(house: House, start: Start):
+    """No agent tells that the user said yes; the command's process does."""
+    agent = start([sys.executable, "-c", "import subprocess, sys; sys.stdin.read(1); subprocess.run(['sleep', '60'])"],
+                  stdin=subprocess.PIPE)  # fmt: skip
+    house.clock.now = int(time.time() * 1000) - 2000
+    house.hook("prompt.submitted", prompt="build", pid=agent.pid)
+    house.run("sessions.find-process", session="s-1", pid=agent.pid)
+    house.hook("permission.requested", tool="Bash", command="sleep 60", action="shell")
+    house.clock.tick(20_000)
+    assert house.run("sessions.granted") == []
+    assert agent.stdin
+    agent.stdin.write(b"y")
+    agent.stdin.close()
+    wait_until(lambda: _descendant(agent.pid, "sleep") is not None, "the command runs")
+    (event,) = house.run("sessions.granted")
+    assert (event.kind, house.doc()["asks"], house.doc()["state"]) == ("permission.granted", [], "working")
+    assert house.run("sessions.granted") == house.run("sessions.granted")
+    assert house.replayed() == []
+
+
 # ---- clocks
 
 

@@ -9,6 +9,7 @@ from holdfast.features.sessions.model import (
     SESSION_INACTIVE_TIMEOUT_SECONDS,
     SessionsSettings,
 )  # fmt: skip
+from holdfast.features.sessions.recovery import FINDERS
 
 from .story import SECOND, House, Story
 
@@ -154,7 +155,7 @@ def test_by_hand_it_is_the_same(house: House):
     house.clock.tick(400 * SECOND)
     assert house.command("recover", kind="stuck") == {"stuck": ["s-1"]}
     assert house.command("recover", kind="stuck") == {"stuck": []}
-    assert set(house.command("recover")) == {"lost", "interrupted", "stuck", "stale", "orphans", "pending"}
+    assert set(house.command("recover")) == set(FINDERS)
 
 
 def test_settings_change_the_times(tmp_path):

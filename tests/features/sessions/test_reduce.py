@@ -81,9 +81,17 @@ def test_events_without_a_session_are_nobodys():
 
 
 def test_a_late_event_lands_in_the_closed_turn():
-    story = Story().start().prompt().stop().tool("late")
+    story = Story().start().prompt().stop().tell("tool.finished", tool="Bash", call="late", ok=True)
     doc = story.doc()
     assert (doc["turn"]["n"], doc["turn"]["tools"], doc["turn"]["how"], doc["state"]) == (1, 1, "stopped", "waiting")
+
+
+def test_an_agent_that_goes_on_without_a_prompt_is_working():
+    """A stop that was answered with more context, or a job the agent gave itself."""
+    story = Story().start().prompt().stop().tool("more")
+    assert (story.doc()["state"], story.doc()["turn"]["tools"]) == ("working", 1)
+    story.stop()
+    assert story.doc()["state"] == "waiting"
 
 
 def test_a_recovered_turn_is_open_again_when_it_goes_on():

@@ -127,6 +127,75 @@ run through the checkout code with me
 confirm that the login flow is documented
 validate the scenario schema against the spec
 go through the review comments
+Make the login flow use OAuth
+I want to test something: set the timeout to 5 seconds
+please check the flow of data between the services
+run git status
+do the login flow refactoring now
+start working on the checkout flow
+let's discuss the login flow
+test coverage for checkout is low, raise it
+Please try to reproduce the bug in the checkout flow
+verify my understanding of the login flow
+open the browser and go to the login page
+use playwright to scrape the login page
+take screenshots of the checkout flow for the docs
+go through the checkout flow and list all API calls it makes
+do a dry run of the checkout flow migration
+check the checkout flow for accessibility problems
+can you test the performance of the login flow with k6?
+Please run through the login flow logs
+run the login flow benchmark
+test the login flow function in isolation
+run a security scan on the login flow
+Execute the plan for the login flow
+start with the login flow
+try the login flow with the new token format
+run the app and open the login flow
+Check the login flow and the checkout flow for dead links
+validate the checkout flow diagram
+test driven: write the checkout flow first
+begin the login flow implementation
+exercise the login flow parser with fuzzing
+Please update the checkout flow so that it validates the zip code
+test out a new colour scheme on the login page
+Can you test that the login flow redirects unauthenticated users? Write it as a vitest
+Run prettier on the login flow files
+please execute the login flow cleanup we discussed
+Do you know how the checkout flow handles refunds?
+do we test the login flow anywhere?
+verify the login flow against the RFC
+Start implementing the login flow
+Let's improve the checkout flow
+let's test if redis is faster
+make sure you test the login flow before committing
+The QA team wants to test the login flow in the browser tomorrow
+my boss asked me to test the login flow
+I'll test the login flow myself
+What would it take to test the login flow end to end?
+add data-testid attributes so we can test the checkout flow with playwright
+Generate a UAT checklist for the login flow
+Perform a UAT readiness assessment document
+start a UAT branch
+run the uat deployment
+Run the playwright codegen for the login flow
+test the email template in the checkout flow
+check out the login flow branch
+check the checkout flow types
+try to understand the login flow
+See if you can simplify the checkout flow
+step through the login flow in the debugger
+walk through the checkout flow with me and explain each function
+go to the login page in the browser and change the title
+click the login button in the browser
+fill the login form in the browser and tell me the error
+use the browser to test the regex on regex101
+conduct a retrospective on the checkout flow
+play with the checkout flow colours
+begin UAT planning for the checkout flow
+Review the UAT results of the login flow and fix what failed
+Test-drive the implementation of the login flow
+exercise caution with the login flow
 """.strip().splitlines()
 
 UAT = """
@@ -172,4 +241,38 @@ try the checkout flow in the browser
 test login and checkout flow in the browser
 we need to run the UAT of the checkout flow
 go ahead and run the login flow
+Hey, run the login flow UAT again please
+Please verify the checkout flow works in the browser
+I'd like you to test the login flow
+Now please execute login-flow
+Can you walk through the login flow as a user?
+test the checkout flow with the browser and take a screenshot of every step
+please do a UAT run of login-flow
+kick off the checkout-flow UAT
+time to test the login flow
+Test login-flow.
+start the login-flow scenario
+Please UAT checkout
+run checkout-flow
+conduct user acceptance testing for the checkout flow
+please run the login flow scenario once more
+Would you test the checkout flow in chromium?
+hey claude, test the login flow and report back
+run a UAT of the login flow
+do a full UAT of checkout-flow
+perform the login-flow scenario step by step
+Execute UAT for checkout-flow with screenshots
+retest the login flow
+Re-test the checkout flow please
+Let's do the UAT for login flow now
+please carry out the acceptance test of the login flow
+I need you to run the checkout-flow scenario
+run through the login flow in the browser
+Play through the checkout flow as a real user
+please validate the checkout flow end to end in the browser
+The button is fixed now. Test the login flow again.
+First start the server, then test the login flow with playwright.
+verify the login flow
+smoke test the checkout flow
+launch the login-flow UAT scenario
 """.strip().splitlines()

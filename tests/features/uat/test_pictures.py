@@ -147,7 +147,7 @@ def test_equal_pictures_are_equal_however_they_are_packed(filters: int) -> None:
 @pytest.mark.parametrize("filters", range(6))
 def test_one_pixel_is_one_pixel(filters: int) -> None:
     told = pixels.compared(png(10, 10, filters=1), png(10, 10, filters=filters, dot=True))
-    assert told == {"share": 0.01, "note": "1 pixels"}
+    assert told == {"share": 0.01, "note": "1 pixel"}
 
 
 def test_what_no_eye_sees_is_no_difference() -> None:
@@ -191,4 +191,4 @@ def test_it_is_a_program_of_its_own(tmp_path: Path) -> None:
     (tmp_path / "b.png").write_bytes(png(dot=True))
     words = [sys.executable, "-I", "-S", pixels.__file__, tmp_path / "a.png", tmp_path / "b.png"]
     told = json.loads(subprocess.run(words, capture_output=True, check=True).stdout)
-    assert told == {"share": round(1 / 32, 6), "note": "1 pixels"}
+    assert told == {"share": round(1 / 32, 6), "note": "1 pixel"}

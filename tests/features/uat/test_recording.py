@@ -210,6 +210,29 @@ def test_what_was_never_seen_to_hold_has_failed(lab: Lab) -> None:
     assert "Wrong password" in told["actual"]
 
 
+def test_what_must_never_be_seen_breaks_an_assertion_for_good(lab: Lab) -> None:
+    """`not_contains`, `max_ms` and `no_errors` hold for every result of the step, not for one of them."""
+    text = LOGIN.replace("step: 4, contains: Welcome", "step: 2, not_contains: Traceback, contains: ok")
+    lab.scenario(text)
+    lab.hook("UserPromptSubmit", prompt="Please test the login flow scenario")
+    lab.tool(NAVIGATE, url=URL)
+    lab.tool(FILL, "ok", selector="#a")
+    assert lab.run["assertions"][0]["result"] == "passed"
+    lab.tool(FILL, "Traceback (most recent call last)", selector="#b")
+    lab.tool(FILL, "ok", selector="#c")
+    assert lab.run["assertions"][0]["result"] == "failed"
+    assert "Traceback" in lab.run["assertions"][0]["actual"]
+
+
+def test_telling_holdfast_something_is_no_step(lab: Lab) -> None:
+    lab.scenario("name: shell flow\nsteps: [{action: shell}]\n", "shell")
+    lab.command("start", scenario="shell flow")
+    lab.tool("Bash", command="holdfast uat start 'shell flow'")
+    assert lab.run["calls"] == 0
+    lab.tool("Bash", command="make")
+    assert lab.run["outcome"] == "passed"
+
+
 def test_a_page_check_tells_what_the_page_was_like(lab: Lab) -> None:
     """S3-7."""
     begin(lab)

@@ -37,11 +37,11 @@ def test_the_estimate_is_the_sum_of_what_is_expected() -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("", "1: name: Field required"),
-        ("name: x\n", "1: steps: Field required"),
+        ("", "1: name: is missing"),
+        ("name: x\n", "1: steps: is missing"),
         ("name: x\nsteps: []\n", "2: steps: Tuple should have at least 1 item"),
-        ("name: x\nsteps:\n  - action: click\n  - acton: fill\n", "4: steps.2.action: Field required"),
-        ("name: x\nsteps:\n  - action: click\n    colour: red\n", "4: steps.1.colour: Extra inputs are not permitted"),
+        ("name: x\nsteps:\n  - action: click\n  - acton: fill\n", "4: steps.2.action: is missing"),
+        ("name: x\nsteps:\n  - action: click\n    colour: red\n", "4: steps.1.colour: is not known here"),
         (
             "name: x\nsteps:\n  - action: click\n    expected_ms: soon\n",
             "4: steps.1.expected_ms: Input should be a valid",

@@ -27,7 +27,7 @@ from holdfast.features.memory.model import (
 )  # fmt: skip
 from holdfast.features.memory.rules import deeds, spoken
 from holdfast.features.memory.rules.candidate import Candidate
-from holdfast.features.memory.words import plain, stem, terms
+from holdfast.features.memory.words import STOPWORDS, plain, stem
 
 SAME_SUBJECT, SAME_FILE, TAKEN_BACK = 0.5, 0.4, 0.2
 _SAYING = {stem(word) for word in plain("use always never prefer want decided decision chose go let now please keep")}
@@ -101,11 +101,11 @@ def superseded(known: Iterable[Doc], this: str, type_: str, text: str, files: It
     """Older ones on the same subject: half of the words are shared, or what they were about is taken back by name."""
     if type_ not in SUPERSEDING:
         return []
-    mine, of_files = _subject(terms(text)), set(files)
-    taken_back = _subject(terms(" ".join(_INSTEAD.findall(text))))
+    mine, of_files = _subject(text), set(files)
+    taken_back = _subject(" ".join(_INSTEAD.findall(text)))
     found = []
     for item in known:
-        theirs = _subject(item["terms"])
+        theirs = _subject(item["text"])
         enough = SAME_FILE if of_files & set(item["files"]) else SAME_SUBJECT
         enough = TAKEN_BACK if taken_back & theirs else enough
         if item["id"] != this and item["type"] == type_ and not item["pinned"] and _shared(mine, theirs) >= enough:
@@ -113,8 +113,9 @@ def superseded(known: Iterable[Doc], this: str, type_: str, text: str, files: It
     return found[:5]
 
 
-def _subject(words: Iterable[str]) -> set[str]:
-    return set(words) - _SAYING
+def _subject(text: str) -> set[str]:
+    """Whole words: `library4` and `library5` are two things."""
+    return {stem(word) for word in re.findall(r"\w+", text.lower()) if word not in STOPWORDS} - _SAYING
 
 
 def _shared(one: set[str], other: set[str]) -> float:

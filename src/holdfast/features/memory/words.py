@@ -9,8 +9,11 @@ STOPWORDS = words.STOPWORDS | frozenset(
     re.findall(r"\w+", "about any did he her him his me no not she some us whom s t d ll re ve m don am also just")
 )
 _ENDINGS = (("ies", "y"), ("sses", "ss"), ("ing", ""), ("edly", ""), ("ed", ""), ("ly", ""), ("es", "e"), ("s", ""))
-_NAME = re.compile(r"(?=\w*[._/-]\w|\w*[a-z][A-Z]|[A-Z]{2,}\d)[\w./-]{4,80}")
-PATH = re.compile(r"(?<![\w/])[\w.~/-]*[\w-]+\.[A-Za-z]\w{0,7}\b(?!\()")
+_TOKEN = re.compile(r"[\w.~/-]+")
+"""One pass over the text, whatever is in it; what a token is, is asked of the short ones alone."""
+_NAME = re.compile(r"\w[._/-]\w|[a-z][A-Z]|^[A-Z]{2,}\d")
+_FILE = re.compile(r"[\w-]\.[A-Za-z]\w{0,7}$")
+LONGEST_NAME = 120
 
 
 @lru_cache(maxsize=100_000)
@@ -37,8 +40,13 @@ def terms(text: str) -> list[str]:
 
 
 def names(text: str) -> list[str]:
-    return [f"={found.group().strip('./-')}" for found in _NAME.finditer(text)]
+    return [f"={token}" for token in _tokens(text) if len(token) > 3 and _NAME.search(token)]
 
 
 def files_in(text: str) -> list[str]:
-    return list(dict.fromkeys(found.group() for found in PATH.finditer(text)))
+    return list(dict.fromkeys(token for token in _tokens(text) if _FILE.search(token)))
+
+
+def _tokens(text: str) -> list[str]:
+    found = (token.rstrip("./-") for token in _TOKEN.findall(text))
+    return [token for token in found if len(token) <= LONGEST_NAME]

@@ -4,6 +4,7 @@ import functools
 import os
 import platform
 from collections.abc import Mapping
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -55,13 +56,13 @@ def alive(record: Mapping[str, Any]) -> bool | None:
     return found is not None and found.start == record["start"]
 
 
-def has_child_since(pid: int, at_ms: int) -> bool:
-    """Whether something the process started at or after a moment still runs: a long command is no stuck turn."""
+def has_child_since(pid: int, at_ms: float, until_ms: float = inf) -> bool:
+    """Whether something the process started between two moments still runs."""
     try:
         children = psutil.Process(pid).children(recursive=True)
     except psutil.Error:
         return False
-    return any(_began(child) >= at_ms - 1000 for child in children)
+    return any(at_ms <= _began(child) <= until_ms for child in children)
 
 
 def _began(child: psutil.Process) -> float:

@@ -1,7 +1,7 @@
 """What a session's documents hold. Every list is capped: the whole story is in the log."""
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -23,6 +23,8 @@ REMEMBERED_CALLS = 8
 REMEMBERED_TURNS = 8
 RECENT_IN_PLACE = 20
 HEAD = 200
+LATE_MS = 5_000
+"""Events of one moment come in any order; what is older than this came before."""
 TITLE = 80
 
 ACTIVE, COMPLETED = "active", "completed"
@@ -42,6 +44,7 @@ KINDS = {
     "session.linked": "a session goes on from another (`parent`, `reason`, `parent_seq`)",
     "session.branched": "another session goes on from this one (`child`, `reason`)",
     "session.summarised": "what a session came to, made without a model (`title`, `text`, `files`, …)",
+    "permission.granted": "the command that a permission was asked for runs (`asked`)",
     "turn.recovered": "a turn without activity was closed (`n`, `last`)",
     "turn.escaped": "the transcript says that the user interrupted the turn (`n`, `when`)",
     "turn.adopted": "activities without a prompt were given a turn of their own (`n`, `first`)",
@@ -68,6 +71,9 @@ class SessionsSettings(BaseModel):
 
 
 DEFAULTS = SessionsSettings()
+
+Handler = Callable[[Doc, Event], None]
+"""Changes the copy of a session's document it is given. Values inside are replaced, never changed in place."""
 
 
 def turn_key(session: str, n: int) -> str:

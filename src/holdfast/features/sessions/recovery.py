@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
+from math import inf
 from typing import Any
 
 from holdfast.core.event import Event
@@ -18,6 +19,9 @@ Finder = Callable[[Reader, Any, int], Iterable[Event]]
 MOST_AT_ONCE = 100
 """Told in one go: they are one transaction, and no hook shall wait for it. The rest comes with the next round."""
 MOST_SWEPT = 500
+CLOCKS_DIFFER_MS = 1000
+"""Linux tells the time of boot, which process start times are counted from, in whole seconds."""
+LONGER_THAN_A_HOOK_MS = 2000
 
 
 def stuck_turns(reader: Reader, settings: Any, now: int) -> Iterator[Event]:
@@ -37,9 +41,20 @@ def _dangles(doc: Doc) -> bool:
 def _busy(doc: Doc) -> bool:
     """A command that runs for an hour is work; the agent's child says so."""
     process, running = doc["process"], doc["running"].values()
-    if not (process and running and liveness.alive(process)):
-        return False
-    return liveness.has_child_since(process["pid"], min(r["at"] for r in running))
+    return bool(process and running) and _runs_since(process, min(r["at"] for r in running))
+
+
+def granted(reader: Reader, _settings: Any, now: int) -> Iterator[Event]:
+    """No agent tells that you said yes before the tool has ended; but then the command runs already."""
+    for doc in watch.pages(reader, WATCHED):
+        ask = doc["asks"][0] if doc["asks"] else None
+        if ask and ask["shell"] and _runs_since(doc["process"], ask["at"], now - LONGER_THAN_A_HOOK_MS):
+            yield said(doc, "permission.granted", now, ask["at"], asked=ask["at"])
+
+
+def _runs_since(process: Doc, at: int, until: float = inf) -> bool:
+    since = at - CLOCKS_DIFFER_MS
+    return bool(liveness.alive(process)) and liveness.has_child_since(process["pid"], since, until)
 
 
 def stale_sessions(reader: Reader, settings: Any, now: int) -> Iterator[Event]:
@@ -84,6 +99,7 @@ def interrupted_turns(reader: Reader, settings: Any, now: int) -> Iterable[Event
 FINDERS: dict[str, Finder] = {
     "lost": lost_sessions,
     "interrupted": interrupted_turns,
+    "granted": granted,
     "stuck": stuck_turns,
     "stale": stale_sessions,
     "orphans": orphans,
@@ -100,12 +116,12 @@ def as_job(name: str) -> Callable[[JobCall], list[Event]]:
 
 
 def keep_watch(call: JobCall) -> list[Event]:
-    """Every few seconds: who is gone, who was interrupted. Every `background_processing_interval`: everything else."""
+    """Every few seconds who is gone, was interrupted or got its permission; all else at the pace of recovery."""
     watch.AWAKE.look()
     settings = call.settings("") or DEFAULTS
     events = found("lost", call.reader, settings, call.now)
     gone = {event.session for event in events}
-    events += found("interrupted", call.reader, settings, call.now)
+    events += found("interrupted", call.reader, settings, call.now) + found("granted", call.reader, settings, call.now)
     if watch.PACE.due(settings.background_processing_interval):
         for name in ("stuck", "stale", "orphans", "pending"):
             events += [e for e in found(name, call.reader, settings, call.now) if e.session not in gone]

@@ -10,7 +10,7 @@ from holdfast.features.sessions import lookup, views
 from holdfast.features.sessions.model import KINDS, about
 
 ENDS = ("tool.finished", "tool.failed")
-QUIET = ("tokens.read", "turn.processed", "turn.adopted", "session.process", "session.summarised")
+QUIET = ("permission.granted", "tokens.read", "turn.processed", "turn.adopted", "session.process", "session.summarised")
 SHOWN_KINDS = (
     "session.started", "session.ended", "prompt.submitted", "tool.started", *ENDS, "permission.requested",
     "permission.denied", "turn.ended", "turn.failed", "turn.interrupted", "subagent.started", "subagent.ended",

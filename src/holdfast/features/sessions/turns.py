@@ -48,16 +48,23 @@ def reopen_turn(doc: Doc) -> None:
         doc["turn"] = {**doc["turn"], "end": 0, "how": ""}
 
 
-def into_turn(doc: Doc, event: Event, **counts: int) -> None:
-    """An activity lands in the latest turn, also when that is closed; where there is none, one is made for it."""
+def into_turn(doc: Doc, event: Event, *, goes_on: bool = False, **counts: int) -> None:
+    """An activity lands in the latest turn, also when that is closed; where there is none, one is made for it.
+
+    What only begins after the end of a turn (`goes_on`) shows that the agent works on without a prompt.
+    """
     turn = doc["turn"]
     if turn is None:
         open_turn(doc, event, origin="recovery")
         turn = doc["turn"]
-    elif not is_open(turn) and turn["how"] in SOFT and doc["status"] == ACTIVE:
+    elif _is_refuted(doc, turn) or (goes_on and turn["end"] and event.at > turn["end"] and doc["status"] == ACTIVE):
         reopen_turn(doc)
         turn = doc["turn"]
     doc["turn"] = {**turn, "seq": event.seq, **{name: turn[name] + n for name, n in counts.items()}}
+
+
+def _is_refuted(doc: Doc, turn: Doc) -> bool:
+    return not is_open(turn) and turn["how"] in SOFT and doc["status"] == ACTIVE
 
 
 def unprocessed(turn: Doc) -> bool:

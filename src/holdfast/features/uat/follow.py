@@ -7,7 +7,7 @@ from holdfast.core.event import Event
 from holdfast.core.feature import State
 from holdfast.core.ports import Doc
 from holdfast.features.uat import detect, judge, run, steps
-from holdfast.features.uat.match import Called, called, choose, is_browser, short
+from holdfast.features.uat.match import Called, called, choose, is_browser, is_ours, short
 from holdfast.features.uat.model import ACTIVE, CATALOGUE, DEFAULTS, ENDINGS, PLAN, RUN, SESSION, UatSettings, run_id
 from holdfast.features.uat.places import root_of
 from holdfast.features.uat.results import bounded, result_of
@@ -47,7 +47,7 @@ def _tool_started(state: State, event: Event, mine: Doc, settings: UatSettings) 
 
 def _call_started(state: State, event: Event, run_id: str) -> Following:
     doc, plan, call = state.get(RUN, run_id), state.get(PLAN, run_id) or {}, called(event)
-    if doc is None:
+    if doc is None or is_ours(call):
         return
     number = choose(plan, doc, call)
     if _recorded(number, call, plan):
@@ -95,6 +95,8 @@ def _tool_ended(state: State, event: Event, mine: Doc, _settings: UatSettings) -
         return
     plan, call = state.get(PLAN, run_id) or {}, called(event)
     begun = _open_entry(doc, event)
+    if is_ours(call):
+        return
     number = begun["step"] if begun else choose(plan, doc, call) if doc["status"] == ACTIVE else 0
     if begun is None and not _recorded(number, call, plan):
         return

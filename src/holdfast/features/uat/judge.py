@@ -13,6 +13,8 @@ _HEADER = re.compile(r"^###[^\n]*|^- (?:Page URL|Page Title|HTTP status|Console)
 """What Playwright's server says around the page itself."""
 CONDITIONS = (*("contains", "not_contains", "url", "title", "status", "exit_code", "max_ms", "no_errors", "fields"),)
 """What an assertion may ask for (`scenario.Condition` says it with types)."""
+ALWAYS = ("not_contains", "max_ms", "no_errors")
+"""These must hold for every result of the step; of the others one result is enough."""
 
 
 def conditions(given: Mapping[str, Any]) -> dict[str, Any]:
@@ -22,6 +24,10 @@ def conditions(given: Mapping[str, Any]) -> dict[str, Any]:
 
 def holds(wanted: Mapping[str, Any], result: Result, ms: int, exit_code: int | None, base_url: str) -> bool:
     """All of the conditions, on one result."""
+    return not unmet(wanted, result, ms, exit_code, base_url)
+
+
+def unmet(wanted: Mapping[str, Any], result: Result, ms: int, exit_code: int | None, base_url: str) -> list[str]:
     facts = {
         "contains": lambda text: text in result.text,
         "not_contains": lambda text: text not in result.text,
@@ -33,7 +39,7 @@ def holds(wanted: Mapping[str, Any], result: Result, ms: int, exit_code: int | N
         "no_errors": lambda none: not none or (not result.errors and result.ok),
         "fields": lambda fields: all(at(result.value, path) == value for path, value in fields.items()),
     }
-    return all(facts[name](value) for name, value in conditions(wanted).items())
+    return [name for name, value in conditions(wanted).items() if not facts[name](value)]
 
 
 def at(value: Any, path: str) -> Any:
@@ -51,11 +57,12 @@ def at(value: Any, path: str) -> Any:
 def assertions(
     plan: Mapping[str, Any], step: int, result: Result, ms: int, exit_code: int | None
 ) -> Iterator[dict[str, Any]]:
-    """Those of the scenario that this result speaks about: met, or not yet."""
+    """Those of the scenario that this result speaks about: met, not yet, or broken for good."""
     for number, wanted in enumerate(plan.get("assertions", ())):
         if wanted.get("step") in (None, step) and (step or not wanted.get("step")):
-            met = holds(wanted, result, ms, exit_code, plan.get("base_url", ""))
-            yield {"index": number, "met": met, "actual": "" if met else actual(wanted, result, ms, exit_code)}
+            missed = unmet(wanted, result, ms, exit_code, plan.get("base_url", ""))
+            found = actual(wanted, result, ms, exit_code) if missed else ""
+            yield {"index": number, "met": not missed, "broken": any(n in ALWAYS for n in missed), "actual": found}
 
 
 def page_checks(

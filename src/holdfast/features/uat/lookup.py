@@ -35,15 +35,16 @@ def run(call: Call, name: str = "run") -> Doc:
 
 def active(call: Call) -> Doc:
     """The run that is going on in the session."""
-    if call.args.get("run"):
-        doc = run(call)
-    else:
-        mine = of_session(call)
-        doc = call.reader.state(Ref(RUN, mine["active"])) if mine and mine["active"] else None  # type: ignore[assignment]
+    doc = run(call) if call.args.get("run") else _active(call)
     if doc is None or doc["status"] != "active":
         which = f"run {doc['id']} is over" if doc else "no UAT run is going on in this session"
         raise CommandRefused(which, fix="Begin one with: holdfast uat start SCENARIO")
     return doc
+
+
+def _active(call: Call) -> Doc | None:
+    mine = of_session(call)
+    return call.reader.state(Ref(RUN, mine["active"])) if mine and mine["active"] else None
 
 
 def session(call: Call) -> str:

@@ -43,6 +43,11 @@ def called(event: Event) -> Called:
     return Called(event.tool, str(event.get("action") or ""), arguments)
 
 
+def is_ours(call: Called) -> bool:
+    """An agent that talks to Holdfast itself does no step of the scenario."""
+    return str(call.arguments.get("command") or "").lstrip().startswith("holdfast ")
+
+
 def is_browser(tool: str) -> bool:
     return bool(_BROWSER.search(tool.lower()))
 

@@ -119,7 +119,10 @@ def compared(before: bytes, after: bytes) -> dict[str, object]:
         return {"share": 1.0, "note": str(reason)}
     except (zlib.error, struct.error, ValueError):
         return {"share": None, "note": "one of the pictures is damaged"}
-    return {"share": round(count / max(1, one.width * one.height), 6), "note": f"{count} pixels"}
+    return {
+        "share": round(count / max(1, one.width * one.height), 6),
+        "note": f"{count} pixel{'' if count == 1 else 's'}",
+    }
 
 
 def main(before: str, after: str) -> None:

@@ -22,7 +22,11 @@ ENDINGS = (".yaml", ".yml")
 CORE = "tag:yaml.org,2002:"
 TRUE, FALSE = ("true", "yes", "on"), ("false", "no", "off")
 
-Where = dict[tuple[Any, ...], int]
+WORDS = {"Field required": "is missing", "Extra inputs are not permitted": "is not known here"}
+
+Place = tuple[Any, ...]
+Where = dict[Place, int]
+Fault = tuple[Place, str]
 
 
 class Mistake(msgspec.Struct, frozen=True):
@@ -63,11 +67,16 @@ def parse(content: bytes, file: str) -> tuple[Scenario | None, list[Mistake]]:
     try:
         scenario = Scenario.model_validate(tree.value)
     except ValidationError as error:
-        found = [(tuple(one["loc"]), str(one["msg"])) for one in error.errors(include_url=False)]
+        found = _own([(tuple(one["loc"]), str(one["msg"])) for one in error.errors(include_url=False)])
     else:
         found = misplaced(scenario)
     mistakes = [_mistake(place, text, tree.where, file) for place, text in found[:MOST_MISTAKES]]
     return None if mistakes else scenario, mistakes
+
+
+def _own(found: list[Fault]) -> list[Fault]:
+    """Without those of a whole that only say that one of its parts is wrong."""
+    return [(a, text) for a, text in found if not any(len(b) > len(a) and b[: len(a)] == a for b, _ in found)]
 
 
 def listed(folder: Path) -> list[Path]:
@@ -104,7 +113,7 @@ class _Tree:
         if not isinstance(self.value, dict):
             raise _Refused("must be a mapping with `name` and `steps`", 1)
 
-    def _plain(self, node: Any, path: tuple[Any, ...], depth: int) -> Any:
+    def _plain(self, node: Any, path: Place, depth: int) -> Any:
         at = node.start_mark.line + 1
         self.where.setdefault(path, at)
         self._left -= 1
@@ -119,7 +128,7 @@ class _Tree:
             return [self._plain(item, (*path, n), depth + 1) for n, item in enumerate(node.value)]
         return _scalar(node)
 
-    def _mapping(self, node: MappingNode, path: tuple[Any, ...], depth: int) -> dict[str, Any]:
+    def _mapping(self, node: MappingNode, path: Place, depth: int) -> dict[str, Any]:
         found: dict[str, Any] = {}
         for key, value in node.value:
             name = str(key.value) if isinstance(key, ScalarNode) else ""
@@ -143,10 +152,10 @@ def _scalar(node: Any) -> Any:
         return text
 
 
-def _mistake(place: tuple[Any, ...], text: str, where: Where, file: str) -> Mistake:
+def _mistake(place: Place, text: str, where: Where, file: str) -> Mistake:
     """At the nearest line that is known: a missing field has none of its own. People count from 1."""
     name = ".".join(str(part + 1) if isinstance(part, int) else str(part) for part in place)
     while place and place not in where:
         place = place[:-1]
-    message = text.removeprefix("Value error, ")
+    message = WORDS.get(text, text.removeprefix("Value error, "))
     return Mistake(file, where.get(place, 0), line(f"{name}: {message}" if name else message, 300))

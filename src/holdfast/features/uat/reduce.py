@@ -5,8 +5,9 @@ from typing import Any
 from holdfast.core.event import Event
 from holdfast.core.ports import Doc, Ref
 from holdfast.features.uat import run
-from holdfast.features.uat.detect import WORTH_KEEPING, read
+from holdfast.features.uat.detect import WORTH_KEEPING
 from holdfast.features.uat.model import CATALOGUE, ENDINGS, MOST_RUNS, PLAN, RUN
+from holdfast.features.uat.orders import read
 
 KEPT_OF_PROMPT = 2_000
 

@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 
 from holdfast.core.event import Event
+from holdfast.features.uat.match import is_browser
 from holdfast.features.uat.model import MOST_PROBLEMS, line
 
 LARGEST_TEXT = 200_000
@@ -54,7 +55,7 @@ def result_of(event: Event) -> Result:
     value = _value(response, text)
     facts = value if isinstance(value, Mapping) else {}
     ok = event.kind == "tool.finished" and event.get("ok", True) and facts.get("success") is not False
-    ok = bool(ok and not _FAILED.match(text))
+    ok = bool(ok and not (is_browser(event.tool) and _FAILED.match(text)))
     problems = tuple(_problems(text))
     return Result(
         value=bounded(value),

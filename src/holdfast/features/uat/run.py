@@ -135,12 +135,14 @@ def _ended_call(doc: Doc, event: Event) -> None:
 
 
 def _judged(doc: Doc, event: Event, judged: Any) -> None:
-    """What was met once stays met; what is not met yet may still be."""
+    """What was met stays met unless it is broken; what is not met yet may still be; what is broken stays broken."""
     known = list(doc["assertions"])
     for one in judged:
-        if one["index"] < len(known) and known[one["index"]]["result"] != PASSED:
-            result = PASSED if one["met"] else UNKNOWN
-            known[one["index"]] = {**known[one["index"]], "result": result, "actual": one["actual"], "at": event.at}
+        before = known[one["index"]]["result"] if one["index"] < len(known) else FAILED
+        if before == FAILED or (before == PASSED and not one["broken"]):
+            continue
+        result = FAILED if one["broken"] else PASSED if one["met"] else UNKNOWN
+        known[one["index"]] = {**known[one["index"]], "result": result, "actual": one["actual"], "at": event.at}
     doc["assertions"] = known
 
 

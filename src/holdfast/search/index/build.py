@@ -133,7 +133,7 @@ def _bring_up(task: Task, db: apsw.Connection, tell: Tell) -> Result:
     if counts.chunks > total * TIDY_SHARE:
         tell("tidy", 0, 0)
         db.execute("insert into words (words) values ('optimize')")
-    seen = "" if note else _seen(task)
+    seen = _seen(task)
     with db:
         database.set_meta(db, snapshot=seen, note=note, settings=fingerprint(task.settings), at=time.time_ns() // 1_000_000)
     db.pragma("wal_checkpoint(truncate)")

@@ -5,6 +5,8 @@ from typing import Any
 import apsw
 import msgspec
 
+from holdfast.search import choose
+from holdfast.search.embedder import NoEmbedder
 from holdfast.search.index import database
 from holdfast.search.index.build import fingerprint
 from holdfast.search.index.place import Place
@@ -20,11 +22,21 @@ def unchanged(place: Place, now: dict[str, Any], settings: IndexSettings) -> boo
         return False
     try:
         then = database.meta(db, "snapshot")
-        return bool(then) and database.meta(db, "settings") == fingerprint(settings) and msgspec.json.decode(then) == now
+        if not then or database.meta(db, "settings") != fingerprint(settings) or msgspec.json.decode(then) != now:
+            return False
+        return not database.meta(db, "note") or not _could_embed(settings)
     except (apsw.Error, msgspec.DecodeError):
         return False
     finally:
         db.close()
+
+
+def _could_embed(settings: IndexSettings) -> bool:
+    """The last run had no embedder; if there is one now, its vectors are missing."""
+    try:
+        return bool(choose.embedder(settings))
+    except NoEmbedder:
+        return False
 
 
 def sizes(place: Place) -> dict[str, int]:

@@ -4,6 +4,8 @@ import re
 from collections.abc import Iterator
 
 SHORTEST, LONGEST = 12, 400
+MOST_TAGS = 200
+"""With more it is a page, not words."""
 LOOKED_AT = 1200
 """Of a very long text only so much at each end: what lies between was pasted."""
 
@@ -14,7 +16,8 @@ _PASTED = re.compile(r"^\s*(>|\||[$#%]\s|at\s+\S+\(|File \"|Traceback|\d+\s*[|:]
 
 
 def sentences(text: str) -> Iterator[str]:
-    own = _TAGGED.sub("\n", _CODE.sub("\n", text))
+    own = _CODE.sub("\n", text)
+    own = _TAGGED.sub("\n", own) if own.count("<") <= MOST_TAGS else ""
     if len(own) > 2 * LOOKED_AT:
         own = f"{own[:LOOKED_AT]}\n{own[-LOOKED_AT:]}"
     for piece in _END.split(own):

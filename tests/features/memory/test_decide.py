@@ -1,0 +1,155 @@
+"""What an agent is told, and when (S4-4, S4-17, pains 13–15, 25)."""
+
+from holdfast.core import fence
+from tests.features.memory.house import House
+
+DECISION = "We decided to use PostgreSQL for the event store."
+
+
+def told(contexts: list[str]) -> str:
+    return "\n".join(contexts)
+
+
+def test_nothing_remembered_nothing_told(house: House) -> None:
+    assert house.ask("session.started", source="startup") == []
+    assert house.prompt("hello there, how are you") == []
+
+
+def test_a_new_session_starts_knowing(house: House) -> None:
+    house.turn(DECISION)
+    assert DECISION in told(house.ask("session.started", session="s-2", source="startup"))
+
+
+def test_another_project_is_told_nothing(house: House) -> None:
+    house.turn(DECISION)
+    assert house.ask("session.started", session="s-2", project="/home/ada/other", source="startup") == []
+    assert house.prompt("which event store, PostgreSQL?", session="s-2", project="/home/ada/other") == []
+
+
+def test_a_resume_is_told_only_what_others_learned_meanwhile(house: House) -> None:
+    """S4-17: minimal."""
+    house.turn(DECISION, session="s-1")
+    house.ask("session.started", session="s-2", source="startup")
+    house.turn("look around", session="s-2")
+    house.turn("From now on use port 8081 for the gateway.", session="s-1")
+    resumed = told(house.ask("session.started", session="s-2", source="resume"))
+    assert "port 8081" in resumed
+    assert DECISION not in resumed
+    assert house.ask("session.started", session="s-2", source="resume") == []
+
+
+def test_a_prompt_is_told_what_fits_it_and_only_once(house: House) -> None:
+    house.turn(DECISION)
+    assert house.prompt("paint the settings page blue", session="s-2") == []
+    assert DECISION in told(house.prompt("make the PostgreSQL event store faster", session="s-2"))
+    assert house.prompt("make the PostgreSQL event store faster still", session="s-2") == []
+
+
+def test_a_known_gotcha_is_told_before_the_file_is_edited(house: House) -> None:
+    house.turn("Careful with src/store.py, it breaks if the lock is taken twice.")
+    quiet = {"action": "edit", "paths": ["/home/ada/engine/src/other.py"], "session": "s-2"}
+    assert house.ask("tool.started", **quiet) == []
+    loud = {"action": "edit", "paths": ["/home/ada/engine/src/store.py"], "session": "s-2"}
+    assert "breaks if the lock" in told(house.ask("tool.started", **loud))
+    assert house.ask("tool.started", **loud) == []
+
+
+def compacted(house: House, summary: str) -> str:
+    house.hook("compact.started", trigger="auto")
+    house.hook("compact.ended", trigger="auto", summary=summary)
+    return told(house.ask("session.started", source="compact"))
+
+
+def test_after_a_compaction_what_the_summary_lost_is_put_back(house: House) -> None:
+    """Pain 13."""
+    house.turn(DECISION)
+    house.prompt("Go on with the migration of the invoices")
+    house.ran("make test-store SEED=41")
+    house.hook("task.created", task="7", subject="Drop the legacy column")
+    house.hook("gates.triggered", requirements=["code-review"], tool="Edit")
+    back = compacted(house, "The user asked about the migration of the invoices; we go on with it.")
+    for piece in (DECISION, "make test-store SEED=41", "Drop the legacy column", "code-review"):
+        assert piece in back
+    assert "asked last" not in back
+
+
+def test_what_the_summary_kept_is_not_repeated(house: House) -> None:
+    house.turn(DECISION)
+    assert DECISION not in compacted(house, "We decided to use PostgreSQL for the event store. We decided on it.")
+
+
+def test_a_finished_task_and_a_satisfied_gate_are_not_put_back(house: House) -> None:
+    house.prompt("do it")
+    house.hook("task.created", task="7", subject="Drop the legacy column")
+    house.hook("task.completed", task="7", subject="Drop the legacy column")
+    house.hook("gates.triggered", requirements=["code-review"])
+    house.hook("gates.satisfied", requirements=[{"name": "code-review", "scope": "session", "until": 0}])
+    back = compacted(house, "")
+    assert "legacy" not in back
+    assert "code-review" not in back
+
+
+def test_marks_are_gone_with_the_compaction_that_lost_the_text(house: House) -> None:
+    """Pain 15: shown before, thrown away, shown again."""
+    house.turn(DECISION)
+    ask = "make the PostgreSQL event store faster"
+    assert house.prompt(ask, session="s-2")
+    assert not house.prompt(ask, session="s-2")
+    house.hook("compact.started", session="s-2", trigger="auto")
+    back = told(house.ask("session.started", session="s-2", source="compact"))
+    assert DECISION in back
+    assert not house.prompt(ask, session="s-2")
+
+
+def test_a_fork_has_what_its_parent_was_told_before_it(house: House) -> None:
+    """Pain 14: marks follow the lineage."""
+    house.turn(DECISION)
+    ask = "make the PostgreSQL event store faster"
+    assert house.prompt(ask, session="s-2")
+    house.hook("session.started", session="s-3", source="fork")
+    house.hook("session.linked", session="s-3", parent="s-2", reason="fork", parent_seq=1)
+    assert not house.prompt(ask, session="s-3")
+    house.hook("session.started", session="s-4", source="clear")
+    house.hook("session.linked", session="s-4", parent="s-2", reason="clear", parent_seq=1)
+    assert house.prompt(ask, session="s-4")
+
+
+def test_a_handover_is_told_once(house: House) -> None:
+    """Pain 25."""
+    house.prompt("Rewrite the importer. We decided to use streaming in importer.py.")
+    house.edited("/home/ada/engine/importer.py")
+    house.ran("pytest tests/test_importer.py", ok=False, output="boom")
+    house.stop("Halfway there.")
+    packet = house.command("handoff", session="s-1")["text"]
+    for piece in ("Rewrite the importer", "streaming", "importer.py", "pytest tests/test_importer.py", "next step"):
+        assert piece in packet
+    first = told(house.ask("session.started", session="c-1", source="startup"))
+    assert "Handed over from claude-code" in first
+    assert first.count("decision: We decided to use streaming") == 1
+    assert "Handed over" not in told(house.ask("session.started", session="c-2", source="startup"))
+
+
+def test_budgets_hold(tmp_path) -> None:
+    house = House(tmp_path, start_tokens=120, prompt_tokens=60)
+    for n in range(20):
+        house.turn(f"We decided to use library{n} for the part called component{n} of the engine.")
+    [context] = house.ask("session.started", session="s-2", source="startup")
+    assert fence.tokens(context) <= 120
+    house.close()
+
+
+def test_switched_off_or_paused_nothing_is_told(tmp_path) -> None:
+    house = House(tmp_path, inject=False)
+    house.turn(DECISION)
+    assert house.ask("session.started", session="s-2", source="startup") == []
+    house.close()
+
+
+def test_the_words_of_an_agent_are_told_only_when_a_person_vouches_for_them(house: House) -> None:
+    house.turn("why is it slow", "The root cause was a missing index on sessions.")
+    assert house.ask("session.started", session="s-2", source="startup") == []
+    [doc] = house.memories()
+    house.command("pin", id=doc["id"])
+    assert house.ask("session.started", session="s-3", source="startup") == []
+    house.command("promote", id=doc["id"])
+    assert "missing index" in told(house.ask("session.started", session="s-4", source="startup"))

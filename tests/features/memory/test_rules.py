@@ -1,0 +1,182 @@
+"""What a finished turn teaches, by rules (S4-6, S4-14, O4-f)."""
+
+from holdfast.features.memory.model import observation_ref
+from holdfast.features.memory.rules.sentences import sentences
+from tests.features.memory.house import House
+
+
+def texts(house: House, type_: str = "") -> list[str]:
+    return [doc["text"] for doc in house.memories(type_)]
+
+
+def test_a_decision_of_the_user_is_kept_with_its_evidence(house: House) -> None:
+    house.turn("Please look at the store. We decided to use PostgreSQL for the event store.")
+    [doc] = house.memories("decision")
+    assert doc["text"] == "We decided to use PostgreSQL for the event store."
+    assert (doc["origin"], doc["importance"], doc["evidence"]) == ("user", 8, [1])
+
+
+def test_a_question_is_no_decision(house: House) -> None:
+    house.turn("Should we go with PostgreSQL? What if we decided to use SQLite?")
+    assert house.memories() == []
+
+
+def test_a_failure_that_was_repaired_is_a_bug_fix_with_the_failing_text(house: House) -> None:
+    house.prompt("fix it")
+    house.ran("pytest tests/test_store.py", ok=False, output="Exit code 1\nAssertionError: 3 != 4")
+    house.edited("/home/ada/engine/store.py")
+    house.ran("cd /home/ada/engine && pytest tests/test_store.py")
+    house.stop()
+    [doc] = house.memories("bug_fix")
+    assert doc["text"] == "`pytest tests/test_store.py` failed and passes since store.py changed."
+    assert "3 != 4" in doc["detail"]
+    assert doc["files"] == ["/home/ada/engine/store.py"]
+    assert len(doc["evidence"]) == 3
+
+
+def test_a_command_that_fails_and_passes_without_a_change_is_no_bug_fix(house: House) -> None:
+    house.prompt("run it")
+    house.ran("pytest tests/test_store.py", ok=False, output="flaky")
+    house.ran("pytest tests/test_store.py")
+    house.stop()
+    assert house.memories() == []
+
+
+def test_a_variant_that_works_is_a_gotcha(house: House) -> None:
+    house.prompt("run the tests")
+    house.ran("npm test -- --watch", ok=False, output="needs a terminal")
+    house.ran("npm test -- --run")
+    house.stop()
+    assert texts(house, "gotcha") == ["`npm test -- --watch` fails here; `npm test -- --run` works."]
+
+
+def test_another_command_is_no_variant(house: House) -> None:
+    house.prompt("run the tests")
+    house.ran("npm test", ok=False, output="no")
+    house.ran("docker compose up -d database")
+    house.stop()
+    assert house.memories() == []
+
+
+def test_a_correction_is_a_preference(house: House) -> None:
+    house.turn("add a test")
+    house.turn("No, put the tests beside the code")
+    assert texts(house, "preference") == ["No, put the tests beside the code"]
+
+
+def test_what_the_agent_found_out_is_kept_as_its_own_words(house: House) -> None:
+    house.turn("why is it slow", "I looked. The root cause was a missing index on sessions. Done.")
+    [doc] = house.memories("discovery")
+    assert (doc["text"], doc["origin"]) == ("The root cause was a missing index on sessions.", "agent")
+
+
+def test_a_choice_among_alternatives_is_a_decision(house: House) -> None:
+    house.prompt("which one")
+    house.hook("tool.finished", tool="AskUserQuestion", call="q", action="ask", ok=True, output="Store: SQLite")
+    house.stop()
+    assert texts(house, "decision") == ["Chosen by the user: Store: SQLite"]
+
+
+def test_the_same_words_again_are_one_memory(house: House) -> None:
+    for _ in range(3):
+        house.turn("From now on run make lint before each commit.")
+    [doc] = house.memories("decision")
+    assert doc["times"] == 3
+    assert len(doc["evidence"]) == 3
+
+
+def test_a_newer_decision_supersedes_the_older_one_and_both_stay(house: House) -> None:
+    house.turn("We will use PostgreSQL for the event store.")
+    house.turn("We will use SQLite instead of PostgreSQL for the event store.")
+    assert texts(house, "decision") == ["We will use SQLite instead of PostgreSQL for the event store."]
+    [old] = house.memories("decision", status="superseded")
+    assert old["superseded_by"] == house.memories("decision")[0]["id"]
+
+
+def test_two_decisions_on_two_subjects_stay_both(house: House) -> None:
+    house.turn("We decided to use PostgreSQL for the event store.")
+    house.turn("We decided to use Redis as a cache of pages.")
+    assert len(house.memories("decision")) == 2
+
+
+def test_a_turn_whose_end_was_never_told_is_read_at_the_next_prompt(house: House) -> None:
+    """O4-f: a missing Stop."""
+    house.prompt("We decided to use tabs in makefiles.")
+    assert house.memories() == []
+    house.prompt("go on")
+    assert texts(house) == ["We decided to use tabs in makefiles."]
+    house.stop()
+    assert house.memories()[0]["times"] == 1
+
+
+def test_a_stop_that_is_told_twice_counts_once(house: House) -> None:
+    house.turn("We decided to use tabs in makefiles.")
+    house.stop("Done again.", again=True)
+    assert [doc["times"] for doc in house.memories("decision")] == [1]
+
+
+def test_no_more_than_eight_from_one_turn_and_five_at_most_while_planning(house: House) -> None:
+    """O4-f."""
+    house.turn("\n".join(f"We decided to use the library number {n} for part {n}{n}." for n in range(30)), mode="plan")
+    found = house.view("listed", limit=100)["observations"]
+    assert 1 <= len(found) <= 8
+
+
+def test_what_is_planned_weighs_less(house: House) -> None:
+    house.prompt("We decided to use tabs in makefiles.", mode="plan")
+    house.stop()
+    assert house.memories()[0]["importance"] == 5
+
+
+def test_pasted_text_is_not_what_the_user_said() -> None:
+    pasted = (
+        "Fix this for me please, it is broken.\n```\nWe decided to use rm -rf.\n```\n"
+        "> We decided to quote this line\n<log>We decided to log this.</log>\nFile \"a.py\", always line 3\n"
+    )
+    assert list(sentences(pasted)) == ["Fix this for me please, it is broken."]
+
+
+def test_excluded_paths_and_commands_are_not_remembered(tmp_path) -> None:
+    house = House(tmp_path, exclude_paths=("*/secret/*",), exclude_commands=("vault *",))
+    house.prompt("run")
+    house.ran("vault read --fast x", ok=False, output="no")
+    house.ran("vault read --slow x")
+    house.stop()
+    assert house.memories() == []
+    house.close()
+
+
+def test_a_summary_of_a_session_becomes_a_memory(house: House) -> None:
+    """S4-7."""
+    house.turn("tidy up")
+    house.hook("session.summarised", title="tidy up", text="tidy up: 1 prompts, 0 tool calls.", files=[])
+    assert [doc["type"] for doc in house.memories()] == ["session_summary"]
+
+
+def test_switched_off_nothing_is_observed(tmp_path) -> None:
+    house = House(tmp_path, enabled=False)
+    house.turn("We decided to use tabs in makefiles.")
+    assert house.memories() == []
+    house.close()
+
+
+def test_what_was_forgotten_is_not_learned_again(house: House) -> None:
+    house.turn("We decided to use tabs in makefiles.")
+    [doc] = house.memories()
+    house.command("forget", id=doc["id"])
+    house.turn("We decided to use tabs in makefiles.")
+    assert house.memories() == []
+    tombstone = house.doc(observation_ref(doc["id"]))
+    assert tombstone and (tombstone["status"], tombstone["text"], tombstone["detail"]) == ("forgotten", "", "")
+
+
+HOSTILE = ("a" * 4000, "-" * 4000, "<a>" * 1300, "./" * 2000, "use " * 1000, "`" * 4000, "a.b" * 1300, "<" * 4000)
+
+
+def test_no_text_holds_a_hook_up(house: House) -> None:
+    import time
+
+    for text in HOSTILE:
+        began = time.perf_counter()
+        house.turn(text, text)
+        assert time.perf_counter() - began < 2, text[:10]

@@ -1,0 +1,110 @@
+"""Finding again: what fits, near what fits, exact names first, nothing that was forgotten."""
+
+import pytest
+
+from holdfast.core.errors import CommandRefused
+from holdfast.features.memory.find.ranking import Ranking
+from tests.features.memory.house import House
+
+
+def ids(house: House, query: str, **args) -> list[str]:
+    return [hit["id"] for hit in house.view("search", query=query, **args)["hits"]]
+
+
+def test_words_are_found_whatever_their_ending(house: House) -> None:
+    house.turn("The importer crashes on empty files")
+    house.turn("Paint the button green")
+    assert ids(house, "importing an empty file crashed")[0] == "e1"
+
+
+def test_an_answer_without_the_words_is_found_by_what_went_before(house: House) -> None:
+    house.turn("Which port does the gateway listen on?", "It is eighty eighty one.")
+    for n in range(5):
+        house.turn(f"unrelated words number {n}", "nothing", session=f"other-{n}")
+    assert ids(house, "gateway port")[:2] == ["e1", "e2"]
+
+
+def test_exact_names_come_first(house: House) -> None:
+    house.turn("we parse each header in the parser, parse header, header parse")
+    house.turn("look at parseHeader in src/http.py", session="s-2")
+    assert ids(house, "parseHeader")[0] == "e3"
+    assert ids(house, "src/http.py")[0] == "e3"
+
+
+def test_a_project_is_searched_by_itself_unless_asked(house: House) -> None:
+    house.turn("The gateway listens on 8081", project="/home/ada/other")
+    assert ids(house, "gateway") == []
+    assert ids(house, "gateway", everywhere=True)[0] == "e1"
+
+
+def test_by_type_and_by_time(house: House) -> None:
+    house.turn("We decided to use port 8081 for the gateway.")
+    house.turn("the gateway answers slowly")
+    [hit] = house.view("search", query="gateway", type="decision")["hits"]
+    assert (hit["type"], hit["id"]) == ("decision", "e1")
+    later = house.clock() + 1
+    house.turn("the gateway again")
+    assert ids(house, "gateway", since=later)[0] == "e6"
+
+
+def test_what_is_new_is_found_at_once(house: House) -> None:
+    house.turn("first words")
+    assert ids(house, "zebra") == []
+    house.turn("a zebra came by")
+    assert ids(house, "zebra")
+
+
+def test_a_memory_in_ones_own_words(house: House) -> None:
+    doc = house.command("add", text="The staging key rotates on Mondays", type="gotcha")
+    assert ids(house, "when does the staging key rotate")[0] == doc["id"]
+    shown = house.view("show", id=doc["id"][:6])
+    assert (shown["text"], shown["origin"]) == ("The staging key rotates on Mondays", "user")
+
+
+def test_the_three_layers(house: House) -> None:
+    house.turn("one", "uno")
+    house.turn("We decided to use port 8081 for the gateway.", "dos")
+    house.turn("three", "tres")
+    [hit, *_] = house.view("search", query="gateway port")["hits"]
+    said = house.view("around", id=hit["id"], limit=2)["said"]
+    assert [one["text"] for one in said][:3] == ["one", "uno", "We decided to use port 8081 for the gateway."]
+    whole = house.view("show", id=hit["memory"])
+    assert [event["seq"] for event in whole["evidence"]] == [hit["seq"]]
+
+
+def test_what_was_told_can_be_seen(house: House) -> None:
+    house.turn("We decided to use port 8081 for the gateway.")
+    house.ask("session.started", session="s-2", source="startup")
+    [row] = house.view("injected")["injected"]
+    assert (row["session"], row["moment"], row["source"]) == ("s-2", "session.started", "memory")
+    assert "port 8081" in row["text"]
+
+
+@pytest.mark.parametrize("words", ["", "   ", None])
+def test_a_search_needs_words(house: House, words: str | None) -> None:
+    with pytest.raises(CommandRefused):
+        house.view("search", query=words)
+
+
+@pytest.mark.parametrize("query", ["?!", "\x00", "the of and", "a" * 5000, '" OR 1=1 --', "\ud83d"])
+def test_odd_questions_are_answered(house: House, query: str) -> None:
+    house.turn("something ordinary")
+    assert isinstance(house.view("search", query=query)["hits"], list)
+
+
+@pytest.mark.parametrize("wanted", ["", "m", "zzzz", "e0", "e999999999999999999999", "-1", "e1'"])
+def test_an_unknown_id_is_refused_with_a_hint(house: House, wanted: str) -> None:
+    with pytest.raises(CommandRefused, match="holdfast memory search"):
+        house.view("show", id=wanted)
+
+
+def test_many_texts_of_many_sessions_keep_their_neighbours() -> None:
+    """Texts of sessions come interleaved; neighbours are those of the same session."""
+    ranking = Ranking()
+    for n in range(40):
+        for session in ("a", "b"):
+            ranking.add(session, "the needle" if (session, n) == ("a", 20) else f"hay {n}")
+    scores = ranking.scores("needle")
+    found = [n for n in range(80) if scores[n] > 0]
+    assert found == [36, 38, 40, 42, 44]
+    assert scores.argmax() == 40

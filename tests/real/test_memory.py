@@ -1,0 +1,71 @@
+"""What memory tells reaches the model of the real Claude Code: at the start, with a prompt, after a compaction."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.kit import World, wait_until
+
+from .claude import ClaudeCode
+from .model_server import ModelServer, call, text
+
+pytestmark = pytest.mark.real
+
+DECISION = "We decided to use PostgreSQL for the event store."
+
+
+@pytest.fixture
+def held(claude: ClaudeCode, tmp_path: Path) -> Iterator[World]:
+    """A Holdfast whose hooks are in Claude Code's own settings, by `holdfast install`."""
+    world = World(tmp_path / "holdfast")
+    world.home, world.project = claude.home, claude.project
+    world.env |= {"HOME": str(claude.home)}
+    claude.env |= {name: world.env[name] for name in ("HOLDFAST_STATE", "HOLDFAST_CONFIG", "XDG_RUNTIME_DIR")}
+    world.cli("install", "--agent", "claude-code")
+    world.start()
+    yield world
+    world.close()
+
+
+def told(model: ModelServer) -> str:
+    """Everything of memory that reached the model."""
+    return "\n".join(one for one in model.texts_sent() if 'source="memory' in one)
+
+
+def test_a_decision_of_one_session_reaches_the_model_of_the_next(
+    claude: ClaudeCode, model: ModelServer, held: World
+) -> None:
+    """S4-17, S4-4, S4-6, and `<private>` (pain 21)."""
+    model.script([call("Bash", command="echo hi"), text("noted")])
+    claude.run(f"{DECISION} The code is <private>Zebrafinch</private>.")
+    wait_until(lambda: held.view("memory.listed", everywhere=True)["observations"], "it is remembered")
+    assert told(model) == ""
+
+    model.script([text("good morning")])
+    claude.run("hello, what is up")
+    assert DECISION in told(model)
+    assert not any("Zebrafinch" in str(e.data) for e in held.events())
+    [row] = held.view("memory.injected", everywhere=True)["injected"]
+    assert row["moment"] == "session.started"
+
+
+def test_what_a_compaction_lost_is_put_back_into_the_context(
+    claude: ClaudeCode, model: ModelServer, held: World
+) -> None:
+    """Pain 13: the scripted summary says nothing of the decision."""
+    with claude.tui() as tui:
+        model.script([text("FIRST-ANSWER")])
+        tui.type(DECISION)
+        tui.wait_for("FIRST-ANSWER")
+        wait_until(lambda: held.view("memory.listed", everywhere=True)["observations"], "it is remembered")
+        tui.type("/compact")
+        wait_until(lambda: held.events(kinds=("compact.ended",)), "the compaction is told")
+        model.script([text("SECOND-ANSWER")])
+        tui.type("go on")
+        tui.wait_for("SECOND-ANSWER")
+        tui.leave("/exit")
+    assert 'source="memory/compaction"' in told(model)
+    assert DECISION in told(model)
