@@ -101,9 +101,7 @@ def add(
 
 
 @app.command()
-def pin(
-    id: Id, off: Annotated[bool, typer.Option("--off", help="No longer.")] = False, json: Json = False
-) -> None:
+def pin(id: Id, off: Annotated[bool, typer.Option("--off", help="No longer.")] = False, json: Json = False) -> None:
     """Have it told at every start of a session."""
     _changed(client.command("memory.pin", id=id, off=off), "no longer pinned" if off else "pinned", json)
 

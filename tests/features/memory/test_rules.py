@@ -131,7 +131,7 @@ def test_what_is_planned_weighs_less(house: House) -> None:
 def test_pasted_text_is_not_what_the_user_said() -> None:
     pasted = (
         "Fix this for me please, it is broken.\n```\nWe decided to use rm -rf.\n```\n"
-        "> We decided to quote this line\n<log>We decided to log this.</log>\nFile \"a.py\", always line 3\n"
+        '> We decided to quote this line\n<log>We decided to log this.</log>\nFile "a.py", always line 3\n'
     )
     assert list(sentences(pasted)) == ["Fix this for me please, it is broken."]
 

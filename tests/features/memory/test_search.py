@@ -108,3 +108,33 @@ def test_many_texts_of_many_sessions_keep_their_neighbours() -> None:
     found = [n for n in range(80) if scores[n] > 0]
     assert found == [36, 38, 40, 42, 44]
     assert scores.argmax() == 40
+
+
+class TwoWords:
+    """An embedder that knows that a car is an automobile, and nothing else."""
+
+    id = "two-words"
+
+    def documents(self, passages):
+        import numpy as np
+
+        rows = np.zeros((len(passages), 3), np.float32)
+        for n, passage in enumerate(passages):
+            rows[n, 0 if passage.body in ("car", "automobile") else 1] = 1.0
+            if rows[n, 1]:
+                rows[n] = [0, 0.4, 0.9] if passage.body == "tyre" else [0, 1, 0]
+        return rows
+
+    def query(self, text):
+        raise AssertionError("words are compared as texts")
+
+
+def test_words_of_like_meaning_count_where_there_is_a_model() -> None:
+    from holdfast.features.memory.find.likeness import Likeness
+
+    for alike, expected in ((None, 0.0), (Likeness(TwoWords()), 1.0)):
+        ranking = Ranking(alike)
+        ranking.add("a", "the automobile is red")
+        for n in range(5):
+            ranking.add(f"b{n}", "bread and butter")
+        assert (ranking.scores("car")[0] > 0) == bool(expected)

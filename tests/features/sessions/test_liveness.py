@@ -123,10 +123,10 @@ def test_a_killed_agent_is_lost_and_told_once(house: House, start: Start):
     seen = record(process)
     house.hook("session.started", source="startup", pid=process.pid, pid_start=seen["start"])
     house.hook("prompt.submitted", prompt="work")
-    assert house.waiting() == ["sessions.find-process"]
-    assert [
-        e.kind for e in house.run("sessions.find-process", session="s-1", pid=process.pid, start=seen["start"])
-    ] == ["session.process"]
+    assert house.waiting() == ["sessions.find"]
+    assert [e.kind for e in house.run("sessions.find", session="s-1", pid=process.pid, start=seen["start"])] == [
+        "session.process"
+    ]
     assert house.doc()["process"] == seen
     assert house.run("sessions.lost") == []
     process.kill()
@@ -140,8 +140,8 @@ def test_a_killed_agent_is_lost_and_told_once(house: House, start: Start):
 def test_looking_for_the_process_again_finds_nothing_new(house: House, start: Start):
     process = start(SLEEP)
     house.hook("session.started", source="startup", pid=process.pid)
-    assert len(house.run("sessions.find-process", session="s-1", pid=process.pid)) == 1
-    assert house.run("sessions.find-process", session="s-1", pid=process.pid) == []
+    assert len(house.run("sessions.find", session="s-1", pid=process.pid)) == 1
+    assert house.run("sessions.find", session="s-1", pid=process.pid) == []
 
 
 def test_a_long_command_is_no_stuck_turn(house: House, start: Start):
@@ -152,7 +152,7 @@ def test_a_long_command_is_no_stuck_turn(house: House, start: Start):
     wait_until(lambda: _descendant(agent.pid, "sleep") is not None, "the command runs")
     house.clock.now = int(time.time() * 1000) - 10_000
     house.hook("session.started", source="startup", pid=agent.pid)
-    house.run("sessions.find-process", session="s-1", pid=agent.pid)
+    house.run("sessions.find", session="s-1", pid=agent.pid)
     house.hook("prompt.submitted", prompt="build")
     house.hook("tool.started", tool="Bash", call="c1", command="make world")
     house.clock.tick(20 * 60_000)
@@ -168,7 +168,7 @@ def test_a_command_that_runs_was_permitted(house: House, start: Start):
                   stdin=subprocess.PIPE)  # fmt: skip
     house.clock.now = int(time.time() * 1000) - 2000
     house.hook("prompt.submitted", prompt="build", pid=agent.pid)
-    house.run("sessions.find-process", session="s-1", pid=agent.pid)
+    house.run("sessions.find", session="s-1", pid=agent.pid)
     house.hook("permission.requested", tool="Bash", command="sleep 60", action="shell")
     house.clock.tick(20_000)
     assert house.run("sessions.granted") == []

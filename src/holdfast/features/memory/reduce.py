@@ -50,4 +50,3 @@ def reduce(doc: Doc | None, event: Event, ref: Ref) -> Doc | None:
 def facets(ref: Ref, doc: Doc) -> tuple[str, str, int]:
     status = doc.get("status", "") if ref.kind == OBSERVATION else ""
     return doc.get("project", ""), status, doc.get("at", 0)
-

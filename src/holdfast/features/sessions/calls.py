@@ -34,7 +34,7 @@ def ask(doc: Doc, event: Event, what: str) -> None:
             "what": what, "tool": event.tool, "about": about(event), "lane": event.get("lane", ""), "at": event.at,
             "shell": what == "permission" and event.get("action") == "shell",
         }  # fmt: skip
-        doc["asks"] = [*(a for a in doc["asks"] if not _sameask(a, event)), ask][-MOST_ASKS:]
+        doc["asks"] = [*(a for a in doc["asks"] if not _same(a, event)), ask][-MOST_ASKS:]
 
 
 def answered(doc: Doc, event: Event) -> None:
@@ -42,10 +42,10 @@ def answered(doc: Doc, event: Event) -> None:
     if not doc["asks"]:
         return
     lane = event.get("lane", "")
-    doc["asks"] = [a for a in doc["asks"] if not _sameask(a, event) and (a["tool"] or a["lane"] != lane)]
+    doc["asks"] = [a for a in doc["asks"] if not _same(a, event) and (a["tool"] or a["lane"] != lane)]
 
 
-def _sameask(ask: Doc, event: Event) -> bool:
+def _same(ask: Doc, event: Event) -> bool:
     return (ask["tool"], ask["about"], ask["lane"]) == (event.tool, about(event), event.get("lane", ""))
 
 

@@ -11,7 +11,7 @@ from holdfast.features.sessions.parents import LINKED_SOURCES
 from holdfast.features.sessions.turns import any_unprocessed
 
 FIND, PROCESS, SUMMARISE, LINK, ADOPT = (
-    f"sessions.{word}" for word in ("find-process", "process", "summarise", "link", "adopt")
+    f"sessions.{word}" for word in ("find", "process", "summarise", "link", "adopt")
 )
 ENDS = frozenset(("session.ended", "session.lost", "session.stale", "session.closed", "session.left"))
 CLOSES = ENDS | {

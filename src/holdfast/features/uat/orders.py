@@ -60,8 +60,8 @@ _CODE_TESTS = re.compile(
     r"\b(?:code|codebase|source|review|curl|api|endpoint|handler|function|class|method|module|query|backend|database)s?\b"
 )
 _NOT_NOW = re.compile(
-    r"\b(?:don'?t|do not|never|without|not yet|later|tomorrow|cancel|abort|skip|instead of|no need|if you|once(?! more| again)|when|"
-    r"unless|example|e\.g|how to|whether we|could have|should have|would have)\b"
+    r"\b(?:don'?t|do not|never|without|not yet|later|tomorrow|cancel|abort|skip|instead of|no need|if you|when|"
+    r"once(?! more| again)|unless|example|e\.g|how to|whether we|could have|should have|would have)\b"
 )
 
 
