@@ -1,6 +1,6 @@
 #!/bin/sh
 # Programs that tests drive but Python cannot bring. Missing ones make their tests skip, with the reason.
-wanted="git tmux strace jq sqlite3 node:nodejs npm"
+wanted="git tmux strace jq sqlite3 node:nodejs npm chromium"
 missing=""
 for entry in $wanted; do
   program=${entry%%:*}

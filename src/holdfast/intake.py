@@ -38,7 +38,7 @@ class Intake:
         return msgspec.structs.replace(
             event,
             project=event.project or around.get("root", "") or delivery.cwd,
-            data={**event.data, **same, **_place(around), **_paused(delivery)},
+            data={**event.data, **same, **_place(around), **_paused(delivery), **_named(delivery)},
             body=body,
             body_size=whole,
             body_hash=digest,
@@ -114,6 +114,12 @@ def unread(delivery: Delivery, problem: str) -> Event:
 
 def _place(around: Mapping[str, str]) -> dict[str, str]:
     return {name: around[name] for name in ("branch", "repo") if around.get(name)}
+
+
+def _named(delivery: Delivery) -> dict[str, str]:
+    """What a person calls the project they work on (seed 001's override)."""
+    name = delivery.env.get("CLAUDE_PROJECT", "")
+    return {"project_name": name[:80]} if name else {}
 
 
 def _paused(delivery: Delivery) -> dict[str, bool]:

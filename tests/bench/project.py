@@ -136,8 +136,8 @@ def _event(n: int) -> Event:
     ]
     kind, data = kinds[n // 10 % len(kinds)]
     return Event(
-        key=delivery_key(), kind=kind, at=1_700_000_000_000 + n * 500, session=f"s{n % 10}-{n // 5000}", agent="claude-code",
-        project=f"/p/{n % 10}", data={"pid": 7, **data},
+        key=delivery_key(), kind=kind, at=1_700_000_000_000 + n * 500, session=f"s{n % 10}-{n // 5000}",
+        agent="claude-code", project=f"/p/{n % 10}", data={"pid": 7, **data},
     )  # fmt: skip
 
 

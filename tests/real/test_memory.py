@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.kit import World, wait_until
+from tests.kit import BIN, World, wait_until
 
 from .claude import ClaudeCode
+from .codex import Codex
 from .model_server import ModelServer, call, text
 
 pytestmark = pytest.mark.real
@@ -69,3 +71,37 @@ def test_what_a_compaction_lost_is_put_back_into_the_context(
         tui.leave("/exit")
     assert 'source="memory/compaction"' in told(model)
     assert DECISION in told(model)
+
+
+def test_claude_code_asks_through_mcp(claude: ClaudeCode, model: ModelServer, held: World, tmp_path: Path) -> None:
+    """The tools work in the real program; what they answer reaches its model."""
+    pytest.importorskip("mcp")
+    held.cli("memory", "add", "The staging key rotates on Mondays")
+    server = {"command": str(BIN / "holdfast"), "args": ["mcp"], "env": held.env}
+    config = tmp_path / "mcp.json"
+    config.write_text(json.dumps({"mcpServers": {"holdfast": server}}))
+    model.script([call("mcp__holdfast__memory_search", query="when does the staging key rotate"), text("on Mondays")])
+    claude.run("ask your memory", "--mcp-config", str(config))
+    results = [e for e in held.events(kinds=("tool.finished",)) if e.tool == "mcp__holdfast__memory_search"]
+    assert "The staging key rotates on Mondays" in results[0].get("output")
+
+
+def test_codex_goes_on_where_claude_stopped(claude: ClaudeCode, codex: Codex, model: ModelServer, held: World) -> None:
+    """Pain 25: goal, files and next step reach the other agent's model, once."""
+    model.script([call("Write", file_path=str(claude.project / "importer.py"), content="x = 1\n"), text("HALFWAY")])
+    claude.run("Rewrite the importer as a stream")
+    wait_until(lambda: held.events(kinds=("session.ended",)), "Claude Code is done")
+    held.cli("handoff", "--next", "check the tests")
+
+    codex.env |= {name: held.env[name] for name in ("HOLDFAST_STATE", "HOLDFAST_CONFIG", "XDG_RUNTIME_DIR")}
+    held.home = codex.home
+    held.cli("install", "--agent", "codex", HOME=str(codex.home), **_codex_home(codex))
+    model.script([text("gone on")])
+    codex.run("go on please")
+    heard = told(model)
+    for piece in ("Rewrite the importer as a stream", "importer.py", "next step: check the tests"):
+        assert piece in heard
+
+
+def _codex_home(codex: Codex) -> dict[str, str]:
+    return {name: value for name, value in codex.env.items() if name == "CODEX_HOME"}

@@ -347,6 +347,12 @@ def test_resolution_is_a_vote_and_a_persons_word_wins(repo: World) -> None:
     assert [one["project"] for one in told["alternatives"]] == ["engine"]
     assert told["confidence"] == pytest.approx(0.9 / 1.6, abs=0.01)
     assert repo.json("resolve", CLAUDE_PROJECT="special")["project"] == "special"
+    agent = repo.session("named")
+    agent.env |= {"CLAUDE_PROJECT": "comet"}
+    agent.start()
+    look(repo)
+    assert document(repo)["PROJECT"] == "comet", "the agent's own environment says so"
+    agent.end()
     repo.cli("resolve", "--set", "rocket")
     look(repo)
     assert document(repo)["PROJECT"] == "rocket"

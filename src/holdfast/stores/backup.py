@@ -158,6 +158,7 @@ def finish(target: Path, folder: Path) -> bool:
 def go_back(chosen: Path, target: Path, folder: Path) -> Path:
     """To a backup that a person chose. Where the present files went."""
     place = free_place(folder)
+    remove(mending(target))
     put_back(chosen, mending(target))
     complete(mending(target), target)
     exchange(target, place)

@@ -130,6 +130,28 @@ def test_rubbish_older_than_an_hour_is_swept_and_nothing_else(lab: Lab) -> None:
     assert outside.exists()
 
 
+@pytest.mark.parametrize("where", ["sessions", "screenshots", "reports", "archive"])
+def test_nothing_is_removed_through_a_link(lab: Lab, where: str) -> None:
+    begin(lab)
+    lab.command("end")
+    lab.work()
+    victim, run = lab.project.parent / "victim", lab.run["id"]
+    (victim / run).mkdir(parents=True)
+    kept = [victim / name for name in ("temp-1.json", f"{run}.html", f"{run}.json", lab.file.name, f"{run}/a.png")]
+    for path in kept:
+        path.write_text("precious")
+        os.utime(path, (1, 1))
+    place = lab.project / "uat" / where
+    if place.exists():
+        place.rename(place.with_name("moved"))
+    place.symlink_to(victim)
+    lab.now = SEED_BEGAN + 100 * 24 * HOUR
+    lab.command("clean")
+    lab.work()
+    lab.tend()
+    assert [path.read_text() for path in kept] == ["precious"] * len(kept)
+
+
 def test_clean_removes_only_what_runs_left(lab: Lab) -> None:
     begin(lab)
     lab.command("end")

@@ -142,7 +142,7 @@ def _last(text: str, pattern: str) -> re.Match[str] | None:
 
 def _pytest(text: str) -> Counts | None:
     line = _last(
-        text, r"^=*[^\n]*\b\d+ (?:passed|failed|skipped|errors?|xfailed|xpassed)\b[^\n]* in \d[\d.:]*s?[^\n]*$"
+        text, r"^[^\n]*\b\d+ (?:passed|failed|skipped|errors?|xfailed|xpassed)\b[^\n]* in \d[\d.:]*s?[^\n]*$"
     )
     if not line:
         return None
@@ -167,33 +167,33 @@ def _unittest(text: str) -> Counts | None:
 
 
 def _jest(text: str) -> Counts | None:
-    line = _last(text, r"^Tests:\s+(.*\btotal)\s*$")
+    line = _last(text, r"^Tests:[ \t]+(.*\btotal)[ \t]*$")
     if not line:
         return None
     got = _named(line[1], r"(\d+) (failed|passed|skipped|todo|pending)")
     skipped = got.get("skipped", 0) + got.get("todo", 0) + got.get("pending", 0)
-    return Counts(got.get("passed", 0), got.get("failed", 0), skipped, _failures(text, r"^\s*● (.+ › .+)$"))
+    return Counts(got.get("passed", 0), got.get("failed", 0), skipped, _failures(text, r"^[ \t]*● (.+ › .+)$"))
 
 
 def _vitest(text: str) -> Counts | None:
-    line = _last(text, r"^\s*Tests\s+(.*\(\d+\))")
+    line = _last(text, r"^[ \t]*Tests[ \t]+(.*\(\d+\))")
     if not line:
         return None
     got = _named(line[1], r"(\d+) (failed|passed|skipped|todo)")
-    names = _failures(text, r"^\s*FAIL\s+(\S+(?: > .+)?)$")
+    names = _failures(text, r"^[ \t]*FAIL[ \t]+(\S+(?: > .+)?)$")
     return Counts(got.get("passed", 0), got.get("failed", 0), got.get("skipped", 0) + got.get("todo", 0), names)
 
 
 def _mocha(text: str) -> Counts | None:
-    got = _named(text, r"(?m)^\s+(\d+) (passing|failing|pending)\b")
+    got = _named(text, r"(?m)^[ \t]+(\d+) (passing|failing|pending)\b")
     if "passing" not in got:
         return None
-    names = _failures(text, r"^\s+\d+\) (.+?):?$") if got.get("failing") else ()
+    names = _failures(text, r"^[ \t]+\d+\) (.+?):?$") if got.get("failing") else ()
     return Counts(got["passing"], got.get("failing", 0), got.get("pending", 0), names)
 
 
 def _node(text: str) -> Counts | None:
-    got = {name: int(n) for name, n in re.findall(r"(?m)^(?:#|ℹ) (tests|pass|fail|skipped|todo) (\d+)\s*$", text)}
+    got = {name: int(n) for name, n in re.findall(r"(?m)^(?:#|ℹ) (tests|pass|fail|skipped|todo) (\d+)[ \t]*$", text)}
     if "pass" not in got or "fail" not in got:
         return None
     names = _failures(text, r"^(?:not ok \d+ - |✖ )(.+?)(?: \([\d.]+ms\))?$") if got["fail"] else ()
@@ -201,7 +201,7 @@ def _node(text: str) -> Counts | None:
 
 
 def _go(text: str) -> Counts | None:
-    each = re.findall(r"(?m)^\s*--- (PASS|FAIL|SKIP): (\S+)", text)
+    each = re.findall(r"(?m)^[ \t]*--- (PASS|FAIL|SKIP): (\S+)", text)
     packages = re.findall(r"(?m)^(ok|FAIL)\s+(\S+)\s+(?:[\d.]+s|\(cached\)|\[build failed\])", text)
     if not each and not packages:
         return None
@@ -250,7 +250,7 @@ def _dotnet(text: str) -> Counts | None:
     if not line:
         return None
     failed, passed, skipped = map(int, line.groups())
-    return Counts(passed, failed, skipped, _failures(text, r"^\s+Failed (\S+) \["))
+    return Counts(passed, failed, skipped, _failures(text, r"^[ \t]+Failed (\S+) \["))
 
 
 def _examples(text: str) -> Counts | None:
@@ -282,7 +282,7 @@ def _ctest(text: str) -> Counts | None:
         return None
     failed, ran = int(line[1]), int(line[2])
     return Counts(
-        max(0, ran - failed), failed, 0, _failures(text, r"^\s+\d+ - (\S+) \((?:Failed|Timeout|SEGFAULT).*\)")
+        max(0, ran - failed), failed, 0, _failures(text, r"^[ \t]+\d+ - (\S+) \((?:Failed|Timeout|SEGFAULT).*\)")
     )
 
 
@@ -300,7 +300,7 @@ def _swift(text: str) -> Counts | None:
 
 
 def _bun(text: str) -> Counts | None:
-    got = _named(text, r"(?m)^\s*(\d+) (pass|fail|skip|todo)\s*$")
+    got = _named(text, r"(?m)^[ \t]*(\d+) (pass|fail|skip|todo)[ \t]*$")
     if "pass" not in got or "fail" not in got:
         return None
     return Counts(

@@ -62,6 +62,15 @@ class Places:
                 raise UnsafePath(f"{here} is not a plain folder", fix="Move it away, or set another `uat.root`.")
         return folder
 
+    def is_plain(self, folder: Path) -> bool:
+        """Whether a folder is there and no link leads to it: only in such a one is anything removed."""
+        try:
+            self._check_root()
+        except UnsafePath:
+            return False
+        real, root = os.path.realpath(folder), os.path.realpath(self.root)
+        return folder.is_dir() and real == os.path.join(root, *folder.relative_to(self.root).parts)  # noqa: PTH118
+
     def _check_root(self) -> None:
         """The root itself may lie below links, but not lead out of its project."""
         project = self.project

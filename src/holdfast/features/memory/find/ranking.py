@@ -16,7 +16,7 @@ NEIGHBOURS = ((1, 0.6), (2, 0.3), (-1, 0.4), (-2, 0.2))
 """(how far before, weight): what was said just before says most about what this is about."""
 OF_SESSION = 2.0
 QUESTION = 0.8
-LIKE, LIKE_LEAST, MOST_ALIKE = 0.7, 0.5, 8
+LIKE, LIKE_LEAST, MOST_ALIKE = 0.7, 0.4, 8
 
 SORTED = 500
 
@@ -164,9 +164,9 @@ class Ranking:
         best = np.zeros(len(self), np.float32)
         for other, likeness in alike:
             at, weights = texts.weights(other, norms)
-            np.maximum.at(best, at, LIKE * likeness**2 * min(idf, texts.idf(other)) * weights)
+            best[at] = np.maximum(best[at], LIKE * likeness**2 * min(idf, texts.idf(other)) * weights)
         at, weights = texts.weights(term, norms)
-        np.maximum.at(best, at, idf * weights)
+        best[at] = np.maximum(best[at], idf * weights)
         total += best
 
     def _of_like_meaning(self, word: str, term: str) -> list[tuple[str, float]]:

@@ -50,10 +50,10 @@ def _place(path: str, root: str) -> Path:
 
 
 def _walk(place: Path, ignore: Iterable[str]) -> Iterator[tuple[str, os.stat_result]]:
-    """(path below the tree, what it is) of every plain file. Links are not followed."""
+    """(path below the tree, what it is) of every plain file. Links are not followed; what cannot be read is an error."""
     place.stat()
     seen = 0
-    for folder, folders, names in os.walk(place):
+    for folder, folders, names in os.walk(place, onerror=_refuse):
         below = os.path.relpath(folder, place)
         folders[:] = [f for f in folders if not _ignored(_join(below, f) + "/", ignore)]
         for name in names:
@@ -64,6 +64,11 @@ def _walk(place: Path, ignore: Iterable[str]) -> Iterator[tuple[str, os.stat_res
                 seen += 1
                 if seen >= MOST_FILES:
                     return
+
+
+def _refuse(error: OSError) -> None:
+    """A folder nobody can look into must not count as being in sync."""
+    raise error
 
 
 def _join(below: str, name: str) -> str:

@@ -101,8 +101,7 @@ def _clean(call: JobCall, event: Event) -> Event:
     removed: list[str] = []
     if root and Path(root).is_dir():
         places = Places(Path(root), event.project)
-        places.ready(places.root / "sessions")
-        removed = [str(p) for p in tend.sweep(places.root / "sessions", time.time())]
+        removed = [str(p) for p in tend.sweep(places, time.time())]
         removed += _old(call, places, event.project, limit, dry=bool(event.get("dry")))
     data = {"removed": removed[:1000], "count": len(removed), "dry": bool(event.get("dry"))}
     return Event(key="", kind="uat.cleaned", at=call.now, project=event.project, data=data)
@@ -122,7 +121,7 @@ def _remove(call: JobCall, places: Places, doc: Doc, *, dry: bool) -> list[str]:
     wanted += [places.reports / f"{doc['id']}{end}" for end in reports.ENDINGS.values()]
     if write.latest(call.reader, doc["session"]) == doc["id"]:
         wanted += [places.session_file(doc["session"]), places.backup_file(doc["session"])]
-    there = [path for path in wanted if os.path.lexists(path)]
+    there = [path for path in wanted if os.path.lexists(path) and places.is_plain(path.parent)]
     for path in there if not dry else ():
         if path.is_dir() and not path.is_symlink():
             shutil.rmtree(path)

@@ -31,7 +31,7 @@ def tend(call: JobCall) -> list[Event]:
             events += _tended(call, doc)
             if doc["root"] and doc["root"] not in swept:
                 swept.add(doc["root"])
-                sweep(Path(doc["root"]) / "sessions", time.time())
+                sweep(Places(Path(doc["root"]), doc["project"]), time.time())
     return events
 
 
@@ -99,14 +99,12 @@ def bytes_of(path: Path) -> bytes:
         return b""
 
 
-def sweep(folder: Path, now_s: float) -> list[Path]:
-    """S3-19: `temp-*` and half-written files older than an hour, only plain ones, only in this folder."""
-    removed = []
-    try:
-        entries = list(os.scandir(folder))
-    except OSError:
+def sweep(places: Places, now_s: float) -> list[Path]:
+    """S3-19: `temp-*` and half-written files older than an hour, only plain ones, only of the sessions folder."""
+    folder, removed = places.root / "sessions", []
+    if not places.is_plain(folder):
         return []
-    for entry in entries:
+    for entry in list(os.scandir(folder)):
         if not (entry.name.startswith("temp-") or entry.name.endswith(".partial")):
             continue
         found = entry.stat(follow_symlinks=False)

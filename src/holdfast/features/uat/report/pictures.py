@@ -24,7 +24,8 @@ class Picture(NamedTuple):
 
 def pictures(record: Record) -> Iterator[Picture]:
     places, left = places_of(record.doc), LARGEST_TOTAL
-    folder = str(places.screenshots(record.doc["id"])) if places else ""
+    mine = places.screenshots(record.doc["id"]) if places else None
+    folder = str(mine) if places and mine and places.is_plain(mine) else ""
     for shot in record.shots:
         content = _content(shot.get("path"), folder) if left > 0 else b""
         left -= len(content)
