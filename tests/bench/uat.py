@@ -12,7 +12,7 @@ from pathlib import Path
 from holdfast.core.ids import delivery_key
 from holdfast.daemon.frames import as_frame
 from tests.bench.figures import fact, figure, heading, ms, p50
-from tests.features.uat.pictures import MAGIC, _chunk
+from tests.features.uat.pictures import MAGIC, chunk
 from tests.kit import World, wait_until
 
 CALLS = int(os.environ.get("HOLDFAST_BENCH_CALLS", "5000"))
@@ -105,7 +105,7 @@ def _picture(seed: int) -> bytes:
     line = lambda: b"\0" + bytes(dice.choices(range(256), k=340)) + bytes(3 * 1280 - 340)  # noqa: E731
     body = zlib.compress(b"".join(line() for _ in range(720)), 6)
     head = (1280).to_bytes(4, "big") + (720).to_bytes(4, "big") + bytes((8, 2, 0, 0, 0))
-    return MAGIC + _chunk(b"IHDR", head) + _chunk(b"IDAT", body) + _chunk(b"IEND", b"")
+    return MAGIC + chunk(b"IHDR", head) + chunk(b"IDAT", body) + chunk(b"IEND", b"")
 
 
 def _report(world: World) -> None:

@@ -296,6 +296,14 @@ def test_tasks_come_and_go_with_what_is_true(repo: World) -> None:
     assert "is closed" in repo.cli("task", "why", first["id"])
 
 
+def test_a_new_session_starts_with_the_list_everybody_reads(repo: World) -> None:
+    """The same tasks for every agent and person; nothing is said while nothing needs doing."""
+    assert repo.session("first").start() == {}
+    repo.cli("task", "add", "Write the release notes", "-p", "P1")
+    told = repo.session("second").start()["hookSpecificOutput"]["additionalContext"]
+    assert "- P1 task_001: Write the release notes" in told
+
+
 def test_tasks_of_ones_own(repo: World) -> None:
     repo.cli("task", "add", "Write the release notes", "-p", "P1", "--done-when", "They are on the page")
     (mine,) = repo.json("task", "list")["tasks"]

@@ -27,10 +27,10 @@ def written(pixels: list[list[tuple[int, ...]]], filters: int = 0) -> bytes:
         above = line
     colour = {1: 0, 2: 4, 3: 2, 4: 6}[channels]
     head = struct.pack(">IIBBBBB", len(pixels[0]), len(pixels), 8, colour, 0, 0, 0)
-    return MAGIC + _chunk(b"IHDR", head) + _chunk(b"IDAT", zlib.compress(b"".join(lines))) + _chunk(b"IEND", b"")
+    return MAGIC + chunk(b"IHDR", head) + chunk(b"IDAT", zlib.compress(b"".join(lines))) + chunk(b"IEND", b"")
 
 
-def _chunk(kind: bytes, body: bytes) -> bytes:
+def chunk(kind: bytes, body: bytes) -> bytes:
     return struct.pack(">I", len(body)) + kind + body + struct.pack(">I", zlib.crc32(kind + body))
 
 

@@ -85,7 +85,7 @@ def _value(body: bytes, low: bytes, match: Match, judge_value: Judge, replacemen
 
 def _bare(quote: bytes | None) -> bool:
     """A double quote that JSON itself reads: the backslashes before it only escape one another."""
-    return bool(quote) and quote.endswith(b'"') and len(quote) % 2 == 1
+    return quote is not None and quote.endswith(b'"') and len(quote) % 2 == 1
 
 
 def _end(ends: re.Pattern[bytes], text: bytes, start: int, limit: int) -> int:

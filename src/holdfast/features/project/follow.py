@@ -10,7 +10,7 @@ from holdfast.core.feature import State
 from holdfast.core.job import Job
 from holdfast.core.ports import Doc
 from holdfast.features.project import activity, leases
-from holdfast.features.project.model import ACTIVITY, LEASES, MINUTE, following, project_ref
+from holdfast.features.project.model import ACTIVITY, LEASES, MINUTE, PROJECT, following, project_ref
 from holdfast.features.project.settings import DEFAULTS, ProjectSettings
 from holdfast.features.project.testruns import seen_run
 from holdfast.features.project.validation import validates
@@ -78,8 +78,26 @@ def _lease_changed(table: Doc | None, event: Event) -> Iterator[Event]:
 
 def decide(state: State, event: Event, settings: ProjectSettings | None) -> Decision | None:
     settings = settings or DEFAULTS
-    if event.kind != "tool.started" or event.data.get("action") != "edit" or settings.edits == "off":
+    if event.kind == "session.started":
+        return _what_needs_doing(state, event, settings.told_tasks)
+    if event.kind == "tool.started" and event.data.get("action") == "edit" and settings.edits != "off":
+        return _edited_elsewhere(state, event, settings)
+    return None
+
+
+def _what_needs_doing(state: State, event: Event, most: int) -> Decision | None:
+    """A session begins with the same list that everybody else reads."""
+    doc = state.get(PROJECT, project_ref(event.project).key) if event.project and most else None
+    tasks = (doc or {}).get("tasks") or []
+    if not tasks:
         return None
+    lines = [f"- {task['priority']} {task['id']}: {task['description']}" for task in tasks[:most]]
+    more = [f"and {len(tasks) - most} more: holdfast task list"] if len(tasks) > most else []
+    head = "Open tasks of this project, derived from its state (holdfast task why ID says when one is done):"
+    return tell("project", "\n".join([head, *lines, *more]), weight=60)
+
+
+def _edited_elsewhere(state: State, event: Event, settings: ProjectSettings) -> Decision | None:
     doc = _activity(state, event)
     within = settings.edit_minutes * MINUTE
     for path in event.data.get("paths") or ():

@@ -91,6 +91,7 @@ class ProjectSettings(Part):
     uncommitted_hours: int = Field(4, ge=1, le=10_000)
     unpushed_hours: int = Field(24, ge=1, le=10_000)
     edits: Literal["warn", "deny", "off"] = Field("warn", description="When another open session edited the same file.")
+    told_tasks: int = Field(5, ge=0, le=50, description="Open tasks told to an agent when a session starts.")
     edit_minutes: int = Field(10, ge=1, le=1440)
     junit: tuple[Glob, ...] = Field((), max_length=20, description="JUnit XML reports, relative to the project.")
     areas: dict[Name, Area] = Field({}, max_length=50)

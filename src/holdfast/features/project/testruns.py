@@ -157,7 +157,7 @@ def _pytest(text: str) -> Counts | None:
 
 def _unittest(text: str) -> Counts | None:
     ran = _last(text, r"^Ran (\d+) tests? in ")
-    verdict = _last(text, r"^(?:OK|FAILED)\b(?: \(([^)]*)\))?")
+    verdict = _last(text, r"^(?:OK|FAILED)\b(?: \(([^)\n]*)\))?")
     if not ran or not verdict:
         return None
     got = {name: int(n) for name, n in re.findall(r"(failures|errors|skipped)=(\d+)", verdict[1] or "")}
