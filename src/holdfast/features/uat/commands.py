@@ -10,7 +10,7 @@ from holdfast.core.event import Event
 from holdfast.core.feature import Ask, Call, Command
 from holdfast.core.ids import delivery_key
 from holdfast.core.ports import Doc, Ref
-from holdfast.features.uat import first, follow, lookup, patch
+from holdfast.features.uat import first, follow, lookup, patch, run
 from holdfast.features.uat.jobs.asked import done_key
 from holdfast.features.uat.jobs.scan import catalogue
 from holdfast.features.uat.model import (
@@ -194,7 +194,9 @@ def end(call: Call) -> Ask:
     """S3-19 cleanup_session."""
     doc = lookup.active(call)
     reason = line(call.args.get("reason") or "by-hand", 100)
-    return Ask((_event(call, doc, "uat.ended", reason=reason),), answer=_shown(doc["id"]))
+    over = _event(call, doc, "uat.ended", reason=reason)
+    over = msgspec.structs.replace(over, data={**over.data, **run.verdict(doc, over)})
+    return Ask((over,), answer=_shown(doc["id"]))
 
 
 # ── what a job does afterwards; `done` is the key of the event that will say so ────────────────────────────────────

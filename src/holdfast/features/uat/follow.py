@@ -3,6 +3,8 @@
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+import msgspec
+
 from holdfast.core.event import Event
 from holdfast.core.feature import State
 from holdfast.core.ports import Doc
@@ -104,7 +106,8 @@ def _tool_ended(state: State, event: Event, mine: Doc, _settings: UatSettings) -
     yield ended
     after = run.reduced(doc, ended)
     if doc["status"] == ACTIVE and after and steps.all_over(after):
-        yield said(event, "uat.ended", uat=run_id, reason="last-step")
+        over = said(event, "uat.ended", uat=run_id, reason="last-step")
+        yield msgspec.structs.replace(over, data={**over.data, **run.verdict(after, over)})
 
 
 def _open_entry(doc: Doc, event: Event) -> Doc | None:

@@ -53,7 +53,7 @@ KINDS = {
     "uat.problem": "an error or a warning was noted in a run (`uat`, `level`, `type`, `message`, `step`)",
     "uat.signal": "one hook left another a message (`uat`, `name`, `data`)",
     "uat.patched": "a hook merged something into a run's document (`uat`, `patch`)",
-    "uat.ended": "a run is over (`uat`, `reason`)",
+    "uat.ended": "a run is over (`uat`, `reason`, `scenario`, `outcome`)",
     "uat.asked": "a person asked for something that touches the disk (`what`, `uat`, …)",
     "uat.reported": "reports of a run were written (`uat`, `reports`)",
     "uat.compared": "the screenshots of two runs were compared (`uat`, `with`, `pairs`)",

@@ -238,6 +238,12 @@ def _final(doc: Doc, assertion: Doc) -> Doc:
     return {**assertion, "result": FAILED} if reached and assertion["result"] == UNKNOWN else assertion
 
 
+def verdict(doc: Doc, ending: Event) -> dict[str, str]:
+    """What the end of this run says to those who only hear events (gates ask for proof by them)."""
+    over = reduced(doc, ending) or doc
+    return {"scenario": over["scenario"], "outcome": over["outcome"]}
+
+
 def outcome(doc: Doc) -> str:
     stood = [s["status"] for s in doc["steps"]]
     if FAILED in stood or FAILED in doc["asserted"] or any(a["result"] == FAILED for a in doc["assertions"]):
