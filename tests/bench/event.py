@@ -3,7 +3,7 @@
 import json
 from pathlib import Path
 
-SENTENCE = "collected 42 items, all of them passed in a reasonable time on this machine. "
+SENTENCE = "src/engine.py:64:    def handle(self, items, also=None):  # one transaction for all of them\n"
 
 
 def write(path: Path, size: int = 2800, session: str = "bench-session", cwd: str = "/") -> Path:
@@ -15,7 +15,7 @@ def write(path: Path, size: int = 2800, session: str = "bench-session", cwd: str
         "permission_mode": "default",
         "hook_event_name": "PostToolUse",
         "tool_name": "Bash",
-        "tool_input": {"command": "pytest -q tests/unit", "description": "Run the unit tests"},
+        "tool_input": {"command": "rg -n 'def handle' src", "description": "Find where events are handled"},
         "tool_response": {"stdout": "", "stderr": "", "interrupted": False, "isImage": False},
         "duration_ms": 2312,
     }

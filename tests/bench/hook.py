@@ -97,12 +97,16 @@ def _down(world: World, root: Path, payload: Path) -> None:
     heading("Daemon down")
     world.kill()
     world.paths.failed.write_text("held down by the bench\n")  # Hooks do not start it while this is young.
-    before = len(world.hooks_seen())
+    before = len(_recorded(world))
     *floor, ours = floors.measure([*_floors(root), HOOK], payload, 200, env=world.env)
     for name, durable in zip(floors.clients(), floor[1::2], strict=True):
         figure(f"p50 to C durable ({name}), spooled", floors.ratio(ours, durable), 1.2, note=ms(p50(ours)))
     world.paths.failed.unlink()
     world.start()
     began = time.monotonic()
-    wait_until(lambda: not spooled(world.paths.spool) and len(world.hooks_seen()) == before + 200, "all are in the log")
+    wait_until(lambda: not spooled(world.paths.spool) and len(_recorded(world)) == before + 200, "all are in the log")
     figure("seconds until all 200 are in the log", time.monotonic() - began, 5.0, unit="s")
+
+
+def _recorded(world: World) -> list:
+    return world.events(kinds=("tool.finished",))

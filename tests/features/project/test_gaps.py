@@ -103,7 +103,8 @@ GOLDEN: dict[str, tuple[Callable[[Stage], Any], Callable[[Stage], Any], dict[str
         {"priority": "P2", "description": "1 file uncommitted for up to 5 hours"},
     ),
     "stale_index": (
-        lambda s: s.say("reindex.failed", error="out of memory"), lambda s: s.say("reindex.finished", status="ok"),
+        lambda s: s.say("reindex.finished", status="killed", reason="out of memory"),
+        lambda s: s.say("reindex.finished", status="unchanged"),
         {"priority": "P2", "description": "The code index does not show the present code"},
     ),
     "todos_added": (

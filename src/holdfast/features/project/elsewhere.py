@@ -85,10 +85,12 @@ def _uat_ended(doc: Doc, event: Event) -> Doc:
 
 
 def _indexed(doc: Doc, event: Event) -> Doc:
-    status = str(event.get("status") or event.get("result") or "completed")
-    good = event.kind != "reindex.failed" and event.get("ok") is not False and status in ("completed", "ok", "done")
-    why = str(event.get("error") or event.get("reason") or "")[:200]
-    return _with(doc, "index", {} if good else {"stale": True, "why": why})
+    status = str(event.get("status"))
+    if status in ("completed", "unchanged"):
+        return _with(doc, "index", {})
+    if status in ("failed", "timeout", "killed"):
+        return _with(doc, "index", {"stale": True, "why": f"The last run {status}: {event.get('reason')}"[:200]})
+    return doc
 
 
 def _names(listed: Any) -> list[str]:
@@ -122,5 +124,4 @@ HEARD: dict[str, Callable[[Doc, Event], Doc]] = {
     "uat.call_ended": _uat_went,
     "uat.ended": _uat_ended,
     "reindex.finished": _indexed,
-    "reindex.failed": _indexed,
 }

@@ -116,12 +116,9 @@ def scope(part: Part) -> list[str]:
 
 
 def counted(name: str, text: str) -> Counts | None:
-    """The runner's own parser first; `npm test` and `make test` may run anything, so the others follow."""
+    """By the runner's own parser; `npm test` and `make test` may run anything, so there all are tried."""
     own = _OWN.get(name.split(" ")[0] if name.split(" ")[0] in _OWN else name)
-    for parser in ([own] if own else []) + [p for p in _PARSERS if p is not own]:
-        if found := parser(text):
-            return found
-    return None
+    return own(text) if own else next(filter(None, (parser(text) for parser in _PARSERS)), None)
 
 
 def _named(text: str, pattern: str) -> dict[str, int]:
