@@ -453,6 +453,8 @@ def test_a_deadlock_is_refused_and_the_circle_named(repo: World) -> None:
 
 def test_the_command_is_gone_with_its_lease_and_its_exit_code_comes_through(repo: World) -> None:
     assert repo.cli("lease", "run", "x", "--", "sh", "-c", "exit 7", code=7) == ""
+    nested = ["lease", "run", "x", "--", str(BIN / "holdfast"), "lease", "run", "x", "--", "true"]
+    assert "deadlock" in repo.cli(*nested, code=1), "one cannot wait for oneself"
     assert "No such file" in repo.cli("lease", "run", "x", "--", "no-such-program", code=1)
     assert held(repo) == {}
 

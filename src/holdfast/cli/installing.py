@@ -14,7 +14,7 @@ from holdfast.cli import client, render
 from holdfast.cli.options import AgentName, AtProject, AtUser, DryRun, Json
 from holdfast.core.agent import Agent
 from holdfast.core.errors import CommandRefused, InstallRefused
-from holdfast.installing.places import levels
+from holdfast.installing.places import levels, partial_of
 
 
 def register(app: typer.Typer) -> None:
@@ -43,15 +43,17 @@ def uninstall(
     named = [AGENTS[agent]] if agent in AGENTS else chosen(agent) if agent else list(AGENTS.values())
     where = [_level(project, user)] if project or user else ["project", "user"]
     plans = [hooks.removal(a, level, Path(client.project())) for a in named for level in where if level in levels(a)]
-    plans = [plan for plan in plans if plan.changes]
+    # One that was killed while it wrote has changed nothing, but left its half-made file in the project.
+    plans = [plan for plan in plans if plan.changes or partial_of(plan.path).exists()]
     if not dry_run:
         plans = [hooks.apply(plan) for plan in plans]
     if json:
         render.json_line([_told(plan, dry_run) for plan in plans])
         return
-    for plan in plans:
+    changed = [plan for plan in plans if plan.changes]
+    for plan in changed:
         _show(plan, dry_run, put_in=False)
-    if not plans:
+    if not changed:
         render.out.print("No hooks of ours were found.")
 
 

@@ -29,6 +29,7 @@ Wait = Annotated[
 Why = Annotated[str, typer.Option("--why", help="Shown to those who wait.")]
 TTL_S = 300.0
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.01, 0.25
+WITHIN = "HOLDFAST_LEASE_OWNERS"
 EXIT_BUSY = 75
 """As in sysexits: try again later."""
 
@@ -107,13 +108,16 @@ def run(
     if told["answer"] != "granted":
         render.err.print(f"{name} is not free: {render.clean(told['why'])}")
         raise typer.Exit(EXIT_BUSY)
+    within = " ".join([*_within(), told["owner"]])
+    env = {"HOLDFAST_LEASE": name, "HOLDFAST_LEASE_TOKEN": str(told["token"]), WITHIN: within}
     with _kept(name, told["owner"], ttl):
-        raise typer.Exit(_run(words, {"HOLDFAST_LEASE": name, "HOLDFAST_LEASE_TOKEN": str(told["token"])}))
+        raise typer.Exit(_run(words, env))
 
 
 def taken(name: str, pid: int, wait: float | None, **how: Any) -> dict[str, Any]:
     """Asks, and asks again until it is granted, refused, or one has waited long enough."""
-    told = client.command("project.acquire", lease=name, pid=pid, wait=wait is None or wait > 0, **how)
+    waits = wait is None or wait > 0
+    told = client.command("project.acquire", lease=name, pid=pid, wait=waits, within=_within(), **how)
     deadline = None if wait is None else time.monotonic() + wait
     pause = FIRST_PAUSE_S
     try:
@@ -130,6 +134,11 @@ def taken(name: str, pid: int, wait: float | None, **how: Any) -> dict[str, Any]
     if told["answer"] == "refused":
         raise CommandRefused(told["why"])
     return told
+
+
+def _within() -> list[str]:
+    """Those whose leases this command runs under: they wait for it, so it must not wait for them."""
+    return os.environ.get(WITHIN, "").split()
 
 
 def _give_up(name: str, owner: str) -> None:

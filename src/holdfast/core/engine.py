@@ -83,7 +83,7 @@ class Engine:
         turn.work.keep()
         self._recent.add(turn.told.items())
         if turn.events:
-            self._untold.append(Committed(tuple(turn.events), tuple(turn.work.documents()), len(turn.jobs)))
+            self._untold.append(Committed(tuple(turn.events), tuple(turn.work.documents()), turn.due()))
         return outcomes
 
     def spread(self) -> None:
@@ -146,6 +146,11 @@ class _Turn:
                 fresh.setdefault(event.key)
         self._prefetch([event for event, _ in arrivals if event.key in fresh])
         return [self._one(event, waits, fresh) for event, waits in arrivals]
+
+    def due(self) -> int:
+        """Jobs that can begin now: for the others nobody need be woken."""
+        now = self.engine.ports.clock()
+        return sum(job.run_at <= now for job in self.jobs)
 
     def flush(self) -> None:
         store = self.engine.store

@@ -19,6 +19,7 @@ from holdfast.stores.sqlite_reader import SqliteReader
 
 SQL = queries("sqlite")
 REMEMBERED_NAMES = 50_000
+AT_MAY_LAG_MS = 2_000
 
 
 class SqliteStore:
@@ -75,13 +76,19 @@ class SqliteStore:
 
     def save(self, rows: Sequence[StateRow]) -> None:
         name = self._name_id
+        moved = [row for row in rows if not self._save_doc(row, name(row.project))]
         self._db.executemany(
             SQL["save"],
             [
                 (r.ref.kind, r.ref.key, r.feature, r.version, name(r.project), r.status, r.at, r.doc)
-                for r in rows
+                for r in moved
             ],
         )  # fmt: skip
+
+    def _save_doc(self, row: StateRow, project: int) -> bool:
+        """Whether only the text had to be written."""
+        where = (row.ref.kind, row.ref.key, project, row.status, row.at - AT_MAY_LAG_MS, row.at)
+        return self._changed("save_doc", row.doc, row.version, *where)
 
     def drop_states(self, feature: str) -> None:
         self._db.execute(SQL["drop_states"], (feature,))

@@ -59,11 +59,15 @@ class SqliteReader:
             values.extend(key_range(query.prefix))
         if query.before:
             clauses.append("(at, key) < (?, ?)")
-            values.extend(query.before)
+            values.extend((self._listed_at(query.kind, *query.before), query.before[1]))
         # Few keys begin alike: they are found by key and then sorted, not filtered out of all in order of time.
         order = "+at" if query.prefix else "at"
         sql = f"select key, doc from states where {' and '.join(clauses)} order by {order} desc, key desc limit ?"
         return [(Ref(query.kind, key), decode(doc)) for key, doc in self._all(sql, [*values, query.limit])]
+
+    def _listed_at(self, kind: str, at: int, key: str) -> int:
+        """Where the last row seen stands in the list: a little below its own time, because that may lag."""
+        return min((at, *(found for (found,) in self._all(SQL["listed_at"], [kind, key]))))
 
     def rows(self, feature: str) -> Iterator[StateRow]:
         with translated(self._path):

@@ -140,6 +140,25 @@ def test_circles_of_any_length_are_refused_and_named(length: int) -> None:
     assert f"process {length} waits for l0, which process 1 holds" in table.why()
 
 
+def test_a_command_under_a_lease_may_not_wait_for_that_lease() -> None:
+    table = Table()
+    table.ask("db", 1)
+    assert table.ask("db", 2, within=["1:1@h"]) == "refused"
+    assert "process 1 waits for process 2, which it started" in table.why()
+
+
+def test_circles_through_commands_that_run_under_leases() -> None:
+    """1 holds a and runs 2, which wants b; 3 holds b and runs 4, which wants a."""
+    table = Table()
+    table.ask("a", 1)
+    table.ask("b", 3)
+    assert table.ask("b", 2, within=["1:1@h"]) == "waiting"
+    assert table.ask("a", 4, within=["3:1@h"]) == "refused"
+    assert table.why().count("waits for") == 6
+    table.release("b", 3)
+    assert table.holders("b") == [2], "without the circle all goes on"
+
+
 def test_tokens_only_grow() -> None:
     table = Table()
     seen = []

@@ -115,6 +115,7 @@ def acquire(call: Call) -> Ask:
         "ttl_ms": int(ttl * SECOND),
         "wait": bool(call.args.get("wait")),
         "why": str(call.args.get("why") or "")[:200],
+        "within": [str(owner) for owner in call.args.get("within") or ()],
         "request": request,
     }
     asked = Event(

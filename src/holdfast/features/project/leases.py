@@ -11,7 +11,7 @@ from holdfast.core.event import Event
 from holdfast.core.ports import Doc
 from holdfast.features.project.model import number
 
-MOST_LEASES, MOST_HOLDERS, MOST_WAITERS, MOST_ANSWERS = 500, 64, 64, 64
+MOST_LEASES, MOST_HOLDERS, MOST_WAITERS, MOST_ANSWERS, MOST_WITHIN = 500, 64, 64, 64, 8
 Entry = dict[str, Any]
 """`owner` (pid:start@host), `pid`, `start`, `host`, `boot`, `mode`, `at`, `until`, `ttl`, `token`, `request`, …"""
 Lease = dict[str, Any]
@@ -136,11 +136,18 @@ def cycle(doc: Doc, start: str) -> str:
     path = _circle(doc, start)
     if not path:
         return ""
-    steps = [f"{_who(owner)} waits for {name}, which {_who(holder)} {how}" for owner, name, how, holder in path]
-    return "that would be a deadlock: " + "; ".join(steps)
+    return "that would be a deadlock: " + "; ".join(_told(*step) for step in path)
 
 
 Step = tuple[str, str, str, str]
+WITHIN = "within"
+"""A command that `lease run` runs may ask for another lease: its owner waits for it to end."""
+
+
+def _told(owner: str, name: str, how: str, other: str) -> str:
+    if how == WITHIN:
+        return f"{_who(owner)} waits for {_who(other)}, which it started and which waits for {name}"
+    return f"{_who(owner)} waits for {name}, which {_who(other)} {how}"
 
 
 def _circle(doc: Doc, start: str) -> list[Step]:
@@ -160,8 +167,9 @@ def _circle(doc: Doc, start: str) -> list[Step]:
 
 
 def _waits_for(doc: Doc, owner: str) -> Iterator[tuple[str, str, str]]:
-    """The holders of what it waits for, and those before it in the line who would not share."""
+    """The holders of what it waits for, those before it in the line, and what it started itself and waits for."""
     for name, lease in doc["leases"].items():
+        yield from ((name, WITHIN, w["owner"]) for w in lease["waiters"] if owner in w["within"])
         place = next((n for n, w in enumerate(lease["waiters"]) if w["owner"] == owner), None)
         if place is None:
             continue
@@ -198,6 +206,7 @@ def _entry(event: Event) -> Entry:
         "ttl": ttl,
         "request": str(data.get("request") or event.key),
         "project": event.project,
+        "within": [str(owner)[:200] for owner in data.get("within") or ()][:MOST_WITHIN],
         "why": str(data.get("why") or "")[:200],
         "token": 0,
     }

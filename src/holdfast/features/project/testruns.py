@@ -138,9 +138,7 @@ def _last(text: str, pattern: str) -> re.Match[str] | None:
 
 
 def _pytest(text: str) -> Counts | None:
-    line = _last(
-        text, r"^[^\n]*\b\d+ (?:passed|failed|skipped|errors?|xfailed|xpassed)\b[^\n]* in \d[\d.:]*s?[^\n]*$"
-    )
+    line = _last(text, r"^[^\n]*\b\d+ (?:passed|failed|skipped|errors?|xfailed|xpassed)\b[^\n]* in \d[\d.:]*s?[^\n]*$")
     if not line:
         return None
     got = _named(line[0], r"(\d+) (passed|failed|skipped|errors?|xfailed|xpassed)")

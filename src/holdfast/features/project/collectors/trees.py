@@ -50,7 +50,7 @@ def _place(path: str, root: str) -> Path:
 
 
 def _walk(place: Path, ignore: Iterable[str]) -> Iterator[tuple[str, os.stat_result]]:
-    """(path below the tree, what it is) of every plain file. Links are not followed; what cannot be read is an error."""
+    """(path below the tree, what it is) of every plain file. No link is followed; a closed folder is an error."""
     place.stat()
     seen = 0
     for folder, folders, names in os.walk(place, onerror=_refuse):

@@ -60,6 +60,7 @@ on conflict (kind, dedupe) where dedupe <> '' and dead = 0 do update set
   again = case when jobs.owner <> '' then 1 else jobs.again end,
   run_at = case when jobs.owner <> '' then jobs.run_at else least(jobs.run_at, excluded.run_at) end,
   payload = excluded.payload
+where jobs.owner <> '' or excluded.run_at < jobs.run_at or excluded.payload <> jobs.payload
 
 -- name: claim
 with due as (

@@ -44,8 +44,8 @@ create table states (
   status  text not null,
   at      integer not null,
   doc     blob not null,
-  primary key (kind, key)
-) strict, without rowid;
+  unique (kind, key)
+) strict;
 create index states_by_time on states (kind, at, key);
 create index states_by_project on states (kind, project, at, key);
 create index states_by_status on states (kind, status, at, key);

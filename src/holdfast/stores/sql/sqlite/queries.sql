@@ -25,10 +25,15 @@ insert into bodies (seq, size, hash, body) values (?, ?, ?, ?)
 -- name: load
 select doc from states where kind = ? and key = ?
 
+-- name: save_doc
+-- Most events change only the text of a document: then no index is touched. `at` may lag by two seconds for that.
+update states set doc = ?, version = ? where kind = ? and key = ? and project = ? and status = ? and at between ? and ?
+returning 1
+
 -- name: save
 insert into states (kind, key, feature, version, project, status, at, doc) values (?, ?, ?, ?, ?, ?, ?, ?)
-on conflict (kind, key) do update set feature = excluded.feature, version = excluded.version, project = excluded.project,
-  status = excluded.status, at = excluded.at, doc = excluded.doc
+on conflict (kind, key) do update set version = excluded.version, project = excluded.project, status = excluded.status,
+  at = excluded.at, doc = excluded.doc
 
 -- name: drop_states
 delete from states where feature = ?
@@ -40,6 +45,7 @@ on conflict (kind, dedupe) where dedupe <> '' and dead = 0 do update set
   again = iif(jobs.owner <> '', 1, jobs.again),
   run_at = iif(jobs.owner <> '', jobs.run_at, min(jobs.run_at, excluded.run_at)),
   payload = excluded.payload
+where jobs.owner <> '' or excluded.run_at < jobs.run_at or excluded.payload <> jobs.payload
 
 -- name: due
 select id, kind, dedupe, attempts, payload from jobs
@@ -110,6 +116,9 @@ select id from jobs where dead = 0 and run_at <= ? and (owner = '' or lease_unti
 
 -- name: state
 select doc from states where kind = ? and key = ?
+
+-- name: listed_at
+select at from states where kind = ? and key = ?
 
 -- name: rows
 select s.kind, s.key, s.feature, s.version, n.name, s.status, s.at, s.doc from states s join names n on n.id = s.project
