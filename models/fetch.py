@@ -45,7 +45,9 @@ WORDS = re.compile(
     r"isc license|python software foundation|zope public license|zlib)",
     re.IGNORECASE,
 )
-RESTRICTIVE = re.compile(r"\b(a?l?gpl|gnu |mpl|mozilla|eupl|cddl|epl|eclipse|commons clause|busl|sspl|proprietary)", re.IGNORECASE)
+RESTRICTIVE = re.compile(
+    r"\b(a?l?gpl|gnu |mpl|mozilla|eupl|cddl|epl|eclipse|commons clause|busl|sspl|proprietary)", re.IGNORECASE
+)
 
 
 def named(group: str) -> list[str]:
@@ -67,9 +69,9 @@ def permissive(words: Iterable[str]) -> bool:
 
 def _one_is(told: str) -> bool:
     either = [t.strip(" ()") for t in re.split(r"\bor\b|/", told, flags=re.IGNORECASE)]
-    return any(all(PERMISSIVE.match(p.strip(" ()").lower()) for p in re.split(r"\band\b|,|;", t)) for t in either) or bool(
-        WORDS.search(told[:400]) and not RESTRICTIVE.search(told[:400])
-    )
+    return any(
+        all(PERMISSIVE.match(p.strip(" ()").lower()) for p in re.split(r"\band\b|,|;", t)) for t in either
+    ) or bool(WORDS.search(told[:400]) and not RESTRICTIVE.search(told[:400]))
 
 
 # ── one package of each kind: (licence words, files) ─────────────────────────────────────────────────────────────────
@@ -128,7 +130,9 @@ def _debian(name: str, folder: Path, group: str) -> Source:
 
 def _debian_licences(text: str) -> list[str]:
     stanzas = [s for s in text.split("\n\n") if not re.search(r"^Files: *\n? *debian/", s, re.MULTILINE)]
-    return [v.strip() for s in stanzas if s.startswith("Files") for v in re.findall(r"^License: *(.+)$", s, re.MULTILINE)]
+    return [
+        v.strip() for s in stanzas if s.startswith("Files") for v in re.findall(r"^License: *(.+)$", s, re.MULTILINE)
+    ]
 
 
 def java(name: str, folder: Path) -> Source:
@@ -251,7 +255,11 @@ def main() -> None:
     out = Path(sys.argv[1])
     out.mkdir(parents=True, exist_ok=True)
     manifest = out / "manifest.jsonl"
-    known = {(m["group"], m["package"]) for m in map(json.loads, manifest.read_text().splitlines())} if manifest.exists() else set()
+    known = (
+        {(m["group"], m["package"]) for m in map(json.loads, manifest.read_text().splitlines())}
+        if manifest.exists()
+        else set()
+    )
     for group in sys.argv[2:] or KINDS:
         if group == "java":
             prepare_java()

@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 import torch
 from torch import nn
-from torch.nn import functional as F  # noqa: N812
+from torch.nn import functional as F
 
 from holdfast.search import words
 from holdfast.search.static import FIELDS, pieces
@@ -47,7 +47,11 @@ def vocabulary(pairs: Iterable[dict], size: int) -> list[str]:
             for word in words.counted(one[part]):
                 found[word] += weight
     letters = [*"abcdefghijklmnopqrstuvwxyz0123456789"]
-    common = [w for w, n in found.most_common(size * 2) if w.isascii() and 1 < len(w) <= 24 and not w.isdigit() or w in "0123456789"]
+    common = [
+        w
+        for w, n in found.most_common(size * 2)
+        if (w.isascii() and 1 < len(w) <= 24 and not w.isdigit()) or w in "0123456789"
+    ]
     return list(dict.fromkeys([*letters, *common]))[:size]
 
 
@@ -61,12 +65,20 @@ class Ragged:
 
     def take(self, rows: np.ndarray) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
         sizes = self.starts[rows + 1] - self.starts[rows]
-        where = np.repeat(self.starts[rows] - np.concatenate([[0], np.cumsum(sizes)[:-1]]), sizes) + np.arange(sizes.sum())
+        where = np.repeat(self.starts[rows] - np.concatenate([[0], np.cumsum(sizes)[:-1]]), sizes) + np.arange(
+            sizes.sum()
+        )
         offsets = np.concatenate([[0], np.cumsum(sizes)[:-1]])
-        return torch.from_numpy(self.ids[where].astype(np.int64)), torch.from_numpy(self.weights[where]), torch.from_numpy(offsets)
+        return (
+            torch.from_numpy(self.ids[where].astype(np.int64)),
+            torch.from_numpy(self.weights[where]),
+            torch.from_numpy(offsets),
+        )
 
 
-def encoded(text: str, known: dict[str, int], longest: int, cache: dict[str, list[int]]) -> tuple[np.ndarray, np.ndarray]:
+def encoded(
+    text: str, known: dict[str, int], longest: int, cache: dict[str, list[int]]
+) -> tuple[np.ndarray, np.ndarray]:
     counts: dict[int, int] = {}
     for word, times in words.counted(text).items():
         if (ids := cache.get(word)) is None:
@@ -128,7 +140,7 @@ def batches(packages: list[str], size: int, block: int, rng: random.Random) -> I
 
 
 def train(model: Model, data: dict[str, Ragged], packages: list[str], options: argparse.Namespace) -> None:
-    rng = random.Random(options.seed)  # noqa: S311
+    rng = random.Random(options.seed)
     optimizer = torch.optim.Adam(model.parameters(), lr=options.rate, betas=(0.9, 0.98))
     steps = options.epochs * (len(packages) // options.batch)
     step, began, shown = 0, time.time(), 0.0
@@ -142,7 +154,10 @@ def train(model: Model, data: dict[str, Ragged], packages: list[str], options: a
             optimizer.step()
             step, shown = step + 1, 0.98 * shown + 0.02 * float(loss)
             if step % 100 == 0:
-                print(f"epoch {epoch} step {step}/{steps} loss {shown / (1 - 0.98**step):.3f} {time.time() - began:.0f} s", flush=True)
+                print(
+                    f"epoch {epoch} step {step}/{steps} loss {shown / (1 - 0.98**step):.3f} {time.time() - began:.0f} s",
+                    flush=True,
+                )
 
 
 def _loss(model: Model, data: dict[str, Ragged], rows: np.ndarray, options: argparse.Namespace) -> torch.Tensor:
@@ -198,7 +213,13 @@ def main() -> None:
     print(f"{len(packages)} pairs of {len(set(packages))} packages, {len(known)} words", flush=True)
     model = Model(len(known), options.dims)
     train(model, data, packages, options)
-    about = {"id": options.id, "dims": options.dims, "words": len(known), "pairs": len(packages), "packages": len(set(packages))}
+    about = {
+        "id": options.id,
+        "dims": options.dims,
+        "words": len(known),
+        "pairs": len(packages),
+        "packages": len(set(packages)),
+    }
     write(model, known, options.folder, about)
 
 

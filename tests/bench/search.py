@@ -17,7 +17,6 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import apsw
-from tests.bench.figures import fact, figure, heading
 
 from holdfast.search import exact, fulltext, fuse, languages, static
 from holdfast.search.embedder import Embedder, Passage
@@ -25,6 +24,7 @@ from holdfast.search.index.database import SCHEMA
 from holdfast.search.index.piece import searchable
 from holdfast.search.index.update import Embedding
 from holdfast.search.memory import Vectors
+from tests.bench.figures import fact, figure, heading
 
 ROOT = Path(__file__).parents[2]
 CACHE = ROOT / ".cache" / "bench-search"
@@ -141,7 +141,10 @@ class Haystack:
             self.vectors.refresh(self.db, 1)
 
     def _add(self, number: int, one: Function) -> None:
-        self.db.execute("insert or ignore into files (path, size, mtime, ctime, hash, lang) values (?, 0, 0, 0, x'', '')", (one.path,))
+        self.db.execute(
+            "insert or ignore into files (path, size, mtime, ctime, hash, lang) values (?, 0, 0, 0, x'', '')",
+            (one.path,),
+        )
         file = self.db.execute("select id from files where path = ?", (one.path,)).fetchone()[0]
         import zlib
 
@@ -178,7 +181,9 @@ def all_functions(texts: Sequence[tuple[str, str]]) -> list[Function]:
     return [made for path, text in texts for made in functions(text, languages.of(path), path)]
 
 
-def scores(rank: Callable[[str], list[tuple[int, float]]], asked: Sequence[tuple[str, int]]) -> tuple[float, float, float]:
+def scores(
+    rank: Callable[[str], list[tuple[int, float]]], asked: Sequence[tuple[str, int]]
+) -> tuple[float, float, float]:
     """(NDCG@10, MRR@10, recall@10)"""
     ranks = []
     for sentence, right in asked:
@@ -193,7 +198,9 @@ def main() -> None:
     heading("search: NDCG@10 on repositories the model has not seen")
     model = static.load(Path(os.environ["HOLDFAST_MODEL"])) if os.environ.get("HOLDFAST_MODEL") else static.load()
     totals: dict[str, list[tuple[float, float, float]]] = {}
-    print(f"    {'repository':<12}{'functions':>10}{'questions':>10}{'full text':>11}{'meaning':>9}{'both':>8}{'product':>9}")
+    print(
+        f"    {'repository':<12}{'functions':>10}{'questions':>10}{'full text':>11}{'meaning':>9}{'both':>8}{'product':>9}"
+    )
     for name in REPOSITORIES:
         try:
             found = all_functions(sources(name))
@@ -204,7 +211,9 @@ def main() -> None:
         row = {way: scores(getattr(hay, way), asked) for way in ("text", "meaning", "both", "product")}
         for way, told in row.items():
             totals.setdefault(way, []).append(told)
-        shown = "".join(f"{row[way][0]:>{width}.3f}" for way, width in (("text", 11), ("meaning", 9), ("both", 8), ("product", 9)))
+        shown = "".join(
+            f"{row[way][0]:>{width}.3f}" for way, width in (("text", 11), ("meaning", 9), ("both", 8), ("product", 9))
+        )
         print(f"    {name:<12}{len(found):>10}{len(asked):>10}{shown}", flush=True)
     for way, told in totals.items():
         mean = [sum(values) / len(values) for values in zip(*told, strict=True)]

@@ -55,7 +55,9 @@ def test_what_claude_code_does_becomes_facts_and_tasks(claude: ClaudeCode, model
 
     edit = call("Edit", file_path=file, old_string="(1, 2)", new_string="(1, 1)")
     commit = "git add . && git -c user.name=A -c user.email=a@localhost commit -qm tested"
-    model.script([call("Read", file_path=file), edit, call("Bash", command=RUN), call("Bash", command=commit), text("ok")])
+    model.script(
+        [call("Read", file_path=file), edit, call("Bash", command=RUN), call("Bash", command=commit), text("ok")]
+    )
     claude.run("fix it", "--continue")
     fixed = document(watched)
     assert fixed["CURRENT_STATE"]["tests"]["status"] == "passing"

@@ -8,9 +8,9 @@ import threading
 from pathlib import Path
 
 import pytest
-from tests.kit import BIN, World, git, wait_until
 
 from holdfast.core.ports import Ref
+from tests.kit import BIN, World, git, wait_until
 
 STATE = "logs/state/session-reindex-tracking.json"
 ADA, BOB = "11111111-1111-4111-8111-111111111111", "22222222-2222-4222-8222-222222222222"
@@ -20,7 +20,9 @@ ADA, BOB = "11111111-1111-4111-8111-111111111111", "22222222-2222-4222-8222-2222
 def world(tmp_path: Path):
     made = World(tmp_path)
     git(made.project, "init", "-q")
-    (made.project / "wheel.py").write_text('def turn_wheel(degrees):\n    """Turn the wheel."""\n    return degrees % 360\n')
+    (made.project / "wheel.py").write_text(
+        'def turn_wheel(degrees):\n    """Turn the wheel."""\n    return degrees % 360\n'
+    )
     git(made.project, "add", "-A")
     git(made.project, "commit", "-qm", "first")
     yield made
@@ -215,7 +217,9 @@ def test_another_branch_is_indexed_when_it_is_seen(world: World) -> None:
     wait_until(lambda: finished(world) == ["completed"], "main is indexed")
     assert "gear.py" not in world.cli("search", "shift_gear")
     git(world.project, "checkout", "-q", "gears")
-    wait_until(lambda: agent.tool("Bash", command="git status") == {} and len(decided(world)) == 2, "the branch is seen")
+    wait_until(
+        lambda: agent.tool("Bash", command="git status") == {} and len(decided(world)) == 2, "the branch is seen"
+    )
     assert decided(world)[1] == ("branch_switch", "run", "reindex_spawned")
     wait_until(lambda: len(finished(world)) == 2, "gears is indexed")
     assert "gear.py:1" in world.cli("search", "shift_gear")
@@ -303,7 +307,12 @@ def test_without_an_id_the_newest_session_of_the_project_is_meant(world: World) 
 
 def _script(world: World, text: str, **env: str) -> str:
     done = subprocess.run(
-        [sys.executable, "-c", text], capture_output=True, text=True, env={**world.env, **env}, cwd=world.project, check=False
+        [sys.executable, "-c", text],
+        capture_output=True,
+        text=True,
+        env={**world.env, **env},
+        cwd=world.project,
+        check=False,
     )
     assert done.returncode == 0, done.stderr
     return done.stdout.strip().splitlines()[-1] if "\n" not in done.stdout.strip() else done.stdout

@@ -16,7 +16,12 @@ from holdfast.features.reindex.model import STATE_FILE
 from holdfast.features.reindex.seed import migrate_session_state
 from holdfast.paths import write_atomically
 
-__all__ = ["initialize_session_state", "mark_first_prompt_shown", "migrate_session_state", "should_show_first_prompt_status"]
+__all__ = [
+    "initialize_session_state",
+    "mark_first_prompt_shown",
+    "migrate_session_state",
+    "should_show_first_prompt_status",
+]
 
 PATIENCE_S = 2.0
 """How long a call waits for the file to show what it did; the state itself is already on record then."""

@@ -72,7 +72,8 @@ def left_out(limit: Annotated[int, typer.Option("--limit", "-n")] = 1000, json: 
 
 @app.command()
 def flag(
-    reset: Annotated[bool, typer.Option("--reset", help="Let the next prompt trigger again.")] = False, json: Json = False
+    reset: Annotated[bool, typer.Option("--reset", help="Let the next prompt trigger again.")] = False,
+    json: Json = False,
 ) -> None:
     """A session's first-prompt flag: the stored id, the current one, whether a prompt would trigger."""
     if reset:
@@ -113,7 +114,7 @@ def _watched(run_id: str, quiet: bool) -> dict[str, Any]:
         while True:
             told = client.view("reindex.status")
             last = told["last"]
-            if last and last["run"] == run_id or _overtaken(told, run_id):
+            if (last and last["run"] == run_id) or _overtaken(told, run_id):
                 return last
             if step := told["progress"]:
                 bar.update(task, description=STEPS.get(step["step"], ""), completed=step["done"], total=step["total"])
@@ -149,7 +150,9 @@ def _show_index(told: dict[str, Any]) -> None:
         ratio = index["bytes"] / max(index["source_bytes"], 1)
         render.out.print(f"{render.clean(told['root'])}: {index['files']} files, {index['chunks']} chunks")
         render.out.print(f"  fresh      {render.ago(index['at']) if index['at'] else 'not finished yet'}")
-        render.out.print(f"  vectors    {index['embedded']} of {index['chunks']}, model {render.clean(index['model'] or 'none')}")
+        render.out.print(
+            f"  vectors    {index['embedded']} of {index['chunks']}, model {render.clean(index['model'] or 'none')}"
+        )
         render.out.print(f"  size       {render.size(index['bytes'])}, {ratio:.1f}× the source text")
         render.out.print(f"  left out   {left or 'nothing'}")
         if index["note"]:
@@ -164,4 +167,6 @@ def _show_runs(told: dict[str, Any]) -> None:
     for one in told["runs"]:
         what = one.get("status") or f"{one['decision']} ({one['reason']})"
         kind = one["kind"].partition(".")[2]
-        render.out.print(Text(f"  {render.clock(one['at'])}  {kind:<9} {one['trigger'] or '':<14} {render.clean(what)}"))
+        render.out.print(
+            Text(f"  {render.clock(one['at'])}  {kind:<9} {one['trigger'] or '':<14} {render.clean(what)}")
+        )

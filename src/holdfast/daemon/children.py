@@ -61,7 +61,7 @@ def started(argv: Sequence[str], *, cwd: str | None = None, env: Mapping[str, st
 
 # The lifeline is moved to descriptor 3 before the guard runs: a fixed number needs no argument of its own.
 _BEGIN = (
-    "import os,sys\n"
+    "import posix as os,sys\n"
     "fd,nice,guard=int(sys.argv[1]),int(sys.argv[2]),sys.argv[3]\n"
     "os.dup2(fd,3,inheritable=True) if fd!=3 else None\n"
     "os.close(fd) if fd!=3 else None\n"

@@ -20,4 +20,6 @@ def embedder(settings: IndexSettings) -> Embedder:
         raise NoEmbedder("numpy is not installed") from None
     from holdfast.search.endpoint import Endpoint
 
-    return Endpoint(settings.embedder, settings.model, os.environ.get(settings.key_variable, "") if settings.key_variable else "")
+    return Endpoint(
+        settings.embedder, settings.model, os.environ.get(settings.key_variable, "") if settings.key_variable else ""
+    )

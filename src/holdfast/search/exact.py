@@ -39,7 +39,11 @@ def names(text: str) -> list[str]:
 
 
 def _only_a_name(word: str) -> bool:
-    return "_" in word.strip("_") or "::" in word or len(words.parts(word)) > 1 and not word.islower() and not word.isupper()
+    return (
+        "_" in word.strip("_")
+        or "::" in word
+        or (len(words.parts(word)) > 1 and not word.islower() and not word.isupper())
+    )
 
 
 def paths(db: apsw.Connection, text: str) -> list[int]:

@@ -41,7 +41,8 @@ def _summary(place: Place, db: apsw.Connection) -> dict[str, Any]:
         "select count(*), coalesce(sum(size), 0), (select count(*) from chunks) from files where left_out = ''"
     ).fetchone()
     embedded = db.execute(
-        "select count(*) from vectors where model = (select id from models where name = ?)", (database.meta(db, "model"),)
+        "select count(*) from vectors where model = (select id from models where name = ?)",
+        (database.meta(db, "model"),),
     ).fetchone()[0]
     return {
         "folder": str(place.folder),
@@ -53,7 +54,9 @@ def _summary(place: Place, db: apsw.Connection) -> dict[str, Any]:
         "at": int(database.meta(db, "at") or 0),
         "source_bytes": source,
         "bytes": sum(p.stat().st_size for p in place.folder.glob("*.db*")),
-        "left_out": dict(db.execute("select left_out, count(*) from files where left_out <> '' group by 1 order by 2 desc")),
+        "left_out": dict(
+            db.execute("select left_out, count(*) from files where left_out <> '' group by 1 order by 2 desc")
+        ),
         "languages": dict(
             db.execute(
                 "select f.lang, count(*) n from chunks c join files f on f.id = c.file group by 1 order by n desc limit 20"
@@ -74,7 +77,12 @@ def why(place: Place, root: str, name: str, settings: IndexSettings) -> dict[str
                 )
             ]
             return {"path": path, "indexed": True, "lang": row[2], "chunks": chunks, "reason": ""}
-        return {"path": path, "indexed": False, "chunks": [], "reason": row[1] if row else _absent(root, path, settings)}
+        return {
+            "path": path,
+            "indexed": False,
+            "chunks": [],
+            "reason": row[1] if row else _absent(root, path, settings),
+        }
 
 
 def _within(root: str, name: str) -> str:
@@ -98,5 +106,7 @@ def _absent(root: str, path: str, settings: IndexSettings) -> str:
 
 def left_out(place: Place, limit: int) -> list[dict[str, str]]:
     with _opened(place) as db:
-        rows = db.execute("select path, left_out from files where left_out <> '' order by left_out, path limit ?", (limit,))
+        rows = db.execute(
+            "select path, left_out from files where left_out <> '' order by left_out, path limit ?", (limit,)
+        )
         return [{"path": path, "reason": reason} for path, reason in rows]

@@ -129,7 +129,9 @@ def _ranked(
     return list(ranked.values())
 
 
-def _shown(db: apsw.Connection, question: Question, ranked: Any, meaning: dict[int, float], text: set[int]) -> list[Hit]:
+def _shown(
+    db: apsw.Connection, question: Question, ranked: Any, meaning: dict[int, float], text: set[int]
+) -> list[Hit]:
     asked = {w for w in words.distinct([question.text]) if w not in words.STOPWORDS}
     return [_hit(db, one, asked, meaning, text) for one in ranked]
 
@@ -155,7 +157,9 @@ def _hit(db: apsw.Connection, ranked: tuple, asked: set[str], meaning: dict[int,
 def _shared(asked: set[str], text: str) -> list[str]:
     """Words of the question that are there, as far as their beginnings tell (`parsing` and `parse`)."""
     there = words.counted(text)
-    return sorted(w for w in asked if w in there or any(t.startswith(w[: max(4, len(w) - 3)]) for t in there if len(w) > 4))
+    return sorted(
+        w for w in asked if w in there or any(t.startswith(w[: max(4, len(w) - 3)]) for t in there if len(w) > 4)
+    )
 
 
 def _excerpt(body: str, asked: set[str]) -> str:

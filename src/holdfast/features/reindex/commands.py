@@ -46,7 +46,9 @@ def mark(call: Call) -> Ask:
 
 
 def _ask(call: Call, kind: str, session: str, data: Doc) -> Ask:
-    event = Event(key=delivery_key(call.now), kind=kind, at=call.now, session=session, project=_project(call), data=data)
+    event = Event(
+        key=delivery_key(call.now), kind=kind, at=call.now, session=session, project=_project(call), data=data
+    )
     return Ask((event,), answer={"session_id": session, **data})
 
 

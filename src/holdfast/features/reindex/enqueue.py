@@ -15,7 +15,12 @@ def enqueue(_state: State, event: Event, settings: AnySettings) -> Iterator[Job]
     if event.kind == "reindex.decided":
         yield from _of_decision(event)
     elif event.kind == "prompt.submitted" and event.session and settings_or_default(settings).context:
-        payload = {"project": event.project, "session": event.session, "of": event.seq, "prompt": event.get("prompt", "")}
+        payload = {
+            "project": event.project,
+            "session": event.session,
+            "of": event.seq,
+            "prompt": event.get("prompt", ""),
+        }
         yield Job(kind=SUGGEST, dedupe=event.session, payload=payload)
 
 

@@ -63,7 +63,12 @@ def _index(call: JobCall, settings: Settings) -> dict[str, Any]:
 
 def _run(call: JobCall, task: Task, settings: Settings) -> dict[str, Any]:
     ran = call.run(
-        WORKER, cwd="/", env=_environment(settings), stdin=msgspec.json.encode(task), timeout=settings.timeout_s, nice=NICE
+        WORKER,
+        cwd="/",
+        env=_environment(settings),
+        stdin=msgspec.json.encode(task),
+        timeout=settings.timeout_s,
+        nice=NICE,
     )
     if ran.timed_out:
         return {"status": TIMEOUT, "reason": f"it took longer than {settings.timeout_s} s"}
@@ -120,4 +125,3 @@ def _finished(call: JobCall, data: Mapping[str, Any]) -> Event:
         key=delivery_key(now), kind="reindex.finished", at=now, session=payload.get("session") or "",
         project=payload["project"], data=dict(data),
     )  # fmt: skip
-

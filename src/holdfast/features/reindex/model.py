@@ -62,7 +62,9 @@ class Settings(BaseModel):
     enabled: bool = Field(True, description="Index in the background; false: only when asked.")
     cooldown_s: int = Field(300, ge=0, le=86_400, description="Seconds between runs that ends of turns ask for.")
     max_age_s: int = Field(3600, ge=0, description="An index older than this is refreshed at the end of a turn.")
-    recheck_hours: int = Field(24, ge=0, le=8760, description="When a checkout that could not be indexed is tried again.")
+    recheck_hours: int = Field(
+        24, ge=0, le=8760, description="When a checkout that could not be indexed is tried again."
+    )
     timeout_s: int = Field(1800, ge=10, le=86_400, description="A run that takes longer is ended.")
     state_file: Inside = Field(STATE_FILE, description="Where the seed's file is written, in the project.")
     state_file_version: Literal[1, 2] = Field(1, description="The shape of that file.")
@@ -77,7 +79,10 @@ class Settings(BaseModel):
     )  # fmt: skip
     model: str = Field("", max_length=200, description="The model that endpoint is asked for.")
     key_variable: str = Field(
-        "", max_length=100, json_schema_extra={"guarded": True}, description="Environment variable with the endpoint's key."
+        "",
+        max_length=100,
+        json_schema_extra={"guarded": True},
+        description="Environment variable with the endpoint's key.",
     )
     context: bool = Field(False, description="Tell the agent up to three places in the code that fit its prompt.")
     context_score: float = Field(0.5, ge=0, le=1, description="How well a place must fit, at least.")

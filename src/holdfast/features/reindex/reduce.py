@@ -83,7 +83,11 @@ def _session_turn(doc: Doc, event: Event) -> Doc:
     """What the turn did is kept until the next one ends: the trigger reads it after this event."""
     doc = _on_branch(doc, event)
     did = {"edits": doc["edits"], "commands": doc["commands"]}
-    return {**doc, "turn": did, "edits": 0, "commands": 0} if did != doc["turn"] or doc["edits"] or doc["commands"] else doc
+    return (
+        {**doc, "turn": did, "edits": 0, "commands": 0}
+        if did != doc["turn"] or doc["edits"] or doc["commands"]
+        else doc
+    )
 
 
 def _on_branch(doc: Doc, event: Event, switch: bool = True) -> Doc:
@@ -174,7 +178,9 @@ def _decided(doc: Doc, event: Event) -> Doc:
 def _finished(doc: Doc, event: Event) -> Doc:
     status = event.get("status")
     last = {name: event.get(name) for name in LAST} | {"at": event.at}
-    refused = {"why": event.get("reason"), "at": event.at} if status == SKIPPED and event.get("cause") == NOT_READY else None
+    refused = (
+        {"why": event.get("reason"), "at": event.at} if status == SKIPPED and event.get("cause") == NOT_READY else None
+    )
     mine = doc["run"] is not None and doc["run"]["id"] == event.get("run")
     return {
         **doc,

@@ -31,7 +31,16 @@ def suggest(call: JobCall) -> list[Event]:
         return []
     data = {"of": payload.get("of", 0), "chunks": fitting}
     key = delivery_key(call.now)
-    return [Event(key=key, kind="reindex.suggested", at=call.now, session=payload["session"], project=payload["project"], data=data)]
+    return [
+        Event(
+            key=key,
+            kind="reindex.suggested",
+            at=call.now,
+            session=payload["session"],
+            project=payload["project"],
+            data=data,
+        )
+    ]
 
 
 def _fits(hit: Hit, least: float) -> bool:

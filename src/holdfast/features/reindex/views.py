@@ -46,7 +46,10 @@ def status(call: Call) -> dict[str, Any]:
 def runs(call: Call) -> list[Doc]:
     """Decisions and ends, newest first, from the log itself."""
     query = EventQuery(
-        project=_project(call), kinds=("reindex.decided", "reindex.finished"), limit=int(call.args.get("limit") or RUNS), newest=True
+        project=_project(call),
+        kinds=("reindex.decided", "reindex.finished"),
+        limit=int(call.args.get("limit") or RUNS),
+        newest=True,
     )
     return [{"at": e.at, "kind": e.kind, "session": e.session, **e.data} for e in reversed(call.reader.events(query))]
 

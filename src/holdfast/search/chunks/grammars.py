@@ -18,7 +18,9 @@ class Grammar(msgspec.Struct, frozen=True):
 
 
 def _g(package: str, functions: str, containers: str = "", leaves: str = "", entry: str = "language") -> Grammar:
-    return Grammar(package, frozenset(functions.split()), frozenset(containers.split()), frozenset(leaves.split()), entry)
+    return Grammar(
+        package, frozenset(functions.split()), frozenset(containers.split()), frozenset(leaves.split()), entry
+    )
 
 
 _JS = (
@@ -74,14 +76,45 @@ GRAMMARS: dict[str, Grammar] = {
 
 LOOKED_INTO = frozenset(
     # What stands between a definition and what it holds, or around a definition.
-    "block declaration_list class_body interface_body enum_body enum_body_declarations annotation_type_body statement_block"
-    " body_statement field_declaration_list preproc_ifdef preproc_if preproc_else preproc_elif linkage_specification"
-    " export_statement decorated_definition template_declaration expression_statement lexical_declaration"
-    " variable_declaration ambient_declaration compound_statement namespace_definition file_scoped_namespace_declaration"
-    " declaration field_declaration if_statement try_statement program call_expression parenthesized_expression"
-    " arguments internal_module public_field_definition".split()
+    [
+        "block",
+        "declaration_list",
+        "class_body",
+        "interface_body",
+        "enum_body",
+        "enum_body_declarations",
+        "annotation_type_body",
+        "statement_block",
+        "body_statement",
+        "field_declaration_list",
+        "preproc_ifdef",
+        "preproc_if",
+        "preproc_else",
+        "preproc_elif",
+        "linkage_specification",
+        "export_statement",
+        "decorated_definition",
+        "template_declaration",
+        "expression_statement",
+        "lexical_declaration",
+        "variable_declaration",
+        "ambient_declaration",
+        "compound_statement",
+        "namespace_definition",
+        "file_scoped_namespace_declaration",
+        "declaration",
+        "field_declaration",
+        "if_statement",
+        "try_statement",
+        "program",
+        "call_expression",
+        "parenthesized_expression",
+        "arguments",
+        "internal_module",
+        "public_field_definition",
+    ]
 )
-VALUES = frozenset("arrow_function function_expression function generator_function class".split())
+VALUES = frozenset(["arrow_function", "function_expression", "function", "generator_function", "class"])
 BEFORE = ("comment", "attribute", "decorator", "annotation")
 """Siblings right above a definition that belong to it."""
 

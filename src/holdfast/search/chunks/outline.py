@@ -15,10 +15,47 @@ _DEFINITION = re.compile(
     re.IGNORECASE,
 )
 WITH_DEFINITIONS = frozenset(
-    "kotlin swift scala lua perl elixir erlang haskell ocaml dart zig nim julia r groovy powershell sql vue svelte"
-    " protobuf graphql terraform python javascript typescript tsx go rust java c cpp c-sharp ruby php bash".split()
+    [
+        "kotlin",
+        "swift",
+        "scala",
+        "lua",
+        "perl",
+        "elixir",
+        "erlang",
+        "haskell",
+        "ocaml",
+        "dart",
+        "zig",
+        "nim",
+        "julia",
+        "r",
+        "groovy",
+        "powershell",
+        "sql",
+        "vue",
+        "svelte",
+        "protobuf",
+        "graphql",
+        "terraform",
+        "python",
+        "javascript",
+        "typescript",
+        "tsx",
+        "go",
+        "rust",
+        "java",
+        "c",
+        "cpp",
+        "c-sharp",
+        "ruby",
+        "php",
+        "bash",
+    ]
 )
-FUNCTIONS = frozenset("fun func function def defp defmacro sub proc procedure method rpc".split())
+FUNCTIONS = frozenset(
+    ["fun", "func", "function", "def", "defp", "defmacro", "sub", "proc", "procedure", "method", "rpc"]
+)
 
 
 def cut(lines: Sequence[str], language: str) -> list[Chunk]:

@@ -115,7 +115,9 @@ def _assigned(node: Node, grammar: Grammar, prefix: str, depth: int) -> list[Def
         return []
     if value.type not in VALUES:
         return _from(value, grammar, prefix, depth - 1) if value.type in LOOKED_INTO else []
-    target = node.child_by_field_name("name") or node.child_by_field_name("left") or node.child_by_field_name("property")
+    target = (
+        node.child_by_field_name("name") or node.child_by_field_name("left") or node.child_by_field_name("property")
+    )
     name = _text(target).removeprefix("module.").removeprefix("exports.") if target is not None else ""
     return _one(node, grammar, prefix, depth, "class" if value.type == "class" else "function", name)
 
@@ -127,7 +129,10 @@ def _wrapper(node: Node) -> Node:
         "export_statement", "decorated_definition", "template_declaration", "lexical_declaration", "variable_declaration",
         "expression_statement", "ambient_declaration", "declaration", "type_definition",
     ):  # fmt: skip
-        if parent.start_point[0] < outer.start_point[0] and parent.type in ("lexical_declaration", "variable_declaration"):
+        if parent.start_point[0] < outer.start_point[0] and parent.type in (
+            "lexical_declaration",
+            "variable_declaration",
+        ):
             break
         outer = parent
     return outer
@@ -147,7 +152,8 @@ def _start(node: Node) -> int:
 def _in_class(node: Node) -> bool:
     return node.type in ("method_definition", "method_declaration", "method", "singleton_method") or (
         node.parent is not None
-        and node.parent.type in ("block", "declaration_list", "field_declaration_list", "class_body", "decorated_definition")
+        and node.parent.type
+        in ("block", "declaration_list", "field_declaration_list", "class_body", "decorated_definition")
     )
 
 

@@ -135,7 +135,9 @@ def _bring_up(task: Task, db: apsw.Connection, tell: Tell) -> Result:
         db.execute("insert into words (words) values ('optimize')")
     seen = _seen(task)
     with db:
-        database.set_meta(db, snapshot=seen, note=note, settings=fingerprint(task.settings), at=time.time_ns() // 1_000_000)
+        database.set_meta(
+            db, snapshot=seen, note=note, settings=fingerprint(task.settings), at=time.time_ns() // 1_000_000
+        )
     db.pragma("wal_checkpoint(truncate)")
     return Result(status="completed", counts=counts, chunks=total, note=note)
 
@@ -190,4 +192,3 @@ def progress(place: Place) -> dict | None:
         told = msgspec.json.decode(place.progress.read_bytes())
         return told if isinstance(told, dict) else None
     return None
-

@@ -66,7 +66,7 @@ def holder(path: Path) -> Holder | None:
         os.close(fd)
 
 
-def _lock(fd: int, path: Path, deadline: float) -> None:
+def _lock(fd: int, _path: Path, deadline: float) -> None:
     while True:
         try:
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)

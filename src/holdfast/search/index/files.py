@@ -12,8 +12,37 @@ from holdfast.search.index import repository
 from holdfast.search.settings import IndexSettings
 
 NOT_WALKED = frozenset(
-    ".git .hg .svn .bzr .jj node_modules __pycache__ .venv venv .env .tox .nox .mypy_cache .pytest_cache .ruff_cache .cache"
-    " .idea .vscode .gradle .terraform target dist build out .next .nuxt bower_components site-packages .eggs".split()
+    [
+        ".git",
+        ".hg",
+        ".svn",
+        ".bzr",
+        ".jj",
+        "node_modules",
+        "__pycache__",
+        ".venv",
+        "venv",
+        ".env",
+        ".tox",
+        ".nox",
+        ".mypy_cache",
+        ".pytest_cache",
+        ".ruff_cache",
+        ".cache",
+        ".idea",
+        ".vscode",
+        ".gradle",
+        ".terraform",
+        "target",
+        "dist",
+        "build",
+        "out",
+        ".next",
+        ".nuxt",
+        "bower_components",
+        "site-packages",
+        ".eggs",
+    ]
 )
 
 
@@ -81,7 +110,12 @@ def _any(name: str, globs: tuple[str, ...]) -> bool:
     """`docs/`, `docs/**` and `docs` mean all below; `*.md` means in every folder."""
     for glob in globs:
         bare = glob.removesuffix("**").rstrip("/")
-        if fnmatchcase(name, glob) or fnmatchcase(name, bare) or name.startswith(f"{bare}/") or fnmatchcase(name, f"*/{glob}"):
+        if (
+            fnmatchcase(name, glob)
+            or fnmatchcase(name, bare)
+            or name.startswith(f"{bare}/")
+            or fnmatchcase(name, f"*/{glob}")
+        ):
             return True
     return False
 

@@ -70,7 +70,7 @@ def _read(found: files.Found, content: bytes, largest: int, known_hash: bytes) -
     return made
 
 
-def _part(chunk) -> Part:  # type: ignore[no-untyped-def]
+def _part(chunk) -> Part:
     raw = chunk.text.encode("utf-8", "replace")
     return Part(
         chunk.kind, chunk.symbol, chunk.name, chunk.start, chunk.end,

@@ -12,6 +12,7 @@ from holdfast.search.index.build import fingerprint
 from holdfast.search.index.place import Place
 from holdfast.search.settings import IndexSettings
 
+
 def unchanged(place: Place, now: dict[str, Any], settings: IndexSettings) -> bool:
     generation = place.current()
     if not generation or not now:

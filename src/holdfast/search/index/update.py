@@ -116,7 +116,9 @@ class Update:
         for part in parts:
             same = old.get((part.kind, part.symbol, part.hash))
             if same:
-                self._db.execute("update chunks set start = ?, stop = ? where id = ?", (part.start, part.stop, same.pop()))
+                self._db.execute(
+                    "update chunks set start = ?, stop = ? where id = ?", (part.start, part.stop, same.pop())
+                )
             else:
                 self._insert(file, path, part)
         self._drop(list(itertools.chain(*old.values())))
@@ -124,7 +126,8 @@ class Update:
     def _insert(self, file: int, path: str, part: Part) -> None:
         values = (file, part.kind, part.symbol, part.name, part.start, part.stop, part.hash, part.text)
         self._db.execute(
-            "insert into chunks (file, kind, symbol, name, start, stop, hash, text) values (?, ?, ?, ?, ?, ?, ?, ?)", values
+            "insert into chunks (file, kind, symbol, name, start, stop, hash, text) values (?, ?, ?, ?, ?, ?, ?, ?)",
+            values,
         )
         id_ = self._db.last_insert_rowid()
         self._db.execute(
@@ -195,4 +198,3 @@ class Embedding:
             f" where c.id in ({','.join('?' * len(ids))}) order by c.id", tuple(ids),
         )  # fmt: skip
         return [(id_, Passage(zlib.decompress(text).decode(), symbol, path)) for id_, text, symbol, path in rows]
-
