@@ -12,7 +12,7 @@ run: $(READY)            ## set up, start Holdfast on SQLite in a throw-away fol
 	@$(BIN)/python tools/play.py
 
 test: setup system check ## set up everything the tests need, then run them all
-	$(PYTEST)
+	$(PYTEST) -n 2 --dist worksteal --durations=15
 
 bench: setup     ## speed, as ratios inside one run: `make bench`, or `make bench ONLY="hook growth"`
 	$(BIN)/python -m tests.bench $(ONLY)
@@ -21,8 +21,8 @@ campaign: setup system   ## faults at full size (hours): `make campaign ONLY=kil
 	$(BIN)/python -m tests.campaign $(ONLY)
 
 check: $(READY)          ## lint, types, import rules
-	$(BIN)/ruff check src tests tools hatch_build.py native
-	$(BIN)/ruff format --check -q src tests tools hatch_build.py native
+	$(BIN)/ruff check src tests tools hatch_build.py native models
+	$(BIN)/ruff format --check -q src tests tools hatch_build.py native models
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
