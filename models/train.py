@@ -24,6 +24,8 @@ from holdfast.search.static import FIELDS, pieces
 
 PARTS = ("q", "b", "n", "p")
 MOST_WORDS = 300
+SHARPEST = 17.0
+"""Left to itself the loss grows ever surer of the pairs it has seen, and worse at others (0.723 against 0.743 held out)."""
 
 
 def lines(paths: Iterable[Path], left_out: set[str]) -> Iterator[dict]:
@@ -112,10 +114,10 @@ class Model(nn.Module):
         super().__init__()
         self.documents = nn.EmbeddingBag(size, dims, mode="sum")
         self.queries = nn.EmbeddingBag(size, dims, mode="sum")
-        nn.init.normal_(self.documents.weight, std=0.1)
+        nn.init.normal_(self.documents.weight, std=0.05)
         self.queries.weight.data.copy_(self.documents.weight.data)
         self.factors = nn.Parameter(torch.tensor([1.0, 1.0, 0.3]))
-        self.temperature = nn.Parameter(torch.tensor(math.log(20.0)))
+        self.sharpness = nn.Parameter(torch.tensor(math.log(10.0)))
 
     def query(self, bag: tuple) -> torch.Tensor:
         return F.normalize(self.queries(bag[0], bag[2], bag[1]), dim=1)
@@ -163,7 +165,7 @@ def train(model: Model, data: dict[str, Ragged], packages: list[str], options: a
 def _loss(model: Model, data: dict[str, Ragged], rows: np.ndarray, options: argparse.Namespace) -> torch.Tensor:
     query = model.query(_dropped(data["q"].take(rows), options.drop))
     document = model.document([_dropped(data[part].take(rows), options.drop) for part in ("b", "n", "p")])
-    scores = query @ document.T * model.temperature.exp().clamp(max=100)
+    scores = query @ document.T * model.sharpness.exp().clamp(max=SHARPEST)
     right = torch.arange(len(rows))
     return (F.cross_entropy(scores, right) + F.cross_entropy(scores.T, right)) / 2
 
@@ -197,11 +199,11 @@ def main() -> None:
     parser.add_argument("--id", default="holdfast-code-1")
     parser.add_argument("--words", type=int, default=36_000)
     parser.add_argument("--dims", type=int, default=256)
-    parser.add_argument("--epochs", type=int, default=3)
-    parser.add_argument("--batch", type=int, default=1024)
-    parser.add_argument("--block", type=int, default=64)
+    parser.add_argument("--epochs", type=int, default=5)
+    parser.add_argument("--batch", type=int, default=2048)
+    parser.add_argument("--block", type=int, default=512)
     parser.add_argument("--rate", type=float, default=0.003)
-    parser.add_argument("--drop", type=float, default=0.0)
+    parser.add_argument("--drop", type=float, default=0.05)
     parser.add_argument("--seed", type=int, default=7)
     parser.add_argument("--leave-out", type=Path, help="a file of package names that are kept for measuring")
     options = parser.parse_args()

@@ -4,7 +4,7 @@ import apsw
 
 from holdfast.search import words
 
-NAME, PATH, BODY = 3.0, 1.0, 1.0
+NAME, PATH, BODY = 5.0, 1.0, 1.0
 MOST_WORDS = 32
 
 Scored = list[tuple[int, float]]

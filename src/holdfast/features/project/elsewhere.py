@@ -59,24 +59,28 @@ def _session_over(doc: Doc, event: Event) -> Doc:
 
 def _uat_began(doc: Doc, event: Event) -> Doc:
     name = str((event.get("plan") or {}).get("name") or event.get("scenario") or "")[:100]
-    return _with(doc, "uat_runs", {**_known(doc, "uat_runs"), str(event.get("uat")): {"name": name, "failed": False}})
+    return _with(doc, "uat_runs", {**_known(doc, "uat_runs"), str(event.get("uat")): {"name": name, "bad": []}})
 
 
 def _uat_went(doc: Doc, event: Event) -> Doc:
+    """What each step looked like last: one that failed may be tried again and pass."""
     run = _known(doc, "uat_runs").get(str(event.get("uat")))
-    verdicts = [event.get("status"), event.get("result"), *(a.get("result") for a in event.get("assertions") or ())]
-    if run is None or run["failed"] or not (event.get("ok") is False or any(v in BAD for v in verdicts)):
+    verdict = event.get("status") or event.get("result")
+    failed = event.get("ok") is False or (isinstance(verdict, str) and verdict in BAD)
+    step = str(event.get("step") or event.get("description") or "")[:100]
+    if run is None or (step in run["bad"]) == failed:
         return doc
-    return _with(doc, "uat_runs", {**_known(doc, "uat_runs"), str(event.get("uat")): {**run, "failed": True}})
+    bad = [*run["bad"], step][-MOST_NAMES:] if failed else [one for one in run["bad"] if one != step]
+    return _with(doc, "uat_runs", {**_known(doc, "uat_runs"), str(event.get("uat")): {**run, "bad": bad}})
 
 
 def _uat_ended(doc: Doc, event: Event) -> Doc:
     """The event's own word on the outcome goes before what its steps looked like."""
     runs = dict(_known(doc, "uat_runs"))
-    run = runs.pop(str(event.get("uat")), {"name": "", "failed": False})
+    run = runs.pop(str(event.get("uat")), {"name": "", "bad": []})
     name = str(event.get("scenario") or run["name"])[:100]
     outcome = str(event.get("outcome") or event.get("result") or "")
-    failed = outcome in BAD if outcome else run["failed"]
+    failed = outcome in BAD if outcome else bool(run["bad"])
     known = {k: v for k, v in _known(doc, "uat").items() if k != name}
     return _with(_with(doc, "uat_runs", runs), "uat", {**known, name: {"at": event.at}} if name and failed else known)
 
