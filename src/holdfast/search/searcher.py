@@ -1,7 +1,6 @@
 """Asking an index. One searcher per index lives as long as its process: what it loaded once stays in step by itself."""
 
 import threading
-import time
 import zlib
 from functools import lru_cache
 from typing import Any
@@ -33,6 +32,7 @@ class Searcher:
         self._generation = 0
         self._seen = -1
         self._vectors: Vectors | None = None
+        self._about: tuple[int, dict[str, int]] | None = None
 
     def ask(self, question: Question, settings: IndexSettings) -> Answer:
         with self._lock:
@@ -46,7 +46,7 @@ class Searcher:
     def close(self) -> None:
         if self._db is not None:
             self._db.close()
-        self._db, self._vectors, self._seen = None, None, -1
+        self._db, self._vectors, self._about, self._seen = None, None, None, -1
 
     def _open(self) -> apsw.Connection:
         generation = self._place.current()
@@ -67,7 +67,13 @@ class Searcher:
             text = [one for one in text if one[0] in kept]
         ranked = _ranked(db, question, allowed, meaning, text)
         hits = _shown(db, question, ranked[: question.limit], dict(meaning), {c for c, _ in text})
-        return Answer(hits=hits, note=note, **_about(db))
+        return Answer(hits=hits, note=note, **self._sizes(db))
+
+    def _sizes(self, db: apsw.Connection) -> dict[str, int]:
+        version = int(db.pragma("data_version"))
+        if self._about is None or self._about[0] != version:
+            self._about = version, _about(db)
+        return self._about[1]
 
     def _meaning(
         self, db: apsw.Connection, question: Question, settings: IndexSettings, allowed: list[int] | None
@@ -156,17 +162,16 @@ def _hit(db: apsw.Connection, ranked: tuple, asked: set[str], meaning: dict[int,
 
 def _shared(asked: set[str], text: str) -> list[str]:
     """Words of the question that are there, as far as their beginnings tell (`parsing` and `parse`)."""
-    there = words.counted(text)
-    return sorted(
-        w for w in asked if w in there or any(t.startswith(w[: max(4, len(w) - 3)]) for t in there if len(w) > 4)
-    )
+    low = text.lower()
+    return sorted(w for w in asked if w in low or (len(w) > 4 and w[: max(4, len(w) - 3)] in low))
 
 
 def _excerpt(body: str, asked: set[str]) -> str:
-    lines = [line.rstrip() for line in body.split("\n")]
-    scores = [len(asked & words.counted(line).keys()) for line in lines]
+    """The lines that say most of what was asked."""
+    lines = body.split("\n")
+    scores = [sum(w in low for w in asked) for low in body.lower().split("\n")]
     best = max(range(len(lines)), key=lambda n: sum(scores[n : n + LONGEST_EXCERPT])) if any(scores) else 0
-    return "\n".join(line[:LONGEST_LINE] for line in lines[best : best + LONGEST_EXCERPT])
+    return "\n".join(line[:LONGEST_LINE].rstrip() for line in lines[best : best + LONGEST_EXCERPT])
 
 
 def _about(db: apsw.Connection) -> dict[str, int]:
@@ -176,7 +181,3 @@ def _about(db: apsw.Connection) -> dict[str, int]:
     ).fetchone()
     return {"at": int(at) if at.isdecimal() else 0, "files": files, "chunks": chunks}
 
-
-def timed(work: Any) -> tuple[Any, float]:
-    began = time.perf_counter()
-    return work(), (time.perf_counter() - began) * 1000

@@ -1,6 +1,5 @@
 """`python -m holdfast.search.worker`: one run over one checkout. The task is JSON on stdin, the result JSON on stdout."""
 
-import os
 import sys
 
 import msgspec
@@ -9,8 +8,6 @@ from holdfast.search.index.build import Result, Task, run
 
 
 def main() -> int:
-    for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
-        os.environ.setdefault(name, "1")
     try:
         task = msgspec.json.decode(sys.stdin.buffer.read(), type=Task)
     except msgspec.DecodeError as error:
