@@ -89,6 +89,9 @@ class Player:
         self.holdfast("status")
         say("holdfast events list")
         self.holdfast("events", "list")
+        for words in (("sessions", "list", "--all"), ("task", "list"), ("search", "say hello"), ("gate", "status")):
+            say(f"holdfast {' '.join(words)}")
+            self.holdfast(*words)
         say("holdfast verify, holdfast rebuild")
         self.holdfast("verify")
         self.holdfast("rebuild")

@@ -18,7 +18,7 @@ from pathlib import Path
 
 import apsw
 
-from holdfast.search import exact, fulltext, fuse, languages, static
+from holdfast.search import fulltext, fuse, languages, rank, static
 from holdfast.search.embedder import Embedder, Passage
 from holdfast.search.index.database import SCHEMA
 from holdfast.search.index.piece import searchable
@@ -167,8 +167,7 @@ class Haystack:
 
     def product(self, question: str) -> list[tuple[int, float]]:
         """As `holdfast search` ranks: names that were typed as they are come first."""
-        first = exact.symbols(self.db, question)
-        return [(c, 1.0) for c in first] + [one for one in self.both(question) if one[0] not in first]
+        return [(c, s) for c, s, _ in rank.ranked(self.db, question, self.meaning(question), self.text(question))]
 
 
 def questions(found: Sequence[Function]) -> list[tuple[str, int]]:

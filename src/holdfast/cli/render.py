@@ -14,8 +14,8 @@ from holdfast.core.ids import alias
 SCHEMA = 1
 """Raised when the JSON of any command changes in a way a script would notice."""
 
-out = Console(highlight=False, soft_wrap=True)
-err = Console(stderr=True, highlight=False, soft_wrap=True)
+out = Console(highlight=False, soft_wrap=True, markup=False)
+err = Console(stderr=True, highlight=False, soft_wrap=True, markup=False)
 
 STYLES = {
     "session": "cyan",

@@ -45,6 +45,10 @@ def names(text: str) -> list[str]:
     return [_CUTS.sub(".", word) for word in told if _NAME.match(word) and _only_a_name(word)]
 
 
+def is_name(text: str) -> bool:
+    return bool(_NAME.match(text.strip().removesuffix("()")))
+
+
 def _only_a_name(word: str) -> bool:
     return (
         "_" in word.strip("_")

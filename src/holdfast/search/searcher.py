@@ -7,7 +7,7 @@ from typing import Any
 
 import apsw
 
-from holdfast.search import choose, exact, fulltext, fuse, words
+from holdfast.search import choose, fulltext, fuse, rank, words
 from holdfast.search.answer import Answer, Hit, Question
 from holdfast.search.embedder import NoEmbedder
 from holdfast.search.index import database
@@ -62,10 +62,9 @@ class Searcher:
         allowed = _allowed(db, question)
         meaning, note = self._meaning(db, question, settings, allowed)
         text = fulltext.best(db, question.text, fuse.DEPTH if allowed is None else FILTERED_DEPTH)
-        if allowed is not None:
-            kept = set(allowed)
-            text = [one for one in text if one[0] in kept]
-        ranked = _ranked(db, question, allowed, meaning, text)
+        kept = None if allowed is None else set(allowed)
+        text = text if kept is None else [one for one in text if one[0] in kept]
+        ranked = rank.ranked(db, question.text, meaning, text, kept)
         hits = _shown(db, question, ranked[: question.limit], dict(meaning), {c for c, _ in text})
         return Answer(hits=hits, note=note, **self._sizes(db))
 
@@ -118,21 +117,6 @@ def _allowed(db: apsw.Connection, question: Question) -> list[int] | None:
         (question.lang.lower(), question.path, glob, question.kind),
     )
     return [row[0] for row in rows]
-
-
-def _ranked(
-    db: apsw.Connection, question: Question, allowed: list[int] | None, meaning: Any, text: Any
-) -> list[tuple[int, float, str]]:
-    """Exact names, exact paths, then the mixture; each chunk once."""
-    kept = None if allowed is None else set(allowed)
-    ranked: dict[int, tuple[int, float, str]] = {}
-    for why, found in (("symbol", exact.symbols(db, question.text)), ("path", exact.paths(db, question.text))):
-        for chunk in found:
-            if kept is None or chunk in kept:
-                ranked.setdefault(chunk, (chunk, 1.0, why))
-    for chunk, score in fuse.fused(meaning, text):
-        ranked.setdefault(chunk, (chunk, score, ""))
-    return list(ranked.values())
 
 
 def _shown(

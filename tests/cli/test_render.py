@@ -1,0 +1,29 @@
+"""Text from events is shown as text: no markup, no control characters, no surprises."""
+
+import pytest
+
+from holdfast.cli import render
+
+
+@pytest.mark.parametrize("text", ["[redacted:key]", "[bold]not bold[/bold]", "a [link=x]y[/link]"])
+def test_brackets_are_text(text: str, capsys: pytest.CaptureFixture[str]) -> None:
+    table = render.plain_table("title")
+    table.add_row(text)
+    render.out.print(table)
+    render.out.print(text)
+    assert capsys.readouterr().out.count(text) == 2
+
+
+def test_control_characters_are_left_out() -> None:
+    assert render.clean("a\x1b[31mred\x07\u202e b") == "a[31mred b"
+
+
+def test_long_text_is_cut_with_a_mark() -> None:
+    assert render.clean("x" * 500, 10) == "x" * 9 + "…"
+
+
+@pytest.mark.parametrize(
+    ("seconds", "said"), [(3, "3 s ago"), (125, "2 min ago"), (7300, "2 h ago"), (200_000, "2 d ago")]
+)
+def test_ages(seconds: int, said: str) -> None:
+    assert render.ago(0, seconds * 1000) == said
