@@ -6,7 +6,8 @@ from collections.abc import Iterable
 from functools import lru_cache
 
 _IDENTIFIER = re.compile(r"\w+")
-_PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+|[^\W\d_]+")
+_PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
+_OTHER_PART = re.compile(r"[^\W\d_]+|\d+")
 LONGEST = 40
 """Anything longer is a hash or a blob, not a word."""
 
@@ -14,7 +15,8 @@ LONGEST = 40
 @lru_cache(maxsize=200_000)
 def parts(identifier: str) -> tuple[str, ...]:
     """`parseHTTPHeader2` → parse, http, header, 2."""
-    return tuple(part.lower() for part in _PART.findall(identifier) if len(part) <= LONGEST)
+    pattern = _PART if identifier.isascii() else _OTHER_PART
+    return tuple(part.lower() for part in pattern.findall(identifier) if len(part) <= LONGEST)
 
 
 def identifiers(text: str) -> list[str]:

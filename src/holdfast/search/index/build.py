@@ -111,6 +111,7 @@ def _opened(task: Task, place: Place, generation: int, fresh: bool, seeded: bool
 def _copied(source: Path, path: Path) -> apsw.Connection:
     """Another worktree's index, with every file still to be compared."""
     with contextlib.closing(database.open_to_read(source)) as other:
+        other.pragma("query_only", False)  # or it would refuse to write the copy, too
         other.execute("vacuum into ?", (str(path),))
     path.chmod(0o600)
     db = database.open_to_write(path)

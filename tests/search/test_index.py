@@ -1,0 +1,252 @@
+"""The incremental index is what a full one would be, whatever happened to the files and to the run."""
+
+import os
+import random
+import shutil
+import signal
+import tempfile
+import time
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from tests.kit import git
+from tests.search.tree import Tree, content
+
+from holdfast.search.index import build, claim
+from holdfast.search.index.place import place_of
+
+KILLS = int(os.environ.get("HOLDFAST_KILLS", "100"))
+NAMES = ("a.py", "b.py", "pkg/c.py", "pkg/d.md", "e.txt", "pkg/deep/f.js")
+BODIES = (
+    "def one():\n    return 1\n",
+    "def one():\n    return 1\n\n\ndef two():\n    return 2\n",
+    "class Engine:\n    def start(self):\n        return 1\n",
+    "# Title\n\nwords here\n\n## Below\n\nmore\n",
+    "",
+    "x = 1\n" * 100,
+    "binary\0content",
+)
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Tree:
+    return Tree(tmp_path / "project", tmp_path / "state")
+
+
+def fresh(tree: Tree) -> set:
+    """The same files, indexed from nothing, beside."""
+    other = Tree(tree.root, Path(tempfile.mkdtemp(dir=tree.state.parent)), repository=False)
+    assert other.index().status == "completed"
+    return other.content()
+
+
+edit = st.tuples(st.just("write"), st.sampled_from(NAMES), st.sampled_from(BODIES))
+remove = st.tuples(st.just("remove"), st.sampled_from(NAMES), st.just(""))
+rename = st.tuples(st.just("rename"), st.sampled_from(NAMES), st.sampled_from(NAMES))
+commit = st.tuples(st.just("commit"), st.just(""), st.just(""))
+switch = st.tuples(st.just("switch"), st.sampled_from(("main", "other")), st.just(""))
+run = st.tuples(st.just("run"), st.just(""), st.just(""))
+
+
+def apply(tree: Tree, step: tuple[str, str, str]) -> None:
+    what, name, more = step
+    path = tree.root / name
+    if what == "write":
+        tree.write({name: more})
+    elif what == "remove":
+        path.unlink(missing_ok=True)
+    elif what == "rename" and path.exists() and name != more:
+        (tree.root / more).parent.mkdir(parents=True, exist_ok=True)
+        path.replace(tree.root / more)
+    elif what == "commit":
+        git(tree.root, "add", "-A")
+        git(tree.root, "commit", "-q", "--allow-empty", "-m", "step")
+    elif what == "switch":
+        git(tree.root, "checkout", "-q", "-f", name)
+    elif what == "run":
+        assert tree.index().status == "completed"
+
+
+@settings(max_examples=12, deadline=None, suppress_health_check=list(HealthCheck))
+@given(st.lists(st.one_of(edit, edit, remove, rename, commit, switch, run), min_size=3, max_size=12))
+def test_incremental_is_full_for_any_series_of_changes(steps: list[tuple[str, str, str]]) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        tree = Tree(Path(folder) / "project", Path(folder) / "state")
+        tree.write({"a.py": BODIES[0]})
+        apply(tree, ("commit", "", ""))
+        git(tree.root, "branch", "other")
+        tree.index()
+        for step in steps:
+            apply(tree, step)
+        tree.index()
+        assert tree.content() == fresh(tree)
+
+
+def test_a_change_that_keeps_size_and_time_is_seen(tree: Tree) -> None:
+    """By size and time alone it could not be; a file touched a moment ago is not trusted, and the inode's time helps."""
+    tree.write({"a.py": "def one():\n    return 1\n"})
+    tree.index()
+    before = (tree.root / "a.py").stat()
+    tree.write({"a.py": "def two():\n    return 2\n"})
+    os.utime(tree.root / "a.py", ns=(before.st_atime_ns, before.st_mtime_ns))
+    tree.index()
+    assert tree.found("two") == ["a.py:1"]
+
+
+def test_a_file_with_new_times_and_old_content_is_not_cut_again(tree: Tree) -> None:
+    tree.write({"a.py": BODIES[1]})
+    tree.index()
+    os.utime(tree.root / "a.py", (1, 1))
+    told = tree.index().counts
+    assert (told.added, told.changed, told.chunks, told.embedded) == (0, 0, 0, 0)
+
+
+def test_only_chunks_that_changed_are_written_and_embedded(tree: Tree) -> None:
+    tree.write({"a.py": "".join(f"def f{n}():\n    return {n}\n\n\n" for n in range(20))})
+    tree.index()
+    tree.write({"a.py": "# moved down\n\n\n" + (tree.root / "a.py").read_text().replace("return 7", "return 77")})
+    told = tree.index().counts
+    assert (told.changed, told.embedded) == (1, 2)
+    assert tree.found("f7")[0] == "a.py:32"
+    assert tree.content() == fresh(tree)
+
+
+def test_worktrees_share_what_is_the_same(tree: Tree, tmp_path: Path) -> None:
+    tree.write({f"m{n}.py": f"def f{n}():\n    return {n}\n" for n in range(30)})
+    git(tree.root, "add", "-A")
+    git(tree.root, "commit", "-qm", "all")
+    tree.index()
+    git(tree.root, "worktree", "add", "-q", str(tmp_path / "other"), "-b", "other")
+    other = Tree(tmp_path / "other", tree.state, repository=False)
+    other.write({"m3.py": "def changed():\n    return 0\n"})
+    told = other.index()
+    assert (told.counts.changed, told.counts.chunks, told.counts.embedded) == (1, 1, 1)
+    assert other.content() == fresh(other)
+    assert tree.found("changed", embedder="off") == []
+
+
+def test_ignored_files_are_left_out_and_new_ones_are_not(tree: Tree) -> None:
+    tree.write({".gitignore": "secret/\n*.log.py\n", "secret/a.py": "x = 1\n", "b.log.py": "y = 1\n", "c.py": "z = 1\n"})
+    tree.index()
+    assert {row[0] for row in tree.content() if len(row) > 2} == {"c.py"}
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_killed_anywhere_the_next_run_makes_it_whole(tree: Tree) -> None:
+    """kill -9 at random points, on a first index, on changes and on rebuilds; the old one answers all the time."""
+    rng = random.Random(5)
+    tree.write({f"p{n % 7}/m{n}.py": f"def f{n}():\n    return {n}\n\n\nclass C{n}:\n    x = {n}\n" for n in range(60)})
+    took = _timed(tree)
+    for number in range(KILLS):
+        for _ in range(rng.randrange(8)):
+            name = f"p{rng.randrange(7)}/m{rng.randrange(70)}.py"
+            tree.write({name: f"def g{number}():\n    return '{rng.random()}'\n" * rng.randrange(1, 5)})
+        _killed(tree, rng.random() * took * 1.2, rebuild=rng.random() < 0.4)
+        assert claim.holder(tree.place.claim) is None, "the claim is free at once"
+        if tree.place.current():
+            tree.ask("return a number")
+    assert tree.index().status == "completed"
+    assert tree.content() == fresh(tree)
+    assert sorted(p.name for p in tree.place.folder.glob("*.db")) == [f"{tree.place.current()}.db"]
+
+
+def _timed(tree: Tree) -> float:
+    began = time.monotonic()
+    tree.index()
+    took = time.monotonic() - began
+    shutil.rmtree(tree.place.folder)
+    return took
+
+
+def _killed(tree: Tree, after: float, rebuild: bool) -> None:
+    child = os.fork()
+    if not child:
+        try:
+            build.run(tree.task(rebuild=rebuild))
+        finally:
+            os._exit(0)
+    time.sleep(after)
+    os.kill(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+
+
+def test_a_live_run_keeps_its_claim_however_old_it_is(tree: Tree) -> None:
+    """D3, C5: nothing but its owner's end frees it; a heartbeat that stopped decides nothing."""
+    tree.write({"a.py": BODIES[0]})
+    tree.index()
+    with claim.held(tree.place.claim, "old") as mine:
+        mine._holder = claim.Holder(pid=os.getpid(), start=0.0, run="old", at=0, beat=0)
+        assert tree.index(patience_s=0.1).status == "claimed"
+        holder = claim.holder(tree.place.claim)
+        assert holder is not None
+        assert holder.pid == os.getpid()
+    assert claim.holder(tree.place.claim) is None
+    assert tree.index().status == "completed"
+
+
+def test_a_superseded_run_ends_and_keeps_what_it_did(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
+    tree.write({f"m{n}.py": f"def f{n}():\n    return {n}\n" for n in range(50)})
+    tree.index(run="first")
+    tree.place.cancel.write_text("second")
+    tree.write({"new.py": "def brand_new():\n    return 1\n"})
+    monkeypatch.setattr(build, "SHOW_EVERY_S", 0.0)
+    assert tree.index(run="second").status == "superseded"
+    assert tree.found("f7")[0] == "m7.py:1"
+    assert tree.index(run="third").status == "completed"
+    assert tree.content() == fresh(tree)
+
+
+def test_a_rebuild_is_another_file_and_the_old_one_answers_until_it_is_done(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
+    tree.write({"a.py": BODIES[0]})
+    tree.index()
+    first = tree.place.current()
+    seen = []
+    real = build._bring_up
+
+    def while_it_runs(*args: object) -> object:
+        seen.append((tree.place.current(), tree.found("one")))
+        return real(*args)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(build, "_bring_up", while_it_runs)
+    assert tree.index(rebuild=True).status == "completed"
+    assert seen == [(first, ["a.py:1"])]
+    assert tree.place.current() == first + 1
+
+
+def test_two_names_of_one_checkout_have_one_index(tree: Tree, tmp_path: Path) -> None:
+    (tmp_path / "alias").symlink_to(tree.root)
+    assert place_of(tree.state, str(tmp_path / "alias")) == tree.place
+
+
+def test_another_model_takes_over_only_when_it_is_ready(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The old vectors answer meanwhile; a model that fails in the middle leaves them alone."""
+    from holdfast.search import choose, static
+    from holdfast.search.embedder import NoEmbedder
+
+    tree.write({f"m{n}.py": f"def f{n}():\n    return {n}\n" for n in range(5)})
+    tree.index()
+    before = content(tree.place)
+
+    class Other:
+        id = "other"
+        broken = True
+
+        def documents(self, passages):  # type: ignore[no-untyped-def]
+            if self.broken:
+                raise NoEmbedder("the endpoint is down")
+            return static.load().documents(passages)[:, :64]
+
+        def query(self, text):  # type: ignore[no-untyped-def]
+            return static.load().query(text)[:64]
+
+    other = Other()
+    monkeypatch.setattr(choose, "embedder", lambda _settings: other)
+    told = tree.index()
+    assert (told.status, told.note) == ("completed", "the endpoint is down")
+    assert content(tree.place) == before
+    assert tree.ask("f3").note.startswith("full text only")
+    other.broken = False
+    assert tree.index().counts.embedded == 5
+    assert tree.ask("f3").note == ""

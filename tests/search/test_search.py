@@ -1,0 +1,187 @@
+"""Answers: names and paths first, then meaning and words; filters; what is said when there are no vectors."""
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.search.tree import Tree
+
+from holdfast.search import exact, fulltext, fuse, inspect, static
+from holdfast.search.embedder import Passage
+from holdfast.search.settings import IndexSettings
+
+FILES = {
+    "src/http/headers.py": '''def parse_header(line):
+    """Split a header line into its name and value."""
+    name, _, value = line.partition(":")
+    return name.strip(), value.strip()
+
+
+class HeaderTable:
+    def lookup(self, name):
+        return self.rows[name.lower()]
+''',
+    "src/db/pool.py": '''class ConnectionPool:
+    """Keeps database connections open."""
+
+    def acquire(self, timeout):
+        """Take a free connection out of the pool, waiting until one is returned."""
+        return self.idle.get(timeout=timeout)
+
+    def release(self, connection):
+        self.idle.put(connection)
+''',
+    "src/retry.py": '''def with_backoff(call, attempts):
+    """Try again with growing pauses until it works or the attempts are used up."""
+    for n in range(attempts):
+        try:
+            return call()
+        except OSError:
+            sleep(2 ** n)
+''',
+    "tests/test_headers.py": "def test_parse_header():\n    assert parse_header('a: b') == ('a', 'b')\n",
+    "web/app.ts": "export function renderPage(title: string): string {\n  return `<h1>${title}</h1>`\n}\n",
+    "docs/guide.md": "# Guide\n\n## Retrying\n\nFailed calls are repeated after a pause.\n",
+}
+
+
+@pytest.fixture(scope="module")
+def tree(tmp_path_factory: pytest.TempPathFactory) -> Tree:
+    folder = tmp_path_factory.mktemp("search")
+    made = Tree(folder / "project", folder / "state").write(FILES)
+    assert made.index().status == "completed"
+    return made
+
+
+@pytest.mark.parametrize(
+    ("asked", "first"),
+    [
+        ("parse_header", "src/http/headers.py:1"),
+        ("parse_header()", "src/http/headers.py:1"),
+        ("PARSE_HEADER", "src/http/headers.py:1"),
+        ("ConnectionPool.acquire", "src/db/pool.py:4"),
+        ("ConnectionPool::release", "src/db/pool.py:8"),
+        ("where is parse_header?", "src/http/headers.py:1"),
+        ("renderPage", "web/app.ts:1"),
+        ("src/retry.py", "src/retry.py:1"),
+        ("retry.py", "src/retry.py:1"),
+        ("take a connection out of the pool", "src/db/pool.py:4"),
+        ("try again when a call fails", "src/retry.py:1"),
+        ("split a header into name and value", "src/http/headers.py:1"),
+    ],
+)
+def test_the_right_place_comes_first(tree: Tree, asked: str, first: str) -> None:
+    assert tree.found(asked)[0] == first
+
+
+def test_an_answer_says_why_and_shows_a_little(tree: Tree) -> None:
+    hit = tree.ask("parse_header").hits[0]
+    assert (hit.symbol, hit.kind, hit.lang, hit.line, hit.end) == ("parse_header", "function", "python", 1, 4)
+    assert hit.why[0] == "symbol"
+    assert hit.excerpt.startswith("def parse_header(line):")
+    found = tree.ask("repeat failed calls after a pause").hits[0]
+    assert any(why.startswith("meaning ") for why in found.why)
+    assert len(found.excerpt.split("\n")) <= 5
+
+
+def test_filters(tree: Tree) -> None:
+    assert {h.lang for h in tree.ask("header", lang="typescript").hits} <= {"typescript"}
+    assert {h.path for h in tree.ask("header", path="src/http").hits} == {"src/http/headers.py"}
+    assert {h.path for h in tree.ask("header", path="*.md").hits} == {"docs/guide.md"}
+    assert {h.kind for h in tree.ask("connection", kind="method").hits} == {"method"}
+    assert tree.ask("parse_header", path="web").hits[0].path == "web/app.ts"
+    assert len(tree.ask("header", limit=2).hits) == 2
+    assert tree.ask("header", lang="cobol").hits == []
+
+
+def test_without_vectors_full_text_answers_and_says_so(tree: Tree) -> None:
+    answer = tree.ask("take a connection out of the pool", embedder="off")
+    assert answer.hits[0].path == "src/db/pool.py"
+    assert answer.note == "full text only: embeddings are switched off"
+    assert tree.ask("pool", embedder="http://127.0.0.1:9/v1").note.startswith("full text only")
+
+
+def test_a_model_that_cannot_be_read_does_not_stop_the_full_text(tree: Tree, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(static, "load", lambda: static.load.__wrapped__(tmp_path))
+    answer = tree.ask("connection pool")
+    assert "the search model cannot be read" in answer.note
+    assert answer.hits[0].path == "src/db/pool.py"
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.text(max_size=200))
+def test_no_question_breaks_it(tree: Tree, text: str) -> None:
+    """Quotes, operators of the full text, control characters, nothing at all."""
+    tree.ask(text or "x")
+
+
+@pytest.mark.parametrize("text", ['"', "NEAR(a b)", "a OR b AND NOT c", "name:x", "*", "'; drop table chunks; --", "%_%", "a" * 5000])
+def test_syntax_in_a_question_is_only_text(tree: Tree, text: str) -> None:
+    tree.ask(text)
+    assert tree.found("parse_header")[0] == "src/http/headers.py:1"
+
+
+def test_a_long_lived_searcher_sees_changes(tree: Tree) -> None:
+    from holdfast.search.answer import Question
+    from holdfast.search.searcher import Searcher
+
+    asking = Searcher(tree.place)
+    assert "grease.py" not in {h.path for h in asking.ask(Question(text="grease the axle"), IndexSettings()).hits}
+    tree.write({"grease.py": 'def grease_axle(tin):\n    """Grease the axle."""\n    return tin - 1\n'})
+    tree.index()
+    assert asking.ask(Question(text="grease the axle"), IndexSettings()).hits[0].path == "grease.py"
+    (tree.root / "grease.py").unlink()
+    tree.index()
+    assert "grease.py" not in {h.path for h in asking.ask(Question(text="grease the axle"), IndexSettings()).hits}
+    tree.index(rebuild=True)
+    assert asking.ask(Question(text="parse_header"), IndexSettings()).hits[0].path == "src/http/headers.py"
+
+
+def test_why_a_file_is_in_it_or_not(tree: Tree) -> None:
+    def why(name: str) -> dict:
+        return inspect.why(tree.place, str(tree.root), name, IndexSettings(exclude=("docs/",)))
+
+    assert [c["symbol"] for c in why("src/db/pool.py")["chunks"]][0] == "ConnectionPool"
+    assert why("nothing.py")["reason"] == "there is no such file"
+    assert why("../outside.py")["reason"] == "it is outside the checkout"
+    assert why("src")["reason"] == "it is a folder"
+
+
+def test_the_mixture() -> None:
+    meaning, text = [(1, 0.9), (2, 0.5), (3, 0.1)], [(3, 12.0), (2, 4.0)]
+    assert [c for c, _ in fuse.fused(meaning, text, 1.0)][:2] == [1, 2]
+    assert fuse.fused(meaning, text, 0.0)[0][0] == 3
+    assert fuse.fused([], text)[0][0] == 3
+    assert fuse.fused([], []) == []
+
+
+def test_what_counts_as_a_name() -> None:
+    assert exact.names("where is parse_status used") == ["parse_status"]
+    assert exact.names("Server::serve") == ["Server.serve"]
+    assert exact.names("the quick brown fox") == []
+    assert exact.names("returns the HTTPHeader of this request unless it was sent before") == []
+
+
+def test_words_of_a_question_are_never_syntax() -> None:
+    assert fulltext.expression('say "hello" AND (NOT world)') == '"say" OR "hello" OR "not" OR "world"'
+    assert fulltext.expression("the of and") == '"the" OR "of" OR "and"'
+    assert fulltext.expression("!!!") == ""
+
+
+def test_the_model_is_small_and_knows_what_belongs_together() -> None:
+    """≤ 20 MB, numpy only; a question lies nearer to its code than to another."""
+    assert sum(p.stat().st_size for p in static.FOLDER.iterdir()) <= 20_000_000
+    model = static.load()
+    rows = model.documents(
+        [
+            Passage("def f(path):\n    with open(path) as file:\n        return file.read()", "read_text", "io/files.py"),
+            Passage("def g(user, password):\n    return check_hash(user.hash, password)", "login", "auth/session.py"),
+            Passage("", "", ""),
+        ]
+    )
+    assert rows.shape == (3, model.dims)  # type: ignore[attr-defined]
+    files, login = rows[0] @ model.query("read the contents of a file"), rows[1] @ model.query("read the contents of a file")
+    assert files > login + 0.2
+    assert abs(float(rows[0] @ rows[0]) - 1) < 1e-3
+    assert float(abs(model.query("")).sum()) == 0.0

@@ -1,0 +1,75 @@
+"""A checkout to index, and what an index says about it, without what may differ from run to run."""
+
+import contextlib
+import zlib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from tests.kit import git
+
+from holdfast.search.answer import Answer, Question
+from holdfast.search.index import build, database
+from holdfast.search.index.build import Result, Task
+from holdfast.search.index.place import Place, place_of, root_of
+from holdfast.search.searcher import Searcher
+from holdfast.search.settings import IndexSettings
+
+Content = set[tuple[Any, ...]]
+
+
+class Tree:
+    def __init__(self, root: Path, state: Path, repository: bool = True) -> None:
+        self.root, self.state = root, state
+        root.mkdir(parents=True, exist_ok=True)
+        if repository:
+            git(root, "init", "-q")
+
+    @property
+    def place(self) -> Place:
+        return place_of(self.state, str(self.root))
+
+    def write(self, files: Mapping[str, str | bytes]) -> "Tree":
+        for name, content in files.items():
+            path = self.root / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(content if isinstance(content, bytes) else content.encode())
+        return self
+
+    def task(self, **given: Any) -> Task:
+        settings = given.pop("settings", None) or IndexSettings(**{k: given.pop(k) for k in SETTINGS if k in given})
+        fields = {"root": str(self.root), "folder": str(self.place.folder), "run": "run-1", "repo": root_of(str(self.root))[1]}
+        return Task(**fields | given, settings=settings)
+
+    def index(self, **given: Any) -> Result:
+        return build.run(self.task(**given))
+
+    def ask(self, text: str, **given: Any) -> Answer:
+        settings = IndexSettings(embedder=given.pop("embedder", "builtin"))
+        return Searcher(self.place).ask(Question(text=text, **given), settings)
+
+    def found(self, text: str, **given: Any) -> list[str]:
+        return [f"{hit.path}:{hit.line}" for hit in self.ask(text, **given).hits]
+
+    def content(self) -> Content:
+        return content(self.place)
+
+    def left_out(self) -> dict[str, str]:
+        with contextlib.closing(database.open_to_read(self.place.database(self.place.current()))) as db:
+            return dict(db.execute("select path, left_out from files where left_out <> ''"))
+
+
+SETTINGS = IndexSettings.__struct_fields__
+
+
+def content(place: Place) -> Content:
+    """Every chunk with its place, text, words and vector: two indexes of the same files agree on all of it."""
+    with contextlib.closing(database.open_to_read(place.database(place.current()))) as db:
+        chunks = db.execute(
+            "select c.id, f.path, f.lang, f.hash, c.kind, c.symbol, c.start, c.stop, c.text, v.vector"
+            " from chunks c join files f on f.id = c.file left join vectors v on v.chunk = c.id"
+        )
+        rows = {(*row[1:8], zlib.decompress(row[8]), row[9]) for row in chunks}
+        count, words = db.execute("select (select count(*) from chunks), (select count(*) from words_docsize)").fetchone()
+        assert count == words, "every chunk has its words, and no words are left of chunks that are gone"
+        return rows | {(count, db.execute("select count(*) from vectors").fetchone()[0])}
