@@ -6,6 +6,7 @@ others. Batches are made of blocks from one package, so that the others are near
 """
 
 import argparse
+import hashlib
 import json
 import math
 import random
@@ -181,15 +182,20 @@ def _dropped(bag: tuple, share: float) -> tuple:
 
 
 def write(model: Model, known: list[str], folder: Path, about: dict) -> None:
+    """The id ends in a digest of the weights: vectors of two trainings are never taken for one another's."""
     folder.mkdir(parents=True, exist_ok=True)
+    digest = hashlib.blake2b(digest_size=4)
     for name, table in (("documents", model.documents), ("queries", model.queries)):
         rows = table.weight.detach().numpy()
         scales = np.maximum(np.abs(rows).max(axis=1), 1e-9).astype(np.float32) / 127
-        np.save(folder / f"{name}.npy", np.rint(rows / scales[:, None]).astype(np.int8))
+        small = np.rint(rows / scales[:, None]).astype(np.int8)
+        digest.update(small.tobytes())
+        np.save(folder / f"{name}.npy", small)
         np.save(folder / f"{name}-scales.npy", scales)
     (folder / "words.txt").write_text("\n".join(known), "utf-8")
     factors = dict(zip(FIELDS, (float(f) for f in model.factors.detach()), strict=True))
-    (folder / "about.json").write_text(json.dumps({**about, "factors": factors}, indent=1) + "\n")
+    told = {**about, "id": f"{about['id']}-{digest.hexdigest()}", "factors": factors}
+    (folder / "about.json").write_text(json.dumps(told, indent=1) + "\n")
 
 
 def main() -> None:

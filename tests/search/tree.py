@@ -6,14 +6,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from tests.kit import git
-
 from holdfast.search.answer import Answer, Question
 from holdfast.search.index import build, database
 from holdfast.search.index.build import Result, Task
 from holdfast.search.index.place import Place, place_of, root_of
 from holdfast.search.searcher import Searcher
 from holdfast.search.settings import IndexSettings
+from tests.kit import git
 
 Content = set[tuple[Any, ...]]
 
@@ -38,7 +37,12 @@ class Tree:
 
     def task(self, **given: Any) -> Task:
         settings = given.pop("settings", None) or IndexSettings(**{k: given.pop(k) for k in SETTINGS if k in given})
-        fields = {"root": str(self.root), "folder": str(self.place.folder), "run": "run-1", "repo": root_of(str(self.root))[1]}
+        fields = {
+            "root": str(self.root),
+            "folder": str(self.place.folder),
+            "run": "run-1",
+            "repo": root_of(str(self.root))[1],
+        }
         return Task(**fields | given, settings=settings)
 
     def index(self, **given: Any) -> Result:
@@ -70,6 +74,8 @@ def content(place: Place) -> Content:
             " from chunks c join files f on f.id = c.file left join vectors v on v.chunk = c.id"
         )
         rows = {(*row[1:8], zlib.decompress(row[8]), row[9]) for row in chunks}
-        count, words = db.execute("select (select count(*) from chunks), (select count(*) from words_docsize)").fetchone()
+        count, words = db.execute(
+            "select (select count(*) from chunks), (select count(*) from words_docsize)"
+        ).fetchone()
         assert count == words, "every chunk has its words, and no words are left of chunks that are gone"
         return rows | {(count, db.execute("select count(*) from vectors").fetchone()[0])}

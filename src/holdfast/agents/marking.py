@@ -40,7 +40,7 @@ def by_time(event: Event, payload: Payload) -> str:
     return f"@{stamp}{data.get('call', '')}{about(data)}" if isinstance(stamp, str | int) and stamp else ""
 
 
-SHORT = ("source", "reason", "topic", "task", "trigger", "status", "calls")
+SHORT = ("source", "reason", "topic", "task", "trigger", "status", "calls", "again")
 LONG = ("prompt", "message", "error", "output")
 
 

@@ -9,8 +9,7 @@ from holdfast.search import words
 _NAME = re.compile(r"^[\w$]+(?:(?:\.|::|#|->|/)[\w$]+)*[!?]?$")
 _CUTS = re.compile(r"::|#|->|/")
 MOST = 20
-LONGEST_NAMING = 6
-"""Words: `where is parse_status used` is about a name, a sentence of twelve words is not."""
+MOST_NAMES = 8
 _KINDS = "case c.kind when 'function' then 0 when 'class' then 0 when 'method' then 1 else 2 end"
 
 
@@ -32,17 +31,12 @@ def symbols(db: apsw.Connection, text: str) -> list[int]:
 
 
 def names(text: str) -> list[str]:
-    """The whole question if it is a name, else words in it that can only be names (`parse_status`, `LazyObject`).
-
-    In a longer sentence a name is one word among others: the ranking weighs it, it does not come first.
-    """
+    """The whole question if it is a name, else words in it that can only be names (`parse_status`, `LazyObject`)."""
     text = text.strip().removesuffix("()")
     if _NAME.match(text):
         return [_CUTS.sub(".", text)]
     told = [word.strip("`'\"(),.;:?!").removesuffix("()") for word in text.split()]
-    if len(told) > LONGEST_NAMING:
-        return []
-    return [_CUTS.sub(".", word) for word in told if _NAME.match(word) and _only_a_name(word)]
+    return [_CUTS.sub(".", word) for word in told if _NAME.match(word) and _only_a_name(word)][:MOST_NAMES]
 
 
 def is_name(text: str) -> bool:

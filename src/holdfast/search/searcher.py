@@ -164,4 +164,3 @@ def _about(db: apsw.Connection) -> dict[str, int]:
         "select (select count(*) from files where left_out = ''), (select count(*) from chunks)"
     ).fetchone()
     return {"at": int(at) if at.isdecimal() else 0, "files": files, "chunks": chunks}
-

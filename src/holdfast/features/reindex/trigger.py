@@ -53,7 +53,7 @@ def _prerequisites(trigger: str, checkout: Doc, now: int, settings: Settings) ->
 def _cooldown(trigger: str, checkout: Doc, now: int, settings: Settings) -> Choice | None:
     """For ends of turns alone: a new session and another branch are too rare to be held back."""
     left = checkout["started_at"] + settings.cooldown_s * 1000 - now
-    if trigger != TURN_END or not checkout["started_at"] or left <= 0:
+    if trigger != TURN_END or not 0 < left <= settings.cooldown_s * 1000:  # more: the clock was turned back
         return None
     return Choice(SKIP, COOLDOWN, {"remaining_s": -(-left // 1000)})
 
@@ -67,4 +67,4 @@ def _one_at_a_time(trigger: str, checkout: Doc, now: int, settings: Settings) ->
 def _is_running(checkout: Doc, now: int, settings: Settings) -> bool:
     """A run whose end was never told (its daemon died again and again) does not hold the others up for ever."""
     run = checkout["run"]
-    return run is not None and now - run["at"] < 2 * settings.timeout_s * 1000
+    return run is not None and abs(now - run["at"]) < 2 * settings.timeout_s * 1000

@@ -58,6 +58,13 @@ class Found(msgspec.Struct, frozen=True):
     plain: bool = True
     """Not a link, a pipe or a folder of another repository."""
 
+    @property
+    def name(self) -> str:
+        """As it is stored and shown: names are bytes, and not all of them are text."""
+        if self.path.isascii():
+            return self.path
+        return os.fsencode(self.path).decode("utf-8", "backslashreplace")
+
 
 def found(root: str, settings: IndexSettings) -> Iterator[Found]:
     names = repository.names(root, repository.run_here)

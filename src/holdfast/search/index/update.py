@@ -51,8 +51,8 @@ class Update:
     def run(self) -> Counts:
         known = self._known()
         present = list(files.found(self._root, self._settings))
-        changed = [one for one in present if not _same(known.get(one.path), one)]
-        gone = known.keys() - {one.path for one in present}
+        changed = [one for one in present if not _same(known.get(one.name), one)]
+        gone = known.keys() - {one.name for one in present}
         self._remove([known[path].id for path in gone])
         done = 0
         for batch in _batches(changed, BATCH_FILES):
@@ -78,7 +78,7 @@ class Update:
     def _write(self, batch: Sequence[files.Found], known: dict[str, Row]) -> None:
         pieces = []
         for found in batch:
-            row = known.get(found.path)
+            row = known.get(found.name)
             made = piece(self._root, found, self._settings, row.hash if row and not row.left_out else b"")
             pieces.append((found, row, made))
             self._tell("", 0, 0)
@@ -96,7 +96,7 @@ class Update:
 
     def _put(self, row: Row | None, made: Piece) -> None:
         found = made.found
-        values = (found.path, found.size, made.mtime, found.ctime, made.hash, made.lang, made.left_out)
+        values = (found.name, found.size, made.mtime, found.ctime, made.hash, made.lang, made.left_out)
         file = self._db.execute(
             "insert into files (path, size, mtime, ctime, hash, lang, left_out) values (?, ?, ?, ?, ?, ?, ?)"
             " on conflict (path) do update set size = excluded.size, mtime = excluded.mtime, ctime = excluded.ctime,"
@@ -104,7 +104,7 @@ class Update:
         ).fetchone()[0]  # fmt: skip
         self.counts.changed += row is not None
         self.counts.added += row is None
-        self._put_parts(file, found.path, made.parts)
+        self._put_parts(file, found.name, made.parts)
 
     def _put_parts(self, file: int, path: str, parts: Sequence[Part]) -> None:
         """Chunks that are still there keep their row, their words and their vector."""

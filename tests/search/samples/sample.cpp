@@ -1,0 +1,8 @@
+namespace geo {
+class Point {
+ public:
+  int x() const {
+    return 1;
+  }
+};
+}

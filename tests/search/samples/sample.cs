@@ -1,0 +1,7 @@
+namespace N {
+  class Car {
+    public int Drive() {
+      return 1;
+    }
+  }
+}

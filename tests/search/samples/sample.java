@@ -1,0 +1,8 @@
+class Cat {
+  private int lives = 9;
+
+  /** Says it. */
+  String meow() {
+    return "meow";
+  }
+}

@@ -1,0 +1,6 @@
+<?php
+class Mail {
+  public function send() {
+    return 1;
+  }
+}

@@ -1,0 +1,7 @@
+module Zoo
+  class Lion
+    def roar
+      1
+    end
+  end
+end

@@ -1,0 +1,5 @@
+set -e
+
+deploy() {
+  echo hi
+}
