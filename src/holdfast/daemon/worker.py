@@ -1,6 +1,6 @@
 """Background jobs: claimed by lease, run beside the hooks, their events and their end committed together."""
 
-import os
+import socket
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -20,6 +20,7 @@ from holdfast.daemon.writer import WriterCalls
 
 LEASE_S = 60.0
 LOOK_EVERY_S = 2.0
+MOST_LEFT = 1000
 
 
 class LeaseLost(Exception):
@@ -33,12 +34,14 @@ class Worker:
     ) -> None:  # fmt: skip
         self._engine, self._features, self._calls, self._log = engine, features, calls, log
         self._settings, self._clock, self._state_dir = settings, clock, state_dir
-        self.owner = f"{os.getpid()}.{time.monotonic_ns()}"
+        # One daemon per state directory: whoever comes after us under this name may take what we left (`_take_over`).
+        self.owner = f"{socket.gethostname()}:{state_dir}"
         self._handlers: dict[str, tuple[Feature, JobHandler]] = {
             kind: (feature, handler) for feature in features for kind, handler in feature.jobs.items()
         }
         self._due = threading.Event()
         self._stopping = threading.Event()
+        self._took_over = threading.Event()
         self._threads: list[threading.Thread] = []
         self._leases: dict[int, float] = {}
         self._next_run = {kind: 0.0 for feature in features for kind in feature.schedule}
@@ -50,6 +53,19 @@ class Worker:
         self._threads = [threading.Thread(target=run, name=name, daemon=True) for run, name in names]
         for thread in self._threads:
             thread.start()
+
+    def _take_over(self) -> None:
+        """A daemon that was killed held leases nobody works under any more. The attempt it made still counts."""
+        try:
+            reader = self._engine().store.reader()
+            held = [job["id"] for job in reader.jobs(MOST_LEFT) if job["owner"] == self.owner]
+            reader.close()
+            if held:
+                self._transact(lambda store: [store.extend(job, self.owner, 0) for job in held])
+        except Exception as error:
+            self._log.error("worker.failed", error)
+        finally:
+            self._took_over.set()
 
     def wake(self) -> None:
         self._due.set()
@@ -70,6 +86,7 @@ class Worker:
         return done
 
     def _work(self) -> None:
+        self._took_over.wait()
         reader: Reader | None = None
         store: Store | None = None
         while not self._stopping.is_set():
@@ -90,6 +107,7 @@ class Worker:
                 reader = None
 
     def _keep_time(self) -> None:
+        self._take_over()
         intervals = {kind: every for feature in self._features for kind, every in feature.schedule.items()}
         while not self._stopping.wait(1.0):
             now = time.monotonic()

@@ -2,6 +2,8 @@
 
 from collections.abc import Iterator
 
+import msgspec
+
 from holdfast.core.event import Event
 from holdfast.core.feature import Settings, State
 from holdfast.core.job import Job
@@ -19,6 +21,7 @@ CLOSES = ENDS | {
     "notification",
     *(f"turn.{how}" for how in ("ended", "failed", "interrupted", "recovered", "escaped")),
 }
+WRITTEN_LATE_MS = 1500
 NAMES_PROCESS = frozenset(("session.started", "prompt.submitted"))
 
 
@@ -34,6 +37,8 @@ def enqueue(state: State, event: Event, _settings: Settings) -> Iterator[Job]:
             yield _job(PROCESS, doc)
         if kind in ENDS and doc["status"] == COMPLETED:
             yield _job(SUMMARISE, doc)
+            # An agent may write the last lines of its transcript after the hook that tells of the end.
+            yield msgspec.structs.replace(_job(PROCESS, doc), run_at=event.at + WRITTEN_LATE_MS)
     if doc["origin"] in LINKED_SOURCES and not doc["parent"] and kind in ("session.started", "turn.ended"):
         yield _job(LINK, doc)
     turn = doc["turn"]
