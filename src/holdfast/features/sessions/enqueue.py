@@ -37,8 +37,10 @@ def enqueue(state: State, event: Event, _settings: Settings) -> Iterator[Job]:
             yield _job(PROCESS, doc)
         if kind in ENDS and doc["status"] == COMPLETED:
             yield _job(SUMMARISE, doc)
-            # An agent may write the last lines of its transcript after the hook that tells of the end.
-            yield msgspec.structs.replace(_job(PROCESS, doc), run_at=event.at + WRITTEN_LATE_MS)
+            # An agent may write the last lines of its transcript after the hook that tells of the end. A job of its
+            # own: the one that is waiting or running for the end of the turn may look too early.
+            late = {"dedupe": f"{doc['id']}/late", "run_at": event.at + WRITTEN_LATE_MS}
+            yield msgspec.structs.replace(_job(PROCESS, doc), **late)
     if doc["origin"] in LINKED_SOURCES and not doc["parent"] and kind in ("session.started", "turn.ended"):
         yield _job(LINK, doc)
     turn = doc["turn"]
