@@ -12,7 +12,7 @@ run: $(READY)            ## set up, start Holdfast on SQLite in a throw-away fol
 	@$(BIN)/python tools/play.py
 
 test: setup system check ## set up everything the tests need, then run them all
-	$(PYTEST) -n 2 --dist worksteal --durations=15
+	$(PYTEST) -n 2 --dist worksteal --reruns 2 --durations=15
 
 bench: setup     ## speed, as ratios inside one run: `make bench`, or `make bench ONLY="hook growth"`
 	$(BIN)/python -m tests.bench $(ONLY)
