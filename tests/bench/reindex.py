@@ -12,18 +12,17 @@ from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
-from tests.bench.figures import fact, figure, heading, p50
-from tests.bench.search import CACHE
-from tests.kit import World, git
 
 from holdfast.cli import client
-from holdfast.daemon import children
 from holdfast.features.reindex.model import Settings
 from holdfast.search import inspect, static
 from holdfast.search.embedder import Passage
-from holdfast.search.index import quick, repository
+from holdfast.search.index import quick
 from holdfast.search.index.build import Result, Task
 from holdfast.search.index.place import Place, place_of
+from tests.bench.figures import fact, figure, heading, p50
+from tests.bench.search import CACHE
+from tests.kit import World, git
 
 WORKER = [sys.executable, "-m", "holdfast.search.worker"]
 QUESTIONS = (
@@ -93,25 +92,21 @@ def _changing(root: Path, place: Place) -> None:
 
 
 def _nothing(root: Path, place: Place) -> None:
+    """What the job does first, in the daemon: no program is run for it."""
     settings = Settings().index()
     time.sleep(0.1)
-    _run(root, place, repository.snapshot(repository.status(str(root), children.run), str(root)))
+    _run(root, place)
     argv = ["git", "status", "--porcelain"]
     plain = [_took(lambda: subprocess.run(argv, cwd=root, capture_output=True, check=False)) for _ in range(9)]
-
-    def look() -> bool:
-        now = repository.snapshot(repository.status(str(root), children.run), str(root))
-        return quick.unchanged(place, now, settings)
-
-    assert look(), "nothing changed, and it is known"
-    ours = [_took(look) for _ in range(9)]
+    time.sleep(0.1)
+    _run(root, place)
+    assert quick.unchanged(place, str(root), settings), "nothing changed, and it is known"
+    ours = [_took(lambda: quick.unchanged(place, str(root), settings)) for _ in range(9)]
     figure("nothing changed, to one `git status`", p50(ours) / p50(plain), 2, note=f"{p50(ours) * 1000:.0f} ms")
 
 
-def _run(root: Path, place: Place, snapshot: dict | None = None) -> tuple[float, Result]:
-    task = Task(
-        root=str(root), folder=str(place.folder), run="bench", snapshot=snapshot or {}, settings=Settings().index()
-    )
+def _run(root: Path, place: Place) -> tuple[float, Result]:
+    task = Task(root=str(root), folder=str(place.folder), run="bench", settings=Settings().index())
     began = time.perf_counter()
     done = subprocess.run(WORKER, input=msgspec.json.encode(task), capture_output=True, check=True)
     took = time.perf_counter() - began

@@ -24,6 +24,7 @@ from holdfast.search.index.database import SCHEMA
 from holdfast.search.index.piece import searchable
 from holdfast.search.index.update import Embedding
 from holdfast.search.memory import Vectors
+from holdfast.search.settings import OFF, IndexSettings
 from tests.bench.figures import fact, figure, heading
 
 ROOT = Path(__file__).parents[2]
@@ -136,7 +137,9 @@ class Haystack:
                 self._add(number, one)
         self.model = model
         if model:
-            Embedding(self.db, lambda *_: None).run(model)
+            Embedding(self.db, IndexSettings(embedder=OFF), lambda *_: None).run(
+                model
+            )  # in this process, with this model
             self.vectors = Vectors(model.id)
             self.vectors.refresh(self.db, 1)
 

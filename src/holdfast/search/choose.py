@@ -3,14 +3,14 @@
 import os
 
 from holdfast.search.embedder import Embedder, NoEmbedder
-from holdfast.search.settings import IndexSettings
+from holdfast.search.settings import BUILTIN, OFF, IndexSettings
 
 
 def embedder(settings: IndexSettings) -> Embedder:
     """Raises NoEmbedder, with the reason, where there is none."""
-    if settings.embedder == "off":
+    if settings.embedder == OFF:
         raise NoEmbedder("embeddings are switched off")
-    if settings.embedder == "builtin":
+    if settings.embedder == BUILTIN:
         from holdfast.search import static
 
         return static.load()

@@ -2,6 +2,8 @@
 
 import msgspec
 
+BUILTIN, OFF = "builtin", "off"
+
 
 class IndexSettings(msgspec.Struct, frozen=True, kw_only=True):
     include: tuple[str, ...] = ()
@@ -9,7 +11,7 @@ class IndexSettings(msgspec.Struct, frozen=True, kw_only=True):
     exclude: tuple[str, ...] = ()
     largest_kb: int = 1024
     most_files: int = 100_000
-    embedder: str = "builtin"
+    embedder: str = BUILTIN
     """`builtin`, `off`, or the address of an endpoint in OpenAI's manner."""
     model: str = ""
     key_variable: str = ""

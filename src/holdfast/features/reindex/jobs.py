@@ -48,15 +48,13 @@ def _index(call: JobCall, settings: Settings) -> dict[str, Any]:
     if why := unfit(root):
         return {"status": SKIPPED, "cause": NOT_READY, "reason": why, "root": root}
     place = place_of(call.state_dir, root)
-    status = repository.status(root, call.run) if repo else None
-    snapshot = repository.snapshot(status, root)
-    where = {"root": root, "branch": status.branch if status else "", "head": status.head if status else ""}
+    where = {"root": root, "branch": repository.branch(root)}
     rebuild = call.job.payload.get("rebuild") is True
-    if not rebuild and quick.unchanged(place, snapshot, settings.index()):
+    if not rebuild and quick.unchanged(place, root, settings.index()):
         return {"status": UNCHANGED, "reason": "nothing changed", **where, **quick.sizes(place)}
     task = Task(
         root=root, folder=str(place.folder), run=str(call.job.payload["run"]), repo=repo, rebuild=rebuild,
-        settings=settings.index(), snapshot=snapshot,
+        settings=settings.index(),
     )  # fmt: skip
     return {**where, **_run(call, task, settings)}
 

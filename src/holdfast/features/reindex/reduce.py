@@ -192,7 +192,7 @@ def _finished(doc: Doc, event: Event) -> Doc:
     }
 
 
-LAST = ("run", "trigger", "status", "reason", "branch", "head", "files", "left_out", "added", "changed", "removed",
+LAST = ("run", "trigger", "status", "reason", "branch", "files", "left_out", "added", "changed", "removed",
         "chunks", "embedded", "ms", "note", "root")  # fmt: skip
 
 

@@ -10,7 +10,7 @@ import msgspec
 from holdfast.core.errors import HoldfastError
 from holdfast.search import choose
 from holdfast.search.embedder import NoEmbedder
-from holdfast.search.index import claim, database, repository
+from holdfast.search.index import claim, database, files, quick
 from holdfast.search.index.place import About, Place, siblings
 from holdfast.search.index.update import Counts, Embedding, Tell, Update
 from holdfast.search.settings import IndexSettings
@@ -29,8 +29,6 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
     rebuild: bool = False
     patience_s: float = 10.0
     settings: IndexSettings = IndexSettings()
-    snapshot: dict = {}
-    """What `git status` said before the files were looked at; kept with the index when the run is through."""
 
 
 class Result(msgspec.Struct, kw_only=True):
@@ -117,40 +115,37 @@ def _copied(source: Path, path: Path) -> apsw.Connection:
     db = database.open_to_write(path)
     with db:
         db.execute("update files set mtime = -1")
-        db.execute("delete from meta where name = 'snapshot'")
+        db.execute("delete from meta where name = 'through'")
     return db
 
 
 def _bring_up(task: Task, db: apsw.Connection, tell: Tell) -> Result:
     with db:
-        database.set_meta(db, snapshot="")
-    counts = Update(db, task.root, task.settings, tell).run()
+        database.set_meta(db, through="")
+    marks = quick.marks(task.root)
+    listing = files.look(task.root, task.settings)
+    counts = Update(db, task.root, task.settings, tell).run(listing)
     note = ""
     try:
-        counts.embedded = Embedding(db, tell).run(choose.embedder(task.settings))
+        counts.embedded = Embedding(db, task.settings, tell).run(choose.embedder(task.settings))
     except NoEmbedder as error:
         note = str(error)
     total = db.execute("select count(*) from chunks").fetchone()[0]
     if counts.chunks > total * TIDY_SHARE:
         tell("tidy", 0, 0)
         db.execute("insert into words (words) values ('optimize')")
-    seen = _seen(task)
     with db:
-        database.set_meta(
-            db, snapshot=seen, note=note, settings=fingerprint(task.settings), at=time.time_ns() // 1_000_000
-        )
+        _put_folders(db, listing.folders)
+        about = {"settings": quick.fingerprint(task.settings), "marks": marks, "at": time.time_ns() // 1_000_000}
+        database.set_meta(db, through="yes", note=note, **about)
     db.pragma("wal_checkpoint(truncate)")
     return Result(status="completed", counts=counts, chunks=total, note=note)
 
 
-def _seen(task: Task) -> str:
-    """What git said before, if it says the same now: then it is what was indexed, and the next run may rely on it."""
-    now = repository.snapshot(repository.status(task.root, repository.run_here), task.root) if task.snapshot else {}
-    return msgspec.json.encode(now).decode() if now and now == task.snapshot else ""
-
-
-def fingerprint(settings: IndexSettings) -> str:
-    return msgspec.json.encode(settings).decode()
+def _put_folders(db: apsw.Connection, folders: dict[str, int]) -> None:
+    if dict(db.execute("select path, mtime from folders")) != folders:
+        db.execute("delete from folders")
+        db.executemany("insert into folders values (?, ?)", folders.items())
 
 
 class _Progress:

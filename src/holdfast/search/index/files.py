@@ -2,7 +2,8 @@
 
 import os
 import stat
-from collections.abc import Iterator
+import time
+from collections.abc import Iterable, Iterator
 from fnmatch import fnmatchcase
 
 import msgspec
@@ -11,6 +12,9 @@ from holdfast.core.errors import HoldfastError
 from holdfast.search.index import repository
 from holdfast.search.settings import IndexSettings
 
+FRESH_NS = 50_000_000
+"""What changed so shortly before it was looked at may change again within the same tick of the disk's clock."""
+UNTRUSTED = -1
 NOT_WALKED = frozenset(
     [
         ".git",
@@ -60,16 +64,39 @@ class Found(msgspec.Struct, frozen=True):
 
     @property
     def name(self) -> str:
-        """As it is stored and shown: names are bytes, and not all of them are text."""
-        if self.path.isascii():
-            return self.path
-        return os.fsencode(self.path).decode("utf-8", "backslashreplace")
+        return _shown(self.path)
 
 
-def found(root: str, settings: IndexSettings) -> Iterator[Found]:
-    names = repository.names(root, repository.run_here)
+def _shown(path: str) -> str:
+    """As it is stored and shown: names are bytes, and not all of them are text."""
+    return path if path.isascii() else os.fsencode(path).decode("utf-8", "backslashreplace")
+
+
+class Listing(msgspec.Struct):
+    files: list[Found]
+    folders: dict[str, int]
+    """Every folder something new could appear in → its time; UNTRUSTED where it changed while we looked."""
+
+
+def look(root: str, settings: IndexSettings) -> Listing:
+    began = time.time_ns() - FRESH_NS
+    listed = repository.names(root)
+    folders: set[str] = {""}
+    if listed is None:
+        names: Iterable[str] = _walked(root, folders)
+    else:
+        names = listed
+        for folder in repository.new_folders(root):
+            for _ in _walked(root, folders, folder):
+                pass
+    files = list(_found(root, names, settings, folders))
+    return Listing(files, {_shown(name): _time(root, name, began) for name in folders})
+
+
+def _found(root: str, names: Iterable[str], settings: IndexSettings, folders: set[str]) -> Iterator[Found]:
     count = 0
-    for name in _walked(root) if names is None else names:
+    for name in names:
+        _add_above(name, folders)
         if wanted(name, settings) and (one := _look(root, name)):
             count += 1
             if count > settings.most_files:
@@ -81,22 +108,37 @@ def found(root: str, settings: IndexSettings) -> Iterator[Found]:
             yield one
 
 
-def _walked(root: str) -> Iterator[str]:
-    """Breadth by breadth. Unreadable folders are passed over."""
-    waiting = [""]
+def _add_above(name: str, folders: set[str]) -> None:
+    folder = name.rpartition("/")[0]
+    while folder not in folders:
+        folders.add(folder)
+        folder = folder.rpartition("/")[0]
+
+
+def _time(root: str, folder: str, began: int) -> int:
+    try:
+        seen = os.lstat(os.path.join(root, folder)).st_mtime_ns
+    except (OSError, ValueError):
+        return UNTRUSTED
+    return seen if seen < began else UNTRUSTED
+
+
+def _walked(root: str, folders: set[str], below: str = "") -> Iterator[str]:
+    """Files; the folders they are in, and those that are empty, are added to `folders`. Unreadable ones are passed over."""
+    waiting = [below]
     while waiting:
         folder = waiting.pop()
+        folders.add(folder)
         try:
             entries = sorted(os.scandir(os.path.join(root, folder)), key=lambda entry: entry.name)
         except OSError:
             continue
         for entry in entries:
             name = f"{folder}/{entry.name}" if folder else entry.name
-            if entry.is_dir(follow_symlinks=False):
-                if entry.name not in NOT_WALKED:
-                    waiting.append(name)
-            else:
+            if not entry.is_dir(follow_symlinks=False):
                 yield name
+            elif entry.name not in NOT_WALKED:
+                waiting.append(name)
 
 
 def _look(root: str, name: str) -> Found | None:

@@ -7,13 +7,9 @@ import zlib
 import msgspec
 
 from holdfast.search import words
-from holdfast.search.chunks import cut
+from holdfast.search.chunks import Chunk, cut
 from holdfast.search.index import files, judge
 from holdfast.search.settings import IndexSettings
-
-FRESH_NS = 50_000_000
-"""A file changed so shortly before it was read may change again within the same tick of its clock."""
-UNTRUSTED = -1
 
 
 class Part(msgspec.Struct):
@@ -26,14 +22,14 @@ class Part(msgspec.Struct):
     stop: int
     hash: bytes
     text: bytes
-    body: str
-    """What the full text and the embedder see."""
+    words: str
+    """What the full text sees."""
 
 
 class Piece(msgspec.Struct):
     found: files.Found
     hash: bytes = b""
-    mtime: int = UNTRUSTED
+    mtime: int = files.UNTRUSTED
     lang: str = ""
     left_out: str = ""
     parts: list[Part] = []
@@ -54,7 +50,7 @@ def piece(root: str, found: files.Found, settings: IndexSettings, known_hash: by
 
 
 def trusted(found: files.Found) -> int:
-    return found.mtime if found.mtime < time.time_ns() - FRESH_NS else UNTRUSTED
+    return found.mtime if found.mtime < time.time_ns() - files.FRESH_NS else files.UNTRUSTED
 
 
 def _read(found: files.Found, content: bytes, largest: int, known_hash: bytes) -> Piece | None:
@@ -69,11 +65,11 @@ def _read(found: files.Found, content: bytes, largest: int, known_hash: bytes) -
     return made
 
 
-def _part(chunk) -> Part:
+def _part(chunk: Chunk) -> Part:
     raw = chunk.text.encode("utf-8", "replace")
     return Part(
         chunk.kind, chunk.symbol, chunk.name, chunk.start, chunk.end,
-        hashlib.blake2b(raw, digest_size=12).digest(), zlib.compress(raw, 3), chunk.text,
+        hashlib.blake2b(raw, digest_size=12).digest(), zlib.compress(raw, 6), searchable(chunk.text),
     )  # fmt: skip
 
 

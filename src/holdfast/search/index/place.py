@@ -12,6 +12,7 @@ from pathlib import Path
 import msgspec
 
 from holdfast.core.errors import UnsafePath
+from holdfast.search.index import repository
 
 DATABASE = re.compile(r"^(\d+)\.db$")
 
@@ -110,25 +111,7 @@ def root_of(project: str) -> tuple[str, str]:
     """(checkout, its common git directory): the nearest folder upwards that has a `.git`, else the folder itself."""
     folder = project
     while folder and folder != os.path.dirname(folder):
-        dot_git = os.path.join(folder, ".git")
-        if os.path.lexists(dot_git):
-            return folder, _common(folder, dot_git)
+        if os.path.lexists(os.path.join(folder, ".git")):
+            return folder, repository.common_dir(folder)
         folder = os.path.dirname(folder)
     return project, ""
-
-
-def _common(folder: str, dot_git: str) -> str:
-    """Worktrees share it."""
-    git_dir = dot_git
-    if os.path.isfile(dot_git):
-        git_dir = os.path.normpath(os.path.join(folder, _first_line(dot_git).removeprefix("gitdir:").strip()))
-    shared = _first_line(os.path.join(git_dir, "commondir"))
-    return os.path.normpath(os.path.join(git_dir, shared)) if shared else git_dir
-
-
-def _first_line(path: str) -> str:
-    try:
-        with open(path, encoding="utf-8", errors="replace") as file:
-            return file.readline(4096).strip()
-    except OSError:
-        return ""

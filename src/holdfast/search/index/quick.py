@@ -1,5 +1,6 @@
-"""Knowing that nothing changed without looking at every file (O0-g): same commit, same dirty files, same settings."""
+"""Knowing that nothing changed without a program (O0-g): every file and folder has the size and times it had."""
 
+import os
 from typing import Any
 
 import apsw
@@ -7,29 +8,64 @@ import msgspec
 
 from holdfast.search import choose
 from holdfast.search.embedder import NoEmbedder
-from holdfast.search.index import database
-from holdfast.search.index.build import fingerprint
+from holdfast.search.index import database, repository
 from holdfast.search.index.place import Place
 from holdfast.search.settings import IndexSettings
 
 
-def unchanged(place: Place, now: dict[str, Any], settings: IndexSettings) -> bool:
+def fingerprint(settings: IndexSettings) -> str:
+    return msgspec.json.encode(settings).decode()
+
+
+def marks(root: str) -> str:
+    return msgspec.json.encode(repository.marks(root)).decode()
+
+
+def unchanged(place: Place, root: str, settings: IndexSettings) -> bool:
     generation = place.current()
-    if not generation or not now:
+    if not generation:
         return False
     try:
         db = database.open_to_read(place.database(generation))
     except (database.IndexDamaged, apsw.Error):
         return False
     try:
-        then = database.meta(db, "snapshot")
-        if not then or database.meta(db, "settings") != fingerprint(settings) or msgspec.json.decode(then) != now:
-            return False
-        return not database.meta(db, "note") or not _could_embed(settings)
-    except (apsw.Error, msgspec.DecodeError):
+        return _same_terms(db, root, settings) and _same_folders(db, root) and _same_files(db, root)
+    except apsw.Error:
         return False
     finally:
         db.close()
+
+
+def _same_terms(db: apsw.Connection, root: str, settings: IndexSettings) -> bool:
+    """The last run went to its end under these settings, and vectors that were missing could not be had now either."""
+    return (
+        database.meta(db, "through") == "yes"
+        and database.meta(db, "settings") == fingerprint(settings)
+        and database.meta(db, "marks") == marks(root)
+        and not (database.meta(db, "note") and _could_embed(settings))
+    )
+
+
+def _same_folders(db: apsw.Connection, root: str) -> bool:
+    for path, mtime in db.execute("select path, mtime from folders"):
+        try:
+            if os.lstat(f"{root}/{path}").st_mtime_ns != mtime:
+                return False
+        except (OSError, ValueError):
+            return False
+    return True
+
+
+def _same_files(db: apsw.Connection, root: str) -> bool:
+    for path, size, mtime, ctime in db.execute("select path, size, mtime, ctime from files"):
+        try:
+            seen = os.lstat(f"{root}/{path}")
+        except (OSError, ValueError):
+            return False
+        if seen.st_mtime_ns != mtime or seen.st_size != size or seen.st_ctime_ns != ctime:
+            return False
+    return True
 
 
 def _could_embed(settings: IndexSettings) -> bool:
@@ -40,7 +76,7 @@ def _could_embed(settings: IndexSettings) -> bool:
         return False
 
 
-def sizes(place: Place) -> dict[str, int]:
+def sizes(place: Place) -> dict[str, Any]:
     """What the index holds, for those who look at its last run."""
     db = database.open_to_read(place.database(place.current()))
     try:

@@ -14,6 +14,9 @@ create table files (
   left_out text not null default ''
 );
 
+-- Every folder in which something new could appear, with its time: where all are as they were, nothing is new.
+create table folders (path text primary key, mtime integer not null) without rowid;
+
 -- `text` is redacted and compressed. Ids are never used twice: readers keep vectors by them.
 create table chunks (
   id integer primary key autoincrement,

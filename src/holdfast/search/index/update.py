@@ -6,18 +6,23 @@ Every transaction leaves an index that is right for the files it has seen, so a 
 import itertools
 import zlib
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 
 import apsw
 import msgspec
 
+from holdfast.search import choose
 from holdfast.search.embedder import Embedder, Passage
 from holdfast.search.index import files
 from holdfast.search.index.database import set_meta
+from holdfast.search.index.hands import Map, hands
 from holdfast.search.index.piece import Part, Piece, piece, searchable, trusted
-from holdfast.search.settings import IndexSettings
+from holdfast.search.settings import BUILTIN, IndexSettings
 from holdfast.search.vectors import packed
 
-BATCH_FILES = 100
+BATCH_FILES = 50
+MANY_FILES = 300
+MANY_CHUNKS = 4_000
 BATCH_CHUNKS = 1_000
 
 Tell = Callable[[str, int, int], None]
@@ -43,24 +48,29 @@ class Row(msgspec.Struct, frozen=True):
     left_out: str
 
 
+Batch = list[tuple[files.Found, bytes]]
+"""Files to look at, each with the hash under which it is known."""
+
+
+def prepared(root: str, settings: IndexSettings, batch: Batch) -> list[Piece | None]:
+    """Everything that needs no database; may run in another process."""
+    return [piece(root, found, settings, known) for found, known in batch]
+
+
 class Update:
     def __init__(self, db: apsw.Connection, root: str, settings: IndexSettings, tell: Tell) -> None:
         self._db, self._root, self._settings, self._tell = db, root, settings, tell
         self.counts = Counts()
 
-    def run(self) -> Counts:
+    def run(self, listing: files.Listing) -> Counts:
         known = self._known()
-        present = list(files.found(self._root, self._settings))
-        changed = [one for one in present if not _same(known.get(one.name), one)]
-        gone = known.keys() - {one.name for one in present}
+        changed = [one for one in listing.files if not _same(known.get(one.name), one)]
+        gone = known.keys() - {one.name for one in listing.files}
         self._remove([known[path].id for path in gone])
-        done = 0
-        for batch in _batches(changed, BATCH_FILES):
-            self._tell("index", done, len(changed))
-            self._write(batch, known)
-            done += len(batch)
-        self._tell("index", done, len(changed))
-        self._finish(present)
+        with hands(len(changed) >= MANY_FILES) as each:
+            self._write_all(changed, known, each)
+        self.counts.files = len(listing.files)
+        self.counts.left_out = self._db.execute("select count(*) from files where left_out <> ''").fetchone()[0]
         return self.counts
 
     def _known(self) -> dict[str, Row]:
@@ -75,20 +85,22 @@ class Update:
                     self._db.execute("delete from files where id = ?", (file,))
         self.counts.removed += len(gone)
 
-    def _write(self, batch: Sequence[files.Found], known: dict[str, Row]) -> None:
-        pieces = []
-        for found in batch:
-            row = known.get(found.name)
-            made = piece(self._root, found, self._settings, row.hash if row and not row.left_out else b"")
-            pieces.append((found, row, made))
-            self._tell("", 0, 0)
+    def _write_all(self, changed: Sequence[files.Found], known: dict[str, Row], each: Map) -> None:
+        done = 0
+        self._tell("index", done, len(changed))
+        batches = [[(found, _hash(known.get(found.name))) for found in b] for b in _batches(changed, BATCH_FILES)]
+        for batch, pieces in zip(batches, each(partial(prepared, self._root, self._settings), batches), strict=True):
+            self._write(batch, pieces, known)
+            done += len(batch)
+            self._tell("index", done, len(changed))
+
+    def _write(self, batch: Batch, pieces: Sequence[Piece | None], known: dict[str, Row]) -> None:
         with self._db:
-            for found, row, made in pieces:
+            for (found, _), made in zip(batch, pieces, strict=True):
                 if made is None:
-                    assert row
-                    self._touch(row.id, found)
+                    self._touch(known[found.name].id, found)
                 else:
-                    self._put(row, made)
+                    self._put(known.get(found.name), made)
 
     def _touch(self, file: int, found: files.Found) -> None:
         times = (found.size, trusted(found), found.ctime, file)
@@ -132,7 +144,7 @@ class Update:
         id_ = self._db.last_insert_rowid()
         self._db.execute(
             "insert into words (rowid, name, path, body) values (?, ?, ?, ?)",
-            (id_, searchable(part.symbol), searchable(path), searchable(part.body)),
+            (id_, searchable(part.symbol), searchable(path), part.words),
         )
         self.counts.chunks += 1
 
@@ -142,9 +154,9 @@ class Update:
         self._db.executemany(of_any_model, [(c,) for c in chunks])
         self._db.executemany("delete from chunks where id = ?", [(c,) for c in chunks])
 
-    def _finish(self, present: Sequence[files.Found]) -> None:
-        self.counts.files = len(present)
-        self.counts.left_out = self._db.execute("select count(*) from files where left_out <> ''").fetchone()[0]
+
+def _hash(row: Row | None) -> bytes:
+    return row.hash if row and not row.left_out else b""
 
 
 def _same(row: Row | None, found: files.Found) -> bool:
@@ -156,28 +168,50 @@ def _batches(items: Sequence, size: int) -> Iterator[Sequence]:
         yield items[at : at + size]
 
 
+Text = tuple[int, bytes, str, str]
+"""(chunk, its compressed text, symbol, path)"""
+
+
+def embedded(embedder: Embedder, page: Sequence[Text]) -> list[bytes]:
+    return packed(
+        embedder.documents([Passage(zlib.decompress(t).decode(), symbol, path) for _, t, symbol, path in page])
+    )
+
+
+def embedded_by(settings: IndexSettings, page: Sequence[Text]) -> list[bytes]:
+    """In another process: an embedder does not travel, settings do."""
+    return embedded(choose.embedder(settings), page)
+
+
 class Embedding:
     """Gives every chunk a vector of one model; the model that answers changes only when the last one is there."""
 
-    def __init__(self, db: apsw.Connection, tell: Tell) -> None:
-        self._db, self._tell = db, tell
+    def __init__(self, db: apsw.Connection, settings: IndexSettings, tell: Tell) -> None:
+        self._db, self._settings, self._tell = db, settings, tell
 
     def run(self, embedder: Embedder) -> int:
         model = self._model(embedder.id)
         missing = self._missing(model)
-        done = 0
-        while batch := self._page(missing[done : done + BATCH_CHUNKS]):
-            self._tell("embed", done, len(missing))
-            vectors = packed(embedder.documents([passage for _, passage in batch]))
-            rows = [(model, id_, vector) for (id_, _), vector in zip(batch, vectors, strict=True)]
-            with self._db:
-                self._db.executemany("insert or replace into vectors values (?, ?, ?)", rows)
-            done += len(batch)
+        many = len(missing) >= MANY_CHUNKS and self._settings.embedder == BUILTIN
+        work = partial(embedded_by, self._settings) if many else partial(embedded, embedder)
+        with hands(many) as each:
+            self._write_all(model, missing, each, work)
         with self._db:
             set_meta(self._db, model=embedder.id)
             self._db.execute("delete from vectors where model <> ?", (model,))
             self._db.execute("delete from models where id <> ?", (model,))
-        return done
+        return len(missing)
+
+    def _write_all(self, model: int, missing: Sequence[int], each: Map, work: Callable) -> None:
+        done = 0
+        for ids, vectors in zip(
+            _batches(missing, BATCH_CHUNKS), each(work, map(self._page, _batches(missing, BATCH_CHUNKS))), strict=True
+        ):
+            self._tell("embed", done, len(missing))
+            with self._db:
+                rows = [(model, id_, vector) for id_, vector in zip(ids, vectors, strict=True)]
+                self._db.executemany("insert or replace into vectors values (?, ?, ?)", rows)
+            done += len(ids)
 
     def _model(self, name: str) -> int:
         with self._db:
@@ -190,11 +224,10 @@ class Embedding:
         )
         return [row[0] for row in rows]
 
-    def _page(self, ids: Sequence[int]) -> list[tuple[int, Passage]]:
-        if not ids:
-            return []
-        rows = self._db.execute(
-            "select c.id, c.text, c.symbol, f.path from chunks c join files f on f.id = c.file"
-            f" where c.id in ({','.join('?' * len(ids))}) order by c.id", tuple(ids),
+    def _page(self, ids: Sequence[int]) -> list[Text]:
+        return list(
+            self._db.execute(
+                "select c.id, c.text, c.symbol, f.path from chunks c join files f on f.id = c.file"
+                f" where c.id in ({','.join('?' * len(ids))}) order by c.id", tuple(ids),
+            )
         )  # fmt: skip
-        return [(id_, Passage(zlib.decompress(text).decode(), symbol, path)) for id_, text, symbol, path in rows]
