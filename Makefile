@@ -27,8 +27,8 @@ check: $(READY)          ## lint, types, import rules
 	$(BIN)/lint-imports
 
 fmt: $(READY)
-	$(BIN)/ruff check --fix -q src tests tools hatch_build.py native
-	$(BIN)/ruff format -q src tests tools hatch_build.py native
+	$(BIN)/ruff check --fix -q src tests tools hatch_build.py native models
+	$(BIN)/ruff format -q src tests tools hatch_build.py native models
 
 docs: $(READY)           ## write the pages that are generated from code
 	$(BIN)/python tools/docs.py

@@ -169,6 +169,19 @@ def test_tokens_only_grow() -> None:
     assert seen == sorted(set(seen))
 
 
+@pytest.mark.parametrize("modes", [("exclusive", "exclusive"), ("shared", "exclusive"), ("exclusive", "shared")])
+def test_who_asks_twice_while_it_waits_does_not_come_to_wait_behind_itself(modes: tuple[str, str]) -> None:
+    table = Table()
+    table.ask("db", 3)
+    assert [table.ask("db", 1, mode=modes[0]), table.ask("db", 2), table.ask("db", 1, mode=modes[1])] == ["waiting"] * 3
+    table.release("db", 3)
+    told = {answer["request"]: answer["answer"] for answer in table.doc["answers"]}
+    assert (told["r2"], told["r3"], told["r4"]) == ("granted", "waiting", "granted")
+    assert [w["pid"] for w in table.doc["leases"]["db"]["waiters"]] == [2]
+    table.release("db", 1)
+    assert table.holders("db") == [2]
+
+
 STEPS = st.lists(
     st.tuples(
         st.sampled_from(["ask", "ask", "share", "release", "freed", "try"]), st.sampled_from("abc"), st.integers(1, 5)

@@ -42,10 +42,21 @@ def _asked(doc: Doc, event: Event, name: str) -> Doc:
         return _answered(doc, entry, "refused", why=full)
     if not event.get("wait"):
         return _answered(doc, entry, "busy", why=_held_by(name, lease))
-    waiting = _put(doc, name, {**lease, "waiters": [*lease["waiters"], entry]})
+    waiting = _put(doc, name, {**lease, "waiters": _in_line(lease["waiters"], entry)})
     if circle := cycle(waiting, entry["owner"]):
         return _answered(doc, entry, "refused", why=circle)
     return _answered(waiting, entry, "waiting", why=_held_by(name, lease))
+
+
+def _in_line(waiters: list[Entry], entry: Entry) -> list[Entry]:
+    """At the end; who waits already gets it for both requests at once, or it would come to wait behind itself."""
+    mine = [n for n, one in enumerate(waiters) if one["owner"] == entry["owner"]]
+    if not mine:
+        return [*waiters, entry]
+    modes = {entry["mode"], *(waiters[n]["mode"] for n in mine)}
+    both = {"mode": "exclusive" if "exclusive" in modes else "shared"}
+    line = [{**one, **both} if n in mine else one for n, one in enumerate(waiters)]
+    return [*line[: mine[-1] + 1], {**entry, **both}, *line[mine[-1] + 1 :]]
 
 
 def _again(doc: Doc, name: str, entry: Entry, event: Event) -> Doc:
