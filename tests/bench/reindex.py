@@ -16,12 +16,11 @@ import msgspec
 from holdfast.cli import client
 from holdfast.features.reindex.model import Settings
 from holdfast.search import inspect, static
-from holdfast.search.embedder import Passage
 from holdfast.search.index import quick
 from holdfast.search.index.build import Result, Task
 from holdfast.search.index.place import Place, place_of
 from tests.bench.figures import fact, figure, heading, p50
-from tests.bench.search import CACHE
+from tests.bench.search import CACHE, all_functions, passages
 from tests.kit import World, git
 
 WORKER = [sys.executable, "-m", "holdfast.search.worker"]
@@ -42,7 +41,7 @@ def main() -> None:
             return
         _building(root, Path(folder))
         _asking(root, Path(folder))
-    _embedding()
+        _embedding(root)
 
 
 def unpacked(folder: Path) -> Path:
@@ -134,15 +133,14 @@ def _asking(root: Path, folder: Path) -> None:
         world.close()
 
 
-def _embedding() -> None:
+def _embedding(root: Path) -> None:
+    """Functions as they are, in one process."""
+    texts = [(str(p.relative_to(root)), p.read_text("utf-8", "replace")) for p in sorted(root.rglob("django/**/*.py"))]
+    given = passages(all_functions(texts))
     model = static.load()
-    body = "def handle(self, request, timeout=None):\n    response = self.session.send(request)\n    return response.json()\n"
-    passages = [
-        Passage(body.replace("handle", f"handle_{n}"), f"Client.handle_{n}", f"src/client/{n}.py") for n in range(4000)
-    ]
-    model.documents(passages[:100])
-    took = _took(lambda: model.documents(passages))
-    figure("chunks embedded per second and core", len(passages) / took, 2000, unit="/s", more_is_better=True)
+    model.documents(given[:100])
+    took = _took(lambda: model.documents(given))
+    figure("chunks embedded per second and core", len(given) / took, 2000, unit="/s", more_is_better=True)
 
 
 def _took(work: Callable[[], object]) -> float:

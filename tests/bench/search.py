@@ -5,6 +5,7 @@ answer, all other functions of the repository are the haystack. NDCG@10 of one r
 """
 
 import io
+import itertools
 import math
 import os
 import random
@@ -19,9 +20,10 @@ from pathlib import Path
 import apsw
 
 from holdfast.search import fulltext, fuse, languages, rank, static
+from holdfast.search.chunks import lines_of
 from holdfast.search.embedder import Embedder, Passage
 from holdfast.search.index.database import SCHEMA
-from holdfast.search.index.piece import searchable
+from holdfast.search.index.piece import packed, searchable
 from holdfast.search.index.update import Embedding
 from holdfast.search.memory import Vectors
 from holdfast.search.settings import OFF, IndexSettings
@@ -133,8 +135,8 @@ class Haystack:
         self.db = apsw.Connection(":memory:")
         list(self.db.execute(SCHEMA.read_text()))
         with self.db:
-            for number, one in enumerate(found, 1):
-                self._add(number, one)
+            for path, members in itertools.groupby(enumerate(found, 1), key=lambda pair: pair[1].path):
+                self._add(path, list(members))
         self.model = model
         if model:
             Embedding(self.db, IndexSettings(embedder=OFF), lambda *_: None).run(
@@ -143,20 +145,19 @@ class Haystack:
             self.vectors = Vectors(model.id)
             self.vectors.refresh(self.db, 1)
 
-    def _add(self, number: int, one: Function) -> None:
-        self.db.execute(
-            "insert or ignore into files (path, size, mtime, ctime, hash, lang) values (?, 0, 0, 0, x'', '')",
-            (one.path,),
-        )
-        file = self.db.execute("select id from files where path = ?", (one.path,)).fetchone()[0]
-        import zlib
-
-        self.db.execute(
-            "insert into chunks values (?, ?, 'function', ?, ?, 1, 1, x'', ?)",
-            (number, file, one.symbol, one.name, zlib.compress(one.body.encode("utf-8", "replace"), 1)),
-        )
-        row = (number, searchable(one.symbol), searchable(one.path), searchable(one.body))
-        self.db.execute("insert into words (rowid, name, path, body) values (?, ?, ?, ?)", row)
+    def _add(self, path: str, members: list[tuple[int, Function]]) -> None:
+        """A file of nothing but its functions, without what was said about them."""
+        file = members[0][0]
+        self.db.execute("insert into files values (?, ?, 0, 0, 0, x'', '', '')", (file, path))
+        self.db.execute("insert into texts values (?, ?)", (file, packed("\n".join(one.body for _, one in members))))
+        start = 1
+        for number, one in members:
+            stop = start + len(lines_of(one.body)) - 1
+            row = (number, file, one.symbol, one.name, start, stop)
+            self.db.execute("insert into chunks values (?, ?, 'function', ?, ?, ?, ?, x'')", row)
+            words = (number, searchable(one.symbol), searchable(path), searchable(one.body))
+            self.db.execute("insert into words (rowid, name, path, body) values (?, ?, ?, ?)", words)
+            start = stop + 1
 
     def text(self, question: str) -> list[tuple[int, float]]:
         return fulltext.best(self.db, question, fuse.DEPTH)

@@ -47,7 +47,12 @@ remove = st.tuples(st.just("remove"), st.sampled_from(NAMES), st.just(""))
 rename = st.tuples(st.just("rename"), st.sampled_from(NAMES), st.sampled_from(NAMES))
 commit = st.tuples(st.just("commit"), st.just(""), st.just(""))
 switch = st.tuples(st.just("switch"), st.sampled_from(("main", "other")), st.just(""))
+folder = st.tuples(st.just("folder"), st.sampled_from(("pkg/deep", "empty", "empty/inner")), st.just(""))
+ignore = st.tuples(st.just("ignore"), st.sampled_from(("a.py", "pkg/", "*.md", "")), st.just(""))
+force = st.tuples(st.just("force"), st.sampled_from(NAMES), st.just(""))
+inside = st.tuples(st.just("write"), st.sampled_from(("empty/inner/g.py", "empty/h.py")), st.sampled_from(BODIES))
 run = st.tuples(st.just("run"), st.just(""), st.just(""))
+settled = st.tuples(st.just("settled run"), st.just(""), st.just(""))
 
 
 def apply(tree: Tree, step: tuple[str, str, str]) -> None:
@@ -65,12 +70,24 @@ def apply(tree: Tree, step: tuple[str, str, str]) -> None:
         git(tree.root, "commit", "-q", "--allow-empty", "-m", "step")
     elif what == "switch":
         git(tree.root, "checkout", "-q", "-f", name)
-    elif what == "run":
-        assert tree.index().status == "completed"
+    elif what == "folder":
+        path.mkdir(parents=True, exist_ok=True)
+    elif what == "ignore":
+        tree.write({".gitignore": f"{name}\n"})
+    elif what == "force" and path.exists():
+        git(tree.root, "add", "-f", name)
+    elif what in ("run", "settled run"):
+        if what == "settled run":  # until the files are old enough to be trusted by their times
+            time.sleep(0.06)
+            tree.bring_up()
+        assert tree.bring_up() in ("completed", "unchanged")
 
 
-@settings(max_examples=12, deadline=None, suppress_health_check=list(HealthCheck))
-@given(st.lists(st.one_of(edit, edit, remove, rename, commit, switch, run), min_size=3, max_size=12))
+anything = st.one_of(edit, edit, inside, remove, rename, commit, switch, folder, ignore, force, run, settled)
+
+
+@settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
+@given(st.lists(anything, min_size=3, max_size=14))
 def test_incremental_is_full_for_any_series_of_changes(steps: list[tuple[str, str, str]]) -> None:
     with tempfile.TemporaryDirectory() as folder:
         tree = Tree(Path(folder) / "project", Path(folder) / "state")
@@ -80,7 +97,31 @@ def test_incremental_is_full_for_any_series_of_changes(steps: list[tuple[str, st
         tree.index()
         for step in steps:
             apply(tree, step)
-        tree.index()
+        tree.bring_up()
+        assert tree.content() == fresh(tree)
+
+
+def test_nothing_changed_is_known_and_anything_that_changed_is_seen(tree: Tree) -> None:
+    """O0-g: without running a program; also a file in a folder that was empty, and one that is no longer ignored."""
+    tree.write({"a.py": BODIES[0], ".gitignore": "hidden.py\n", "hidden.py": BODIES[0]})
+    (tree.root / "empty").mkdir()
+    git(tree.root, "add", "a.py")
+    git(tree.root, "commit", "-qm", "one")
+    changes = (
+        lambda: tree.write({"empty/b.py": BODIES[1]}),
+        lambda: tree.write({"a.py": BODIES[1]}),
+        lambda: git(tree.root, "add", "-f", "hidden.py"),
+        lambda: (tree.root / "a.py").unlink(),
+        lambda: (tree.root / "empty" / "b.py").rename(tree.root / "c.py"),
+        lambda: (tree.root / ".git" / "info" / "exclude").write_text("c.py\n"),
+    )
+    for change in changes:
+        for _ in range(2):
+            time.sleep(0.06)
+            tree.bring_up()
+        assert tree.bring_up() == "unchanged"
+        change()
+        assert tree.bring_up() == "completed"
         assert tree.content() == fresh(tree)
 
 

@@ -1,14 +1,14 @@
 """A checkout to index, and what an index says about it, without what may differ from run to run."""
 
 import contextlib
-import zlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from holdfast.search.answer import Answer, Question
-from holdfast.search.index import build, database
+from holdfast.search.index import build, database, quick
 from holdfast.search.index.build import Result, Task
+from holdfast.search.index.piece import unpacked
 from holdfast.search.index.place import Place, place_of, root_of
 from holdfast.search.searcher import Searcher
 from holdfast.search.settings import IndexSettings
@@ -48,6 +48,12 @@ class Tree:
     def index(self, **given: Any) -> Result:
         return build.run(self.task(**given))
 
+    def bring_up(self) -> str:
+        """As the room's job does: where nothing changed, no run."""
+        if quick.unchanged(self.place, str(self.root), IndexSettings()):
+            return "unchanged"
+        return self.index().status
+
     def ask(self, text: str, **given: Any) -> Answer:
         settings = IndexSettings(embedder=given.pop("embedder", "builtin"))
         return Searcher(self.place).ask(Question(text=text, **given), settings)
@@ -70,10 +76,12 @@ def content(place: Place) -> Content:
     """Every chunk with its place, text, words and vector: two indexes of the same files agree on all of it."""
     with contextlib.closing(database.open_to_read(place.database(place.current()))) as db:
         chunks = db.execute(
-            "select c.id, f.path, f.lang, f.hash, c.kind, c.symbol, c.start, c.stop, c.text, v.vector"
-            " from chunks c join files f on f.id = c.file left join vectors v on v.chunk = c.id"
+            "select c.id, f.path, f.lang, f.hash, c.kind, c.symbol, c.start, c.stop, t.text, v.vector"
+            " from chunks c join files f on f.id = c.file join texts t on t.file = f.id"
+            " left join vectors v on v.chunk = c.id"
         )
-        rows = {(*row[1:8], zlib.decompress(row[8]), row[9]) for row in chunks}
+        rows = {(*row[1:8], "\n".join(unpacked(row[8])[row[6] - 1 : row[7]]), row[9]) for row in chunks}
+        assert db.execute("select count(*) from texts").fetchone()[0] == len({row[0] for row in rows})
         count, words = db.execute(
             "select (select count(*) from chunks), (select count(*) from words_docsize)"
         ).fetchone()

@@ -112,7 +112,7 @@ def _watched(run_id: str, quiet: bool) -> dict[str, Any]:
     with Progress(*columns, console=render.err, disable=quiet, transient=True) as bar:
         task = bar.add_task("waiting", total=None)
         while True:
-            told = client.view("reindex.status")
+            told = client.view("reindex.watch")
             last = told["last"]
             if (last and last["run"] == run_id) or _overtaken(told, run_id):
                 return last

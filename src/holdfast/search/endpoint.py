@@ -1,7 +1,6 @@
 """An embedding endpoint in OpenAI's manner (Ollama, LM Studio, vLLM, …), for those who have one and say so."""
 
 import json
-import urllib.error
 import urllib.request
 from collections.abc import Sequence
 from typing import Any
@@ -11,7 +10,8 @@ from holdfast.search.embedder import NoEmbedder, Passage
 
 BATCH = 32
 LONGEST_TEXT = 6_000
-TIMEOUT_S = 60.0
+PATIENCE_S, SHORT_PATIENCE_S = 60.0, 5.0
+"""For documents, which nobody waits for, and for a question."""
 
 
 class Endpoint:
@@ -26,20 +26,20 @@ class Endpoint:
         import numpy as np
 
         texts = [f"{p.path} {p.name}\n{p.body}"[:LONGEST_TEXT] for p in passages]
-        rows = [row for at in range(0, len(texts), BATCH) for row in self._ask(texts[at : at + BATCH])]
+        rows = [row for at in range(0, len(texts), BATCH) for row in self._ask(texts[at : at + BATCH], PATIENCE_S)]
         return _unit(np.array(rows, dtype=np.float32))
 
     def query(self, text: str) -> Any:
         import numpy as np
 
-        return _unit(np.array(self._ask([text[:LONGEST_TEXT]]), dtype=np.float32))[0]
+        return _unit(np.array(self._ask([text[:LONGEST_TEXT]], SHORT_PATIENCE_S), dtype=np.float32))[0]
 
-    def _ask(self, texts: list[str]) -> list[list[float]]:
+    def _ask(self, texts: list[str], patience: float) -> list[list[float]]:
         headers = {"Content-Type": "application/json"} | ({"Authorization": f"Bearer {self._key}"} if self._key else {})
         body = json.dumps({"model": self._model, "input": texts}).encode()
         request = urllib.request.Request(self._url, body, headers)  # noqa: S310 - only http(s), checked above
         try:
-            with urllib.request.urlopen(request, timeout=TIMEOUT_S) as answer:  # noqa: S310
+            with urllib.request.urlopen(request, timeout=patience) as answer:  # noqa: S310
                 told = json.load(answer)
             rows = [row["embedding"] for row in sorted(told["data"], key=lambda row: row.get("index", 0))]
         except (OSError, ValueError, KeyError, TypeError) as error:

@@ -45,7 +45,7 @@ class Vectors:
             return []
         scores = np.empty(len(self.ids), np.float32)
         for at in range(0, len(self.ids), BLOCK):
-            scores[at : at + BLOCK] = self._rows[at : at + BLOCK].astype(np.float32) @ query
+            scores[at : at + BLOCK] = self._rows[at : at + BLOCK, : len(query)].astype(np.float32) @ query
         scores *= self._scales
         if allowed is not None:
             scores[~np.isin(self.ids, allowed)] = -np.inf

@@ -1,7 +1,6 @@
 """Asking an index. One searcher per index lives as long as its process: what it loaded once stays in step by itself."""
 
 import threading
-import zlib
 from functools import lru_cache
 from typing import Any
 
@@ -11,6 +10,7 @@ from holdfast.search import choose, fulltext, fuse, rank, words
 from holdfast.search.answer import Answer, Hit, Question
 from holdfast.search.embedder import NoEmbedder
 from holdfast.search.index import database
+from holdfast.search.index.piece import unpacked
 from holdfast.search.index.place import Place
 from holdfast.search.memory import Vectors
 from holdfast.search.settings import IndexSettings
@@ -123,16 +123,26 @@ def _shown(
     db: apsw.Connection, question: Question, ranked: Any, meaning: dict[int, float], text: set[int]
 ) -> list[Hit]:
     asked = {w for w in words.distinct([question.text]) if w not in words.STOPWORDS}
-    return [_hit(db, one, asked, meaning, text) for one in ranked]
+    texts: dict[int, list[str]] = {}
+    return [_hit(db, one, asked, meaning, text, texts) for one in ranked]
 
 
-def _hit(db: apsw.Connection, ranked: tuple, asked: set[str], meaning: dict[int, float], text: set[int]) -> Hit:
+def _hit(
+    db: apsw.Connection,
+    ranked: tuple[int, float, str],
+    asked: set[str],
+    meaning: dict[int, float],
+    text: set[int],
+    texts: dict[int, list[str]],
+) -> Hit:
     chunk, score, exactly = ranked
-    path, lang, symbol, kind, start, stop, packed = db.execute(
-        "select f.path, f.lang, c.symbol, c.kind, c.start, c.stop, c.text from chunks c join files f on f.id = c.file"
+    file, path, lang, symbol, kind, start, stop = db.execute(
+        "select f.id, f.path, f.lang, c.symbol, c.kind, c.start, c.stop from chunks c join files f on f.id = c.file"
         " where c.id = ?", (chunk,),
     ).fetchone()  # fmt: skip
-    body = zlib.decompress(packed).decode("utf-8", "replace")
+    if file not in texts:
+        texts[file] = unpacked(db.execute("select text from texts where file = ?", (file,)).fetchone()[0])
+    body = "\n".join(texts[file][start - 1 : stop])
     why = [exactly] if exactly else []
     if chunk in text and (shared := _shared(asked, f"{symbol} {path} {body}")):
         why.append("words: " + ", ".join(shared[:6]))

@@ -1,6 +1,6 @@
 """Our own small model: a vector is a weighted sum over words. Two tables, numpy, no program, no download.
 
-It was trained by `models/train.py`; `model/card.md` says on what. Questions and code have a table each, because a word
+It was trained by `models/train.py`; `models/card.md` says on what. Questions and code have a table each, because a word
 means something else in a sentence about code than in the code itself.
 """
 

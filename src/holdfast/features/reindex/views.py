@@ -43,6 +43,14 @@ def status(call: Call) -> dict[str, Any]:
     }
 
 
+def watch(call: Call) -> dict[str, Any]:
+    """As much of `status` as somebody who waits for a run asks for again and again."""
+    project = _project(call)
+    place = place_of(call.state_dir, checkout_of(project)[0])
+    doc = call.reader.state(Ref(CHECKOUT, project)) or {}
+    return {"run": doc.get("run"), "last": doc.get("last"), "progress": progress(place)}
+
+
 def runs(call: Call) -> list[Doc]:
     """Decisions and ends, newest first, from the log itself."""
     query = EventQuery(

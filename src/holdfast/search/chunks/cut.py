@@ -9,13 +9,17 @@ from holdfast.search.languages import PROSE
 LONGEST_LINE = 20_000
 
 
+def lines_of(text: str) -> list[str]:
+    """The lines that chunks are made of: one kind of line end, none endless."""
+    return [line[:LONGEST_LINE] for line in text.replace("\r\n", "\n").replace("\r", "\n").split("\n")]
+
+
 def cut(text: str, language: str) -> list[Chunk]:
-    """Every line that says something is in at least one chunk."""
-    return list(_cut(text, language))
+    """Every line that says something is in at least one chunk. A chunk's text is its lines of `lines_of(text)`."""
+    return list(_cut(lines_of(text), language))
 
 
-def _cut(text: str, language: str) -> Iterator[Chunk]:
-    lines = [line[:LONGEST_LINE] for line in text.replace("\r\n", "\n").replace("\r", "\n").split("\n")]
+def _cut(lines: list[str], language: str) -> Iterator[Chunk]:
     if language in PROSE:
         return headings.cut(lines, language)
     if found := syntax.cut(lines, language):

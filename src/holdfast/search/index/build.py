@@ -2,6 +2,7 @@
 
 import contextlib
 import time
+from concurrent.futures import BrokenExecutor
 from pathlib import Path
 
 import apsw
@@ -11,11 +12,12 @@ from holdfast.core.errors import HoldfastError
 from holdfast.search import choose
 from holdfast.search.embedder import NoEmbedder
 from holdfast.search.index import claim, database, files, quick
-from holdfast.search.index.place import About, Place, siblings
+from holdfast.search.index.place import About, Place, siblings, sweep_gone
 from holdfast.search.index.update import Counts, Embedding, Tell, Update
 from holdfast.search.settings import IndexSettings
 
 SHOW_EVERY_S = 0.2
+EMPTY_SHARE = 0.1
 TIDY_SHARE = 0.3
 """When so much of an index is new its full text is worth being put in order."""
 
@@ -62,8 +64,9 @@ def run(task: Task) -> Result:
         result = Result(status="failed", reason=error.message)
     except apsw.FullError:
         result = Result(status="failed", reason="the disk is full")
-    except (OSError, apsw.Error) as error:
+    except (OSError, apsw.Error, BrokenExecutor) as error:
         result = Result(status="failed", reason=f"{type(error).__name__}: {error}")
+    sweep_gone(place.folder.parent)
     result.ms = int((time.monotonic() - began) * 1000)
     return result
 
@@ -138,8 +141,15 @@ def _bring_up(task: Task, db: apsw.Connection, tell: Tell) -> Result:
         _put_folders(db, listing.folders)
         about = {"settings": quick.fingerprint(task.settings), "marks": marks, "at": time.time_ns() // 1_000_000}
         database.set_meta(db, through="yes", note=note, **about)
-    db.pragma("wal_checkpoint(truncate)")
+    _give_back(db)
     return Result(status="completed", counts=counts, chunks=total, note=note)
+
+
+def _give_back(db: apsw.Connection) -> None:
+    """Room that is no longer used goes back to the disk when it is worth the copying."""
+    if int(db.pragma("freelist_count")) > int(db.pragma("page_count")) * EMPTY_SHARE:
+        db.execute("vacuum")
+    db.pragma("wal_checkpoint(truncate)")
 
 
 def _put_folders(db: apsw.Connection, folders: dict[str, int]) -> None:

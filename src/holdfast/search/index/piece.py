@@ -7,7 +7,7 @@ import zlib
 import msgspec
 
 from holdfast.search import words
-from holdfast.search.chunks import Chunk, cut
+from holdfast.search.chunks import Chunk, cut, lines_of
 from holdfast.search.index import files, judge
 from holdfast.search.settings import IndexSettings
 
@@ -21,7 +21,6 @@ class Part(msgspec.Struct):
     start: int
     stop: int
     hash: bytes
-    text: bytes
     words: str
     """What the full text sees."""
 
@@ -32,6 +31,8 @@ class Piece(msgspec.Struct):
     mtime: int = files.UNTRUSTED
     lang: str = ""
     left_out: str = ""
+    text: bytes = b""
+    """Compressed; the chunks are lines of it."""
     parts: list[Part] = []
 
 
@@ -62,15 +63,21 @@ def _read(found: files.Found, content: bytes, largest: int, known_hash: bytes) -
     if not made.left_out:
         text, made.left_out = judge.text_of(content)
         made.parts = [_part(chunk) for chunk in cut(text, made.lang)]
+        made.text = packed(text)
     return made
 
 
 def _part(chunk: Chunk) -> Part:
-    raw = chunk.text.encode("utf-8", "replace")
-    return Part(
-        chunk.kind, chunk.symbol, chunk.name, chunk.start, chunk.end,
-        hashlib.blake2b(raw, digest_size=12).digest(), zlib.compress(raw, 6), searchable(chunk.text),
-    )  # fmt: skip
+    digest = hashlib.blake2b(chunk.text.encode("utf-8", "replace"), digest_size=8).digest()
+    return Part(chunk.kind, chunk.symbol, chunk.name, chunk.start, chunk.end, digest, searchable(chunk.text))
+
+
+def packed(text: str) -> bytes:
+    return zlib.compress("\n".join(lines_of(text)).encode("utf-8", "replace"), 6)
+
+
+def unpacked(text: bytes) -> list[str]:
+    return zlib.decompress(text).decode("utf-8", "replace").split("\n")
 
 
 def searchable(text: str) -> str:

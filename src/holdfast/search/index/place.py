@@ -7,6 +7,8 @@
 import hashlib
 import os
 import re
+import shutil
+import time
 from pathlib import Path
 
 import msgspec
@@ -14,6 +16,7 @@ import msgspec
 from holdfast.core.errors import UnsafePath
 from holdfast.search.index import repository
 
+KEPT_S = 14 * 86_400
 DATABASE = re.compile(r"^(\d+)\.db$")
 
 
@@ -105,6 +108,14 @@ def siblings(place: Place, repo: str) -> list[Place]:
         return []
     others = [Place(p) for p in sorted(place.folder.parent.iterdir()) if p != place.folder and p.is_dir()]
     return [other for other in others if (about := other.about()) and about.repo == repo and other.current()]
+
+
+def sweep_gone(folder: Path) -> None:
+    """Indexes of checkouts that were removed, some days later: a disk that is not mounted may come back."""
+    for place in (Place(p) for p in folder.iterdir() if p.is_dir() and not p.is_symlink()):
+        about = place.about()
+        if about and not os.path.lexists(about.root) and time.time() - place.folder.stat().st_mtime > KEPT_S:
+            shutil.rmtree(place.folder, ignore_errors=True)
 
 
 def root_of(project: str) -> tuple[str, str]:

@@ -17,7 +17,10 @@ create table files (
 -- Every folder in which something new could appear, with its time: where all are as they were, nothing is new.
 create table folders (path text primary key, mtime integer not null) without rowid;
 
--- `text` is redacted and compressed. Ids are never used twice: readers keep vectors by them.
+-- What the chunks of a file are lines of: redacted, compressed as one, for a file packs better than its pieces.
+create table texts (file integer primary key references files (id), text blob not null);
+
+-- Ids are never used twice: readers keep vectors by them.
 create table chunks (
   id integer primary key autoincrement,
   file integer not null references files (id),
@@ -26,13 +29,12 @@ create table chunks (
   name text not null collate nocase,
   start integer not null,
   stop integer not null,
-  hash blob not null,
-  text blob not null
+  hash blob not null
 );
 create index chunks_file on chunks (file);
 create index chunks_name on chunks (name);
 
--- Words of the chunks, cut at camelCase and snake_case before they come here. The texts themselves are in `chunks`.
+-- Words of the chunks, cut at camelCase and snake_case before they come here. The texts themselves are in `texts`.
 create virtual table words using fts5 (
   name, path, body, content='', contentless_delete=1, tokenize='porter ascii', columnsize=1
 );

@@ -4,9 +4,9 @@ Every transaction leaves an index that is right for the files it has seen, so a 
 """
 
 import itertools
-import zlib
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
+from typing import Any
 
 import apsw
 import msgspec
@@ -16,7 +16,7 @@ from holdfast.search.embedder import Embedder, Passage
 from holdfast.search.index import files
 from holdfast.search.index.database import set_meta
 from holdfast.search.index.hands import Map, hands
-from holdfast.search.index.piece import Part, Piece, piece, searchable, trusted
+from holdfast.search.index.piece import Part, Piece, piece, searchable, trusted, unpacked
 from holdfast.search.settings import BUILTIN, IndexSettings
 from holdfast.search.vectors import packed
 
@@ -82,6 +82,7 @@ class Update:
             with self._db:
                 for file in batch:
                     self._drop([row[0] for row in self._db.execute("select id from chunks where file = ?", (file,))])
+                    self._db.execute("delete from texts where file = ?", (file,))
                     self._db.execute("delete from files where id = ?", (file,))
         self.counts.removed += len(gone)
 
@@ -116,6 +117,10 @@ class Update:
         ).fetchone()[0]  # fmt: skip
         self.counts.changed += row is not None
         self.counts.added += row is None
+        if made.parts:
+            self._db.execute("insert or replace into texts values (?, ?)", (file, made.text))
+        else:
+            self._db.execute("delete from texts where file = ?", (file,))
         self._put_parts(file, found.name, made.parts)
 
     def _put_parts(self, file: int, path: str, parts: Sequence[Part]) -> None:
@@ -136,10 +141,9 @@ class Update:
         self._drop(list(itertools.chain(*old.values())))
 
     def _insert(self, file: int, path: str, part: Part) -> None:
-        values = (file, part.kind, part.symbol, part.name, part.start, part.stop, part.hash, part.text)
+        values = (file, part.kind, part.symbol, part.name, part.start, part.stop, part.hash)
         self._db.execute(
-            "insert into chunks (file, kind, symbol, name, start, stop, hash, text) values (?, ?, ?, ?, ?, ?, ?, ?)",
-            values,
+            "insert into chunks (file, kind, symbol, name, start, stop, hash) values (?, ?, ?, ?, ?, ?, ?)", values
         )
         id_ = self._db.last_insert_rowid()
         self._db.execute(
@@ -168,17 +172,26 @@ def _batches(items: Sequence, size: int) -> Iterator[Sequence]:
         yield items[at : at + size]
 
 
-Text = tuple[int, bytes, str, str]
-"""(chunk, its compressed text, symbol, path)"""
+class Page(msgspec.Struct):
+    """Chunks to embed, (id, file, start, stop, symbol, path) in the order of their ids, and the texts of their files."""
+
+    chunks: list[tuple[Any, ...]]
+    texts: dict[int, bytes]
 
 
-def embedded(embedder: Embedder, page: Sequence[Text]) -> list[bytes]:
+def embedded(embedder: Embedder, page: Page) -> list[bytes]:
+    lines = {file: unpacked(text) for file, text in page.texts.items()}
     return packed(
-        embedder.documents([Passage(zlib.decompress(t).decode(), symbol, path) for _, t, symbol, path in page])
+        embedder.documents(
+            [
+                Passage("\n".join(lines[file][start - 1 : stop]), symbol, path)
+                for _, file, start, stop, symbol, path in page.chunks
+            ]
+        )
     )
 
 
-def embedded_by(settings: IndexSettings, page: Sequence[Text]) -> list[bytes]:
+def embedded_by(settings: IndexSettings, page: Page) -> list[bytes]:
     """In another process: an embedder does not travel, settings do."""
     return embedded(choose.embedder(settings), page)
 
@@ -224,10 +237,13 @@ class Embedding:
         )
         return [row[0] for row in rows]
 
-    def _page(self, ids: Sequence[int]) -> list[Text]:
-        return list(
-            self._db.execute(
-                "select c.id, c.text, c.symbol, f.path from chunks c join files f on f.id = c.file"
-                f" where c.id in ({','.join('?' * len(ids))}) order by c.id", tuple(ids),
-            )
-        )  # fmt: skip
+    def _page(self, ids: Sequence[int]) -> Page:
+        marks = ",".join("?" * len(ids))
+        chunks = self._db.execute(
+            "select c.id, c.file, c.start, c.stop, c.symbol, f.path from chunks c join files f on f.id = c.file"
+            f" where c.id in ({marks}) order by c.id", tuple(ids),
+        ).fetchall()  # fmt: skip
+        texts = self._db.execute(
+            f"select file, text from texts where file in (select file from chunks where id in ({marks}))", tuple(ids)
+        )
+        return Page(chunks, dict(texts))
