@@ -124,6 +124,11 @@ class House(RuleBasedStateMachine):
             log.write(as_record(self._frame(self._new(session)))[:-cut])
 
     @rule()
+    def settle(self) -> None:
+        """As the daemon does when the answers have left. A crash before it is made good at the start after it."""
+        self.keeper.settle()
+
+    @rule()
     def drain(self) -> None:
         self.spool.drain()
 
@@ -189,6 +194,7 @@ class House(RuleBasedStateMachine):
             self.room_again()
             self.spool.drain()
             self.keeper.retry_held()
+            self.keeper.settle()
             self._equal_to_the_model()
             self.store.close()
         shutil.rmtree(self.folder, ignore_errors=True)

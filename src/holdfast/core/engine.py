@@ -1,34 +1,34 @@
-"""The engine: deliveries in, one transaction, answers out. Pure functions do the thinking, ports touch the world."""
+"""The engine: deliveries in, one transaction, answers out. Pure functions do the thinking, ports touch the world.
+
+An answer leaves when the log is durable, and not later: documents, jobs and what follows from an event are derived, so
+they are written right after it (`settle`). A mark in the store says how far they are; a crash in between is made good
+at the next start from the log (docs/decisions/0009).
+"""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import msgspec
 
-from holdfast.core import fence
-from holdfast.core.decision import NOTHING, Decision, merge
+from holdfast.core.decision import Decision
 from holdfast.core.delivery import Delivery
-from holdfast.core.duplicates import REMEMBERED, SAME, Recent, near
+from holdfast.core.duplicates import REMEMBERED, Recent
+from holdfast.core.errors import StoreDamaged, StoreUnavailable
 from holdfast.core.event import Event
-from holdfast.core.feature import Feature
-from holdfast.core.job import Job
-from holdfast.core.ports import Clock, Doc, EventQuery, Ref, Store
-from holdfast.core.state import FeatureState, HotDocuments, WorkingSet
+from holdfast.core.feature import Feature, made_by
+from holdfast.core.ports import Clock, Doc, EventQuery, Reader, Ref, Store
+from holdfast.core.state import HotDocuments
+from holdfast.core.turn import PROMPT_TOKENS, START_TOKENS, Arrival, Outcome, Turn, follows
+
+__all__ = ["PROMPT_TOKENS", "SETTLED", "START_TOKENS", "Committed", "Engine", "Outcome", "Ports"]
 
 Report = Callable[[str, Event, Exception], None]
 SettingsFor = Callable[[str], Mapping[str, Any]]
 
-START_TOKENS = 1500
-PROMPT_TOKENS = 400
-BUDGETS = {"session.started": ("start_tokens", START_TOKENS)}
-
-
-class Outcome(msgspec.Struct, frozen=True):
-    """What became of one delivery. `seq` is 0 for a duplicate; `reply` is what the agent is told."""
-
-    seq: int = 0
-    reply: bytes = b""
-    decision: Decision = NOTHING
+SETTLED = "settled"
+"""The mark: documents and jobs are as the log says up to this event."""
+MOST_UNSETTLED = 256
+"""So that an answer which needs the state never waits long for it."""
 
 
 class Committed(msgspec.Struct, frozen=True):
@@ -55,36 +55,137 @@ class Engine:
         self.watchers: list[Callable[[Committed], None]] = []
         self.asleep: set[str] = set()
         """Features whose state is being rebuilt: they hear nothing and decide nothing meanwhile."""
+        self.hot = HotDocuments()
+        self.recent = Recent()
+        self.head = -1
+        """The last event this engine knows of."""
+        self.durable = 0
+        """The last event that survives a power cut; what follows from it may come a moment later."""
+        self._thought: Turn | None = None
+        self._noted: list[Event] = []
         self._untold: list[Committed] = []
-        self._hot = HotDocuments()
-        self._recent = Recent()
-        self._head = -1
-        self._hearing: dict[str, tuple[Feature, ...]] = {}
+        self._by_kind: dict[tuple[str, str], tuple[Feature, ...]] = {}
+
+    # ── in ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def handle(
         self, items: Sequence[Delivery | Event], also: Callable[[Store], None] | None = None, *, past: bool = False
     ) -> list[Outcome]:
-        """One transaction for all of them. `also` joins it (the end of a job, say).
+        """Everything in one transaction. `also` joins it (the end of a job, say).
 
         What is `past` only happened: it makes state, but sets nothing going.
         """
         arrivals = [self._arrive(item) for item in items]
-        if self._head < 0:
-            self._remember()
+        self.settle()
         with self.store.transaction() as head:
-            if head != self._head:
-                self._hot.forget()
-            turn = _Turn(self, head, past)
+            turn = self._turn(head, past=past)
             outcomes = turn.take(arrivals)
-            turn.flush()
+            turn.write_log()
+            turn.write_state()
+            if turn.events and not self.store.shared:
+                self.store.set_meta(SETTLED, str(turn.seq))
             if also:
                 also(self.store)
-        self._head = turn.seq
-        turn.work.keep()
-        self._recent.add(turn.told.items())
-        if turn.events:
-            self._untold.append(Committed(tuple(turn.events), tuple(turn.work.documents()), turn.due()))
+        self._logged(turn)
+        self._keep(turn, turn.events)
         return outcomes
+
+    def answer(self, deliveries: Sequence[Delivery]) -> list[Outcome]:
+        """For hooks: the log only, and before it the thinking where an answer depends on it. `settle` does the rest.
+
+        A store that others write to takes everything at once: what they read must be whole.
+        """
+        if self.store.shared:
+            return self.handle(deliveries)
+        arrivals = [self._arrive(item) for item in deliveries]
+        asked = any(waits and self._may_answer(event) for event, waits in arrivals)
+        if asked or len(self._noted) >= MOST_UNSETTLED:
+            self.settle()
+        self._begin()
+        with self.store.transaction() as head:
+            turn = self._turn(head)
+            outcomes = turn.take(arrivals) if asked else turn.note(arrivals)
+            turn.write_log()
+        self._logged(turn)
+        if asked:
+            self._thought = turn
+        else:
+            self._noted += turn.events
+        return outcomes
+
+    def _arrive(self, item: Delivery | Event) -> Arrival:
+        if isinstance(item, Event):
+            return self.ports.scrub(item), False
+        return self.ports.read(item), item.mode != "tell"
+
+    def _may_answer(self, event: Event) -> bool:
+        deciding = self.deciding(event.kind)
+        if not deciding:
+            return False
+        settings = self.ports.settings(event.project)
+        return any(f.may_answer(event, settings.get(f.name)) for f in deciding)
+
+    def _turn(self, head: int, *, past: bool = False) -> Turn:
+        if head != self.head:
+            self.hot.forget()
+        return Turn(self, head, past=past)
+
+    def _logged(self, turn: Turn) -> None:
+        self.head = self.durable = turn.seq
+        self.recent.add(turn.told.items())
+
+    # ── after the answer ───────────────────────────────────────────────────────────────────────────────────────────
+
+    @property
+    def behind(self) -> bool:
+        """Whether documents lag behind the log."""
+        return bool(self._thought or self._noted)
+
+    def settle(self) -> None:
+        """Documents and jobs come up to the log. What fails for want of a store stays to be done."""
+        self._begin()
+        if self._thought:
+            self._settled(self._thought, (), self._thought.write_state)
+            self._thought = None
+        if self._noted:
+            self._think_about(self._noted)
+            self._noted = []
+
+    def _think_about(self, noted: Sequence[Event], made: Sequence[str] = ()) -> None:
+        turn = self._turn(self.head)
+
+        def work() -> None:
+            turn.think(noted, made)
+            turn.write_log()
+            turn.write_state()
+
+        self._settled(turn, noted, work)
+
+    def _settled(self, turn: Turn, noted: Sequence[Event], work: Callable[[], None]) -> None:
+        try:
+            with self.store.transaction(lasting=False):
+                work()
+                self.store.set_meta(SETTLED, str(turn.seq))
+            self.head = max(self.head, turn.seq)
+            self._keep(turn, [*noted, *turn.events])
+        except (StoreUnavailable, StoreDamaged):
+            raise
+        except Exception as error:
+            self.ports.report("engine", (noted or turn.events)[-1], error)
+            self._rebuild_later()
+
+    def _rebuild_later(self) -> None:
+        """What should not happen: these events are in the log, and the next start makes all documents from it anew."""
+        self.hot.forget()
+        with self.store.transaction():
+            self.store.set_meta(SETTLED, str(self.head))
+            for feature in self.features:
+                self.store.set_meta(made_by(feature), "")
+
+    def _keep(self, turn: Turn, events: Sequence[Event]) -> None:
+        turn.work.keep()
+        if events:
+            self._untold.append(Committed(tuple(events), tuple(turn.work.documents()), turn.due()))
 
     def spread(self) -> None:
         """Tells the watchers what became true. Apart from `handle`, so that the agents are answered first."""
@@ -96,202 +197,57 @@ class Engine:
                 except Exception as error:
                     self.ports.report("watchers", committed.events[-1], error)
 
-    def _remember(self) -> None:
-        """A happening told before the daemon was restarted may be told once more after it."""
+    # ── beginning ──────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _begin(self) -> None:
+        if self.head >= 0:
+            return
         reader = self.store.reader()
         try:
-            self._recent.begin_anew(reader.events(EventQuery(limit=REMEMBERED, newest=True)))
+            # A happening told before the daemon was restarted may be told once more after it.
+            self.recent.begin_anew(reader.events(EventQuery(limit=REMEMBERED, newest=True)))
+            self.head = reader.head()
+            self._catch_up(reader)
         finally:
             reader.close()
 
-    @property
-    def head(self) -> int:
-        """The last event this engine knows of."""
-        return self._head
+    def _catch_up(self, reader: Reader) -> None:
+        """What was answered, but not settled, when the last engine ended."""
+        if self.store.shared:
+            return
+        mark = reader.meta(SETTLED)
+        if not mark:  # A store that is new, or from before there was a mark.
+            with self.store.transaction():
+                self.store.set_meta(SETTLED, str(self.head))
+        elif left := list(reader.replay(after=int(mark))):
+            self._think_about(left, _followed(left))
 
     def forget(self) -> None:
         """Drop what is remembered, e.g. after the store was restored or a feature rebuilt."""
-        self._hot.forget()
-        self._head = -1
+        self.hot.forget()
+        self.head = -1
+
+    # ── who hears what ─────────────────────────────────────────────────────────────────────────────────────────────
 
     def hearing(self, kind: str) -> tuple[Feature, ...]:
-        if kind not in self._hearing:
-            self._hearing[kind] = tuple(f for f in self.features if f.hears(kind))
-        awake = self._hearing[kind]
-        return tuple(f for f in awake if f.name not in self.asleep) if self.asleep else awake
+        return self._those("keys", kind)
 
-    def _arrive(self, item: Delivery | Event) -> tuple[Event, bool]:
-        """The event, and whether somebody waits for an answer."""
-        if isinstance(item, Event):
-            return self.ports.scrub(item), False
-        return self.ports.read(item), item.mode != "tell"
+    def deciding(self, kind: str) -> tuple[Feature, ...]:
+        return self._those("decide", kind)
 
+    def following(self, kind: str) -> tuple[Feature, ...]:
+        return self._those("follow", kind)
 
-class _Turn:
-    """The work of one transaction."""
+    def enqueueing(self, kind: str) -> tuple[Feature, ...]:
+        return self._those("enqueue", kind)
 
-    def __init__(self, engine: Engine, head: int, past: bool) -> None:
-        self.engine, self.seq, self.past = engine, head, past
-        self.work = WorkingSet(engine.store, engine._hot)
-        self.state = FeatureState(self.work)
-        self.events: list[Event] = []
-        self.jobs: list[Job] = []
-        self.told: dict[str, int] = {}
-
-    def take(self, arrivals: Sequence[tuple[Event, bool]]) -> list[Outcome]:
-        known = self.engine.store.known([event.key for event, _ in arrivals])
-        fresh: dict[str, None] = {}
-        for event, _ in arrivals:
-            if event.key not in known:
-                fresh.setdefault(event.key)
-        self._prefetch([event for event, _ in arrivals if event.key in fresh])
-        return [self._one(event, waits, fresh) for event, waits in arrivals]
-
-    def due(self) -> int:
-        """Jobs that can begin now: for the others nobody need be woken."""
-        now = self.engine.ports.clock()
-        return sum(job.run_at <= now for job in self.jobs)
-
-    def flush(self) -> None:
-        store = self.engine.store
-        if self.events:
-            store.append(self.events)
-        if self.work.changed:
-            store.save(self.work.rows())
-        if self.jobs:
-            store.enqueue(self.jobs, self.engine.ports.clock())
-
-    def _prefetch(self, events: Sequence[Event]) -> None:
-        refs: list[Ref] = []
-        for event in events:
-            for feature in self.engine.hearing(event.kind):
-                try:
-                    refs.extend(feature.keys(event))
-                except Exception as error:
-                    self.engine.ports.report(feature.name, event, error)
-        self.work.prefetch(refs)
-
-    def _one(self, event: Event, waits: bool, fresh: dict[str, None]) -> Outcome:
-        if event.key not in fresh:
-            return Outcome()
-        del fresh[event.key]
-        if self._told_before(event):
-            return Outcome()
-        event = self._append(event)
-        if not self.past:
-            self._follow(event)
-        decision, reply = self._answer(event) if waits else (NOTHING, b"")
-        return Outcome(event.seq, reply, decision)
-
-    def _told_before(self, event: Event) -> bool:
-        same = event.data.get(SAME)
-        if not same:
-            return False
-        if near(same, self.told.get(same), event.at) or self.engine._recent.knows(same, event.at):
-            return True
-        self.told[same] = event.at
-        return False
-
-    def _append(self, event: Event) -> Event:
-        self.seq += 1
-        event = msgspec.structs.replace(event, seq=self.seq)
-        self.events.append(event)
-        for feature in self.engine.hearing(event.kind):
-            self._reduce(feature, event)
-        if not self.past:
-            self._enqueue(event)
-        return event
-
-    def _follow(self, event: Event) -> None:
-        """What follows is not followed in turn: rooms cannot set one another going for ever."""
-        for feature in self.engine.hearing(event.kind):
-            for number, made in enumerate(self._following(feature, event)):
-                self._append(msgspec.structs.replace(made, key=f"{event.key}/{feature.name}.{number}"))
-
-    def _following(self, feature: Feature, event: Event) -> list[Event]:
-        if not feature.follow:
-            return []
-        try:
-            return list(feature.follow(self.state, event, self._settings(feature, event)))
-        except Exception as error:
-            self.engine.ports.report(feature.name, event, error)
-            return []
-
-    def _reduce(self, feature: Feature, event: Event) -> None:
-        try:
-            for ref in feature.keys(event):
-                before = self.work.get(ref)
-                after = feature.reduce(before, event, ref)
-                if after is not None and after is not before:
-                    self.work.put(ref, after, feature)
-        except Exception as error:
-            self.engine.ports.report(feature.name, event, error)
-
-    def _enqueue(self, event: Event) -> None:
-        for feature in self.engine.hearing(event.kind):
-            if feature.enqueue:
-                try:
-                    self.jobs.extend(feature.enqueue(self.state, event, self._settings(feature, event)))
-                except Exception as error:
-                    self.engine.ports.report(feature.name, event, error)
-
-    def _answer(self, event: Event) -> tuple[Decision, bytes]:
-        decision = self._budgeted(event, merge(self._decide(f, event) for f in self.engine.hearing(event.kind)))
-        if decision.silent:
-            return decision, b""
-        try:
-            reply = self.engine.ports.write(event, decision)
-        except Exception as error:
-            self.engine.ports.report("agents", event, error)
-            return NOTHING, b""
-        self._append(_made(event, decision))
-        return decision, reply
-
-    def _decide(self, feature: Feature, event: Event) -> Decision | None:
-        if not feature.decide:
-            return None
-        try:
-            return feature.decide(self.state, event, self._settings(feature, event))
-        except Exception as error:
-            self.engine.ports.report(feature.name, event, error)
-            return None
-
-    def _settings(self, feature: Feature, event: Event) -> Any:
-        return self.engine.ports.settings(event.project).get(feature.name)
-
-    def _budgeted(self, event: Event, decision: Decision) -> Decision:
-        if not decision.contexts:
-            return decision
-        limits = self.engine.ports.settings(event.project).get("context")
-        name, default = BUDGETS.get(event.kind, ("prompt_tokens", PROMPT_TOKENS))
-        budget = getattr(limits, name, default)
-        kept, _ = fence.within_budget(decision.contexts, budget)
-        return msgspec.structs.replace(decision, contexts=tuple(kept))
+    def _those(self, part: str, kind: str) -> tuple[Feature, ...]:
+        found = self._by_kind.get((part, kind))
+        if found is None:
+            found = tuple(f for f in self.features if getattr(f, part) and f.hears(kind))
+            self._by_kind[part, kind] = found
+        return tuple(f for f in found if f.name not in self.asleep) if self.asleep else found
 
 
-def _made(event: Event, decision: Decision) -> Event:
-    """The record of an answer: what features count refusals and injections by."""
-    return Event(
-        key=f"{event.key}/decision",
-        kind="decision.made",
-        at=event.at,
-        session=event.session,
-        project=event.project,
-        agent=event.agent,
-        tool=event.tool,
-        data={
-            "of": event.seq,
-            "of_kind": event.kind,
-            "verdict": decision.verdict,
-            "reasons": list(decision.reasons),
-            "contexts": [
-                {"source": c.source, "text": c.text, "tokens": fence.tokens(c.text)} for c in decision.contexts
-            ],
-            "notices": list(decision.notices),
-            "details": list(decision.details),
-            "call": event.get("call", ""),
-            "lane": event.get("lane", ""),
-            "branch": event.get("branch", ""),
-            "repo": event.get("repo", ""),
-        },
-    )
+def _followed(events: Sequence[Event]) -> list[str]:
+    return [event.key for event in events if follows(event)]

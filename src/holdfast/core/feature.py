@@ -118,6 +118,9 @@ class Feature:
     """Which part of the log a document comes from (`session=` or `project=`), for time travel."""
     decide: Decide | None = None
     """Pure. A raised error means: no opinion."""
+    may_answer: Callable[[Event, Settings], bool] = lambda _event, _settings: True
+    """Whether `decide` could have something to say, told without any state. Where nobody could, the answer does not
+    wait for the documents."""
     enqueue: Enqueue | None = None
     follow: Follow | None = None
     """Pure. What an event means under the settings of the moment, as events of its own: they are appended in the
@@ -137,3 +140,8 @@ class Feature:
 
     def hears(self, kind: str) -> bool:
         return not self.listens or kind in self.listens
+
+
+def made_by(feature: Feature) -> str:
+    """The name under which the store keeps the version of the rules that made a feature's documents."""
+    return f"feature:{feature.name}"

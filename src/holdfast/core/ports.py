@@ -66,6 +66,10 @@ class Reader(Protocol):
 
     def head(self) -> int: ...
     def events(self, query: EventQuery) -> list[Event]: ...
+    def marks(self, query: EventQuery, every: int) -> list[int]:
+        """The numbers of the first event that matches and of every so-manieth after it."""
+        ...
+
     def event(self, seq: int) -> Event | None: ...
     def replay(self, after: int = 0, session: str = "", project: str = "") -> Iterator[Event]: ...
     def state(self, ref: Ref) -> Doc | None: ...
@@ -83,9 +87,14 @@ class Store(Protocol):
     """The write side: one connection, one thread. Everything below happens inside `transaction()`."""
 
     url: str
+    shared: bool
+    """Whether others may write to it too."""
 
-    def transaction(self) -> AbstractContextManager[int]:
-        """Begins, gives the head (last seq) as it is now, commits durably; any error rolls back."""
+    def transaction(self, *, lasting: bool = True) -> AbstractContextManager[int]:
+        """Begins, gives the head (last seq) as it is now, commits durably; any error rolls back.
+
+        What is derived need not be `lasting`: a power cut may undo it, never a part of it, never what lasts before it.
+        """
         ...
 
     def known(self, keys: Sequence[str]) -> dict[str, int]: ...

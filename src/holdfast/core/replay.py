@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 import msgspec
 
 from holdfast.core.event import Event
-from holdfast.core.feature import Feature
+from holdfast.core.feature import Feature, made_by
 from holdfast.core.ports import Doc, Reader, Ref, Store
 from holdfast.core.state import encode, row
 
@@ -75,7 +75,7 @@ class Rebuild:
         for feature in self.features:
             store.drop_states(feature.name)
             store.save([row(feature, ref, doc) for ref, doc in self.docs[feature.name].items()])
-            store.set_meta(f"feature:{feature.name}", str(feature.version))
+            store.set_meta(made_by(feature), str(feature.version))
 
     def differences(self) -> list[str]:
         """Documents whose stored form is not what the log says."""
@@ -91,4 +91,4 @@ class Rebuild:
 
 def outdated(features: Sequence[Feature], reader: Reader) -> list[Feature]:
     """Features whose rules changed since their documents were made."""
-    return [f for f in features if reader.meta(f"feature:{f.name}") != str(f.version)]
+    return [f for f in features if reader.meta(made_by(f)) != str(f.version)]

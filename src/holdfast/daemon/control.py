@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 LARGEST_REQUEST = 16 << 20
 PATIENCE_S = 10.0
 TAIL_PAGE = 500
+BETWEEN_BEATS_S = 0.05
 SHOWN = ("seq", "at", "kind", "session", "project", "agent", "tool", "data", "key")
 
 Request = dict[str, Any]
@@ -95,6 +96,9 @@ class Control:
             yield {"error": f"{type(error).__name__}: {error}", "type": "Unexpected"}
 
     def reader(self) -> Reader:
+        """Who was answered finds what was answered: documents come up to the log first."""
+        if self._daemon.app.engine.behind:
+            self._daemon.call(lambda: None)
         return self._daemon.app.store.reader()
 
     def _status(self, request: Request) -> Iterator[dict]:
@@ -170,6 +174,8 @@ class Control:
 
     def _tail(self, request: Request) -> Iterator[dict]:
         reader = self.reader()
+        if request.get("brief"):
+            yield from self._beats(reader)
         after = int(request.get("after", reader.head()))
         session = str(request.get("session") or "")
         while not self._stopping:
@@ -181,6 +187,18 @@ class Control:
                 with self._news:
                     self._news.wait(1.0)
                 yield {"beat": after}
+
+    def _beats(self, reader: Reader) -> Iterator[dict]:
+        """Only how far the log is, for those who read it themselves; at most twenty times a second."""
+        told = -1
+        while not self._stopping:
+            with self._news:  # Held while looking, so that no news comes between the look and the wait.
+                if (head := reader.head()) == told:
+                    self._news.wait(1.0)
+                    head = reader.head()
+            told = head
+            yield {"beat": head}
+            time.sleep(BETWEEN_BEATS_S)
 
     def _jobs(self, _request: Request) -> Iterator[dict]:
         yield {"done": self.reader().jobs()}

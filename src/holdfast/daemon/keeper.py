@@ -35,6 +35,15 @@ class Keeper:
             self._hold(batch, error)
             return None
 
+    def settle(self) -> None:
+        """What follows from the answers that have left. Where that fails it stays to be done."""
+        try:
+            self._engine().settle()
+        except StoreDamaged as error:
+            self._mend(error)
+        except StoreUnavailable as error:
+            self._refuse(error)
+
     def retry_held(self) -> None:
         """The hooks have spooled these too, if they could; the delivery key makes one event of both."""
         held, self._held, self._held_bytes = self._held, [], 0
@@ -43,7 +52,7 @@ class Keeper:
 
     def _stored(self, batch: Sequence[Delivery]) -> list[Outcome]:
         try:
-            return self._engine().handle(batch)
+            return self._engine().answer(batch)
         except StoreDamaged as error:
             if not self._mend(error):
                 raise StoreUnavailable(error.detail, where=error.where) from error
@@ -69,13 +78,16 @@ class Keeper:
         raise StoreUnavailable(f"event {delivery.key} cannot be stored in any form: {problem}")
 
     def _hold(self, batch: Sequence[Delivery], error: StoreUnavailable) -> None:
-        if not self.refusing:
-            self._log.error("store.refuses", error)
-        self.refusing = error.message
+        self._refuse(error)
         for delivery in batch:
             if self._held_bytes + len(delivery.body) <= HELD_BYTES:
                 self._held.append(msgspec.structs.replace(delivery, mode="tell"))
                 self._held_bytes += len(delivery.body)
+
+    def _refuse(self, error: StoreUnavailable) -> None:
+        if not self.refusing:
+            self._log.error("store.refuses", error)
+        self.refusing = error.message
 
 
 def _as_it_is(delivery: Delivery, _problem: str) -> Delivery | Event:

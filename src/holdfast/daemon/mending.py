@@ -9,9 +9,10 @@ from pathlib import Path
 import apsw
 import msgspec
 
+from holdfast.core.engine import SETTLED
 from holdfast.core.errors import StoreDamaged, StoreUnavailable
 from holdfast.core.event import Event
-from holdfast.core.feature import Feature
+from holdfast.core.feature import Feature, made_by
 from holdfast.core.ids import delivery_key
 from holdfast.core.ports import Store
 from holdfast.paths import Paths
@@ -74,8 +75,9 @@ def _close_off(store: Store, features: Sequence[Feature], told: Mended, reached:
     event = Event(key=delivery_key(now), kind="store.restored", at=now, data=msgspec.structs.asdict(told))
     with store.transaction():
         store.append([msgspec.structs.replace(event, seq=reached + 1)])
+        store.set_meta(SETTLED, str(reached + 1))
         for feature in features:
-            store.set_meta(f"feature:{feature.name}", "")
+            store.set_meta(made_by(feature), "")
 
 
 def _head(store: Store) -> int:

@@ -44,16 +44,18 @@ class HookServer:
         listening: socket.socket,
         handle: Handle,
         calls: WriterCalls,
-        after: Callable[[], None],
+        settle: Callable[[], None],
         tick: Callable[[], None],
     ) -> None:
         self._listening, self._handle, self._calls = listening, handle, calls
-        self._after, self._tick = after, tick
+        self._settle, self._tick = settle, tick
         self._listening_fd = listening.fileno()
         self._poll = select.epoll() if hasattr(select, "epoll") else select.poll()
         self._unit = 1.0 if hasattr(select, "epoll") else 1000.0
         self._open: dict[int, Connection] = {}
         self._ready: list[tuple[Connection, Delivery]] = []
+        self._owing = False
+        """Whether answers have left whose consequences are not written yet."""
         self.stopping = False
 
     def serve(self) -> None:
@@ -61,22 +63,32 @@ class HookServer:
         self._poll.register(self._calls.fileno(), select.POLLIN)
         next_tick = 0.0
         while not self.stopping:
-            self._wait(max(0.0, next_tick - time.monotonic()))
+            busy = self._wait(0.0 if self._owing else max(0.0, next_tick - time.monotonic()))
             self._answer_ready()
-            self._calls.run_waiting()
-            self._after()
+            if self._owing and (not busy or self._calls.waiting()):
+                self._settle_now()  # Those at the door come first; the engine sees to it that this does not wait long.
+            if self._calls.run_waiting():
+                self._settle_now()
             if time.monotonic() >= next_tick:
                 next_tick = time.monotonic() + TICK_S
                 self._drop_overdue()
                 self._tick()
+                self._settle_now()
         self._close()
 
-    def _wait(self, timeout: float) -> None:
-        for fd, mask in self._poll.poll(timeout * self._unit):
+    def _settle_now(self) -> None:
+        self._owing = False
+        self._settle()
+
+    def _wait(self, timeout: float) -> bool:
+        """Whether anything came."""
+        came = self._poll.poll(timeout * self._unit)
+        for fd, mask in came:
             if fd == self._listening_fd:
                 self._accept()
             elif fd in self._open:
                 self._serve_connection(self._open[fd], mask)
+        return bool(came)
 
     def _accept(self) -> None:
         while len(self._ready) < LARGEST_BATCH:
@@ -143,6 +155,7 @@ class HookServer:
                 for connection, _ in batch:
                     self._drop(connection)
                 continue
+            self._owing = True
             for (connection, _), outcome in zip(batch, outcomes, strict=True):
                 connection.out = answer(outcome.reply)
                 self._send(connection)

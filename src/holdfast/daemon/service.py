@@ -59,7 +59,7 @@ class Daemon:
         self.background = _Background(self)
         self._rebuild_if_small()
         self._drain_at_start()
-        self.server = HookServer(listen(paths.hook_socket), self._handle, self.calls, self._spread, self._tick)
+        self.server = HookServer(listen(paths.hook_socket), self._handle, self.calls, self._settle, self._tick)
 
     def serve(self) -> None:
         self._say("daemon.started", version=__version__, pid=os.getpid())
@@ -124,12 +124,14 @@ class Daemon:
     def _watch_commits(self) -> None:
         self.app.engine.watchers += [self.files.watch, self._committed]
 
-    def _spread(self) -> None:
+    def _settle(self) -> None:
+        """Right after the answers; where the store takes nothing now, at the next tick."""
+        self.keeper.settle()
         self.app.engine.spread()
 
     def _committed(self, committed: Committed) -> None:
         self._last_event = time.monotonic()
-        self.witness.saw(self.app.engine.head)
+        self.witness.saw(self.app.engine.durable)
         if self.background.watched():
             self.background.committed.set()
         if committed.jobs:
@@ -137,7 +139,7 @@ class Daemon:
 
     def _keep(self, deliveries: Sequence[Delivery]) -> list[Outcome] | None:
         outcomes = self.keeper.keep(deliveries)
-        self.witness.saw(self.app.engine.head)
+        self.witness.saw(self.app.engine.durable)
         return outcomes
 
     def _handle(self, deliveries: Sequence[Delivery]) -> list[Outcome] | None:
@@ -172,6 +174,7 @@ class Daemon:
         reader = self.app.store.reader()
         try:
             old = outdated(self.app.features, reader)
+            self.app.engine.asleep |= {f.name for f in old}
             if old and reader.head() <= SMALL_LOG:
                 finish_rebuild(self, Rebuild(old, reader))
         except StoreDamaged as error:
@@ -317,6 +320,7 @@ def finish_rebuild(daemon: Daemon, work: Rebuild) -> None:
     engine = daemon.app.engine
     names = [f.name for f in work.features]
     engine.asleep |= set(names)
+    engine.settle()
     work.read()
     now = now_ms()
     event = Event(key=delivery_key(now), kind="state.rebuilt", at=now, data={"features": names, "events": work.seq})

@@ -45,6 +45,9 @@ class WriterCalls:
         except BlockingIOError:
             pass  # Already awake.
 
+    def waiting(self) -> bool:
+        return bool(self._calls)
+
     def run_waiting(self) -> int:
         if not self._calls:
             if self._woken:

@@ -32,8 +32,10 @@ class PostgresStore:
         with translated(self._link):
             self._db = self._link.db
 
+    shared = True
+
     @contextlib.contextmanager
-    def transaction(self) -> Iterator[int]:
+    def transaction(self, *, lasting: bool = True) -> Iterator[int]:  # noqa: ARG002 - the server keeps all of it
         with translated(self._link):
             self._reach()
             try:

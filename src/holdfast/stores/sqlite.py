@@ -32,9 +32,11 @@ class SqliteStore:
         self._names: dict[str, int] = {}
         self._new_names: list[str] = []
 
+    shared = False
+
     @contextlib.contextmanager
-    def transaction(self) -> Iterator[int]:
-        with translated(self.path):
+    def transaction(self, *, lasting: bool = True) -> Iterator[int]:
+        with translated(self.path), contextlib.nullcontext() if lasting else self._not_lasting():
             self._db.execute("begin immediate")
             try:
                 yield self._head
@@ -43,6 +45,15 @@ class SqliteStore:
                 self._undo()
                 raise
         self._new_names.clear()
+
+    @contextlib.contextmanager
+    def _not_lasting(self) -> Iterator[None]:
+        """Nothing is synced now; the next lasting commit syncs this one with it, for the log of SQLite is one file."""
+        self._db.execute("pragma synchronous=normal")
+        try:
+            yield
+        finally:
+            self._db.execute("pragma synchronous=full")
 
     def _undo(self) -> None:
         if self._db.in_transaction:

@@ -7,7 +7,7 @@ from holdfast.core.feature import Feature, State
 from holdfast.core.job import Job
 from holdfast.features.gates import measure, skills
 from holdfast.features.gates.commands import COMMANDS
-from holdfast.features.gates.decide import decide
+from holdfast.features.gates.decide import decide, may_answer
 from holdfast.features.gates.documents import files
 from holdfast.features.gates.follow import follow
 from holdfast.features.gates.kinds import KINDS, LISTENS
@@ -31,6 +31,7 @@ FEATURE = Feature(
     reduce=reduce,
     stream=lambda ref: {"session": ref.key} if ref.kind == SESSION else {},
     decide=decide,
+    may_answer=may_answer,
     follow=follow,
     enqueue=enqueue,
     commands=COMMANDS,

@@ -20,14 +20,17 @@ WARN_STEP = 50
 """Lines by which a branch must have grown before it is warned about once more."""
 
 
+def may_answer(event: Event, settings: "GateSettings | None") -> bool:
+    if event.kind not in STEPS or not settings or not (settings.rules or settings.notices) or event.data.get("paused"):
+        return False
+    return event.kind != "tool.started" or bool(triggered(settings, event))
+
+
 def decide(state: State, event: Event, settings: "GateSettings | None") -> Decision | None:
-    step = STEPS.get(event.kind)
-    if not step or not settings or not (settings.rules or settings.notices) or event.data.get("paused"):
-        return None
-    if event.kind == "tool.started" and not triggered(settings, event):
+    if not settings or not may_answer(event, settings):
         return None
     checker = Checker(state, Here.of(event))
-    return None if checker.paused() else step(checker, event, settings)
+    return None if checker.paused() else STEPS[event.kind](checker, event, settings)
 
 
 def _tool(checker: Checker, event: Event, settings: "GateSettings") -> Decision | None:

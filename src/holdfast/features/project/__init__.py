@@ -8,7 +8,7 @@ from holdfast.features.project import activity, elsewhere, leases
 from holdfast.features.project.collectors import checks, notion, refresh, scan, trees, watch
 from holdfast.features.project.commands import COMMANDS
 from holdfast.features.project.files import files
-from holdfast.features.project.follow import SOON, decide, enqueue, follow
+from holdfast.features.project.follow import SOON, decide, enqueue, follow, may_answer
 from holdfast.features.project.model import ACTIVITY, HABITS, KINDS, PROJECT
 from holdfast.features.project.reduce import keys, reduce
 from holdfast.features.project.settings import ProjectSettings
@@ -33,6 +33,7 @@ FEATURE = Feature(
     reduce=reduce,
     stream=stream,
     decide=decide,
+    may_answer=may_answer,
     follow=follow,
     enqueue=enqueue,
     commands=COMMANDS,

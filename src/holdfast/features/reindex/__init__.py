@@ -10,7 +10,7 @@ from holdfast.features.reindex.enqueue import CANCEL, INDEX, SUGGEST, enqueue
 from holdfast.features.reindex.files import files
 from holdfast.features.reindex.follow import follow
 from holdfast.features.reindex.model import KINDS, LISTENS, Settings
-from holdfast.features.reindex.offer import decide
+from holdfast.features.reindex.offer import decide, may_answer
 from holdfast.features.reindex.reduce import facets, keys, reduce
 
 
@@ -32,6 +32,7 @@ FEATURE = Feature(
     reduce=reduce,
     facets=facets,
     decide=decide,
+    may_answer=may_answer,
     follow=follow,
     enqueue=enqueue,
     commands={"run": commands.run, "initialize": commands.initialize, "mark": commands.mark},

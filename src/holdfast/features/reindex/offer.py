@@ -10,8 +10,12 @@ WEIGHT = 30
 SHOWN_LINES = 5
 
 
+def may_answer(event: Event, settings: AnySettings) -> bool:
+    return event.kind == "tool.finished" and bool(event.session) and settings_or_default(settings).context
+
+
 def decide(state: State, event: Event, settings: AnySettings) -> Decision | None:
-    if event.kind != "tool.finished" or not event.session or not settings_or_default(settings).context:
+    if not may_answer(event, settings):
         return None
     offer = (state.get(SESSION, event.session) or {}).get("offer")
     return tell(SOURCE, _text(offer["chunks"]), WEIGHT) if offer else None

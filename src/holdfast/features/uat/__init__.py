@@ -36,6 +36,7 @@ FEATURE = Feature(
     facets=refs.facets,
     stream=refs.stream,
     decide=decide.decide,
+    may_answer=decide.may_answer,
     enqueue=enqueue.enqueue,
     follow=follow.follow,
     commands=_later("commands", "COMMANDS", COMMANDS),

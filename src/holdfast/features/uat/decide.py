@@ -14,6 +14,10 @@ MOST_TOLD = 12
 WEIGHT = 60
 
 
+def may_answer(event: Event, _settings: UatSettings | None) -> bool:
+    return event.kind in TELL
+
+
 def decide(state: State, event: Event, settings: UatSettings | None) -> Decision | None:
     mine = state.get(SESSION, event.session) if event.session else None
     tell = TELL.get(event.kind)

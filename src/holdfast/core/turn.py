@@ -1,0 +1,241 @@
+"""The thinking of one transaction: each event reduced, followed, decided. Pure functions do it; this calls them."""
+
+from collections.abc import Callable, Container, Sequence
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from holdfast.core import fence
+from holdfast.core.decision import NOTHING, Decision, merge
+from holdfast.core.duplicates import SAME, near
+from holdfast.core.event import Event
+from holdfast.core.feature import Feature
+from holdfast.core.job import Job
+from holdfast.core.ports import Ref
+from holdfast.core.state import FeatureState, WorkingSet
+
+if TYPE_CHECKING:
+    from holdfast.core.engine import Engine
+
+START_TOKENS = 1500
+PROMPT_TOKENS = 400
+BUDGETS = {"session.started": ("start_tokens", START_TOKENS)}
+
+Arrival = tuple[Event, bool]
+"""An event, and whether somebody waits for an answer."""
+
+
+class Outcome(msgspec.Struct, frozen=True):
+    """What became of one delivery. `seq` is 0 for a duplicate; `reply` is what the agent is told."""
+
+    seq: int = 0
+    reply: bytes = b""
+    decision: Decision = NOTHING
+
+
+DUPLICATE = Outcome()
+
+
+class Turn:
+    def __init__(self, engine: "Engine", head: int, *, past: bool = False) -> None:
+        self.engine, self.seq, self.past = engine, head, past
+        self.work = WorkingSet(engine.store, engine.hot)
+        self.state = FeatureState(self.work)
+        self.events: list[Event] = []
+        """What it adds to the log."""
+        self.jobs: list[Job] = []
+        self.told: dict[str, int] = {}
+
+    # ── what comes ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def take(self, arrivals: Sequence[Arrival]) -> list[Outcome]:
+        """All that an event sets going, in the order of the log."""
+        fresh = self._fresh(arrivals)
+        self._prefetch([event for event, _ in arrivals if event.key in fresh])
+        return [self._take(event, waits) if self._first(event, fresh) else DUPLICATE for event, waits in arrivals]
+
+    def note(self, arrivals: Sequence[Arrival]) -> list[Outcome]:
+        """Only into the log; `think` about them comes later."""
+        fresh = self._fresh(arrivals)
+        return [Outcome(self._log(event).seq) if self._first(event, fresh) else DUPLICATE for event, _ in arrivals]
+
+    def think(self, noted: Sequence[Event], made: Container[str] = ()) -> None:
+        """About events that are in the log already. What follows stands behind all of them there, so it is reduced
+        after them. `made` are the keys of what followed before a crash."""
+        self._prefetch(noted)
+        following = []
+        for event in noted:
+            self._reduced(event)
+            if not follows(event):
+                following += [one for one in self._following(event) if one.key not in made]
+        for event in following:
+            self._append(event)
+
+    def _fresh(self, arrivals: Sequence[Arrival]) -> dict[str, None]:
+        keys = [event.key for event, _ in arrivals]
+        known = self.engine.store.known(keys)
+        return dict.fromkeys(key for key in keys if key not in known)
+
+    def _first(self, event: Event, fresh: dict[str, None]) -> bool:
+        """Neither delivered twice nor told twice, as agents do that run several hook files."""
+        if event.key not in fresh:
+            return False
+        del fresh[event.key]
+        same = event.data.get(SAME)
+        if not same:
+            return True
+        if near(same, self.told.get(same), event.at) or self.engine.recent.knows(same, event.at):
+            return False
+        self.told[same] = event.at
+        return True
+
+    def _take(self, event: Event, waits: bool) -> Outcome:
+        event = self._append(event)
+        if not self.past:
+            for made in self._following(event):
+                self._append(made)
+        decision, reply = self._answer(event) if waits else (NOTHING, b"")
+        return Outcome(event.seq, reply, decision)
+
+    # ── what it sets going ─────────────────────────────────────────────────────────────────────────────────────────
+
+    def _append(self, event: Event) -> Event:
+        event = self._log(event)
+        self._reduced(event)
+        return event
+
+    def _log(self, event: Event) -> Event:
+        self.seq += 1
+        event = msgspec.structs.replace(event, seq=self.seq)
+        self.events.append(event)
+        return event
+
+    def _prefetch(self, events: Sequence[Event]) -> None:
+        refs: list[Ref] = []
+        for event in events:
+            for feature in self.engine.hearing(event.kind):
+                refs.extend(self._safely(feature, event, lambda f, e: f.keys(e)))
+        self.work.prefetch(refs)
+
+    def _reduced(self, event: Event) -> None:
+        for feature in self.engine.hearing(event.kind):
+            self._reduce(feature, event)
+        if self.past:
+            return
+        for feature in self.engine.enqueueing(event.kind):
+            self.jobs += self._safely(feature, event, self._enqueue)
+
+    def _reduce(self, feature: Feature, event: Event) -> None:
+        try:
+            for ref in feature.keys(event):
+                before = self.work.get(ref)
+                after = feature.reduce(before, event, ref)
+                if after is not None and after is not before:
+                    self.work.put(ref, after, feature)
+        except Exception as error:
+            self.engine.ports.report(feature.name, event, error)
+
+    def _enqueue(self, feature: Feature, event: Event) -> Any:
+        return feature.enqueue and feature.enqueue(self.state, event, self._settings(feature, event))
+
+    def _following(self, event: Event) -> list[Event]:
+        """What follows is not followed in turn: rooms cannot set one another going for ever."""
+        return [
+            msgspec.structs.replace(made, key=f"{event.key}/{feature.name}.{number}")
+            for feature in self.engine.following(event.kind)
+            for number, made in enumerate(self._safely(feature, event, self._follow))
+        ]
+
+    def _follow(self, feature: Feature, event: Event) -> Any:
+        return feature.follow and feature.follow(self.state, event, self._settings(feature, event))
+
+    def _safely(self, feature: Feature, event: Event, work: Callable[[Feature, Event], Any]) -> list[Any]:
+        try:
+            return list(work(feature, event) or ())
+        except Exception as error:
+            self.engine.ports.report(feature.name, event, error)
+            return []
+
+    # ── what is answered ───────────────────────────────────────────────────────────────────────────────────────────
+
+    def _answer(self, event: Event) -> tuple[Decision, bytes]:
+        decision = self._budgeted(event, merge(self._decide(f, event) for f in self.engine.deciding(event.kind)))
+        if decision.silent:
+            return decision, b""
+        try:
+            reply = self.engine.ports.write(event, decision)
+        except Exception as error:
+            self.engine.ports.report("agents", event, error)
+            return NOTHING, b""
+        self._append(_made(event, decision))
+        return decision, reply
+
+    def _decide(self, feature: Feature, event: Event) -> Decision | None:
+        try:
+            return feature.decide and feature.decide(self.state, event, self._settings(feature, event))
+        except Exception as error:
+            self.engine.ports.report(feature.name, event, error)
+            return None
+
+    def _settings(self, feature: Feature, event: Event) -> Any:
+        return self.engine.ports.settings(event.project).get(feature.name)
+
+    def _budgeted(self, event: Event, decision: Decision) -> Decision:
+        if not decision.contexts:
+            return decision
+        limits = self.engine.ports.settings(event.project).get("context")
+        name, default = BUDGETS.get(event.kind, ("prompt_tokens", PROMPT_TOKENS))
+        budget = getattr(limits, name, default)
+        kept, _ = fence.within_budget(decision.contexts, budget)
+        return msgspec.structs.replace(decision, contexts=tuple(kept))
+
+    # ── what is kept ───────────────────────────────────────────────────────────────────────────────────────────────
+
+    def write_log(self) -> None:
+        if self.events:
+            self.engine.store.append(self.events)
+
+    def write_state(self) -> None:
+        store = self.engine.store
+        if self.work.changed:
+            store.save(self.work.rows())
+        if self.jobs:
+            store.enqueue(self.jobs, self.engine.ports.clock())
+
+    def due(self) -> int:
+        """Jobs that can begin now: for the others nobody need be woken."""
+        now = self.engine.ports.clock()
+        return sum(job.run_at <= now for job in self.jobs)
+
+
+def follows(event: Event) -> bool:
+    """Whether another event brought it about: no delivery has such a key."""
+    return "/" in event.key
+
+
+def _made(event: Event, decision: Decision) -> Event:
+    """The record of an answer: what features count refusals and injections by."""
+    return Event(
+        key=f"{event.key}/decision",
+        kind="decision.made",
+        at=event.at,
+        session=event.session,
+        project=event.project,
+        agent=event.agent,
+        tool=event.tool,
+        data={
+            "of": event.seq,
+            "of_kind": event.kind,
+            "verdict": decision.verdict,
+            "reasons": list(decision.reasons),
+            "contexts": [
+                {"source": c.source, "text": c.text, "tokens": fence.tokens(c.text)} for c in decision.contexts
+            ],
+            "notices": list(decision.notices),
+            "details": list(decision.details),
+            "call": event.get("call", ""),
+            "lane": event.get("lane", ""),
+            "branch": event.get("branch", ""),
+            "repo": event.get("repo", ""),
+        },
+    )
