@@ -16,7 +16,6 @@ from typing import Any
 import apsw
 import psutil
 
-from holdfast.core.engine import SETTLED
 from holdfast.core.errors import StoreUnavailable
 from holdfast.core.event import Event
 from holdfast.core.ports import EventQuery, Reader
@@ -29,7 +28,6 @@ NATIVE_HOOK = BIN / "holdfast-hook"
 PYTHON_HOOK = Path(__file__).parents[1] / "src" / "holdfast" / "hook.py"
 PAYLOADS = Path(__file__).parent / "agents" / "payloads"
 PATIENCE_S = 30.0
-SETTLES_S = 0.5
 
 
 class World:
@@ -133,12 +131,11 @@ class World:
 
     @contextlib.contextmanager
     def reader(self) -> Iterator[Reader]:
-        """What an answered hook brought about is there a moment after the answer: that moment is waited for."""
+        """What was answered is in the store a moment later: a daemon that runs is asked to have written it."""
+        with contextlib.suppress(OSError):
+            self.ask(op="settle")
         reader = open_reader(f"sqlite:///{self.paths.database}")
-        until = time.monotonic() + SETTLES_S
         try:
-            while int(reader.meta(SETTLED) or 0) < reader.head() and time.monotonic() < until:
-                time.sleep(0.002)
             yield reader
         finally:
             reader.close()

@@ -33,13 +33,12 @@ def _quiet(_feature: str, _event: Event, _error: Exception) -> None:
 
 
 @dataclass
-class App:
+class Rooms:
+    """What can be asked without a store of one's own: a reader is enough for views."""
+
     paths: Paths
     settings: SettingsCache
     features: tuple[Feature, ...]
-    agents: Mapping[str, Agent]
-    store: Store
-    engine: Engine
 
     def call(self, name: str, args: Mapping[str, Any], reader: Reader, session: str = "", project: str = "") -> Call:
         section = self.settings.for_project(project).get(name.partition(".")[0])
@@ -53,6 +52,13 @@ class App:
 
     def command(self, name: str, call: Call) -> Ask:
         return _named(self.features, "commands", name)(call)
+
+
+@dataclass
+class App(Rooms):
+    agents: Mapping[str, Agent]
+    store: Store
+    engine: Engine
 
 
 def _named(features: Sequence[Feature], table: str, name: str) -> Callable[[Call], Any]:
@@ -77,6 +83,12 @@ def rooms() -> tuple[Feature, ...]:
     return (*FEATURES, *on_trial())
 
 
+def open_rooms(paths: Paths) -> Rooms:
+    """For doors that are processes of their own and only read."""
+    features = rooms()
+    return Rooms(paths, open_settings(features), features)
+
+
 def build(
     paths: Paths,
     features: Sequence[Feature] | None = None,
@@ -91,6 +103,7 @@ def build(
     intake = Intake(agents, GitSurroundings(), redactor.redact if redact.enabled else _as_it_is)
     ports = Ports(
         read=intake.read,
+        clean=intake.clean,
         write=lambda event, decision: _write(agents, event, decision),
         settings=settings.for_project,
         clock=now_ms,

@@ -30,18 +30,25 @@ class Intake:
     def __init__(self, agents: Mapping[str, Agent], surroundings: Surroundings, redact: Redact) -> None:
         self._agents, self._surroundings, self._redact = agents, surroundings, redact
 
-    def read(self, delivery: Delivery) -> Event:
+    def clean(self, delivery: Delivery) -> Delivery:
+        """As it may be written to disk: secrets and what is private are out of it."""
+        if delivery.cleaned:
+            return delivery
         body, whole, digest = capped(without_private(delivery.body))
         body, _ = self._redact(body)
-        event, same = self._understood(delivery, body)
+        return msgspec.structs.replace(delivery, body=body, cleaned=True, whole=whole, digest=digest)
+
+    def read(self, delivery: Delivery) -> Event:
+        delivery = self.clean(delivery)
+        event, same = self._understood(delivery, delivery.body)
         around = self._surroundings.of(event.get("cwd") or delivery.cwd)
         return msgspec.structs.replace(
             event,
             project=event.project or around.get("root", "") or delivery.cwd,
             data={**event.data, **same, **_place(around), **_paused(delivery), **_named(delivery)},
-            body=body,
-            body_size=whole,
-            body_hash=digest,
+            body=delivery.body,
+            body_size=delivery.whole,
+            body_hash=delivery.digest,
         )
 
     def scrub(self, event: Event) -> Event:

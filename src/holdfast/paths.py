@@ -36,6 +36,10 @@ class Paths:
         return self.state / "spool"
 
     @property
+    def journal(self) -> Path:
+        return self.state / "journal"
+
+    @property
     def backups(self) -> Path:
         return self.state / "backups"
 

@@ -1,6 +1,6 @@
 """Any interleaving of deliveries, duplicates, crashes and drains leaves log and state equal to a model (P3, P5).
 
-In one process for speed, on the real SQLite file and real spool files, with the real Keeper, Spool and Engine. A crash
+In one process for speed, on the real SQLite file and real spool files, with the real Reception, Keeper, Spool and Engine. A crash
 is what kill -9 leaves: memory gone, files as they were; now and then in the middle of a commit.
 """
 
@@ -19,8 +19,10 @@ from holdfast.core.event import Event
 from holdfast.core.ports import EventQuery
 from holdfast.core.replay import Rebuild
 from holdfast.daemon.frames import as_frame, as_record
+from holdfast.daemon.journal import Journal
 from holdfast.daemon.keeper import Keeper
 from holdfast.daemon.log import Log
+from holdfast.daemon.reception import Reception
 from holdfast.daemon.spool import Spool
 from holdfast.paths import Paths
 from holdfast.stores.sqlite import SqliteStore
@@ -65,6 +67,9 @@ class House(RuleBasedStateMachine):
         self.store = SqliteStore(self.paths.database)
         self.engine = an_engine(self.store, a_counter(), read=read)
         self.keeper = Keeper(lambda: self.engine, self.log, lambda _error: False)
+        self.journal = Journal(self.paths.journal)
+        self.reception = Reception(lambda: self.engine, {}, self.keeper, self.journal)
+        self.reception.begin()
         self.spool = Spool(self.paths, self._take)
 
     def _take(self, batch) -> int | None:
@@ -75,10 +80,9 @@ class House(RuleBasedStateMachine):
         header = {"key": key, "mode": "ask", "agent": "a", "event": "PreToolUse", "at": "7"}
         return as_frame(header, json.dumps({"session": self.sent[key]}).encode())
 
-    def _delivery(self, key: str) -> Delivery:
-        return Delivery(
-            key=key, agent="a", event="PreToolUse", at=7, body=json.dumps({"session": self.sent[key]}).encode()
-        )
+    def _delivery(self, key: str, mode: str = "tell") -> Delivery:
+        body = json.dumps({"session": self.sent[key]}).encode()
+        return Delivery(key=key, agent="a", event="PreToolUse", mode=mode, at=7, body=body)
 
     def _spooled(self, key: str, name: str) -> None:
         with (self.paths.spool / name).open("ab") as log:
@@ -92,12 +96,16 @@ class House(RuleBasedStateMachine):
 
     # ── what may happen ────────────────────────────────────────────────────────────────────────────────────────────
 
-    @rule(sessions=st.lists(st.sampled_from(SESSIONS), min_size=1, max_size=5), twice=st.booleans())
-    def deliver(self, sessions: list[str], twice: bool) -> None:
+    @rule(
+        sessions=st.lists(st.sampled_from(SESSIONS), min_size=1, max_size=5),
+        twice=st.booleans(),
+        mode=st.sampled_from(("tell", "ask")),
+    )
+    def deliver(self, sessions: list[str], twice: bool, mode: str) -> None:
         """A batch by the socket; what is not answered the hooks spool."""
         keys = [self._new(session) for session in sessions]
-        batch = [self._delivery(key) for key in (*keys, *(keys if twice else ()))]
-        if self.keeper.keep(batch) is None:
+        batch = [self._delivery(key, mode) for key in (*keys, *(keys if twice else ()))]
+        if self.reception.take(batch) is None:
             for key in keys:
                 self._spooled(key, "spool.log")
         self.must.update(keys)
@@ -109,7 +117,7 @@ class House(RuleBasedStateMachine):
             return
         key = data.draw(st.sampled_from(sorted(self.must)))
         if data.draw(st.booleans()):
-            self.keeper.keep([self._delivery(key)])
+            self.reception.take([self._delivery(key)])
         else:
             self._spooled(key, data.draw(st.sampled_from(("spool.log", "other.log"))))
 
@@ -126,7 +134,7 @@ class House(RuleBasedStateMachine):
     @rule()
     def settle(self) -> None:
         """As the daemon does when the answers have left. A crash before it is made good at the start after it."""
-        self.keeper.settle()
+        self.reception.settle()
 
     @rule()
     def drain(self) -> None:
@@ -194,7 +202,7 @@ class House(RuleBasedStateMachine):
             self.room_again()
             self.spool.drain()
             self.keeper.retry_held()
-            self.keeper.settle()
+            self.reception.settle()
             self._equal_to_the_model()
             self.store.close()
         shutil.rmtree(self.folder, ignore_errors=True)

@@ -7,6 +7,7 @@ import pytest
 from tests.campaign import (
     damage,
     full_disk,
+    indexing,
     kills,
     malformed,
     model,
@@ -78,6 +79,11 @@ def test_damage_at_random_places(tmp_path: Path) -> None:
 def test_any_interleaving_of_deliveries_crashes_and_drains(tmp_path: Path) -> None:
     """P3, P5."""
     assert "equal to the model" in sampled(model, tmp_path, 10)
+
+
+def test_kill_9_of_an_index_run(tmp_path: Path) -> None:
+    """Issue 7: the next run makes what a first one would make."""
+    assert "equal to a fresh one" in sampled(indexing, tmp_path, 8)
 
 
 @needs_strace

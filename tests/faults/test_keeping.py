@@ -65,10 +65,10 @@ def test_a_poisonous_event_is_kept_apart_and_the_others_as_they_are(paths: Paths
 def test_a_store_that_refuses_keeps_everything_for_later(paths: Paths, store: SqliteStore) -> None:
     engine = an_engine(store)
     keeper = Keeper(lambda: engine, Log(paths.log_file), lambda _error: False)
-    real, engine.answer = engine.answer, _raising(StoreUnavailable("no space"))
+    real, engine.handle = engine.handle, _raising(StoreUnavailable("no space"))
     assert keeper.keep([a_delivery(key="held")]) is None
     assert keeper.refusing
-    engine.answer = real
+    engine.handle = real
     keeper.retry_held()
     assert [e.key for e in found(store)] == ["held"]
     assert not keeper.refusing
@@ -78,7 +78,7 @@ def test_damage_that_cannot_be_mended_is_a_refusal_not_the_end(paths: Paths, sto
     """Also when it shows only in the second try."""
     for mends in (False, True):
         engine = an_engine(store)
-        engine.answer = engine.handle = _raising(StoreDamaged("malformed"))
+        engine.handle = _raising(StoreDamaged("malformed"))
         keeper = Keeper(lambda engine=engine: engine, Log(paths.log_file), lambda _error, mends=mends: mends)
         assert keeper.keep([a_delivery()]) is None
 

@@ -19,3 +19,7 @@ class Delivery(msgspec.Struct, kw_only=True, frozen=True):
     state: str = ""
     env: Mapping[str, str] = {}
     body: bytes = b""
+    cleaned: bool = False
+    """Whether the body is cut and redacted already. Then `whole` is the length it had, and `digest` its hash if cut."""
+    whole: int = 0
+    digest: str = ""

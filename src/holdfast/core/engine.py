@@ -1,8 +1,7 @@
 """The engine: deliveries in, one transaction, answers out. Pure functions do the thinking, ports touch the world.
 
-An answer leaves when the log is durable, and not later: documents, jobs and what follows from an event are derived, so
-they are written right after it (`settle`). A mark in the store says how far they are; a crash in between is made good
-at the next start from the log (docs/decisions/0009).
+An answer leaves when what led to it is on disk, and not later: `answer` thinks and promises, `settle` writes right after
+it what was promised (docs/decisions/0009).
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -13,22 +12,19 @@ import msgspec
 from holdfast.core.decision import Decision
 from holdfast.core.delivery import Delivery
 from holdfast.core.duplicates import REMEMBERED, Recent
-from holdfast.core.errors import StoreDamaged, StoreUnavailable
 from holdfast.core.event import Event
-from holdfast.core.feature import Feature, made_by
-from holdfast.core.ports import Clock, Doc, EventQuery, Reader, Ref, Store
+from holdfast.core.feature import Feature
+from holdfast.core.ports import Clock, Doc, EventQuery, Ref, Store
 from holdfast.core.state import HotDocuments
-from holdfast.core.turn import PROMPT_TOKENS, START_TOKENS, Arrival, Outcome, Turn, follows
+from holdfast.core.turn import PROMPT_TOKENS, START_TOKENS, Arrival, Outcome, Turn
 
-__all__ = ["PROMPT_TOKENS", "SETTLED", "START_TOKENS", "Committed", "Engine", "Outcome", "Ports"]
+__all__ = ["PROMPT_TOKENS", "START_TOKENS", "Committed", "Engine", "Outcome", "Ports"]
 
 Report = Callable[[str, Event, Exception], None]
 SettingsFor = Callable[[str], Mapping[str, Any]]
 
-SETTLED = "settled"
-"""The mark: documents and jobs are as the log says up to this event."""
-MOST_UNSETTLED = 256
-"""So that an answer which needs the state never waits long for it."""
+Promise = Callable[[Sequence[Event]], bool]
+"""Puts events on disk where they are found again after a crash; False where it cannot."""
 
 
 class Committed(msgspec.Struct, frozen=True):
@@ -45,6 +41,8 @@ class Ports(msgspec.Struct, frozen=True):
     settings: SettingsFor
     clock: Clock
     report: Report
+    clean: Callable[[Delivery], Delivery] = lambda delivery: delivery
+    """Takes out of a delivery what must not be on disk; `read` does it where it was not done."""
     scrub: Callable[[Event], Event] = lambda event: event
     """Redacts what comes from commands and jobs; `read` has done it for hooks."""
 
@@ -60,132 +58,112 @@ class Engine:
         self.head = -1
         """The last event this engine knows of."""
         self.durable = 0
-        """The last event that survives a power cut; what follows from it may come a moment later."""
-        self._thought: Turn | None = None
-        self._noted: list[Event] = []
+        """The last event that the store itself keeps through a power cut."""
+        self._unsettled: Turn | None = None
         self._untold: list[Committed] = []
         self._by_kind: dict[tuple[str, str], tuple[Feature, ...]] = {}
 
     # ── in ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def handle(
-        self, items: Sequence[Delivery | Event], also: Callable[[Store], None] | None = None, *, past: bool = False
+        self,
+        items: Sequence[Delivery | Event],
+        also: Callable[[Store], None] | None = None,
+        *,
+        past: bool = False,
+        lasting: bool = True,
     ) -> list[Outcome]:
         """Everything in one transaction. `also` joins it (the end of a job, say).
 
-        What is `past` only happened: it makes state, but sets nothing going.
+        What is `past` only happened: it makes state, but sets nothing going. What need not be `lasting` is on disk
+        elsewhere until the next transaction that is.
         """
         arrivals = [self._arrive(item) for item in items]
         self.settle()
-        with self.store.transaction() as head:
+        with self.store.transaction(lasting=lasting) as head:
             turn = self._turn(head, past=past)
             outcomes = turn.take(arrivals)
-            turn.write_log()
-            turn.write_state()
-            if turn.events and not self.store.shared:
-                self.store.set_meta(SETTLED, str(turn.seq))
+            turn.write()
             if also:
                 also(self.store)
-        self._logged(turn)
-        self._keep(turn, turn.events)
+        self._written(turn, lasting=lasting)
         return outcomes
 
-    def answer(self, deliveries: Sequence[Delivery]) -> list[Outcome]:
-        """For hooks: the log only, and before it the thinking where an answer depends on it. `settle` does the rest.
-
-        A store that others write to takes everything at once: what they read must be whole.
-        """
+    def answer(self, deliveries: Sequence[Delivery], promise: Promise) -> list[Outcome]:
+        """For hooks that wait for what features decide. A store that others write to takes everything at once."""
         if self.store.shared:
             return self.handle(deliveries)
         arrivals = [self._arrive(item) for item in deliveries]
-        asked = any(waits and self._may_answer(event) for event, waits in arrivals)
-        if asked or len(self._noted) >= MOST_UNSETTLED:
-            self.settle()
-        self._begin()
+        self.settle()
+        turn = self._turn(self.head)
+        outcomes = turn.take(arrivals)
+        if turn.events and promise(turn.events):
+            self._unsettled, self.head = turn, turn.seq
+            self.recent.add(turn.told.items())
+        else:
+            self._write(turn, lasting=True)
+        return outcomes
+
+    def restore(self, events: Sequence[Event]) -> int:
+        """What was promised, but not written when the last engine ended: with all that followed, as it was then."""
+        self.settle()
         with self.store.transaction() as head:
             turn = self._turn(head)
-            outcomes = turn.take(arrivals) if asked else turn.note(arrivals)
-            turn.write_log()
-        self._logged(turn)
-        if asked:
-            self._thought = turn
-        else:
-            self._noted += turn.events
-        return outcomes
+            turn.retake(events)
+            turn.write()
+        self._written(turn)
+        return len(turn.events)
+
+    def may_answer(self, kind: str, project: str) -> bool:
+        """Whether anybody could have something to say to such an event."""
+        deciding = self.deciding(kind)
+        if not deciding:
+            return False
+        settings = self.ports.settings(project)
+        return any(feature.may_answer(kind, settings.get(feature.name)) for feature in deciding)
 
     def _arrive(self, item: Delivery | Event) -> Arrival:
         if isinstance(item, Event):
             return self.ports.scrub(item), False
         return self.ports.read(item), item.mode != "tell"
 
-    def _may_answer(self, event: Event) -> bool:
-        deciding = self.deciding(event.kind)
-        if not deciding:
-            return False
-        settings = self.ports.settings(event.project)
-        return any(f.may_answer(event, settings.get(f.name)) for f in deciding)
-
     def _turn(self, head: int, *, past: bool = False) -> Turn:
         if head != self.head:
             self.hot.forget()
         return Turn(self, head, past=past)
 
-    def _logged(self, turn: Turn) -> None:
-        self.head = self.durable = turn.seq
-        self.recent.add(turn.told.items())
-
     # ── after the answer ───────────────────────────────────────────────────────────────────────────────────────────
 
     @property
     def behind(self) -> bool:
-        """Whether documents lag behind the log."""
-        return bool(self._thought or self._noted)
+        """Whether something was promised that is not written yet."""
+        return self._unsettled is not None
 
     def settle(self) -> None:
-        """Documents and jobs come up to the log. What fails for want of a store stays to be done."""
+        """Writes what was promised. Where the store takes nothing it stays to be done."""
         self._begin()
-        if self._thought:
-            self._settled(self._thought, (), self._thought.write_state)
-            self._thought = None
-        if self._noted:
-            self._think_about(self._noted)
-            self._noted = []
+        if self._unsettled:
+            self._write(self._unsettled, lasting=False)
+            self._unsettled = None
 
-    def _think_about(self, noted: Sequence[Event], made: Sequence[str] = ()) -> None:
-        turn = self._turn(self.head)
+    def forsake(self) -> None:
+        """What was promised cannot be written as it is: whoever has the deliveries brings them by another way."""
+        self._unsettled = None
+        self.forget()
 
-        def work() -> None:
-            turn.think(noted, made)
-            turn.write_log()
-            turn.write_state()
+    def _write(self, turn: Turn, *, lasting: bool) -> None:
+        with self.store.transaction(lasting=lasting):
+            turn.write()
+        self._written(turn, lasting=lasting)
 
-        self._settled(turn, noted, work)
-
-    def _settled(self, turn: Turn, noted: Sequence[Event], work: Callable[[], None]) -> None:
-        try:
-            with self.store.transaction(lasting=False):
-                work()
-                self.store.set_meta(SETTLED, str(turn.seq))
-            self.head = max(self.head, turn.seq)
-            self._keep(turn, [*noted, *turn.events])
-        except (StoreUnavailable, StoreDamaged):
-            raise
-        except Exception as error:
-            self.ports.report("engine", (noted or turn.events)[-1], error)
-            self._rebuild_later()
-
-    def _rebuild_later(self) -> None:
-        """What should not happen: these events are in the log, and the next start makes all documents from it anew."""
-        self.hot.forget()
-        with self.store.transaction():
-            self.store.set_meta(SETTLED, str(self.head))
-            for feature in self.features:
-                self.store.set_meta(made_by(feature), "")
-
-    def _keep(self, turn: Turn, events: Sequence[Event]) -> None:
+    def _written(self, turn: Turn, *, lasting: bool = True) -> None:
+        self.head = turn.seq
+        if lasting and turn.events:  # Where nothing was written nothing was synced.
+            self.durable = turn.seq
+        self.recent.add(turn.told.items())
         turn.work.keep()
-        if events:
-            self._untold.append(Committed(tuple(events), tuple(turn.work.documents()), turn.due()))
+        if turn.events:
+            self._untold.append(Committed(tuple(turn.events), tuple(turn.work.documents()), turn.due()))
 
     def spread(self) -> None:
         """Tells the watchers what became true. Apart from `handle`, so that the agents are answered first."""
@@ -200,27 +178,15 @@ class Engine:
     # ── beginning ──────────────────────────────────────────────────────────────────────────────────────────────────
 
     def _begin(self) -> None:
+        """A happening told before the daemon was restarted may be told once more after it."""
         if self.head >= 0:
             return
         reader = self.store.reader()
         try:
-            # A happening told before the daemon was restarted may be told once more after it.
             self.recent.begin_anew(reader.events(EventQuery(limit=REMEMBERED, newest=True)))
             self.head = reader.head()
-            self._catch_up(reader)
         finally:
             reader.close()
-
-    def _catch_up(self, reader: Reader) -> None:
-        """What was answered, but not settled, when the last engine ended."""
-        if self.store.shared:
-            return
-        mark = reader.meta(SETTLED)
-        if not mark:  # A store that is new, or from before there was a mark.
-            with self.store.transaction():
-                self.store.set_meta(SETTLED, str(self.head))
-        elif left := list(reader.replay(after=int(mark))):
-            self._think_about(left, _followed(left))
 
     def forget(self) -> None:
         """Drop what is remembered, e.g. after the store was restored or a feature rebuilt."""
@@ -248,6 +214,3 @@ class Engine:
             self._by_kind[part, kind] = found
         return tuple(f for f in found if f.name not in self.asleep) if self.asleep else found
 
-
-def _followed(events: Sequence[Event]) -> list[str]:
-    return [event.key for event in events if follows(event)]

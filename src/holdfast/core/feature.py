@@ -118,9 +118,9 @@ class Feature:
     """Which part of the log a document comes from (`session=` or `project=`), for time travel."""
     decide: Decide | None = None
     """Pure. A raised error means: no opinion."""
-    may_answer: Callable[[Event, Settings], bool] = lambda _event, _settings: True
-    """Whether `decide` could have something to say, told without any state. Where nobody could, the answer does not
-    wait for the documents."""
+    may_answer: Callable[[str, Settings], bool] = lambda _kind, _settings: True
+    """Whether `decide` could have something to say to this kind of event. Where nobody could, the hook is answered
+    before anybody has thought about it."""
     enqueue: Enqueue | None = None
     follow: Follow | None = None
     """Pure. What an event means under the settings of the moment, as events of its own: they are appended in the

@@ -1,6 +1,6 @@
 """The thinking of one transaction: each event reduced, followed, decided. Pure functions do it; this calls them."""
 
-from collections.abc import Callable, Container, Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -54,22 +54,12 @@ class Turn:
         self._prefetch([event for event, _ in arrivals if event.key in fresh])
         return [self._take(event, waits) if self._first(event, fresh) else DUPLICATE for event, waits in arrivals]
 
-    def note(self, arrivals: Sequence[Arrival]) -> list[Outcome]:
-        """Only into the log; `think` about them comes later."""
-        fresh = self._fresh(arrivals)
-        return [Outcome(self._log(event).seq) if self._first(event, fresh) else DUPLICATE for event, _ in arrivals]
-
-    def think(self, noted: Sequence[Event], made: Container[str] = ()) -> None:
-        """About events that are in the log already. What follows stands behind all of them there, so it is reduced
-        after them. `made` are the keys of what followed before a crash."""
-        self._prefetch(noted)
-        following = []
-        for event in noted:
-            self._reduced(event)
-            if not follows(event):
-                following += [one for one in self._following(event) if one.key not in made]
-        for event in following:
-            self._append(event)
+    def retake(self, events: Sequence[Event]) -> None:
+        """Events that were thought about before, with all that followed: those that the log does not have."""
+        known = self.engine.store.known([event.key for event in events])
+        for event in events:
+            if event.key not in known:
+                self._append(event)
 
     def _fresh(self, arrivals: Sequence[Arrival]) -> dict[str, None]:
         keys = [event.key for event, _ in arrivals]
@@ -191,12 +181,10 @@ class Turn:
 
     # ── what is kept ───────────────────────────────────────────────────────────────────────────────────────────────
 
-    def write_log(self) -> None:
-        if self.events:
-            self.engine.store.append(self.events)
-
-    def write_state(self) -> None:
+    def write(self) -> None:
         store = self.engine.store
+        if self.events:
+            store.append(self.events)
         if self.work.changed:
             store.save(self.work.rows())
         if self.jobs:
@@ -206,11 +194,6 @@ class Turn:
         """Jobs that can begin now: for the others nobody need be woken."""
         now = self.engine.ports.clock()
         return sum(job.run_at <= now for job in self.jobs)
-
-
-def follows(event: Event) -> bool:
-    """Whether another event brought it about: no delivery has such a key."""
-    return "/" in event.key
 
 
 def _made(event: Event, decision: Decision) -> Event:

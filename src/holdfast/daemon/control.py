@@ -1,11 +1,12 @@
 """The daemon's side door for people's tools: one JSON request, JSON lines back. Never in front of a hook."""
 
+import bisect
 import os
 import select
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -26,6 +27,8 @@ LARGEST_REQUEST = 16 << 20
 PATIENCE_S = 10.0
 TAIL_PAGE = 500
 BETWEEN_BEATS_S = 0.05
+SHARES = (("p50", 0.5), ("p90", 0.9), ("p95", 0.95), ("p99", 0.99), ("max", 1.0))
+SPREAD_MS = (0.25, 0.5, 1, 2, 4, 8, 16, 32, 64, 128, 1e9)
 SHOWN = ("seq", "at", "kind", "session", "project", "agent", "tool", "data", "key")
 
 Request = dict[str, Any]
@@ -97,9 +100,14 @@ class Control:
 
     def reader(self) -> Reader:
         """Who was answered finds what was answered: documents come up to the log first."""
-        if self._daemon.app.engine.behind:
+        if self._daemon.reception.behind:
             self._daemon.call(lambda: None)
         return self._daemon.app.store.reader()
+
+    def _settle(self, _request: Request) -> Iterator[dict]:
+        """For those who read the store by themselves."""
+        self.reader().close()
+        yield {"done": True}
 
     def _status(self, request: Request) -> Iterator[dict]:
         yield {"done": status(self._daemon, self.reader(), str(request.get("project") or ""))}
@@ -206,6 +214,7 @@ class Control:
 
 OPERATIONS: dict[str, Callable[[Control, Request], Iterator[dict]]] = {
     "status": Control._status,
+    "settle": Control._settle,
     "view": Control._view,
     "command": Control._command,
     "ingest": Control._ingest,
@@ -277,10 +286,26 @@ def status(daemon: "Daemon", reader: Reader, project: str = "") -> dict[str, Any
         "asleep": sorted(daemon.app.engine.asleep),
         "errors": daemon.errors,
         "memory_bytes": resident_bytes(),
+        "hooks": hook_times(daemon.server.took.copy()),
         "notices": [str(n) for n in daemon.app.settings.for_project(project).notices],
         "backups": [p.name for p in backup.listed(daemon.paths.backups)],
         "now": int(time.time() * 1000),
     }
+
+
+def hook_times(took: Collection[float]) -> dict[str, Any]:
+    """From the connection to the durable answer, in milliseconds, of the hooks this daemon answered last."""
+    if not took:
+        return {"answered": 0, "spread": []}
+    ordered = sorted(took)
+    shown = {name: round(ordered[min(len(ordered) - 1, int(len(ordered) * share))] * 1000, 3) for name, share in SHARES}
+    return {"answered": len(ordered), **shown, "spread": _spread(ordered)}
+
+
+def _spread(ordered: Sequence[float]) -> list[dict[str, float]]:
+    """How many took less than each limit, and more than the one before."""
+    ends = [bisect.bisect_right(ordered, limit / 1000) for limit in SPREAD_MS]
+    return [{"ms": limit, "hooks": end - start} for limit, end, start in zip(SPREAD_MS, ends, [0, *ends], strict=False)]
 
 
 def resident_bytes() -> int:

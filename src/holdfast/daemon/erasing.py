@@ -32,6 +32,7 @@ def _rewrite(daemon: "Daemon", wanted: Wanted) -> None:
     with daemon.app.store.transaction():
         for found, change in wanted:
             daemon.app.store.rewrite(found, change)
+    daemon.journal.wipe()
 
 
 def _rebuild(daemon: "Daemon") -> None:

@@ -16,6 +16,12 @@ from holdfast.intake import capped, unread
 
 HELD_BYTES = 64 << 20
 
+Way = Callable[[Engine, Sequence[Delivery]], list[Outcome]]
+
+
+def _whole(engine: Engine, batch: Sequence[Delivery]) -> list[Outcome]:
+    return engine.handle(batch)
+
 
 class Keeper:
     """Runs in the writer thread. `mend` puts a damaged store right and says whether to try again."""
@@ -26,23 +32,37 @@ class Keeper:
         self._held_bytes = 0
         self.refusing = ""
 
-    def keep(self, batch: Sequence[Delivery]) -> list[Outcome] | None:
+    def keep(self, batch: Sequence[Delivery], way: Way = _whole) -> list[Outcome] | None:
         try:
-            outcomes = self._stored(batch)
+            outcomes = self._stored(batch, way)
             self.refusing = ""
             return outcomes
         except StoreUnavailable as error:
             self._hold(batch, error)
             return None
 
-    def settle(self) -> None:
-        """What follows from the answers that have left. Where that fails it stays to be done."""
+    @property
+    def holding(self) -> bool:
+        """Whether something waits in memory for a store that takes it."""
+        return bool(self._held)
+
+    def settle(self, answered: Sequence[Delivery]) -> bool:
+        """Writes what was promised to these. False: not now. What cannot be written as it was promised comes anew."""
+        engine = self._engine()
         try:
-            self._engine().settle()
-        except StoreDamaged as error:
-            self._mend(error)
+            if engine.behind:  # else it is another engine by now, after damage was mended
+                engine.settle()
+                return True
         except StoreUnavailable as error:
             self._refuse(error)
+            return False
+        except StoreDamaged as error:
+            engine.forsake()
+            self._mend(error)
+        except Exception as error:
+            engine.forsake()
+            self._log.error("batch.failed", error, size=len(answered))
+        return self.keep(answered) is not None
 
     def retry_held(self) -> None:
         """The hooks have spooled these too, if they could; the delivery key makes one event of both."""
@@ -50,9 +70,9 @@ class Keeper:
         if held and self.keep(held) is not None:
             self._log("store.writable", taken=len(held))
 
-    def _stored(self, batch: Sequence[Delivery]) -> list[Outcome]:
+    def _stored(self, batch: Sequence[Delivery], way: Way) -> list[Outcome]:
         try:
-            return self._engine().answer(batch)
+            return way(self._engine(), batch)
         except StoreDamaged as error:
             if not self._mend(error):
                 raise StoreUnavailable(error.detail, where=error.where) from error

@@ -9,7 +9,6 @@ from pathlib import Path
 import apsw
 import msgspec
 
-from holdfast.core.engine import SETTLED
 from holdfast.core.errors import StoreDamaged, StoreUnavailable
 from holdfast.core.event import Event
 from holdfast.core.feature import Feature, made_by
@@ -75,7 +74,6 @@ def _close_off(store: Store, features: Sequence[Feature], told: Mended, reached:
     event = Event(key=delivery_key(now), kind="store.restored", at=now, data=msgspec.structs.asdict(told))
     with store.transaction():
         store.append([msgspec.structs.replace(event, seq=reached + 1)])
-        store.set_meta(SETTLED, str(reached + 1))
         for feature in features:
             store.set_meta(made_by(feature), "")
 

@@ -6,6 +6,7 @@ import select
 import socket
 import struct
 import time
+from collections import deque
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -19,6 +20,7 @@ FIRST_READ = 64 * 1024
 BACKLOG = 1024
 LONGEST_CONNECTION_S = 30.0
 TICK_S = 1.0
+REMEMBERED_TIMES = 2_000
 
 Handle = Callable[[Sequence[Delivery]], list[Outcome] | None]
 """None when nothing could be stored: then the connections close without an answer and the hooks spool."""
@@ -57,6 +59,8 @@ class HookServer:
         self._owing = False
         """Whether answers have left whose consequences are not written yet."""
         self.stopping = False
+        self.took: deque[float] = deque(maxlen=REMEMBERED_TIMES)
+        """Seconds from the connection to the answer, of the last ones."""
 
     def serve(self) -> None:
         self._poll.register(self._listening.fileno(), select.POLLIN)
@@ -169,6 +173,7 @@ class HookServer:
             return self._drop(connection)
         connection.out = connection.out[sent:]
         if not connection.out:
+            self.took.append(time.monotonic() - connection.born)
             return self._drop(connection)
         return self._watch(connection, select.POLLOUT)
 

@@ -22,8 +22,10 @@ from holdfast.core.replay import Rebuild, outdated
 from holdfast.daemon import mending
 from holdfast.daemon.files import FileWriter
 from holdfast.daemon.housekeeping import Housekeeping
+from holdfast.daemon.journal import Journal
 from holdfast.daemon.keeper import Keeper
 from holdfast.daemon.log import Log
+from holdfast.daemon.reception import Reception
 from holdfast.daemon.server import HookServer, listen
 from holdfast.daemon.spool import Drained, Spool
 from holdfast.daemon.witness import Witness
@@ -47,6 +49,8 @@ class Daemon:
         self.witness = Witness(database)
         self.app = self._build(database)
         self.keeper = Keeper(self._engine, log, lambda error: self.mend(error, self.app.store))
+        self.journal = Journal(paths.journal)
+        self.reception = Reception(self._engine, self.app.agents, self.keeper, self.journal)
         self.spool = Spool(paths, self._take)
         self.files = FileWriter(self.app.settings.for_project, log)
         self.worker = Worker(
@@ -58,6 +62,7 @@ class Daemon:
         self._reason = ""
         self.background = _Background(self)
         self._rebuild_if_small()
+        self.reception.begin()
         self._drain_at_start()
         self.server = HookServer(listen(paths.hook_socket), self._handle, self.calls, self._settle, self._tick)
 
@@ -126,24 +131,24 @@ class Daemon:
 
     def _settle(self) -> None:
         """Right after the answers; where the store takes nothing now, at the next tick."""
-        self.keeper.settle()
+        self.reception.settle()
         self.app.engine.spread()
 
     def _committed(self, committed: Committed) -> None:
         self._last_event = time.monotonic()
-        self.witness.saw(self.app.engine.durable)
+        self._witness()
         if self.background.watched():
             self.background.committed.set()
         if committed.jobs:
             self.worker.wake()
 
-    def _keep(self, deliveries: Sequence[Delivery]) -> list[Outcome] | None:
-        outcomes = self.keeper.keep(deliveries)
-        self.witness.saw(self.app.engine.durable)
-        return outcomes
+    def _witness(self) -> None:
+        if self.app.engine.durable:
+            self.witness.saw(self.app.engine.durable)
 
     def _handle(self, deliveries: Sequence[Delivery]) -> list[Outcome] | None:
-        outcomes = self._keep(deliveries)
+        outcomes = self.reception.take(deliveries)
+        self._witness()
         newer = [d.client for d in deliveries if d.client != __version__ and version(d.client) > version(__version__)]
         if newer:
             self._retire_for(newer[0])
@@ -161,7 +166,8 @@ class Daemon:
         self.stop(f"a client of version {client} is there")
 
     def _take(self, deliveries: Sequence[Delivery]) -> int | None:
-        outcomes = self._keep(deliveries)
+        outcomes = self.keeper.keep(deliveries)
+        self._witness()
         return None if outcomes is None else sum(1 for o in outcomes if o.seq)
 
     def _drain_at_start(self) -> None:
@@ -216,8 +222,10 @@ class Daemon:
         self.background.stop()
         self.worker.stop()
         self._say("daemon.stopped", reason=self._reason)
+        self.reception.settle()
         self._give_jobs_back()
         self.files.stop()
+        self.journal.close()
         for name in (self.paths.hook_socket, self.paths.control_socket):
             name.unlink(missing_ok=True)
         self.app.store.close()

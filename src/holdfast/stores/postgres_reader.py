@@ -8,7 +8,7 @@ from psycopg.rows import dict_row
 from holdfast.core.event import Event
 from holdfast.core.ports import Doc, EventQuery, Ref, StateQuery, StateRow
 from holdfast.stores.postgres_connection import SQL, Link, for_reading, translated
-from holdfast.stores.rows import as_event, decode, key_range, select_events
+from holdfast.stores.rows import as_event, decode, key_range, select_events, select_marks
 
 PAGE = 2_000
 NAME_COLUMNS = (1, 2, 4, 5, 6)
@@ -26,15 +26,21 @@ class PostgresReader:
         return self._all(SQL["head"])[0][0]
 
     def events(self, query: EventQuery) -> list[Event]:
-        asked = [query.session, query.project, query.tool, *query.kinds]
-        ids = dict(self._all(SQL["name_ids"], asked)) if any(asked) else {}
-        wanted = select_events(query, ids.get, "%s")
+        wanted = select_events(query, self._ids(query).get, "%s")
         if wanted is None:
             return []
         found = self._all(wanted[0].encode(), *wanted[1])
         self._learn({row[i] for row in found for i in NAME_COLUMNS})
         events = [as_event(row, self._names.__getitem__) for row in found]
         return events[::-1] if query.newest else events
+
+    def marks(self, query: EventQuery, every: int) -> list[int]:
+        wanted = select_marks(query, every, self._ids(query).get, "%s")
+        return [seq for (seq,) in self._all(wanted[0].encode(), *wanted[1])] if wanted else []
+
+    def _ids(self, query: EventQuery) -> dict[str, int]:
+        asked = [query.session, query.project, query.tool, *query.kinds]
+        return dict(self._all(SQL["name_ids"], asked)) if any(asked) else {}
 
     def event(self, seq: int) -> Event | None:
         found = self.events(EventQuery(after=seq - 1, before=seq + 1, limit=1, bodies=True))

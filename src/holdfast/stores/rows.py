@@ -49,6 +49,29 @@ def key_range(prefix: str) -> tuple[str, str]:
 
 def select_events(query: EventQuery, id_of: IdOf, mark: str) -> tuple[str, list[Any]] | None:
     """The statement for a page of events; None when a name in it was never seen, so that nothing can match."""
+    found = _conditions(query, id_of, mark)
+    if found is None:
+        return None
+    condition, values = found
+    parts = [
+        f"select {EVENT}{', ' + BODY if query.bodies else ''} {FROM} {WITH_BODY if query.bodies else ''}",
+        condition,
+        f"order by e.seq {'desc' if query.newest else 'asc'} limit {mark}",
+    ]
+    return "\n".join(parts), [*values, query.limit]
+
+
+def select_marks(query: EventQuery, every: int, id_of: IdOf, mark: str) -> tuple[str, list[Any]] | None:
+    """Only numbers are read, from the narrow table."""
+    found = _conditions(query, id_of, mark)
+    if found is None:
+        return None
+    condition, values = found
+    counted = f"select e.seq as seq, row_number() over (order by e.seq) - 1 as n from events e {condition}"
+    return f"select seq from ({counted}) counted where mod(n, {mark}) = 0 order by seq", [*values, every]
+
+
+def _conditions(query: EventQuery, id_of: IdOf, mark: str) -> tuple[str, list[Any]] | None:
     where: list[tuple[str, Any]] = []
     for column, name in (("session", query.session), ("project", query.project), ("tool", query.tool)):
         if name:
@@ -69,9 +92,5 @@ def select_events(query: EventQuery, id_of: IdOf, mark: str) -> tuple[str, list[
     clauses = [clause for clause, _ in where]
     if kinds:
         clauses.append(f"e.kind in ({', '.join([mark] * len(kinds))})")
-    parts = [
-        f"select {EVENT}{', ' + BODY if query.bodies else ''} {FROM} {WITH_BODY if query.bodies else ''}",
-        f"where {' and '.join(clauses)}" if clauses else "",
-        f"order by e.seq {'desc' if query.newest else 'asc'} limit {mark}",
-    ]
-    return "\n".join(parts), [value for _, value in where] + kinds + [query.limit]
+    condition = f"where {' and '.join(clauses)}" if clauses else ""
+    return condition, [value for _, value in where] + kinds

@@ -12,6 +12,7 @@ from holdfast.core.event import Event
 from holdfast.core.job import ClaimedJob, Job
 from holdfast.core.ports import Doc, Ref, StateRow
 from holdfast.stores import erasing, migrate
+from holdfast.stores.checkpoint import Checkpointer
 from holdfast.stores.rows import decode, encode
 from holdfast.stores.sql import queries
 from holdfast.stores.sqlite_connection import for_writing, translated
@@ -29,6 +30,8 @@ class SqliteStore:
             self._db = for_writing(path)
             migrate.sqlite(self._db, path, backups)
             self._head: int = self._value("head")
+        self._checkpointer = Checkpointer(path)
+        self._checkpointer.watch(self._db)
         self._names: dict[str, int] = {}
         self._new_names: list[str] = []
 
@@ -67,7 +70,8 @@ class SqliteStore:
             self._head = self._value("head")
 
     def known(self, keys: Sequence[str]) -> dict[str, int]:
-        return {key: seq for key in keys for (seq,) in self._db.execute(SQL["known"], (key,))}
+        with translated(self.path):
+            return {key: seq for key in keys for (seq,) in self._db.execute(SQL["known"], (key,))}
 
     def append(self, events: Sequence[Event]) -> None:
         many, name = self._db.executemany, self._name_id
@@ -83,7 +87,8 @@ class SqliteStore:
         self._head = events[-1].seq
 
     def load(self, refs: Sequence[Ref]) -> dict[Ref, Doc]:
-        return {ref: decode(doc) for ref in refs for (doc,) in self._db.execute(SQL["load"], (ref.kind, ref.key))}
+        with translated(self.path):
+            return {ref: decode(doc) for ref in refs for (doc,) in self._db.execute(SQL["load"], (ref.kind, ref.key))}
 
     def save(self, rows: Sequence[StateRow]) -> None:
         name = self._name_id
@@ -146,6 +151,7 @@ class SqliteStore:
         return SqliteReader(self.path)
 
     def close(self) -> None:
+        self._checkpointer.close()
         self._db.close()
 
     def _changed(self, name: str, *values: Any) -> bool:

@@ -6,7 +6,7 @@ from typing import Any
 
 from holdfast.core.event import Event
 from holdfast.core.ports import Doc, EventQuery, Ref, StateQuery, StateRow
-from holdfast.stores.rows import as_event, decode, key_range, select_events
+from holdfast.stores.rows import as_event, decode, key_range, select_events, select_marks
 from holdfast.stores.sql import queries
 from holdfast.stores.sqlite_connection import for_reading, translated
 
@@ -30,6 +30,10 @@ class SqliteReader:
             return []
         found = [as_event(row, self._name) for row in self._all(*wanted)]
         return found[::-1] if query.newest else found
+
+    def marks(self, query: EventQuery, every: int) -> list[int]:
+        wanted = select_marks(query, every, self._id_of, "?")
+        return [seq for (seq,) in self._all(*wanted)] if wanted else []
 
     def event(self, seq: int) -> Event | None:
         found = self.events(EventQuery(after=seq - 1, before=seq + 1, limit=1, bodies=True))

@@ -20,14 +20,14 @@ WARN_STEP = 50
 """Lines by which a branch must have grown before it is warned about once more."""
 
 
-def may_answer(event: Event, settings: "GateSettings | None") -> bool:
-    if event.kind not in STEPS or not settings or not (settings.rules or settings.notices) or event.data.get("paused"):
-        return False
-    return event.kind != "tool.started" or bool(triggered(settings, event))
+def may_answer(kind: str, settings: "GateSettings | None") -> bool:
+    return kind in STEPS and settings is not None and bool(settings.rules or settings.notices)
 
 
 def decide(state: State, event: Event, settings: "GateSettings | None") -> Decision | None:
-    if not settings or not may_answer(event, settings):
+    if settings is None or not may_answer(event.kind, settings) or event.data.get("paused"):
+        return None
+    if event.kind == "tool.started" and not triggered(settings, event):
         return None
     checker = Checker(state, Here.of(event))
     return None if checker.paused() else STEPS[event.kind](checker, event, settings)

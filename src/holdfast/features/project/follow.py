@@ -76,20 +76,17 @@ def _lease_changed(table: Doc | None, event: Event) -> Iterator[Event]:
 # ── decide ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def may_answer(event: Event, settings: ProjectSettings | None) -> bool:
-    if event.kind == "session.started":
-        return True
-    edits = event.kind == "tool.started" and event.data.get("action") == "edit"
-    return edits and (settings or DEFAULTS).edits != "off"
+def may_answer(kind: str, settings: ProjectSettings | None) -> bool:
+    return kind == "session.started" or (kind == "tool.started" and (settings or DEFAULTS).edits != "off")
 
 
 def decide(state: State, event: Event, settings: ProjectSettings | None) -> Decision | None:
     settings = settings or DEFAULTS
-    if not may_answer(event, settings):
+    if not may_answer(event.kind, settings):
         return None
     if event.kind == "session.started":
         return _what_needs_doing(state, event, settings.told_tasks)
-    return _edited_elsewhere(state, event, settings)
+    return _edited_elsewhere(state, event, settings) if event.data.get("action") == "edit" else None
 
 
 def _what_needs_doing(state: State, event: Event, most: int) -> Decision | None:

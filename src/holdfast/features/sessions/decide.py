@@ -16,12 +16,12 @@ MOST_OTHERS = 5
 RECENT_MS = 7 * 86_400_000
 
 
-def may_answer(event: Event, settings: Settings) -> bool:
-    return event.kind == "session.started" and (settings or DEFAULTS).inject
+def may_answer(kind: str, settings: Settings) -> bool:
+    return kind == "session.started" and (settings or DEFAULTS).inject
 
 
 def decide(state: State, event: Event, settings: Settings) -> Decision | None:
-    if not may_answer(event, settings):
+    if not may_answer(event.kind, settings):
         return None
     doc = state.get(SESSION, event.session)
     if not doc:

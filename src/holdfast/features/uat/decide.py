@@ -14,8 +14,8 @@ MOST_TOLD = 12
 WEIGHT = 60
 
 
-def may_answer(event: Event, _settings: UatSettings | None) -> bool:
-    return event.kind in TELL
+def may_answer(kind: str, _settings: UatSettings | None) -> bool:
+    return kind in TELL
 
 
 def decide(state: State, event: Event, settings: UatSettings | None) -> Decision | None:

@@ -1,0 +1,133 @@
+"""Promises: what was answered and is not in the store yet, in one file that is written over and over.
+
+It is as long from the beginning as it will ever be, so that a sync has nothing to write but the record itself. Whatever
+is in it is cut and redacted. A record counts when it is whole and of the same lap as the first one in the file.
+"""
+
+import contextlib
+import fcntl
+import os
+import struct
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from zlib import crc32
+
+import msgspec
+
+from holdfast.core.delivery import Delivery
+from holdfast.core.event import Event
+
+SIZE = 4 << 20
+HEAD = struct.Struct(">4sQII")
+"""A mark, the lap, the checksum of lap and content, the length of the content."""
+MARK = b"HFJ1"
+
+
+
+class Promised(msgspec.Struct, array_like=True, frozen=True):
+    """Either a delivery that nobody has thought about, or events that were thought about, with all that followed."""
+
+    delivery: Delivery | None = None
+    events: tuple[Event, ...] = ()
+
+    @property
+    def key(self) -> str:
+        return self.delivery.key if self.delivery else self.events[0].key
+
+
+encode = msgspec.msgpack.Encoder().encode
+decode = msgspec.msgpack.Decoder(Promised).decode
+
+
+class Journal:
+    def __init__(self, path: Path) -> None:
+        self._path, self._fd = path, -1
+        self._at, self._lap = 0, time.time_ns()
+
+    def left(self) -> list[Promised]:
+        """What the daemon before us promised; most or all of it is in the log by now."""
+        try:
+            content = self._path.read_bytes()
+        except OSError:
+            return []
+        return _records(content)
+
+    def open(self) -> None:
+        """What was left is in the log. Where this fails there are no promises, and hooks wait for the log instead."""
+        with contextlib.suppress(OSError):
+            flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+            self._fd = os.open(self._path, flags, 0o600)
+            if os.fstat(self._fd).st_size != SIZE:
+                self.wipe()
+
+    @property
+    def half_full(self) -> bool:
+        return self._at > SIZE // 2
+
+    def add(self, promised: Sequence[Promised]) -> bool:
+        """Durable when it returns True; where it does not, nothing was promised."""
+        records = b"".join([self._record(one) for one in promised])
+        if self._fd < 0 or self._at + len(records) > SIZE:
+            return False
+        try:
+            if os.pwrite(self._fd, records, self._at) != len(records):
+                return False
+            _on_disk(self._fd)
+        except OSError:
+            self.close()
+            return False
+        self._at += len(records)
+        return True
+
+    def clear(self) -> None:
+        """Everything in it is in the log, durably. What lies there is known by its lap, and in time written over."""
+        if self._at:
+            self._at = 0
+            self._lap += 1
+
+    def wipe(self) -> None:
+        """Something is to be forgotten for good, here too."""
+        if self._fd >= 0:
+            os.ftruncate(self._fd, 0)
+            os.pwrite(self._fd, bytes(SIZE), 0)
+            _on_disk(self._fd)
+            self.clear()
+
+    def close(self) -> None:
+        if self._fd < 0:
+            return
+        with contextlib.suppress(OSError):
+            if not self._at:
+                os.pwrite(self._fd, bytes(HEAD.size), 0)  # Nothing is left to be read at the next start.
+            os.close(self._fd)
+        self._fd = -1
+
+    def _record(self, promised: Promised) -> bytes:
+        content = encode(promised)
+        return HEAD.pack(MARK, self._lap, _checksum(self._lap, content), len(content)) + content
+
+
+def _records(content: bytes) -> list[Promised]:
+    found: list[Promised] = []
+    at, first = 0, -1
+    while at + HEAD.size <= len(content):
+        mark, lap, checksum, length = HEAD.unpack_from(content, at)
+        record = content[at + HEAD.size : at + HEAD.size + length]
+        if mark != MARK or first not in (-1, lap) or len(record) != length or checksum != _checksum(lap, record):
+            break
+        with contextlib.suppress(msgspec.MsgspecError):  # The checksum holds: it was written by some other version.
+            found.append(decode(record))
+        at, first = at + HEAD.size + length, lap
+    return found
+
+
+def _checksum(lap: int, content: bytes) -> int:
+    return crc32(content, lap & 0xFFFFFFFF)
+
+
+def _on_disk(fd: int) -> None:
+    if hasattr(fcntl, "F_FULLFSYNC"):  # macOS: fsync stops at the drive's cache
+        fcntl.fcntl(fd, fcntl.F_FULLFSYNC)
+    else:
+        os.fdatasync(fd)

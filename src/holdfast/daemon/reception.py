@@ -1,0 +1,119 @@
+"""Who comes in is answered as soon as that is honest: when it is on disk in the journal.
+
+Where nobody could have anything to say, that is at once; it is thought about after the answer has left. Where somebody
+could, the thinking comes first. What was promised is written to the store right afterwards. All in the writer thread.
+"""
+
+import itertools
+from collections.abc import Callable, Mapping, Sequence
+
+import msgspec
+
+from holdfast.core.agent import Agent
+from holdfast.core.delivery import Delivery
+from holdfast.core.engine import Engine, Outcome
+from holdfast.core.errors import StoreUnavailable
+from holdfast.daemon.journal import Journal, Promised
+from holdfast.daemon.keeper import Keeper
+
+MOST_PROMISED = 256
+"""So that an answer which needs the state never waits long for it."""
+NOTHING_TO_SAY = Outcome()
+
+
+class Reception:
+    def __init__(
+        self, engine: Callable[[], Engine], agents: Mapping[str, Agent], keeper: Keeper, journal: Journal
+    ) -> None:
+        self._engine, self._keeper, self._journal = engine, keeper, journal
+        self._kinds = {(agent.name, hook.event): hook.kind for agent in agents.values() for hook in agent.hooks}
+        self._unthought: list[Delivery] = []
+        self._answered: list[Delivery] = []
+
+    @property
+    def behind(self) -> bool:
+        return bool(self._unthought or self._answered)
+
+    def take(self, deliveries: Sequence[Delivery]) -> list[Outcome] | None:
+        if self._promised(deliveries):
+            return [NOTHING_TO_SAY] * len(deliveries)
+        self.settle()
+        if self.behind:
+            return None  # The store takes nothing now.
+        outcomes = self._keeper.keep(deliveries, self._answer)
+        if self._engine().behind:
+            self._answered = [_nobody_waits(delivery) for delivery in deliveries]
+        return outcomes
+
+    def settle(self) -> None:
+        """What was answered is thought about and written. Where that fails it stays to be done."""
+        lasting = self._journal.half_full
+        if self._answered and self._keeper.settle(self._answered):
+            self._answered = []
+        if self._unthought and not self._answered:
+            self._keeper.keep(self._unthought, lambda engine, batch: engine.handle(batch, lasting=lasting))
+            self._unthought = []
+        engine = self._engine()
+        if engine.durable == engine.head and not self.behind and not self._keeper.holding:
+            self._journal.clear()
+
+    # ── at once ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _promised(self, deliveries: Sequence[Delivery]) -> bool:
+        if len(self._unthought) >= MOST_PROMISED or any(map(self._asks, deliveries)):
+            return False
+        try:
+            clean = [_nobody_waits(self._engine().ports.clean(delivery)) for delivery in deliveries]
+        except Exception:  # The longer way knows what to do with it.
+            return False
+        if not self._journal.add([Promised(delivery) for delivery in clean]):
+            return False
+        self._unthought += clean
+        return True
+
+    def _asks(self, delivery: Delivery) -> bool:
+        if delivery.mode == "tell":
+            return False
+        kind = self._kinds.get((delivery.agent, delivery.event))
+        return kind is None or self._engine().may_answer(kind, delivery.env.get("CLAUDE_PROJECT_DIR") or delivery.cwd)
+
+    # ── after some thought ─────────────────────────────────────────────────────────────────────────────────────────
+
+    def _answer(self, engine: Engine, deliveries: Sequence[Delivery]) -> list[Outcome]:
+        return engine.answer(deliveries, lambda events: self._journal.add([Promised(events=tuple(events))]))
+
+    # ── after a crash ──────────────────────────────────────────────────────────────────────────────────────────────
+
+    def begin(self) -> None:
+        """What the last daemon promised goes into the log before anything new does. Most of it is there already."""
+        if all(self._made_good(alike) for alike in _runs(self._missing(self._journal.left()))):
+            self._journal.open()
+
+    def _missing(self, left: Sequence[Promised]) -> list[Promised]:
+        if not left:
+            return []
+        reader = self._engine().store.reader()
+        try:
+            known = reader.known([one.key for one in left])
+            return [one for one in left if one.key not in known]
+        finally:
+            reader.close()
+
+    def _made_good(self, alike: Sequence[Promised]) -> bool:
+        try:
+            for one in alike:
+                if one.events:
+                    self._engine().restore(one.events)
+        except StoreUnavailable:
+            return False
+        deliveries = [one.delivery for one in alike if one.delivery]
+        return not deliveries or self._keeper.keep(deliveries) is not None
+
+
+def _runs(promised: Sequence[Promised]) -> list[list[Promised]]:
+    """In their order, those of one kind together."""
+    return [list(run) for _, run in itertools.groupby(promised, key=lambda one: one.delivery is None)]
+
+
+def _nobody_waits(delivery: Delivery) -> Delivery:
+    return msgspec.structs.replace(delivery, mode="tell")

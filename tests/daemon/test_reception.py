@@ -1,0 +1,288 @@
+"""An answer leaves when what led to it is on disk; the store has it a moment later, whatever happens in between."""
+
+import shutil
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from holdfast.core.agent import Agent, Hook
+from holdfast.core.decision import Decision, tell
+from holdfast.core.delivery import Delivery
+from holdfast.core.engine import Engine, Outcome
+from holdfast.core.errors import StoreDamaged, StoreUnavailable
+from holdfast.core.event import Event
+from holdfast.core.feature import Feature, State
+from holdfast.core.job import Job
+from holdfast.core.ports import EventQuery
+from holdfast.core.replay import Rebuild
+from holdfast.daemon import journal as journals
+from holdfast.daemon.journal import Journal, Promised
+from holdfast.daemon.keeper import Keeper
+from holdfast.daemon.log import Log
+from holdfast.daemon.reception import MOST_PROMISED, Reception
+from holdfast.paths import Paths
+from holdfast.stores.sqlite import SqliteStore
+from tests.factories import NOON, a_counter, a_delivery, an_engine, an_event, collect, counted
+
+QUIET, ASKED = "PostToolUse", "PreToolUse"
+
+
+def follow(_state: State, event: Event, _settings: object) -> list[Event]:
+    return [Event(key="", kind="test.followed", at=event.at, session=event.session)]
+
+
+def enqueue(_state: State, event: Event, _settings: object) -> list[Job]:
+    return [Job(kind="look", dedupe=event.key, run_at=NOON)] if event.kind.startswith("tool.") else []
+
+
+def decide(state: State, event: Event, _settings: object) -> Decision | None:
+    doc = state.get("count", event.session) or {"n": 0}
+    return tell("test", f"{doc['n']} so far") if event.kind == "tool.started" else None
+
+
+def a_room() -> Feature:
+    """Counts, lets follow, enqueues, and has something to say to every tool that starts."""
+    return a_counter(
+        follow=follow, enqueue=enqueue, decide=decide, may_answer=lambda kind, _settings: kind == "tool.started"
+    )
+
+
+def read(delivery: Delivery) -> Event:
+    return an_event(key=delivery.key, kind={QUIET: "tool.finished", ASKED: "tool.started"}[delivery.event])
+
+
+AGENT = Agent(
+    name="claude-code",
+    title="",
+    hooks=(Hook(QUIET, "tool.finished"), Hook(ASKED, "tool.started")),
+    read=lambda delivery, _payload: read(delivery),
+    write=lambda _event, _decision: b"",
+    recognise=lambda _delivery, _payload: True,
+)
+
+
+class House:
+    """A store and a journal in a folder, and daemons on them one after the other."""
+
+    def __init__(self, folder: Path) -> None:
+        self.paths = Paths(folder / "state").prepare()
+        self.room = a_room()
+        self.reports: list[tuple[str, Exception]] = []
+        self.open()
+
+    def open(self) -> None:
+        self.store = SqliteStore(self.paths.database)
+        self.engine: Engine = an_engine(self.store, self.room, read=read, report=collect(self.reports))
+        self.keeper = Keeper(lambda: self.engine, Log(self.paths.log_file), lambda _error: False)
+        self.journal = Journal(self.paths.journal)
+        self.reception = Reception(lambda: self.engine, {"claude-code": AGENT}, self.keeper, self.journal)
+        self.reception.begin()
+
+    def crash(self) -> None:
+        """What memory held is gone."""
+        self.store.close()
+        self.open()
+
+    def power_cut(self, store_as_it_was: Path) -> None:
+        """What SQLite had not synced is gone too; the journal, which was, is not."""
+        self.store.close()
+        for file in self.paths.state.glob("holdfast.db*"):
+            file.unlink()
+        for file in store_as_it_was.iterdir():
+            shutil.copy(file, self.paths.state)
+        self.open()
+
+    def synced_store(self, to: Path) -> Path:
+        to.mkdir()
+        for file in self.paths.state.glob("holdfast.db*"):
+            shutil.copy(file, to)
+        return to
+
+    def take(self, *events: str) -> list[Outcome]:
+        return self.again([a_delivery(event=event, mode="ask") for event in events])
+
+    def again(self, deliveries: Sequence[Delivery]) -> list[Outcome]:
+        outcomes = self.reception.take(deliveries)
+        assert outcomes is not None
+        return outcomes
+
+    def check(self, deliveries: int) -> None:
+        self.reception.settle()
+        reader = self.store.reader()
+        found = reader.events(EventQuery(limit=10_000))
+        kinds = [e.kind for e in found]
+        assert kinds.count("tool.finished") + kinds.count("tool.started") == deliveries
+        assert kinds.count("test.followed") == deliveries, "each is followed once"
+        assert kinds.count("decision.made") == kinds.count("tool.started"), "what was answered is on record"
+        assert [e.seq for e in found] == list(range(1, len(found) + 1))
+        assert len(reader.jobs(10_000)) == deliveries
+        work = Rebuild((self.room,), reader)
+        work.read()
+        assert work.differences() == []
+        reader.close()
+
+
+@pytest.fixture
+def house(tmp_path: Path) -> Iterator[House]:
+    made = House(tmp_path)
+    yield made
+    made.store.close()
+
+
+@pytest.mark.parametrize("event", [QUIET, ASKED])
+def test_an_answer_is_on_disk_before_it_is_in_the_store(house: House, event: str) -> None:
+    house.take(event)
+    assert len(Journal(house.paths.journal).left()) == 1
+    assert house.store.reader().head() == 0
+    assert house.reception.behind
+    house.check(1)
+    assert not house.reception.behind
+
+
+@pytest.mark.parametrize("event", [QUIET, ASKED])
+def test_what_was_answered_but_not_written_is_made_good_at_the_next_start(house: House, event: str) -> None:
+    house.take(event)
+    house.take(event, event)
+    house.crash()
+    house.check(3)
+    house.crash()
+    house.check(3)
+
+
+@pytest.mark.parametrize("event", [QUIET, ASKED])
+def test_a_power_cut_takes_what_the_store_had_not_synced_and_the_journal_gives_it_back(
+    house: House, tmp_path: Path, event: str
+) -> None:
+    """P2. The answers, with their numbers, are just those that were given."""
+    house.take(QUIET)
+    house.engine.handle([])
+    before = house.synced_store(tmp_path / "synced")
+    answers = house.take(event), house.take(event)
+    house.check(3)
+    seen = [(e.seq, e.key, e.kind) for e in house.store.reader().events(EventQuery(limit=100))]
+    house.power_cut(before)
+    house.check(3)
+    assert [(e.seq, e.key, e.kind) for e in house.store.reader().events(EventQuery(limit=100))] == seen
+    assert answers
+
+
+def test_an_answer_that_needs_the_state_sees_all_of_it(house: House) -> None:
+    """Each counts itself, what followed it, and the records of the answers before it."""
+    house.take(QUIET)
+    told = [house.take(ASKED)[0].decision.contexts[0].text for _ in range(2)]
+    assert told == ["4 so far", "7 so far"]
+    house.check(3)
+
+
+def test_whoever_comes_by_another_way_finds_everything_written(house: House) -> None:
+    house.take(ASKED)
+    house.engine.handle([an_event(kind="daemon.started")])
+    kinds = [e.kind for e in house.store.reader().events(EventQuery(limit=100))]
+    assert kinds == ["tool.started", "test.followed", "decision.made", "daemon.started", "test.followed"]
+
+
+@pytest.mark.parametrize("event", [QUIET, ASKED])
+def test_a_delivery_twice_is_one_event(house: House, event: str) -> None:
+    twice = [a_delivery(event=event, mode="ask")]
+    house.again(twice)
+    house.again([*twice, *twice])
+    house.check(1)
+
+
+@pytest.mark.parametrize("event", [QUIET, ASKED])
+@pytest.mark.parametrize("error", [StoreUnavailable("no space"), StoreDamaged("malformed"), ValueError("ours")])
+def test_a_store_that_takes_nothing_now_gets_it_later(
+    house: House, monkeypatch: pytest.MonkeyPatch, error: Exception, event: str
+) -> None:
+    def refuse(*_args: object) -> None:
+        raise error
+
+    house.take(event)
+    with monkeypatch.context() as patch:
+        patch.setattr(house.store, "append", refuse)
+        for _ in range(2):
+            house.reception.settle()
+        assert Journal(house.paths.journal).left(), "it is still on disk"
+    house.keeper.retry_held()
+    house.reception.settle()
+    kinds = [e.kind for e in house.store.reader().events(EventQuery(limit=100))]
+    assert kinds[:2] == [{QUIET: "tool.finished", ASKED: "tool.started"}[event], "test.followed"]
+
+
+def test_a_burst_is_written_in_portions(house: House) -> None:
+    for _ in range(MOST_PROMISED + 2):
+        house.take(QUIET)
+    assert (house.store.reader().state(counted()) or {})["n"] >= MOST_PROMISED
+    house.check(MOST_PROMISED + 2)
+
+
+def test_a_full_journal_is_written_over_once_the_store_has_it_all(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(journals, "SIZE", 4096)
+    for _ in range(40):
+        house.take(QUIET)
+        house.take(ASKED)
+        house.reception.settle()
+    assert house.journal._at < 4096
+    house.crash()
+    house.check(80)
+
+
+def test_where_no_journal_can_be_written_hooks_wait_for_the_store(tmp_path: Path) -> None:
+    (tmp_path / "state").mkdir()
+    (tmp_path / "state" / "journal").mkdir()
+    house = House(tmp_path)
+    house.take(QUIET)
+    assert house.take(ASKED)[0].seq == 3
+    assert house.store.reader().head() == 5
+    house.check(2)
+
+
+def test_what_is_torn_or_foreign_ends_the_journal(tmp_path: Path) -> None:
+    journal = Journal(tmp_path / "journal")
+    journal.open()
+    kept = [Promised(a_delivery()) for _ in range(3)]
+    assert journal.add(kept)
+    whole = journal._at
+    assert journal.left() == kept
+    content = bytearray((tmp_path / "journal").read_bytes())
+    for at in (whole - 1, whole // 2, 0):
+        content[at] ^= 0xFF
+        (tmp_path / "journal").write_bytes(content)
+        assert len(journal.left()) < 3
+        assert journal.left() == kept[: len(journal.left())]
+    journal.clear()
+    assert journal.add(kept[:1])
+    assert Journal(tmp_path / "journal").left() == kept[:1], "what lies behind is of another lap"
+    journal.wipe()
+    assert journal.left() == []
+    assert not any((tmp_path / "journal").read_bytes())
+
+
+STEPS = st.lists(st.sampled_from([QUIET, QUIET, ASKED, ASKED, "both", "again", "settle", "crash"]), max_size=14)
+
+
+@settings(max_examples=60, deadline=None)
+@given(STEPS)
+def test_any_order_of_answers_and_crashes_leaves_the_log_and_what_it_says(
+    tmp_path_factory: pytest.TempPathFactory, steps: list[str]
+) -> None:
+    folder = tmp_path_factory.mktemp("house")
+    house, sent = House(folder), []
+    for step in steps:
+        if step == "crash":
+            house.crash()
+        elif step == "settle":
+            house.reception.settle()
+        else:
+            events = {"both": [QUIET, ASKED, QUIET], "again": []}.get(step, [step])
+            fresh = [a_delivery(event=event, mode="ask") for event in events]
+            house.again(fresh or sent[-1:])
+            sent += fresh
+    house.check(len(sent))
+    house.store.close()
+    shutil.rmtree(folder)
