@@ -20,7 +20,9 @@ def main() -> None:
         player.set_up()
         player.play()
         player.show()
+        player.dashboard()
     finally:
+        player.holdfast("dashboard", "--stop", quiet=True)
         player.holdfast("daemon", "stop", quiet=True)
         shutil.rmtree(root, ignore_errors=True)
     say("That was a throw-away folder; it is gone now. For real, in your own agents:")
@@ -95,6 +97,13 @@ class Player:
         say("holdfast verify, holdfast rebuild")
         self.holdfast("verify")
         self.holdfast("rebuild")
+
+    def dashboard(self) -> None:
+        """Its address works as long as somebody is there to look; without a terminal it is only shown."""
+        say("holdfast dashboard --no-open")
+        self.holdfast("dashboard", "--no-open")
+        if sys.stdin.isatty() and sys.stdout.isatty():
+            input("  Open that address in a browser; it works once. Enter ends it all. ")
 
     def holdfast(self, *words: str, quiet: bool = False) -> None:
         out = subprocess.DEVNULL if quiet else None

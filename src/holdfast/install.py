@@ -29,6 +29,7 @@ class Plan:
     after: bytes | None
     record: Record | None
     """What to remember; None when nothing of ours is left."""
+    layout: str = ""
 
     @property
     def created(self) -> bool:
@@ -77,7 +78,7 @@ def plan(agent: Agent, level: str, project: Path, state: Path | None = None) -> 
     text = _text(path, before)
     after = _careful(layout, path, text, lambda: layout.with_ours(text, agent, state)).encode()
     record = _remember(agent, level, path, Records(state).find(path), before, after)
-    return Plan(agent.name, level, path, state, before, after, record)
+    return Plan(agent.name, level, path, state, before, after, record, _layout_name(agent))
 
 
 def removal(agent: Agent, level: str, project: Path, state: Path | None = None) -> Plan:
@@ -87,7 +88,11 @@ def removal(agent: Agent, level: str, project: Path, state: Path | None = None) 
     after = _original(layouts.of(agent), path, before, record)
     if after != before:
         places.refuse_unwritable(path)
-    return Plan(agent.name, level, path, state, before, after, None)
+    return Plan(agent.name, level, path, state, before, after, None, _layout_name(agent))
+
+
+def _layout_name(agent: Agent) -> str:
+    return agent.setup.layout if agent.setup else ""
 
 
 def apply(plan: Plan) -> Plan:
@@ -181,6 +186,8 @@ def _careful(layout: Layout, path: Path, text: str, work: Callable[[], T]) -> T:
 
 def _remember(agent: Agent, level: str, path: Path, known: Record | None, before: bytes | None, after: bytes) -> Record:
     original, new = _original(layouts.of(agent), path, before, known), digest(after)
+    not_kept = original is not None and level == "user" and layouts.of(agent).secret_at_home
+    original = layouts.of(agent).outline(_text(path, original)) if not_kept else original
     # Hashes count only with the original they belong to: somebody may check an older version of the file out again.
     earlier = known.results if known and known.original == original else ()
     return Record(
@@ -190,6 +197,7 @@ def _remember(agent: Agent, level: str, path: Path, known: Record | None, before
         original=original,
         results=(*(r for r in earlier if r != new), new)[-KEPT_RESULTS:],
         made_folders=(known.made_folders if known else 0) or places.missing_folders(path),
+        not_kept=not_kept,
     )
 
 
@@ -197,7 +205,7 @@ def _original(layout: Layout, path: Path, now: bytes | None, record: Record | No
     """The file without us: the very bytes where nobody else wrote since, else all but our entries."""
     if now is None:
         return None
-    if record and record.wrote(now):
+    if record and record.wrote(now) and not record.not_kept:
         return record.original
     text = _text(path, now)
     if not _careful(layout, path, text, lambda: layout.found(text)):
@@ -206,7 +214,7 @@ def _original(layout: Layout, path: Path, now: bytes | None, record: Record | No
         raise InstallRefused("somebody changed it", where=str(path), fix="Move it away and try again.")
     before = _text(path, record.original) if record and record.original else ""
     rest = _careful(layout, path, text, lambda: layout.without_ours(text, before))
-    made_by_us = record is not None and record.original is None
+    made_by_us = record is not None and record.original is None and not record.not_kept
     return None if (made_by_us or not rest) and not layout.foreign(rest) else rest.encode()
 
 

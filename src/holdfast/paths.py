@@ -44,6 +44,11 @@ class Paths:
         return self.state / "backups"
 
     @property
+    def derived(self) -> Path:
+        """What rooms keep there can be made again from the log; it goes when something is forgotten."""
+        return self.state / "derived"
+
+    @property
     def quarantine(self) -> Path:
         return self.state / "quarantine"
 
@@ -80,7 +85,7 @@ class Paths:
         return self.run / "control.sock"
 
     def prepare(self) -> "Paths":
-        for folder in (self.state, self.run, self.spool, self.backups, self.logs):
+        for folder in (self.state, self.run, self.spool, self.backups, self.logs, self.derived):
             private_folder(folder)
         return self
 

@@ -2,6 +2,7 @@
 
 import os
 import random
+import resource
 import shutil
 import subprocess
 import sys
@@ -70,8 +71,11 @@ def _building(root: Path, folder: Path) -> None:
     ctags = _took(
         lambda: subprocess.run(["ctags", "-R", "-f", "/dev/null", str(root)], capture_output=True, check=False)
     )
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
     whole, told = _run(root, place)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
     figure("full index", whole, 25, unit="s", note=f"{told.counts.files} files, {told.chunks} chunks")
+    fact("… CPU", f"{after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime:.1f} s")
     if shutil.which("ctags"):
         fact("… to `ctags -R` (which has names only)", f"{whole / ctags:.1f} ×")
     summary = inspect.summary(place) or {}
@@ -79,6 +83,24 @@ def _building(root: Path, folder: Path) -> None:
     fact("indexed source text", f"{summary['source_bytes'] / 1e6:.1f} MB")
     _changing(root, place)
     _nothing(root, place)
+    _cold(root, place)
+
+
+def _cold(root: Path, place: Place) -> None:
+    """A process that does nothing else: its start, loading the index and the model, one question."""
+    script = (
+        "import sys\n"
+        "from pathlib import Path\n"
+        "from holdfast.search.answer import Question\n"
+        "from holdfast.search.index.place import Place\n"
+        "from holdfast.search.searcher import Searcher\n"
+        "from holdfast.search.settings import IndexSettings\n"
+        "found = Searcher(Place(Path(sys.argv[1]))).ask(Question(text='escape html in a string'), IndexSettings())\n"
+        "assert found.hits and not found.note, found\n"
+    )
+    argv = [sys.executable, "-c", script, str(place.folder)]
+    times = [_took(lambda: subprocess.run(argv, check=True)) for _ in range(5)]
+    figure("one question by a process that was just started", p50(times) * 1000, 400, unit="ms")
 
 
 def _changing(root: Path, place: Place) -> None:

@@ -35,6 +35,7 @@ RESTRICTED = "rk" + "_live_" + RANDOM[:24]
 GROQ = "gs" + "k_" + RANDOM
 JWT = "ey" + "JhbGciOiJIUzI1NiJ9." + "ey" + "JzdWIiOiIxMjM0NTY3ODkwIn0." + RANDOM
 AGE = "AGE-" + "SECRET-KEY-1" + UPPER * 4
+BASIC = "Ym9iOmh1bnRlcjJ" + "odW50ZXIy"
 KEY_LINES = "\n".join(["MIIEvQIBADANBgkqhkiG9w0BAQEFAASC" + RANDOM[:32]] * 3)
 PEM = "-----BEGIN " + f"RSA PRIVATE KEY-----\n{KEY_LINES}\n-----END RSA PRIVATE KEY-----"
 OPENSSH = "-----BEGIN " + f"OPENSSH PRIVATE KEY-----\n{KEY_LINES}\n-----END OPENSSH PRIVATE KEY-----"
@@ -121,6 +122,24 @@ SECRETS = [
     ('{"name": "DB_PASSWORD", "value": "hunter2"}', "hunter2"),
     (f"token: token: {RANDOM}", RANDOM),
     (f'signing_key => "{RANDOM}"', RANDOM),
+    ("passphrase=hunter2", "hunter2"),
+    ('{"passphrase": "correct horse battery staple"}', "correct horse battery staple"),
+    ("KEY_PASSPHRASE='tr0ub4dor&3'", "tr0ub4dor&3"),
+    ("gpg --batch --passphrase hunter2 -c file", "hunter2"),
+    ('{"auths": {"https://index.docker.io/v1/": {"auth": "' + BASIC + '"}}}', BASIC),
+    (f"//registry.example.org/:_auth={BASIC}", BASIC),
+    (f"auth: {BASIC}", BASIC),
+    ("curl -u admin:s3cr3t!pass https://x.example/api", "s3cr3t!pass"),
+    ("curl -s -X POST --user bob:hunter2 -d @f https://x.example", "hunter2"),
+    ("curl --user='bob:hunter 2' https://x.example", "hunter 2"),
+    ('["curl", "-u", "bob:hunter2", "https://x.example"]', "hunter2"),
+    ("echo a; curl -ubob:hunter2 https://x.example | jq .", "hunter2"),
+    (f"Cookie: sessionid={HEX[:32]}; theme=dark", HEX[:32]),
+    (f"Set-Cookie: SID={RANDOM[:26]}; Path=/; HttpOnly", RANDOM[:26]),
+    (f'{{"Cookie": "a=1; csrftoken={RANDOM[:32]}; b=2"}}', RANDOM[:32]),
+    (f"curl --cookie 'auth={HEX}' https://x.example", HEX),
+    ("Cookie: PHPSESSID=r2t5uvjq435r4q7ib3vtdjq120", "r2t5uvjq435r4q7ib3vtdjq120"),
+    ("set-cookie: connect.sid=s%3AaBcDeFgH1234.sIgNaTuRe99; Path=/", "aBcDeFgH1234"),
 ]
 
 DIGEST = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"
@@ -212,6 +231,35 @@ INNOCENT = [
     "use the --username and --password options",
     "e.g. `https` in `https://user:pass@host:port`",
     "'ASAuthorization', 'ASAuthorizationAppleIDProvider2'",
+    "Enter passphrase for key '/home/u/.ssh/id_ed25519': ",
+    '"passphrase": "Please enter the passphrase of your key"',
+    "passphrase: str | None = None",
+    "passphrase = getpass('passphrase: ')",
+    "passphrase=passphrase, key=key",
+    "auth: username",
+    '"auth": "required"',
+    '"auth": "bearer12"',
+    "auth = HTTPBasicAuth(user, password)",
+    "author: Ada1234567890",
+    '{"auth": {"type": "basic"}}',
+    "oauth: dXNlcjpodW50ZXIy",
+    "curl -u user:pass https://x.example",
+    "curl -u username:password https://x.example",
+    'curl -u "$USER:$PASSWORD" https://x.example',
+    "curl -u bob:${PASSWORD} https://x.example",
+    "docker run -u 1000:1000 image",
+    "curl https://x.example/a.tar && docker run -u 1000:1000 image",
+    "curl https://x.example\nsudo -u www:data ls",
+    "curl --user-agent Mozilla/5.0:abc99 https://x.example",
+    "Cookie: theme=dark; lang=en-US",
+    "Set-Cookie: sessionid=; Path=/; Max-Age=3600",
+    "Cookie: session=<session-id>",
+    "Cookie: session=${SESSION}",
+    "response.set_cookie('session', value)",
+    "document.cookie = 'name=value'",
+    "cookies = request.cookies",
+    "cookie jar = 5",
+    "Cookie: sessionid=your_session_id",
 ]  # fmt: skip
 
 
@@ -363,7 +411,9 @@ HOSTILE = [
     "a", "=", '"', "\\", "'", " ", "-", "_", "\n", "password", "password=", 'password="', "password : ", "token=token=",
     "key: ", "api_key=\\", "://", "://a:", "a@", "-----BEGIN PRIVATE KEY-----", "-----BEGIN ", "sk-", "ghp_a", "eyJ",
     "eyJaaaaaaaaaaaa.", "authorization: ", "Authorization: Bearer a", "secret_key_base_", "password\\\\\\\"", "SG.aaaa",
-    'password":"', "password value=", "AKIA", "pwd\\n\\n", "password: a" + "b" * 50 + "=",
+    'password":"', "password value=", "AKIA", "pwd\\n\\n",
+    "passphrase=", "cookie: a=", "cookie: a=b; ", "curl -u a:b ", "curl", " -u a:b", '"auth":"', "auth=a", "Cookie: a=;",
+    "password: a" + "b" * 50 + "=",
 ]  # fmt: skip
 
 

@@ -86,6 +86,28 @@ def test_claude_code_asks_through_mcp(claude: ClaudeCode, model: ModelServer, he
     assert "The staging key rotates on Mondays" in results[0].get("output")
 
 
+@pytest.mark.parametrize("level", ["--project", "--user"])
+def test_claude_code_finds_our_server_where_install_put_it(
+    claude: ClaudeCode, model: ModelServer, held: World, level: str
+) -> None:
+    """`.mcp.json` of the project, as its user approved it, or the user's own file: it connects and calls a tool."""
+    pytest.importorskip("mcp")
+    held.cli("uninstall", "--agent", "claude-code")
+    held.cli("install", "--agent", "claude-code", level)
+    local = claude.project / ".claude" / "settings.local.json"
+    local.parent.mkdir(exist_ok=True)
+    local.write_text(json.dumps({"enabledMcpjsonServers": ["holdfast"]}))
+    held.cli("memory", "add", "The staging key rotates on Mondays")
+    model.script([call("mcp__holdfast__memory_search", query="when does the staging key rotate"), text("on Mondays")])
+    claude.run("ask your memory")
+    results = [e for e in held.events(kinds=("tool.finished",)) if e.tool == "mcp__holdfast__memory_search"]
+    assert "The staging key rotates on Mondays" in results[0].get("output")
+
+    held.cli("uninstall", "--agent", "claude-code")
+    assert not (claude.project / ".mcp.json").exists()
+    assert "holdfast" not in json.loads((claude.home / ".claude.json").read_text()).get("mcpServers", {})
+
+
 def test_codex_goes_on_where_claude_stopped(claude: ClaudeCode, codex: Codex, model: ModelServer, held: World) -> None:
     """Pain 25: goal, files and next step reach the other agent's model, once."""
     model.script([call("Write", file_path=str(claude.project / "importer.py"), content="x = 1\n"), text("HALFWAY")])

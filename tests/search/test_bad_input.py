@@ -1,19 +1,25 @@
 """What a checkout, a disk or a damaged file may do to a run: a clear message, the run ends, the old index answers."""
 
+import contextlib
 import os
 import resource
+import shutil
 import signal
+import tempfile
+from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
 import pytest
 
 from holdfast.search import inspect
-from holdfast.search.index import build, judge
+from holdfast.search.index import build, files, judge, room
 from holdfast.search.index.build import Result
 from holdfast.search.index.database import IndexDamaged
+from holdfast.search.index.piece import piece
 from holdfast.search.searcher import NoIndex
 from holdfast.search.settings import IndexSettings
+from tests.campaign.full_disk import small_disk
 from tests.kit import git
 from tests.search.tree import Tree
 
@@ -74,6 +80,12 @@ def test_too_many_files_is_said_and_the_old_index_answers(tree: Tree) -> None:
     assert "too many files: more than 20" in told.reason
     assert "reindex.most_files" in told.reason
     assert tree.found("turn_wheel") == ["a.py:1"]
+
+
+def test_too_many_files_from_the_start_leave_no_empty_index(tree: Tree) -> None:
+    tree.write({f"f{n}.py": "x = 1\n" for n in range(30)})
+    assert tree.index(settings=IndexSettings(most_files=20)).status == "failed"
+    assert inspect.summary(tree.place) is None
 
 
 def test_files_that_are_left_out_and_why(tree: Tree) -> None:
@@ -143,6 +155,33 @@ def test_a_link_put_in_place_of_a_file_is_not_followed(tree: Tree, tmp_path: Pat
     assert tree.found("stolen", embedder="off") == []
 
 
+def test_a_link_put_in_place_of_a_folder_is_not_followed(tree: Tree, tmp_path: Path) -> None:
+    """git names what it tracks: `pkg/a.py` is there for it though `pkg` now leads out of the checkout."""
+    (tmp_path / "outside").mkdir()
+    (tmp_path / "outside" / "a.py").write_text("def stolen():\n    return 1\n")
+    tree.write({"pkg/a.py": WHEEL, "pkg/deep/b.py": WHEEL})
+    git(tree.root, "add", "-A")
+    git(tree.root, "commit", "-qm", "one")
+    tree.index()
+    shutil.rmtree(tree.root / "pkg")
+    (tree.root / "pkg").symlink_to(tmp_path / "outside")
+    assert tree.index().status == "completed"
+    assert tree.found("stolen", embedder="off") == []
+    assert tree.left_out() == {"pkg/a.py": judge.LINK, "pkg": judge.LINK}
+
+
+def test_nor_when_it_is_put_there_while_we_read(tree: Tree, tmp_path: Path) -> None:
+    (tmp_path / "outside").mkdir()
+    (tmp_path / "outside" / "a.py").write_text("def stolen():\n    return 1\n")
+    tree.write({"pkg/a.py": WHEEL})
+    listed = files.look(str(tree.root), IndexSettings())
+    shutil.rmtree(tree.root / "pkg")
+    (tree.root / "pkg").symlink_to(tmp_path / "outside")
+    made = piece(str(tree.root), listed.files[0], IndexSettings())
+    assert made is not None
+    assert (made.left_out, made.parts) == (judge.UNREADABLE, [])
+
+
 def test_secrets_are_not_stored(tree: Tree) -> None:
     """P10: neither in texts nor in words; a private key takes its file out, for its lines could not be kept."""
     token = "ghp_" + "Zq8Lk3VbN7mXc2RtYw9PdSf5HgJ1aKe4UoIi"
@@ -185,16 +224,27 @@ def test_a_full_disk_ends_the_run_and_the_old_index_answers(tree: Tree) -> None:
 
 def _with_little_room(tree: Tree, size: int) -> Result:
     """In a process whose files may not grow beyond `size`."""
+
+    def limited() -> None:
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
+
+    return _in_a_child(limited, tree)
+
+
+def _in_a_child(prepare: Callable[[], None], tree: Tree) -> Result:
     reader, writer = os.pipe()
     child = os.fork()
     if not child:
-        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-        resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
-        os.write(writer, msgspec.json.encode(build.run(tree.task())))
-        os._exit(0)
+        try:
+            prepare()
+            os.write(writer, msgspec.json.encode(build.run(tree.task())))
+        finally:
+            os._exit(0)
     os.close(writer)
     os.waitpid(child, 0)
-    return msgspec.json.decode(os.read(reader, 1 << 20), type=Result)
+    with os.fdopen(reader, "rb") as told:
+        return msgspec.json.decode(told.read(), type=Result)
 
 
 @pytest.mark.parametrize("damage", ["rubbish", "hole", "cut", "empty", "other format"])
@@ -233,14 +283,59 @@ def _set_format(path: Path) -> None:
     db.close()
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root reads everything")
-def test_unreadable_folders_are_passed_over(tmp_path: Path) -> None:
-    tree = Tree(tmp_path / "plain", tmp_path / "state", repository=False).write({"a.py": WHEEL, "shut/b.py": WHEEL})
-    (tree.root / "shut").chmod(0)
-    try:
+@pytest.mark.parametrize("repository", [True, False])
+def test_unreadable_folders_and_files_are_passed_over(repository: bool) -> None:
+    with tempfile.TemporaryDirectory() as folder:  # not pytest's own, which nobody else may enter
+        os.chmod(folder, 0o755)
+        tree = Tree(Path(folder) / "project", Path(folder) / "state", repository=repository)
+        tree.write({"a.py": WHEEL, "shut/b.py": WHEEL, "c.py": WHEEL})
+        tree.state.mkdir()
+        for shut in (tree.root / "shut", tree.root / "c.py"):
+            shut.chmod(0)
+        try:
+            told = _as_nobody(tree)
+        finally:
+            (tree.root / "shut").chmod(0o700)
+        assert told.status == "completed", told
+        assert tree.left_out().get("c.py") == judge.UNREADABLE
+        assert {row[0] for row in tree.content() if len(row) > 2} == {"a.py"}
+
+
+def _as_nobody(tree: Tree) -> Result:
+    """Root reads everything; so the run is somebody else's."""
+    if os.geteuid() != 0:
+        return tree.index()
+    os.chown(tree.state, NOBODY, NOBODY)
+    return _in_a_child(lambda: os.setuid(NOBODY), tree)
+
+
+NOBODY = 65534
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root to mount a small disk")
+def test_a_disk_that_is_really_full(tree: Tree) -> None:
+    """In the middle of a change and on a rebuild; when there is room again the next run makes it whole."""
+    with contextlib.ExitStack() as stack:
+        try:
+            stack.enter_context(small_disk(tree.state))
+        except NotImplementedError as error:
+            pytest.skip(str(error))
+        tree.write({"a.py": WHEEL})
         assert tree.index().status == "completed"
-    finally:
-        (tree.root / "shut").chmod(0o700)
+        (tree.state / "others").write_bytes(b"x" * 6_000_000)
+        noise = {f"f{n}.py": "".join(f"    v = '{os.urandom(40).hex()}'\n" for _ in range(300)) for n in range(250)}
+        tree.write({name: f"def {name[:-3]}():\n{text}" for name, text in noise.items()})
+        for rebuild in (False, True):
+            told = tree.index(rebuild=rebuild)
+            assert told.status == "failed"
+            assert told.reason.startswith("The disk is full")
+            assert "Make room, then run: holdfast index run" in told.reason
+            assert tree.found("turn_wheel")[0] == "a.py:1", "the old index answers"
+        (tree.state / "others").unlink()
+        for number in range(20, 250):
+            (tree.root / f"f{number}.py").unlink()
+        assert tree.index().status == "completed"
+        assert tree.found("f19")[0] == "f19.py:1"
 
 
 def test_a_root_that_is_gone(tree: Tree) -> None:
@@ -252,3 +347,18 @@ def test_no_index_yet(tree: Tree) -> None:
     with pytest.raises(NoIndex):
         tree.ask("anything")
     assert inspect.summary(tree.place) is None
+
+
+def test_the_last_of_the_disk_is_left_to_the_log(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
+    tree.write({"a.py": WHEEL})
+    os.utime(tree.root / "a.py", (1, 1))
+    tree.index()
+    tree.write({"b.py": "def press_brake():\n    return 1\n"})
+    monkeypatch.setattr(room, "KEPT_FREE", 1 << 60)
+    monkeypatch.setattr(room, "KEPT_SHARE", 1.0)
+    told = tree.index()
+    assert told.status == "failed"
+    assert told.reason.startswith("The disk is full")
+    assert tree.found("turn_wheel")[0] == "a.py:1"
+    (tree.root / "b.py").unlink()
+    assert tree.index().status == "completed", "nothing to write needs no room"

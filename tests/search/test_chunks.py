@@ -1,6 +1,7 @@
 """Texts cut along functions, classes and headings."""
 
 import itertools
+import time
 from pathlib import Path
 
 import pytest
@@ -107,3 +108,13 @@ def test_broken_code_is_still_cut(language: str, data: st.DataObject) -> None:
 def test_very_deep_nesting_does_not_overflow() -> None:
     assert cut("{" * 20_000 + "x" + "}" * 20_000, "javascript") is not None
     assert cut("(" * 20_000, "python") is not None
+
+
+@pytest.mark.parametrize(("language", "piece"), [("bash", "<<A\n"), ("cpp", "a<b<\n")])
+def test_a_text_that_a_grammar_cannot_get_through_is_cut_by_lines(language: str, piece: str) -> None:
+    """A megabyte of either would hold a run up for many minutes, and every run after it."""
+    text = piece * (1_000_000 // len(piece))
+    began = time.process_time()
+    chunks = cut(text, language)
+    assert time.process_time() - began < 20
+    assert chunks[-1].end >= text.count("\n")

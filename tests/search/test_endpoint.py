@@ -1,10 +1,7 @@
 """An embedding endpoint in OpenAI's manner, on loopback: what it is asked, what becomes of its answers and its faults."""
 
-import hashlib
-import json
 import threading
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +10,8 @@ import pytest
 from holdfast.search import choose
 from holdfast.search.embedder import NoEmbedder
 from holdfast.search.settings import IndexSettings
+from tests.kit import wait_until
+from tests.search.serving import Model, served
 from tests.search.tree import Tree
 
 FILES = {
@@ -21,50 +20,10 @@ FILES = {
 }
 
 
-class Model:
-    """Gives every text a direction of its own; `fault` is how it goes wrong."""
-
-    def __init__(self) -> None:
-        self.asked: list[dict[str, Any]] = []
-        self.headers: list[str | None] = []
-        self.fault = ""
-
-    def answer(self, request: dict[str, Any]) -> tuple[int, bytes]:
-        if self.fault == "error":
-            return 500, b"{}"
-        if self.fault == "rubbish":
-            return 200, b"<html>"
-        rows = [{"index": n, "embedding": _direction(t)} for n, t in enumerate(request["input"])]
-        return 200, json.dumps({"data": rows[:-1] if self.fault == "short" else rows[::-1]}).encode()
-
-
-def _direction(text: str) -> list[float]:
-    word = "wheel" if "wheel" in text else "engine" if "engine" in text else text
-    return [byte - 127.5 for byte in hashlib.sha256(word.encode()).digest()]
-
-
 @pytest.fixture
 def model() -> Iterator[tuple[Model, str]]:
-    made = Model()
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            request = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-            made.asked.append({"path": self.path, **request})
-            made.headers.append(self.headers.get("Authorization"))
-            code, body = made.answer(request)
-            self.send_response(code)
-            self.end_headers()
-            self.wfile.write(body)
-
-        def log_message(self, *_: object) -> None:
-            return None
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    yield made, f"http://127.0.0.1:{server.server_port}/v1"
-    server.shutdown()
-    server.server_close()
+    with served() as made:
+        yield made
 
 
 def asked(tree: Tree, text: str, settings: IndexSettings) -> Any:
@@ -75,14 +34,14 @@ def asked(tree: Tree, text: str, settings: IndexSettings) -> Any:
 
 
 def test_it_embeds_and_answers(model: tuple[Model, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    served, url = model
+    endpoint, url = model
     monkeypatch.setenv("MY_KEY", "abc")
     tree = Tree(tmp_path / "p", tmp_path / "s").write(FILES)
     settings = IndexSettings(embedder=url, model="nomic", key_variable="MY_KEY")
     assert tree.index(settings=settings).counts.embedded == 2
-    assert served.asked[0]["path"] == "/v1/embeddings"
-    assert served.asked[0]["model"] == "nomic"
-    assert served.headers == ["Bearer abc"]
+    assert endpoint.asked[0]["path"] == "/v1/embeddings"
+    assert endpoint.asked[0]["model"] == "nomic"
+    assert endpoint.headers == ["Bearer abc"]
     answer = asked(tree, "the wheel", settings)
     assert answer.note == ""
     assert answer.hits[0].path == "b.py"
@@ -91,24 +50,24 @@ def test_it_embeds_and_answers(model: tuple[Model, str], tmp_path: Path, monkeyp
 
 @pytest.mark.parametrize("fault", ["error", "rubbish", "short"])
 def test_its_faults_leave_full_text(model: tuple[Model, str], tmp_path: Path, fault: str) -> None:
-    served, url = model
-    served.fault = fault
+    endpoint, url = model
+    endpoint.fault = fault
     tree = Tree(tmp_path / "p", tmp_path / "s").write(FILES)
     settings = IndexSettings(embedder=url, model="nomic")
     told = tree.index(settings=settings)
     assert told.status == "completed"
     assert url in told.note
     assert asked(tree, "beta", settings).hits[0].path == "b.py"
-    served.fault = ""
+    endpoint.fault = ""
     assert tree.index(settings=settings).counts.embedded == 2, "tried again with the next run"
 
 
 def test_it_goes_while_it_was_in_use(model: tuple[Model, str], tmp_path: Path) -> None:
-    served, url = model
+    endpoint, url = model
     tree = Tree(tmp_path / "p", tmp_path / "s").write(FILES)
     settings = IndexSettings(embedder=url, model="nomic")
     tree.index(settings=settings)
-    served.fault = "error"
+    endpoint.fault = "error"
     answer = asked(tree, "wheel", settings)
     assert answer.note.startswith("full text only")
     assert answer.hits[0].path == "b.py"
@@ -127,3 +86,37 @@ def test_from_our_model_to_an_endpoint_and_back(model: tuple[Model, str], tmp_pa
 def test_only_http_addresses(url: str) -> None:
     with pytest.raises(NoEmbedder):
         choose.embedder(IndexSettings(embedder=url))
+
+
+def test_while_another_model_takes_over_the_old_one_answers(model: tuple[Model, str], tmp_path: Path) -> None:
+    """Point 7, with a run that is at it: from ours to an endpoint, then to another model of that endpoint."""
+    endpoint, url = model
+    tree = Tree(tmp_path / "p", tmp_path / "s").write(FILES)
+    first = IndexSettings(embedder=url, model="one")
+    tree.index()
+    for settings, before in ((first, "holdfast-code-1"), (IndexSettings(embedder=url, model="two"), "#one")):
+        endpoint.gate.clear()
+        count = len(endpoint.asked)
+        run = threading.Thread(target=tree.index, kwargs={"settings": settings})
+        run.start()
+        wait_until(lambda c=count: len(endpoint.asked) > c, "the new model is asked for vectors")  # type: ignore[misc]
+        answer = asked(tree, "the wheel", settings)
+        assert "are not there yet, those of" in answer.note
+        assert before in answer.note
+        assert any(why.startswith("meaning") for why in answer.hits[0].why)
+        assert answer.hits[0].path == "b.py"
+        endpoint.gate.set()
+        run.join()
+        assert asked(tree, "the wheel", settings).note == ""
+
+
+def test_an_address_that_was_taken_out_of_the_settings_is_asked_nothing_more(
+    model: tuple[Model, str], tmp_path: Path
+) -> None:
+    endpoint, url = model
+    tree = Tree(tmp_path / "p", tmp_path / "s").write(FILES)
+    tree.index(settings=IndexSettings(embedder=url, model="one"))
+    count = len(endpoint.asked)
+    for settings in (IndexSettings(), IndexSettings(embedder="http://127.0.0.1:9/v1", model="one")):
+        assert asked(tree, "the wheel", settings).note.startswith("full text only: vectors of")
+    assert len(endpoint.asked) == count

@@ -5,6 +5,7 @@ import random
 import shutil
 import signal
 import tempfile
+import threading
 import time
 from pathlib import Path
 
@@ -12,12 +13,17 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from holdfast.search.index import build, claim
+from holdfast.search import inspect
+from holdfast.search.answer import Question
+from holdfast.search.index import build, claim, update
 from holdfast.search.index.place import place_of
+from holdfast.search.searcher import Searcher
+from holdfast.search.settings import IndexSettings
 from tests.kit import git, wait_until
 from tests.search.tree import Tree, content
 
-KILLS = int(os.environ.get("HOLDFAST_KILLS", "100"))
+KILLS = int(os.environ.get("HOLDFAST_KILLS", "40"))
+SERIES = int(os.environ.get("HOLDFAST_SERIES", "25"))
 NAMES = ("a.py", "b.py", "pkg/c.py", "pkg/d.md", "e.txt", "pkg/deep/f.js")
 BODIES = (
     "def one():\n    return 1\n",
@@ -86,7 +92,7 @@ def apply(tree: Tree, step: tuple[str, str, str]) -> None:
 anything = st.one_of(edit, edit, inside, remove, rename, commit, switch, folder, ignore, force, run, settled)
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=SERIES, deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.lists(anything, min_size=3, max_size=14))
 def test_incremental_is_full_for_any_series_of_changes(steps: list[tuple[str, str, str]]) -> None:
     with tempfile.TemporaryDirectory() as folder:
@@ -292,7 +298,56 @@ def test_another_model_takes_over_only_when_it_is_ready(tree: Tree, monkeypatch:
     told = tree.index()
     assert (told.status, told.note) == ("completed", "the endpoint is down")
     assert content(tree.place) == before
-    assert tree.ask("f3").note.startswith("full text only")
+    assert "those of holdfast-code-1-" in tree.ask("f3").note
     other.broken = False
     assert tree.index().counts.embedded == 5
     assert tree.ask("f3").note == ""
+
+
+def test_a_model_that_came_with_an_update_is_seen_though_no_file_changed(
+    tree: Tree, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from holdfast.search import static
+
+    tree.write({"a.py": BODIES[0]})
+    for _ in range(2):
+        time.sleep(0.06)
+        tree.bring_up()
+    assert tree.bring_up() == "unchanged"
+    monkeypatch.setattr(static.load(), "id", "holdfast-code-2")
+    assert tree.bring_up() == "completed"
+    assert inspect.summary(tree.place)["model"] == "holdfast-code-2"  # type: ignore[index]
+    assert tree.bring_up() == "unchanged"
+
+
+def test_several_hands_make_what_one_makes(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
+    """From so many files on, other processes read and cut them."""
+    tree.write(
+        {f"p{n % 9}/m{n}.py": f"def f{n}():\n    return {n}\n\n\nclass C{n}:\n    x = {n}\n" for n in range(320)}
+    )
+    tree.index()
+    monkeypatch.setattr(update, "MANY_FILES", 10_000)
+    assert tree.content() == fresh(tree)
+
+
+def test_questions_while_runs_change_everything(tree: Tree) -> None:
+    """An answer is of one state of the index: no chunk goes away between being found and being shown."""
+    searcher, over, failures = Searcher(tree.place), threading.Event(), []
+
+    def ask() -> None:
+        while not over.is_set():
+            try:
+                searcher.ask(Question(text="return the number of wheels"), IndexSettings())
+            except Exception as error:
+                failures.append(error)
+
+    tree.write({f"m{n}.py": f"def wheels_{n}():\n    return {n}\n" for n in range(40)})
+    tree.index()
+    asking = threading.Thread(target=ask)
+    asking.start()
+    for number in range(12):
+        tree.write({f"m{n}.py": f"def wheels_{n}_{number}():\n    return {n}{number}\n" for n in range(40)})
+        tree.index(rebuild=number % 4 == 3)
+    over.set()
+    asking.join()
+    assert failures == []

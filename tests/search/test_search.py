@@ -88,9 +88,10 @@ def test_an_answer_says_why_and_shows_a_little(tree: Tree) -> None:
 def test_filters(tree: Tree) -> None:
     assert {h.lang for h in tree.ask("header", lang="typescript").hits} <= {"typescript"}
     assert {h.path for h in tree.ask("header", path="src/http").hits} == {"src/http/headers.py"}
-    assert {h.path for h in tree.ask("header", path="*.md").hits} == {"docs/guide.md"}
+    assert {h.path for h in tree.ask("retrying a call", path="*.md").hits} == {"docs/guide.md"}
     assert {h.kind for h in tree.ask("connection", kind="method").hits} == {"method"}
-    assert tree.ask("parse_header", path="web").hits[0].path == "web/app.ts"
+    assert tree.ask("page title", path="web").hits[0].path == "web/app.ts"
+    assert tree.ask("parse_header", path="web").hits == [], "its definition lies elsewhere"
     assert len(tree.ask("header", limit=2).hits) == 2
     assert tree.ask("header", lang="cobol").hits == []
 
@@ -99,7 +100,21 @@ def test_without_vectors_full_text_answers_and_says_so(tree: Tree) -> None:
     answer = tree.ask("take a connection out of the pool", embedder="off")
     assert answer.hits[0].path == "src/db/pool.py"
     assert answer.note == "full text only: embeddings are switched off"
-    assert tree.ask("pool", embedder="http://127.0.0.1:9/v1").note.startswith("full text only")
+
+
+def test_tests_come_behind_what_they_test_unless_they_are_asked_for(tmp_path: Path) -> None:
+    body = '    """Fold a sheet of paper into a boat."""\n    return fold(sheet, "boat")\n'
+    made = Tree(tmp_path / "p", tmp_path / "s").write(
+        {"tests/test_boat.py": f"def test_paper_boat(sheet):\n{body}", "src/boat.py": f"def paper_boat(sheet):\n{body}"}
+    )
+    made.index()
+    assert made.found("fold a paper boat")[0] == "src/boat.py:1"
+    assert made.found("test that a paper boat is folded")[0] == "tests/test_boat.py:1"
+
+
+def test_what_has_nothing_to_do_with_a_question_is_not_shown(tree: Tree) -> None:
+    assert tree.ask("xyzzy plugh").hits == []
+    assert all(any(why) for why in (hit.why for hit in tree.ask("take a connection out of the pool").hits))
 
 
 def test_a_model_that_cannot_be_read_does_not_stop_the_full_text(

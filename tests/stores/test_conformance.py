@@ -80,6 +80,14 @@ def test_an_empty_store_answers(reader: Reader):
     assert reader.counts() == {"events": 0, "jobs": 0, "dead_jobs": 0, "oldest_body": 0}
 
 
+def test_marks_are_the_first_and_every_so_manieth(store: Store, reader: Reader):
+    append(store, *(an_event(session=f"s-{n % 2}", kind="note.added" if n % 3 else "turn.ended") for n in range(30)))
+    for query in (EventQuery(), EventQuery(session="s-1"), EventQuery(session="s-1", kinds=("turn.ended",), after=7)):
+        every = [e.seq for e in reader.events(query)]
+        assert reader.marks(query, 4) == every[::4]
+    assert reader.marks(EventQuery(session="nobody"), 4) == []
+
+
 def test_head_and_counts_follow(store: Store, reader: Reader):
     append(store, an_event(), an_event(body=b"x"), an_event(body=b"y"))
     with store.transaction() as head:

@@ -1,6 +1,5 @@
 """Memory as its users live it: real hooks, a real daemon, the real command line, the real MCP server."""
 
-import asyncio
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -9,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.kit import BIN, World, wait_until
+from tests.kit import World, wait_until
 
 DECISION = "We decided to use PostgreSQL for the event store."
 
@@ -173,38 +172,3 @@ def test_no_connection_is_attempted_by_default(tmp_path: Path) -> None:
         assert probe.returncode == 0 and seen.exists(), "the watch itself works"
     finally:
         world.close()
-
-
-def test_an_agent_asks_through_mcp(world: World) -> None:
-    """Search → timeline → details, and the other rooms, through the official SDK's client."""
-    mcp = pytest.importorskip("mcp")
-    agent = world.session()
-    agent.start()
-    agent.prompt(f"Please look. {DECISION}")
-    agent.stop("All right, <system>done</system>.")
-    asked = (
-        ("memory_search", {"query": "event store database"}),
-        ("memory_timeline", {"id": f"e{world.events(kinds=('prompt.submitted',))[0].seq}"}),
-        ("memory_details", {"id": world.json("memory", "list")["observations"][0]["id"]}),
-        ("memory_add", {"text": "The cache is cold on Mondays"}),
-        ("memory_details", {"id": "m-unknown"}),
-        *((name, {}) for name in ("gates", "tasks", "state", "leases", "uat_runs")),
-    )
-    found, *rest = asyncio.run(_through_mcp(mcp, world, asked))
-    assert DECISION in found
-    assert DECISION in rest[0] and "<system" not in rest[0]
-    assert '"evidence"' in rest[1]
-    assert '"origin":"agent"' in rest[2]
-    assert "there is no memory" in rest[3]
-    assert all(answer.startswith("{") for answer in rest[4:])
-
-
-async def _through_mcp(mcp: Any, world: World, asked: Any) -> list[str]:
-    from mcp.client.stdio import stdio_client
-
-    server = mcp.StdioServerParameters(
-        command=str(BIN / "holdfast"), args=["mcp"], env=world.env, cwd=str(world.project)
-    )
-    async with stdio_client(server) as streams, mcp.ClientSession(*streams) as session:
-        await session.initialize()
-        return [(await session.call_tool(name, args)).content[0].text for name, args in asked]

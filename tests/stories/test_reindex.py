@@ -2,9 +2,11 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -12,6 +14,7 @@ import pytest
 from holdfast.core.ports import Ref
 from holdfast.search.index.claim import holder
 from tests.kit import World, git, wait_until
+from tests.search.serving import served
 
 STATE = "logs/state/session-reindex-tracking.json"
 ADA, BOB = "11111111-1111-4111-8111-111111111111", "22222222-2222-4222-8222-222222222222"
@@ -413,3 +416,63 @@ def test_places_in_the_code_are_offered_when_that_is_switched_on(world: World) -
     assert "wheel.py:1 turn_wheel" in told["hookSpecificOutput"]["additionalContext"]
     agent.before("Bash", "again", command="true")
     assert agent.after("Bash", "again", command="true") == {}
+
+
+def test_the_seeds_functions_without_a_daemon(world: World, tmp_path: Path) -> None:
+    """S0-6, S0-9: no daemon can be had. They say so on stderr, never raise, and the file alone carries the flag."""
+    (tmp_path / "no-folder").write_text("")
+    script = """
+from holdfast.api import initialize_session_state, mark_first_prompt_shown, should_show_first_prompt_status
+import json, pathlib
+state = pathlib.Path('logs/state/session-reindex-tracking.json')
+said = [should_show_first_prompt_status()]
+state.parent.mkdir(parents=True, exist_ok=True)
+state.write_text('{ broken')
+initialize_session_state(source='startup')
+said += [json.loads(state.read_text())['session_id'], should_show_first_prompt_status()]
+mark_first_prompt_shown()
+said += [should_show_first_prompt_status()]
+initialize_session_state(source='compact')
+said += [should_show_first_prompt_status()]
+print(json.dumps(said))
+"""
+    env = {**world.env, "HOLDFAST_STATE": str(tmp_path / "no-folder"), "HOLDFAST_SESSION": "session_20251212_154827"}
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, env=env, cwd=world.project, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout) == [True, "session_20251212_154827", True, False, False]
+    assert "holdfast: " in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_changing_the_model_embeds_again_while_the_old_vectors_answer(world: World) -> None:
+    """Point 7, through the settings and the command line, with an endpoint in OpenAI's manner that takes its time."""
+    (world.project / "brake.py").write_text("def press_brake(force):\n    return -force\n")
+    world.cli("index", "run")
+    settings = world.root / "config" / "settings.yaml"
+    settings.parent.mkdir(exist_ok=True)
+    with served() as (endpoint, url):
+        endpoint.gate.clear()
+        settings.write_text(f"reindex:\n  embedder: {url}\n  model: nomic\n")
+        world.cli("daemon", "restart")
+        world.cli("index", "run", "--no-wait")
+        wait_until(lambda: endpoint.asked, "the new model is asked for vectors")
+        told = world.json("search", "turn the wheel")
+        assert "those of holdfast-code-1-" in told["note"]
+        assert told["hits"][0]["path"] == "wheel.py"
+        assert any(why.startswith("meaning") for why in told["hits"][0]["why"])
+        endpoint.gate.set()
+        wait_until(lambda: finished(world) == ["completed", "completed"], "the new vectors are there")
+        assert world.json("search", "the wheel")["note"] == ""
+        assert world.json("index", "status")["index"]["model"] == f"{url}/embeddings#nomic"
+
+
+def test_a_folder_without_git_is_searched_too(world: World) -> None:
+    shutil.rmtree(world.project / ".git")
+    (world.project / "node_modules" / "left").mkdir(parents=True)
+    (world.project / "node_modules" / "left" / "index.js").write_text("export function left() {}\n")
+    time.sleep(0.06)
+    assert "1 chunks" in world.cli("index", "run")
+    assert "wheel.py:1" in world.cli("search", "turn the wheel")
+    assert "not looked into (node_modules)" in world.cli("index", "why", "node_modules/left/index.js", code=1)

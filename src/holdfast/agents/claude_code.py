@@ -280,6 +280,7 @@ SETUP = Setup(
         "local": ".claude/settings.local.json",
     },
     entry=_entry,
+    mcp={"user": ".claude.json", "project": ".mcp.json"},
     program="claude",
     folder=".claude",
     oldest=(2, 1, 139),

@@ -14,6 +14,7 @@ app = typer.Typer(help="The code index of this checkout.", no_args_is_help=True)
 
 LOOK_EVERY_S = 0.1
 STEPS = {"index": "reading files", "embed": "computing vectors", "tidy": "putting in order"}
+ENDS = {"timeout": "was ended", "killed": "was killed", "superseded": "was superseded", "skipped": "was not made"}
 Wait = Annotated[bool, typer.Option("--wait/--no-wait", help="Stay until it is done.")]
 
 
@@ -130,12 +131,13 @@ def _sentence(last: dict[str, Any]) -> str:
     if last["status"] == "unchanged":
         return f"Nothing changed: {last['files']} files, {last['chunks']} chunks."
     if last["status"] != "completed":
-        return f"The run {last['status']}: {render.clean(last['reason'], 500)}."
+        return f"The run {ENDS.get(last['status'], last['status'])}: {render.clean(last['reason'], 500).rstrip('.')}."
     changes = ", ".join(f"{last[name]} {name}" for name in ("added", "changed", "removed") if last[name])
-    note = f" {render.clean(last['note'])}; full text only." if last["note"] else ""
+    note = f" No new vectors: {render.clean(last['note'])}." if last["note"] else ""
+    why = f" Note: {render.clean(last['reason'], 300)}." if last["reason"] else ""
     return (
         f"{last['files']} files ({changes or 'nothing new'}; {last['left_out']} left out), {last['chunks']} chunks,"
-        f" {last['ms'] / 1000:.1f} s.{note}"
+        f" {last['ms'] / 1000:.1f} s.{why}{note}"
     )
 
 

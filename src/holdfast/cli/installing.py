@@ -11,9 +11,10 @@ from rich.text import Text
 from holdfast import install as hooks
 from holdfast.agents import AGENTS
 from holdfast.cli import client, render
-from holdfast.cli.options import AgentName, AtProject, AtUser, DryRun, Json
+from holdfast.cli.options import AgentName, AtProject, AtUser, DryRun, Json, WithMcp
 from holdfast.core.agent import Agent
 from holdfast.core.errors import CommandRefused, InstallRefused
+from holdfast.installing.mcp_servers import can_serve, tools_of
 from holdfast.installing.places import levels, partial_of
 
 
@@ -23,10 +24,14 @@ def register(app: typer.Typer) -> None:
 
 
 def install(
-    agent: AgentName = "", project: AtProject = False, user: AtUser = False, dry_run: DryRun = False, json: Json = False
-) -> None:
+    agent: AgentName = "", project: AtProject = False, user: AtUser = False, mcp: WithMcp = True,
+    dry_run: DryRun = False, json: Json = False,
+) -> None:  # fmt: skip
     """Put the hooks into the agents' settings. Everything else in the file stays as it is."""
-    plans = [hooks.plan(a, _level(project, user), Path(client.project())) for a in chosen(agent)]
+    level = _level(project, user)
+    plans = [
+        hooks.plan(a, level, Path(client.project())) for a in with_tools(chosen(agent), level, mcp and can_serve())
+    ]
     if not dry_run:
         plans = [hooks.apply(plan) for plan in plans]
     if json:
@@ -42,7 +47,8 @@ def uninstall(
     """Take the hooks out again. The file is what it was before, to the byte."""
     named = [AGENTS[agent]] if agent in AGENTS else chosen(agent) if agent else list(AGENTS.values())
     where = [_level(project, user)] if project or user else ["project", "user"]
-    plans = [hooks.removal(a, level, Path(client.project())) for a in named for level in where if level in levels(a)]
+    places = [(a, level) for level in where for a in with_tools(named, level) if level in levels(a)]
+    plans = [hooks.removal(a, level, Path(client.project())) for a, level in places]
     # One that was killed while it wrote has changed nothing, but left its half-made file in the project.
     plans = [plan for plan in plans if plan.changes or partial_of(plan.path).exists()]
     if not dry_run:
@@ -66,6 +72,13 @@ def chosen(agent: str) -> list[Agent]:
     if not found:
         raise CommandRefused("no coding agent was found here", fix=f"Name one: --agent {next(iter(AGENTS))}")
     return found
+
+
+def with_tools(agents: list[Agent], level: str, mcp: bool = True) -> list[Agent]:
+    """Each agent, and once more where it looks for MCP servers at this level."""
+    also = [tools_of(agent) if mcp else None for agent in agents]
+    found = zip(agents, also, strict=True)
+    return [one for pair in found for one in pair if one and (one is pair[0] or level in levels(one))]
 
 
 def present(agent: Agent) -> bool:
@@ -99,6 +112,9 @@ def _show(plan: hooks.Plan, dry_run: bool, *, put_in: bool) -> None:
         render.out.print(
             Syntax(plan.diff, "diff", background_color="default") if plan.changes else f"{plan.path}: no change"
         )
+    elif plan.layout == "mcp":
+        how = "is in" if not plan.changes else "put into" if put_in else "taken out of"
+        render.out.print(f"{plan.agent}: our MCP server {how} {plan.path}.")
     elif not plan.changes:
         render.out.print(f"{plan.agent}: the hooks are in {plan.path} already.")
     elif put_in:

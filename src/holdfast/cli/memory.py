@@ -139,6 +139,43 @@ def injected(
         render.out.print("No agent was told anything from memory yet.")
 
 
+@app.command()
+def meter(json: Json = False) -> None:
+    """What the model that reads finished turns cost, where one is switched on."""
+    told = client.view("memory.meter")
+    if json:
+        render.json_line(told)
+        return
+    render.out.print(meter_line(told))
+    for day in told["days"]:
+        failed = f", {day['failed']} failed" if day["failed"] else ""
+        render.out.print(f"  {_day(day['at'])}  {day['tokens']:>9,} tokens  {day['calls']} calls{failed}")
+    if told["error"]:
+        render.out.print(Text(f"! {render.clean(told['error'])}; again {_when(told['next_at'])}", style="yellow"))
+
+
+def meter_line(told: dict[str, Any]) -> str:
+    """Also for `holdfast status`."""
+    if told["use"] == "off" and not told["waiting"]:
+        return "off, no tokens used" if not told["used"] else f"off, {told['used']:,} tokens used today"
+    waiting = f", {told['waiting']} turns waiting" if told["waiting"] else ""
+    named = render.clean(f"{told['use']} {told['name']}".strip())
+    return f"{named}, {told['used']:,} of {told['limit']:,} tokens today{waiting}"
+
+
+def _day(at: int) -> str:
+    import time
+
+    return time.strftime("%Y-%m-%d", time.gmtime(at / 1000))
+
+
+def _when(at: int) -> str:
+    import time
+
+    seconds = at / 1000 - time.time()
+    return "now" if seconds <= 0 else f"in {seconds:.0f} s" if seconds < 120 else f"in {seconds / 60:.0f} min"
+
+
 def handoff(
     session: Annotated[str, typer.Option("--session", help="Default: this one, or the newest here.")] = "",
     note: Annotated[str, typer.Option("--next", help="The next step, in your words.")] = "",

@@ -10,4 +10,7 @@ AgentName = Annotated[
 ]
 AtProject = Annotated[bool, typer.Option("--project", help="Only in this project (.claude/settings.json here).")]
 AtUser = Annotated[bool, typer.Option("--user", help="For all your projects (the default).")]
+WithMcp = Annotated[
+    bool, typer.Option("--mcp/--no-mcp", help="Also name our MCP server to agents that look for one in a file.")
+]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Show what would change and stop.")]

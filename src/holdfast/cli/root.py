@@ -80,6 +80,8 @@ def _register() -> None:
     from holdfast.cli import (
         config,
         daemon,
+        dashboard,
+        demo,
         doctor,
         events,
         gate,
@@ -100,7 +102,9 @@ def _register() -> None:
         up,
     )  # fmt: skip
 
-    for group in (up, status, sessions, doctor, installing, importing, store, state, search, serve, memory, mcp):
+    for group in (
+        up, status, sessions, doctor, installing, importing, store, state, search, serve, dashboard, demo, memory, mcp,
+    ):  # fmt: skip
         group.register(app)
     app.add_typer(daemon.app, name="daemon")
     app.add_typer(events.app, name="events")

@@ -1,28 +1,43 @@
-"""`holdfast serve`: the HTTP door of seed 004, in the foreground."""
+"""`holdfast serve`: the web server in the foreground: the dashboard, the API and seed 004's endpoints."""
 
 from typing import Annotated
 
 import typer
 
+from holdfast.app import open_settings
 from holdfast.cli import client, render
 from holdfast.core.errors import CommandRefused
-
-PORT = 8417
 
 
 def register(app: typer.Typer) -> None:
     app.command()(serve)
 
 
-def serve(
-    port: Annotated[int, typer.Option("--port", min=1, max=65535, help="On 127.0.0.1, never elsewhere.")] = PORT,
-) -> None:
-    """Take seed 004's five requests under /api/oak/ci/ over HTTP, on loopback only."""
+def needs_web() -> None:
     try:
-        from holdfast.web import server
+        import fastapi  # noqa: F401
+        import jinja2  # noqa: F401
+        import uvicorn  # noqa: F401
     except ImportError as error:
         missing = f"the web part is not installed ({error.name})"
         raise CommandRefused(missing, fix="pip install 'holdfast[web]'") from None
+
+
+def port_or_default(port: int) -> int:
+    return port or open_settings().for_project("")["dashboard"].port
+
+
+def serve(
+    port: Annotated[int, typer.Option("--port", min=0, max=65535, help="On 127.0.0.1, never elsewhere.")] = 0,
+) -> None:
+    """Run the web server here: the dashboard, the API, and seed 004's five requests under /api/oak/ci/."""
+    needs_web()
+    from holdfast.web import server
+
     client.start_daemon()
-    render.out.print(f"Listening on http://127.0.0.1:{port}/api/oak/ci/ (Ctrl-C ends it)")
-    server.serve(client.paths(), port)
+
+    def tell(house: server.House) -> None:
+        render.out.print(f"Listening on {house.address}/api/oak/ci/ (Ctrl-C ends it)")
+        render.out.print(f"Dashboard: {house.new_link()}")
+
+    server.serve(client.paths(), port_or_default(port), tell=tell)

@@ -5,7 +5,7 @@ from typing import Any
 import typer
 from rich.text import Text
 
-from holdfast.cli import client, installing, render
+from holdfast.cli import client, installing, memory, render
 from holdfast.cli.options import Json
 
 
@@ -27,17 +27,27 @@ def status(json: Json = False) -> None:
     """The daemon, the log, the hooks, and anything that needs you."""
     pid = client.running()
     told = client.ask("status") if pid else {}
+    meter = _meter() if pid else {}
     places = installing.where_installed()
     if json:
-        render.json_line({"running": bool(pid), **told, "installed": places})
+        render.json_line({"running": bool(pid), **told, "installed": places, "model": meter})
         return
     render.out.print(_daemon_line(pid, told))
     if told:
         render.out.print(_log_line(told))
     render.out.print(_hooks_line(places))
-    for warning in warnings(told):
+    if meter:
+        render.out.print(f"model    {memory.meter_line(meter)}")
+    for warning in [*warnings(told), *([f"model: {meter['error']}"] if meter.get("error") else ())]:
         render.out.print(Text(f"! {warning}", style="yellow"))
     render.out.print(Text(next_step(told, bool(places)), style="dim"))
+
+
+def _meter() -> dict[str, Any]:
+    try:
+        return client.view("memory.meter")
+    except client.Refused:
+        return {}  # a daemon of an older version
 
 
 def _daemon_line(pid: int, told: dict[str, Any]) -> str:

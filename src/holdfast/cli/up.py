@@ -8,6 +8,7 @@ from holdfast import install as hooks
 from holdfast.agents import AGENTS
 from holdfast.cli import client, installing, render
 from holdfast.cli.options import AtProject
+from holdfast.installing.mcp_servers import can_serve
 
 
 def register(app: typer.Typer) -> None:
@@ -20,9 +21,12 @@ def up(project: AtProject = False) -> None:
     render.out.print(f"The daemon is running (pid {pid}); its state is in {client.paths().state}.")
     found = [agent for agent in AGENTS.values() if installing.present(agent)]
     level = "project" if project else "user"
-    for agent in found:
+    for agent in installing.with_tools(found, level, can_serve()):
         plan = hooks.install(agent, level, Path(client.project()))
-        render.out.print(f"{agent.title}: hooks {'put into' if plan.changes else 'are in'} {plan.path}.")
+        what = "MCP server" if plan.layout == "mcp" else "hooks"
+        render.out.print(
+            f"{agent.title}: {what} {'put into' if plan.changes else 'are in' if what == 'hooks' else 'is in'} {plan.path}."
+        )
     if not found:
         known = ", ".join(agent.title for agent in AGENTS.values())
         render.out.print(f"No coding agent was found (known: {known}). When you have one: holdfast up")

@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 LARGEST_REQUEST = 16 << 20
 PATIENCE_S = 10.0
 TAIL_PAGE = 500
-BETWEEN_BEATS_S = 0.05
+BETWEEN_BEATS_S = 0.1
+BETWEEN_NEWS_S = 0.02
 SHARES = (("p50", 0.5), ("p90", 0.9), ("p95", 0.95), ("p99", 0.99), ("max", 1.0))
 SPREAD_MS = (0.25, 0.5, 1, 2, 4, 8, 16, 32, 64, 128, 1e9)
 SHOWN = ("seq", "at", "kind", "session", "project", "agent", "tool", "data", "key")
@@ -70,6 +71,7 @@ class Control:
             self._committed.clear()
             with self._news:
                 self._news.notify_all()
+            time.sleep(BETWEEN_NEWS_S)  # The first is told at once; of many in a row nobody need hear each.
 
     def _answer(self, sock: socket.socket) -> None:
         self._open += 1
@@ -197,7 +199,7 @@ class Control:
                 yield {"beat": after}
 
     def _beats(self, reader: Reader) -> Iterator[dict]:
-        """Only how far the log is, for those who read it themselves; at most twenty times a second."""
+        """Only how far the log is, for those who read it themselves; at most ten times a second."""
         told = -1
         while not self._stopping:
             with self._news:  # Held while looking, so that no news comes between the look and the wait.

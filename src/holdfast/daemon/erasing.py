@@ -22,10 +22,17 @@ def erase(daemon: "Daemon", texts: tuple[str, ...]) -> None:
         return
     daemon.call(lambda: _rewrite(daemon, wanted))
     _rebuild(daemon)
+    _empty(daemon.paths.derived)
     daemon.call(daemon.app.store.scour)
     if sqlite_path(daemon.app.store.url):
         for path in backup.listed(daemon.paths.backups):
             _in_backup(daemon, path, wanted)
+
+
+def _empty(folder: Path) -> None:
+    """After the rebuild is told: whoever writes there from now on has seen it."""
+    for path in folder.glob("*"):
+        path.unlink(missing_ok=True)
 
 
 def _rewrite(daemon: "Daemon", wanted: Wanted) -> None:

@@ -2,30 +2,32 @@
 
 import json
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 from holdfast.core.agent import Agent
 from holdfast.installing import entries, hooks_text
+from holdfast.installing.found import Found
 from holdfast.installing.json_text import BrokenJson, line_of
+from holdfast.installing.mcp_servers import Servers
 
 COMMAND = "const COMMAND = "
 MARK = "// Holdfast "
 
 
-class Found(NamedTuple):
-    event: str
-    line: int
-    entry: dict[str, Any]
-
-
 class Layout(Protocol):
     all_ours: bool
+    secret_at_home: bool
+    """The user's own such file may hold keys: no copy of it is kept."""
 
     def wanted(self, agent: Agent, state: Path) -> dict[str, dict[str, Any]]: ...
     def with_ours(self, text: str, agent: Agent, state: Path) -> str: ...
     def without_ours(self, text: str, before: str) -> str: ...
     def found(self, text: str) -> list[Found]: ...
     def foreign(self, text: str) -> Any: ...
+    def outline(self, text: str) -> bytes:
+        """As much of a file whose copy is not kept as `without_ours` needs to know."""
+        ...
+
     def switched_off(self, text: str) -> str: ...
 
 
@@ -33,6 +35,7 @@ class Settings:
     """A JSON file with everything else the user has set."""
 
     all_ours = False
+    secret_at_home = False
 
     def wanted(self, agent: Agent, state: Path) -> dict[str, dict[str, Any]]:
         return {event: hooks_text.entry_of(item) for event, item in entries.wanted(agent, state).items()}
@@ -57,6 +60,9 @@ class Settings:
         """The version that a new file must have is nobody's."""
         return {key: value for key, value in hooks_text.foreign(text).items() if key != "version"}
 
+    def outline(self, text: str) -> bytes:
+        return text.encode()
+
     def switched_off(self, text: str) -> str:
         value = hooks_text.parse(hooks_text.fresh(text)).value
         general = value.get("hooksConfig")
@@ -69,6 +75,7 @@ class OwnFile:
     """A program file that we wrote. Nobody else's is ever replaced."""
 
     all_ours = True
+    secret_at_home = False
 
     def wanted(self, agent: Agent, state: Path) -> dict[str, dict[str, Any]]:
         command, *words = entries.our_words(state)
@@ -92,6 +99,9 @@ class OwnFile:
     def foreign(self, text: str) -> Any:
         return "" if self.found(text) else text.strip()
 
+    def outline(self, text: str) -> bytes:
+        return text.encode()
+
     def switched_off(self, _text: str) -> str:
         return ""
 
@@ -105,4 +115,5 @@ def _command(line: str) -> dict[str, Any]:
 
 
 def of(agent: Agent) -> Layout:
-    return OwnFile() if agent.setup and agent.setup.layout == "text" else Settings()
+    layout = agent.setup.layout if agent.setup else ""
+    return OwnFile() if layout == "text" else Servers() if layout == "mcp" else Settings()

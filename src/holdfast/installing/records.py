@@ -23,6 +23,8 @@ class Record(msgspec.Struct, kw_only=True, frozen=True):
     original: bytes | None = None
     results: tuple[str, ...] = ()
     made_folders: int = 0
+    not_kept: bool = False
+    """The agent's own file, which may hold its keys: no copy is made, and only our entry is taken out."""
 
     def wrote(self, content: bytes | None) -> bool:
         return content is not None and digest(content) in self.results

@@ -4,25 +4,16 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import msgspec
-
 from holdfast.cli import client
 from holdfast.core import fence
 from holdfast.core.errors import HoldfastError
+from holdfast.mcp.leases import lease_tools
+from holdfast.mcp.told import told
 from holdfast.surroundings import look
 
 
-def _told(ask: Callable[..., Any], name: str, **args: Any) -> str:
-    """Stored text is data: it cannot look like a part of the conversation. An error is an answer too."""
-    try:
-        found = ask(name, **args)
-    except HoldfastError as error:
-        return f"holdfast: {error.message}"
-    return fence.harmless(msgspec.json.encode(found, enc_hook=str).decode())
-
-
 def _view(name: str, **args: Any) -> str:
-    return _told(client.view, name, **args)
+    return told(lambda: client.view(name, **args))
 
 
 def memory_search(query: str, limit: int = 8, type: str = "", everywhere: bool = False) -> str:
@@ -30,10 +21,10 @@ def memory_search(query: str, limit: int = 8, type: str = "", everywhere: bool =
     memory_timeline or memory_details with an id. `type`: decision, bug_fix, gotcha, discovery, trade_off, preference,
     session_summary."""
     try:
-        told = client.view("memory.search", query=query, limit=limit, type=type, everywhere=everywhere)
+        found = client.view("memory.search", query=query, limit=limit, type=type, everywhere=everywhere)
     except HoldfastError as error:
         return f"holdfast: {error.message}"
-    lines = [f"{hit['id']} {hit['type'] or hit['kind']}: {hit['text']}" for hit in told["hits"]]
+    lines = [f"{hit['id']} {hit['type'] or hit['kind']}: {hit['text']}" for hit in found["hits"]]
     return fence.harmless("\n".join(lines)) or "Nothing found."
 
 
@@ -49,7 +40,7 @@ def memory_details(id: str) -> str:
 
 def memory_add(text: str, type: str = "discovery", files: list[str] | None = None) -> str:
     """Remember something. It can be searched at once; other sessions are told it when a person has promoted it."""
-    return _told(client.command, "memory.add", text=text, type=type, files=files or [], by="agent")
+    return told(lambda: client.command("memory.add", text=text, type=type, files=files or [], by="agent"))
 
 
 def gates() -> str:
@@ -88,7 +79,8 @@ def code_search(query: str, path: str = "", limit: int = 5) -> str:
     return _view("reindex.search", query=query, path=path, limit=limit)
 
 
-TOOLS: tuple[Callable[..., str], ...] = (
-    memory_search, memory_timeline, memory_details, memory_add, gates, tasks, state, leases, uat_runs, uat_show,
-    code_search,
-)  # fmt: skip
+def tools(*, alone: bool) -> tuple[Callable[..., str], ...]:
+    return (
+        memory_search, memory_timeline, memory_details, memory_add, gates, tasks, state, leases,
+        *lease_tools(alone=alone), uat_runs, uat_show, code_search,
+    )  # fmt: skip

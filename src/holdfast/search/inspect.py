@@ -37,13 +37,11 @@ def summary(place: Place) -> dict[str, Any] | None:
 
 
 def _summary(place: Place, db: apsw.Connection) -> dict[str, Any]:
-    files_, source, chunks = db.execute(
-        "select count(*), coalesce(sum(size), 0), (select count(*) from chunks) from files where left_out = ''"
-    ).fetchone()
-    embedded = db.execute(
-        "select count(*) from vectors where model = (select id from models where name = ?)",
-        (database.meta(db, "model"),),
-    ).fetchone()[0]
+    files_, source, chunks = database.one(
+        db, "select count(*), coalesce(sum(size), 0), (select count(*) from chunks) from files where left_out = ''"
+    )
+    of_model = "select count(*) from vectors where model = (select id from models where name = ?)"
+    embedded = database.one(db, of_model, (database.meta(db, "model"),))[0]
     return {
         "folder": str(place.folder),
         "files": files_,
@@ -81,7 +79,7 @@ def why(place: Place, root: str, name: str, settings: IndexSettings) -> dict[str
             "path": path,
             "indexed": False,
             "chunks": [],
-            "reason": row[1] if row else _absent(root, path, settings),
+            "reason": row[1] if row else _absent(db, root, path, settings),
         }
 
 
@@ -90,7 +88,7 @@ def _within(root: str, name: str) -> str:
     return os.path.relpath(real, base) if real == base or real.startswith(f"{base}{os.sep}") else name
 
 
-def _absent(root: str, path: str, settings: IndexSettings) -> str:
+def _absent(db: apsw.Connection, root: str, path: str, settings: IndexSettings) -> str:
     whole = os.path.join(root, path)
     if path.startswith(("..", "/")):
         return "it is outside the checkout"
@@ -100,8 +98,14 @@ def _absent(root: str, path: str, settings: IndexSettings) -> str:
         return "it is a folder"
     if not files.wanted(path, settings):
         return "settings leave it out (reindex.include, reindex.exclude)"
-    size = os.lstat(whole).st_size
-    return judge.by_name(path, size, settings.largest_kb * 1024) or "git ignores it, or it is newer than the last run"
+    seen = os.lstat(whole)
+    if reason := judge.by_name(path, seen.st_size, settings.largest_kb * 1024):
+        return reason
+    if seen.st_ctime_ns // 1_000_000 >= int(database.meta(db, "at", "0")):
+        return "it is newer than the last run (run: holdfast index run)"
+    if os.path.lexists(os.path.join(root, ".git")):
+        return "git ignores it"
+    return f"it lies in a folder that is not looked into ({', '.join(sorted(files.NOT_WALKED & {*path.split('/')}))})"
 
 
 def left_out(place: Place, limit: int) -> list[dict[str, str]]:

@@ -18,6 +18,8 @@ from holdfast.search.settings import IndexSettings
 LONGEST_EXCERPT = 5
 LONGEST_LINE = 160
 FILTERED_DEPTH = 2_000
+FAR = 0.15
+"""What shares no word with the question and is no nearer to it than this has nothing to do with it."""
 
 
 class NoIndex(Exception):
@@ -38,10 +40,12 @@ class Searcher:
         with self._lock:
             db = self._open()
             try:
-                return self._ask(db, question, settings)
+                with db:  # one state of the index for the whole answer, whatever a run writes meanwhile
+                    answer = self._ask(db, question, settings)
             except database.DAMAGE as error:
                 self.close()
                 raise database.IndexDamaged(str(error), fix="Run: holdfast index rebuild") from None
+        return answer
 
     def close(self) -> None:
         if self._db is not None:
@@ -54,7 +58,12 @@ class Searcher:
             raise NoIndex
         if self._db is None or generation != self._generation:
             self.close()
-            self._db = database.open_to_read(self._place.database(generation))
+            try:
+                self._db = database.open_to_read(self._place.database(generation))
+            except database.IndexDamaged:
+                if self._place.current() == generation:
+                    raise
+                return self._open()  # it was taken away for a newer one in this very moment
             self._generation = generation
         return self._db
 
@@ -64,8 +73,12 @@ class Searcher:
         text = fulltext.best(db, question.text, fuse.DEPTH if allowed is None else FILTERED_DEPTH)
         kept = None if allowed is None else set(allowed)
         text = text if kept is None else [one for one in text if one[0] in kept]
-        ranked = rank.ranked(db, question.text, meaning, text, kept)
-        hits = _shown(db, question, ranked[: question.limit], dict(meaning), {c for c, _ in text})
+        near, worded = dict(meaning), {c for c, _ in text}
+        ranked = [
+            one for one in rank.ranked(db, question.text, meaning, text, kept)
+            if one[2] or one[0] in worded or near[one[0]] >= FAR
+        ]  # fmt: skip
+        hits = _shown(db, question, ranked[: question.limit], near, worded)
         return Answer(hits=hits, note=note, **self._sizes(db))
 
     def _sizes(self, db: apsw.Connection) -> dict[str, int]:
@@ -78,28 +91,19 @@ class Searcher:
         self, db: apsw.Connection, question: Question, settings: IndexSettings, allowed: list[int] | None
     ) -> tuple[list[tuple[int, float]], str]:
         try:
-            embedder = choose.embedder(settings)
-            vectors, note = self._fresh(db, embedder.id)
-            if vectors is None:
-                return [], note
-            return vectors.best(embedder.query(question.text), fuse.DEPTH, allowed), note
+            embedder, note = choose.maker(database.meta(db, "model"), settings)
+            return self._fresh(db, embedder.id).best(embedder.query(question.text), fuse.DEPTH, allowed), note
         except NoEmbedder as error:
             return [], f"full text only: {error}"
 
-    def _fresh(self, db: apsw.Connection, wanted: str) -> tuple[Vectors | None, str]:
-        answering = database.meta(db, "model")
-        if answering != wanted:
-            return None, "full text only: vectors of this model are not there yet"
-        row = db.execute("select id from models where name = ?", (wanted,)).fetchone()
-        if row is None:
-            return None, "full text only: vectors are not there yet"
-        if self._vectors is None or self._vectors.model != wanted:
-            self._vectors, self._seen = Vectors(wanted), -1
+    def _fresh(self, db: apsw.Connection, model: str) -> Vectors:
+        if self._vectors is None or self._vectors.model != model:
+            self._vectors, self._seen = Vectors(model), -1
         version = int(db.pragma("data_version"))
         if version != self._seen:
-            self._vectors.refresh(db, row[0])
+            self._vectors.refresh(db, database.one(db, "select id from models where name = ?", (model,))[0])
             self._seen = version
-        return self._vectors, ""
+        return self._vectors
 
 
 @lru_cache(maxsize=8)
@@ -136,12 +140,12 @@ def _hit(
     texts: dict[int, list[str]],
 ) -> Hit:
     chunk, score, exactly = ranked
-    file, path, lang, symbol, kind, start, stop = db.execute(
-        "select f.id, f.path, f.lang, c.symbol, c.kind, c.start, c.stop from chunks c join files f on f.id = c.file"
+    file, path, lang, symbol, kind, start, stop = database.one(
+        db, "select f.id, f.path, f.lang, c.symbol, c.kind, c.start, c.stop from chunks c join files f on f.id = c.file"
         " where c.id = ?", (chunk,),
-    ).fetchone()  # fmt: skip
+    )  # fmt: skip
     if file not in texts:
-        texts[file] = unpacked(db.execute("select text from texts where file = ?", (file,)).fetchone()[0])
+        texts[file] = unpacked(database.one(db, "select text from texts where file = ?", (file,))[0])
     body = "\n".join(texts[file][start - 1 : stop])
     why = [exactly] if exactly else []
     if chunk in text and (shared := _shared(asked, f"{symbol} {path} {body}")):
@@ -170,7 +174,7 @@ def _excerpt(body: str, asked: set[str]) -> str:
 
 def _about(db: apsw.Connection) -> dict[str, int]:
     at = database.meta(db, "at", "0")
-    files, chunks = db.execute(
-        "select (select count(*) from files where left_out = ''), (select count(*) from chunks)"
-    ).fetchone()
+    files, chunks = database.one(
+        db, "select (select count(*) from files where left_out = ''), (select count(*) from chunks)"
+    )
     return {"at": int(at) if at.isdecimal() else 0, "files": files, "chunks": chunks}

@@ -21,10 +21,20 @@ FIELDS = ("body", "name", "path")
 BATCH = 512
 MOST_WORDS = 4_000
 """Distinct words of one passage that are looked at."""
+MOST_COMPARED = 8_000
+"""Of the vocabulary, the commonest, when one word is compared with the others."""
+
+
+def id_of(folder: Path = FOLDER) -> str:
+    """Of the model that lies there, without loading it; empty where there is none."""
+    try:
+        return str(msgspec.json.decode((folder / "about.json").read_bytes())["id"])
+    except (OSError, KeyError, TypeError, msgspec.DecodeError):
+        return ""
 
 
 @lru_cache(maxsize=2)
-def load(folder: Path = FOLDER) -> Embedder:
+def load(folder: Path = FOLDER) -> "StaticModel":
     try:
         import numpy as np
     except ImportError:
@@ -42,7 +52,8 @@ class StaticModel:
         self.id: str = about["id"]
         self.dims: int = about["dims"]
         self._factors = [float(about["factors"][field]) for field in FIELDS]
-        self._known = {word: n for n, word in enumerate((folder / "words.txt").read_text("utf-8").split("\n"))}
+        self._spelled = (folder / "words.txt").read_text("utf-8").split("\n")
+        self._known = {word: n for n, word in enumerate(self._spelled)}
         self._longest = max(map(len, self._known))
         self._documents = _Table(folder, "documents", np)
         self._queries = _Table(folder, "queries", np)
@@ -57,6 +68,16 @@ class StaticModel:
         if not found:
             return self._np.zeros(self.dims, "float32")
         return self._unit(self._queries.sums([found]))[0]
+
+    def like(self, word: str, least: float, most: int) -> list[tuple[str, float]]:
+        """Words that questions use alike, the likest first; none for a word it does not know as a whole."""
+        number = self._known.get(word)
+        if number is None:
+            return []
+        likeness = self._queries.likeness(number, MOST_COMPARED)
+        near = self._np.flatnonzero(likeness > least)
+        top = near[self._np.argsort(-likeness[near], kind="stable")][:most]
+        return [(self._spelled[n], float(likeness[n])) for n in top]
 
     def _batch(self, passages: Sequence[Passage]) -> Any:
         total = self._np.zeros((len(passages), self.dims), "float32")
@@ -126,3 +147,11 @@ class _Table:
         rows *= (weights * self._scales[numbers])[:, None]
         totals = np.add.reduceat(weights, starts)
         return np.add.reduceat(rows, starts, axis=0) / np.sqrt(totals)[:, None]
+
+    def likeness(self, number: int, most: int) -> Any:
+        """The cosine of one row with each of the first."""
+        np = self._np
+        one = self._rows[number].astype(np.float32)
+        rows = self._rows[:most].astype(np.float32)
+        lengths = np.sqrt(np.einsum("ij,ij->i", rows, rows)) * max(1e-9, float(np.linalg.norm(one)))
+        return (rows @ one) / np.maximum(lengths, 1e-9)

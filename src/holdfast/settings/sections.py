@@ -71,10 +71,18 @@ class Backup(Section):
     keep: int = Field(7, ge=1, le=1000, description="So many are kept.")
 
 
+class Dashboard(Section):
+    model_config = ConfigDict(json_schema_extra={"guarded": True})
+
+    port: int = Field(8417, ge=1, le=65535, description="On 127.0.0.1; another one is taken when it is in use.")
+    idle_minutes: int = Field(60, ge=0, description="The web server ends after so long without a viewer; 0 = never.")
+
+
 FOUNDATION: dict[str, type[BaseModel]] = {
     "store": Store,
     "daemon": Daemon,
     "context": ContextBudget,
     "redact": Redact,
     "backup": Backup,
+    "dashboard": Dashboard,
 }

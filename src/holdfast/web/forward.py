@@ -1,7 +1,6 @@
 """Hands a hook in at the daemon's own door, so that it is as durable and as unique as any other."""
 
 import hashlib
-import os
 import socket
 import time
 from typing import Any
@@ -13,6 +12,7 @@ from holdfast.core.errors import DaemonUnreachable
 from holdfast.core.ids import delivery_key
 from holdfast.daemon.frames import ANSWER, LENGTH, as_frame
 from holdfast.paths import Paths
+from holdfast.web import sockets
 
 PATIENCE_S = 5.0
 
@@ -39,23 +39,10 @@ def hook(paths: Paths, mode: str, agent: str, event: str, payload: dict[str, Any
 def _exchange(paths: Paths, frame: bytes) -> bytes:
     with socket.socket(socket.AF_UNIX) as sock:
         sock.settimeout(PATIENCE_S)
-        _connect(sock, paths)
+        sockets.connect(sock, paths.hook_socket)
         sock.sendall(frame)
         with sock.makefile("rb") as answer:
             head = answer.read(len(ANSWER) + LENGTH.size)
             if len(head) < len(ANSWER) + LENGTH.size or not head.startswith(ANSWER):
                 raise OSError("it closed the connection")
             return answer.read(LENGTH.unpack(head[len(ANSWER) :])[0])
-
-
-def _connect(sock: socket.socket, paths: Paths) -> None:
-    """The address of a socket may not be longer than 108 bytes, a path may: then the folder is named by number."""
-    path = str(paths.hook_socket)
-    if len(os.fsencode(path)) < 100:
-        sock.connect(path)
-        return
-    folder = os.open(paths.run, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        sock.connect(f"/proc/self/fd/{folder}/{paths.hook_socket.name}")
-    finally:
-        os.close(folder)

@@ -1,75 +1,165 @@
-"""`holdfast serve`: the guard, the routes behind it, and a server that listens on loopback only."""
+"""The web server: the guard, the routes behind it, and a socket that listens on loopback only. A process of its own."""
 
-import secrets
-import uuid
-from collections.abc import Mapping
-from datetime import UTC, datetime
+import asyncio
+import contextlib
+import socket
+import time
+from collections.abc import AsyncIterator, Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
-import msgspec
 import uvicorn
-from fastapi import FastAPI, Request
-from fastapi.concurrency import run_in_threadpool
-from fastapi.responses import JSONResponse
+from fastapi import FastAPI
 
+from holdfast import __version__
 from holdfast.app import AGENTS
 from holdfast.core.agent import Agent
-from holdfast.core.errors import HoldfastError
-from holdfast.paths import Paths, write_atomically
-from holdfast.web import forward, oak
-from holdfast.web.guard import App, Guard
+from holdfast.core.errors import CommandRefused
+from holdfast.daemon.log import Log
+from holdfast.paths import Paths
+from holdfast.web import api, keys, oak_door, place, screen_door, shots
+from holdfast.web.asking import Asking
+from holdfast.web.guard import App, Guard, Receive, Scope, Send
+from holdfast.web.keys import Keys
+from holdfast.web.live import Live
+from holdfast.web.pages import Static
+from holdfast.web.routes import Routes
 
 HOST = "127.0.0.1"
+MOST_AT_ONCE = 300
+CHECK_S = 5.0
+BACKLOG = 256
 
 
-def build(paths: Paths, port: int, agents: Mapping[str, Agent] = AGENTS) -> App:
-    web = FastAPI(docs_url=None, redoc_url=None, openapi_url=None)
+@dataclass
+class House:
+    """What the routes share."""
 
-    @web.post(oak.PREFIX + "/{endpoint}")
-    async def lifecycle(endpoint: str, request: Request) -> JSONResponse:
-        told = _object(await request.body())
-        if endpoint not in oak.ENDPOINTS or told is None:
-            status, problem = (404, "no such endpoint") if endpoint not in oak.ENDPOINTS else (422, "not a JSON object")
-            return JSONResponse({"status": "error", "error": problem}, status)
-        once = request.headers.get("idempotency-key", "")
-        return await run_in_threadpool(_taken, paths, endpoint, told, once, agents)
+    paths: Paths
+    port: int
+    keys: Keys
+    asking: Asking
+    live: Live
+    log: Log
+    static: Static = field(default_factory=Static)
+    last_seen: float = field(default_factory=time.monotonic)
+    warm: Callable[[], None] = lambda: None
+    stop: Callable[[], None] = lambda: None
+    """Ends the server; set when it runs."""
 
-    return Guard(web, port=port, token=_token(paths))
+    @property
+    def address(self) -> str:
+        return f"http://{HOST}:{self.port}"
 
-
-def _taken(paths: Paths, endpoint: str, told: dict[str, Any], once: str, agents: Mapping[str, Agent]) -> JSONResponse:
-    given = told.get("session_id")
-    session = given if isinstance(given, str) and given else str(uuid.uuid4())
-    now = datetime.now(UTC).isoformat(timespec="milliseconds")
-    call = oak.as_hook(endpoint, told, session, agents, now)
-    try:
-        reply = forward.hook(paths, *call, once=f"{endpoint} {session} {once}" if once else "")
-    except HoldfastError as error:
-        return JSONResponse({"status": "error", "error": error.message}, 503, {"retry-after": "1"})
-    answer = _object(reply) or {}
-    context = (answer.get("hookSpecificOutput") or {}).get("additionalContext", "")
-    return JSONResponse({"status": "ok", "session_id": session, "context": context, "reply": answer})
+    def new_link(self) -> str:
+        return f"{self.address}/open?once={self.keys.new_link()}"
 
 
-def _object(body: bytes) -> dict[str, Any] | None:
-    try:
-        found = msgspec.json.decode(body)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return None
-    return found if isinstance(found, dict) else None
-
-
-def _token(paths: Paths) -> str:
-    """For machines whose kernel does not say who connects. Only the owner can read it."""
-    place = paths.run / "http.token"
-    if not place.exists():
-        write_atomically(place, secrets.token_urlsafe(32).encode(), 0o600)
-    return place.read_text().strip()
-
-
-def serve(paths: Paths, port: int) -> None:
-    config = uvicorn.Config(
-        build(paths, port), host=HOST, port=port, log_level="warning", access_log=False, server_header=False,
-        limit_concurrency=100, timeout_keep_alive=5, ws="none",
+def build(paths: Paths, port: int, agents: Mapping[str, Agent] = AGENTS) -> tuple[App, House, Routes]:
+    asking = Asking(paths)
+    house = House(paths, port, Keys(keys.secret(paths), port), asking, Live(asking), Log(paths.logs / "web.log"))
+    web = FastAPI(
+        title="Holdfast", version=__version__, docs_url=None, redoc_url=None, openapi_url=None, redirect_slashes=False,
+        lifespan=lambda _web: _life(house),
     )  # fmt: skip
-    uvicorn.Server(config).run()
+    routes = Routes(web)
+    for door in (oak_door, screen_door, shots, api):
+        door.register(routes, house, agents)
+    routes.check()
+    return Guard(_noted(web, house), routes, house.keys, port), house, routes
+
+
+@contextlib.asynccontextmanager
+async def _life(house: House) -> AsyncIterator[None]:
+    yield
+    await house.live.stop()
+    house.asking.close()
+
+
+def _noted(web: FastAPI, house: House) -> App:
+    """A request that got through the guard is a sign of life."""
+
+    async def noted(scope: Scope, receive: Receive, send: Send) -> None:
+        house.last_seen = time.monotonic()
+        await web(scope, receive, send)
+
+    return noted
+
+
+class Server(uvicorn.Server):
+    """Ends by itself when nobody has looked for a while."""
+
+    def __init__(self, config: uvicorn.Config, house: House) -> None:
+        super().__init__(config)
+        self._house = house
+        house.stop = self.leave
+
+    def leave(self) -> None:
+        self._house.live.stopping = True
+        self.should_exit = True
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        self._idle = asyncio.create_task(self._watch_idleness())
+        self._warm = asyncio.create_task(self._warm_up())
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        await self._house.live.stop()
+        await super().shutdown(sockets)
+
+    async def _warm_up(self) -> None:
+        try:
+            await self._house.asking.run(self._house.warm)
+        except Exception as error:  # Whoever looks first will see it.
+            self._house.log.error("web.not-warm", error)
+
+    async def _watch_idleness(self) -> None:
+        house = self._house
+        while not self.should_exit:
+            await asyncio.sleep(CHECK_S)
+            minutes = house.asking.rooms.settings.for_project("")["dashboard"].idle_minutes
+            if house.live.viewers:
+                house.last_seen = time.monotonic()
+            elif minutes and time.monotonic() - house.last_seen > minutes * 60:
+                self.leave()
+
+
+def serve(paths: Paths, port: int, *, or_another: bool = False, tell: Any = None) -> None:
+    lease = place.lease(paths.prepare())
+    if not lease.take():
+        running = place.place(paths) or {}
+        raise CommandRefused(
+            f"one is running already, on port {running.get('port', 'unknown')}", fix="End it: holdfast dashboard --stop"
+        )
+    sock = _bound(port, or_another)
+    port = sock.getsockname()[1]
+    web, house, _ = build(paths, port)
+    sock.listen(BACKLOG)
+    sock.setblocking(False)
+    place.tell(paths, port)
+    if tell:
+        tell(house)
+    config = uvicorn.Config(
+        web, log_level="warning", access_log=False, server_header=False, limit_concurrency=MOST_AT_ONCE,
+        timeout_keep_alive=15, timeout_graceful_shutdown=2, ws="none", lifespan="on",
+    )  # fmt: skip
+    try:
+        Server(config, house).run(sockets=[sock])
+    finally:
+        place.leave(paths)
+        lease.release()
+
+
+def _bound(port: int, or_another: bool) -> socket.socket:
+    for wanted in (port, 0) if or_another else (port,):
+        # The protocol is named: asyncio sends at once (TCP_NODELAY) only where it is.
+        sock = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            sock.bind((HOST, wanted))
+        except OSError as error:
+            sock.close()
+            problem = error
+        else:
+            return sock
+    raise CommandRefused(f"port {port} cannot be used: {problem.strerror}", fix="Choose another one with --port.")

@@ -4,7 +4,8 @@ from pathlib import Path
 from typing import Any
 
 from holdfast.core.event import HOOK_KINDS, Event
-from holdfast.core.feature import Call
+from holdfast.core.feature import Call, JobCall
+from holdfast.core.job import ClaimedJob
 from holdfast.core.ports import Doc, Ref
 from holdfast.core.replay import Rebuild
 from holdfast.core.state import FeatureState, HotDocuments, WorkingSet
@@ -82,6 +83,29 @@ class House:
         ask = FEATURE.commands[name](self.call(**args))
         self.engine.handle(list(ask.events))
         return ask.answer(self.reader) if callable(ask.answer) else ask.answer
+
+    # ── as the daemon's worker ─────────────────────────────────────────────────────────────────────────────────────────
+
+    def work(self, run: Any = None, *, cut_off: bool = False) -> int:
+        """Every job that is due, with its events and its end in one transaction; `cut_off` loses what it did."""
+        done = 0
+        while claimed := self._claimed():
+            events = list(FEATURE.jobs[claimed.kind](self._job_call(claimed, run)))
+            if not cut_off:
+                self.engine.handle(events, also=lambda store, job=claimed.id: store.finish(job, "w"))
+            done += 1
+        return done
+
+    def _claimed(self) -> ClaimedJob | None:
+        with self.store.transaction():
+            found = self.store.claim("w", self.clock(), 1000, 1, tuple(FEATURE.jobs))
+        return found[0] if found else None
+
+    def _job_call(self, job: ClaimedJob, run: Any) -> JobCall:
+        return JobCall(
+            job=job, reader=self.reader, settings=lambda _p: self.settings, now=self.clock(), state_dir=self._folder,
+            cancelled=lambda: False, run=run, put=lambda _file: None,
+        )  # fmt: skip
 
     # ── what there is ──────────────────────────────────────────────────────────────────────────────────────────────
 

@@ -110,26 +110,30 @@ def test_many_texts_of_many_sessions_keep_their_neighbours() -> None:
     assert scores.argmax() == 40
 
 
-class TwoWords:
-    """An embedder that knows that a car is an automobile, and nothing else."""
+def test_words_of_like_meaning_count() -> None:
+    def alike(word: str) -> list[tuple[str, float]]:
+        return [("automobil", 0.9), ("truck", 0.8)] if word == "car" else []
 
-    id = "two-words"
-
-    def query(self, text):
-        import numpy as np
-
-        return np.array([1, 0] if text in ("car", "automobile") else [0, 1], np.float32)
-
-    def documents(self, passages):
-        raise AssertionError("words are compared as questions")
-
-
-def test_words_of_like_meaning_count_where_there_is_a_model() -> None:
-    from holdfast.features.memory.find.likeness import Likeness
-
-    for alike, expected in ((None, 0.0), (Likeness(TwoWords()), 1.0)):
-        ranking = Ranking(alike)
+    for known, expected in ((None, False), (alike, True)):
+        ranking = Ranking(known)
         ranking.add("a", "the automobile is red")
         for n in range(5):
             ranking.add(f"b{n}", "bread and butter")
-        assert (ranking.scores("car")[0] > 0) == bool(expected)
+        assert (ranking.scores("car")[0] > 0) == expected
+
+
+@pytest.mark.parametrize(
+    ("word", "other"), [("vacation", "trip"), ("doctor", "physician"), ("vacations", "trip"), ("delete", "remove")]
+)
+def test_everyday_words_and_programmers_words(word: str, other: str) -> None:
+    from holdfast.features.memory.find.likeness import like
+    from holdfast.features.memory.words import stem
+
+    assert stem(other) in dict(like(word))
+    assert stem("marmalade") not in dict(like(word))
+
+
+def test_an_unknown_word_is_like_nothing() -> None:
+    from holdfast.features.memory.find.likeness import like
+
+    assert like("zxqwv") == ()

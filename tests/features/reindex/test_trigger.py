@@ -54,6 +54,12 @@ def test_one_at_a_time_and_what_is_out_of_date_is_superseded() -> None:
     assert told(COMMAND, run=RUNNING, rebuild=True)[2] == {"supersedes": "r1", "rebuild": True}
 
 
+def test_a_rebuild_that_is_superseded_is_still_made() -> None:
+    anew = {**RUNNING, "rebuild": True}
+    assert told(BRANCH, run=anew)[2] == {"supersedes": "r1", "rebuild": True}
+    assert told(COMMAND, run={**anew, "at": NOW - 200_000})[2] == {}, "one that is long dead asks for nothing"
+
+
 def test_a_run_whose_end_was_never_told_does_not_block_for_ever() -> None:
     dead = {**RUNNING, "at": NOW - 200_000}
     assert told(FIRST_PROMPT, run=dead) == ("run", "reindex_spawned", {})

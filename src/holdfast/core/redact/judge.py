@@ -16,6 +16,11 @@ _NO_PASSWORDS = frozenset(
     b" pass pw empty missing invalid incorrect wrong prompt ask stdin default value redacted secretstr input".split()
 )
 
+_EXPLAINING = frozenset(
+    b"a an the your my our their this that these is are be was must should can may will not no of to for in on with and or"
+    b" if please enter type choose pick set use used give given needed need required passphrase password key keys".split()
+)
+
 
 def is_reference(value: bytes) -> bool:
     """It stands for a value kept elsewhere (`${PASSWORD}`, `<password>`, `***`), or says that there is none."""
@@ -34,6 +39,11 @@ def is_code(value: bytes) -> bool:
 def is_password(value: bytes) -> bool:
     """For what is called a password little is asked: it may be any word but those that explain."""
     return len(value) >= 3 and value.lower() not in _NO_PASSWORDS and not is_reference(value)
+
+
+def is_phrase(value: bytes) -> bool:
+    """Several words that are a secret together: those of a sentence about one are not."""
+    return is_password(value) and _EXPLAINING.isdisjoint(re.findall(rb"[a-z]+", value.lower()))
 
 
 def is_path(value: bytes) -> bool:

@@ -5,7 +5,9 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from holdfast.core.redact import judge
-from holdfast.core.redact.rule import Match, Rule, Span, label
+from holdfast.core.redact.logins import BASIC, COOKIES
+from holdfast.core.redact.rule import Match, Rule, Span, label, together
+from holdfast.core.redact.webhooks import WEBHOOK
 
 # What may follow the name's own word, as in `secret_access_key`, `password2`.
 _TAIL = rb"(?:[_-]?(?:access|key|base|value|hash|string|b64|base64|prod|dev|test|staging|live|\d{1,2})){0,3}+"
@@ -111,6 +113,10 @@ def a_passphrase(found: Found) -> bool:
     return judge.is_password(found.value) and (found.quoted or a_password(found))
 
 
+def a_phrase(found: Found) -> bool:
+    return judge.is_phrase(found.value) if found.quoted and b" " in found.value else a_password(found)
+
+
 def a_token(found: Found) -> bool:
     return found.after[:1] not in (b"(", b"[") and judge.looks_random(found.value)
 
@@ -146,7 +152,8 @@ def _authorization(body: bytes, _low: bytes, match: Match) -> Span | None:
 NAMES = (
     _named("password", rb"w(?:(?<=passw)(?:or)?d|(?<=pw)d)", a_password),
     _named("secret", rb"secret", a_token),
-    _named("key", rb"k(?:ey|(?<=tok)en)", a_key),
+    together(b"k", _named("key", rb"k(?:ey|(?<=tok)en)", a_key), COOKIES, WEBHOOK, then=b"eis"),
+    together(b"h", _named("passphrase", rb"hrase(?<=passphrase)", a_phrase), BASIC, then=rb"r\\\"'`:="),
     Rule(_HEADER, _authorization, low=True, gate=b"z"),
 )
 

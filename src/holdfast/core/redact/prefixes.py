@@ -4,7 +4,8 @@ import re
 from collections.abc import Sequence
 
 from holdfast.core.redact.judge import is_password, looks_random
-from holdfast.core.redact.rule import Handle, Match, Rule, Span, aligned, begins_word, label
+from holdfast.core.redact.logins import USER
+from holdfast.core.redact.rule import Handle, Match, Rule, Span, aligned, begins_word, label, together
 
 Kind = tuple[str, bytes, bytes]
 """(what it is, what stands before the letter that is looked for, what comes after it)"""
@@ -12,12 +13,12 @@ Kind = tuple[str, bytes, bytes]
 
 def _around(letter: bytes, last: bytes, kinds: Sequence[Kind], gate: bytes = b"") -> Rule:
     """`last`: what all of them have right before the letter; one look at it spares most of the others."""
-    choices = (b"((?<=" + before + letter + b")" + after + b")" for _, before, after in kinds)
-    pattern = re.compile(re.escape(letter) + b"(?<=" + last + letter + b")(?:" + b"|".join(choices) + b")")
+    choices = (b"(?P<k%d>(?<=%b%b)%b)" % (n, before, letter, after) for n, (_, before, after) in enumerate(kinds))
+    pattern = re.compile(letter + b"(?<=" + last + letter + b")(?:" + b"|".join(choices) + b")")
     found = [(len(re.sub(rb"\[.*?\]", b"x", before)), what, label(what)) for what, before, _ in kinds]
 
     def handle(body: bytes, _low: bytes, match: Match) -> Span | None:
-        width, what, replacement = found[(match.lastindex or 1) - 1]
+        width, what, replacement = next(one for n, one in enumerate(found) if match[f"k{n}"] is not None)
         start, end = match.start() - width, match.end()
         if not begins_word(body, start) or (what == "key" and not looks_random(body[start + 3 : end])):
             return None
@@ -67,10 +68,6 @@ _PEM = (
     rb"(?:[A-Za-z0-9+/=\s:,.()']|-(?!-)|\\[\\\"nrt/])*+"
     rb"(?:-----END [A-Z0-9 ]{1,40}-----)?"
 )
-_WEBHOOK = (
-    rb"k(?<=hook)s(?:(?<=/hooks)\.slack\.com/(?:services|workflows|triggers)/[A-Za-z0-9/_-]{20,}+"
-    rb"|(?<=api/webhooks)/\d{5,25}/[A-Za-z0-9_-]{20,}+)"
-)
 
 PREFIXES = (
     _around(
@@ -85,17 +82,21 @@ PREFIXES = (
             ("huggingface-token", b"hf", _ALNUM + rb"{30,}+"),
         ],
     ),
-    _around(
+    together(
         b"-",
-        rb"[sxpaG][a-eikoprstE]",
-        [
-            ("key", b"sk", _TOKEN + rb"{20,}+"),
-            ("slack-token", b"xox[abceoprs]", rb"[A-Za-z0-9-]{10,}+"),
-            ("slack-token", b"xapp", rb"[A-Za-z0-9-]{20,}+"),
-            ("gitlab-token", b"glpat", _TOKEN + rb"{20,}+"),
-            ("pypi-token", b"pypi", _TOKEN + rb"{40,}+"),
-            ("age-key", b"AGE", rb"SECRET-KEY-1[A-Z0-9]{40,}+"),
-        ],
+        _around(
+            b"-",
+            rb"[sxpaG][a-eikoprstE]",
+            [
+                ("key", b"sk", _TOKEN + rb"{20,}+"),
+                ("slack-token", b"xox[abceoprs]", rb"[A-Za-z0-9-]{10,}+"),
+                ("slack-token", b"xapp", rb"[A-Za-z0-9-]{20,}+"),
+                ("gitlab-token", b"glpat", _TOKEN + rb"{20,}+"),
+                ("pypi-token", b"pypi", _TOKEN + rb"{40,}+"),
+                ("age-key", b"AGE", rb"SECRET-KEY-1[A-Z0-9]{40,}+"),
+            ],
+        ),
+        USER,
     ),
     _around(
         b"I",
@@ -110,6 +111,5 @@ PREFIXES = (
     Rule(re.compile(rb"J(?<=\.eyJ)[A-Za-z0-9_-]{8,}+(?:\.[A-Za-z0-9_-]*+){0,3}+"), _jwt(), gate=b"J"),
     _around(b"G", b"S", [("sendgrid-key", b"S", rb"\." + _TOKEN + rb"{16,64}+\." + _TOKEN + rb"{16,}+")], gate=b"G"),
     Rule(re.compile(_PEM), _whole("private-key"), gate=b"V"),  # as in PRIVATE
-    Rule(re.compile(_WEBHOOK), _whole("webhook")),
     Rule(_URL, _url_password(), gate=b"@"),
 )

@@ -14,7 +14,9 @@ class Redactor:
     """`names`: further names whose values are secret; `patterns`: regular expressions; `keep`: exact texts to leave."""
 
     def __init__(self, names: Iterable[str] = (), patterns: Iterable[str] = (), keep: Iterable[str] = ()) -> None:
-        self._rules = [*NAMES, *PREFIXES, *(custom_name(name) for name in names if name)]
+        rules = [*NAMES, *PREFIXES, *(custom_name(name) for name in names if name)]
+        # Taken apart once: in a text without secrets, getting at the parts would cost a tenth of the whole.
+        self._looks = [(rule.pattern.search, rule.low, rule.gate, rule) for rule in rules]
         self._patterns = own.compiled(patterns)
         self._keep = frozenset(text.encode() for text in keep)
 
@@ -32,10 +34,9 @@ class Redactor:
     def _spans(self, body: bytes) -> list[Span]:
         low = body.lower()
         found: list[Span] = []
-        for rule in self._rules:
-            pattern, _, lowered, gate = rule
+        for search, lowered, gate, rule in self._looks:
             text = low if lowered else body
-            if (not gate or gate in text) and pattern.search(text):
+            if (not gate or gate in text) and search(text):
                 found += _search(rule, body, low)
         if self._patterns:
             found += own.found(body, self._patterns)

@@ -86,7 +86,7 @@ class Checker:
         here = self.here
         for where in (EVERYWHERE, here.place, f"session:{here.session}"):
             doc = self.state.get(PAUSE, where)
-            if doc is not None and _rests(doc, here.now):
+            if doc is not None and rests(doc, here.now):
                 return True
         return False
 
@@ -127,9 +127,16 @@ class Checker:
         entry = self.entry(rule)
         return Finding(rule, True, _by(entry)) if entry and entry.get("approved") else None
 
-    def _proven(self, rule: Rule) -> Finding:
+    def facts_for(self, rule: Rule) -> list[dict[str, Any]]:
+        """The latest fact for each thing it asks for, whether it counts or not."""
+        return self._asked(rule).latest() if rule.type == "evidence" else []
+
+    def _asked(self, rule: Rule) -> Asked:
         used = self.session.get("used", {}).get(rule.name, 0) if rule.scope == "single_use" else 0
-        why = Asked(rule, self.facts, self.here, used).missing()
+        return Asked(rule, self.facts, self.here, used)
+
+    def _proven(self, rule: Rule) -> Finding:
+        why = self._asked(rule).missing()
         return self._approved(rule) or Finding(rule, False, why) if why else Finding(rule, True, "proven")
 
     def _guarded(self, rule: Rule) -> Finding:
@@ -156,7 +163,7 @@ class Checker:
         return Finding(rule, True, why, lines)
 
 
-def _rests(doc: dict[str, Any], now: int) -> bool:
+def rests(doc: dict[str, Any], now: int) -> bool:
     return doc["status"] == "paused" and (not doc["until"] or now < doc["until"])
 
 

@@ -30,9 +30,17 @@ class Asked:
         """What is not proven, in words; empty when all of it is."""
         return next((why for one in self.rule.spec.evidence if (why := self._missing(one))), "")
 
-    def _missing(self, one: "Evidence") -> str:
+    def latest(self) -> list[dict[str, Any]]:
+        """For each part of it the newest fact: its event, its time, and whether it went well."""
+        found = [self._newest(one)[1] for one in self.rule.spec.evidence]
+        return [{"seq": fact[0], "at": fact[1], "ok": bool(fact[2])} for fact in found if fact]
+
+    def _newest(self, one: "Evidence") -> tuple[str, Fact | None]:
         what, facts = self._found(one)
-        newest = max(facts, default=None, key=lambda fact: fact[0])
+        return what, max(facts, default=None, key=lambda fact: fact[0])
+
+    def _missing(self, one: "Evidence") -> str:
+        what, newest = self._newest(one)
         if newest is None or newest[0] <= self.used:
             return f"no {what} is on record"
         if newest[2] == 0:

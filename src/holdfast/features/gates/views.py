@@ -9,7 +9,7 @@ from holdfast.core.event import Event
 from holdfast.core.feature import Call
 from holdfast.core.ids import alias
 from holdfast.core.ports import EventQuery
-from holdfast.features.gates import asking
+from holdfast.features.gates import asking, board
 from holdfast.features.gates.builtin import BUILT_IN, PRESETS
 from holdfast.features.gates.check import Checker, Finding, Here, resolve
 from holdfast.features.gates.model import GateSettings
@@ -41,7 +41,7 @@ def _standing(checker: Checker, rule: Rule, used: dict[str, int], settings: Gate
     found = checker.find(rule)
     entry = checker.entry(rule) or {}
     return {**_shown(rule, settings), "ok": found.ok, "why": found.why, "triggered": rule.name in used,
-            "until": entry.get("until", 0)}  # fmt: skip
+            "until": entry.get("until", 0), "entry": entry, "facts": checker.facts_for(rule)}  # fmt: skip
 
 
 def _shown(rule: Rule, settings: GateSettings) -> dict[str, Any]:
@@ -134,4 +134,6 @@ VIEWS: dict[str, Callable[[Call], Any]] = {
     "verify": verify,
     "explain": explain,
     "replay": replay,
+    "places": board.places,
+    "refused": board.refused,
 }

@@ -6,30 +6,34 @@ from typing import Any
 
 from holdfast.core.feature import Feature
 from holdfast.features.memory import commands
-from holdfast.features.memory.decide import decide
+from holdfast.features.memory.asking import views as asking_views
+from holdfast.features.memory.asking.when import ASK, BATCH, LOOK_EVERY_S, enqueue
+from holdfast.features.memory.decide import decide, may_answer
+from holdfast.features.memory.find.keeping import EVERY_S, KEEP, keep
 from holdfast.features.memory.model import KINDS, MemorySettings
 from holdfast.features.memory.observe import follow
 from holdfast.features.memory.reduce import LISTENS, facets, keys, reduce
 
 
-def _later(name: str) -> Callable[[Any], Any]:
-    """The index needs numpy: it is loaded when somebody asks, not when the daemon starts."""
+def _later(module: str, name: str) -> Callable[..., Any]:
+    """The index needs numpy, the model http: they are loaded when somebody asks, not when the daemon starts."""
 
-    def call(given: Any) -> Any:
-        return getattr(import_module(f"{__name__}.views"), name)(given)
+    def call(*given: Any) -> Any:
+        return getattr(import_module(f"{__name__}.{module}"), name)(*given)
 
     return call
 
 
 FEATURE = Feature(
     name="memory",
-    version=1,
+    version=3,
     kinds=KINDS,
     listens=LISTENS,
     keys=keys,
     reduce=reduce,
     facets=facets,
     decide=decide,
+    may_answer=may_answer,
     follow=follow,
     commands={
         "add": commands.add,
@@ -38,6 +42,12 @@ FEATURE = Feature(
         "forget": commands.forget,
         "handoff": commands.hand_over,
     },
-    views={name: _later(name) for name in ("search", "around", "show", "listed", "injected")},
+    views={
+        **{name: _later("views", name) for name in ("search", "around", "show", "listed", "injected")},
+        "meter": asking_views.shown,
+    },
+    enqueue=enqueue,
+    jobs={BATCH: _later("asking.jobs", "batch"), ASK: _later("asking.jobs", "ask"), KEEP: keep},
+    schedule={BATCH: LOOK_EVERY_S, KEEP: EVERY_S},
     settings=MemorySettings,
 )

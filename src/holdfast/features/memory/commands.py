@@ -33,15 +33,16 @@ def add(call: Call) -> Ask:
         raise CommandRefused("a memory needs a text", fix='For example: holdfast memory add "The API needs a token"')
     if type_ not in TYPES:
         raise CommandRefused(f"there is no type {type_!r}", fix=f"One of: {', '.join(TYPES)}")
-    this = identity(call.project, type_, text)
+    repo = lookup.repo(call, call.project)
+    this = identity(repo or call.project, type_, text)
     _refuse_forgotten(call, this)
     files = strings(call.args.get("files")) or files_in(text)[:5]
-    known = (call.reader.state(project_ref(call.project)) or {"items": []})["items"]
+    known = (call.reader.state(project_ref(repo or call.project)) or {"items": []})["items"]
     event = said(
         "memory.observed", call.now, session=call.session, project=call.project, id=this, type=type_, text=text,
         detail="", origin=AGENT if _by_agent(call) else USER, importance=IMPORTANCE, files=files, evidence=[],
         pinned=bool(call.args.get("pin")),
-        supersedes=superseded(known, this, type_, text, files),
+        supersedes=superseded(known, this, type_, text, files), repo=repo,
     )  # fmt: skip
     return Ask((event,), answer=lambda reader: reader.state(observation_ref(this)))
 
@@ -75,17 +76,21 @@ def forget(call: Call) -> Ask:
 
         event = said(
             "memory.forgotten", call.now, session=wanted.session, project=wanted.project, id=f"e{wanted.seq}",
-            of=wanted.seq,
+            of=wanted.seq, repo=wanted.get("repo", ""),
         )  # fmt: skip
         return Ask((event,), answer={"id": f"e{wanted.seq}", "forgotten": True}, erase=(text_of(wanted),))
     texts = tuple(text for text in (wanted["text"], wanted["detail"]) if text)
-    event = said("memory.forgotten", call.now, session=wanted["session"], project=wanted["project"], id=wanted["id"])
+    event = _said(call, wanted, "memory.forgotten", wanted["session"])
     return Ask((event,), answer={"id": wanted["id"], "forgotten": True}, erase=texts)
 
 
 def _about(call: Call, doc: Doc, kind: str, **data: Any) -> Ask:
-    event = said(kind, call.now, session=call.session, project=doc["project"], id=doc["id"], **data)
+    event = _said(call, doc, kind, call.session, **data)
     return Ask((event,), answer=lambda reader: reader.state(Ref(OBSERVATION, doc["id"])))
+
+
+def _said(call: Call, doc: Doc, kind: str, session: str, **data: Any) -> Event:
+    return said(kind, call.now, session=session, project=doc["project"], id=doc["id"], repo=doc["repo"], **data)
 
 
 def hand_over(call: Call) -> Ask:
@@ -95,5 +100,6 @@ def hand_over(call: Call) -> Ask:
         raise CommandRefused("no session of this project is known to memory", fix="See: holdfast sessions list")
     text = handoff.packet(doc, line(call.args.get("note"), 300))
     this = identity(doc["project"], "handoff", f"{session} {call.now}")
-    event = said("memory.handed_over", call.now, session=session, project=doc["project"], id=this, text=text)
+    repo = lookup.repo(call, doc["project"])
+    event = said("memory.handed_over", call.now, session=session, project=doc["project"], id=this, text=text, repo=repo)
     return Ask((event,), answer={"id": this, "session": session, "project": doc["project"], "text": text})

@@ -4,7 +4,7 @@ from holdfast.core.errors import CommandRefused
 from holdfast.core.event import Event
 from holdfast.core.feature import Call
 from holdfast.core.ports import Doc, StateQuery
-from holdfast.features.memory.model import FORGOTTEN, OBSERVATION, SESSION, observation_ref
+from holdfast.features.memory.model import FORGOTTEN, OBSERVATION, SESSION, observation_ref, place_ref
 
 SAID = ("prompt.submitted", "turn.ended")
 FIX = "Look for it with: holdfast memory search WORDS"
@@ -33,6 +33,18 @@ def observation(call: Call) -> Doc:
     if doc["status"] == FORGOTTEN:
         raise CommandRefused(f"{doc['id']} was forgotten", fix=FIX)
     return doc
+
+
+def repo(call: Call, project: str) -> str:
+    """The repository this folder belongs to, as an agent in it last said; empty when none did."""
+    known = call.reader.state(place_ref(project)) if project else None
+    return known["repo"] if known else ""
+
+
+def places(call: Call) -> list[str]:
+    """Where the memories of the asking project are; none when all are wanted."""
+    project = "" if call.args.get("everywhere") else str(call.args.get("project") or call.project)
+    return list(dict.fromkeys(place for place in (repo(call, project), project) if place))
 
 
 def newest_session(call: Call) -> str:

@@ -2,7 +2,8 @@
 
 import hashlib
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from fnmatch import fnmatchcase
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -10,9 +11,11 @@ from pydantic import BaseModel, ConfigDict, Field
 from holdfast.core.event import Event
 from holdfast.core.ids import bounded, delivery_key
 from holdfast.core.ports import Doc, Ref
+from holdfast.features.memory.asking.settings import ModelSettings
 
-OBSERVATION, SESSION, PROJECT = "observation", "memory.session", "memory.project"
-"""Documents: one thing that is remembered; what a session did and was shown; the best of a project, to be told."""
+OBSERVATION, SESSION, PROJECT, PLACE = "observation", "memory.session", "memory.project", "memory.place"
+"""Documents: one thing that is remembered; what a session did and was shown; the best of a project, to be told; which
+repository a folder belongs to."""
 
 KINDS = {
     "memory.observed": "something worth remembering (`id`, `type`, `text`, `origin`, `importance`, `evidence`, …)",
@@ -20,13 +23,17 @@ KINDS = {
     "memory.promoted": "a person vouches for a memory made of words from outside (`id`)",
     "memory.forgotten": "a person had a memory removed; its text is gone (`id`)",
     "memory.handed_over": "a session's work was made ready for another agent (`id`, `text`)",
+    "memory.queued": "a finished turn waits for the model, where one is switched on (`turn`)",
+    "memory.asked": "tokens were set aside for one call of the model (`id`, `tokens`, `limit`, `turns`)",
+    "memory.answered": "that call came to its end (`id`, `ok`, `tokens`, `turns`, `until`, `error`, `next_at`)",
 }
 SOURCE, PUT_BACK, HANDOFF = "memory", "memory/compaction", "memory/handoff"
 """Under these names an agent is told; `decision.made` records it, and so marks are set by what was really told."""
 
 TYPES = ("decision", "bug_fix", "gotcha", "discovery", "trade_off", "preference", "session_summary")
-USER, AGENT, DEED, OUTSIDE = "user", "agent", "deed", "outside"
-"""Whose words: a person's, the agent's, ours about commands and files, or those of a tool, a file or a page."""
+USER, AGENT, DEED, OUTSIDE, MODEL = "user", "agent", "deed", "outside", "model"
+"""Whose words: a person's, the agent's, ours about commands and files, those of a tool, a file or a page, or those of
+the model that read the turn."""
 TRUSTED = (USER, DEED)
 
 ACTIVE, SUPERSEDED, FORGOTTEN = "active", "superseded", "forgotten"
@@ -56,6 +63,7 @@ class MemorySettings(BaseModel):
     exclude_commands: tuple[str, ...] = Field(
         (), max_length=200, json_schema_extra={"join": True}, description="Globs: such commands are not remembered."
     )
+    model: ModelSettings = Field(ModelSettings(), description="A model that reads finished turns; off by default.")
 
 
 DEFAULTS = MemorySettings()
@@ -65,12 +73,27 @@ def settings_or_default(settings: Any) -> MemorySettings:
     return settings if isinstance(settings, MemorySettings) else DEFAULTS
 
 
+def excluded(paths: Iterable[str], command: str, settings: MemorySettings) -> bool:
+    return any(fnmatchcase(path, glob) for path in paths for glob in settings.exclude_paths) or any(
+        fnmatchcase(command, glob) for glob in settings.exclude_commands
+    )
+
+
+def place_of(event: Event) -> str:
+    """Where a memory belongs: the repository, which all its worktrees share, or the folder where there is none."""
+    return str(event.get("repo") or event.project)
+
+
 def session_ref(session: str) -> Ref:
     return Ref(SESSION, bounded(session))
 
 
-def project_ref(project: str) -> Ref:
-    return Ref(PROJECT, bounded(project))
+def project_ref(place: str) -> Ref:
+    return Ref(PROJECT, bounded(place))
+
+
+def place_ref(project: str) -> Ref:
+    return Ref(PLACE, bounded(project))
 
 
 def observation_ref(identity: str) -> Ref:

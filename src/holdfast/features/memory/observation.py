@@ -42,6 +42,7 @@ def _born(event: Event, identity: str) -> Doc:
         "detail": line(event.get("detail"), LONGEST_TEXT), "origin": str(event.get("origin") or ""),
         "importance": int(event.get("importance") or 1), "files": strings(event.get("files")),
         "evidence": _numbers(event), "session": event.session, "project": event.project, "agent": event.agent,
+        "repo": str(event.get("repo") or ""),
         "supersedes": strings(event.get("supersedes")), "superseded_by": "", "pinned": bool(event.get("pinned")),
         "promoted": False, "times": 1, "status": ACTIVE, "first_at": event.at, "at": event.at, "seq": event.seq,
     }  # fmt: skip

@@ -2,24 +2,27 @@
 
 import re
 from collections.abc import Iterable, Iterator
-from fnmatch import fnmatchcase
 
 from holdfast.core.event import Event
 from holdfast.core.feature import Settings as AnySettings
 from holdfast.core.feature import State
 from holdfast.core.ports import Doc
 from holdfast.features.memory import session
+from holdfast.features.memory.asking.settings import OFF
 from holdfast.features.memory.model import (
     DEED,
     FORGOTTEN,
     MOST_PER_TURN,
     OBSERVATION,
+    PLACE,
     PLANNING_CAP,
     PROJECT,
     SESSION,
     MemorySettings,
+    excluded,
     identity,
     line,
+    place_ref,
     project_ref,
     session_ref,
     settings_or_default,
@@ -40,17 +43,29 @@ def follow(state: State, event: Event, given: AnySettings) -> Iterator[Event]:
     if not settings.enabled:
         return
     if event.kind == "session.summarised":
-        yield from _made(state, event, [_summary(event)])
+        yield from made(state, event, [_summary(event)])
         return
     if event.kind not in session.ENDS or event.get("lane") or not event.session:
         return
     doc = state.get(SESSION, session_ref(event.session).key)
-    if doc and doc["finished"]:
-        yield from _made(state, event, _candidates(doc["finished"], settings))
+    turn = session.finished_turn(doc) if doc else None
+    if doc and turn:
+        yield from made(state, event, _candidates(turn, settings))
+        yield from _for_the_model(doc, turn, event, settings)
+
+
+def _for_the_model(doc: Doc, turn: Doc, event: Event, settings: MemorySettings) -> Iterator[Event]:
+    """Once for each turn, however often its end is told."""
+    begin = turn["prompt_seq"]
+    if settings.model.use != OFF and begin > doc["queued"] and not event.get("paused"):
+        yield Event(
+            key="", kind="memory.queued", at=event.at, session=event.session, project=event.project, agent=event.agent,
+            data={"turn": begin, "repo": event.get("repo", "")},
+        )  # fmt: skip
 
 
 def _candidates(turn: Doc, settings: MemorySettings) -> Iterator[Candidate]:
-    acts = [act for act in turn["acts"] if not _excluded(act, settings)]
+    acts = [act for act in turn["acts"] if not excluded(act["paths"], act["command"], settings)]
     cap = PLANNING_CAP if turn["planning"] else 10
     found = (
         *deeds.chosen(acts),
@@ -66,23 +81,18 @@ def _candidates(turn: Doc, settings: MemorySettings) -> Iterator[Candidate]:
         )  # fmt: skip
 
 
-def _excluded(act: Doc, settings: MemorySettings) -> bool:
-    paths, commands = settings.exclude_paths, settings.exclude_commands
-    return any(fnmatchcase(path, glob) for path in act["paths"] for glob in paths) or any(
-        fnmatchcase(act["command"], glob) for glob in commands
-    )
-
-
 def _summary(event: Event) -> Candidate:
     files = tuple(strings(event.get("files"), 5))
     text = line(event.get("text"), 400)
     return Candidate(type="session_summary", text=text, origin=DEED, importance=3, evidence=(event.seq,), files=files)
 
 
-def _made(state: State, event: Event, found: Iterable[Candidate]) -> Iterator[Event]:
-    known = (state.get(PROJECT, project_ref(event.project).key) or {"items": []})["items"]
+def made(state: State, event: Event, found: Iterable[Candidate]) -> Iterator[Event]:
+    repo = _repo(state, event)
+    place = repo or event.project
+    known = (state.get(PROJECT, project_ref(place).key) or {"items": []})["items"]
     for one in found:
-        this = identity(event.project, one.type, one.text)
+        this = identity(place, one.type, one.text)
         before = state.get(OBSERVATION, this)
         if not one.text or (before and before["status"] == FORGOTTEN):
             continue
@@ -92,9 +102,15 @@ def _made(state: State, event: Event, found: Iterable[Candidate]) -> Iterator[Ev
             data={
                 "id": this, "type": one.type, "text": one.text, "detail": one.detail, "origin": one.origin,
                 "importance": one.importance, "files": list(one.files), "evidence": list(one.evidence),
-                "supersedes": [] if before else superseded(known, this, one.type, one.text, one.files),
+                "supersedes": [] if before else superseded(known, this, one.type, one.text, one.files), "repo": repo,
             },
         )  # fmt: skip
+
+
+def _repo(state: State, event: Event) -> str:
+    """An event of a job does not say: then as the folder was last seen."""
+    known = state.get(PLACE, place_ref(event.project).key) if event.project and not event.get("repo") else None
+    return str(event.get("repo") or (known["repo"] if known else ""))
 
 
 def superseded(known: Iterable[Doc], this: str, type_: str, text: str, files: Iterable[str] = ()) -> list[str]:

@@ -20,6 +20,7 @@ from holdfast.features.memory.model import (
     newest,
     strings,
 )  # fmt: skip
+from holdfast.features.memory.rules import deeds
 
 MOST_TASKS = MOST_GATES = 30
 MOST_COMMANDS = 12
@@ -35,7 +36,7 @@ def born(event: Event) -> Doc:
     return {
         "id": event.session, "agent": event.agent, "project": event.project, "at": event.at, "first_seq": event.seq,
         "n": 0, "prompt": "", "prompt_seq": 0, "planning": False, "message": "", "message_seq": 0, "acts": [],
-        "closed": False, "finished": None, "first_prompt": "",
+        "closed": False, "finished": None, "first_prompt": "", "queued": 0,
         "tasks": {}, "todos": [], "gates": {}, "commands": {}, "edited": {}, "own": [],
         "shown": {}, "parent": "", "compacted": 0, "snapshot": None, "summary": "",
         "left_at": event.at,
@@ -51,14 +52,20 @@ def reduce(doc: Doc | None, event: Event) -> Doc | None:
     return doc if after is before and doc is not None else {**after, "at": event.at}
 
 
+def finished_turn(doc: Doc) -> Doc | None:
+    """The turn that this event ended: the one in hand, or the one before it (`_prompted`)."""
+    finished = doc["finished"]
+    return doc if finished is True else finished
+
+
+def _ended_without_a_word(doc: Doc) -> bool:
+    """O4-f: where the end of a turn was never told, the next prompt ends it."""
+    return not doc["closed"] and bool(doc["prompt"] or doc["acts"])
+
+
 def _turn(doc: Doc) -> Doc:
     names = ("n", "prompt", "prompt_seq", "planning", "message", "message_seq", "acts")
     return {name: doc[name] for name in names}
-
-
-def _ended_without_a_word(doc: Doc) -> Doc | None:
-    """O4-f: where the end of a turn was never told, the next prompt ends it."""
-    return None if doc["closed"] or not (doc["prompt"] or doc["acts"]) else _turn(doc)
 
 
 def _prompted(doc: Doc, event: Event) -> Doc:
@@ -66,8 +73,10 @@ def _prompted(doc: Doc, event: Event) -> Doc:
         return doc
     prompt = str(event.get("prompt") or "")[:PROMPT]
     return {
-        **doc, "finished": _ended_without_a_word(doc), "n": doc["n"] + 1, "prompt": prompt, "prompt_seq": event.seq,
+        **doc, "finished": _turn(doc) if _ended_without_a_word(doc) else None,
+        "n": doc["n"] + 1, "prompt": prompt, "prompt_seq": event.seq,
         "planning": event.get("mode") == "plan", "message": "", "message_seq": 0, "acts": [], "closed": False,
+        "snapshot": None, "summary": "",
         "first_prompt": doc["first_prompt"] or line(prompt, 200), "project": event.project or doc["project"],
     }  # fmt: skip
 
@@ -84,29 +93,33 @@ def _acted(doc: Doc, event: Event) -> Doc:
         "seq": event.seq, "action": action, "ok": ok, "command": str(event.get("command") or "")[:COMMAND],
         "paths": strings(event.get("paths"), 5), "text": line(heard, HEARD),
     }  # fmt: skip
-    return {**doc, "acts": [*doc["acts"], act][-MOST_ACTS:], "closed": False, **_useful(doc, act)}
+    changes = {**_useful(doc, act), **({"closed": False} if doc["closed"] else {})}
+    if deeds.needed(doc["acts"], act):
+        changes["acts"] = [*doc["acts"], act][-MOST_ACTS:]
+    return {**doc, **changes} if changes else doc
 
 
 def _useful(doc: Doc, act: Doc) -> Doc:
+    """What is known already changes nothing: the document is written only when it says something new."""
     if not act["ok"]:
         return {}
     if act["action"] == "edit":
         edited = doc["edited"]
         for path in act["paths"]:
-            edited = newest(edited, path, act["seq"], MOST_EDITED)
-        return {"edited": edited}
+            edited = edited if path in edited else newest(edited, path, act["seq"], MOST_EDITED)
+        return {"edited": edited} if edited is not doc["edited"] else {}
     command = act["command"]
-    if _WORTH_KEEPING.search(command) and "\n" not in command:
-        return {"commands": newest(doc["commands"], command, act["seq"], MOST_COMMANDS)}
-    return {}
+    if command in doc["commands"] or "\n" in command or not _WORTH_KEEPING.search(command):
+        return {}
+    return {"commands": newest(doc["commands"], command, act["seq"], MOST_COMMANDS)}
 
 
 def _todos(doc: Doc, event: Event) -> Doc:
     todos = mapping(event.get("input")).get("todos")
     if not isinstance(todos, list):
         return doc
-    left = [line(mapping(t).get("content"), 160) for t in todos if mapping(t).get("status") != "completed"]
-    return {**doc, "todos": left[:MOST_TASKS]}
+    left = [line(mapping(t).get("content"), 160) for t in todos if mapping(t).get("status") != "completed"][:MOST_TASKS]
+    return {**doc, "todos": left} if left != doc["todos"] else doc
 
 
 def _turn_over(doc: Doc, event: Event) -> Doc:
@@ -114,11 +127,11 @@ def _turn_over(doc: Doc, event: Event) -> Doc:
         return doc
     message = str(event.get("message") or "")[:PROMPT]
     doc = {**doc, "message": message, "message_seq": event.seq}
-    return {**doc, "closed": True, "finished": _turn(doc)}
+    return {**doc, "closed": True, "finished": True}
 
 
 def _session_over(doc: Doc, _event: Event) -> Doc:
-    return {**doc, "finished": _ended_without_a_word(doc), "closed": True}
+    return {**doc, "finished": _ended_without_a_word(doc) or None, "closed": True}
 
 
 def _task_opened(doc: Doc, event: Event) -> Doc:
@@ -137,9 +150,9 @@ def _gates(status: str) -> Step:
         for named in (event.get("requirements") or ())[:MOST_GATES]:
             name = str(mapping(named).get("name") or "") if isinstance(named, dict) else str(named)
             # A gate that was satisfied is not open again because it was met once more.
-            known = gates.get(name)
-            gates = newest(gates, name, known if known and status == "open" else status, MOST_GATES)
-        return {**doc, "gates": gates}
+            if gates.get(name) not in ("satisfied", status):
+                gates = newest(gates, name, status, MOST_GATES)
+        return {**doc, "gates": gates} if gates is not doc["gates"] else doc
 
     return step
 
@@ -159,6 +172,10 @@ def _observed(doc: Doc, event: Event) -> Doc:
 
 def _forgotten(doc: Doc, event: Event) -> Doc:
     return {**doc, "own": [one for one in doc["own"] if one["id"] != event.get("id")]}
+
+
+def _queued(doc: Doc, event: Event) -> Doc:
+    return {**doc, "queued": int(event.get("turn") or 0)}
 
 
 def _compacting(doc: Doc, event: Event) -> Doc:
@@ -218,6 +235,7 @@ STEPS: dict[str, Step] = {
     "compact.ended": _compacted,
     "memory.observed": _observed,
     "memory.forgotten": _forgotten,
+    "memory.queued": _queued,
     "decision.made": _decided,
 }
 ENDS = frozenset(

@@ -1,5 +1,6 @@
 """Memory for people and tools, in three layers: find (short), around (what was said near it), whole."""
 
+import itertools
 from typing import Any
 
 from holdfast.core.errors import CommandRefused
@@ -24,13 +25,10 @@ def search(call: Call) -> dict[str, Any]:
     if not question:
         raise CommandRefused("a search needs words")
     limit = max(1, min(int(call.args.get("limit") or 10), MOST))
-    project = "" if call.args.get("everywhere") else str(call.args.get("project") or call.project)
-    found = catalogue(call.state_dir)
-    hits = found.find(
-        call.reader, question, project=project, since=int(call.args.get("since") or 0), limit=limit + SPARE
-    )
-    shown = [row for hit in hits if (row := _row(call, hit, str(call.args.get("type") or "")))]
-    return {"hits": shown[:limit], "texts": len(found)}
+    found, since = catalogue(call.state_dir), int(call.args.get("since") or 0)
+    hits = found.find(call.reader, question, places=lookup.places(call), since=since, limit=limit + SPARE)
+    rows = (row for hit in hits if (row := _row(call, hit, str(call.args.get("type") or ""))))
+    return {"hits": list(itertools.islice(rows, limit)), "texts": len(found)}
 
 
 def _row(call: Call, hit: Hit, type_: str) -> dict[str, Any] | None:
@@ -44,7 +42,8 @@ def _row(call: Call, hit: Hit, type_: str) -> dict[str, Any] | None:
     return {
         "id": entry.id or f"e{entry.seq}", "kind": entry.kind, "type": doc["type"] if doc else "",
         "memory": doc["id"] if doc else "", "status": doc["status"] if doc else "",
-        "text": line(text, SHORT), "session": entry.session, "project": entry.project, "at": entry.at,
+        "text": line(text, SHORT), "session": entry.session, "at": entry.at,
+        "project": event.project if event else doc["project"] if doc else entry.project,
         "seq": entry.seq, "evidence": doc["evidence"] if entry.id and doc else [entry.seq],
         "score": round(hit.score, 3),
     }  # fmt: skip
@@ -90,11 +89,13 @@ def _evidence(event: Event) -> dict[str, Any]:
 
 def listed(call: Call) -> dict[str, Any]:
     """Newest first."""
-    query = StateQuery(
-        kind=OBSERVATION, project="" if call.args.get("everywhere") else call.project,
-        status=str(call.args.get("status") or ACTIVE), limit=max(1, min(int(call.args.get("limit") or 20), MOST)),
-    )  # fmt: skip
-    return {"observations": [doc for _, doc in call.reader.states(query)]}
+    limit, status = max(1, min(int(call.args.get("limit") or 20), MOST)), str(call.args.get("status") or ACTIVE)
+    found = [
+        doc
+        for place in lookup.places(call) or [""]
+        for _, doc in call.reader.states(StateQuery(kind=OBSERVATION, project=place, status=status, limit=limit))
+    ]
+    return {"observations": sorted(found, key=lambda doc: -doc["at"])[:limit]}
 
 
 def injected(call: Call) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from holdfast.core.errors import CommandRefused
 from holdfast.core.feature import Call
 from holdfast.core.ports import Doc, EventQuery
 from holdfast.core.replay import document_at
-from holdfast.features.project import differences, formats, owners, schema
+from holdfast.features.project import board, differences, formats, owners, schema
 from holdfast.features.project.document import document, task
 from holdfast.features.project.files import text
 from holdfast.features.project.model import LEASES, empty, project_ref
@@ -179,4 +179,6 @@ VIEWS = {
     "schema": published,
     "leases": leases,
     "lease_answer": answer,
+    "list": board.projects,
+    "moments": board.moments,
 }

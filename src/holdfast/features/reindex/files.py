@@ -10,8 +10,6 @@ from holdfast.core.ports import Doc, Ref
 from holdfast.features.reindex import seed
 from holdfast.features.reindex.model import CHECKOUT, settings_or_default
 
-IGNORE_ALL = b"*\n"
-
 
 def files(ref: Ref, doc: Doc, settings: AnySettings) -> Iterator[File]:
     if ref.kind != CHECKOUT or not doc["newest"] or not _may_hold(doc["project"]):
@@ -20,10 +18,10 @@ def files(ref: Ref, doc: Doc, settings: AnySettings) -> Iterator[File]:
     path = Path(doc["project"]) / mine.state_file
     if not _stays_inside(path, doc["project"]):
         return
-    yield File(path, seed.content(doc["newest"], mine.state_file_version, _last(doc)), mode=0o644)
     ignore = path.parent / ".gitignore"
-    if path.parent != Path(doc["project"]) and not ignore.exists():
-        yield File(ignore, IGNORE_ALL, mode=0o644)  # Ours alone is in that folder; nobody wants to commit it.
+    if path.parent != Path(doc["project"]) and not os.path.lexists(ignore):  # One that is there is its author's.
+        yield File(ignore, f"/{path.name}\n/.gitignore\n".encode(), mode=0o644)
+    yield File(path, seed.content(doc["newest"], mine.state_file_version, _last(doc)), mode=0o644)
 
 
 def _may_hold(project: str) -> bool:

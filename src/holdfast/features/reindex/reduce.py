@@ -169,6 +169,7 @@ def _decided(doc: Doc, event: Event) -> Doc:
     doc = {**doc, "decided": {**told, "timestamp": event.at, "session": event.session}}
     if event.get("decision") == RUN:
         run = {"id": event.get("run"), "trigger": event.get("trigger"), "at": event.at, "session": event.session}
+        run |= {"rebuild": True} if (event.get("details") or {}).get("rebuild") else {}
         return {**doc, "run": run, "started_at": event.at, "status": "running", "again": False}
     if event.get("reason") == CONCURRENT:
         return {**doc, "again": True}

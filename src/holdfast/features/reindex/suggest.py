@@ -5,6 +5,7 @@ import msgspec
 from holdfast.core.event import Event
 from holdfast.core.feature import JobCall
 from holdfast.core.ids import delivery_key
+from holdfast.core.ports import EventQuery
 from holdfast.features.reindex.jobs import checkout_of
 from holdfast.features.reindex.model import settings_or_default
 from holdfast.search.answer import Hit, Question
@@ -27,7 +28,7 @@ def suggest(call: JobCall) -> list[Event]:
     except NoIndex:
         return []
     fitting = [msgspec.to_builtins(hit) for hit in answer.hits if _fits(hit, settings.context_score)]
-    if not fitting:
+    if not fitting or not _is_newest(call, payload["session"], payload.get("of", 0)):
         return []
     data = {"of": payload.get("of", 0), "chunks": fitting}
     key = delivery_key(call.now)
@@ -41,6 +42,12 @@ def suggest(call: JobCall) -> list[Event]:
             data=data,
         )
     ]
+
+
+def _is_newest(call: JobCall, session: str, prompt: int) -> bool:
+    """What fits a prompt says nothing of the next one, which may have come while this one was looked at."""
+    query = EventQuery(session=session, kinds=("prompt.submitted",), limit=1, newest=True)
+    return all(event.seq <= prompt for event in call.reader.events(query))
 
 
 def _fits(hit: Hit, least: float) -> bool:

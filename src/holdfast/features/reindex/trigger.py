@@ -31,9 +31,10 @@ def choose(trigger: str, checkout: Doc, now: int, settings: Settings, *, rebuild
     for gate in (_prerequisites, _cooldown, _one_at_a_time):
         if refused := gate(trigger, checkout, now, settings):
             return refused
-    running = checkout["run"]
-    superseded = {"supersedes": running["id"]} if running and _is_running(checkout, now, settings) else {}
-    return Choice(RUN, SPAWNED, {**superseded, **({"rebuild": True} if rebuild else {})})
+    running = checkout["run"] if _is_running(checkout, now, settings) else None
+    superseded = {"supersedes": running["id"]} if running else {}
+    anew = rebuild or bool(running and running.get("rebuild"))  # who asked for it is not forgotten
+    return Choice(RUN, SPAWNED, {**superseded, **({"rebuild": True} if anew else {})})
 
 
 def _prerequisites(trigger: str, checkout: Doc, now: int, settings: Settings) -> Choice | None:

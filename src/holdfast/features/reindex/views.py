@@ -32,7 +32,7 @@ def status(call: Call) -> dict[str, Any]:
     return {
         "project": project,
         "root": root,
-        "index": inspect.summary(place),
+        "index": _with_age(inspect.summary(place), doc),
         "run": doc.get("run"),
         "progress": progress(place) if holder else None,
         "claim": msgspec.structs.asdict(holder) if holder else None,
@@ -80,7 +80,13 @@ def search(call: Call) -> dict[str, Any]:
         raise _no_index(call) from None
     except apsw.Error as error:
         raise IndexDamaged(str(error), fix="Run: holdfast index rebuild") from None
-    return {"query": question.text, **msgspec.to_builtins(answer)}
+    doc = call.reader.state(Ref(CHECKOUT, _project(call))) or {}
+    return _with_age({"query": question.text, **msgspec.to_builtins(answer)}, doc)
+
+
+def _with_age(told: Any, doc: Doc) -> Any:
+    """`at`: when it was last known to be what the checkout is. A run that found nothing changed says so, too."""
+    return {**told, "at": max(told["at"], doc.get("good_at", 0))} if told and told.get("at") else told
 
 
 def why(call: Call) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from holdfast.core.feature import Feature
 from holdfast.features.sessions import (
     commands,
+    days,
     decide,
     enqueue,
     export,
@@ -11,6 +12,7 @@ from holdfast.features.sessions import (
     process,
     recovery,
     reduce,
+    rows,
     summary,
     timeline,
     views,
@@ -21,6 +23,7 @@ WATCH = "sessions.watch"
 
 FEATURE = Feature(
     name="sessions",
+    version=2,
     kinds=model.KINDS,
     listens=reduce.LISTENS,
     keys=reduce.keys,
@@ -28,6 +31,7 @@ FEATURE = Feature(
     facets=reduce.facets,
     stream=reduce.stream,
     decide=decide.decide,
+    may_answer=decide.may_answer,
     enqueue=enqueue.enqueue,
     commands={"close": commands.close, "reopen": commands.reopen, "recover": commands.recover},
     views={
@@ -35,6 +39,10 @@ FEATURE = Feature(
         "show": views.session,
         "who": views.who,
         "timeline": timeline.timeline,
+        "rows": rows.rows,
+        "marks": rows.marks,
+        "overview": rows.overview,
+        "activity": days.activity,
         "export": export.export,
     },
     jobs={

@@ -6,8 +6,8 @@ from typing import Any
 from holdfast.core.event import Event
 from holdfast.core.feature import JobCall
 from holdfast.core.ports import Doc, Reader, Ref
-from holdfast.features.sessions import reduce, transcript
-from holdfast.features.sessions.model import COMPLETED, DEFAULTS, SESSION, TOKENS, said
+from holdfast.features.sessions import days, reduce, transcript
+from holdfast.features.sessions.model import COMPLETED, DEFAULTS, SESSION, TOKENS, TURN, said, turn_key
 from holdfast.features.sessions.turns import any_unprocessed, at_hand
 
 SETTLED_MS = 1000
@@ -26,7 +26,9 @@ def process(call: JobCall) -> list[Event]:
 def go_through(doc: Doc, reader: Reader, now: int, *, transcripts: bool = True) -> Iterator[Event]:
     for turn in _unprocessed(doc, reader):
         facts = {name: turn[name] for name in FACTS}
-        yield said(doc, "turn.processed", now, f"{turn['n']}.{turn['seq']}", n=turn["n"], upto=turn["seq"], facts=facts)
+        more = days.more_of(turn, reader.state(Ref(TURN, turn_key(doc["id"], turn["n"]))))
+        told = {"facts": facts, "more": more, "day": days.local_day(turn["at"]), "agent": doc["agent"]}
+        yield said(doc, "turn.processed", now, f"{turn['n']}.{turn['seq']}", n=turn["n"], upto=turn["seq"], **told)
     if transcripts:
         yield from _token_use(doc, now)
 
@@ -71,7 +73,8 @@ def _told(doc: Doc, reading: transcript.Reading) -> dict[str, Any]:
         _add(total, tokens)
     by_turn.pop("0", None)  # Before the first turn we know of: of the session, of no turn.
     stand = {"path": reading.path, "offset": reading.offset, "last": reading.last, "ids": reading.ids}
-    return {**stand, "total": total, "by_turn": by_turn}
+    when = {"day": days.local_day(reading.last or doc["at"]), "agent": doc["agent"]}
+    return {**stand, "total": total, "by_turn": by_turn, **when}
 
 
 def _turn_at(doc: Doc, at: int) -> int:

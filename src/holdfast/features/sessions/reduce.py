@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Mapping
 
 from holdfast.core.event import HOOK_KINDS, Event
 from holdfast.core.ports import Doc, Ref
-from holdfast.features.sessions import lanes
+from holdfast.features.sessions import days, lanes
 from holdfast.features.sessions.calls import nothing_runs
 from holdfast.features.sessions.ends import proves_life, reactivate
 from holdfast.features.sessions.found import FOUND, added
@@ -41,9 +41,9 @@ def keys(event: Event) -> Iterable[Ref]:
     if kind in ("session.started", "prompt.submitted") and event.project:
         refs.append(Ref(PLACE, event.project))
     elif kind == "turn.processed":
-        refs.append(Ref(TURN, turn_key(event.session, event.get("n", 0))))
+        refs += [Ref(TURN, turn_key(event.session, event.get("n", 0))), *days.keys(event)]
     elif kind == "tokens.read":
-        refs.extend(Ref(TURN, turn_key(event.session, int(n))) for n in event.get("by_turn", ()))
+        refs += [*(Ref(TURN, turn_key(event.session, int(n))) for n in event.get("by_turn", ())), *days.keys(event)]
     elif kind == "session.summarised":
         refs.append(Ref(SUMMARY, event.session))
     return refs
@@ -59,7 +59,9 @@ def facets(_ref: Ref, doc: Doc) -> tuple[str, str, int]:
 
 
 def stream(ref: Ref) -> Mapping[str, str]:
-    """Every document comes from the events of its own session (a place: of its project)."""
+    """Every document comes from the events of its own session (a place: of its project; a day: of all)."""
+    if ref.kind in (days.DAY, days.YEAR):
+        return {}
     if ref.kind == PLACE:
         return {"project": ref.key}
     return {"session": ref.key.rpartition("/")[0] if ref.kind == TURN else ref.key}
@@ -149,7 +151,8 @@ def _turn(doc: Doc | None, event: Event, ref: Ref) -> Doc:
     n = int(ref.key.rpartition("/")[2])
     if event.kind == "tokens.read":
         more = event.get("by_turn", {}).get(str(n), {})
-        return {**before, "n": n, "project": event.project, "tokens": added(before["tokens"], more), "at": event.at}
+        at = before.get("at") or event.at  # When the turn began, once that is known: not when it was counted.
+        return {**before, "n": n, "project": event.project, "tokens": added(before["tokens"], more), "at": at}
     return {**before, **event.get("facts", {}), "n": n, "project": event.project, "status": COMPLETED}
 
 
@@ -170,4 +173,6 @@ _KINDS_OF_DOCUMENT: dict[str, Callable[[Doc | None, Event, Ref], Doc | None]] = 
     TURN: _turn,
     SUMMARY: _summary,
     PLACE: _place,
+    days.DAY: days.reduce_day,
+    days.YEAR: days.reduce_year,
 }

@@ -41,7 +41,7 @@ def timeline(call: Call) -> dict[str, Any]:
 def entries(doc: Doc, page: Sequence[Event], reader: Reader) -> list[dict[str, Any]]:
     ended = _ended_calls(doc, page, reader)
     shown = [e for e in page if e.kind != "tool.started" or e.get("call") not in ended]
-    numbers = _turn_numbers(doc, shown, reader)
+    numbers = turn_numbers(doc, shown, reader)
     return [entry(event, n) for event, n in zip(shown, numbers, strict=True)]
 
 
@@ -49,12 +49,12 @@ def entry(event: Event, turn: int) -> dict[str, Any]:
     data = event.data
     found = {
         "seq": event.seq, "at": event.at, "kind": event.kind, "turn": turn, "tool": event.tool,
-        "lane": data.get("lane", ""), "lane_type": data.get("lane_type", ""), "text": _text(event),
+        "lane": data.get("lane", ""), "lane_type": data.get("lane_type", ""), "text": text(event),
     }  # fmt: skip
     return found | {name: data[name] for name in ("call", "ok", "exit_code", "ms", "synthetic") if name in data}
 
 
-def _text(event: Event) -> str:
+def text(event: Event) -> str:
     data, kind = event.data, event.kind
     if kind in ("prompt.submitted", "turn.ended", "turn.failed", "notification"):
         return str(data.get("prompt") or data.get("message") or data.get("error") or "")
@@ -77,7 +77,7 @@ def _ended_calls(doc: Doc, page: Sequence[Event], reader: Reader) -> set[str]:
     return ended
 
 
-def _turn_numbers(doc: Doc, page: Sequence[Event], reader: Reader) -> list[int]:
+def turn_numbers(doc: Doc, page: Sequence[Event], reader: Reader) -> list[int]:
     """Turns begin where their documents say; walked downwards from the last one that begins in or before the page."""
     if not page or not doc["turn"]:
         return [0] * len(page)

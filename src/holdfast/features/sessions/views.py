@@ -35,6 +35,7 @@ def row(doc: Doc, call: Call) -> dict[str, Any]:
         "state": state,
         "needs": need if state == WAITING else None,
         "turn_n": turn["n"] if turn else 0,
+        "turn_at": turn["at"] if turn else 0,
         "prompt": turn["prompt"] if turn else "",
         "doing": doing(doc),
         "lanes_open": sum(1 for lane in doc["lanes"].values() if not lane["end"]),
@@ -103,13 +104,13 @@ def _urgency(shown: dict[str, Any]) -> tuple[int, int]:
 
 
 def session(call: Call) -> dict[str, Any]:
-    """One session whole: its facts, what it came to, its latest turns."""
+    """One session whole: its facts, what it came to (unless it is asked `brief`), its latest turns."""
     doc = lookup.wanted(call)
     limit = max(1, min(int(call.args.get("turns") or 10), LONGEST_PAGE))
     return {
         **row(doc, call),
         **{name: doc[name] for name in WHOLE},
-        "summary": summary_of(doc, call.reader),
+        "summary": None if call.args.get("brief") else summary_of(doc, call.reader),
         "turns": turns(doc, call.reader, limit=limit),
         "now": call.now,
     }

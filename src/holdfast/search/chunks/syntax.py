@@ -1,5 +1,6 @@
 """Code is cut along its syntax tree: each function and method one chunk, what a class holds besides them another."""
 
+import time
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -8,6 +9,9 @@ import msgspec
 from holdfast.search.chunks.chunk import LONGEST_LINES, Chunk, gaps, of_lines
 from holdfast.search.chunks.grammars import BEFORE, GRAMMARS, LOOKED_INTO, VALUES, Grammar, parser
 
+PATIENCE_S = 2.0
+"""Of the processor, so that a busy machine cuts as an idle one does. A megabyte of code takes a fifth of a second."""
+PAGE = 4096
 DEEPEST = 40
 LONGEST_NAME = 200
 MOST_SCRAPS = 2
@@ -25,14 +29,29 @@ class Definition(msgspec.Struct):
 
 
 def cut(lines: Sequence[str], language: str) -> list[Chunk]:
-    """Nothing where there is no grammar, or where the text is not in that language after all."""
+    """Nothing where there is no grammar, where the text is not in that language after all, or where it takes too long."""
     parse = parser(language)
-    if parse is None:
+    tree = _parsed(parse, "\n".join(lines).encode("utf-8", "replace")) if parse else None
+    if tree is None:
         return []
-    tree = parse.parse("\n".join(lines).encode("utf-8", "replace"))
     found = _tidy(_within(tree.root_node, GRAMMARS[language], "", DEEPEST), 0, len(lines))
     _take_scraps(lines, found, len(lines))
     return list(_chunks(lines, found)) if found else []
+
+
+def _parsed(parse: Any, content: bytes) -> Any:
+    """None where it took too long: some texts make a grammar go over them again and again."""
+    latest, late, parsing = time.process_time() + PATIENCE_S, False, True
+
+    def read(at: int, _point: Any) -> bytes:
+        """The names in the tree are read through this door, too, later."""
+        nonlocal late
+        late = late or (parsing and time.process_time() > latest)
+        return b"" if late else content[at : at + PAGE]
+
+    tree = parse.parse(read)
+    parsing = False
+    return None if late else tree
 
 
 def _chunks(lines: Sequence[str], found: list[Definition]) -> Iterator[Chunk]:

@@ -1,6 +1,7 @@
 """One run over one checkout, from the claim to the result."""
 
 import contextlib
+import errno
 import time
 from concurrent.futures import BrokenExecutor
 from pathlib import Path
@@ -11,7 +12,7 @@ import msgspec
 from holdfast.core.errors import HoldfastError
 from holdfast.search import choose
 from holdfast.search.embedder import NoEmbedder
-from holdfast.search.index import claim, database, files, quick
+from holdfast.search.index import claim, database, files, quick, room
 from holdfast.search.index.place import About, Place, siblings, sweep_gone
 from holdfast.search.index.update import Counts, Embedding, Tell, Update
 from holdfast.search.settings import IndexSettings
@@ -52,8 +53,9 @@ class Superseded(Exception):
 def run(task: Task) -> Result:
     """Never raises for what the checkout or the disk may do to it."""
     began = time.monotonic()
-    place = Place(Path(task.folder)).prepare(About(task.root, task.repo))
+    place = Place(Path(task.folder))
     try:
+        place.prepare(About(task.root, task.repo))
         with claim.held(place.claim, task.run, task.patience_s) as held, _Progress(place, task.run, held) as progress:
             result = _run(task, place, progress)
     except claim.Claimed as error:
@@ -62,13 +64,20 @@ def run(task: Task) -> Result:
         result = Result(status="superseded", reason="a newer run was asked for")
     except HoldfastError as error:
         result = Result(status="failed", reason=error.message)
-    except apsw.FullError:
-        result = Result(status="failed", reason="the disk is full")
     except (OSError, apsw.Error, BrokenExecutor) as error:
-        result = Result(status="failed", reason=f"{type(error).__name__}: {error}")
-    sweep_gone(place.folder.parent)
+        result = Result(status="failed", reason=_reason(error))
+    with contextlib.suppress(OSError):
+        sweep_gone(place.folder.parent)
     result.ms = int((time.monotonic() - began) * 1000)
     return result
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, apsw.FullError) or (
+        isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT)
+    ):
+        return "The disk is full: the index answers as it is. Make room, then run: holdfast index run"
+    return f"{type(error).__name__}: {error}"
 
 
 def _run(task: Task, place: Place, tell: Tell) -> Result:
@@ -81,21 +90,32 @@ def _run(task: Task, place: Place, tell: Tell) -> Result:
         result = _into(task, place, tell, rebuild=True)
         result.reason = f"the index was made anew: {error}"
         return result
+    finally:
+        place.sweep()
 
 
 def _into(task: Task, place: Place, tell: Tell, rebuild: bool) -> Result:
     """An index that exists is changed in place; a rebuild and a first one are files of their own."""
+    seen = _Seen(quick.marks(task.root), files.look(task.root, task.settings))
     current = place.current()
     generation = place.newest() + 1 if rebuild or not current else current
     with contextlib.closing(_opened(task, place, generation, fresh=generation != current, seeded=not rebuild)) as db:
         if not current:
             place.turn(generation)
-        result = _bring_up(task, db, tell)
+        result = _bring_up(task, seen, db, _while_there_is_room(tell, db, place))
         result.generation = generation
     if generation != place.current():
         place.turn(generation)
-    place.sweep()
     return result
+
+
+def _while_there_is_room(tell: Tell, db: apsw.Connection, place: Place) -> Tell:
+    def told(step: str, done: int, total: int) -> None:
+        tell(step, done, total)
+        if done < total:
+            room.check(db, place.folder)
+
+    return told
 
 
 def _opened(task: Task, place: Place, generation: int, fresh: bool, seeded: bool) -> apsw.Connection:
@@ -122,24 +142,29 @@ def _copied(source: Path, path: Path) -> apsw.Connection:
     return db
 
 
-def _bring_up(task: Task, db: apsw.Connection, tell: Tell) -> Result:
+class _Seen(msgspec.Struct):
+    """The checkout as it was when the run began: a checkout that cannot be looked at leaves no index behind."""
+
+    marks: str
+    listing: files.Listing
+
+
+def _bring_up(task: Task, seen: _Seen, db: apsw.Connection, tell: Tell) -> Result:
     with db:
         database.set_meta(db, through="")
-    marks = quick.marks(task.root)
-    listing = files.look(task.root, task.settings)
-    counts = Update(db, task.root, task.settings, tell).run(listing)
+    counts = Update(db, task.root, task.settings, tell).run(seen.listing)
     note = ""
     try:
         counts.embedded = Embedding(db, task.settings, tell).run(choose.embedder(task.settings))
     except NoEmbedder as error:
         note = str(error)
-    total = db.execute("select count(*) from chunks").fetchone()[0]
+    total = database.one(db, "select count(*) from chunks")[0]
     if counts.chunks > total * TIDY_SHARE:
         tell("tidy", 0, 0)
         db.execute("insert into words (words) values ('optimize')")
     with db:
-        _put_folders(db, listing.folders)
-        about = {"settings": quick.fingerprint(task.settings), "marks": marks, "at": time.time_ns() // 1_000_000}
+        _put_folders(db, seen.listing.folders)
+        about = {"settings": quick.fingerprint(task.settings), "marks": seen.marks, "at": time.time_ns() // 1_000_000}
         database.set_meta(db, through="yes", note=note, **about)
     _give_back(db)
     return Result(status="completed", counts=counts, chunks=total, note=note)

@@ -64,6 +64,14 @@ def _tune(db: apsw.Connection) -> None:
     db.pragma("temp_store", "memory")
 
 
+def one(db: apsw.Connection, sql: str, given: tuple[Any, ...] = ()) -> tuple[Any, ...]:
+    """The row that must be there; where it is not, somebody else wrote into the file."""
+    row = db.execute(sql, given).fetchone()
+    if row is None:
+        raise IndexDamaged("a row is missing", fix="Run: holdfast index rebuild")
+    return row
+
+
 def meta(db: apsw.Connection, name: str, default: str = "") -> str:
     row = db.execute("select value from meta where name = ?", (name,)).fetchone()
     return row[0] if row else default

@@ -5,6 +5,7 @@ import stat
 import time
 from collections.abc import Iterable, Iterator
 from fnmatch import fnmatchcase
+from functools import lru_cache
 
 import msgspec
 
@@ -94,10 +95,10 @@ def look(root: str, settings: IndexSettings) -> Listing:
 
 
 def _found(root: str, names: Iterable[str], settings: IndexSettings, folders: set[str]) -> Iterator[Found]:
-    count = 0
+    count, inside = 0, _Inside(root)
     for name in names:
         _add_above(name, folders)
-        if wanted(name, settings) and (one := _look(root, name)):
+        if wanted(name, settings) and (one := _look(root, name, inside(name.rpartition("/")[0]))):
             count += 1
             if count > settings.most_files:
                 raise TooManyFiles(
@@ -141,12 +142,32 @@ def _walked(root: str, folders: set[str], below: str = "") -> Iterator[str]:
                 waiting.append(name)
 
 
-def _look(root: str, name: str) -> Found | None:
+def _look(root: str, name: str, inside: bool) -> Found | None:
     try:
         seen = os.lstat(os.path.join(root, name))
     except (OSError, ValueError):
         return None
-    return Found(name, seen.st_size, seen.st_mtime_ns, seen.st_ctime_ns, stat.S_ISREG(seen.st_mode))
+    return Found(name, seen.st_size, seen.st_mtime_ns, seen.st_ctime_ns, inside and stat.S_ISREG(seen.st_mode))
+
+
+class _Inside:
+    """Whether a folder is what it is called, or lies behind a link: git names what it tracks, not what is there now."""
+
+    def __init__(self, root: str) -> None:
+        self._root = root
+        self._known = {"": True}
+
+    def __call__(self, folder: str) -> bool:
+        if (known := self._known.get(folder)) is None:
+            known = self(folder.rpartition("/")[0]) and self._is_folder(folder)
+            self._known[folder] = known
+        return known
+
+    def _is_folder(self, folder: str) -> bool:
+        try:
+            return stat.S_ISDIR(os.lstat(os.path.join(self._root, folder)).st_mode)
+        except (OSError, ValueError):
+            return False
 
 
 def wanted(name: str, settings: IndexSettings) -> bool:
@@ -170,9 +191,22 @@ def _any(name: str, globs: tuple[str, ...]) -> bool:
 
 
 def read(root: str, one: Found, largest: int) -> bytes:
-    """The file itself, never what a link put in its place points at. Raises OSError."""
+    """The file itself, never what a link put in its place, or in place of its folder, points at. Raises OSError."""
     fd = os.open(os.path.join(root, one.path), os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     with os.fdopen(fd, "rb") as file:
-        if not stat.S_ISREG(os.fstat(fd).st_mode):
-            raise OSError("not a plain file")
+        if not stat.S_ISREG(os.fstat(fd).st_mode) or _opened(fd, root, one.path) != f"{_real(root)}/{one.path}":
+            raise OSError("not a plain file of the checkout")
         return file.read(largest + 1)
+
+
+def _opened(fd: int, root: str, path: str) -> str:
+    """Where an open file really lies: said by the kernel, else looked up."""
+    try:
+        return os.readlink(f"/proc/self/fd/{fd}")
+    except OSError:
+        return os.path.realpath(os.path.join(root, path))
+
+
+@lru_cache(maxsize=8)
+def _real(root: str) -> str:
+    return os.path.realpath(root)

@@ -38,13 +38,22 @@ def unchanged(place: Place, root: str, settings: IndexSettings) -> bool:
 
 
 def _same_terms(db: apsw.Connection, root: str, settings: IndexSettings) -> bool:
-    """The last run went to its end under these settings, and vectors that were missing could not be had now either."""
+    """The last run went to its end under these settings, and its vectors are those that would be made now."""
     return (
         database.meta(db, "through") == "yes"
         and database.meta(db, "settings") == fingerprint(settings)
         and database.meta(db, "marks") == marks(root)
-        and not (database.meta(db, "note") and _could_embed(settings))
+        and _same_vectors(db, settings)
     )
+
+
+def _same_vectors(db: apsw.Connection, settings: IndexSettings) -> bool:
+    """Ours may be another one since Holdfast was updated; where there was none to be had, there may be one now."""
+    try:
+        wanted = choose.embedder(settings).id
+    except NoEmbedder:
+        return True
+    return database.meta(db, "model") == wanted and not database.meta(db, "note")
 
 
 def _same_folders(db: apsw.Connection, root: str) -> bool:
@@ -68,22 +77,15 @@ def _same_files(db: apsw.Connection, root: str) -> bool:
     return True
 
 
-def _could_embed(settings: IndexSettings) -> bool:
-    """The last run had no embedder; if there is one now, its vectors are missing."""
-    try:
-        return bool(choose.embedder(settings))
-    except NoEmbedder:
-        return False
-
-
 def sizes(place: Place) -> dict[str, Any]:
     """What the index holds, for those who look at its last run."""
     db = database.open_to_read(place.database(place.current()))
     try:
-        kept, left_out, chunks = db.execute(
+        kept, left_out, chunks = database.one(
+            db,
             "select (select count(*) from files where left_out = ''), (select count(*) from files where left_out <> ''),"
-            " (select count(*) from chunks)"
-        ).fetchone()
+            " (select count(*) from chunks)",
+        )
     finally:
         db.close()
     return {"files": kept + left_out, "left_out": left_out, "chunks": chunks}

@@ -14,7 +14,7 @@ import msgspec
 from holdfast.search import choose
 from holdfast.search.embedder import Embedder, Passage
 from holdfast.search.index import files
-from holdfast.search.index.database import set_meta
+from holdfast.search.index.database import one, set_meta
 from holdfast.search.index.hands import Map, hands
 from holdfast.search.index.piece import Part, Piece, piece, searchable, trusted, unpacked
 from holdfast.search.settings import BUILTIN, IndexSettings
@@ -64,13 +64,13 @@ class Update:
 
     def run(self, listing: files.Listing) -> Counts:
         known = self._known()
-        changed = [one for one in listing.files if not _same(known.get(one.name), one)]
-        gone = known.keys() - {one.name for one in listing.files}
+        changed = [found for found in listing.files if not _same(known.get(found.name), found)]
+        gone = known.keys() - {found.name for found in listing.files}
         self._remove([known[path].id for path in gone])
         with hands(len(changed) >= MANY_FILES) as each:
             self._write_all(changed, known, each)
         self.counts.files = len(listing.files)
-        self.counts.left_out = self._db.execute("select count(*) from files where left_out <> ''").fetchone()[0]
+        self.counts.left_out = one(self._db, "select count(*) from files where left_out <> ''")[0]
         return self.counts
 
     def _known(self) -> dict[str, Row]:
@@ -110,11 +110,11 @@ class Update:
     def _put(self, row: Row | None, made: Piece) -> None:
         found = made.found
         values = (found.name, found.size, made.mtime, found.ctime, made.hash, made.lang, made.left_out)
-        file = self._db.execute(
-            "insert into files (path, size, mtime, ctime, hash, lang, left_out) values (?, ?, ?, ?, ?, ?, ?)"
+        file = one(
+            self._db, "insert into files (path, size, mtime, ctime, hash, lang, left_out) values (?, ?, ?, ?, ?, ?, ?)"
             " on conflict (path) do update set size = excluded.size, mtime = excluded.mtime, ctime = excluded.ctime,"
             " hash = excluded.hash, lang = excluded.lang, left_out = excluded.left_out returning id", values,
-        ).fetchone()[0]  # fmt: skip
+        )[0]  # fmt: skip
         self.counts.changed += row is not None
         self.counts.added += row is None
         if made.parts:
@@ -229,7 +229,7 @@ class Embedding:
     def _model(self, name: str) -> int:
         with self._db:
             self._db.execute("insert or ignore into models (name) values (?)", (name,))
-        return self._db.execute("select id from models where name = ?", (name,)).fetchone()[0]
+        return one(self._db, "select id from models where name = ?", (name,))[0]
 
     def _missing(self, model: int) -> list[int]:
         rows = self._db.execute(

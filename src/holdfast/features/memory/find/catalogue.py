@@ -1,6 +1,12 @@
-"""What the index holds, and how it keeps in step with the log: nothing of it lies on a disk, so forgetting is whole."""
+"""What the index holds, and how it keeps in step with the log.
+
+It lives in the daemon's memory. A copy lies in a file, so that the first search after a start need not read the log from its
+beginning; that file is made from the log alone, and goes when something is forgotten (decision 0006).
+"""
 
 import threading
+from array import array
+from collections.abc import Callable, Collection, Mapping
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -9,17 +15,22 @@ import msgspec
 
 from holdfast.core.event import Event
 from holdfast.core.ports import EventQuery, Reader
+from holdfast.features.memory.find import file
 from holdfast.features.memory.find.likeness import alike
 from holdfast.features.memory.find.ranking import Ranking
-from holdfast.features.memory.model import mapping, strings
+from holdfast.features.memory.model import MODEL, mapping, place_of, strings
 
 CHANGED = "state.rebuilt"
 """Words may have been taken out of the log behind the last number read."""
 KINDS = ("prompt.submitted", "turn.ended", "memory.observed", CHANGED)
-PAGE = 2_000
+PAGE = 500
 LONGEST = 2_000
 QUIET_MS = 30 * 60_000
 """What a person adds outside any session belongs together if no longer pause lies between."""
+PROMPT, ANSWER, OBSERVATION = range(3)
+NAMES = ("prompt", "answer", "observation")
+OCCASION = "\n#"
+COLUMNS = {"seqs": "q", "ats": "q", "kinds": "b", "places": "i"}
 
 
 class Entry(msgspec.Struct, frozen=True):
@@ -40,89 +51,195 @@ class Hit(msgspec.Struct, frozen=True):
 
 
 class Catalogue:
-    def __init__(self) -> None:
+    def __init__(self, place: Path | None = None) -> None:
         self._lock = threading.Lock()
+        self._file = place
         self._begin()
 
     def _begin(self) -> None:
-        self._seq = 0
-        self._entries: list[Entry] = []
-        self._moments: set[int] = set()
+        self._seq, self._key = 0, ""
+        self._fresh, self._looked = 0, False
+        """Up to which event nothing was taken out of the log since we read it; whether the file was looked for."""
+        self._seqs, self._ats, self._kinds, self._places = array("q"), array("q"), array("b"), array("i")
+        self._where: dict[str, int] = {}
+        self._ids: dict[int, str] = {}
         self._known: set[str] = set()
         self._attached: dict[int, list[str]] = {}
         self._last_added: dict[str, tuple[int, int]] = {}
         self._ranking = Ranking(alike())
 
     def __len__(self) -> int:
-        return len(self._entries)
+        return len(self._seqs)
 
-    def find(self, reader: Reader, question: str, *, project: str, since: int, limit: int) -> list[Hit]:
+    # ── finding ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def find(self, reader: Reader, question: str, *, places: Collection[str], since: int, limit: int) -> list[Hit]:
+        """Only of these places; of all of them where none is named."""
         with self._lock:
             self._catch_up(reader)
-            scores = self._ranking.scores(question)
+            scores = self._allowed(self._ranking.scores(question), places, since)
             found: list[Hit] = []
             for number in self._ranking.best(scores):
-                entry, score = self._entries[number], float(scores[number])
+                score = float(scores[number])
                 if score <= 0 or len(found) == limit:
                     break
-                if (not project or entry.project == project) and entry.at >= since:
-                    found.append(Hit(entry, score, tuple(self._attached.get(entry.seq, ()))))
+                entry = self._entry(number)
+                found.append(Hit(entry, score, tuple(self._attached.get(entry.seq, ()))))
             return found
 
+    def _allowed(self, scores: Any, places: Collection[str], since: int) -> Any:
+        import numpy as np
+
+        if places:
+            scores = scores * np.isin(np.array(self._places), [self._where.get(place, -1) for place in places])
+        return scores * (np.array(self._ats) >= since) if since else scores
+
+    def _entry(self, number: int) -> Entry:
+        project, _, session = self._ranking.session_of(number).partition("\n")
+        return Entry(
+            NAMES[self._kinds[number]], self._seqs[number], self._ids.get(number, ""),
+            "" if session.startswith(OCCASION) else session, project, self._ats[number],
+        )  # fmt: skip
+
+    # ── keeping in step ────────────────────────────────────────────────────────────────────────────────────────────
+
+    def catch_up(self, reader: Reader, pause: Callable[[], bool]) -> bool:
+        """Page by page, letting others in between; `pause` says whether to go on. Whether the end was reached."""
+        while True:
+            with self._lock:
+                if not self._catch_up_a_page(reader):
+                    return True
+            if not pause():
+                return False
+
     def _catch_up(self, reader: Reader) -> None:
-        if reader.head() < self._seq:
+        while self._catch_up_a_page(reader):
+            pass
+
+    def _catch_up_a_page(self, reader: Reader) -> bool:
+        """Whether there may be more."""
+        head = reader.head()
+        if head < self._seq:
             self._begin()
-        anew = self._seq == 0
-        while page := reader.events(EventQuery(after=self._seq, kinds=KINDS, limit=PAGE)):
-            if not anew and any(event.kind == CHANGED for event in page):
-                self._begin()
-                anew = True
-                continue
-            for event in page:
-                self._take(event)
-                self._seq = event.seq
+        if not self._looked:
+            self._looked = True
+            self._fresh = max(self._fresh, head) if not self._read_file(reader) else self._fresh
+        page = reader.events(EventQuery(after=self._seq, kinds=KINDS, limit=PAGE))
+        if any(event.kind == CHANGED and event.seq > self._fresh for event in page):
+            self._start_over(head)
+            return True
+        for event in page:
+            self._take(event)
+            self._seq, self._key = event.seq, event.key
+        return len(page) == PAGE
+
+    def _start_over(self, head: int) -> None:
+        """The file may hold words that are forgotten: it goes first."""
+        if self._file:
+            file.remove(self._file)
+        self._begin()
+        self._fresh, self._looked = head, True
 
     def _take(self, event: Event) -> None:
         if event.kind == "memory.observed":
             self._observed(event)
         elif event.kind == "prompt.submitted" and not event.get("synthetic"):
-            self._moment(event, "prompt", event.get("prompt"))
+            self._moment(event, PROMPT, event.get("prompt"))
         elif event.kind == "turn.ended" and not event.get("lane"):
-            self._moment(event, "answer", event.get("message"))
+            self._moment(event, ANSWER, event.get("message"))
 
-    def _moment(self, event: Event, kind: str, text: Any) -> None:
+    def _moment(self, event: Event, kind: int, text: Any) -> None:
         words = str(text or "")[:LONGEST]
         if words.strip():
-            self._moments.add(event.seq)
-            self._add(Entry(kind, event.seq, "", event.session, event.project, event.at), words)
+            self._add(event, kind, words)
 
     def _observed(self, event: Event) -> None:
-        """What somebody said is found by the moment he said it; only what was done has words of its own."""
+        """What somebody said is found by the moment he said it; what was done, or summed up, has words of its own."""
         identity = str(event.get("id") or "")
-        said = [n for n in event.get("evidence") or () if n in self._moments]
+        own = event.get("origin") == MODEL
+        said = [] if own else [n for n in event.get("evidence") or () if self._is_moment(n)]
         for seq in said[:1]:
             self._attached.setdefault(seq, []).append(identity)
         if said or identity in self._known:
             return
         self._known.add(identity)
         words = " ".join((str(event.get("text") or ""), str(event.get("detail") or ""), *strings(event.get("files"))))
-        self._add(Entry("observation", event.seq, identity, event.session, event.project, event.at), words)
+        self._ids[len(self)] = identity
+        self._add(event, OBSERVATION, words)
 
-    def _add(self, entry: Entry, words: str) -> None:
-        self._entries.append(entry)
-        self._ranking.add(f"{entry.project}\n{entry.session or self._occasion(entry)}", words)
+    def _is_moment(self, seq: Any) -> bool:
+        from bisect import bisect_left
 
-    def _occasion(self, entry: Entry) -> str:
-        at, number = self._last_added.get(entry.project, (entry.at, 0))
-        number += entry.at - at > QUIET_MS
-        self._last_added[entry.project] = (entry.at, number)
-        return f"#{number}"
+        if not isinstance(seq, int):
+            return False
+        at = bisect_left(self._seqs, seq)
+        return at < len(self) and self._seqs[at] == seq and self._kinds[at] != OBSERVATION
+
+    def _add(self, event: Event, kind: int, words: str) -> None:
+        place = place_of(event)
+        self._seqs.append(event.seq)
+        self._ats.append(event.at)
+        self._kinds.append(kind)
+        self._places.append(self._where.setdefault(place, len(self._where)))
+        self._ranking.add(f"{place}\n{event.session or self._occasion(event, place)}", words)
+
+    def _occasion(self, event: Event, place: str) -> str:
+        at, number = self._last_added.get(place, (event.at, 0))
+        number += event.at - at > QUIET_MS
+        self._last_added[place] = (event.at, number)
+        return f"{OCCASION}{number}"
+
+    # ── the file ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def dump(self) -> tuple[int, bytes]:
+        """(up to which event it goes, the file)"""
+        import numpy as np
+
+        with self._lock:
+            arrays, words = self._ranking.dump()
+            columns = {name: np.array(getattr(self, f"_{name}")) for name in COLUMNS}
+            about = {
+                **words, "seq": self._seq, "key": self._key, "fresh": self._fresh, "where": list(self._where),
+                "ids": list(self._ids.items()), "attached": list(self._attached.items()),
+                "last_added": self._last_added,
+            }  # fmt: skip
+            return self._seq, file.packed({**arrays, **columns}, about)
+
+    def _read_file(self, reader: Reader) -> bool:
+        """Only if it was made from this very log, and from all of it that was there."""
+        found = file.read(self._file) if self._file else None
+        if found is None:
+            return False
+        arrays, about = found
+        try:
+            last = reader.event(int(about["seq"]))
+            if last is None or last.key != about["key"]:
+                return False
+            self._load(arrays, about)
+        except (KeyError, ValueError, TypeError, AttributeError):
+            self._begin()
+            self._looked = True
+            return False
+        return True
+
+    def _load(self, arrays: Mapping[str, Any], about: Mapping[str, Any]) -> None:
+        self._ranking.load(arrays, about)
+        for name, kind in COLUMNS.items():
+            setattr(self, f"_{name}", array(kind, arrays[name].tobytes()))
+        self._where = {place: number for number, place in enumerate(about["where"])}
+        self._ids = dict(about["ids"])
+        self._known = set(self._ids.values())
+        self._attached = dict(about["attached"])
+        self._last_added = {place: (at, number) for place, (at, number) in about["last_added"].items()}
+        if {len(getattr(self, f"_{name}")) for name in COLUMNS} != {len(self._ranking)}:
+            raise ValueError("the columns do not fit one another")
+        self._seq, self._key, self._fresh = about["seq"], about["key"], about["fresh"]
 
 
 @lru_cache(maxsize=4)
-def catalogue(_state_dir: Path) -> Catalogue:
+def catalogue(state_dir: Path) -> Catalogue:
     """One for each state directory, for as long as the daemon runs."""
-    return Catalogue()
+    return Catalogue(file.place(state_dir))
 
 
 def text_of(event: Event) -> str:

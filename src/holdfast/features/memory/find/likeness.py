@@ -1,50 +1,47 @@
-"""Words of like meaning (`delete` and `remove`), by the vectors of the search library's own small model of code.
+"""Words of like meaning: everyday words (`vacation`, `trip`) by a table of them, programmers' words (`delete`, `remove`) by
+the search library's model of code. Without the one or the other there are fewer."""
 
-Without that model there are none. It knows programmers' words; everyday ones it hardly knows (tests/bench/memory.py).
-"""
+from contextlib import suppress
+from functools import lru_cache
 
-from collections.abc import Sequence
-from typing import Any
+from holdfast.features.memory.find.ranking import Alike
+from holdfast.features.memory.words import stem
+from holdfast.search import prose, static
+from holdfast.search.embedder import NoEmbedder
 
-from holdfast.features.memory.find.ranking import LIKE_LEAST, MOST_ALIKE, Alike
-from holdfast.search import static
-from holdfast.search.embedder import Embedder, NoEmbedder
-
-ASKED_BEFORE = 5_000
-MOST_COMPARED = 4_000
-"""Of the vocabulary, the first so many: the common words come early, and a search stays quick."""
+LIKE_LEAST = 0.4
+MOST = 60
+"""Of these only a few will be in the texts."""
 
 
-class Likeness:
-    """Both words are taken as questions: then their vectors lie in one space, and a word is nearest to itself."""
+@lru_cache(maxsize=20_000)
+def like(word: str) -> tuple[tuple[str, float], ...]:
+    """A word that stands in the everyday table is looked for there, by itself or by its stem; any other in the code's."""
+    found: list[tuple[str, float]] = []
+    with suppress(NoEmbedder):
+        known = prose.load()
+        spelled = word if word in known.numbers else _by_stem().get(stem(word), "")
+        found = known.like(spelled, LIKE_LEAST, MOST)
+    if not found:
+        with suppress(NoEmbedder):
+            found = static.load().like(word, LIKE_LEAST, MOST)
+    stems: dict[str, float] = {}
+    for other, likeness in found:
+        stems.setdefault(stem(other), likeness)
+    return tuple(stems.items())
 
-    def __init__(self, embedder: Embedder) -> None:
-        self._embedder = embedder
-        self._rows: list[Any] = []
-        self._matrix: Any = None
-        self._asked: dict[str, list[tuple[int, float]]] = {}
 
-    def __call__(self, word: str, vocabulary: Sequence[str]) -> list[tuple[int, float]]:
-        """The vocabulary only ever grows at its end."""
-        import numpy as np
-
-        wanted = min(len(vocabulary), MOST_COMPARED)
-        if len(self._rows) < wanted:
-            self._rows += [self._embedder.query(one) for one in vocabulary[len(self._rows) : wanted]]
-            self._matrix = np.stack(self._rows)
-            self._asked.clear()
-        if word not in self._asked:
-            if len(self._asked) > ASKED_BEFORE:
-                self._asked.clear()
-            likeness = self._matrix @ self._embedder.query(word)
-            near = np.flatnonzero(likeness > LIKE_LEAST)
-            top = near[np.argsort(-likeness[near], kind="stable")][: MOST_ALIKE + 1]
-            self._asked[word] = [(int(n), float(likeness[n])) for n in top]
-        return self._asked[word]
+@lru_cache(maxsize=1)
+def _by_stem() -> dict[str, str]:
+    """The commonest word of each stem."""
+    found: dict[str, str] = {}
+    for word in prose.load().words:
+        found.setdefault(stem(word), word)
+    return found
 
 
 def alike() -> Alike | None:
-    try:
-        return Likeness(static.load())
-    except NoEmbedder:
-        return None
+    def ask(word: str) -> list[tuple[str, float]]:
+        return list(like(word))
+
+    return ask

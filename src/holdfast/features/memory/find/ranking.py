@@ -5,76 +5,25 @@ neighbours do; a session that is about something as a whole is a better place to
 """
 
 import math
+from array import array
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+from holdfast.features.memory.find.postings import Postings
 from holdfast.features.memory.words import names, plain, stem
 
 K1, B = 1.0, 0.3
-NEIGHBOURS = ((1, 0.6), (2, 0.3), (-1, 0.4), (-2, 0.2))
-"""(how far before, weight): what was said just before says most about what this is about."""
+BEFORE, AFTER = (0.6, 0.3), (0.4, 0.2)
+"""What lies one, two places before or after: what was said just before says most about what this is about."""
 OF_SESSION = 2.0
 QUESTION = 0.8
-LIKE, LIKE_LEAST, MOST_ALIKE = 0.7, 0.4, 8
+LIKE, MOST_ALIKE = 0.7, 8
 
 SORTED = 500
 
-Alike = Callable[[str, Sequence[str]], list[tuple[int, float]]]
-"""(word, vocabulary) → those of like meaning, by number, with how alike."""
-
-
-class Postings:
-    """Term → in which texts, how often. Appended to in Python, frozen into arrays when asked."""
-
-    def __init__(self, np: Any) -> None:
-        self._np = np
-        self._lists: dict[str, tuple[list[int], list[int]]] = {}
-        self._arrays: dict[str, tuple[Any, Any]] = {}
-        self.lengths: list[float] = []
-
-    def add(self, counts: Counter[str]) -> int:
-        number = len(self.lengths)
-        self.lengths.append(float(sum(counts.values())))
-        for term, times in counts.items():
-            at, often = self._lists.setdefault(term, ([], []))
-            at.append(number)
-            often.append(times)
-            self._arrays.pop(term, None)
-        return number
-
-    def more(self, number: int, counts: Counter[str]) -> None:
-        """To a text that is there already: the words of a session grow."""
-        self.lengths[number] += sum(counts.values())
-        for term, times in counts.items():
-            at, often = self._lists.setdefault(term, ([], []))
-            if at and at[-1] == number:
-                often[-1] += times
-            else:
-                at.append(number)
-                often.append(times)
-            self._arrays.pop(term, None)
-
-    def idf(self, term: str) -> float:
-        found = len(self._lists[term][0]) if term in self._lists else 0
-        return math.log(1 + (len(self.lengths) - found + 0.5) / (found + 0.5))
-
-    def __contains__(self, term: str) -> bool:
-        return term in self._lists
-
-    def weights(self, term: str, norms: Any) -> tuple[Any, Any]:
-        """(numbers, saturated frequencies)"""
-        np = self._np
-        if term not in self._arrays:
-            at, often = self._lists.get(term, ([], []))
-            self._arrays[term] = (np.array(at, np.int64), np.array(often, np.float32))
-        at, often = self._arrays[term]
-        return at, often * (K1 + 1) / (often + norms[at])
-
-    def norms(self) -> Any:
-        np = self._np
-        lengths = np.array(self.lengths, np.float32)
-        return K1 * (1 - B + B * lengths / max(1.0, float(lengths.mean()) if len(lengths) else 1.0))
+Alike = Callable[[str], list[tuple[str, float]]]
+"""A word → stems of like meaning, the likest first, with how alike. It knows nothing of the texts."""
 
 
 class Ranking:
@@ -82,31 +31,49 @@ class Ranking:
         import numpy as np
 
         self._np, self._alike = np, alike
-        self._texts, self._sessions = Postings(np), Postings(np)
-        self._place: dict[str, int] = {}
-        self._session_of: list[int] = []
-        self._asking: list[bool] = []
-        self._words: dict[str, str] = {}
+        self._postings = Postings(np)
+        self._numbers: dict[str, int] = {}
+        """Session → its number."""
+        self._names: list[str] = []
+        self._lengths, self._asking = array("f"), array("b")
+        self._session, self._before, self._after = array("i"), array("i"), array("i")
+        """Of each text: its session, and its neighbours in that session (-1: none)."""
+        self._last, self._session_lengths = array("i"), array("f")
         self._frozen: dict[str, Any] = {}
 
     def __len__(self) -> int:
-        return len(self._session_of)
+        return len(self._session)
 
     def add(self, session: str, text: str) -> int:
         """Texts of one session come in their order. The number it has from now on."""
-        words = plain(text)
-        for word in words:
-            self._words.setdefault(stem(word), word)
-        counts = Counter([*map(stem, words), *names(text)])
-        place = self._place.get(session)
-        if place is None:
-            place = self._place[session] = self._sessions.add(counts)
-        else:
-            self._sessions.more(place, counts)
-        self._session_of.append(place)
+        counts = Counter([*map(stem, plain(text)), *names(text)])
+        number, length = len(self), float(sum(counts.values()))
+        place = self._place(session)
+        self._before.append(self._last[place])
+        self._after.append(-1)
+        if self._last[place] >= 0:
+            self._after[self._last[place]] = number
+        self._last[place] = number
+        self._session_lengths[place] += length
+        self._session.append(place)
+        self._lengths.append(length)
         self._asking.append("?" in text)
-        self._frozen.clear()
-        return self._texts.add(counts)
+        self._postings.add(number, counts)
+        self._frozen = {}
+        return number
+
+    def _place(self, session: str) -> int:
+        place = self._numbers.setdefault(session, len(self._numbers))
+        if place == len(self._last):
+            self._names.append(session)
+            self._last.append(-1)
+            self._session_lengths.append(0.0)
+        return place
+
+    def session_of(self, number: int) -> str:
+        return self._names[self._session[number]]
+
+    # ── asking ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def scores(self, question: str) -> Any:
         """One for each text; 0 where nothing fits."""
@@ -114,8 +81,7 @@ class Ranking:
         if not len(self):
             return np.zeros(0, np.float32)
         self._freeze()
-        own = self._by_words(question)
-        near = self._spread(own)
+        near = self._spread(self._by_words(question))
         whole = self._of_sessions(question)
         return near * (1 + OF_SESSION * whole[self._frozen["session"]]) * self._frozen["damping"]
 
@@ -130,69 +96,106 @@ class Ranking:
             yield from (n for n in np.argsort(-scores, kind="stable").tolist() if n not in rest)
 
     def _freeze(self) -> None:
+        self._postings.ready()
         if self._frozen:
             return
         np = self._np
-        session = np.array(self._session_of, np.int64)
-        # Neighbours are those in the same session, which may have others' texts between: sort by session once.
-        order = np.argsort(session, kind="stable")
         self._frozen = {
-            "session": session, "order": order, "sorted": session[order],
-            "damping": np.where(np.array(self._asking), QUESTION, 1.0).astype(np.float32),
-            "norms": self._texts.norms(), "session_norms": self._sessions.norms(),
-            "vocabulary": list(self._words), "spelled": list(self._words.values()),
+            "session": np.array(self._session, np.int64), "before": np.array(self._before, np.int64),
+            "after": np.array(self._after, np.int64),
+            "damping": np.where(np.array(self._asking, np.bool_), QUESTION, 1.0).astype(np.float32),
+            "norms": self._norms(self._lengths), "session_norms": self._norms(self._session_lengths),
         }  # fmt: skip
 
+    def _norms(self, given: Any) -> Any:
+        np = self._np
+        lengths = np.array(given, np.float32)
+        return K1 * (1 - B + B * lengths / max(1.0, float(lengths.mean())))
+
     def _by_words(self, question: str) -> Any:
-        np, texts, norms = self._np, self._texts, self._frozen["norms"]
+        np = self._np
         total = np.zeros(len(self), np.float32)
         for word in dict.fromkeys(plain(question)):
-            self._add_word(total, word, norms)
+            self._add_word(total, word)
         for name in dict.fromkeys(names(question)):
-            at, weights = texts.weights(name, norms)
-            total[at] += texts.idf(name) * weights
+            at, weights, idf = self._weighed(name)
+            total[at] += idf * weights
         return total
 
-    def _add_word(self, total: Any, word: str, norms: Any) -> None:
-        np, texts, term = self._np, self._texts, stem(word)
-        idf = texts.idf(term)
+    def _weighed(self, word: str) -> tuple[Any, Any, float]:
+        """(texts, saturated frequencies, how rare)"""
+        at, found = self._postings.of(word)
+        often = found.astype(self._np.float32)
+        return at, often * (K1 + 1) / (often + self._frozen["norms"][at]), _idf(len(self), len(at))
+
+    def _add_word(self, total: Any, word: str) -> None:
+        np, term = self._np, stem(word)
+        at, weights, idf = self._weighed(term)
         alike = self._of_like_meaning(word, term)
         if not alike:
-            at, weights = texts.weights(term, norms)
             total[at] += idf * weights
             return
         best = np.zeros(len(self), np.float32)
         for other, likeness in alike:
-            at, weights = texts.weights(other, norms)
-            best[at] = np.maximum(best[at], LIKE * likeness**2 * min(idf, texts.idf(other)) * weights)
-        at, weights = texts.weights(term, norms)
+            there, theirs, rare = self._weighed(other)
+            best[there] = np.maximum(best[there], LIKE * likeness**2 * min(idf, rare) * theirs)
         best[at] = np.maximum(best[at], idf * weights)
         total += best
 
     def _of_like_meaning(self, word: str, term: str) -> list[tuple[str, float]]:
         if not self._alike:
             return []
-        vocabulary = self._frozen["vocabulary"]
-        found = self._alike(word, self._frozen["spelled"])
-        return [(vocabulary[n], likeness) for n, likeness in found if vocabulary[n] != term][:MOST_ALIKE]
+        known = self._postings.numbers
+        return [(other, like) for other, like in self._alike(word) if other in known and other != term][:MOST_ALIKE]
 
     def _spread(self, own: Any) -> Any:
-        np, order, session = self._np, self._frozen["order"], self._frozen["sorted"]
-        lined_up = own[order]
-        near = lined_up.copy()
-        for far, weight in NEIGHBOURS:
-            later, earlier = (slice(far, None), slice(None, -far)) if far > 0 else (slice(None, far), slice(-far, None))
-            together = session[later] == session[earlier]
-            near[later] += weight * lined_up[earlier] * together
-        result = np.empty_like(near)
-        result[order] = near
-        return result
+        """Only texts that have something to give, to those around them."""
+        np, near = self._np, own.copy()
+        giving = np.flatnonzero(own)
+        for neighbour, weights in (("after", BEFORE), ("before", AFTER)):
+            others, gift = giving, own[giving]
+            for weight in weights:
+                others = self._frozen[neighbour][others]
+                others, gift = others[others >= 0], gift[others >= 0]
+                near[others] += weight * gift
+        return near
 
     def _of_sessions(self, question: str) -> Any:
-        np, sessions, norms = self._np, self._sessions, self._frozen["session_norms"]
-        total = np.zeros(len(sessions.lengths), np.float32)
+        np, norms, session = self._np, self._frozen["session_norms"], self._frozen["session"]
+        total = np.zeros(len(norms), np.float32)
         for term in dict.fromkeys([*map(stem, plain(question)), *names(question)]):
-            at, weights = sessions.weights(term, norms)
-            total[at] += sessions.idf(term) * weights
+            at, often = self._postings.of(term)
+            if len(at):
+                times = np.bincount(session[at], often, len(norms)).astype(np.float32)
+                total += _idf(len(norms), int(np.count_nonzero(times))) * times * (K1 + 1) / (times + norms)
         most = float(total.max()) if len(total) else 0.0
         return total / most if most > 0 else total
+
+    # ── as arrays ──────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def dump(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        """(arrays, words): for a file that `load` reads."""
+        np = self._np
+        columns = {name: np.array(getattr(self, f"_{name}")) for name in COLUMNS}
+        return {**columns, **self._postings.dump()}, {
+            "words": list(self._postings.numbers), "sessions": self._names,
+        }  # fmt: skip
+
+    def load(self, arrays: Mapping[str, Any], words: Mapping[str, Any]) -> None:
+        for name, kind in COLUMNS.items():
+            setattr(self, f"_{name}", array(kind, arrays[name].tobytes()))
+        self._names = words["sessions"]
+        self._numbers = {session: number for number, session in enumerate(self._names)}
+        self._postings.load(arrays, words["words"])
+        per_text = {len(getattr(self, f"_{name}")) for name in ("lengths", "asking", "session", "before", "after")}
+        if len(per_text) != 1 or len(self._numbers) != len(self._last):
+            raise ValueError("the columns do not fit one another")
+
+
+COLUMNS = {
+    "lengths": "f", "asking": "b", "session": "i", "before": "i", "after": "i", "last": "i", "session_lengths": "f",
+}  # fmt: skip
+
+
+def _idf(all_of_them: int, found: int) -> float:
+    return math.log(1 + (all_of_them - found + 0.5) / (found + 0.5))

@@ -14,6 +14,22 @@ _DULL = re.compile(r"^\s*(?:cd|ls|cat|grep|rg|find|echo|pwd|which|head|tail|sed|
 _CHAINED = re.compile(r"\s*(?:&&|;|\|\|)\s*")
 
 
+def needed(acts: Sequence[Doc], act: Doc) -> bool:
+    """Whether a rule below can still want this act. A turn in which nothing failed keeps next to nothing."""
+    if act["action"] == "ask":
+        return bool(act["ok"] and act["text"])
+    if act["action"] == "shell" and not act["ok"] and not _DULL.match(act["command"]):
+        return True
+    failed = [n for n, known in enumerate(acts) if known["action"] == "shell" and not known["ok"]]
+    if not failed:
+        return False
+    since = acts[failed[-1] + 1 :]
+    if act["action"] == "edit":
+        return act["ok"] and not any(a["action"] == "edit" and a["paths"] == act["paths"] for a in since)
+    near = sum(a["action"] == "shell" for a in since) < NEAR
+    return near or any(_name(acts[n]) == _name(act) for n in failed)
+
+
 def repaired(acts: Sequence[Doc]) -> Iterator[Candidate]:
     """It failed, files were changed, it passed."""
     done: set[str] = set()

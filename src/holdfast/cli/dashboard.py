@@ -1,0 +1,109 @@
+"""`holdfast dashboard`: starts the web server when none runs, and opens it with a link that works once."""
+
+import http.client
+import os
+import subprocess
+import sys
+import time
+import webbrowser
+from typing import Annotated, Any
+
+import msgspec
+import typer
+
+from holdfast.cli import client, render
+from holdfast.cli.options import Json
+from holdfast.cli.serve import needs_web, port_or_default
+from holdfast.core.errors import CommandRefused
+
+START_S = 20.0
+
+
+def register(app: typer.Typer) -> None:
+    app.command()(dashboard)
+
+
+def dashboard(
+    port: Annotated[int, typer.Option("--port", min=0, max=65535, help="Instead of the one in the settings.")] = 0,
+    open_: Annotated[bool, typer.Option("--open/--no-open", help="Open it in the browser.")] = True,
+    stop: Annotated[bool, typer.Option("--stop", help="End the web server.")] = False,
+    json: Json = False,
+) -> None:
+    """Open the dashboard: every session, live."""
+    needs_web()
+    if stop:
+        _stop(json)
+        return
+    client.start_daemon()
+    told = _post(_running() or _started(port_or_default(port)), "link")
+    if json:
+        render.json_line(told)
+        return
+    print(told["link"])
+    if open_ and _has_screen():
+        webbrowser.open(told["link"])
+    else:
+        render.err.print(
+            "Open that in a browser on this machine; it works once. End it with: holdfast dashboard --stop"
+        )
+
+
+def _stop(json: bool) -> None:
+    running = _running()
+    if running:
+        _post(running, "stop")
+        _wait(lambda: not _running())
+    if json:
+        render.json_line({"stopped": bool(running)})
+    else:
+        render.out.print("The dashboard has ended." if running else "No dashboard was running.")
+
+
+def _running() -> dict[str, Any] | None:
+    from holdfast.web.place import place
+
+    return place(client.paths())
+
+
+def _started(port: int) -> dict[str, Any]:
+    paths = client.paths()
+    failed = paths.run / "web.failed"
+    failed.unlink(missing_ok=True)
+    subprocess.Popen(
+        [sys.executable, "-P", "-m", "holdfast.web", "--state", str(paths.state), "--port", str(port)],
+        stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True,
+    )  # fmt: skip
+    _wait(lambda: _running() or failed.exists())
+    running = _running()
+    if not running:
+        why = failed.read_text(errors="replace") if failed.exists() else "it did not begin to listen"
+        raise CommandRefused(f"the dashboard could not start: {why}", fix="See it fail with: holdfast serve")
+    return running
+
+
+def _post(running: dict[str, Any], what: str) -> dict[str, Any]:
+    """With the token that only the owner can read."""
+    token = (client.paths().run / "http.token").read_text().strip()
+    connection = http.client.HTTPConnection("127.0.0.1", running["port"], timeout=10)
+    headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
+    try:
+        connection.request("POST", f"/api/v1/{what}", b"{}", headers)
+        answer = connection.getresponse()
+        body = answer.read()
+    except OSError as error:
+        raise CommandRefused(f"the dashboard does not answer: {error}", fix="Try again in a moment.") from error
+    finally:
+        connection.close()
+    if answer.status != 200:
+        raise CommandRefused(f"the dashboard answered {answer.status}: {body[:200].decode(errors='replace')}")
+    return msgspec.json.decode(body)
+
+
+def _wait(true: Any) -> None:
+    deadline = time.monotonic() + START_S
+    while not true() and time.monotonic() < deadline:
+        time.sleep(0.02)
+
+
+def _has_screen() -> bool:
+    return sys.platform == "darwin" or bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))

@@ -1,0 +1,25 @@
+"""The daemon of the demo: the ordinary one on the day's clock. `python -m holdfast.demo.daemon CLOCK --state DIR`."""
+
+import sys
+from pathlib import Path
+
+from holdfast.demo.clock import believe
+
+LOOK_EVERY_S = 0.02
+"""Hours pass in a second: jobs that are due at a quarter past must not wait until half past."""
+FRESH_S = 0.0
+"""For the same reason a branch is looked at anew for each hook."""
+
+
+def main() -> None:
+    believe(Path(sys.argv.pop(1)))
+    from holdfast import surroundings
+    from holdfast.daemon import worker
+    from holdfast.daemon.run import main as serve
+
+    worker.LOOK_EVERY_S, surroundings.FRESH_S = LOOK_EVERY_S, FRESH_S
+    serve()
+
+
+if __name__ == "__main__":
+    main()

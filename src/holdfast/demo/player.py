@@ -1,0 +1,331 @@
+"""Plays a day: repositories are made, agents started, hooks fired, people's commands given, each at its time."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from itertools import cycle
+from pathlib import Path
+from typing import Any
+
+from holdfast.app import AGENTS
+from holdfast.cli import client
+from holdfast.core.errors import DaemonUnreachable, HoldfastError
+from holdfast.demo.clock import Clock
+from holdfast.demo.dialects import DIALECTS, Stage
+from holdfast.demo.moments import Cast, Day, Moment, read_day
+from holdfast.demo.repos import Repo
+from holdfast.demo.transcripts import Transcript
+from holdfast.demo.weeks import records
+
+HERE = Path(__file__).parent
+PACKAGE = HERE.parent
+BIN = Path(sys.executable).parent
+NATIVE = BIN / "holdfast-hook"
+AT_THAT_TIME = "import sys,time;sys.path.append({folder!r});time.time_ns=lambda:{at};import hook;hook.run()"
+"""The Python client as docs/protocol.md says to call it, and one assignment more: what time it is."""
+PATIENCE_S = 10.0
+SETTLE_S = 1.0
+LOOKS = frozenset(("project.refresh", "sessions.find", "uat.scan", "uat.collect", "uat.write"))
+"""Jobs that see what the day has just done; the others may come later."""
+AGES_AGO_MS = 40 * 3_600_000
+WEEKS = 11
+
+MODES = {name: {hook.event: hook.mode for hook in agent.hooks} for name, agent in AGENTS.items()}
+
+
+@dataclass
+class Played:
+    """What came of it; `surprises` are answers the day does not expect."""
+
+    hooks: int = 0
+    refused: int = 0
+    seconds: float = 0.0
+    surprises: list[str] = field(default_factory=list)
+
+
+class Troupe:
+    """The agents' processes: each session has its own, and a crash is a real one."""
+
+    def __init__(self, env: dict[str, str]) -> None:
+        self._env = env
+        self._running: dict[str, subprocess.Popen[str]] = {}
+
+    def tell(self, cast: Cast, order: dict[str, Any]) -> dict[str, Any]:
+        process = self._running.get(cast.id) or self._start(cast)
+        assert process.stdin and process.stdout
+        process.stdin.write(json.dumps(order) + "\n")
+        process.stdin.flush()
+        return json.loads(process.stdout.readline() or "{}")
+
+    def pid(self, cast: Cast) -> int:
+        return self._running[cast.id].pid if cast.id in self._running else 0
+
+    def leave(self, cast: Cast) -> None:
+        if process := self._running.pop(cast.id, None):
+            _end(process)
+
+    def crash(self, cast: Cast) -> None:
+        process = self._running.pop(cast.id)
+        process.send_signal(signal.SIGKILL)
+        _end(process)
+
+    def close(self) -> None:
+        for process in self._running.values():
+            _end(process)
+        self._running = {}
+
+    def _start(self, cast: Cast) -> subprocess.Popen[str]:
+        words = [sys.executable, "-I", "-S", str(HERE / "agent.py"), DIALECTS[cast.agent].program]
+        self._running[cast.id] = subprocess.Popen(
+            words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=self._env, start_new_session=True
+        )
+        return self._running[cast.id]
+
+
+def _end(process: subprocess.Popen[str]) -> None:
+    assert process.stdin and process.stdout
+    process.stdin.close()
+    process.stdout.close()
+    process.wait(PATIENCE_S)
+
+
+class Player:
+    """Everything lies under `root`; nothing of the user's is read or written. This process moves in there too."""
+
+    def __init__(self, root: Path, tell: Callable[[str], None] = lambda _text: None, day: Path = HERE / "day.yaml"):
+        self.root, self.home, self.state = root, root / "home", root / "state"
+        self._tell, self._file = tell, day
+        for folder in (self.home / ".claude", self.home / ".codex", root / "config"):
+            folder.mkdir(parents=True)
+        self.env = {
+            "PATH": f"{BIN}:{os.environ['PATH']}",
+            "HOME": str(self.home),
+            "HOLDFAST_STATE": str(self.state),
+            "HOLDFAST_CONFIG": str(root / "config"),
+            "LANG": "C.UTF-8",
+        }
+        os.environ.update(self.env)
+        self.troupe = Troupe(self.env)
+        self.played = Played()
+        self.day: Day
+        self.repos: dict[str, Repo] = {}
+        self._denied: set[str] = set()
+        self._known: set[str] = set()
+        self._transcripts: dict[str, Transcript] = {}
+
+    def play(self) -> Played:
+        began = time.monotonic()
+        self.day = read_day(self._file, ends=time.time_ns() // 1_000_000)
+        self._set_the_stage()
+        installing = self._install()
+        clock = Clock(self.root / "clock")
+        clock.begin(self.day.begins)
+        moments = self.day.moments()
+        self._recorded(clock, [m for m in moments if not m.step.get("now")])
+        self._now([m for m in moments if m.step.get("now")])
+        installing.wait(PATIENCE_S)
+        self.played.seconds = time.monotonic() - began
+        return self.played
+
+    def go_on(self, pause: Callable[[float], None]) -> Iterator[None]:
+        """Without end, on the ordinary clock: one tool call at each step, so that there is something to see."""
+        casts = {cast.name: cast for cast in self.day.casts}
+        for number, step in enumerate(cycle(self.day.goes_on)):
+            moment = Moment(
+                0, number, casts[step["session"]], "before", step, call=f"toolu_{uuid.uuid4().hex[:22]}", turn=1
+            )
+            self._happens(moment, 0)
+            pause(step.get("ms", 900) / 1000)
+            self._happens(replace(moment, what="after", ms=step.get("ms", 900)), 0)
+            pause(step.get("after", 3.0))
+            yield
+
+    def close(self) -> None:
+        self.troupe.close()
+        client.stop_daemon("the demo is over")
+
+    # ── the stage ──────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _set_the_stage(self) -> None:
+        (self.root / "config" / "settings.yaml").write_text(self.day.settings)
+        for name, project in self.day.projects.items():
+            repo = self.repos[name] = Repo(self.root / name, self.home)
+            repo.make(project["files"], self.day.begins - AGES_AGO_MS)
+            for line in project.get("git", ()):
+                repo.git(line, self.day.begins - AGES_AGO_MS // 2)
+
+    def _install(self) -> subprocess.Popen[bytes]:
+        """Into the agents of the demo's own home, as on a machine where Holdfast is in use."""
+        words = [sys.executable, "-P", "-c", "from holdfast.cli import main; main()", "install"]
+        return subprocess.Popen(
+            words, env=self.env, cwd=self.home, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )  # fmt: skip
+
+    def _stage(self, cast: Cast) -> Stage:
+        return Stage(cast, self.repos[cast.project].root, self.home)
+
+    # ── the day ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _recorded(self, clock: Clock, moments: list[Moment]) -> None:
+        self._serve([sys.executable, "-P", "-m", "holdfast.demo.daemon", str(clock.path)])
+        client.ask("ingest", events=list(records(self.day.weeks, self.root, self.day.begins, WEEKS)))
+        for number, moment in enumerate(moments):
+            at = clock.move_to(moment.at)
+            if number % 25 == 0:
+                self._tell(f"{time.strftime('%H:%M', time.localtime(at / 1000))}  {moment.cast.project}")
+            self._happens(moment, at)
+        self._settle()
+        client.stop_daemon("the day is over")
+
+    def _now(self, moments: list[Moment]) -> None:
+        """What still goes on: an ordinary daemon, the ordinary clock, the hook that agents have installed."""
+        self._serve([sys.executable, "-P", "-m", "holdfast.daemon"])
+        for moment in moments:
+            self._happens(moment, 0)
+        self._settle()
+
+    def _serve(self, command: list[str]) -> None:
+        """With the demo's own environment: a daemon writes the seeds' files into the home it is given."""
+        subprocess.Popen(
+            [*command, "--state", str(self.state)], env=self.env, start_new_session=True,
+            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+        )  # fmt: skip
+        deadline = time.monotonic() + PATIENCE_S
+        while not _serves():
+            if time.monotonic() > deadline:
+                raise DaemonUnreachable("the demo's daemon does not serve", fix=f"See {self.state}/logs")
+            time.sleep(0.01)
+
+    def _happens(self, moment: Moment, at: int) -> None:
+        match moment.what:
+            case "crash":
+                self._settle()
+                self.troupe.crash(moment.cast)
+                client.command("sessions.recover", kind="lost")  # As the watch would say a few seconds later.
+            case "person":
+                self._commanded(moment)
+            case "after" if moment.call in self._denied:
+                return
+            case _:
+                self._fired(moment, at)
+        if moment.what in ("says", "person") or (moment.what == "start" and moment.cast.project not in self._known):
+            self._known.add(moment.cast.project)
+            self._settle()
+        if moment.what == "end":
+            self.troupe.leave(moment.cast)
+
+    def _fired(self, moment: Moment, at: int) -> None:
+        stage = self._stage(moment.cast)
+        done = self._done(moment, at or time.time_ns() // 1_000_000)
+        self._write_down(moment, stage)
+        for event, payload in DIALECTS[moment.cast.agent].say(stage, moment, done):
+            answer = self._hook(moment.cast, stage, event, payload, at)
+            self._note(moment, event, answer)
+        if "running" in moment.step:
+            self.troupe.tell(moment.cast, {"tool": True})
+
+    def _hook(self, cast: Cast, stage: Stage, event: str, payload: dict[str, Any], at: int) -> dict[str, Any]:
+        words = [MODES[cast.agent][event], cast.agent, event]
+        env = {**self.env, **DIALECTS[cast.agent].env(stage)}
+        order = {
+            "command": [*hook_command(at), *words],
+            "env": env,
+            "cwd": str(stage.root),
+            "body": json.dumps(payload),
+        }
+        self.played.hooks += 1
+        out = self.troupe.tell(cast, order).get("out") or "{}"
+        return json.loads(out)
+
+    def _note(self, moment: Moment, event: str, answer: dict[str, Any]) -> None:
+        refused = is_refusal(answer)
+        expected = bool(moment.step.get("denied")) and moment.what in ("before", "says", "prompt")
+        self.played.refused += refused
+        if refused and moment.call:
+            self._denied.add(moment.call)
+        if refused != expected:
+            self.played.surprises.append(f"{moment.cast.name}: {event} {moment.step} was answered {answer}")
+
+    # ── what the steps do in the world ─────────────────────────────────────────────────────────────────────────────
+
+    def _done(self, moment: Moment, at: int) -> dict[str, Any]:
+        if moment.what != "after":
+            return {}
+        step, repo = moment.step, self.repos[moment.cast.project]
+        match step:
+            case {"edit": path, "old": old, "new": new}:
+                return repo.edit(path, old, new, at)
+            case {"write": path, "text": text}:
+                return repo.write(path, text, at)
+            case {"read": path}:
+                return {"file": str(repo.root / path), "text": (repo.root / path).read_text()}
+            case {"git": words}:
+                return {"out": repo.git(words, at)}
+            case {"picture": name}:
+                place = repo.root / step["given"]["filename"]
+                place.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copyfile(HERE / "pictures" / name, place)
+        return {}
+
+    def _write_down(self, moment: Moment, stage: Stage) -> None:
+        transcript = self._transcripts.get(moment.cast.id)
+        if transcript is None:
+            path = DIALECTS[moment.cast.agent].transcript(stage)
+            transcript = self._transcripts[moment.cast.id] = Transcript(moment.cast.agent, path)
+        if moment.what == "compact":
+            transcript.compacted()
+        elif moment.what in ("before", "says"):
+            words = len(str(moment.step.get("says") or moment.step.get("new") or moment.step.get("text") or "").split())
+            transcript.answered(moment.at, words)
+
+    def _commanded(self, moment: Moment) -> None:
+        step, root = moment.step, str(self.repos[moment.cast.project].root)
+        args = dict(step.get("args") or {})
+        if args.pop("its_process", False):
+            args |= {"pid": self.troupe.pid(moment.cast), "exactly": True}
+        if step["person"].startswith("gates."):
+            args |= {"repo": f"{root}/.git", "branch": self.repos[moment.cast.project].git("branch --show-current", 0)}
+        session = "" if step.get("alone") else moment.cast.id
+        try:
+            client.ask("command", name=step["person"], args=args, session=session, project=root)
+        except HoldfastError as error:
+            self.played.surprises.append(f"{moment.cast.name}: {step['person']}: {error.message}")
+
+    def _settle(self) -> None:
+        """Until the looks that are due by the day's clock have been taken."""
+        deadline = time.monotonic() + SETTLE_S
+        while time.monotonic() < deadline and self._due():
+            time.sleep(0.03)
+
+    def _due(self) -> bool:
+        now = client.ask("status")["now"]
+        return any(job["kind"] in LOOKS and not job["dead"] and job["run_at"] <= now for job in client.ask("jobs"))
+
+
+def _serves() -> bool:
+    try:
+        list(client.stream("status", start=False))
+    except HoldfastError:
+        return False
+    return True
+
+
+def hook_command(at: int) -> list[str]:
+    """At a moment of the day, or now."""
+    if at:
+        code = AT_THAT_TIME.format(folder=str(PACKAGE), at=at * 1_000_000)
+        return [sys.executable, "-I", "-S", "-c", code]
+    return [str(NATIVE)] if NATIVE.exists() else [sys.executable, "-I", "-S", str(PACKAGE / "hook.py")]
+
+
+def is_refusal(answer: dict[str, Any]) -> bool:
+    specific = answer.get("hookSpecificOutput") or {}
+    return specific.get("permissionDecision") == "deny" or answer.get("decision") in ("deny", "block")

@@ -1,0 +1,62 @@
+"""The index as a file: arrays as they are, everything else as JSON. Whatever is wrong with it, it is as if there were none."""
+
+import io
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+FOLDER = "derived"
+"""Of the state directory: what can be made again from the log. It is emptied when something is forgotten."""
+FORMAT = 1
+"""Raise it when the index, or how texts are cut into words, changes."""
+
+
+def place(state_dir: Path) -> Path:
+    return state_dir / FOLDER / "memory.npz"
+
+
+def packed(arrays: Mapping[str, Any], about: Mapping[str, Any]) -> bytes:
+    import numpy as np
+
+    whole = io.BytesIO()
+    words = np.frombuffer(msgspec.json.encode({**about, "format": FORMAT}), np.uint8)
+    np.savez(whole, about=words, **arrays)
+    return whole.getvalue()
+
+
+def read(path: Path) -> tuple[dict[str, Any], dict[str, Any]] | None:
+    import zipfile
+
+    import numpy as np
+
+    try:
+        with np.load(path, allow_pickle=False) as found:
+            arrays = {name: found[name] for name in found.files}
+        about = msgspec.json.decode(arrays.pop("about").tobytes())
+    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile, msgspec.DecodeError):
+        return None
+    return (arrays, about) if isinstance(about, dict) and about.get("format") == FORMAT else None
+
+
+def remove(path: Path) -> None:
+    mark(path).unlink(missing_ok=True)
+    path.unlink(missing_ok=True)
+
+
+def mark(path: Path) -> Path:
+    """How far the file goes, to be read without numpy."""
+    return path.with_suffix(".json")
+
+
+def marked(seq: int) -> bytes:
+    return msgspec.json.encode({"format": FORMAT, "seq": seq})
+
+
+def reached(path: Path) -> int:
+    try:
+        told = msgspec.json.decode(mark(path).read_bytes())
+        return int(told["seq"]) if told["format"] == FORMAT and path.is_file() else 0
+    except (OSError, msgspec.DecodeError, KeyError, TypeError, ValueError):
+        return 0

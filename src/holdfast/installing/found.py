@@ -1,0 +1,9 @@
+"""One entry of ours in somebody's file."""
+
+from typing import Any, NamedTuple
+
+
+class Found(NamedTuple):
+    event: str
+    line: int
+    entry: dict[str, Any]

@@ -1,0 +1,24 @@
+"""The API: /api/v1, the same views as the command line's --json, described by OpenAPI 3.1."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from holdfast.core.agent import Agent
+from holdfast.web.api import answers, commands, health, live, running, views
+from holdfast.web.routes import Permission, Routes
+
+if TYPE_CHECKING:
+    from holdfast.web.server import House
+
+PREFIX = "/api/v1"
+
+
+def register(routes: Routes, house: "House", _agents: Mapping[str, Agent]) -> None:
+    answers.register(routes.web, house.log)
+    for part in (views, health, commands, live, running):
+        part.register(routes, house, PREFIX)
+
+    async def openapi() -> dict[str, Any]:
+        return routes.web.openapi()
+
+    routes.add("GET", f"{PREFIX}/openapi.json", Permission.READ, openapi, include_in_schema=False)

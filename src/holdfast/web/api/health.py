@@ -1,0 +1,20 @@
+"""How Holdfast itself is."""
+
+from typing import TYPE_CHECKING, Any
+
+from holdfast.web.api.answers import ERRORS, Answer, answered
+from holdfast.web.condition import condition
+from holdfast.web.routes import Permission, Routes
+
+if TYPE_CHECKING:
+    from holdfast.web.server import House
+
+
+def register(routes: Routes, house: "House", prefix: str) -> None:
+    async def health() -> Any:
+        """The daemon, the store, jobs and errors."""
+        return answered(await house.asking.run(lambda: condition(house.asking)))
+
+    routes.add(
+        "GET", f"{prefix}/health", Permission.READ, health, response_model=Answer, responses=ERRORS, tags=["health"]
+    )

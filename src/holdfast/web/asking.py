@@ -1,0 +1,123 @@
+"""How pages learn anything: the rooms' views on a reader of our own; whatever needs the daemon itself, over its side door."""
+
+import asyncio
+import contextlib
+import os
+import socket
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, TypeVar
+
+import msgspec
+
+from holdfast.app import open_rooms, store_url
+from holdfast.core.errors import DaemonUnreachable, HoldfastError
+from holdfast.core.ports import Reader
+from holdfast.paths import Paths
+from holdfast.stores import open_reader, sqlite_path
+from holdfast.web import sockets
+
+Made = TypeVar("Made")
+
+READERS = 4
+PATIENCE_S = 20.0
+IN_THE_DAEMON = frozenset(("memory.search", "reindex.search", "reindex.status", "reindex.why"))
+"""They keep an index in memory: the daemon has it already, and one of them is enough."""
+LARGEST_ANSWER = 64 << 20
+
+
+class Refused(HoldfastError):
+    """The daemon refused"""
+
+    @property
+    def message(self) -> str:
+        return self.detail
+
+
+class TooSlow(HoldfastError):
+    """That took too long"""
+
+
+class Asking:
+    """Few threads, each with its own reader: many viewers cost memory once."""
+
+    def __init__(self, paths: Paths) -> None:
+        self.paths, self.rooms = paths, open_rooms(paths)
+        self.url = store_url(paths, self.rooms.settings)
+        self._threads = threading.local()
+        self._pool = ThreadPoolExecutor(READERS, thread_name_prefix="asking")
+
+    async def run(self, work: Callable[[], Made], within_s: float = PATIENCE_S) -> Made:
+        """In one of our threads. Who waits is told when it takes too long."""
+        try:
+            return await asyncio.wait_for(asyncio.get_running_loop().run_in_executor(self._pool, work), within_s)
+        except TimeoutError:
+            raise TooSlow(f"no answer within {within_s:.0f} s", fix="Try again, or ask for less.") from None
+
+    def view(self, name: str, args: Mapping[str, Any] | None = None, *, project: str = "", session: str = "") -> Any:
+        """The same answer the command line gets with --json. `project` and `session` are whose view it is."""
+        if name in IN_THE_DAEMON:
+            return self.daemon("view", name=name, args=args or {}, project=project, session=session)
+        call = self.rooms.call(name, args or {}, self.reader(), session=session, project=project)
+        return self.rooms.view(name, call)
+
+    def status(self) -> dict[str, Any] | None:
+        """The daemon about itself; None when there is none."""
+        try:
+            return self.daemon("status", start=False)
+        except DaemonUnreachable:
+            return None
+
+    def daemon(self, op: str, *, start: bool = True, **request: Any) -> Any:
+        with self._connected(start) as sock:
+            try:
+                sock.sendall(msgspec.json.encode({"op": op, **request}) + b"\n")
+                with sock.makefile("rb") as answers:
+                    for text in iter(lambda: answers.readline(LARGEST_ANSWER), b""):
+                        if "done" in (line := msgspec.json.decode(text)):
+                            return line["done"]
+                        if "error" in line:
+                            raise Refused(line["error"])
+            except (OSError, msgspec.DecodeError) as error:
+                raise DaemonUnreachable(str(error), fix="See: holdfast daemon logs") from error
+        raise DaemonUnreachable("it closed the connection", fix="See: holdfast daemon logs")
+
+    @contextlib.contextmanager
+    def _connected(self, start: bool) -> Iterator[socket.socket]:
+        with socket.socket(socket.AF_UNIX) as sock:
+            sock.settimeout(PATIENCE_S)
+            try:
+                sockets.connect(sock, self.paths.control_socket)
+            except OSError as error:
+                if not start:
+                    raise DaemonUnreachable(str(error), fix="Start it with: holdfast daemon start") from error
+                from holdfast.cli.client import start_daemon
+
+                start_daemon()
+                sockets.connect(sock, self.paths.control_socket)
+            yield sock
+
+    def reader(self) -> Reader:
+        """This thread's own. A database that was exchanged for a restored one is opened anew."""
+        file = self._file()
+        kept: Reader | None = getattr(self._threads, "reader", None)
+        if kept is not None and self._threads.file == file:
+            return kept
+        if kept is not None:
+            kept.close()
+        self._threads.reader, self._threads.file = open_reader(self.url), file
+        return self._threads.reader
+
+    def _file(self) -> tuple[int, int] | None:
+        path = sqlite_path(self.url)
+        if path is None:
+            return None
+        try:
+            found = os.stat(path)  # noqa: PTH116 - asked before every view
+        except OSError:
+            return 0, 0
+        return found.st_dev, found.st_ino
+
+    def close(self) -> None:
+        self._pool.shutdown(wait=False, cancel_futures=True)

@@ -1,0 +1,62 @@
+"""What an edit changed, as lines to look at: from the tool's own input, whatever the agent calls its fields. Pure."""
+
+import difflib
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+OLD, NEW = ("old_string", "old_str", "oldString", "old_text"), ("new_string", "new_str", "newString", "new_text")
+WHOLE = ("content", "file_text", "contents")
+PATHS = ("file_path", "path", "filePath", "notebook_path")
+MOST_LINES = 400
+LONGEST = 60_000
+LONGEST_LINE = 500
+
+
+class Change(NamedTuple):
+    path: str
+    lines: list[tuple[str, str]]
+    """(+, -, space or @; the text)"""
+    left_out: int
+
+
+def changes(tool_input: Any) -> list[Change]:
+    """Empty when it was no edit."""
+    if not isinstance(tool_input, Mapping):
+        return []
+    path = _first(tool_input, PATHS)
+    edits = tool_input.get("edits")
+    each = edits if isinstance(edits, list) else [tool_input]
+    found = [made for edit in each[:50] if isinstance(edit, Mapping) and (made := _one(edit, path))]
+    patch = tool_input.get("patch") or tool_input.get("diff")
+    return [*found, _as_it_is(path, patch)] if isinstance(patch, str) and patch else found
+
+
+def _one(edit: Mapping[str, Any], path: str) -> Change | None:
+    old, new = _first(edit, OLD), _first(edit, NEW)
+    if old or new:
+        return _cut(path, _diff(old, new))
+    whole = _first(edit, WHOLE)
+    return _cut(path, (("+", line) for line in whole[:LONGEST].splitlines())) if whole else None
+
+
+def _diff(old: str, new: str) -> Iterator[tuple[str, str]]:
+    """Very long texts are not compared line by line: that could take minutes."""
+    if len(old) + len(new) > LONGEST:
+        yield from (("-", line) for line in old[:LONGEST].splitlines())
+        yield from (("+", line) for line in new[:LONGEST].splitlines())
+        return
+    for line in list(difflib.unified_diff(old.splitlines(), new.splitlines(), n=3, lineterm=""))[2:]:
+        yield line[:1] or " ", line[1:]
+
+
+def _as_it_is(path: str, patch: str) -> Change:
+    return _cut(path, ((line[:1] if line[:1] in ("+", "-", "@") else " ", line[1:]) for line in patch.splitlines()))
+
+
+def _cut(path: str, lines: Iterator[tuple[str, str]]) -> Change:
+    every = [(sign, text[:LONGEST_LINE]) for sign, text in lines]
+    return Change(path, every[:MOST_LINES], max(0, len(every) - MOST_LINES))
+
+
+def _first(found: Mapping[str, Any], names: tuple[str, ...]) -> str:
+    return next((value for name in names if isinstance(value := found.get(name), str) and value), "")

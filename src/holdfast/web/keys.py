@@ -1,0 +1,49 @@
+"""What lets a browser in: a one-time link becomes a cookie, and every write needs a second word that only our pages know."""
+
+import hmac
+import secrets
+import time
+from hashlib import sha256
+
+from holdfast.paths import Paths, write_atomically
+
+LINK_LIVES_S = 600.0
+MOST_LINKS = 100
+
+
+class Keys:
+    def __init__(self, secret: str, port: int) -> None:
+        self.token, self.cookie_name = secret, f"holdfast_{port}"
+        self.cookie = self._derived(f"cookie {port}")
+        self.csrf = self._derived(f"csrf {port}")
+        self._links: dict[str, float] = {}
+
+    def _derived(self, what: str) -> str:
+        return hmac.new(self.token.encode(), what.encode(), sha256).hexdigest()
+
+    def new_link(self) -> str:
+        """Good for one use within ten minutes."""
+        once = secrets.token_urlsafe(24)
+        self._links = dict(list(self._living().items())[-MOST_LINKS:]) | {once: time.monotonic() + LINK_LIVES_S}
+        return once
+
+    def redeem(self, once: str) -> bool:
+        self._links = self._living()
+        found = next((known for known in self._links if same(known, once)), None)
+        return bool(found and self._links.pop(found))
+
+    def _living(self) -> dict[str, float]:
+        now = time.monotonic()
+        return {once: until for once, until in self._links.items() if until > now}
+
+
+def same(known: str, given: str) -> bool:
+    return hmac.compare_digest(known.encode(), given.encode("utf-8", "replace"))
+
+
+def secret(paths: Paths) -> str:
+    """Only the owner can read it; whoever can may also ask for a link."""
+    place = paths.run / "http.token"
+    if not place.exists():
+        write_atomically(place, secrets.token_urlsafe(32).encode(), 0o600)
+    return place.read_text().strip()

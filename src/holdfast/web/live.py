@@ -1,0 +1,177 @@
+"""Live: one wire to the daemon says how far the log is; what is new is read once and told to every viewer."""
+
+import asyncio
+import bisect
+import contextlib
+import socket
+import time
+from collections.abc import AsyncIterator
+from typing import NamedTuple
+
+import msgspec
+
+from holdfast.core.ports import EventQuery
+from holdfast.web import sockets
+from holdfast.web.asking import Asking
+
+REMEMBERED = 2_000
+PAGE = 500
+MOST_CAUGHT_UP = 5_000
+"""Who missed more than this looks at the page anew instead."""
+BEAT_S = 15.0
+RETRY_S = 0.5
+SHOWN = ("seq", "at", "kind", "session", "project", "tool")
+
+
+class News(NamedTuple):
+    seq: int
+    kind: str
+    session: str
+    line: bytes
+
+
+class Live:
+    def __init__(self, asking: Asking) -> None:
+        self._asking = asking
+        self._news: list[News] = []
+        self._changed = asyncio.Event()
+        """Set once, by the next change; then there is another. No lock: fifty viewers may leave at once."""
+        self._wire: asyncio.Task[None] | None = None
+        self.head = -1
+        self.viewers = 0
+        self.daemon = True
+        self.stopping = False
+
+    async def stream(self, after: int | None, session: str = "", kinds: tuple[str, ...] = ()) -> AsyncIterator[bytes]:
+        """Lines of a server-sent event stream; begins behind `after`, or with what comes next."""
+        self.viewers += 1
+        self._begin()
+        try:
+            yield b"retry: 1000\n\n"
+            async for lines in self._lines(after, session, kinds):
+                yield lines
+        finally:
+            self.viewers -= 1
+
+    async def _lines(self, after: int | None, session: str, kinds: tuple[str, ...]) -> AsyncIterator[bytes]:
+        head = await self._head_now()
+        seen = head if after is None else min(after, head)
+        daemon = True
+        if seen != after:
+            # A number from the future is of a log that was restored since: the page must be looked at anew.
+            yield f"id: {seen}\nevent: {'begin' if after is None else 'reset'}\ndata: {seen}\n\n".encode()
+        while not self.stopping:
+            if daemon != self.daemon:
+                daemon = self.daemon
+                yield b"event: daemon\ndata: " + (b"back" if daemon else b"gone") + b"\n\n"
+            news, seen, jumped = await self._after(seen)
+            if jumped:
+                yield f"id: {seen}\nevent: reset\ndata: {seen}\n\n".encode()
+            lines = [n.line for n in news if _wanted(n, session, kinds)]
+            if lines:
+                yield b"".join(lines)
+            elif not news and not await self._something(seen, daemon):
+                yield f": {seen}\n\n".encode()
+
+    async def _something(self, seen: int, daemon: bool) -> bool:
+        """Waits for news; False after a while without any, so that a dead viewer is noticed."""
+        deadline = time.monotonic() + BEAT_S
+        while not (self.head > seen or self.daemon != daemon or self.stopping):
+            try:
+                await asyncio.wait_for(self._changed.wait(), max(0.0, deadline - time.monotonic()))
+            except TimeoutError:
+                return False
+        return True
+
+    async def _after(self, seen: int) -> tuple[list[News], int, bool]:
+        """What came after it, how far that reaches, and whether something was left out."""
+        if self._news and self._news[0].seq <= seen + 1:
+            news = self._news[bisect.bisect_right(self._news, seen, key=lambda n: n.seq) :]
+            return news, news[-1].seq if news else seen, False
+        if seen >= self.head >= 0:
+            return [], seen, False
+        head = await self._head_now()
+        if head - seen > MOST_CAUGHT_UP:
+            return [], head, True
+        news = await self._asking.run(lambda: self._read(seen))
+        return news, news[-1].seq if news else seen, False
+
+    async def _head_now(self) -> int:
+        return await self._asking.run(lambda: self._asking.reader().head())
+
+    def _read(self, after: int) -> list[News]:
+        page = self._asking.reader().events(EventQuery(after=after, limit=PAGE))
+        return [News(e.seq, e.kind, e.session, _line(e.seq, {name: getattr(e, name) for name in SHOWN})) for e in page]
+
+    # ── the wire ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _begin(self) -> None:
+        if self._wire is None or self._wire.done():
+            self._wire = asyncio.create_task(self._follow())
+
+    async def _follow(self) -> None:
+        """As long as somebody looks on."""
+        while self.viewers and not self.stopping:
+            try:
+                await self._listen()
+            except (OSError, msgspec.DecodeError, ValueError):
+                pass
+            self._tell(daemon=False)
+            await asyncio.sleep(RETRY_S)
+        self._news.clear()
+        self.head = -1
+
+    async def _listen(self) -> None:
+        sock = socket.socket(socket.AF_UNIX)
+        try:
+            sockets.connect(sock, self._asking.paths.control_socket)
+        except OSError:
+            sock.close()
+            raise
+        sock.setblocking(False)
+        reader, writer = await asyncio.open_unix_connection(sock=sock, limit=1 << 20)
+        try:
+            writer.write(b'{"op":"tail","brief":true}\n')
+            while self.viewers and not self.stopping:
+                line = await asyncio.wait_for(reader.readline(), 10.0)
+                if not line:
+                    raise OSError("the daemon is gone")
+                await self._advance(int(msgspec.json.decode(line).get("beat", 0)))
+        except TimeoutError as error:
+            raise OSError("the daemon says nothing") from error
+        finally:
+            writer.close()
+            with contextlib.suppress(OSError):
+                await writer.wait_closed()
+
+    async def _advance(self, head: int) -> None:
+        if self.head < 0 or head < self.head:
+            self._news.clear()
+            self.head = head
+        while self.head < head:
+            page = await self._asking.run(lambda: self._read(self.head))
+            if not page:
+                break
+            self._news = [*self._news, *page][-REMEMBERED:]
+            self.head = page[-1].seq
+            self._tell()
+        self._tell(daemon=True)
+
+    def _tell(self, daemon: bool | None = None) -> None:
+        self.daemon = self.daemon if daemon is None else daemon
+        changed, self._changed = self._changed, asyncio.Event()
+        changed.set()
+
+    async def stop(self) -> None:
+        self.stopping = True
+        self._tell()
+        if self._wire:
+            self._wire.cancel()
+
+
+def _wanted(news: News, session: str, kinds: tuple[str, ...]) -> bool:
+    return (not session or news.session == session) and (not kinds or news.kind.startswith(kinds))
+
+
+def _line(seq: int, shown: dict[str, object]) -> bytes:
+    return f"id: {seq}\ndata: ".encode() + msgspec.json.encode(shown) + b"\n\n"

@@ -1,0 +1,52 @@
+"""A session at a glance, as shapes: turns side by side (the waiting between them cut short), lanes below. Pure."""
+
+import bisect
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from holdfast.web.words import lane_class
+
+WIDTH = 1000.0
+GAP = 4.0
+SHORTEST = 3.0
+LANE_ROWS = 5
+
+
+def shapes(told: Mapping[str, Any]) -> dict[str, Any]:
+    turns = [{**turn, "end": max(turn["end"] or told["to"], turn["at"] + 1)} for turn in told["turns"]]
+    if not turns:
+        return {"turns": [], "lanes": [], "ticks": [], "rows": 0}
+    axis = _Axis(turns)
+    lanes = [_lane(axis, lane, told["to"], row) for row, lane in enumerate(told["lanes"][-LANE_ROWS:])]
+    return {
+        "turns": [{**turn, "x": axis.left[n], "width": axis.width[n]} for n, turn in enumerate(turns)],
+        "lanes": lanes,
+        "ticks": [{**one, "x": round(axis.x(one["at"]), 1)} for one in told["decisions"]],
+        "rows": len(lanes),
+    }
+
+
+def _lane(axis: "_Axis", lane: Mapping[str, Any], to: int, row: int) -> dict[str, Any]:
+    start, end = axis.x(lane["at"]), axis.x(lane["end"] or to)
+    width = round(max(SHORTEST, end - start), 1)
+    return {**lane, "x": round(start, 1), "width": width, "row": row, "class": lane_class(lane["id"])}
+
+
+class _Axis:
+    """Time → place. Only what lies in a turn takes room."""
+
+    def __init__(self, turns: Sequence[Mapping[str, Any]]) -> None:
+        gap = min(GAP, WIDTH / (4 * len(turns)))
+        room = WIDTH - gap * (len(turns) - 1)
+        lasted = [turn["end"] - turn["at"] for turn in turns]
+        least = min(SHORTEST, room / len(turns) / 2)
+        spare, whole = room - least * len(turns), sum(lasted)
+        self.width = [round(least + spare * ms / whole, 2) for ms in lasted]
+        self.left = [round(sum(self.width[:n]) + gap * n, 2) for n in range(len(turns))]
+        self._starts = [turn["at"] for turn in turns]
+        self._lasted = lasted
+
+    def x(self, at: int) -> float:
+        n = max(0, bisect.bisect_right(self._starts, at) - 1)
+        share = min(1.0, max(0.0, (at - self._starts[n]) / self._lasted[n]))
+        return self.left[n] + share * self.width[n]

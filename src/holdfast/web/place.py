@@ -1,0 +1,31 @@
+"""Where the web server of a state directory listens. A lock held for life decides whether one runs, never a file's age."""
+
+from typing import Any
+
+import msgspec
+
+from holdfast.daemon.lease import Lease, holder
+from holdfast.paths import Paths, write_atomically
+
+
+def lease(paths: Paths) -> Lease:
+    return Lease(paths.run / "web.lock")
+
+
+def place(paths: Paths) -> dict[str, Any] | None:
+    """{"port", "pid"} of the one that runs, or None."""
+    pid = holder(paths.run / "web.lock")
+    try:
+        told = msgspec.json.decode((paths.run / "web.json").read_bytes()) if pid else None
+    except (OSError, msgspec.DecodeError):
+        return None
+    return told if isinstance(told, dict) and told.get("pid") == pid else None
+
+
+def tell(paths: Paths, port: int) -> None:
+    pid = holder(paths.run / "web.lock")
+    write_atomically(paths.run / "web.json", msgspec.json.encode({"port": port, "pid": pid}))
+
+
+def leave(paths: Paths) -> None:
+    (paths.run / "web.json").unlink(missing_ok=True)

@@ -1,0 +1,56 @@
+"""The shape of a screen: where it is, which template shows it, and which views it asks. Nothing else."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from holdfast.core.ports import Reader
+from holdfast.web.asking import Asking
+
+
+@dataclass(frozen=True)
+class Visit:
+    """What a screen is given: what was asked for, and how to ask the rooms."""
+
+    asking: Asking
+    query: Mapping[str, str]
+    path: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def project(self) -> str:
+        return self.query.get("project", "")
+
+    def view(self, name: str, *, whose: str = "", of: str | None = None, **args: Any) -> Any:
+        """One view of a room. `of` is the project it is asked for (else the page's), `whose` the session."""
+        return self.asking.view(name, args, project=self.project if of is None else of, session=whose)
+
+    def number(self, name: str, default: int = 0) -> int:
+        given = self.query.get(name, "")
+        return int(given) if given.isdecimal() and len(given) < 17 else default
+
+    @property
+    def reader(self) -> Reader:
+        return self.asking.reader()
+
+
+Page = Callable[[Visit], dict[str, Any]]
+"""What the template is given. Raise a HoldfastError for what cannot be shown."""
+
+
+@dataclass(frozen=True)
+class Screen:
+    name: str
+    title: str
+    path: str
+    page: Page
+    template: str = ""
+    key: str = ""
+    """`g` and this letter lead there; empty: it is not in the menu."""
+    live: str = ""
+    """Kinds of events after which the page is shown anew, by how they begin, e.g. "gate. decision."; "*" means all."""
+    script: str = ""
+    """A module of its own in static/, besides the core."""
+
+    @property
+    def file(self) -> str:
+        return self.template or f"{self.name}.html"

@@ -1,0 +1,109 @@
+"""The routes of the screens: each is rendered by the server, complete without scripts, once for all who look at it."""
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from fastapi import Request
+from fastapi.responses import HTMLResponse, Response
+
+from holdfast.core.agent import Agent
+from holdfast.core.errors import DaemonUnreachable, HoldfastError
+from holdfast.web.pages import Pages
+from holdfast.web.routes import Permission, Routes
+from holdfast.web.screen import Screen, Visit
+from holdfast.web.screens import SCREENS
+
+if TYPE_CHECKING:
+    from holdfast.web.server import House
+
+FOR_EVER = {"cache-control": "private, max-age=31536000, immutable"}
+NOT_KEPT = {"cache-control": "no-store"}
+WELCOME = """<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Holdfast</title>
+<link rel="icon" href="ICON"><meta http-equiv="refresh" content="0;url=/"></head><body><a href="/">The dashboard</a></body></html>"""
+REMEMBERED = 32
+
+
+class Broken(HoldfastError):
+    """This page could not be made"""
+
+
+def register(routes: Routes, house: "House", _agents: Mapping[str, Agent]) -> None:
+    pages = Pages(house.static, menu=[screen for screen in SCREENS if screen.key], csrf=house.keys.csrf)
+    shown = Shown(house, pages)
+    house.warm = shown.warm
+    for screen in SCREENS:
+        routes.add("GET", screen.path, Permission.READ, _handler(screen, shown), include_in_schema=False)
+    routes.add("GET", "/static/{version}/{name}", Permission.READ, _static(house), include_in_schema=False)
+    routes.add("GET", "/open", Permission.LINK, _opened(house), include_in_schema=False)
+
+
+class Shown:
+    """Pages as they were made last: fifty viewers of one page cost one rendering per change."""
+
+    def __init__(self, house: "House", pages: Pages) -> None:
+        self._house, self._pages = house, pages
+        self._made: dict[tuple[str, str], tuple[int, int, bytes]] = {}
+
+    async def page(self, screen: Screen, request: Request) -> HTMLResponse:
+        visit = Visit(self._house.asking, dict(request.query_params), dict(request.path_params))
+        status, body = await self._house.asking.run(lambda: self._render(screen, visit, str(request.url)))
+        return HTMLResponse(body, status, NOT_KEPT)
+
+    def warm(self) -> None:
+        """Before anybody looks: templates are compiled and the first screen was made once."""
+        for screen in SCREENS:
+            self._pages.compiled(screen.file)
+        self._anew(SCREENS[0], Visit(self._house.asking, {}), 0)
+
+    def _render(self, screen: Screen, visit: Visit, address: str) -> tuple[int, bytes]:
+        head = visit.reader.head()
+        at, status, body = self._made.get((screen.name, address), (-1, 0, b""))
+        if at == head and screen.live != "":
+            return status, body
+        status, body = self._anew(screen, visit, head)
+        kept = dict(list(self._made.items())[-REMEMBERED:])
+        self._made = kept | {(screen.name, address): (head, status, body)}
+        return status, body
+
+    def _anew(self, screen: Screen, visit: Visit, head: int) -> tuple[int, bytes]:
+        common = {"screen": screen, "project": visit.project, "query": visit.query, "head": head}
+        try:
+            return 200, self._pages.render(screen.file, {**common, **screen.page(visit)})
+        except HoldfastError as error:
+            status = 503 if isinstance(error, DaemonUnreachable) else 404
+            return status, self._pages.render("problem.html", {**common, "error": error})
+        except Exception as error:
+            self._house.log.error("page.failed", error, screen=screen.name)
+            broken = Broken(f"{type(error).__name__} in {screen.name}", fix=f"See {self._house.paths.logs}/web.log")
+            return 500, self._pages.render("problem.html", {**common, "error": broken})
+
+
+def _handler(screen: Screen, shown: Shown) -> Callable[[Request], Any]:
+    async def page(request: Request) -> HTMLResponse:
+        return await shown.page(screen, request)
+
+    return page
+
+
+def _static(house: "House") -> Callable[..., Any]:
+    async def file(version: str, name: str) -> Response:
+        body = house.static.files.get(name)
+        if body is None:
+            return Response(status_code=404)
+        kept = FOR_EVER if version == house.static.version else NOT_KEPT
+        return Response(body, media_type=house.static.type_of(name), headers=kept)
+
+    return file
+
+
+def _opened(house: "House") -> Callable[..., Any]:
+    async def opened(once: str = "") -> HTMLResponse:
+        """A page that leads on, no redirect: a strict cookie is not sent on the way back from elsewhere."""
+        if not house.keys.redeem(once):
+            said = "This link was used already, or is too old. Make a new one: holdfast dashboard"
+            return HTMLResponse(f"<!doctype html><title>Holdfast</title><p>{said}</p>", 403, NOT_KEPT)
+        answer = HTMLResponse(WELCOME.replace("ICON", house.static.address("mark.svg")), 200, NOT_KEPT)
+        answer.set_cookie(house.keys.cookie_name, house.keys.cookie, httponly=True, samesite="strict", path="/")
+        return answer
+
+    return opened

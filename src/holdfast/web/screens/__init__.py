@@ -1,0 +1,23 @@
+"""The screens, in the order of the menu. A screen is one file here and one template of the same name."""
+
+from holdfast.web.screens import (
+    activity,
+    event,
+    gates,
+    health,
+    memory,
+    now,
+    rows,
+    run,
+    search,
+    session,
+    state,
+    tasks,
+    uat,
+    why,
+)  # fmt: skip
+
+SCREENS = (
+    now.SCREEN, session.SCREEN, event.SCREEN, rows.SCREEN, gates.SCREEN, why.SCREEN, tasks.SCREEN, state.SCREEN, uat.SCREEN,
+    run.SCREEN, search.SCREEN, memory.SCREEN, activity.SCREEN, health.SCREEN,
+)  # fmt: skip

@@ -1,0 +1,72 @@
+"""Activity: a year at a glance, and who did how much where."""
+
+import bisect
+from datetime import date
+from typing import Any
+
+from holdfast.web.screen import Screen, Visit
+
+WEEKS = 53
+MEASURES = (("ms", "Time"), ("tokens", "Tokens"), ("tools", "Tool calls"), ("turns", "Turns"))
+LEVELS = 4
+RANGES = (7, 30, 90)
+
+
+def page(visit: Visit) -> dict[str, Any]:
+    measure = next((name for name, _ in MEASURES if name == visit.query.get("by")), "ms")
+    span = next((n for n in RANGES if str(n) == visit.query.get("days")), 30)
+    told = visit.view("sessions.activity", days=WEEKS * 7, detailed=span)
+    return {
+        "today": told["today"],
+        "heat": heat(told["days"], measure),
+        "projects": summed(told["rows"], "project", measure),
+        "agents": summed(told["rows"], "agent", measure),
+        "days": bars(told["days"][-span:], measure),
+        "measure": measure,
+        "measures": MEASURES,
+        "span": span,
+        "ranges": RANGES,
+    }
+
+
+def heat(days: list[dict[str, Any]], measure: str) -> dict[str, Any]:
+    """A column a week, a square a day; the darkest is the busiest."""
+    first = date.fromisoformat(days[0]["day"])
+    ordered = sorted(day[measure] for day in days if day[measure])
+    cells = []
+    months: list[dict[str, Any]] = []
+    for n, day in enumerate(days):
+        place = n + first.weekday()
+        when = date.fromisoformat(day["day"])
+        if when.day == 1:
+            months.append({"x": place // 7, "name": when.strftime("%b")})
+        cells.append({**day, "x": place // 7, "y": place % 7, "level": _level(day[measure], ordered)})
+    return {"cells": cells, "months": months, "weeks": cells[-1]["x"] + 1}
+
+
+def _level(value: int, ordered: list[int]) -> int:
+    """By quarter of the busy days, so that one huge day does not make all others pale."""
+    if not value:
+        return 0
+    rank = bisect.bisect_right(ordered, value)
+    return -(-rank * LEVELS // len(ordered))
+
+
+def bars(days: list[dict[str, Any]], measure: str) -> list[dict[str, Any]]:
+    most = max((day[measure] for day in days), default=0) or 1
+    return [{**day, "share": round(day[measure] / most * 100, 1)} for day in days]
+
+
+def summed(rows: list[dict[str, Any]], by: str, measure: str) -> list[dict[str, Any]]:
+    found: dict[str, dict[str, Any]] = {}
+    for row in rows:
+        one = found.setdefault(row[by], {"name": row[by]})
+        for name, value in row.items():
+            if isinstance(value, int):
+                one[name] = one.get(name, 0) + value
+    most = max((one[measure] for one in found.values()), default=0) or 1
+    ranked = sorted(found.values(), key=lambda one: -one[measure])
+    return [{**one, "share": round(one[measure] / most * 100, 1)} for one in ranked]
+
+
+SCREEN = Screen(name="activity", title="Activity", path="/activity", page=page, key="a", live="turn. tokens. session.")

@@ -1,0 +1,38 @@
+"""Gates: what is asked for where, how each live session stands to it and why, and what was refused lately."""
+
+from typing import Any
+
+from holdfast.web.screen import Screen, Visit
+
+MOST_PLACES = 12
+
+
+def page(visit: Visit) -> dict[str, Any]:
+    found = visit.view("gates.places", project=visit.project)
+    boards = [_board(visit, place) for place in found["places"][:MOST_PLACES]]
+    return {
+        "places": sorted(boards, key=lambda one: (not one["open"], not one["sessions"], -one["at"])),
+        "everywhere": found["everywhere"],
+        "refused": visit.view("gates.refused", project=visit.project, limit=15)["refused"],
+        "projects": visit.view("project.list")["projects"],
+        "now": found["now"],
+    }
+
+
+def _board(visit: Visit, place: dict[str, Any]) -> dict[str, Any]:
+    """One column for each session; where none lives, one for the branch."""
+    where = {"of": place["project"], "repo": place["repo"], "branch": place["branch"]}
+    columns = place["sessions"] or [{"id": "", "alias": "", "agent": "", "active": place["at"]}]
+    seen = [visit.view("gates.status", whose=column["id"], **where) for column in columns]
+    names = [one["name"] for one in seen[0]["requirements"]]
+    by_name = [{one["name"]: one for one in status["requirements"]} for status in seen]
+    return {
+        **place,
+        "columns": [{**column, "refused": status["refused"]} for column, status in zip(columns, seen, strict=True)],
+        "rows": [[of[name] for of in by_name if name in of] for name in names],
+        "open": sum(not one["ok"] and one["triggered"] for status in seen for one in status["requirements"]),
+        "notices": seen[0]["notices"],
+    }
+
+
+SCREEN = Screen(name="gates", title="Gates", path="/gates", page=page, key="g", live="gates. decision. session. uat.")

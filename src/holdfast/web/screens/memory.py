@@ -1,0 +1,25 @@
+"""Memory: what was decided, fixed and learned, and what of it agents were told."""
+
+from typing import Any
+
+from holdfast.web.screen import Screen, Visit
+
+MOST = 100
+
+
+def page(visit: Visit) -> dict[str, Any]:
+    wanted = visit.query.get("type", "")
+    status = visit.query.get("status", "active")
+    listed = visit.view("memory.listed", everywhere=not visit.project, status=status, limit=MOST)["observations"]
+    types = sorted({one["type"] for one in listed})
+    return {
+        "observations": [one for one in listed if not wanted or one["type"] == wanted],
+        "types": types,
+        "wanted": wanted,
+        "status": status,
+        "injected": visit.view("memory.injected", everywhere=not visit.project, limit=30)["injected"],
+        "projects": visit.view("project.list")["projects"],
+    }
+
+
+SCREEN = Screen(name="memory", title="Memory", path="/memory", page=page, key="m", live="memory. decision.")

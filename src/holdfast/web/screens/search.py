@@ -1,0 +1,52 @@
+"""Search: code and memory with one question."""
+
+from typing import Any
+
+from holdfast.core.errors import HoldfastError
+from holdfast.web.screen import Screen, Visit
+
+HITS = 12
+MOST_INDEXES = 4
+
+
+def page(visit: Visit) -> dict[str, Any]:
+    question = visit.query.get("q", "").strip()[:500]
+    projects = known_projects(visit)
+    found = {"code": _code(visit, question, projects), "memory": _memory(visit, question)} if question else {}
+    return {"q": question, "words": question.split(), "projects": projects, **found}
+
+
+def _code(visit: Visit, question: str, projects: list[str]) -> dict[str, Any]:
+    """The project that was chosen, or those where agents were last; the best of all first."""
+    chosen = [visit.project] if visit.project else projects[:MOST_INDEXES]
+    told = [(project, _asked(visit, "reindex.search", project, query=question, limit=HITS)) for project in chosen]
+    good = [(project, answer) for project, answer in told if "hits" in answer]
+    hits = [{**hit, "project": project} for project, answer in good for hit in answer["hits"]]
+    return {
+        "hits": sorted(hits, key=lambda hit: -hit["score"])[:HITS],
+        "files": sum(answer["files"] for _, answer in good),
+        "projects": len(good),
+        "problem": "" if good else next((answer["problem"] for _, answer in told), "No project is known yet."),
+    }
+
+
+def _memory(visit: Visit, question: str) -> dict[str, Any]:
+    everywhere = not visit.project
+    return _asked(visit, "memory.search", visit.project, query=question, limit=HITS, everywhere=everywhere)
+
+
+def _asked(visit: Visit, view: str, project: str, **args: Any) -> dict[str, Any]:
+    """One half may fail (no index yet) while the other answers."""
+    try:
+        return visit.asking.view(view, args, project=project)
+    except HoldfastError as error:
+        return {"problem": error.message}
+
+
+def known_projects(visit: Visit) -> list[str]:
+    """Where agents have been lately, the latest first."""
+    rows = visit.view("sessions.list", all=True, limit=200)["sessions"]
+    return list(dict.fromkeys(row["project"] for row in rows if row["project"]))[:30]
+
+
+SCREEN = Screen(name="search", title="Search", path="/search", page=page, key="s")

@@ -1,0 +1,46 @@
+"""Session: everything that happened in it, as a waterfall; what was refused, what was told, each call whole."""
+
+from typing import Any
+
+from holdfast.web import overview, words
+from holdfast.web.screen import Screen, Visit
+
+FILTERS = (
+    ("", "Everything"), ("prompts", "Prompts"), ("tools", "Tools"), ("failures", "Failures"),
+    ("decisions", "Denied and told"), ("subagents", "Subagents"),
+)  # fmt: skip
+FIRST_ROWS = 120
+
+
+def page(visit: Visit) -> dict[str, Any]:
+    shown = visit.view("sessions.show", id=visit.path["id"], turns=1, brief=True)
+    rows = {"rows": [], "older": 0} if visit.query.get("live") and not visit.query.get("q") else rows_of(visit, shown)
+    return {
+        "session": shown,
+        "overview": overview.shapes(visit.view("sessions.overview", id=shown["id"])),
+        **rows,
+        **row_words(visit),
+        "filters": FILTERS,
+        "now": shown["now"],
+    }
+
+
+def rows_of(visit: Visit, shown: dict[str, Any]) -> dict[str, Any]:
+    return visit.view("sessions.rows", id=shown["id"], limit=FIRST_ROWS, **asked(visit))
+
+
+def asked(visit: Visit) -> dict[str, Any]:
+    return {
+        "start": visit.number("start"), "before": visit.number("before"),
+        "only": visit.query.get("only", ""), "q": visit.query.get("q", "")[:200],
+    }  # fmt: skip
+
+
+def row_words(visit: Visit) -> dict[str, Any]:
+    return {
+        "only": visit.query.get("only", ""), "q": visit.query.get("q", "")[:200],
+        "label": words.label, "look": words.look, "says": words.says, "bar": words.bar, "lane_class": words.lane_class,
+    }  # fmt: skip
+
+
+SCREEN = Screen(name="session", title="Session", path="/session/{id:path}", page=page, live="*", script="session.js")

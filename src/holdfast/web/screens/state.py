@@ -1,0 +1,52 @@
+"""Project state: the one document of a project, now and at any moment the log knows."""
+
+import difflib
+from typing import Any
+
+from holdfast.core.errors import CommandRefused
+from holdfast.web.screen import Screen, Visit
+
+
+def page(visit: Visit) -> dict[str, Any]:
+    projects = visit.view("project.list")["projects"]
+    root = visit.project or (projects[0]["root"] if projects else "")
+    moments = visit.view("project.moments", project=root)["moments"] if root else []
+    if not moments:
+        return {"projects": projects, "root": root, "moments": [], "found": None}
+    step = min(visit.number("step", len(moments) - 1), len(moments) - 1)
+    chosen = moments[step]
+    found = visit.view("project.state", project=root, at=str(chosen["seq"]))
+    before = _before(visit, root, moments, step)
+    return {
+        "projects": projects,
+        "root": root,
+        "moments": moments,
+        "step": step,
+        "chosen": chosen,
+        "is_now": step == len(moments) - 1,
+        "found": found,
+        "lines": _lines(before, found["text"]),
+    }
+
+
+def _before(visit: Visit, root: str, moments: list[dict[str, Any]], step: int) -> str:
+    if not step:
+        return ""
+    try:
+        return visit.view("project.state", project=root, at=str(moments[step - 1]["seq"]))["text"]
+    except CommandRefused:
+        return ""  # Nothing was known yet.
+
+
+def _lines(before: str, after: str) -> list[dict[str, Any]]:
+    """The document line by line; each knows whether it is new since the moment before."""
+    old, new = before.splitlines(), after.splitlines()
+    fresh: set[int] = set()
+    if old:
+        for tag, _, _, first, last in difflib.SequenceMatcher(a=old, b=new, autojunk=False).get_opcodes():
+            fresh.update(range(first, last) if tag != "equal" else ())
+    fresh = {n for n in fresh if not new[n].startswith("LAST_UPDATED")}
+    return [{"text": line, "fresh": n in fresh, "head": line[:1].isupper()} for n, line in enumerate(new)]
+
+
+SCREEN = Screen(name="state", title="State", path="/state", page=page, key="p", live="project.", script="slider.js")

@@ -1,0 +1,27 @@
+"""Tasks: what needs doing in every project, why, and when it is done; who holds which lease."""
+
+from typing import Any
+
+from holdfast.web.screen import Screen, Visit
+
+PRIORITIES = {"P0": "nothing else can go on", "P1": "urgent", "P2": "soon", "P3": "when there is time"}
+
+
+def page(visit: Visit) -> dict[str, Any]:
+    projects = visit.view("project.list")["projects"]
+    wanted = [one for one in projects if not visit.project or one["root"] == visit.project]
+    lists = [visit.view("project.tasks", project=one["root"]) for one in wanted]
+    tasks = [{**task, "root": of["root"], "project": of["project"]} for of in lists for task in of["tasks"]]
+    found = visit.view("project.leases")
+    return {
+        "projects": projects,
+        "sections": [(name, words, [t for t in tasks if t["priority"] == name]) for name, words in PRIORITIES.items()],
+        "count": len(tasks),
+        "leases": [lease for lease in found["leases"] if lease["holders"] or lease["waiters"]],
+        "now": found["now"],
+    }
+
+
+SCREEN = Screen(
+    name="tasks", title="Tasks", path="/tasks", page=page, key="t", live="project. gates. uat. turn. reindex."
+)

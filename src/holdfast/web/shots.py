@@ -1,0 +1,62 @@
+"""The pictures of UAT runs. Only images, only those our own job laid into the run's folder, never through a link."""
+
+import os
+import stat
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from fastapi.responses import Response
+
+from holdfast.core.agent import Agent
+from holdfast.core.errors import HoldfastError
+from holdfast.web.routes import Permission, Routes
+
+if TYPE_CHECKING:
+    from holdfast.web.server import House
+
+TYPES = ((b"\x89PNG\r\n\x1a\n", "image/png"), (b"\xff\xd8\xff", "image/jpeg"), (b"RIFF", "image/webp"))
+LARGEST = 20 << 20
+KEPT = {"cache-control": "private, max-age=3600"}
+
+
+def register(routes: Routes, house: "House", _agents: Mapping[str, Agent]) -> None:
+    async def shot(run: str, number: str) -> Response:
+        found = await house.asking.run(lambda: _read(house, run, number))
+        return Response(found[1], media_type=found[0], headers=KEPT) if found else Response(status_code=404)
+
+    routes.add("GET", "/uat/{run}/shot/{number}", Permission.READ, shot, include_in_schema=False)
+
+
+def _read(house: "House", run: str, number: str) -> tuple[str, bytes] | None:
+    try:
+        shown = house.asking.view("uat.show", {"run": run})
+    except HoldfastError:
+        return None
+    at = int(number) if number.isdecimal() and len(number) < 6 else -1
+    if not 0 <= at < len(shown["shots"]):
+        return None
+    path = Path(str(shown["shots"][at]["path"]))
+    if path.parent.name != shown["id"] or path.parent.parent.name != "screenshots":
+        return None
+    return picture(path)
+
+
+def picture(path: Path) -> tuple[str, bytes] | None:
+    try:
+        with open(path, "rb", opener=_plain) as file:
+            if os.fstat(file.fileno()).st_size > LARGEST:
+                return None
+            content = file.read(LARGEST)
+    except (OSError, ValueError):
+        return None
+    kind = next((kind for magic, kind in TYPES if content.startswith(magic)), "")
+    return (kind, content) if kind else None
+
+
+def _plain(path: Any, flags: int) -> int:
+    fd = os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    if stat.S_ISREG(os.fstat(fd).st_mode):
+        return fd
+    os.close(fd)
+    raise OSError(f"not a plain file: {path}")

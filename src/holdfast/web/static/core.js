@@ -1,0 +1,10 @@
+// Everything a page does besides being read. Without this file the pages are complete, only still.
+import { keepTimes } from "./times.js";
+import { followLog } from "./live.js";
+import { listenToKeys } from "./keys.js";
+import { listenToActs } from "./act.js";
+
+keepTimes();
+listenToKeys();
+listenToActs();
+followLog();

@@ -1,0 +1,64 @@
+// j and k walk through the rows, Enter opens, / searches, g and a letter goes to a screen, ? shows the keys.
+let waitsForScreen = 0;
+
+export function listenToKeys() {
+  document.addEventListener("keydown", pressed);
+  document.querySelector("[data-help]")?.addEventListener("click", help);
+}
+
+function pressed(event) {
+  if (event.ctrlKey || event.metaKey || event.altKey) return;
+  const typing = event.target.closest?.("input, textarea, select, [contenteditable]");
+  if (event.key === "Escape") { escape(typing); return; }
+  if (typing || document.querySelector("dialog[open]")) return;
+  if (waitsForScreen && Date.now() < waitsForScreen) {
+    waitsForScreen = 0;
+    const target = [...document.querySelectorAll(".side [data-key]")].find((a) => a.dataset.key === event.key);
+    if (target) { event.preventDefault(); target.click(); }
+    return;
+  }
+  const handler = { j: () => walk(1), k: () => walk(-1), "/": search, "?": help, g: () => (waitsForScreen = Date.now() + 1500), Enter: () => openRow(event) }[event.key];
+  if (!handler) return;
+  if (event.key !== "Enter" && event.key !== "g") event.preventDefault();
+  handler();
+}
+
+const rows = () => [...document.querySelectorAll("main [data-row]")].filter((row) => row.offsetParent !== null);
+const here = () => document.querySelector("main [data-row].here");
+
+function walk(step) {
+  const all = rows();
+  if (!all.length) return;
+  const at = all.indexOf(here());
+  select(all[Math.min(all.length - 1, Math.max(0, at < 0 ? (step > 0 ? 0 : all.length - 1) : at + step))]);
+}
+
+export function select(row) {
+  here()?.classList.remove("here");
+  row.classList.add("here");
+  row.scrollIntoView({ block: "nearest" });
+  row.dispatchEvent(new CustomEvent("row", { bubbles: true }));
+}
+
+function openRow(event) {
+  if (event.target.closest?.("a, button, summary")) return;
+  const target = here();
+  (target?.matches("a") ? target : target?.querySelector("a.go, a, summary, button"))?.click();
+}
+
+function search() {
+  const field = document.querySelector("main [data-slash]") ?? document.querySelector("[data-slash]");
+  field?.focus();
+  field?.select();
+}
+
+function help() {
+  const dialog = document.getElementById("keys");
+  if (dialog.open) dialog.close();
+  else dialog.showModal();
+}
+
+function escape(typing) {
+  if (typing) typing.blur();
+  else document.dispatchEvent(new CustomEvent("leave"));
+}

@@ -1,0 +1,138 @@
+"""How things read on a page. Whatever an agent sent is text: what would hide or turn other text around is named instead."""
+
+import re
+import time
+from datetime import datetime
+from typing import Any
+from urllib.parse import quote, urlencode
+
+from markupsafe import Markup, escape
+
+HIDDEN = re.compile(
+    "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
+    "\U000e0000-\U000e007f\ud800-\udfff]"
+)
+LONGEST = 20_000
+UNITS = ((86_400_000, "d"), (3_600_000, "h"), (60_000, "min"), (1_000, "s"))
+
+
+def harmless(value: Any) -> Any:
+    """Every expression of every template goes through here (Jinja's `finalize`)."""
+    if type(value) is str and not (value.isascii() and value.isprintable()):
+        return HIDDEN.sub(_named, value)
+    return "" if value is None else value
+
+
+def _named(found: re.Match[str]) -> str:
+    code = ord(found[0])
+    return chr(0x2400 + code) if code < 0x20 else f"⟨{code:04X}⟩"
+
+
+def cut(value: Any, limit: int = 200) -> str:
+    """On one line, not longer than this."""
+    text = " ".join(str(value or "")[: limit * 4].split())
+    return text if len(text) <= limit else f"{text[: limit - 1]}…"
+
+
+def long(value: Any, limit: int = LONGEST) -> str:
+    text = str(value or "")
+    return text if len(text) <= limit else f"{text[:limit]}\n… {len(text) - limit:,} more characters"
+
+
+def span(ms: Any) -> str:
+    """A length of time: 350 ms, 4.2 s, 3 min 05 s, 2 h 10 min."""
+    ms = max(0, int(ms or 0))
+    if ms < 1000:
+        return f"{ms} ms"
+    if ms < 60_000:
+        return f"{ms / 1000:.1f} s" if ms < 10_000 else f"{ms // 1000} s"
+    if ms < 3_600_000:
+        return f"{ms // 60_000} min {ms // 1000 % 60:02d} s"
+    if ms < 86_400_000:
+        return f"{ms // 3_600_000} h {ms // 60_000 % 60:02d} min"
+    return f"{ms // 86_400_000} d {ms // 3_600_000 % 24} h"
+
+
+def exact(at: Any) -> str:
+    at = int(at or 0)
+    try:
+        return datetime.fromtimestamp(at / 1000).astimezone().strftime("%Y-%m-%d %H:%M:%S") + f".{at % 1000:03d}"
+    except (ValueError, OverflowError, OSError):
+        return str(at)
+
+
+def clock(at: Any) -> str:
+    return exact(at)[11:19]
+
+
+def ago_words(at: int, now: int | None = None) -> str:
+    """The same words as static/times.js."""
+    passed = (now or int(time.time() * 1000)) - at
+    for size, unit in UNITS:
+        if passed >= size:
+            return f"{passed // size} {unit} ago"
+    return "now" if passed > -5_000 else exact(at)[:16]
+
+
+def ago(at: Any, now: int | None = None) -> Markup:
+    """ "2 min ago", with the exact time when the mouse rests on it. The page keeps it right by itself."""
+    if not at:
+        return Markup('<span class="none">–</span>')
+    at = int(at)
+    words = ago_words(at, now)
+    return Markup('<time data-at="{}" title="{}">{}</time>').format(at, exact(at), words)
+
+
+def since(at: Any, now: int | None = None) -> Markup:
+    """How long it has lasted; goes on by itself."""
+    if not at:
+        return Markup('<span class="none">–</span>')
+    passed = (now or int(time.time() * 1000)) - int(at)
+    return Markup('<time data-since="{}" title="since {}">{}</time>').format(int(at), exact(at), span(passed))
+
+
+def count(value: Any) -> str:
+    """1,234 · 12.3 k · 4.5 M"""
+    number = float(value or 0)
+    if abs(number) < 10_000:
+        return f"{number:,.0f}"
+    for unit in ("k", "M"):
+        number /= 1000
+        if abs(number) < 1000:
+            return f"{number:.1f} {unit}" if abs(number) < 100 else f"{number:.0f} {unit}"
+    return f"{number / 1000:.1f} G"
+
+
+def size(value: Any) -> str:
+    number = float(value or 0)
+    for unit in ("B", "KB", "MB"):
+        if number < 1024:
+            return f"{number:.0f} {unit}" if unit == "B" else f"{number:.1f} {unit}"
+        number /= 1024
+    return f"{number:.1f} GB"
+
+
+def folder(path: Any) -> str:
+    """The last part of a path: what people call a project."""
+    return str(path or "").rstrip("/").rpartition("/")[2] or str(path or "")
+
+
+def marked(text: str, words: list[str]) -> Markup:
+    """The words that were looked for, marked: cut out of the plain text, so that nothing can break out."""
+    shown = harmless(text)
+    wanted = sorted({word for word in words if len(word) > 1}, key=len, reverse=True)
+    if not wanted:
+        return escape(shown)
+    parts = re.split(f"({'|'.join(map(re.escape, wanted))})", shown, flags=re.IGNORECASE)
+    return Markup("").join(Markup("<mark>{}</mark>").format(part) if n % 2 else part for n, part in enumerate(parts))
+
+
+def link(path: str, **query: Any) -> str:
+    """An address of ours. Names from events are quoted."""
+    asked = {name: value for name, value in query.items() if value not in ("", None, 0)}
+    return quote(path, safe="/%") + (f"?{urlencode(asked)}" if asked else "")
+
+
+def part(value: Any) -> str:
+    """One part of an address."""
+    return quote(str(value), safe="")

@@ -1,0 +1,121 @@
+"""What can be done from the dashboard, with the keyboard and with the mouse; each is an event in the log."""
+
+import uuid
+from collections.abc import Callable
+from typing import Any
+
+from tests.browser.harness import Demo
+
+LIVE = '[data-wire="live"]'
+
+
+def test_keys(page: Any) -> None:
+    page.wait_for_selector(LIVE)
+    page.keyboard.press("j")
+    first = page.locator("main [data-row].here").inner_text()
+    page.keyboard.press("j")
+    assert page.locator("main [data-row].here").inner_text() != first
+    page.keyboard.press("k")
+    assert page.locator("main [data-row].here").inner_text() == first
+    page.keyboard.press("/")
+    assert page.evaluate("document.activeElement.name") == "q"
+    page.keyboard.press("Escape")
+    page.keyboard.press("?")
+    assert page.locator("dialog[open]").count() == 1
+    page.keyboard.press("Escape")
+    page.wait_for_selector("dialog[open]", state="hidden")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/session/**")
+
+
+def test_g_and_a_letter_leads_to_each_screen(page: Any) -> None:
+    page.wait_for_selector(LIVE)
+    menu = page.eval_on_selector_all(".side li a", "all => all.map((a) => [a.dataset.key, a.textContent.trim()])")
+    assert len(menu) >= 9
+    for key, title in menu:
+        page.keyboard.press("Escape")  # Search waits in its field for what is looked for.
+        page.keyboard.press("g")
+        with page.expect_navigation():
+            page.keyboard.press(key)
+        assert page.locator("h1").inner_text().split()[0] in title
+        page.wait_for_selector(LIVE)
+
+
+def test_a_requirement_is_satisfied_and_a_place_paused_from_here(open_page: Callable[..., Any], demo: Demo) -> None:
+    page = open_page(f"/gates?project={demo.project('notes-api')}")
+    page.wait_for_selector(LIVE)
+    row = page.locator("tr", has_text="review_before_commit").first
+    row.get_by_role("button", name="Satisfy").click()
+    row.get_by_text("satisfied by person").wait_for()
+    page.on("dialog", lambda dialog: dialog.accept())
+    page.get_by_role("button", name="Pause for an hour").click()
+    page.get_by_text("paused until").wait_for()
+    page.get_by_role("button", name="Resume").click()
+    page.get_by_text("paused until").wait_for(state="detached")
+    kinds = [event["kind"] for event in demo.json("events", "list", "--limit", "200", project="notes-api")["events"]]
+    assert {"gates.satisfied", "gates.paused", "gates.resumed"} <= set(kinds)
+
+
+def test_a_task_of_ones_own(open_page: Callable[..., Any], demo: Demo) -> None:
+    page = open_page("/tasks")
+    page.wait_for_selector(LIVE)
+    words = f"Paint the jetty {uuid.uuid4().hex[:6]}"
+    page.locator("select[name=project]").select_option(label="atlas-ui")
+    page.locator("select[name=priority]").select_option("P1")
+    page.get_by_label("What", exact=True).fill(words)
+    page.get_by_role("button", name="Add").click()
+    task = page.locator("details.task", has_text=words)
+    task.wait_for()
+    task.locator("summary").click()
+    task.get_by_role("button", name="Done").click()
+    task.wait_for(state="detached")
+    assert words not in demo.cli("task", "list", project="atlas-ui")
+
+
+def test_a_memory_is_pinned_vouched_for_and_forgotten(open_page: Callable[..., Any], demo: Demo) -> None:
+    word = f"lighthouse{uuid.uuid4().hex[:6]}"
+    demo.cli("memory", "add", f"The {word} is painted red")
+    page = open_page("/memory")
+    page.wait_for_selector(LIVE)
+    memory = page.locator("li.memory", has_text=word)
+    memory.get_by_role("button", name="Pin").click()
+    memory.get_by_text("pinned").wait_for()
+    memory.get_by_role("button", name="Unpin").click()
+    memory.get_by_role("button", name="Pin", exact=True).wait_for()
+    page.on("dialog", lambda dialog: dialog.accept())
+    memory.get_by_role("button", name="Forget").click()
+    memory.wait_for(state="detached")
+    assert word not in demo.cli("memory", "list")
+
+
+def test_what_an_agent_said_is_vouched_for(open_page: Callable[..., Any], demo: Demo) -> None:
+    page = open_page(f"/memory?project={demo.project('harbor-shop')}")
+    page.wait_for_selector(LIVE)
+    memory = page.locator("li.memory", has_text="Decimal keeps all digits")
+    memory.get_by_role("button", name="Vouch for it").click()
+    memory.get_by_text("vouched for").wait_for()
+
+
+def test_the_slider_shows_the_document_as_it_was(open_page: Callable[..., Any], demo: Demo) -> None:
+    page = open_page(f"/state?project={demo.project('harbor-shop')}")
+    page.wait_for_selector(LIVE)
+    now = page.locator(".doc").inner_text()
+    assert "src/shop/invoice.py" in now
+    page.locator("input[type=range]").focus()
+    page.keyboard.press("Home")
+    page.locator("h2", has_text="as it was").wait_for()
+    assert "src/shop/invoice.py" not in page.locator(".doc").inner_text()
+    assert "step=0" in page.url
+    page.get_by_role("link", name="Now", exact=True).last.click()
+    page.wait_for_function("!document.querySelector('h2').textContent.includes('as it was')")
+
+
+def test_a_used_link_opens_nothing_and_nobody_gets_in_without_one(browser: Any, demo: Demo) -> None:
+    link = demo.link
+    for expected in (200, 403):
+        context = browser.new_context()
+        assert context.new_page().goto(link).status == expected
+        context.close()
+    context = browser.new_context()
+    assert context.new_page().goto(demo.address).status == 401
+    context.close()

@@ -1,0 +1,219 @@
+"""Stored scripts, escape codes, direction marks, a megabyte on one line, hostile names in every field: all of it is text."""
+
+import json
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import pytest
+
+from holdfast.web.text import harmless
+from tests.browser import hostile, looks
+from tests.browser.harness import Demo
+from tests.kit import BIN, World, git
+
+CLEAN = {"pwned": None, "handlers": [], "scripts": 0, "foreign": [], "hidden": 0}
+LONG = "M" * (1 << 20)
+
+
+class Hostile:
+    """A state directory that has seen the worst, and a dashboard on it."""
+
+    def __init__(self, root: Path) -> None:
+        self.world = World(root)
+        self.project = root / '<img src=x onerror="window.pwned=1"> \u202egnp'
+        self.project.mkdir()
+        self.world.project = self.project
+        git(self.project, "init", "-q")
+        (self.project / "<b>.py").write_text("x = 1\n")
+        git(self.project, "add", ".")
+        git(self.project, "commit", "-qm", "<script>window.pwned=1</script>")
+        git(self.project, "checkout", "-q", "-b", "<svg/onload=window.pwned=1>")
+        self.sessions: list[str] = []
+
+    def attack(self) -> None:
+        (self.world.root / "config").mkdir()
+        (self.world.root / "config" / "settings.yaml").write_text(SETTINGS)
+        self._scenario()
+        for number, text in enumerate(hostile.strings()):
+            self._session(number, text)
+        self._session(999, LONG)
+        self._by_hand()
+
+    def _session(self, number: int, text: str) -> None:
+        """Few hooks for most of them, so that all fields meet all kinds of text."""
+        session = f"s{number}-{text[:80]}"
+        agent = self.world.session(session, prompt_id=text[:40])
+        agent.env = {"CLAUDECODE": "1", "CLAUDE_PROJECT_DIR": str(self.project)}
+        self.sessions.append(session)
+        what = number % 5
+        if what == 0:
+            agent.start(model=text)
+            agent.prompt(f"We decided: {text}", session_title=text)
+        elif what == 1:
+            agent.prompt(text)
+            agent.fire("PreToolUse", tool_name=text[:200], tool_input={"command": text}, tool_use_id=text[:60])
+        elif what == 2:
+            agent.before("Edit", file_path=f"{self.project}/{text[:150]}", old_string=text, new_string=text)
+            agent.failed("Bash", text, command=text)
+        elif what == 3:
+            agent.fire("SubagentStart", "tell", agent_id=text[:60], agent_type=text[:60])
+            agent.fire("PermissionRequest", tool_name="Bash", tool_input={"command": text, "description": text})
+        else:
+            agent.prompt(f"Always {text}")
+            agent.stop(f"The root cause was {text}")
+
+    def _scenario(self) -> None:
+        folder = self.project / "uat" / "scenarios"
+        folder.mkdir(parents=True)
+        bad = json.dumps("<script>window.pwned=1</script>")
+        step = {"action": "navigate", "description": '" onmouseover=window.pwned=1 x="'}
+        (folder / "bad.yaml").write_text(f"name: {bad}\ndescription: {bad}\nsteps: {json.dumps([step])}\n")
+
+    def _by_hand(self) -> None:
+        bad = '"><script>window.pwned=1</script>'
+        self.world.start()
+        repo = f"{self.project}/.git"
+        everywhere = {"repo": repo, "branch": "<svg/onload=window.pwned=1>"}
+        for name, args in (
+            ("project.add_task", {"description": bad, "why": bad, "done_when": [bad]}),
+            ("project.acquire", {"lease": bad, "why": bad, "pid": self.world.pid, "exactly": True}),
+            ("memory.add", {"text": f"{bad} \u202egnp", "type": "gotcha"}),
+            ("gates.pause", {**everywhere, "seconds": 60, "why": bad}),
+            ("gates.approve", {**everywhere, "names": ["plan"], "everyone": True, "metadata": {bad: bad}}),
+            ("uat.start", {"scenario": "<script>window.pwned=1</script>", "session": self.sessions[0]}),
+            ("uat.assert", {"run": "", "description": bad, "result": "failed", "actual": bad}),
+            ("log.note", {"text": bad}),
+        ):
+            who = {"session": self.sessions[0], "project": str(self.project)}
+            self.world.ask(op="command", name=name, args=args, **who)
+
+    def link(self) -> str:
+        return self.world.json("dashboard", "--no-open")["link"]
+
+    def close(self) -> None:
+        self.world.cli("dashboard", "--stop", code=None)
+        self.world.close()
+
+
+SETTINGS = """
+requirements:
+  plan:
+    description: '"><script>window.pwned=1</script>'
+    message: '<img src=x onerror=window.pwned=1>'
+"""
+
+
+@pytest.fixture(scope="module")
+def attacked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hostile]:
+    found = Hostile(tmp_path_factory.mktemp("h"))
+    try:
+        found.attack()
+        yield found
+    finally:
+        found.close()
+
+
+@pytest.fixture(scope="module")
+def visitor(attacked: Hostile, browser: Any) -> Iterator[Any]:
+    """One page that walks through everything; what it complains about is collected."""
+    context = browser.new_context(viewport={"width": 1280, "height": 800})
+    context.set_default_timeout(20_000)
+    page = context.new_page()
+    page.complaints = []
+    page.on(
+        "console",
+        lambda said: (
+            page.complaints.append(f"{said.text} {said.location.get('url')}")
+            if said.type in ("error", "warning")
+            else None
+        ),
+    )
+    page.on("pageerror", lambda error: page.complaints.append(str(error)))
+    page.on("dialog", lambda dialog: (page.complaints.append(f"dialog {dialog.message}"), dialog.dismiss()))
+    page.on(
+        "request", lambda asked: page.complaints.append(asked.url) if "//127.0.0.1:" not in asked.url[:20] else None
+    )
+    page.goto(attacked.link())
+    page.wait_for_selector("main")
+    page.log = attacked.world.paths.logs / "web.log"
+    yield page
+    context.close()
+
+
+def visited(page: Any, path: str) -> str:
+    page.complaints.clear()
+    answer = page.goto(
+        path if path.startswith("http") else page.url.split("/", 3)[0] + "//" + page.url.split("/")[2] + path
+    )
+    assert answer.status == 200, (path[:200], answer.status, page.log.read_text()[-600:] if page.log.exists() else "")
+    page.wait_for_selector('[data-wire="live"]')
+    assert looks.ask(page, "foreign") == CLEAN, path[:200]
+    assert page.complaints == [], path[:200]
+    return page.inner_text("body")
+
+
+@pytest.mark.parametrize(
+    "name", ["/", "/gates", "/tasks", "/state", "/uat", "/memory", "/activity", "/health", "/search?q=script"]
+)
+def test_a_screen_of_hostile_texts(name: str, visitor: Any, attacked: Hostile) -> None:
+    visited(visitor, name)
+    for width in (400, 1280):
+        visitor.set_viewport_size({"width": width, "height": 800})
+        assert looks.too_wide(visitor) == [], width
+
+
+def test_two_hundred_sessions_each_with_its_own(visitor: Any, attacked: Hostile) -> None:
+    """Every fifth session is looked at, and what it was told stands there, letter for letter."""
+    known = {event.session.partition("-")[0]: event.session for event in attacked.world.events() if event.session}
+    for number, text in list(enumerate(hostile.strings()))[::5]:
+        words = visited(visitor, f"/session/{quote(known[f's{number}'], safe='')}")
+        assert _start(text) in " ".join(words.split()), text[:80]
+
+
+def _start(text: str) -> str:
+    """As the page names what would not be seen; its first letters, for the rest may be cut off."""
+    return harmless(" ".join(text.encode("utf-8", "replace").decode().split()))[:16].strip()
+
+
+def test_events_and_reasons(visitor: Any, attacked: Hostile) -> None:
+    seqs = [event.seq for event in attacked.world.events() if event.session]
+    for seq in seqs[:: len(seqs) // 10]:
+        visited(visitor, f"/event/{seq}")
+        visited(visitor, f"/gates/why/{seq}")
+
+
+def test_the_words_themselves_are_there(visitor: Any, attacked: Hostile) -> None:
+    assert "<script>window.pwned=1</script>" in visited(visitor, "/memory")
+    assert "onerror=" in visited(visitor, "/gates")
+    assert '"><script>window.pwned=1</script>' in visited(visitor, "/tasks")
+
+
+def test_a_megabyte_on_one_line_costs_no_megabyte(visitor: Any, attacked: Hostile) -> None:
+    for path in ("/", "/gates", f"/session/{quote(attacked.sessions[-1], safe='')}"):
+        visited(visitor, path)
+        assert len(visitor.content()) < 400_000, path[:80]
+        assert looks.too_wide(visitor) == []
+
+
+def test_hostile_addresses(visitor: Any, attacked: Hostile, open_page: Callable[..., Any]) -> None:
+    """What is asked for in the address is shown as text too, or is not there."""
+    base = "/".join(visitor.url.split("/")[:3])
+    bad = quote('"><script>window.pwned=1</script>', safe="")
+    for path in (
+        f"/gates?project={bad}", f"/tasks?project={bad}", f"/state?project={bad}&step={bad}", f"/memory?type={bad}&status={bad}",
+        f"/uat?before={bad}", f"/uat/{bad}?with={bad}", f"/session/{bad}", f"/gates/why/{bad}", f"/event/{bad}", f"/search?q={bad}",
+        f"/uat/{bad}/shot/{bad}", "/uat/x/shot/99999999", f"/activity?days={bad}", "/state?step=99999999999999999999",
+    ):  # fmt: skip
+        if "/shot/" in path:
+            assert visitor.request.get(base + path).status == 404
+            continue
+        assert visitor.goto(base + path).status < 500, path
+        assert looks.ask(visitor, "foreign") == CLEAN, path
+    visitor.complaints.clear()  # Those that are not there were refused with 404, which the browser tells.
+
+
+def test_the_demo_is_still_well(demo: Demo) -> None:
+    assert subprocess.run([BIN / "holdfast", "verify"], env=demo.env, capture_output=True, check=False).returncode == 0

@@ -1,0 +1,64 @@
+"""Each screen with the demo's day, in both themes and at both widths."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tests.browser import looks
+from tests.browser.harness import Demo
+from tests.browser.places import SHOWN, address
+
+SAYS = {
+    "now": ("Waiting for you", "Fill tags for the old notes", "psql notes -f build/backfill.sql"),
+    "session": ("The receipt page shows no VAT", "place_order"),
+    "event": ("denied", "requirement is open"),
+    "gates": ("tests_green", "src/shop/invoice.py changed after", "Refused lately", "paused until"),
+    "why": ("What resolves it", "requirement is open"),
+    "tasks": ("P0", "1 test failing", "backfill of tags", "places for the scale bar", "blocks commit"),
+    "state": ("feature/vat", "CURRENT_STATE", "moment"),
+    "uat": ("checkout-flow", "passed", "failed"),
+    "run": ("failed → passed", "The receipt shows the VAT", "Put two ropes into the cart"),
+    "search": ("cart.py",),
+    "memory": ("We decided to keep money in Decimal", "What agents were told", "vouch"),
+    "activity": ("harbor-shop",),
+    "health": ("hook",),
+}
+WIDTHS = (400, 2560)
+
+
+@pytest.mark.parametrize("name", SHOWN)
+def test_a_screen(name: str, open_page: Callable[..., Any], demo: Demo) -> None:
+    """What it says; every control has a name; contrast AA in both themes; no sideways scrolling at both widths."""
+    page = open_page(address(name, demo))
+    page.wait_for_selector('[data-wire="live"]')
+    words = page.inner_text("body")
+    assert [said for said in SAYS[name] if said.lower() not in words.lower()] == []
+    assert looks.nameless(page) == []
+    for theme in ("light", "dark"):
+        page.emulate_media(color_scheme=theme)
+        assert looks.weak_contrast(page) == [], theme
+    for width in WIDTHS:
+        page.set_viewport_size({"width": width, "height": 900})
+        assert looks.too_wide(page) == [], width
+    page.set_viewport_size({"width": 400, "height": 900})
+    assert looks.weak_contrast(page) == []
+
+
+@pytest.mark.parametrize("name", SHOWN)
+def test_a_screen_without_scripts(name: str, open_page: Callable[..., Any], demo: Demo) -> None:
+    page = open_page(address(name, demo), java_script_enabled=False)
+    words = page.inner_text("body")
+    assert [said for said in SAYS[name] if said.lower() not in words.lower()] == []
+    page.locator(".side li a").first.click()
+    assert page.locator("h1").inner_text() == "Now"
+
+
+def test_pictures_of_a_run_are_shown(open_page: Callable[..., Any], demo: Demo) -> None:
+    page = open_page(address("run", demo))
+    shown = page.locator(".shots img")
+    assert shown.count() == 2
+    shown.first.scroll_into_view_if_needed()
+    page.wait_for_function(
+        "[...document.querySelectorAll('.shots img')].every((i) => i.complete && i.naturalWidth === 800)"
+    )

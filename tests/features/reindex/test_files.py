@@ -1,0 +1,58 @@
+"""The seed's file as a view of a project's document (S0-1, S0-2)."""
+
+import json
+from pathlib import Path
+
+import pytest
+from pydantic import ValidationError
+
+from holdfast.core.ports import Ref
+from holdfast.features.reindex.files import files
+from holdfast.features.reindex.model import CHECKOUT, SESSION, STATE_FILE, Settings, new_checkout
+from holdfast.features.reindex.seed import validate_session_state
+
+UUID = "11111111-2222-4333-8444-555555555555"
+
+
+def made(project: Path, settings: Settings | None = None, **doc: object) -> dict[str, bytes | None]:
+    newest = {"session_id": UUID, "shown": True}
+    whole = {**new_checkout(str(project), 0), "newest": newest, **doc}
+    return {str(f.path.relative_to(project)): f.content for f in files(Ref(CHECKOUT, str(project)), whole, settings)}
+
+
+def test_the_newest_session_in_the_seeds_shape_and_a_folder_that_ignores_it(tmp_path: Path) -> None:
+    told = made(tmp_path)
+    assert list(told) == ["logs/state/.gitignore", STATE_FILE]
+    assert json.loads(told[STATE_FILE] or b"") == {"session_id": UUID, "first_semantic_search_shown": True}
+    assert told["logs/state/.gitignore"] == b"/session-reindex-tracking.json\n/.gitignore\n", "nothing else is hidden"
+
+
+def test_version_2_when_asked_for(tmp_path: Path) -> None:
+    """S0-15."""
+    last = {"trigger": "first_prompt", "status": "completed", "at": 5}
+    state = json.loads(made(tmp_path, Settings(state_file_version=2), last=last)[STATE_FILE] or b"")
+    assert state["last_reindex"] == {"trigger": "first_prompt", "result": "completed", "timestamp": 5}
+    assert validate_session_state(state)
+
+
+def test_its_place_is_settable_and_stays_in_the_project(tmp_path: Path) -> None:
+    assert list(made(tmp_path, Settings(state_file="reindex.json"))) == ["reindex.json"]
+    for outside in ("../x.json", "/etc/x.json", "~/x.json", ".git/x.json", ""):
+        with pytest.raises(ValidationError):
+            Settings(state_file=outside)
+    (tmp_path / "logs").symlink_to(tmp_path.parent)
+    assert made(tmp_path) == {}
+
+
+def test_an_ignore_file_that_is_there_is_its_authors(tmp_path: Path) -> None:
+    (tmp_path / "logs" / "state").mkdir(parents=True)
+    (tmp_path / "logs" / "state" / ".gitignore").write_text("mine\n")
+    assert list(made(tmp_path)) == [STATE_FILE]
+
+
+def test_no_file_where_there_is_no_session_or_no_project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert made(tmp_path, newest=None) == {}
+    assert made(tmp_path / "gone") == {}
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert made(tmp_path) == {}, "a home folder is no project"
+    assert list(files(Ref(SESSION, UUID), {}, None)) == []
