@@ -1,6 +1,6 @@
 """The thinking of one transaction: each event reduced, followed, decided. Pure functions do it; this calls them."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -45,13 +45,15 @@ class Turn:
         """What it adds to the log."""
         self.jobs: list[Job] = []
         self.told: dict[str, int] = {}
+        self._settings_of: dict[str, Mapping[str, Any]] = {}
 
     # ── what comes ─────────────────────────────────────────────────────────────────────────────────────────────────
 
     def take(self, arrivals: Sequence[Arrival]) -> list[Outcome]:
         """All that an event sets going, in the order of the log."""
         fresh = self._fresh(arrivals)
-        self._prefetch([event for event, _ in arrivals if event.key in fresh])
+        if self.engine.store.shared:  # One way to a server for all documents; in a file of our own each is as near.
+            self._prefetch([event for event, _ in arrivals if event.key in fresh])
         return [self._take(event, waits) if self._first(event, fresh) else DUPLICATE for event, waits in arrivals]
 
     def retake(self, events: Sequence[Event]) -> None:
@@ -168,7 +170,11 @@ class Turn:
             return None
 
     def _settings(self, feature: Feature, event: Event) -> Any:
-        return self.engine.ports.settings(event.project).get(feature.name)
+        """Looked up once a turn: every room asks for its own several times."""
+        found = self._settings_of.get(event.project)
+        if found is None:
+            found = self._settings_of[event.project] = self.engine.ports.settings(event.project)
+        return found.get(feature.name)
 
     def _budgeted(self, event: Event, decision: Decision) -> Decision:
         if not decision.contexts:

@@ -189,7 +189,7 @@ def test_other_runners_count_for_themselves(stage: Stage) -> None:
     ],
 )
 def test_commands_in_a_word_or_two(command: str, names: list[str]) -> None:
-    assert telling(command) == names
+    assert list(telling(command)) == names
 
 
 @pytest.mark.parametrize(

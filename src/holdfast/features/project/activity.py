@@ -110,7 +110,7 @@ def _ran(doc: Doc, event: Event) -> Doc:
     command = str(event.data.get("command") or "")
     if event.data.get("exit_code") == 0 and commits(command):
         return _committed(doc, event)
-    names = telling(command) if event.kind == "tool.finished" else []
+    names = telling(command) if event.kind == "tool.finished" else ()
     if not names:
         return _with_session(doc, event, {})
     turn = _turn(_session(doc, event))

@@ -167,7 +167,7 @@ def _locks(doc: Doc) -> dict[str, Any]:
 
 
 def lock(one: Mapping[str, Any]) -> dict[str, Any]:
-    if not one:
+    if not all(name in one for name in ("pid", "at", "until", "mode")):  # Or somebody else's words for a lock.
         return {"locked": False, "locked_by": None, "locked_at": None, "locked_for": None, "estimated_release": None}
     return {
         "locked": True,

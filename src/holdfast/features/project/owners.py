@@ -7,8 +7,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import psutil
-
 
 def owner_of(pid: int) -> dict[str, Any] | None:
     """None when there is no such process."""
@@ -43,6 +41,8 @@ def started(pid: int) -> int | None:
 
 
 def _without_proc(pid: int) -> int | None:
+    import psutil  # Here, because a daemon's start should not wait for it.
+
     try:
         found = psutil.Process(pid)
         return None if found.status() == psutil.STATUS_ZOMBIE else int(found.create_time() * 1000)

@@ -42,10 +42,8 @@ class Part(tuple[str, ...]):
     """The words of one simple command, without what only runs it. `exits`: the whole exits as this part does."""
 
     exits: bool = False
-
-    @property
-    def name(self) -> str:
-        return named(self)
+    name: str = ""
+    """Program, and what it was told to do."""
 
 
 @lru_cache(2_000)
@@ -56,20 +54,22 @@ def parts(command: str) -> tuple[Part, ...]:
     found = []
     for n, (_, words) in enumerate(split[:MOST_PARTS]):
         part = Part(_bare(words))
-        part.exits = not set(joints[n + 1 :]) - {"&&"}
         if part:
+            part.exits, part.name = not set(joints[n + 1 :]) - {"&&"}, named(part)
             found.append(part)
     return tuple(found)
 
 
+@lru_cache(2_000)
 def commits(command: str) -> bool:
     return any(part.exits and part.name == "git commit" for part in parts(command))
 
 
-def telling(command: str) -> list[str]:
+@lru_cache(2_000)
+def telling(command: str) -> tuple[str, ...]:
     """Names of the commands that say something about how somebody works; looking around says nothing."""
     names = (part.name for part in parts(command))
-    return list(dict.fromkeys(name for name in names if name and name not in _SAY_NOTHING))
+    return tuple(dict.fromkeys(name for name in names if name and name not in _SAY_NOTHING))
 
 
 def named(words: tuple[str, ...]) -> str:

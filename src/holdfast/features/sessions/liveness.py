@@ -6,10 +6,12 @@ import platform
 from collections.abc import Mapping
 from math import inf
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
-import psutil
+
+if TYPE_CHECKING:
+    import psutil
 
 SHELLS = frozenset(("sh", "bash", "dash", "zsh", "fish", "ksh", "mksh", "ash", "busybox"))
 WRAPPERS = frozenset(("env", "npm", "npx", "pnpm", "yarn", "timeout", "nice", "nohup", "stdbuf", "xargs", "time"))
@@ -58,6 +60,8 @@ def alive(record: Mapping[str, Any]) -> bool | None:
 
 def has_child_since(pid: int, at_ms: float, until_ms: float = inf) -> bool:
     """Whether something the process started between two moments still runs."""
+    import psutil
+
     try:
         children = psutil.Process(pid).children(recursive=True)
     except psutil.Error:
@@ -65,8 +69,10 @@ def has_child_since(pid: int, at_ms: float, until_ms: float = inf) -> bool:
     return any(at_ms <= _began(child) <= until_ms for child in children)
 
 
-def _began(child: psutil.Process) -> float:
+def _began(child: "psutil.Process") -> float:
     """Never, when it is over."""
+    import psutil
+
     try:
         return 0 if child.status() == psutil.STATUS_ZOMBIE else child.create_time() * 1000
     except psutil.Error:
@@ -87,6 +93,8 @@ def is_wrapper(process: Process) -> bool:
 
 def _is_interactive(pid: int) -> bool:
     """A shell somebody types into runs no script and no -c: it is where a hook was tried by hand."""
+    import psutil
+
     try:
         words = psutil.Process(pid).cmdline()[1:]
     except psutil.Error:
@@ -108,6 +116,8 @@ def _look_in_proc(pid: int) -> Process | None:
 
 
 def _look_with_psutil(pid: int) -> Process | None:
+    import psutil
+
     try:
         found = psutil.Process(pid)
         if found.status() == psutil.STATUS_ZOMBIE:

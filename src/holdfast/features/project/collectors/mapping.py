@@ -4,9 +4,6 @@ import os
 from pathlib import Path
 from typing import Any
 
-from ruamel.yaml import YAML
-from ruamel.yaml.error import YAMLError
-
 LARGEST = 256 * 1024
 MOST_PROJECTS = 500
 
@@ -19,6 +16,16 @@ def read(path: str) -> Known:
         file = Path(path).expanduser()
         if not file.is_file() or file.stat().st_size > LARGEST:
             return {}
+    except (OSError, ValueError, RuntimeError):
+        return {}
+    return _projects(file)
+
+
+def _projects(file: Path) -> Known:
+    from ruamel.yaml import YAML  # Here, because a daemon's start should not wait for it.
+    from ruamel.yaml.error import YAMLError
+
+    try:
         found = YAML(typ="safe", pure=True).load(file.read_bytes())
     except (OSError, YAMLError, ValueError, RecursionError):
         return {}
