@@ -13,7 +13,8 @@ from pydantic import BaseModel, Field, model_validator
 
 from holdfast import trust
 from holdfast.core.errors import BadSettings
-from holdfast.settings import DEFAULT, Settings, SettingsCache, json_schema, set_value
+from holdfast.settings import DEFAULT, Settings, SettingsCache, json_schema
+from holdfast.settings.edit import set_value
 
 
 class Rule(BaseModel):

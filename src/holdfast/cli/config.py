@@ -13,6 +13,7 @@ from holdfast.app import open_settings
 from holdfast.cli import client, render
 from holdfast.cli.options import Json
 from holdfast.core.errors import CommandRefused
+from holdfast.settings.edit import set_value
 
 app = typer.Typer(help="Settings and where each comes from.", no_args_is_help=True)
 
@@ -43,7 +44,7 @@ def set_(
     layer: Layer = "user",
 ) -> None:
     """Change one value in a settings file; comments and order are kept."""
-    written = layered.set_value(open_settings().settings, layer, name, _yaml(value), project=_project(layer))
+    written = set_value(open_settings().settings, layer, name, _yaml(value), project=_project(layer))
     render.out.print(f"{name} = {render.clean(value)} in {written}")
 
 

@@ -1,7 +1,6 @@
 """Layered settings: defaults < user < project < local < environment. Nothing in a file takes the rest down."""
 
 from holdfast.settings.cache import SettingsCache
-from holdfast.settings.edit import set_value
 from holdfast.settings.elsewhere import Elsewhere
 from holdfast.settings.notice import DEFAULT, Notice, Origin
 from holdfast.settings.resolved import Resolved
@@ -20,5 +19,4 @@ __all__ = [
     "Settings",
     "SettingsCache",
     "json_schema",
-    "set_value",
 ]

@@ -1,10 +1,7 @@
 """A settings file as a tree whose every value knows its line. Bounded work: a repository may hold any file."""
 
 import io
-import os
-import stat
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 from ruamel.yaml import YAML
@@ -12,37 +9,13 @@ from ruamel.yaml.error import MarkedYAMLError
 from ruamel.yaml.events import AliasEvent, MappingStartEvent, ScalarEvent, SequenceStartEvent
 from ruamel.yaml.nodes import ScalarNode
 
+from holdfast.settings.file import MOST_BYTES, Refused
 from holdfast.settings.node import Node, Source, shown
 from holdfast.settings.notice import Notice
 
-MOST_BYTES = 256 * 1024  # a parser in Python takes a third of a second for this much
 MOST_VALUES = 5_000
 DEEPEST = 20
 CORE = "tag:yaml.org,2002:"
-
-
-class Refused(Exception):
-    """This file is not read any further."""
-
-    def __init__(self, message: str, mark: Any = None) -> None:
-        super().__init__(message)
-        self.line = mark.line + 1 if mark else 0
-        self.column = mark.column + 1 if mark else 0
-
-
-def read_file(path: Path) -> bytes | None:
-    """None when there is no such file. At most one byte more than is allowed is read, and never from a pipe."""
-    try:
-        fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    except (FileNotFoundError, NotADirectoryError):
-        return None
-    try:
-        if not stat.S_ISREG(os.fstat(fd).st_mode):
-            raise Refused("not a plain file")
-        with open(fd, "rb", closefd=False) as file:
-            return file.read(MOST_BYTES + 1)
-    finally:
-        os.close(fd)
 
 
 def parse(content: bytes, source: Source) -> tuple[Node, list[Notice]]:

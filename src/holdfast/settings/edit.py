@@ -11,7 +11,8 @@ from ruamel.yaml.util import load_yaml_guess_indent
 from holdfast import trust
 from holdfast.core.errors import BadSettings
 from holdfast.paths import private_folder, write_atomically
-from holdfast.settings.document import parse, parse_text, read_file
+from holdfast.settings.document import parse, parse_text
+from holdfast.settings.file import read_file
 from holdfast.settings.node import Node, Source
 from holdfast.settings.notice import Notice
 from holdfast.settings.settings import FILES, Settings

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 
-from holdfast.settings.document import parse_text
 from holdfast.settings.node import Node, Source
 
 PREFIX = "HOLDFAST_"
@@ -21,7 +20,11 @@ def environment_layer(environ: Mapping[str, str]) -> Node:
 
 def _value(text: str, source: Source) -> object:
     """A scalar stays text: the model turns it into what it needs, and a password of digits stays a password."""
-    return parse_text(text, source) if text.lstrip().startswith(("[", "{")) else text
+    if not text.lstrip().startswith(("[", "{")):
+        return text
+    from holdfast.settings.document import parse_text
+
+    return parse_text(text, source)
 
 
 def _put(node: Node, names: list[str], leaf: Node) -> None:

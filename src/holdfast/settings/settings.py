@@ -8,9 +8,9 @@ from pydantic import BaseModel
 
 from holdfast import trust
 from holdfast.paths import default_config_dir
-from holdfast.settings.document import Refused, parse, read_file
 from holdfast.settings.elsewhere import Elsewhere, SectionFile, as_section, lowered, section_files
 from holdfast.settings.environment import environment_layer
+from holdfast.settings.file import Refused, read_file
 from holdfast.settings.node import Node, Source
 from holdfast.settings.notice import Notice
 from holdfast.settings.resolve import Notices, resolve
@@ -81,7 +81,7 @@ class Settings:
 
     def check(self, layer: str, path: Path, content: bytes) -> tuple[Notice, ...]:
         """What would be said about that content, were it the file's."""
-        root, found = parse(content, Source(layer, str(path)))
+        root, found = _parsed(content, Source(layer, str(path)))
         notices = Notices(found)
         resolve(self.sections, [lowered(root, self.elsewhere)], notices)
         return tuple(notices)
@@ -96,7 +96,13 @@ class Settings:
         if content is None:
             return Node({}, source)
         free = source.free or trust.is_trusted(path, content, known)
-        root, found = parse(content, Source(layer, str(path), free))
+        root, found = _parsed(content, Source(layer, str(path), free))
         for notice in found:
             notices.add(notice)
         return root
+
+
+def _parsed(content: bytes, source: Source) -> tuple[Node, list[Notice]]:
+    from holdfast.settings.document import parse
+
+    return parse(content, source)

@@ -9,7 +9,8 @@ from holdfast import trust
 from holdfast.features.gates import FEATURE
 from holdfast.features.gates.builtin import BUILT_IN, PRESETS
 from holdfast.features.gates.model import GateSettings
-from holdfast.settings import Elsewhere, Resolved, Settings, json_schema, set_value
+from holdfast.settings import Elsewhere, Resolved, Settings, json_schema
+from holdfast.settings.edit import set_value
 from tests.features.gates.stage import Stage
 
 SEED = """
