@@ -18,7 +18,6 @@ from holdfast.core.feature import Feature, State
 from holdfast.core.job import Job
 from holdfast.core.ports import EventQuery
 from holdfast.core.replay import Rebuild
-from holdfast.daemon import journal as journals
 from holdfast.daemon.journal import Journal, Promised
 from holdfast.daemon.keeper import Keeper
 from holdfast.daemon.log import Log
@@ -222,7 +221,7 @@ def test_a_burst_is_written_in_portions(house: House) -> None:
 def test_a_full_journal_is_written_over_once_the_store_has_it_all(
     house: House, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(journals, "SIZE", 4096)
+    monkeypatch.setattr(house.journal, "_size", 4096)
     for _ in range(40):
         house.take(QUIET)
         house.take(ASKED)
@@ -245,6 +244,7 @@ def test_where_no_journal_can_be_written_hooks_wait_for_the_store(tmp_path: Path
 def test_what_is_torn_or_foreign_ends_the_journal(tmp_path: Path) -> None:
     journal = Journal(tmp_path / "journal")
     journal.open()
+    journal.grow()
     kept = [Promised(a_delivery()) for _ in range(3)]
     assert journal.add(kept)
     whole = journal._at

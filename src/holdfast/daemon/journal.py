@@ -8,6 +8,7 @@ import contextlib
 import fcntl
 import os
 import struct
+import threading
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -18,7 +19,8 @@ import msgspec
 from holdfast.core.delivery import Delivery
 from holdfast.core.event import Event
 
-SIZE = 4 << 20
+FIRST_SIZE, SIZE = 64 << 10, 4 << 20
+"""It is born small, so that no start waits for it, and grows beside the first hooks."""
 HEAD = struct.Struct(">4sQII")
 """A mark, the lap, the checksum of lap and content, the length of the content."""
 MARK = b"HFJ1"
@@ -43,7 +45,8 @@ decode = msgspec.msgpack.Decoder(Promised).decode
 class Journal:
     def __init__(self, path: Path) -> None:
         self._path, self._fd = path, -1
-        self._at, self._lap = 0, time.time_ns()
+        self._at, self._size, self._lap = 0, 0, time.time_ns()
+        self._growing = threading.Lock()
 
     def left(self) -> list[Promised]:
         """What the daemon before us promised; most or all of it is in the log by now."""
@@ -58,17 +61,27 @@ class Journal:
         with contextlib.suppress(OSError):
             flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
             self._fd = os.open(self._path, flags, 0o600)
+            self._size = SIZE
             if os.fstat(self._fd).st_size != SIZE:
-                self.wipe()
+                self._size = FIRST_SIZE
+                self._blank(0)
+
+    def grow(self) -> None:
+        """In another thread, beyond what is written to meanwhile."""
+        with self._growing, contextlib.suppress(OSError):
+            if 0 < self._size < SIZE and self._fd >= 0:
+                os.pwrite(self._fd, bytes(SIZE - FIRST_SIZE), FIRST_SIZE)
+                _on_disk(self._fd)
+                self._size = SIZE
 
     @property
     def half_full(self) -> bool:
-        return self._at > SIZE // 2
+        return self._at > self._size // 2
 
     def add(self, promised: Sequence[Promised]) -> bool:
         """Durable when it returns True; where it does not, nothing was promised."""
         records = b"".join([self._record(one) for one in promised])
-        if self._fd < 0 or self._at + len(records) > SIZE:
+        if self._fd < 0 or self._at + len(records) > self._size:
             return False
         try:
             if os.pwrite(self._fd, records, self._at) != len(records):
@@ -89,19 +102,21 @@ class Journal:
     def wipe(self) -> None:
         """Something is to be forgotten for good, here too."""
         if self._fd >= 0:
-            os.ftruncate(self._fd, 0)
-            os.pwrite(self._fd, bytes(SIZE), 0)
+            self._blank(self._size)
             _on_disk(self._fd)
             self.clear()
 
+    def _blank(self, size: int) -> None:
+        os.ftruncate(self._fd, size)
+        os.pwrite(self._fd, bytes(self._size), 0)
+
     def close(self) -> None:
-        if self._fd < 0:
-            return
-        with contextlib.suppress(OSError):
-            if not self._at:
-                os.pwrite(self._fd, bytes(HEAD.size), 0)  # Nothing is left to be read at the next start.
-            os.close(self._fd)
-        self._fd = -1
+        with self._growing, contextlib.suppress(OSError):
+            fd, self._fd = self._fd, -1
+            if fd >= 0 and not self._at:
+                os.pwrite(fd, bytes(HEAD.size), 0)  # Nothing is left to be read at the next start.
+            if fd >= 0:
+                os.close(fd)
 
     def _record(self, promised: Promised) -> bytes:
         content = encode(promised)

@@ -254,7 +254,8 @@ class _Background:
         self._control: Any = None
 
     def start(self) -> None:
-        for name, work in (("control", self._open_control), ("spool", self._drain), ("housekeeping", self._keep_house)):
+        duties = {"control": self._open_control, "spool": self._drain, "housekeeping": self._keep_house}
+        for name, work in (*duties.items(), ("journal", self._daemon.journal.grow)):
             threading.Thread(target=work, name=name, daemon=True).start()
         self._daemon.files.start()
         self._daemon.worker.start(self._daemon.app.settings.for_project("")["daemon"].workers)
