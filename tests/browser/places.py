@@ -12,7 +12,7 @@ SHOWN = tuple(name for name in NAMES if name not in NOT_PAGES)
 
 
 @cache
-def _ids(root: str, demo: Demo) -> tuple[str, str, str, int]:
+def _ids(demo: Demo) -> tuple[str, str, str, int]:
     sessions = demo.json("sessions", "list", "--all")["sessions"]
     session = next(one["id"] for one in sessions if one["title"].startswith("The receipt"))
     runs = [one["id"] for one in demo.json("uat", "list")["runs"]]
@@ -22,10 +22,10 @@ def _ids(root: str, demo: Demo) -> tuple[str, str, str, int]:
 
 
 def address(name: str, demo: Demo) -> str:
-    session, run, before, denied = _ids(str(demo.root), demo)
+    session, run, before, denied = _ids(demo)
     shop = demo.project("harbor-shop")
     return {
         "now": "/", "gates": "/gates", "tasks": "/tasks", "uat": "/uat", "memory": "/memory", "activity": "/activity",
         "health": "/health", "session": f"/session/{session}", "event": f"/event/{denied}", "why": f"/gates/why/{denied}",
-        "state": f"/state?project={shop}", "run": f"/uat/{run}?with={before}", "search": f"/search?q=vat&project={shop}",
+        "state": f"/state?project={shop}&step=2", "run": f"/uat/{run}?with={before}", "search": f"/search?q=vat&project={shop}",
     }[name]  # fmt: skip

@@ -31,3 +31,9 @@ def test_a_hook_is_on_screen_while_it_happens(page: Any, demo: Demo) -> None:
     page.get_by_text(title).first.wait_for()
     print(f"on screen {1000 * (time.monotonic() - began):.0f} ms after the hook was started")
     demo.hook("SessionEnd", session, mode="tell", reason="prompt_input_exit")
+
+
+def test_the_day_is_a_log_like_any_other(demo: Demo) -> None:
+    """Nothing is missing from it, and its state is what the log says."""
+    assert demo.json("verify")["gaps"] == []
+    assert demo.json("rebuild")["differences"] == []

@@ -101,6 +101,7 @@ def test_forgotten_is_gone_from_database_index_and_backups(world: World) -> None
     world.session("later").start()
     world.cli("backup")
     [doc] = world.json("memory", "list")["observations"]
+    (world.paths.derived / "memory.npz").write_bytes(b"an index that knows Zebrafinch")
     assert anywhere(world, "Zebrafinch")
 
     world.cli("memory", "forget", doc["id"])

@@ -75,17 +75,26 @@ class Door:
 @contextlib.contextmanager
 def serving(world: World) -> Iterator[Door]:
     pytest.importorskip("fastapi")
-    port = free_port()
-    process = subprocess.Popen(
-        [BIN / "holdfast", "serve", "--port", str(port)], env=world.env, cwd=world.project,
-        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-    )  # fmt: skip
+    process, port = _started(world)
     try:
-        wait_until(lambda: _answers(port), "it listens")
         yield Door(world, port)
     finally:
         process.terminate()
-        process.wait(10)
+        process.wait(20)
+
+
+def _started(world: World) -> tuple[subprocess.Popen[bytes], int]:
+    """Another test may take the port before we do: then it is another one."""
+    for _ in range(5):
+        port = free_port()
+        process = subprocess.Popen(
+            [BIN / "holdfast", "serve", "--port", str(port)], env=world.env, cwd=world.project,
+            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+        )  # fmt: skip
+        wait_until(lambda port=port, process=process: _answers(port) or process.poll() is not None, "it listens", 60)
+        if process.poll() is None:
+            return process, port
+    raise AssertionError("no server starts")
 
 
 @pytest.fixture

@@ -28,7 +28,7 @@ def test_no_question_breaks_it(lived_in: Door):
 def _questioned(operation: Any, mode: GenerationMode, door: Door) -> None:
     @given(case=operation.as_strategy(generation_mode=mode))
     @settings(
-        max_examples=8, deadline=None, derandomize=True, database=None, phases=[Phase.generate],
+        max_examples=5, deadline=None, derandomize=True, database=None, phases=[Phase.generate],
         suppress_health_check=list(HealthCheck),
     )  # fmt: skip
     def ask(case: schemathesis.Case) -> None:

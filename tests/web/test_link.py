@@ -1,12 +1,18 @@
 """How a browser gets in: `holdfast dashboard` prints a link that works once and becomes a cookie."""
 
+import asyncio
+import contextlib
 import json
 import socket
+import time
 from urllib.parse import urlsplit
 
 import pytest
+import uvicorn
 
+from holdfast.paths import Paths
 from holdfast.web import keys as keys_of
+from holdfast.web import server
 from holdfast.web.keys import Keys
 from holdfast.web.place import place
 from tests.kit import World, alive, wait_until
@@ -75,6 +81,25 @@ def test_a_port_in_use_is_no_reason_to_fail(world: World, dashboard):
 def test_two_do_not_run_at_once(world: World, dashboard):
     dashboard()
     assert "one is running already" in world.cli("serve", "--port", str(free_port()), code=1)
+
+
+def test_it_ends_when_nobody_looks(tmp_path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(server, "CHECK_S", 0.01)
+    web, house, _ = server.build(Paths(tmp_path / "state").prepare(), 8417)
+    running = server.Server(uvicorn.Config(web), house)
+
+    async def left_after(idle_s: float) -> bool:
+        house.last_seen = time.monotonic() - idle_s
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(running._watch_idleness(), 0.3)
+        return running.should_exit
+
+    house.live.viewers = 1
+    assert not asyncio.run(left_after(7200))
+    house.live.viewers = 0
+    assert not asyncio.run(left_after(1800))
+    assert asyncio.run(left_after(3601))
+    house.asking.close()
 
 
 def test_what_is_secret_is_private(world: World, dashboard):

@@ -158,7 +158,8 @@ def meter_line(told: dict[str, Any]) -> str:
     """Also for `holdfast status`."""
     if told["use"] == "off" and not told["waiting"]:
         return "off, no tokens used" if not told["used"] else f"off, {told['used']:,} tokens used today"
-    waiting = f", {told['waiting']} turns waiting" if told["waiting"] else ""
+    count = told["waiting"]
+    waiting = f", {count} turn{'s' if count > 1 else ''} waiting" if count else ""
     named = render.clean(f"{told['use']} {told['name']}".strip())
     return f"{named}, {told['used']:,} of {told['limit']:,} tokens today{waiting}"
 

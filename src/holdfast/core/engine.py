@@ -213,4 +213,3 @@ class Engine:
             found = tuple(f for f in self.features if getattr(f, part) and f.hears(kind))
             self._by_kind[part, kind] = found
         return tuple(f for f in found if f.name not in self.asleep) if self.asleep else found
-

@@ -26,7 +26,6 @@ HEAD = struct.Struct(">4sQII")
 MARK = b"HFJ1"
 
 
-
 class Promised(msgspec.Struct, array_like=True, frozen=True):
     """Either a delivery that nobody has thought about, or events that were thought about, with all that followed."""
 

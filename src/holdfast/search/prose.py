@@ -1,4 +1,7 @@
-"""Everyday words by meaning: a small table of vectors, made by `models/prose.py`; `models/card.md` says from what."""
+"""Everyday words by meaning: a small table of vectors, made by `models/prose.py`; `models/prose.md` is its card.
+
+Its words are stems, as `features/memory/words.py` makes them: all forms of a word are one.
+"""
 
 from functools import lru_cache
 from pathlib import Path

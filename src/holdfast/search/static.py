@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 
 from holdfast.search import words
-from holdfast.search.embedder import Embedder, NoEmbedder, Passage
+from holdfast.search.embedder import NoEmbedder, Passage
 
 FOLDER = Path(__file__).with_name("model")
 FIELDS = ("body", "name", "path")

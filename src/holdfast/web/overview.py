@@ -1,6 +1,7 @@
 """A session at a glance, as shapes: turns side by side (the waiting between them cut short), lanes below. Pure."""
 
 import bisect
+import itertools
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -19,7 +20,9 @@ def shapes(told: Mapping[str, Any]) -> dict[str, Any]:
     axis = _Axis(turns)
     lanes = [_lane(axis, lane, told["to"], row) for row, lane in enumerate(told["lanes"][-LANE_ROWS:])]
     return {
-        "turns": [{**turn, "x": axis.left[n], "width": axis.width[n]} for n, turn in enumerate(turns)],
+        "turns": [
+            {**turn, "x": round(axis.left[n], 2), "width": round(axis.width[n], 2)} for n, turn in enumerate(turns)
+        ],
         "lanes": lanes,
         "ticks": [{**one, "x": round(axis.x(one["at"]), 1)} for one in told["decisions"]],
         "rows": len(lanes),
@@ -41,8 +44,9 @@ class _Axis:
         lasted = [turn["end"] - turn["at"] for turn in turns]
         least = min(SHORTEST, room / len(turns) / 2)
         spare, whole = room - least * len(turns), sum(lasted)
-        self.width = [round(least + spare * ms / whole, 2) for ms in lasted]
-        self.left = [round(sum(self.width[:n]) + gap * n, 2) for n in range(len(turns))]
+        self.width = [least + spare * ms / whole for ms in lasted]
+        before = itertools.accumulate(self.width, initial=0.0)
+        self.left = [x + gap * n for n, x in zip(range(len(turns)), before, strict=False)]
         self._starts = [turn["at"] for turn in turns]
         self._lasted = lasted
 

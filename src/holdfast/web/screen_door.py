@@ -1,5 +1,6 @@
 """The routes of the screens: each is rendered by the server, complete without scripts, once for all who look at it."""
 
+import time
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -7,7 +8,8 @@ from fastapi import Request
 from fastapi.responses import HTMLResponse, Response
 
 from holdfast.core.agent import Agent
-from holdfast.core.errors import DaemonUnreachable, HoldfastError
+from holdfast.core.errors import HoldfastError
+from holdfast.web.api.answers import UNAVAILABLE
 from holdfast.web.pages import Pages
 from holdfast.web.routes import Permission, Routes
 from holdfast.web.screen import Screen, Visit
@@ -21,6 +23,7 @@ NOT_KEPT = {"cache-control": "no-store"}
 WELCOME = """<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Holdfast</title>
 <link rel="icon" href="ICON"><meta http-equiv="refresh" content="0;url=/"></head><body><a href="/">The dashboard</a></body></html>"""
 REMEMBERED = 32
+KEPT_S = 2.0
 
 
 class Broken(HoldfastError):
@@ -42,7 +45,7 @@ class Shown:
 
     def __init__(self, house: "House", pages: Pages) -> None:
         self._house, self._pages = house, pages
-        self._made: dict[tuple[str, str], tuple[int, int, bytes]] = {}
+        self._made: dict[tuple[str, str], tuple[int, float, int, bytes]] = {}
 
     async def page(self, screen: Screen, request: Request) -> HTMLResponse:
         visit = Visit(self._house.asking, dict(request.query_params), dict(request.path_params))
@@ -56,21 +59,27 @@ class Shown:
         self._anew(SCREENS[0], Visit(self._house.asking, {}), 0)
 
     def _render(self, screen: Screen, visit: Visit, address: str) -> tuple[int, bytes]:
-        head = visit.reader.head()
-        at, status, body = self._made.get((screen.name, address), (-1, 0, b""))
-        if at == head and screen.live != "":
+        head, now = self._head(visit), time.monotonic()
+        at, made, status, body = self._made.get((screen.name, address), (-1, 0.0, 0, b""))
+        if screen.live and at == head >= 0 and now - made < KEPT_S:
             return status, body
         status, body = self._anew(screen, visit, head)
         kept = dict(list(self._made.items())[-REMEMBERED:])
-        self._made = kept | {(screen.name, address): (head, status, body)}
+        self._made = kept | {(screen.name, address): (head, now, status, body)}
         return status, body
+
+    def _head(self, visit: Visit) -> int:
+        try:
+            return visit.reader.head()
+        except HoldfastError:
+            return -1  # The page itself will say what is wrong.
 
     def _anew(self, screen: Screen, visit: Visit, head: int) -> tuple[int, bytes]:
         common = {"screen": screen, "project": visit.project, "query": visit.query, "head": head}
         try:
             return 200, self._pages.render(screen.file, {**common, **screen.page(visit)})
         except HoldfastError as error:
-            status = 503 if isinstance(error, DaemonUnreachable) else 404
+            status = 503 if isinstance(error, UNAVAILABLE) else 404
             return status, self._pages.render("problem.html", {**common, "error": error})
         except Exception as error:
             self._house.log.error("page.failed", error, screen=screen.name)

@@ -25,7 +25,7 @@ def label(row: Mapping[str, Any]) -> str:
     if row["kind"] == "decision.made":
         return "Denied" if row["verdict"] == "deny" else "Told" if row["told"] else "Decided"
     if row["kind"].startswith("tool."):
-        return row["tool"] or "Tool"
+        return str(row["tool"] or "Tool").rpartition("__")[2].removeprefix("browser_")  # mcp__SERVER__TOOL
     return LABELS.get(row["kind"], row["kind"])
 
 
@@ -41,10 +41,12 @@ def says(row: Mapping[str, Any]) -> str:
     """The rest of the line, without what the label says already."""
     text = str(row["text"])
     if row["kind"] == "decision.made":
-        text = text.partition(": ")[2]
-        return f"{row['told']} tokens: {text}" if row["told"] else text
+        verdict, _, text = text.partition(": ")
+        return f"{row['told']} tokens: {text}" if row["told"] else text or verdict
     if row["kind"].startswith("subagent."):
         return f"{row['lane_type']} {text}".strip() or row["lane"]
+    if row["kind"].startswith("tool.") and not text:
+        return str(row["tool"] or "").removeprefix("mcp__").rpartition("__")[0]
     return text
 
 
@@ -58,7 +60,7 @@ def bar(row: Mapping[str, Any]) -> tuple[float, float] | None:
     whole = row["turn_end"] - row["turn_at"]
     if not row["turn_at"] or whole <= 0:
         return None
-    start = min(max(0.0, (row["began"] - row["turn_at"]) / whole * 1000), 984.0)
+    start = min(max(0.0, (row["began"] - row["turn_at"]) / whole * 1000), 990.0)
     if row["kind"] == "prompt.submitted":
         return 0.0, 1000.0
-    return round(start, 1), round(max(16.0, min(row["ms"] / whole * 1000, 1000 - start)), 1)
+    return round(start, 1), round(max(10.0, min(row["ms"] / whole * 1000, 1000 - start)), 1)

@@ -3,13 +3,18 @@
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from holdfast.core.event import HOOK_KINDS, Event
 from holdfast.core.feature import Call, JobCall
 from holdfast.core.job import ClaimedJob
 from holdfast.core.ports import Doc, Ref
 from holdfast.core.replay import Rebuild
 from holdfast.core.state import FeatureState, HotDocuments, WorkingSet
+from holdfast.daemon.files import put
 from holdfast.features.memory import FEATURE
+from holdfast.features.memory.find import file, keeping
+from holdfast.features.memory.find.catalogue import catalogue
 from holdfast.features.memory.model import MemorySettings
 from holdfast.stores import open_store
 from tests.factories import AClock, a_key, an_engine
@@ -104,8 +109,20 @@ class House:
     def _job_call(self, job: ClaimedJob, run: Any) -> JobCall:
         return JobCall(
             job=job, reader=self.reader, settings=lambda _p: self.settings, now=self.clock(), state_dir=self._folder,
-            cancelled=lambda: False, run=run, put=lambda _file: None,
+            cancelled=lambda: False, run=run, put=put,
         )  # fmt: skip
+
+    def keep_index(self, *, always: bool = True) -> Path:
+        """As the daemon's schedule has it done; `always`: however little there is."""
+        job = ClaimedJob(id=0, kind=keeping.KEEP, dedupe="", attempts=1, payload={})
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(keeping, "WORTH", 0 if always else keeping.WORTH)
+            self.engine.handle(list(FEATURE.jobs[keeping.KEEP](self._job_call(job, None))))
+        return file.place(self._folder)
+
+    def restarted(self) -> None:
+        """What lives in the daemon's memory is gone."""
+        catalogue.cache_clear()
 
     # ── what there is ──────────────────────────────────────────────────────────────────────────────────────────────
 

@@ -12,6 +12,8 @@ from holdfast.features.gates.refs import BRANCH, EVERYWHERE, PAUSE
 
 MOST_PLACES = 30
 LOOKED_THROUGH = 500
+LATELY = 20_000
+"""Events: further back nobody looks for what was refused lately, however rare refusals are."""
 MOST_REFUSALS = 100
 
 
@@ -50,8 +52,9 @@ def refused(call: Call) -> dict[str, Any]:
     """The latest refusals, newest first: what was to be done, which requirements were open, and why."""
     limit = max(1, min(int(call.args.get("limit") or 20), MOST_REFUSALS))
     query = EventQuery(
-        kinds=("decision.made",), project=str(call.args.get("project") or ""), limit=LOOKED_THROUGH, newest=True
-    )
+        kinds=("decision.made",), project=str(call.args.get("project") or ""), limit=LOOKED_THROUGH, newest=True,
+        after=max(0, call.reader.head() - LATELY),
+    )  # fmt: skip
     denials = [event for event in reversed(call.reader.events(query)) if event.data.get("verdict") == "deny"]
     return {"refused": [_refusal(call, event) for event in denials[:limit]], "now": call.now}
 

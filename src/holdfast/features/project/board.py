@@ -14,6 +14,8 @@ from holdfast.features.project.tasks import settled
 
 MOST_PROJECTS = 50
 MOST_MOMENTS = 300
+LATELY = 200_000
+"""Events: a project nobody has touched for longer has its moments elsewhere (`holdfast state --at`)."""
 
 
 def projects(call: Call) -> dict[str, Any]:
@@ -37,7 +39,8 @@ def moments(call: Call) -> dict[str, Any]:
     """When the document changed and by what, the oldest first; the newest so many."""
     limit = max(1, min(int(call.args.get("limit") or MOST_MOMENTS), MOST_MOMENTS))
     root = str(call.args.get("project") or call.project)
-    page = call.reader.events(EventQuery(project=root, kinds=tuple(SAID), limit=limit, newest=True))
+    after = max(0, call.reader.head() - LATELY)
+    page = call.reader.events(EventQuery(project=root, kinds=tuple(SAID), limit=limit, newest=True, after=after))
     shown = [{"seq": e.seq, "at": e.at, "kind": _kind(e), "what": SAID[e.kind](e.data)} for e in page]
     return {"root": root, "moments": sorted(shown, key=lambda one: one["seq"]), "now": call.now}
 

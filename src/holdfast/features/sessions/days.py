@@ -60,7 +60,7 @@ def _added(event: Event) -> Mapping[str, int]:
 def reduce_day(doc: Doc | None, event: Event, ref: Ref) -> Doc:
     by: dict[str, dict[str, dict[str, int]]] = doc["by"] if doc else {}
     project = event.project if event.project in by or len(by) < MOST_PROJECTS else OTHERS
-    agent = str(event.get("agent") or "")
+    agent = str(event.get("agent") or event.agent)
     agents = by.get(project, {})
     sums = summed(agents.get(agent, {}), _added(event))
     return {"day": ref.key, "at": event.at, "by": {**by, project: {**agents, agent: sums}}}

@@ -2,6 +2,7 @@
 
 import contextlib
 import errno
+import threading
 import time
 from concurrent.futures import BrokenExecutor
 from pathlib import Path
@@ -96,7 +97,10 @@ def _run(task: Task, place: Place, tell: Tell) -> Result:
 
 def _into(task: Task, place: Place, tell: Tell, rebuild: bool) -> Result:
     """An index that exists is changed in place; a rebuild and a first one are files of their own."""
+    warming = threading.Thread(target=_warm, args=(task.settings,))
+    warming.start()
     seen = _Seen(quick.marks(task.root), files.look(task.root, task.settings))
+    warming.join()
     current = place.current()
     generation = place.newest() + 1 if rebuild or not current else current
     with contextlib.closing(_opened(task, place, generation, fresh=generation != current, seeded=not rebuild)) as db:
@@ -107,6 +111,12 @@ def _into(task: Task, place: Place, tell: Tell, rebuild: bool) -> Result:
     if generation != place.current():
         place.turn(generation)
     return result
+
+
+def _warm(settings: IndexSettings) -> None:
+    """The model is loaded while git lists the files."""
+    with contextlib.suppress(NoEmbedder):
+        choose.embedder(settings)
 
 
 def _while_there_is_room(tell: Tell, db: apsw.Connection, place: Place) -> Tell:

@@ -44,12 +44,20 @@ class Place(msgspec.Struct, frozen=True):
         return self.folder / f"{generation}.db"
 
     def current(self) -> int:
-        """0 when there is none yet."""
+        """0 when there is none yet. One that is gone by now was followed by another."""
+        told = self._told()
+        while told and not self.database(told).exists():
+            before, told = told, self._told()
+            if told == before:
+                return 0
+        return told
+
+    def _told(self) -> int:
         try:
             text = (self.folder / "current").read_text("ascii").strip()
         except (OSError, ValueError):
             return 0
-        return int(text) if text.isdecimal() and self.database(int(text)).exists() else 0
+        return int(text) if text.isdecimal() else 0
 
     def turn(self, generation: int) -> None:
         partial = self.folder / ".current.partial"

@@ -7,13 +7,19 @@ from holdfast.web.screen import Screen, Visit
 
 HITS = 12
 MOST_INDEXES = 4
+SHORT = 3
 
 
 def page(visit: Visit) -> dict[str, Any]:
     question = visit.query.get("q", "").strip()[:500]
     projects = known_projects(visit)
     found = {"code": _code(visit, question, projects), "memory": _memory(visit, question)} if question else {}
-    return {"q": question, "words": question.split(), "projects": projects, **found}
+    return {"q": question, "words": _telling(question.split()), "projects": projects, **found}
+
+
+def _telling(words: list[str]) -> list[str]:
+    """What is worth marking: not every "the"."""
+    return [word for word in words if len(word) > SHORT] or words
 
 
 def _code(visit: Visit, question: str, projects: list[str]) -> dict[str, Any]:

@@ -13,29 +13,35 @@ def page(visit: Visit) -> dict[str, Any]:
     moments = visit.view("project.moments", project=root)["moments"] if root else []
     if not moments:
         return {"projects": projects, "root": root, "moments": [], "found": None}
-    step = min(visit.number("step", len(moments) - 1), len(moments) - 1)
-    chosen = moments[step]
-    found = visit.view("project.state", project=root, at=str(chosen["seq"]))
-    before = _before(visit, root, moments, step)
+    last = len(moments) - 1
+    step = min(visit.number("step", last), last)
+    found, before = _at(visit, root, moments, step) if "step" in visit.query else (_now(visit, root), "")
     return {
         "projects": projects,
         "root": root,
         "moments": moments,
         "step": step,
-        "chosen": chosen,
-        "is_now": step == len(moments) - 1,
+        "chosen": moments[step],
+        "is_now": step == last,
+        "compared": bool(before),
         "found": found,
         "lines": _lines(before, found["text"]),
     }
 
 
-def _before(visit: Visit, root: str, moments: list[dict[str, Any]], step: int) -> str:
+def _now(visit: Visit, root: str) -> dict[str, Any]:
+    return visit.view("project.state", project=root)
+
+
+def _at(visit: Visit, root: str, moments: list[dict[str, Any]], step: int) -> tuple[dict[str, Any], str]:
+    """The document of that moment, and the text of the moment before. Both are made from the log: that takes a while."""
+    found = visit.view("project.state", project=root, at=str(moments[step]["seq"]))
     if not step:
-        return ""
+        return found, ""
     try:
-        return visit.view("project.state", project=root, at=str(moments[step - 1]["seq"]))["text"]
+        return found, visit.view("project.state", project=root, at=str(moments[step - 1]["seq"]))["text"]
     except CommandRefused:
-        return ""  # Nothing was known yet.
+        return found, ""  # Nothing was known yet.
 
 
 def _lines(before: str, after: str) -> list[dict[str, Any]]:

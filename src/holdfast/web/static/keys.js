@@ -30,7 +30,17 @@ function walk(step) {
   const all = rows();
   if (!all.length) return;
   const at = all.indexOf(here());
-  select(all[Math.min(all.length - 1, Math.max(0, at < 0 ? (step > 0 ? 0 : all.length - 1) : at + step))]);
+  const next = at < 0 ? firstSeen(all, step) : Math.min(all.length - 1, Math.max(0, at + step));
+  select(all[next]);
+}
+
+// Without a row to start from: the first (or last) one that is in view.
+function firstSeen(all, step) {
+  const seen = all.map((row) => row.getBoundingClientRect()).map((box, n) => {
+    const frame = (all[n].closest(".scroller") ?? document.documentElement).getBoundingClientRect();
+    return box.top >= Math.max(0, frame.top) && box.bottom <= Math.min(innerHeight, frame.bottom);
+  });
+  return Math.max(0, step > 0 ? seen.indexOf(true) : seen.lastIndexOf(true));
 }
 
 export function select(row) {

@@ -3,7 +3,7 @@ import { heard } from "./live.js";
 import { select } from "./keys.js";
 
 const ROW = 28;
-const KEEP_NEAR = 4;
+const KEEP_NEAR = 2;
 const scroller = document.getElementById("scroller");
 const pane = document.getElementById("pane");
 const { id, only, q } = scroller.dataset;
@@ -35,7 +35,7 @@ async function virtual() {
   scroller.replaceChildren(blocks);
   if (start) scroller.scrollTop = top(start, first);
   else scroller.scrollTop = scroller.scrollHeight;
-  scroller.addEventListener("scroll", () => requestAnimationFrame(fill), { passive: true });
+  scroller.addEventListener("scroll", scrolled, { passive: true });
   new ResizeObserver(fill).observe(scroller);
   fill();
 }
@@ -47,6 +47,16 @@ function top(seq, element) {
   const rows = [...(element?.children ?? [])];
   const place = Math.max(0, rows.findIndex((row) => Number(row.dataset.seq) >= seq));
   return (Number(element?.dataset.n ?? 0) * every + place) * ROW;
+}
+
+// Who drags the bar across thousands of rows wants to see where it stops, not everything between.
+let lastTop = 0, waits = 0;
+function scrolled() {
+  const far = Math.abs(scroller.scrollTop - lastTop) > 2 * scroller.clientHeight;
+  lastTop = scroller.scrollTop;
+  clearTimeout(waits);
+  if (far) waits = setTimeout(fill, 60);
+  else requestAnimationFrame(fill);
 }
 
 function fill() {

@@ -91,7 +91,8 @@ class Catalogue:
         import numpy as np
 
         if places:
-            scores = scores * np.isin(np.array(self._places), [self._where.get(place, -1) for place in places])
+            here = np.array(self._places)
+            scores = scores * sum(here == self._where.get(place, -1) for place in places)
         return scores * (np.array(self._ats) >= since) if since else scores
 
     def _entry(self, number: int) -> Entry:
@@ -198,9 +199,10 @@ class Catalogue:
         with self._lock:
             arrays, words = self._ranking.dump()
             columns = {name: np.array(getattr(self, f"_{name}")) for name in COLUMNS}
+            columns["with_id"] = np.array(list(self._ids), np.int32)
             about = {
                 **words, "seq": self._seq, "key": self._key, "fresh": self._fresh, "where": list(self._where),
-                "ids": list(self._ids.items()), "attached": list(self._attached.items()),
+                "ids": "\n".join(self._ids.values()), "attached": list(self._attached.items()),
                 "last_added": self._last_added,
             }  # fmt: skip
             return self._seq, file.packed({**arrays, **columns}, about)
@@ -227,7 +229,8 @@ class Catalogue:
         for name, kind in COLUMNS.items():
             setattr(self, f"_{name}", array(kind, arrays[name].tobytes()))
         self._where = {place: number for number, place in enumerate(about["where"])}
-        self._ids = dict(about["ids"])
+        ids = about["ids"].split("\n") if about["ids"] else []
+        self._ids = dict(zip(arrays["with_id"].tolist(), ids, strict=True))
         self._known = set(self._ids.values())
         self._attached = dict(about["attached"])
         self._last_added = {place: (at, number) for place, (at, number) in about["last_added"].items()}

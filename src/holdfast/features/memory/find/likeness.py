@@ -16,12 +16,10 @@ MOST = 60
 
 @lru_cache(maxsize=20_000)
 def like(word: str) -> tuple[tuple[str, float], ...]:
-    """A word that stands in the everyday table is looked for there, by itself or by its stem; any other in the code's."""
+    """A word that stands in the everyday table is looked for there; any other in the model of code."""
     found: list[tuple[str, float]] = []
     with suppress(NoEmbedder):
-        known = prose.load()
-        spelled = word if word in known.numbers else _by_stem().get(stem(word), "")
-        found = known.like(spelled, LIKE_LEAST, MOST)
+        found = prose.load().like(stem(word), LIKE_LEAST, MOST)
     if not found:
         with suppress(NoEmbedder):
             found = static.load().like(word, LIKE_LEAST, MOST)
@@ -29,15 +27,6 @@ def like(word: str) -> tuple[tuple[str, float], ...]:
     for other, likeness in found:
         stems.setdefault(stem(other), likeness)
     return tuple(stems.items())
-
-
-@lru_cache(maxsize=1)
-def _by_stem() -> dict[str, str]:
-    """The commonest word of each stem."""
-    found: dict[str, str] = {}
-    for word in prose.load().words:
-        found.setdefault(stem(word), word)
-    return found
 
 
 def alike() -> Alike | None:

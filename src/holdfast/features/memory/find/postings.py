@@ -45,6 +45,13 @@ class Postings:
                 return np.concatenate([texts, new_texts[here]]), np.concatenate([often, new_often[here]])
         return texts, often
 
+    def count(self, word: str) -> int:
+        """In how many texts it is, at least: what was added last is not counted."""
+        number = self.numbers.get(word, -1)
+        if 0 <= number < len(self._begins) - 1:
+            return max(1, int(self._begins[number + 1] - self._begins[number]))
+        return int(number >= 0)
+
     def ready(self) -> None:
         """Before a question."""
         if len(self._added[0]) > MOST_ADDED:

@@ -19,6 +19,8 @@ BEFORE, AFTER = (0.6, 0.3), (0.4, 0.2)
 OF_SESSION = 2.0
 QUESTION = 0.8
 LIKE, MOST_ALIKE = 0.7, 8
+COMMON, FEW = 0.1, 2_000
+"""A word that so large a part of very many texts has is no sign of likeness, and looking at it takes long."""
 
 SORTED = 500
 
@@ -81,9 +83,10 @@ class Ranking:
         if not len(self):
             return np.zeros(0, np.float32)
         self._freeze()
-        near = self._spread(self._by_words(question))
-        whole = self._of_sessions(question)
-        return near * (1 + OF_SESSION * whole[self._frozen["session"]]) * self._frozen["damping"]
+        own, whole = self._by_words(question)
+        most = float(whole.max())
+        sessions = 1 + OF_SESSION * (whole / most if most > 0 else whole)
+        return self._spread(own) * sessions[self._frozen["session"]] * self._frozen["damping"]
 
     def best(self, scores: Any) -> Iterator[int]:
         """Numbers, best first: the first hundreds are sorted by themselves, all of them only if that is not enough."""
@@ -112,41 +115,50 @@ class Ranking:
         lengths = np.array(given, np.float32)
         return K1 * (1 - B + B * lengths / max(1.0, float(lengths.mean())))
 
-    def _by_words(self, question: str) -> Any:
+    def _by_words(self, question: str) -> tuple[Any, Any]:
+        """(what each text has of the question, what each session has as a whole)"""
         np = self._np
-        total = np.zeros(len(self), np.float32)
+        texts, sessions = np.zeros(len(self), np.float32), np.zeros(len(self._names), np.float32)
         for word in dict.fromkeys(plain(question)):
-            self._add_word(total, word)
+            self._add_word(texts, sessions, stem(word), self._of_like_meaning(word))
         for name in dict.fromkeys(names(question)):
-            at, weights, idf = self._weighed(name)
-            total[at] += idf * weights
-        return total
+            self._add_word(texts, sessions, name, [])
+        return texts, sessions
 
-    def _weighed(self, word: str) -> tuple[Any, Any, float]:
-        """(texts, saturated frequencies, how rare)"""
-        at, found = self._postings.of(word)
-        often = found.astype(self._np.float32)
-        return at, often * (K1 + 1) / (often + self._frozen["norms"][at]), _idf(len(self), len(at))
-
-    def _add_word(self, total: Any, word: str) -> None:
-        np, term = self._np, stem(word)
-        at, weights, idf = self._weighed(term)
-        alike = self._of_like_meaning(word, term)
+    def _add_word(self, texts: Any, sessions: Any, term: str, alike: list[tuple[str, float]]) -> None:
+        """A text has the word itself or the likest it has instead, whichever weighs more; never both."""
+        np = self._np
+        at, weights, rare, of_sessions, rare_there = self._weighed(term)
         if not alike:
-            total[at] += idf * weights
+            texts[at] += rare * weights
+            sessions += rare_there * of_sessions
             return
-        best = np.zeros(len(self), np.float32)
+        best, whole = np.zeros(len(self), np.float32), rare_there * of_sessions
         for other, likeness in alike:
-            there, theirs, rare = self._weighed(other)
-            best[there] = np.maximum(best[there], LIKE * likeness**2 * min(idf, rare) * theirs)
-        best[at] = np.maximum(best[at], idf * weights)
-        total += best
+            there, theirs, seldom, in_sessions, seldom_there = self._weighed(other)
+            best[there] = np.maximum(best[there], LIKE * likeness**2 * min(rare, seldom) * theirs)
+            whole = np.maximum(whole, LIKE * likeness**2 * min(rare_there, seldom_there) * in_sessions)
+        best[at] = np.maximum(best[at], rare * weights)
+        texts += best
+        sessions += whole
 
-    def _of_like_meaning(self, word: str, term: str) -> list[tuple[str, float]]:
+    def _weighed(self, term: str) -> tuple[Any, Any, float, Any, float]:
+        """(texts, how much each has of it, how rare it is; how much each session has of it, how rare it is there)"""
+        np, norms, session_norms = self._np, self._frozen["norms"], self._frozen["session_norms"]
+        at, found = self._postings.of(term)
+        often = found.astype(np.float32)
+        times = np.bincount(self._frozen["session"][at], often, len(session_norms)).astype(np.float32)
+        return (
+            at, often * (K1 + 1) / (often + norms[at]), _idf(len(self), len(at)),
+            times * (K1 + 1) / (times + session_norms), _idf(len(session_norms), int(np.count_nonzero(times))),
+        )  # fmt: skip
+
+    def _of_like_meaning(self, word: str) -> list[tuple[str, float]]:
         if not self._alike:
             return []
-        known = self._postings.numbers
-        return [(other, like) for other, like in self._alike(word) if other in known and other != term][:MOST_ALIKE]
+        most, term = max(FEW, COMMON * len(self)), stem(word)
+        there = ((other, like) for other, like in self._alike(word) if other != term)
+        return [(other, like) for other, like in there if 0 < self._postings.count(other) <= most][:MOST_ALIKE]
 
     def _spread(self, own: Any) -> Any:
         """Only texts that have something to give, to those around them."""
@@ -160,17 +172,6 @@ class Ranking:
                 near[others] += weight * gift
         return near
 
-    def _of_sessions(self, question: str) -> Any:
-        np, norms, session = self._np, self._frozen["session_norms"], self._frozen["session"]
-        total = np.zeros(len(norms), np.float32)
-        for term in dict.fromkeys([*map(stem, plain(question)), *names(question)]):
-            at, often = self._postings.of(term)
-            if len(at):
-                times = np.bincount(session[at], often, len(norms)).astype(np.float32)
-                total += _idf(len(norms), int(np.count_nonzero(times))) * times * (K1 + 1) / (times + norms)
-        most = float(total.max()) if len(total) else 0.0
-        return total / most if most > 0 else total
-
     # ── as arrays ──────────────────────────────────────────────────────────────────────────────────────────────────
 
     def dump(self) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -178,7 +179,7 @@ class Ranking:
         np = self._np
         columns = {name: np.array(getattr(self, f"_{name}")) for name in COLUMNS}
         return {**columns, **self._postings.dump()}, {
-            "words": list(self._postings.numbers), "sessions": self._names,
+            "words": "\n".join(self._postings.numbers), "sessions": self._names,
         }  # fmt: skip
 
     def load(self, arrays: Mapping[str, Any], words: Mapping[str, Any]) -> None:
@@ -186,7 +187,7 @@ class Ranking:
             setattr(self, f"_{name}", array(kind, arrays[name].tobytes()))
         self._names = words["sessions"]
         self._numbers = {session: number for number, session in enumerate(self._names)}
-        self._postings.load(arrays, words["words"])
+        self._postings.load(arrays, words["words"].split("\n") if words["words"] else [])
         per_text = {len(getattr(self, f"_{name}")) for name in ("lengths", "asking", "session", "before", "after")}
         if len(per_text) != 1 or len(self._numbers) != len(self._last):
             raise ValueError("the columns do not fit one another")

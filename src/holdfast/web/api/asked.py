@@ -1,0 +1,82 @@
+"""What questions may hold, and the one place that asks: each address is one view of a room."""
+
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+from fastapi import Depends, Path, Query, Request
+from fastapi.responses import Response
+
+from holdfast.core.errors import CommandRefused
+from holdfast.web.api.answers import answered, uncursor
+from holdfast.web.asking import Asking
+
+LARGEST = (1 << 53) - 1
+
+Limit = Annotated[int, Query(ge=1, le=500, description="So many at most.")]
+Hundred = Annotated[int, Query(ge=1, le=100, description="So many at most.")]
+Cursor = Annotated[str, Query(max_length=2000, description="`next` of the page before.")]
+Project = Annotated[str, Query(max_length=5000, description="The project's folder.")]
+Session = Annotated[str, Query(max_length=600, description="A session's id.")]
+Word = Annotated[str, Query(max_length=200)]
+Words = Annotated[str, Query(max_length=2000)]
+Moment = Annotated[str, Query(max_length=100, description="A time, or the number of an event.")]
+Time = Annotated[int, Query(ge=0, le=LARGEST, description="Milliseconds since 1970.")]
+Number = Annotated[int, Query(ge=0, le=LARGEST, description="The number of an event.")]
+Id = Annotated[str, Path(max_length=600)]
+Seq = Annotated[int, Path(ge=1, le=LARGEST)]
+
+
+class Views:
+    """Asks one view and gives its answer, with the page's cursor taken out of it."""
+
+    def __init__(self, asking: Asking) -> None:
+        self._asking = asking
+
+    async def __call__(self, name: str, args: Mapping[str, Any], project: str = "", session: str = "") -> Response:
+        given = {key: value for key, value in args.items() if value not in ("", None, 0, False)}
+        told = await self._asking.run(lambda: self._ask(name, given, project, session))
+        return answered(told, told.get("next") if isinstance(told, dict) else None)
+
+    def _ask(self, name: str, args: Mapping[str, Any], project: str, session: str) -> Any:
+        try:
+            return self._asking.view(name, args, project=project, session=session)
+        except (ValueError, OverflowError) as error:
+            raise CommandRefused(f"{name} cannot read that: {str(error)[:200]}") from None
+
+
+def _views(request: Request) -> Views:
+    return request.app.state.views
+
+
+Asked = Annotated[Views, Depends(_views)]
+
+
+def pair(cursor: str) -> list[Any] | None:
+    """Of lists by time: [milliseconds, key]."""
+    if not cursor:
+        return None
+    found = uncursor(cursor)
+    if isinstance(found, list) and len(found) == 2 and isinstance(found[0], int) and isinstance(found[1], str):
+        return found
+    raise _not_ours()
+
+
+def number(cursor: str) -> int:
+    found = uncursor(cursor) if cursor else 0
+    if isinstance(found, int) and 0 <= found <= LARGEST:
+        return found
+    raise _not_ours()
+
+
+def page(cursor: str) -> dict[str, int]:
+    """Of the log: {"before": seq} or {"after": seq}."""
+    found = uncursor(cursor)
+    if isinstance(found, dict) and len(found) == 1 and {*found} <= {"before", "after"}:
+        (value,) = found.values()
+        if isinstance(value, int) and 0 <= value <= LARGEST:
+            return found
+    raise _not_ours()
+
+
+def _not_ours() -> CommandRefused:
+    return CommandRefused("this cursor is none of ours", fix="Use `next` of the page before.")

@@ -1,0 +1,67 @@
+"""What was done in which session."""
+
+from typing import Annotated, Any
+
+from fastapi import Query
+
+from holdfast.web.api.asked import Asked, Cursor, Id, Limit, Number, Project, Word, number, pair
+
+
+async def sessions(
+    ask: Asked, every: Annotated[bool, Query(alias="all", description="Also those that ended.")] = False,
+    project: Project = "", limit: Limit = 50, cursor: Cursor = "",
+) -> Any:  # fmt: skip
+    """Sessions, the latest activity first."""
+    asked = {"all": every, "project": project, "limit": limit, "before": pair(cursor)}
+    return await ask("sessions.list", asked)
+
+
+async def who(ask: Asked) -> Any:
+    """Every live session, those that wait for you first."""
+    return await ask("sessions.who", {})
+
+
+async def session(ask: Asked, id: Id, turns: Annotated[int, Query(ge=1, le=500)] = 10) -> Any:
+    """One session whole."""
+    return await ask("sessions.show", {"id": id, "turns": turns})
+
+
+async def timeline(ask: Asked, id: Id, limit: Limit = 100, cursor: Cursor = "") -> Any:
+    """What happened in a session, newest page first, each page oldest first."""
+    return await ask("sessions.timeline", {"id": id, "limit": limit, "before": number(cursor)})
+
+
+async def rows(
+    ask: Asked, id: Id, start: Number = 0, before: Number = 0, only: Word = "", q: Word = "", limit: Limit = 200,
+) -> Any:  # fmt: skip
+    """A range of a session's rows: from one on, before one, or the last."""
+    asked = {"id": id, "start": start, "before": before, "only": only, "q": q, "limit": limit}
+    return await ask("sessions.rows", asked)
+
+
+async def marks(ask: Asked, id: Id, only: Word = "") -> Any:
+    """Where every two-hundredth row is, for lists that scroll."""
+    return await ask("sessions.marks", {"id": id, "only": only})
+
+
+async def overview(ask: Asked, id: Id) -> Any:
+    """Turns, lanes and answers of a session at a glance."""
+    return await ask("sessions.overview", {"id": id})
+
+
+async def activity(ask: Asked, days: Annotated[int, Query(ge=1, le=730)] = 371) -> Any:
+    """What was done per day, and in the last thirty by which agent in which project."""
+    return await ask("sessions.activity", {"days": days})
+
+
+ADDRESSES = {
+    "sessions": sessions,
+    "sessions/who": who,
+    # An agent may call its session what it likes, also with a slash: the longer addresses come first.
+    "sessions/{id:path}/timeline": timeline,
+    "sessions/{id:path}/rows": rows,
+    "sessions/{id:path}/marks": marks,
+    "sessions/{id:path}/overview": overview,
+    "sessions/{id:path}": session,
+    "activity": activity,
+}

@@ -1,0 +1,120 @@
+"""What is drawn is what was told: bars, turns side by side, the heat of a day, words for times and sizes."""
+
+from datetime import date, timedelta
+
+import pytest
+
+from holdfast.web import overview, text, words
+from holdfast.web.screens import activity
+
+NOW = 1_760_000_000_000
+
+
+def row(**given: object) -> dict:
+    return {
+        "kind": "tool.finished", "tool": "Bash", "text": "make", "lane": "", "lane_type": "", "verdict": "", "told": 0,
+        "turn_at": NOW, "turn_end": NOW + 10_000, "began": NOW, "ms": 0, **given,
+    }  # fmt: skip
+
+
+def test_a_bar_lies_where_its_call_lay_in_the_turn():
+    assert words.bar(row(began=NOW + 5_000, ms=2_500)) == (500.0, 250.0)
+    assert words.bar(row(kind="prompt.submitted")) == (0.0, 1000.0)
+    start, width = words.bar(row(began=NOW + 99_000, ms=5))
+    assert start + width <= 1000
+    assert width > 0
+    assert words.bar(row(began=NOW - 5_000, ms=99_000)) == (0.0, 1000.0)
+    assert words.bar(row(turn_at=0)) is None
+    assert words.bar(row(turn_end=NOW)) is None
+
+
+def test_a_row_is_called_what_it_is():
+    assert words.label(row()) == "Bash"
+    assert words.look(row(ok=False)) == "failed"
+    denied = row(kind="decision.made", verdict="deny", text="deny: not before tests")
+    assert (words.label(denied), words.look(denied), words.says(denied)) == ("Denied", "denied", "not before tests")
+    told = row(kind="decision.made", verdict="allow", text="allow: memory", told=40)
+    assert (words.label(told), words.look(told), words.says(told)) == ("Told", "told", "40 tokens: memory")
+    assert words.says(row(kind="decision.made", verdict="ask", text="ask: ")) == "ask"
+    assert words.says(row(kind="subagent.started", text="", lane="l-1")) == "l-1"
+    assert words.label(row(kind="gates.paused")) == "gates.paused"
+
+
+def test_a_lane_keeps_its_colour():
+    assert words.lane_class("") == ""
+    assert words.lane_class("a") == words.lane_class("a")
+    assert len({words.lane_class(str(n)) for n in range(100)}) == words.LANES
+    assert words.lane_class("\ud800")
+
+
+def turn(n: int, at: int, end: int) -> dict:
+    return {"n": n, "at": at, "end": end, "how": "stopped", "tools": 1, "failed": 0, "prompt": "p", "first": n}
+
+
+def test_turns_lie_side_by_side_and_waiting_takes_no_room():
+    told = {
+        "turns": [turn(1, NOW, NOW + 1000), turn(2, NOW + 86_400_000, NOW + 86_403_000)],
+        "lanes": [{"id": "l", "type": "t", "at": NOW + 500, "end": 0, "tools": 1}],
+        "decisions": [{"seq": 5, "at": NOW + 40_000_000, "deny": True}],
+        "to": NOW + 86_403_000,
+    }  # fmt: skip
+    seen = overview.shapes(told)
+    first, second = seen["turns"]
+    assert first["x"] == 0
+    assert first["x"] + first["width"] < second["x"]
+    assert second["x"] + second["width"] == pytest.approx(1000, abs=0.1)
+    assert second["width"] / first["width"] == pytest.approx(3, rel=0.05)
+    assert seen["ticks"][0]["x"] == pytest.approx(first["x"] + first["width"], abs=0.2)  # between two turns
+    assert seen["lanes"][0]["x"] == pytest.approx(first["width"] / 2, abs=0.2)
+
+
+@pytest.mark.parametrize("count", [0, 1, 400])
+def test_however_many_turns_there_are_they_fit(count: int):
+    turns = [turn(n, NOW + n * 1000, 0 if n % 2 else NOW + n * 1000) for n in range(count)]
+    seen = overview.shapes({"turns": turns, "lanes": [], "decisions": [], "to": NOW})
+    assert len(seen["turns"]) == count
+    assert all(one["x"] >= 0 and one["x"] + one["width"] <= 1000.5 and one["width"] > 0 for one in seen["turns"])
+
+
+def test_the_heat_of_a_day_is_its_place_among_the_busy_ones():
+    first = date(2025, 11, 10)
+    days = [{"day": str(first + timedelta(n)), "ms": ms} for n, ms in enumerate([0, 1, 2, 3, 1_000_000])]
+    seen = activity.heat(days, "ms")
+    assert [cell["level"] for cell in seen["cells"]] == [0, 1, 2, 3, 4]
+    assert [(cell["x"], cell["y"]) for cell in seen["cells"]] == [(0, n) for n in range(5)]  # 10 November is a Monday
+    assert activity.heat([{"day": "2026-01-01", "ms": 5}], "ms")["cells"][0]["level"] == 4
+    assert activity.heat([{"day": "2026-01-01", "ms": 5}], "ms")["months"] == [{"x": 0, "name": "Jan"}]
+
+
+def test_shares_are_of_the_largest():
+    each = (("/a", "x", 30), ("/a", "y", 10), ("/b", "x", 20))
+    rows = [{"project": project, "agent": agent, "ms": ms} for project, agent, ms in each]
+    assert [(one["name"], one["ms"], one["share"]) for one in activity.summed(rows, "project", "ms")] == [
+        ("/a", 40, 100.0),
+        ("/b", 20, 50.0),
+    ]
+    assert activity.summed([], "project", "ms") == []
+
+
+@pytest.mark.parametrize(
+    ("ms", "said"),
+    [(0, "0 ms"), (999, "999 ms"), (4_200, "4.2 s"), (59_000, "59 s"), (185_000, "3 min 05 s"), (7_800_000, "2 h 10 min"),
+     (200_000_000, "2 d 7 h"), (-5, "0 ms"), (None, "0 ms")],
+)  # fmt: skip
+def test_lengths_of_time(ms, said: str):
+    assert text.span(ms) == said
+
+
+def test_times_counts_and_sizes():
+    assert text.ago_words(NOW - 125_000, NOW) == "2 min ago"
+    assert text.ago_words(NOW, NOW) == "now"
+    assert text.ago_words(NOW + 86_400_000, NOW).startswith("20")
+    assert 'title="20' in text.ago(NOW, NOW)
+    assert text.ago(0) == '<span class="none">–</span>'
+    assert text.exact(1 << 70).isdigit()
+    assert [text.count(n) for n in (0, 9_999, 12_345, 1_234_567, 999_999_999, 5e12)] == [
+        "0", "9,999", "12.3 k", "1.2 M", "1000 M", "5000.0 G",
+    ]  # fmt: skip
+    assert [text.size(n) for n in (0, 2048, 5 << 20, 3 << 30)] == ["0 B", "2.0 KB", "5.0 MB", "3.0 GB"]
+    assert text.link("/a b", q="x&y", empty="") == "/a%20b?q=x%26y"
+    assert text.part("a/b?c") == "a%2Fb%3Fc"
