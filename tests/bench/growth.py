@@ -10,6 +10,7 @@ import psutil
 
 from holdfast.app import build
 from holdfast.core.delivery import Delivery
+from holdfast.core.feature import made_by
 from holdfast.core.ids import delivery_key
 from holdfast.core.ports import EventQuery, StateQuery
 from holdfast.stores import open_reader
@@ -31,6 +32,7 @@ def main() -> None:
         for world in (full, empty):
             world.start()
         try:
+            _settled(full)
             _hooks(root, full, empty)
             _memory(full)
             _reads(full)
@@ -41,6 +43,9 @@ def main() -> None:
 
 def _fill(world: World) -> None:
     app = build(world.paths.prepare())
+    with app.store.transaction():  # As the first start of a daemon does it, or the next would rebuild everything.
+        for feature in app.features:
+            app.store.set_meta(made_by(feature), str(feature.version))
     payload = event.write(world.root / "fill.json", 700).read_bytes()
     delivery = Delivery(key="", agent="claude-code", event="PostToolUse", at=1, cwd="/", body=payload)
     template = app.engine.ports.read(delivery)
@@ -57,6 +62,13 @@ def _nth(template, n: int):
     return msgspec.structs.replace(
         template, key=delivery_key(), at=1_700_000_000_000 + n * 50, session=session, project="/p"
     )
+
+
+def _settled(world: World) -> None:
+    """The check and the backup of the first start are through, and sessions without a process are closed."""
+    process, until = psutil.Process(world.pid), time.monotonic() + 300
+    while process.cpu_percent(2.0) > 5 or "backup.written" not in world.paths.log_file.read_text():
+        assert time.monotonic() < until, "the daemon does not come to rest"
 
 
 def _hooks(root: Path, full: World, empty: World) -> None:

@@ -8,7 +8,7 @@ import msgspec
 from holdfast.core.feature import Feature
 from holdfast.core.ports import Doc, Ref, StateRow, Store
 
-HOT_DOCUMENTS = 4000
+HOT_DOCUMENTS = 1500
 
 encode = msgspec.json.Encoder(enc_hook=str).encode
 
