@@ -143,6 +143,9 @@ def test_by_the_command_line(tmp_path: Path) -> None:
         assert ".mcp.json" in world.cli("install", "--agent", "claude-code", "--project")
         told = json.loads((world.project / ".mcp.json").read_text())["mcpServers"]["holdfast"]
         assert told["env"] == {"HOLDFAST_STATE": str(world.paths.state)}
+        moved = (world.project / ".mcp.json").read_text().replace(told["command"], "/gone/bin/holdfast")
+        (world.project / ".mcp.json").write_text(moved)
+        assert "MCP: " in world.cli("doctor", code=None)
         assert ".mcp.json" in world.cli("uninstall", "--project")
         assert not (world.project / ".mcp.json").exists()
         world.cli("install", "--agent", "claude-code", "--project", "--no-mcp")

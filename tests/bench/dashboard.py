@@ -159,6 +159,7 @@ def long_session(visitor: Visitor) -> None:
 
 
 def memory(world: World, visitor: Visitor) -> None:
+    fact("the daemon's memory before anybody looks on", f"{psutil.Process(world.pid).memory_info().rss >> 20} MB")
     with watched(visitor, 20, "/"):
         for n in range(20):
             visitor.get(f"/session/s-{n}")

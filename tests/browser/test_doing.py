@@ -56,6 +56,19 @@ def test_a_requirement_is_satisfied_and_a_place_paused_from_here(open_page: Call
     assert {"gates.satisfied", "gates.paused", "gates.resumed"} <= set(kinds)
 
 
+def test_a_refusal_is_on_screen_while_it_happens(open_page: Callable[..., Any], demo: Demo) -> None:
+    page = open_page("/gates")
+    page.wait_for_selector(LIVE)
+    session, name = str(uuid.uuid4()), f"src/shop/new{uuid.uuid4().hex[:6]}.py"
+    demo.hook("SessionStart", session, mode="start", source="startup", model="claude-opus-5-5")
+    edit = {"tool_name": "Write", "tool_input": {"file_path": f"{demo.project('harbor-shop')}/{name}", "content": ""}}
+    assert b"deny" in demo.hook("PreToolUse", session, tool_use_id=uuid.uuid4().hex, **edit)
+    page.locator("table.refusals tr", has_text=name).get_by_text("plan_first").wait_for()
+    page.locator("table.board th", has_text=session[:8]).wait_for()
+    demo.hook("SessionEnd", session, mode="tell", reason="prompt_input_exit")
+    page.locator("table.board th", has_text=session[:8]).wait_for(state="detached")
+
+
 def test_a_task_of_ones_own(open_page: Callable[..., Any], demo: Demo) -> None:
     page = open_page("/tasks")
     page.wait_for_selector(LIVE)

@@ -27,7 +27,9 @@ def held(claude: ClaudeCode, tmp_path: Path) -> Iterator[World]:
     world.home, world.project = claude.home, claude.project
     own = {name: world.env[name] for name in ("HOLDFAST_STATE", "HOLDFAST_CONFIG", "XDG_RUNTIME_DIR")}
     path = f"{claude.executable.parent}:{world.env['PATH']}"
-    world.env |= {**claude.env, **own, "PATH": path, "HOME": str(claude.home)}
+    # As of a daemon that was started by a hook of Claude Code itself.
+    inside = {"CLAUDECODE": "1", "CLAUDE_CODE_ENTRYPOINT": "cli", "CLAUDE_CODE_SESSION_ID": "outer"}
+    world.env |= {**claude.env, **own, **inside, "PATH": path, "HOME": str(claude.home)}
     claude.env |= own
     config = world.root / "config" / "settings.yaml"
     config.parent.mkdir()

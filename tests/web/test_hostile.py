@@ -2,6 +2,7 @@
 
 import html.parser
 import re
+from urllib.parse import quote
 
 import pytest
 
@@ -105,15 +106,15 @@ def test_an_id_that_is_an_attack_leads_to_its_session(attacked: Door):
     assert links
     page = harmless(attacked.page(links[0]))
     assert "An id that is an attack" in page.text
-    assert "<script>id</script>" in page.text or "script" in str(page.tags)
+    (one,) = [e.session for e in attacked.world.events(kinds=("prompt.submitted",)) if "script" in e.session]
+    assert attacked.api(f"sessions/{quote(one, safe='')}")["data"]["id"] == one
+    assert attacked.api(f"sessions/{quote(one, safe='')}/marks")["data"]["total"] >= 2
 
 
 @pytest.mark.parametrize(
     "question", [*HOSTILE, "x" * 5000, "\ud800".encode("utf-8", "surrogatepass").decode("latin-1")]
 )
 def test_what_is_asked_for_is_text_too(attacked: Door, question: str):
-    from urllib.parse import quote
-
     for path in ("/search?q=", "/session/hostile?q=", "/session/hostile?only=", "/activity?by=", "/?project="):
         harmless(attacked.page(path + quote(question, errors="replace")))
 

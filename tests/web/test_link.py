@@ -102,6 +102,14 @@ def test_it_ends_when_nobody_looks(tmp_path, monkeypatch: pytest.MonkeyPatch):
     house.asking.close()
 
 
+def test_it_ends_when_its_folder_is_thrown_away(world: World, dashboard):
+    dashboard()
+    pid = place(world.paths)["pid"]
+    world.kill()
+    world.paths.run.rename(world.root / "elsewhere")
+    wait_until(lambda: not alive(pid), "it has ended")
+
+
 def test_what_is_secret_is_private(world: World, dashboard):
     dashboard()
     for name in ("http.token", "web.json", "web.lock"):

@@ -40,7 +40,7 @@ def dashboard(
         render.json_line(told)
         return
     print(told["link"])
-    if open_ and _has_screen():
+    if open_ and has_screen():
         webbrowser.open(told["link"])
     else:
         render.err.print(
@@ -53,6 +53,10 @@ def _stop(json: bool) -> None:
     if running:
         _post(running, "stop")
         _wait(lambda: not _running())
+        if _running():
+            raise CommandRefused(
+                f"it was asked to end, and still runs (pid {running['pid']})", fix="Try again, or kill it."
+            )
     if json:
         render.json_line({"stopped": bool(running)})
     else:
@@ -105,5 +109,5 @@ def _wait(true: Any) -> None:
         time.sleep(0.02)
 
 
-def _has_screen() -> bool:
+def has_screen() -> bool:
     return sys.platform == "darwin" or bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))

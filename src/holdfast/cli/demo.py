@@ -14,13 +14,15 @@ import msgspec
 import typer
 
 from holdfast.cli import render
-from holdfast.cli.dashboard import _has_screen as has_screen
+from holdfast.cli.dashboard import has_screen
 from holdfast.cli.options import Json
 from holdfast.cli.serve import needs_web
+from holdfast.core.errors import CommandRefused
 
 if TYPE_CHECKING:
     from holdfast.demo.player import Player
 
+PLACES = {"HOME": "home", "HOLDFAST_STATE": "state", "HOLDFAST_CONFIG": "config"}
 LOOK_AT = "Who waits for you: g n · what was refused and why: g g · what needs doing: g t · all keys: ?"
 
 
@@ -36,6 +38,8 @@ def demo(
 ) -> None:
     """Play a recorded day of agents into a throw-away folder, and open the dashboard on it, until Ctrl-C."""
     needs_web()
+    if not shutil.which("git"):
+        raise CommandRefused("the demo makes git repositories, and there is no git", fix="Install git.")
     from holdfast.demo.player import Player
 
     for name in (signal.SIGTERM, signal.SIGHUP):
@@ -60,7 +64,8 @@ def demo(
                 _leave(player)
     finally:
         if keep:
-            render.err.print(f"It is still there. Look at it again: HOLDFAST_STATE={root}/state holdfast dashboard")
+            there = " ".join(f"{name}={root}/{folder}" for name, folder in PLACES.items())
+            render.err.print(f"It is still there. Look at it again: {there} holdfast dashboard", soft_wrap=True)
         else:
             shutil.rmtree(root, ignore_errors=True)
 
@@ -71,12 +76,16 @@ def _as_interrupt(_number: int, _frame: Any) -> None:
 
 def _dashboard(player: "Player") -> str:
     done = _holdfast(player, "dashboard", "--no-open", "--json")
-    return msgspec.json.decode(done.splitlines()[-1])["data"]["link"]
+    if done.returncode:
+        raise CommandRefused(f"the dashboard did not open: {done.stderr.strip()}", fix="See: holdfast doctor")
+    return msgspec.json.decode(done.stdout.splitlines()[-1])["data"]["link"]
 
 
-def _holdfast(player: "Player", *words: str) -> bytes:
+def _holdfast(player: "Player", *words: str) -> "subprocess.CompletedProcess[str]":
     command = [sys.executable, "-P", "-c", "from holdfast.cli import main; main()", *words]
-    return subprocess.run(command, env=player.env, stdin=subprocess.DEVNULL, capture_output=True, check=True).stdout
+    return subprocess.run(
+        command, env=player.env, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
+    )
 
 
 def _tell(player: "Player", played: Any, link: str, json: bool) -> None:

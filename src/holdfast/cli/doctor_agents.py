@@ -1,5 +1,6 @@
 """What can be wrong between an agent and our hooks: not in, dead, in twice, not trusted, an agent too old for them."""
 
+import contextlib
 import json
 import re
 import shutil
@@ -16,6 +17,7 @@ from holdfast.cli import client, installing
 from holdfast.cli.finding import Finding
 from holdfast.core.agent import Agent
 from holdfast.core.errors import InstallRefused
+from holdfast.installing.mcp_servers import tools_of
 from holdfast.installing.places import levels, settings_file
 
 VERSION = re.compile(r"\b(\d+)\.(\d+)\.(\d+)\b")
@@ -34,6 +36,7 @@ def check() -> Iterator[Finding]:
         for level in installed_at:
             yield from _at(agent, level, project)
         yield from _doubles(agent, project)
+        yield from _tools(agent, project)
         if installed_at:
             yield from _too_old(agent)
         elif installing.present(agent) and not (agent.name == "claude-code" and _plugin_is_on(project)):
@@ -46,6 +49,18 @@ def _at(agent: Agent, level: str, project: Path) -> Iterator[Finding]:
         yield Finding(problem, f"holdfast install --agent {agent.name} --{level}", again)
     if agent.name == "codex" and (problem := _untrusted(settings_file(agent, level, project), level, project)):
         yield Finding(problem, "start codex, type /hooks, and trust Holdfast's")
+
+
+def _tools(agent: Agent, project: Path) -> Iterator[Finding]:
+    """Our MCP server, where it is named: a program that moved is one the agent cannot start."""
+    tools = tools_of(agent)
+    if tools is None:
+        return
+    for level in levels(tools):
+        with contextlib.suppress(InstallRefused):
+            for problem in hooks.verify(tools, level, project) if hooks.installed(tools, level, project) else ():
+                again = partial(hooks.install, tools, level, project)
+                yield Finding(f"MCP: {problem}", f"holdfast install --agent {agent.name} --{level}", again)
 
 
 def _doubles(agent: Agent, project: Path) -> Iterator[Finding]:

@@ -1,12 +1,16 @@
-"""An agent's process, as far as hooks see one: it starts the commands it is told to, and lives until it is told to end.
+"""An agent's process, as far as hooks see one: it runs the hooks it is told to, and lives until it is told to end.
 
-It stands alone (`python -I -S agent.py NAME`): one JSON line in for each hook, one out with what the hook answered.
-A tool that is still running is a child of it, as it would be with an agent.
+It stands alone (`python -I -S agent.py NAME FOLDER`): one JSON line in for each hook, one out with what the hook answered.
+A tool that is still running is a child of it, as it would be with an agent. FOLDER is where hook.py is.
 """
 
 import json
+import os
+import posix
 import subprocess
 import sys
+import tempfile
+from typing import Any
 
 RUNNING = "import sys; sys.stdin.read()"
 
@@ -18,19 +22,59 @@ def main() -> None:
         told = json.loads(line)
         if told.get("tool"):
             tools.append(subprocess.Popen([sys.executable, "-I", "-S", "-c", RUNNING], stdin=subprocess.PIPE))
-            answer = {"pid": tools[-1].pid}
+            answer: dict[str, Any] = {"pid": tools[-1].pid}
+        elif told["at"]:
+            answer = {"out": then(told, sys.argv[2])}
         else:
-            answer = fire(told)
+            answer = {"out": now(told)}
         print(json.dumps(answer), flush=True)
     for tool in tools:
         tool.communicate()
 
 
-def fire(told: dict) -> dict:
+def now(told: dict[str, Any]) -> str:
+    """The installed command."""
     done = subprocess.run(
-        told["command"], input=told["body"].encode(), env=told["env"], cwd=told["cwd"], capture_output=True, check=False
-    )
-    return {"code": done.returncode, "out": done.stdout.decode("utf-8", "replace")}
+        [*told["command"], *told["words"]], input=told["body"].encode(), env=told["env"], cwd=told["cwd"],
+        capture_output=True, check=False,
+    )  # fmt: skip
+    return done.stdout.decode("utf-8", "replace")
+
+
+def then(told: dict[str, Any], folder: str) -> str:
+    """The Python client in a process of its own, at the time it is told: forked, which is 20 times as quick as started."""
+    body = tempfile.TemporaryFile()  # noqa: SIM115 - it goes with the process
+    body.write(told["body"].encode())
+    body.seek(0)
+    answers, end = os.pipe()
+    child = os.fork()
+    if not child:
+        try:
+            os.dup2(body.fileno(), 0)
+            os.dup2(end, 1)
+            os.close(answers)
+            be_the_hook(told, folder)
+        finally:
+            os._exit(0)
+    os.close(end)
+    body.close()
+    with open(answers, "rb") as file:
+        out = file.read()
+    os.waitpid(child, 0)
+    return out.decode("utf-8", "replace")
+
+
+def be_the_hook(told: dict[str, Any], folder: str) -> None:
+    os.chdir(told["cwd"])
+    posix.environ.clear()
+    posix.environ.update({name.encode(): value.encode() for name, value in told["env"].items()})
+    sys.argv = ["hook.py", *told["words"]]
+    sys.path.append(folder)
+    import hook  # type: ignore[import-not-found]
+
+    at = told["at"] * 1_000_000
+    hook.time.time_ns = lambda: at
+    hook.run()
 
 
 def call_me(name: str) -> None:

@@ -3,7 +3,6 @@
 import json
 import os
 import shutil
-import signal
 import subprocess
 import sys
 import time
@@ -14,7 +13,7 @@ from itertools import cycle
 from pathlib import Path
 from typing import Any
 
-from holdfast.app import AGENTS
+from holdfast.app import AGENTS, now_ms
 from holdfast.cli import client
 from holdfast.core.errors import DaemonUnreachable, HoldfastError
 from holdfast.demo.clock import Clock
@@ -22,17 +21,15 @@ from holdfast.demo.dialects import DIALECTS, Stage
 from holdfast.demo.moments import Cast, Day, Moment, read_day
 from holdfast.demo.repos import Repo
 from holdfast.demo.transcripts import Transcript
+from holdfast.demo.troupe import HERE, PACKAGE, PATIENCE_S, Troupe
 from holdfast.demo.weeks import records
 
-HERE = Path(__file__).parent
-PACKAGE = HERE.parent
 BIN = Path(sys.executable).parent
 NATIVE = BIN / "holdfast-hook"
-AT_THAT_TIME = "import sys,time;sys.path.append({folder!r});time.time_ns=lambda:{at};import hook;hook.run()"
-"""The Python client as docs/protocol.md says to call it, and one assignment more: what time it is."""
-PATIENCE_S = 10.0
-SETTLE_S = 1.0
-LOOKS = frozenset(("project.refresh", "sessions.find", "uat.scan", "uat.collect", "uat.write"))
+HOOK = [str(NATIVE)] if NATIVE.exists() else [sys.executable, "-I", "-S", str(PACKAGE / "hook.py")]
+"""For what goes on now: the command that `install` writes. What is recorded runs in agent.py."""
+SETTLE_S, PATIENCE_ALL_S = 1.0, 6.0
+LOOKS = frozenset(("project.refresh", "sessions.find", "sessions.summarise", "uat.scan", "uat.collect", "uat.write"))
 """Jobs that see what the day has just done; the others may come later."""
 AGES_AGO_MS = 40 * 3_600_000
 WEEKS = 11
@@ -48,52 +45,6 @@ class Played:
     refused: int = 0
     seconds: float = 0.0
     surprises: list[str] = field(default_factory=list)
-
-
-class Troupe:
-    """The agents' processes: each session has its own, and a crash is a real one."""
-
-    def __init__(self, env: dict[str, str]) -> None:
-        self._env = env
-        self._running: dict[str, subprocess.Popen[str]] = {}
-
-    def tell(self, cast: Cast, order: dict[str, Any]) -> dict[str, Any]:
-        process = self._running.get(cast.id) or self._start(cast)
-        assert process.stdin and process.stdout
-        process.stdin.write(json.dumps(order) + "\n")
-        process.stdin.flush()
-        return json.loads(process.stdout.readline() or "{}")
-
-    def pid(self, cast: Cast) -> int:
-        return self._running[cast.id].pid if cast.id in self._running else 0
-
-    def leave(self, cast: Cast) -> None:
-        if process := self._running.pop(cast.id, None):
-            _end(process)
-
-    def crash(self, cast: Cast) -> None:
-        process = self._running.pop(cast.id)
-        process.send_signal(signal.SIGKILL)
-        _end(process)
-
-    def close(self) -> None:
-        for process in self._running.values():
-            _end(process)
-        self._running = {}
-
-    def _start(self, cast: Cast) -> subprocess.Popen[str]:
-        words = [sys.executable, "-I", "-S", str(HERE / "agent.py"), DIALECTS[cast.agent].program]
-        self._running[cast.id] = subprocess.Popen(
-            words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=self._env, start_new_session=True
-        )
-        return self._running[cast.id]
-
-
-def _end(process: subprocess.Popen[str]) -> None:
-    assert process.stdin and process.stdout
-    process.stdin.close()
-    process.stdout.close()
-    process.wait(PATIENCE_S)
 
 
 class Player:
@@ -118,11 +69,12 @@ class Player:
         self.repos: dict[str, Repo] = {}
         self._denied: set[str] = set()
         self._known: set[str] = set()
+        self._patience = PATIENCE_ALL_S
         self._transcripts: dict[str, Transcript] = {}
 
     def play(self) -> Played:
         began = time.monotonic()
-        self.day = read_day(self._file, ends=time.time_ns() // 1_000_000)
+        self.day = read_day(self._file, ends=now_ms())
         self._set_the_stage()
         installing = self._install()
         clock = Clock(self.root / "clock")
@@ -138,12 +90,11 @@ class Player:
         """Without end, on the ordinary clock: one tool call at each step, so that there is something to see."""
         casts = {cast.name: cast for cast in self.day.casts}
         for number, step in enumerate(cycle(self.day.goes_on)):
-            moment = Moment(
-                0, number, casts[step["session"]], "before", step, call=f"toolu_{uuid.uuid4().hex[:22]}", turn=1
-            )
+            cast, call, ms = casts[step["session"]], f"toolu_{uuid.uuid4().hex[:22]}", step.get("ms", 900)
+            moment = Moment(now_ms(), number, cast, "before", step, call=call, turn=1, ms=ms)
             self._happens(moment, 0)
-            pause(step.get("ms", 900) / 1000)
-            self._happens(replace(moment, what="after", ms=step.get("ms", 900)), 0)
+            pause(ms / 1000)
+            self._happens(replace(moment, at=now_ms(), what="after"), 0)
             pause(step.get("after", 3.0))
             yield
 
@@ -182,7 +133,7 @@ class Player:
             if number % 25 == 0:
                 self._tell(f"{time.strftime('%H:%M', time.localtime(at / 1000))}  {moment.cast.project}")
             self._happens(moment, at)
-        self._settle()
+        self._settle(needed=True)
         client.stop_daemon("the day is over")
 
     def _now(self, moments: list[Moment]) -> None:
@@ -190,7 +141,7 @@ class Player:
         self._serve([sys.executable, "-P", "-m", "holdfast.daemon"])
         for moment in moments:
             self._happens(moment, 0)
-        self._settle()
+        self._settle(needed=True)
 
     def _serve(self, command: list[str]) -> None:
         """With the demo's own environment: a daemon writes the seeds' files into the home it is given."""
@@ -207,7 +158,7 @@ class Player:
     def _happens(self, moment: Moment, at: int) -> None:
         match moment.what:
             case "crash":
-                self._settle()
+                self._settle(needed=True)
                 self.troupe.crash(moment.cast)
                 client.command("sessions.recover", kind="lost")  # As the watch would say a few seconds later.
             case "person":
@@ -216,7 +167,9 @@ class Player:
                 return
             case _:
                 self._fired(moment, at)
-        if moment.what in ("says", "person") or (moment.what == "start" and moment.cast.project not in self._known):
+        if moment.what in ("says", "person", "end") or (
+            moment.what == "start" and moment.cast.project not in self._known
+        ):
             self._known.add(moment.cast.project)
             self._settle()
         if moment.what == "end":
@@ -224,7 +177,7 @@ class Player:
 
     def _fired(self, moment: Moment, at: int) -> None:
         stage = self._stage(moment.cast)
-        done = self._done(moment, at or time.time_ns() // 1_000_000)
+        done = self._done(moment, at or now_ms())
         self._write_down(moment, stage)
         for event, payload in DIALECTS[moment.cast.agent].say(stage, moment, done):
             answer = self._hook(moment.cast, stage, event, payload, at)
@@ -236,11 +189,8 @@ class Player:
         words = [MODES[cast.agent][event], cast.agent, event]
         env = {**self.env, **DIALECTS[cast.agent].env(stage)}
         order = {
-            "command": [*hook_command(at), *words],
-            "env": env,
-            "cwd": str(stage.root),
-            "body": json.dumps(payload),
-        }
+            "at": at, "command": HOOK, "words": words, "env": env, "cwd": str(stage.root), "body": json.dumps(payload),
+        }  # fmt: skip
         self.played.hooks += 1
         out = self.troupe.tell(cast, order).get("out") or "{}"
         return json.loads(out)
@@ -299,11 +249,13 @@ class Player:
         except HoldfastError as error:
             self.played.surprises.append(f"{moment.cast.name}: {step['person']}: {error.message}")
 
-    def _settle(self) -> None:
-        """Until the looks that are due by the day's clock have been taken."""
-        deadline = time.monotonic() + SETTLE_S
+    def _settle(self, *, needed: bool = False) -> None:
+        """Until the looks that are due by the day's clock have been taken. A busy machine is not waited for for ever."""
+        began = time.monotonic()
+        deadline = began + (SETTLE_S if needed else min(SETTLE_S, self._patience))
         while time.monotonic() < deadline and self._due():
-            time.sleep(0.03)
+            time.sleep(0.02)
+        self._patience -= time.monotonic() - began
 
     def _due(self) -> bool:
         now = client.ask("status")["now"]
@@ -316,14 +268,6 @@ def _serves() -> bool:
     except HoldfastError:
         return False
     return True
-
-
-def hook_command(at: int) -> list[str]:
-    """At a moment of the day, or now."""
-    if at:
-        code = AT_THAT_TIME.format(folder=str(PACKAGE), at=at * 1_000_000)
-        return [sys.executable, "-I", "-S", "-c", code]
-    return [str(NATIVE)] if NATIVE.exists() else [sys.executable, "-I", "-S", str(PACKAGE / "hook.py")]
 
 
 def is_refusal(answer: dict[str, Any]) -> bool:

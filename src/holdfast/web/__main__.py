@@ -8,7 +8,7 @@ from pathlib import Path
 from holdfast.core.errors import HoldfastError
 from holdfast.paths import Paths, write_atomically
 
-POLITE = 5
+POLITE = 10
 """Where the machine is busy, hooks come before pages."""
 
 

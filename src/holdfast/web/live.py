@@ -20,6 +20,7 @@ MOST_CAUGHT_UP = 5_000
 """Who missed more than this looks at the page anew instead."""
 BEAT_S = 15.0
 RETRY_S = 0.5
+PACE_MS, EACH_MS = 250, 25
 SHOWN = ("seq", "at", "kind", "session", "project", "tool")
 
 
@@ -56,7 +57,7 @@ class Live:
     async def _lines(self, after: int | None, session: str, kinds: tuple[str, ...]) -> AsyncIterator[bytes]:
         head = await self._head_now()
         seen = head if after is None else min(after, head)
-        daemon = True
+        daemon, pace = True, 0
         if seen != after:
             # A number from the future is of a log that was restored since: the page must be looked at anew.
             yield f"id: {seen}\nevent: {'begin' if after is None else 'reset'}\ndata: {seen}\n\n".encode()
@@ -64,6 +65,8 @@ class Live:
             if daemon != self.daemon:
                 daemon = self.daemon
                 yield b"event: daemon\ndata: " + (b"back" if daemon else b"gone") + b"\n\n"
+            if pace != (pace := self.pace()):
+                yield f"event: pace\ndata: {pace}\n\n".encode()
             news, seen, jumped = await self._after(seen)
             if jumped:
                 yield f"id: {seen}\nevent: reset\ndata: {seen}\n\n".encode()
@@ -72,6 +75,10 @@ class Live:
                 yield b"".join(lines)
             elif not news and not await self._something(seen, daemon):
                 yield f": {seen}\n\n".encode()
+
+    def pace(self) -> int:
+        """How long a page waits between two looks while much happens, in milliseconds: many share what few may have."""
+        return max(PACE_MS, EACH_MS * self.viewers)
 
     async def _something(self, seen: int, daemon: bool) -> bool:
         """Waits for news; False after a while without any, so that a dead viewer is noticed."""

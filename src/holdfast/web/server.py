@@ -87,7 +87,7 @@ def _noted(web: FastAPI, house: House) -> App:
 
 
 class Server(uvicorn.Server):
-    """Ends by itself when nobody has looked for a while."""
+    """Ends by itself when nobody has looked for a while, or when there is nothing left to look at."""
 
     def __init__(self, config: uvicorn.Config, house: House) -> None:
         super().__init__(config)
@@ -117,6 +117,9 @@ class Server(uvicorn.Server):
         house = self._house
         while not self.should_exit:
             await asyncio.sleep(CHECK_S)
+            if not house.paths.run.exists():
+                self.leave()  # The state directory was thrown away, and everything with it.
+                return
             minutes = house.asking.rooms.settings.for_project("")["dashboard"].idle_minutes
             if house.live.viewers:
                 house.last_seen = time.monotonic()

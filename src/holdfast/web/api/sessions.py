@@ -57,7 +57,6 @@ async def activity(ask: Asked, days: Annotated[int, Query(ge=1, le=730)] = 371) 
 ADDRESSES = {
     "sessions": sessions,
     "sessions/who": who,
-    # An agent may call its session what it likes, also with a slash: the longer addresses come first.
     "sessions/{id:path}/timeline": timeline,
     "sessions/{id:path}/rows": rows,
     "sessions/{id:path}/marks": marks,
@@ -65,3 +64,4 @@ ADDRESSES = {
     "sessions/{id:path}": session,
     "activity": activity,
 }
+"""An id may hold anything, also a slash: the longer addresses come first."""

@@ -2,9 +2,9 @@
 // exchanged, so that nothing jumps and the place where you are stays. A hidden page waits until it is looked at.
 import { morph } from "./morph.js";
 
-const AT_MOST_EVERY_MS = 250;
 const meta = (name) => document.querySelector(`meta[name="${name}"]`)?.content ?? "";
 
+let every = 250;
 let last = Number(meta("head"));
 let source = null;
 let due = 0;
@@ -30,6 +30,7 @@ function open() {
   source.onerror = () => wire("wait", "reconnecting");
   source.onmessage = (message) => news(JSON.parse(message.data));
   source.addEventListener("reset", (message) => { last = Number(message.data); refresh(); });
+  source.addEventListener("pace", (message) => { every = Number(message.data); });
   source.addEventListener("daemon", (m) => (m.data === "gone" ? wire("gone", "daemon is down") : wire("live", "live")));
 }
 
@@ -56,7 +57,7 @@ function wire(state, words) {
 // At once when it has been quiet, else a little later: many events in a row are one look.
 export function refresh() {
   if (due) return;
-  due = setTimeout(() => { due = 0; fetchAnew(); }, Math.max(0, refreshedAt + AT_MOST_EVERY_MS - Date.now()));
+  due = setTimeout(() => { due = 0; fetchAnew(); }, Math.max(0, refreshedAt + every - Date.now()));
 }
 
 async function fetchAnew() {

@@ -14,6 +14,11 @@ from holdfast.features.memory.model import line, mapping
 OWN_TOKENS = 6_000
 """What the program sends beside our words, at most (tests/real/test_memory_model.py looks at it)."""
 QUIET = ("--tools", "", "--strict-mcp-config", "--setting-sources", "", "--no-session-persistence")
+OF_A_SESSION = frozenset(
+    ("CLAUDECODE", "CLAUDE_CODE_ENTRYPOINT", "CLAUDE_CODE_SESSION_ID", "CLAUDE_CODE_SSE_PORT", "CLAUDE_PROJECT_DIR",
+     "CLAUDE_ENV_FILE", "CLAUDE_PID")
+)  # fmt: skip
+"""The daemon may have been started by a hook: what Claude Code told that hook about itself is not for another one."""
 COUNTED = ("input_tokens", "output_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
 
 
@@ -33,7 +38,7 @@ def ask(question: Question, settings: ModelSettings, run: Run, folder: Path) -> 
 
 
 def _environment(settings: ModelSettings) -> dict[str, str]:
-    mine = {name: value for name, value in os.environ.items() if not name.startswith("CLAUDE_CODE_S")}
+    mine = {name: value for name, value in os.environ.items() if name not in OF_A_SESSION}
     return {**mine, "HOLDFAST_PAUSE": "1", "CLAUDE_CODE_MAX_OUTPUT_TOKENS": str(settings.output_tokens)}
 
 

@@ -10,7 +10,7 @@ from holdfast.features.memory.asking import meter, queue
 from holdfast.features.memory.model import settings_or_default
 
 BATCH, ASK = "memory.batch", "memory.ask"
-LOOK_EVERY_S = 300.0
+LOOK_EVERY_S = 600.0
 
 
 def enqueue(state: State, event: Event, given: AnySettings) -> Iterator[Job]:

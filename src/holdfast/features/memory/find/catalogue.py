@@ -22,7 +22,7 @@ from holdfast.features.memory.model import MODEL, mapping, place_of, strings
 
 CHANGED = "state.rebuilt"
 """Words may have been taken out of the log behind the last number read."""
-KINDS = ("prompt.submitted", "turn.ended", "memory.observed", CHANGED)
+KINDS = (*file.TEXTS, CHANGED)
 PAGE = 500
 LONGEST = 2_000
 QUIET_MS = 30 * 60_000

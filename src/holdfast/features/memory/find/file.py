@@ -7,6 +7,8 @@ from typing import Any
 
 import msgspec
 
+TEXTS = ("prompt.submitted", "turn.ended", "memory.observed")
+"""The events whose words are in it."""
 FOLDER = "derived"
 """Of the state directory: what can be made again from the log. It is emptied when something is forgotten."""
 FORMAT = 1

@@ -5,9 +5,10 @@ from collections.abc import Iterable
 
 from holdfast.core.event import Event
 from holdfast.core.feature import File, JobCall
+from holdfast.core.ports import EventQuery, Reader
 from holdfast.features.memory.find import file
 
-KEEP, EVERY_S = "memory.index", 120.0
+KEEP, EVERY_S = "memory.index", 600.0
 WORTH = 10_000
 """So many events behind: a search reads that much of the log in a blink."""
 LONGEST_S, PAUSE_S = 30.0, 0.01
@@ -15,7 +16,8 @@ LONGEST_S, PAUSE_S = 30.0, 0.01
 
 def keep(call: JobCall) -> Iterable[Event]:
     place = file.place(call.state_dir)
-    if call.reader.head() - file.reached(place) < WORTH:
+    reached = file.reached(place)
+    if call.reader.head() - reached < WORTH or not _any_text(call.reader, reached):
         return ()
     from holdfast.features.memory.find.catalogue import catalogue
 
@@ -34,3 +36,8 @@ def keep(call: JobCall) -> Iterable[Event]:
     # What was forgotten while this was written must not lie in it: one more look at the log finds out.
     found.catch_up(call.reader, lambda: False)
     return ()
+
+
+def _any_text(reader: Reader, after: int) -> bool:
+    """Before numpy is loaded for nothing."""
+    return bool(reader.events(EventQuery(after=after, kinds=file.TEXTS, limit=1)))

@@ -19,10 +19,11 @@ BEFORE, AFTER = (0.6, 0.3), (0.4, 0.2)
 OF_SESSION = 2.0
 QUESTION = 0.8
 LIKE, MOST_ALIKE = 0.7, 8
-COMMON, FEW = 0.1, 2_000
+COMMON, FEW = 0.03, 2_000
 """A word that so large a part of very many texts has is no sign of likeness, and looking at it takes long."""
 
-SORTED = 500
+WELL, HARDLY = 0.25, 0.01
+"""Of the best one's score: above the first it may be shown, below the second it is nothing to give to its neighbours."""
 
 Alike = Callable[[str], list[tuple[str, float]]]
 """A word → stems of like meaning, the likest first, with how alike. It knows nothing of the texts."""
@@ -89,9 +90,9 @@ class Ranking:
         return self._spread(own) * sessions[self._frozen["session"]] * self._frozen["damping"]
 
     def best(self, scores: Any) -> Iterator[int]:
-        """Numbers, best first: the first hundreds are sorted by themselves, all of them only if that is not enough."""
+        """Numbers, best first: the best are sorted by themselves, all of them only if that is not enough."""
         np = self._np
-        first = np.argpartition(-scores, SORTED)[:SORTED] if len(scores) > SORTED else np.arange(len(scores))
+        first = np.flatnonzero(scores > WELL * scores.max()) if len(scores) else np.arange(0)
         top = first[np.lexsort((first, -scores[first]))]
         yield from top.tolist()
         if len(top) < len(scores):
@@ -163,7 +164,7 @@ class Ranking:
     def _spread(self, own: Any) -> Any:
         """Only texts that have something to give, to those around them."""
         np, near = self._np, own.copy()
-        giving = np.flatnonzero(own)
+        giving = np.flatnonzero(own > HARDLY * own.max())
         for neighbour, weights in (("after", BEFORE), ("before", AFTER)):
             others, gift = giving, own[giving]
             for weight in weights:
