@@ -2,6 +2,7 @@
 
 import shutil
 import stat
+import time
 from pathlib import Path
 
 import apsw
@@ -343,3 +344,16 @@ def test_a_list_is_read_along_an_index(grown: SqliteReader, query: StateQuery, i
 def test_a_reader_is_a_reader(grown: SqliteReader):
     reader: Reader = grown
     assert reader.head() == 20_000
+
+
+def test_the_write_ahead_log_is_carried_over_beside_the_commits_and_stays_small(path: Path):
+    store = SqliteStore(path)
+    engine = an_engine(store)
+    most = 0
+    for _ in range(60):
+        engine.handle(events(20, body=b"x" * 8_000))
+        most = max(most, path.with_name(f"{path.name}-wal").stat().st_size)
+        time.sleep(0.01)
+    assert path.stat().st_size > 5 << 20, "the database itself grows"
+    assert most < 16 << 20
+    store.close()

@@ -50,6 +50,7 @@ class Checkpointer:
     def _connection(self) -> apsw.Connection:
         db = apsw.Connection(str(self._path), flags=apsw.SQLITE_OPEN_READWRITE)
         db.set_busy_timeout(BUSY_MS)
+        db.pragma("journal_mode")  # Until it has looked into the file it knows of no log and carries nothing over.
         return db
 
     def close(self) -> None:
