@@ -152,14 +152,24 @@ def visited(page: Any, path: str) -> str:
     return page.inner_text("body")
 
 
-@pytest.mark.parametrize(
-    "name", ["/", "/gates", "/tasks", "/state", "/uat", "/memory", "/activity", "/health", "/search?q=script"]
-)
-def test_a_screen_of_hostile_texts(name: str, visitor: Any, attacked: Hostile) -> None:
-    visited(visitor, name)
-    for width in (400, 1280):
-        visitor.set_viewport_size({"width": width, "height": 800})
-        assert looks.too_wide(visitor) == [], width
+SCREENS = ("/", "/gates", "/tasks", "/state", "/uat", "/memory", "/activity", "/health", "/search?q=script")
+
+
+def test_every_screen_of_hostile_texts(visitor: Any) -> None:
+    for path in SCREENS:
+        words = visited(visitor, path)
+        assert [said for said in SAYS.get(path, ()) if said not in words] == [], path
+        assert len(visitor.content()) < 1_000_000, path
+        for width in (400, 1280):
+            visitor.set_viewport_size({"width": width, "height": 800})
+            assert looks.too_wide(visitor) == [], (path, width)
+
+
+SAYS = {
+    "/memory": ("<script>window.pwned=1</script>",),
+    "/gates": ("onerror=",),
+    "/tasks": ('"><script>window.pwned=1</script>',),
+}
 
 
 def test_two_hundred_sessions_each_with_its_own(visitor: Any, attacked: Hostile) -> None:
@@ -182,17 +192,10 @@ def test_events_and_reasons(visitor: Any, attacked: Hostile) -> None:
         visited(visitor, f"/gates/why/{seq}")
 
 
-def test_the_words_themselves_are_there(visitor: Any, attacked: Hostile) -> None:
-    assert "<script>window.pwned=1</script>" in visited(visitor, "/memory")
-    assert "onerror=" in visited(visitor, "/gates")
-    assert '"><script>window.pwned=1</script>' in visited(visitor, "/tasks")
-
-
 def test_a_megabyte_on_one_line_costs_no_megabyte(visitor: Any, attacked: Hostile) -> None:
-    for path in ("/", "/gates", f"/session/{quote(attacked.sessions[-1], safe='')}"):
-        visited(visitor, path)
-        assert len(visitor.content()) < 400_000, path[:80]
-        assert looks.too_wide(visitor) == []
+    visited(visitor, f"/session/{quote(attacked.sessions[-1], safe='')}")
+    assert len(visitor.content()) < 400_000
+    assert looks.too_wide(visitor) == []
 
 
 def test_hostile_addresses(visitor: Any) -> None:

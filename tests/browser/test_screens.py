@@ -59,6 +59,8 @@ def test_pictures_of_a_run_are_shown(open_page: Callable[..., Any], demo: Demo) 
     shown = page.locator(".shots img")
     assert shown.count() == 2
     shown.first.scroll_into_view_if_needed()
+    sizes = [page.request.get(shown.nth(n).get_attribute("src")).body() for n in (0, 1)]
+    assert sizes[0] != sizes[1], "each run keeps its own"
     page.wait_for_function(
         "[...document.querySelectorAll('.shots img')].every((i) => i.complete && i.naturalWidth === 800)"
     )

@@ -117,7 +117,7 @@ def test_a_page_may_do_what_is_on_the_list_and_nothing_else(lived_in: Door):
     assert status == 200
     (note,) = [e for e in lived_in.world.events(kinds=("note.added",)) if e.seq == told["data"]["seq"]]
     assert (note.data["text"], note.session) == ("seen on the dashboard", "second")
-    for name in ("memory.forget", "log.nothing", "../stop", "project.acquire"):
+    for name in ("uat.clean", "log.nothing", "../stop", "project.acquire"):
         assert order(name)[0] in (404, 409), name
     status, told = order("log.note")
     assert (status, told["error"]["message"]) == (409, "That cannot be done: a note needs a text")
