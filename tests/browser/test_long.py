@@ -10,7 +10,7 @@ from holdfast.app import build
 from holdfast.core.replay import fold
 from holdfast.features.sessions import FEATURE
 from tests.bench.sessions import _keep, an_event
-from tests.kit import World
+from tests.kit import World, wait_until
 
 SESSION = "s-7"
 EVENTS = 20_000
@@ -76,7 +76,7 @@ def whole(world: World) -> list[int]:
 
 def seen(page: Any, top: int) -> list[list[int]]:
     page.evaluate(f"scroller.scrollTop = {top}")
-    page.wait_for_function(f"({SEEN})().length >= 10")
+    wait_until(lambda: len(page.evaluate(SEEN)) >= 10, f"rows are seen at {top}")
     return page.evaluate(SEEN)
 
 
@@ -109,29 +109,29 @@ def test_a_turn_is_reached_from_the_overview(page: Any) -> None:
 
 
 def test_what_is_new_joins_at_the_end_across_blocks(world: World, page: Any) -> None:
-    """More than two hundred new rows: the last block is cut, and none is missing or twice."""
+    """Far more than two hundred new rows: the last block is cut, and none is missing or twice."""
     page.evaluate("scroller.scrollTop = scroller.scrollHeight")
     agent = world.session(SESSION)
     for n in range(6):
         agent.prompt(f"A new one {n}")
-    page.get_by_text("A new one 5").wait_for()
+    page.locator(".row", has_text="A new one 5").wait_for()
     for n in range(40):
         world.ask(
             op="ingest",
             events=[
                 {
-                    "key": f"n{n}-{k}",
+                    "key": f"{n:016x}{k:016x}",
                     "kind": "notification",
                     "at": 1_770_000_000_000 + n,
                     "session": SESSION,
                     "data": {"message": f"note {n}.{k}"},
                 }
-                for k in range(6)
+                for k in range(30)
             ],
         )
-    page.get_by_text("note 39.5", exact=True).wait_for()
+    page.locator(".row", has_text="note 39.29").wait_for()
     rows = whole(world)
-    page.wait_for_function(f"scroller.scrollHeight === {len(rows) * ROW}")
+    wait_until(lambda: page.evaluate("scroller.scrollHeight") == len(rows) * ROW, "all of them have room")
     for top in (len(rows) * ROW, (len(rows) - 250) * ROW):
         found = seen(page, top)
         assert [rows[place] for _, place in found] == [seq for seq, _ in found]

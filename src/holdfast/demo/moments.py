@@ -110,7 +110,9 @@ class _Telling:
     def _told(self, steps: tuple[Step, ...] | list[Step], lane: str) -> Iterator[Moment]:
         for step in steps:
             what = next(name for name in step if name in GAPS_S)
-            self.at += int(1000 * float(step.get("after", GAPS_S[what] * PACE * _sway(self.cast.name, self.at))))
+            self.at += int(
+                1000 * float(step.get("after", GAPS_S[what] * PACE * _sway(self.cast.name, next(self._numbers))))
+            )
             if what == "prompt":
                 self.turn += 1
             if what == "lanes":

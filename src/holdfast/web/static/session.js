@@ -4,6 +4,7 @@ import { select } from "./keys.js";
 
 const ROW = 28;
 const KEEP_NEAR = 2;
+const MOST = 500;
 const scroller = document.getElementById("scroller");
 const pane = document.getElementById("pane");
 const { id, only, q } = scroller.dataset;
@@ -73,7 +74,7 @@ async function block(n, anew = false) {
   wanted.add(n);
   try {
     const last = n === marks.length - 1;
-    const asked = new URLSearchParams({ id, only, start: marks[n], limit: last ? 500 : every });
+    const asked = new URLSearchParams({ id, only, start: marks[n], limit: last ? MOST : every });
     const answer = await fetch(`/rows?${asked}`);
     if (!answer.ok) return null;
     const fresh = new DOMParser().parseFromString(await answer.text(), "text/html").querySelector("ol");
@@ -97,25 +98,31 @@ function place(n, element) {
 }
 
 // What is new is at the end: the last block is looked at again, and cut in two when it has grown too long.
-let growing = 0;
+let growing = 0; // 2: something came meanwhile, look once more.
 async function grow() {
-  if (!blocks || growing) { growing = growing ? 2 : 0; return; }
-  growing = 1;
+  if (!blocks) return;
+  if (growing) { growing = 2; return; }
+  do {
+    growing = 1;
+    await growOnce();
+  } while (growing === 2);
+  growing = 0;
+}
+
+async function growOnce() {
   const atEnd = scroller.scrollHeight - scroller.scrollTop - scroller.clientHeight < 60;
   const n = marks.length - 1;
+  while (wanted.has(n)) await new Promise((later) => setTimeout(later, 30));
   const element = await block(n, true);
-  if (element) {
-    const rows = [...element.children];
-    total = n * every + rows.length;
-    for (let k = every; k < rows.length; k += every) marks.push(Number(rows[k].dataset.seq));
-    if (rows.length > every) { for (const row of rows.slice(every)) row.remove(); }
-    size();
-    if (atEnd) scroller.scrollTop = scroller.scrollHeight;
-    fill();
-  }
-  const again = growing === 2;
-  growing = 0;
-  if (again) grow();
+  if (!element) return;
+  const rows = [...element.children];
+  total = n * every + rows.length;
+  for (let k = every; k < rows.length; k += every) marks.push(Number(rows[k].dataset.seq));
+  if (rows.length >= MOST) growing = 2;
+  for (const row of rows.slice(every)) row.remove();
+  size();
+  if (atEnd) scroller.scrollTop = scroller.scrollHeight;
+  fill();
 }
 
 // ── details ──
