@@ -113,6 +113,7 @@ FAILED = [
     ("opencode", "tool.execute.after.bash", "tool.finished", 0),
     ("cursor", "postToolUse", "tool.finished", 0),
     ("qwen", "PostToolUse.run_shell_command", "tool.finished", 0),
+    ("gemini", "AfterTool.run_shell_command", "tool.finished", 0),
     ("codex", "PostToolUse.apply_patch", "tool.finished", 0),
 ]
 
@@ -131,6 +132,23 @@ def test_a_command_that_failed_under_gemini_and_copilot_is_no_success():
     gone["toolResult"]["textResultForLlm"] = "no\n<shellId: 0 completed with exit code 2>"
     event = read("copilot", gone, "postToolUse")
     assert (event.data["ok"], event.data["exit_code"]) == (False, 2)
+
+
+@pytest.mark.parametrize(
+    ("told", "code"),
+    [
+        ("<untrusted_context>\nOutput: Exit Code: 7\nfine\nProcess Group PGID: 9\n</untrusted_context>", 0),
+        ("<untrusted_context>\nOutput: (empty)\nSignal: 9\nProcess Group PGID: 9\n</untrusted_context>", None),
+        ("<untrusted_context>\nOutput: x\nError: spawn ENOENT\nProcess Group PGID: 9\n</untrusted_context>", None),
+        ("Command was cancelled by user before it could complete.", None),
+        ("Output: a\nProcess Group PGID: 9\nand what a command printed last", None),
+        ("Output: a\nExit Code: 2\nProcess Group PGID: 9", 2),
+    ],
+)
+def test_a_command_under_gemini_ended_well_only_where_gemini_says_that_it_ended(told, code):
+    given = recorded("gemini", "AfterTool.run_shell_command")
+    given["tool_response"]["llmContent"] = told
+    assert read("gemini", given).data.get("exit_code") == code
 
 
 # ---- subagents are lanes of their session ----

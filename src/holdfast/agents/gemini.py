@@ -1,5 +1,6 @@
 """Gemini CLI, as version 0.61.0 behaves (docs/agents.md says how we know)."""
 
+import itertools
 from functools import partial
 from typing import Any
 
@@ -52,6 +53,9 @@ ENFORCES: dict[str, Enforcement] = {
 }
 
 
+OWN_LINES = ("Error: ", "Exit Code: ", "Signal: ", "Background PIDs: ", "Process Group PGID: ")
+
+
 def _add_result(data: Data, payload: Payload) -> None:
     """It fires for failing commands too, and says their exit code only in the text for the model."""
     response = normal.mapping(payload.get("tool_response"))
@@ -66,11 +70,16 @@ def _add_result(data: Data, payload: Payload) -> None:
 
 
 def exit_code_in(told: Any) -> int | None:
-    """`Exit Code: 3` stands on a line of its own behind the output; without that line the command ended well."""
+    """Behind the output stand lines of Gemini's own: one with the exit code unless it was 0, and at last the group's
+    number, which only a command that ran to its end has."""
     if not isinstance(told, str):
         return None
-    found = [line for line in told[-400:].splitlines() if line.startswith("Exit Code: ")]
-    return normal.exit_code_in(found[-1]) if found else None
+    lines = told[-400:].removesuffix("</untrusted_context>").rstrip().splitlines()
+    own = list(itertools.takewhile(lambda line: line.startswith(OWN_LINES), reversed(lines)))
+    if found := next((line for line in own if line.startswith("Exit Code: ")), None):
+        return normal.exit_code_in(found)
+    ended = bool(own) and own[0].startswith("Process Group PGID: ")
+    return 0 if ended and not any(line.startswith(("Signal: ", "Error: ")) for line in own) else None
 
 
 def _one_word(data: Data, _payload: Payload) -> None:
