@@ -19,6 +19,7 @@ def page(visit: Visit) -> dict[str, Any]:
         "status": status,
         "injected": visit.view("memory.injected", everywhere=not visit.project, limit=30)["injected"],
         "projects": visit.view("project.list")["projects"],
+        "meter": visit.view("memory.meter"),
     }
 
 
