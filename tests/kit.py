@@ -1,5 +1,6 @@
 """A whole Holdfast in a folder of its own, driven as an agent and a person drive it: real processes, real files."""
 
+import asyncio
 import contextlib
 import json
 import os
@@ -9,9 +10,10 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Coroutine, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import apsw
 import psutil
@@ -28,6 +30,8 @@ NATIVE_HOOK = BIN / "holdfast-hook"
 PYTHON_HOOK = Path(__file__).parents[1] / "src" / "holdfast" / "hook.py"
 PAYLOADS = Path(__file__).parent / "agents" / "payloads"
 PATIENCE_S = 30.0
+
+T = TypeVar("T")
 
 
 class World:
@@ -229,6 +233,12 @@ def _size(path: Path) -> int:
         return path.stat().st_size
     except FileNotFoundError:
         return 0  # Drained at this very moment.
+
+
+def awaited(coroutine: Coroutine[Any, Any, T]) -> T:
+    """In a thread of its own: a browser that other tests of this process drive keeps a loop running in this one."""
+    with ThreadPoolExecutor(1) as alone:
+        return alone.submit(asyncio.run, coroutine).result()
 
 
 def wait_until(true, what: str, patience: float = PATIENCE_S) -> None:

@@ -11,12 +11,13 @@ LIVE = '[data-wire="live"]'
 
 def test_keys(page: Any) -> None:
     page.wait_for_selector(LIVE)
+    here = page.locator("main [data-row].here")
     page.keyboard.press("j")
-    first = page.locator("main [data-row].here").inner_text()
+    first = here.get_attribute("id")
     page.keyboard.press("j")
-    assert page.locator("main [data-row].here").inner_text() != first
+    assert here.get_attribute("id") != first
     page.keyboard.press("k")
-    assert page.locator("main [data-row].here").inner_text() == first
+    assert here.get_attribute("id") == first
     page.keyboard.press("/")
     assert page.evaluate("document.activeElement.name") == "q"
     page.keyboard.press("Escape")

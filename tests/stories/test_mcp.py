@@ -1,6 +1,5 @@
 """The MCP server as agents use it: the official SDK's client, over stdio and over HTTP, against a real daemon."""
 
-import asyncio
 import http.client
 import json
 import os
@@ -12,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests.kit import BIN, World, wait_until
+from tests.kit import BIN, World, awaited, wait_until
 
 mcp = pytest.importorskip("mcp")
 
@@ -91,7 +90,7 @@ def answers(connected: Any, *asked: tuple[str, dict[str, Any]]) -> list[str]:
             await session.initialize()
             return [(await session.call_tool(name, args)).content[0].text for name, args in asked]
 
-    return asyncio.run(ask())
+    return awaited(ask())
 
 
 def questions(world: World) -> list[tuple[str, dict[str, Any]]]:

@@ -15,7 +15,7 @@ from holdfast.web import keys as keys_of
 from holdfast.web import server
 from holdfast.web.keys import Keys
 from holdfast.web.place import place
-from tests.kit import World, alive, wait_until
+from tests.kit import World, alive, awaited, wait_until
 
 from .conftest import Door, free_port
 
@@ -95,10 +95,10 @@ def test_it_ends_when_nobody_looks(tmp_path, monkeypatch: pytest.MonkeyPatch):
         return running.should_exit
 
     house.live.viewers = 1
-    assert not asyncio.run(left_after(7200))
+    assert not awaited(left_after(7200))
     house.live.viewers = 0
-    assert not asyncio.run(left_after(1800))
-    assert asyncio.run(left_after(3601))
+    assert not awaited(left_after(1800))
+    assert awaited(left_after(3601))
     house.asking.close()
 
 

@@ -9,7 +9,8 @@ import apsw
 
 from holdfast.core.errors import StoreDamaged, StoreUnavailable
 
-PAGE_CACHE_KIB = 8_000
+WRITING_CACHE_KIB, READING_CACHE_KIB = 8_000, 2_000
+"""There is one writer and a reader in every thread; what neither has, the kernel has."""
 BUSY_MS = 5_000
 
 
@@ -21,7 +22,7 @@ def for_writing(path: Path) -> apsw.Connection:
     db.set_busy_timeout(BUSY_MS)
     db.pragma("journal_mode", "wal")
     db.pragma("synchronous", "full")
-    db.pragma("cache_size", -PAGE_CACHE_KIB)
+    db.pragma("cache_size", -WRITING_CACHE_KIB)
     db.pragma("journal_size_limit", 64 << 20)
     db.execute("create table if not exists meta (name text primary key, value text not null) strict, without rowid")
     return db
@@ -31,7 +32,7 @@ def for_reading(path: Path) -> apsw.Connection:
     db = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
     db.set_busy_timeout(BUSY_MS)
     db.pragma("query_only", True)
-    db.pragma("cache_size", -PAGE_CACHE_KIB)
+    db.pragma("cache_size", -READING_CACHE_KIB)
     return db
 
 
