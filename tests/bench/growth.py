@@ -16,6 +16,7 @@ from holdfast.core.ports import EventQuery, StateQuery
 from holdfast.stores import open_reader
 from tests.bench import event, floors
 from tests.bench.figures import fact, figure, heading, ms, p50, p99
+from tests.bench.rest import at_rest
 from tests.kit import NATIVE_HOOK, World
 
 EVENTS = int(os.environ.get("HOLDFAST_BENCH_EVENTS", "1000000"))
@@ -32,7 +33,8 @@ def main() -> None:
         for world in (full, empty):
             world.start()
         try:
-            _settled(full)
+            at_rest(full)
+            at_rest(empty)
             _hooks(root, full, empty)
             _memory(full)
             _reads(full)
@@ -62,13 +64,6 @@ def _nth(template, n: int):
     return msgspec.structs.replace(
         template, key=delivery_key(), at=1_700_000_000_000 + n * 50, session=session, project="/p"
     )
-
-
-def _settled(world: World) -> None:
-    """The check and the backup of the first start are through, and sessions without a process are closed."""
-    process, until = psutil.Process(world.pid), time.monotonic() + 300
-    while process.cpu_percent(2.0) > 5 or "backup.written" not in world.paths.log_file.read_text():
-        assert time.monotonic() < until, "the daemon does not come to rest"
 
 
 def _hooks(root: Path, full: World, empty: World) -> None:

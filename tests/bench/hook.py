@@ -9,6 +9,7 @@ from pathlib import Path
 from holdfast.installing.entries import python_command
 from tests.bench import event, floors
 from tests.bench.figures import fact, figure, heading, ms, p50, p99
+from tests.bench.rest import at_rest
 from tests.kit import NATIVE_HOOK, World, spooled, wait_until
 
 ROUNDS = 300
@@ -22,6 +23,8 @@ def main() -> None:
         try:
             with floors.server(root / "c.sock"), floors.server(root / "d.sock", root / "d.log"):
                 small = event.write(root / "small.json")
+                floors.measure([HOOK], small, 50, env=world.env)
+                at_rest(world)
                 _warm(world, root, small)
                 _at_once(world, root, small)
                 _large(world, root)

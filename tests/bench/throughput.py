@@ -13,7 +13,8 @@ from holdfast.core.ids import delivery_key
 from holdfast.paths import Paths
 from tests.bench import event, floors
 from tests.bench.figures import fact, figure, heading, ms, p50, p99
-from tests.kit import World
+from tests.bench.rest import at_rest
+from tests.kit import NATIVE_HOOK, World
 
 EVENTS = 12_000
 
@@ -27,6 +28,8 @@ def main() -> None:
         world = World(root / "w")
         world.start()
         try:
+            floors.measure([[NATIVE_HOOK, "ask", "claude-code", "PostToolUse"]], payload, 50, env=world.env)
+            at_rest(world)
             for clients in (1, 8, 64, 256):
                 _load(world, payload, clients, limits)
         finally:

@@ -11,7 +11,7 @@ import apsw
 
 from holdfast.stores.sqlite_connection import BUSY_MS
 
-FULL_PAGES = 1000
+FULL_PAGES = 4000
 
 
 class Checkpointer:
