@@ -16,7 +16,7 @@ from holdfast.core.errors import StoreUnavailable
 from holdfast.daemon.journal import Journal, Promised
 from holdfast.daemon.keeper import Keeper
 
-MOST_PROMISED = 256
+MOST_PROMISED = 64
 """So that an answer which needs the state never waits long for it."""
 NOTHING_TO_SAY = Outcome()
 
@@ -35,11 +35,14 @@ class Reception:
         return bool(self._unthought or self._answered)
 
     def take(self, deliveries: Sequence[Delivery]) -> list[Outcome] | None:
-        if self._promised(deliveries):
+        asked = any(map(self._asks, deliveries))
+        if asked or len(self._unthought) >= MOST_PROMISED:
+            self.settle()
+            if self.behind:
+                return None  # The store takes nothing now.
+        if not asked and self._promised(deliveries):
             return [NOTHING_TO_SAY] * len(deliveries)
         self.settle()
-        if self.behind:
-            return None  # The store takes nothing now.
         outcomes = self._keeper.keep(deliveries, self._answer)
         if self._engine().behind:
             self._answered = [_nobody_waits(delivery) for delivery in deliveries]
@@ -60,8 +63,6 @@ class Reception:
     # ── at once ────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def _promised(self, deliveries: Sequence[Delivery]) -> bool:
-        if len(self._unthought) >= MOST_PROMISED or any(map(self._asks, deliveries)):
-            return False
         try:
             clean = [_nobody_waits(self._engine().ports.clean(delivery)) for delivery in deliveries]
         except Exception:  # The longer way knows what to do with it.
