@@ -19,9 +19,9 @@ def keep(call: JobCall) -> Iterable[Event]:
     reached = file.reached(place)
     if call.reader.head() - reached < WORTH or not _any_text(call.reader, reached):
         return ()
-    from holdfast.features.memory.find.catalogue import catalogue
+    from holdfast.features.memory.find.catalogue import Catalogue
 
-    found = catalogue(call.state_dir)
+    found = Catalogue(place)  # Not the one that answers: where nobody searches, none stays in memory.
     until = time.monotonic() + LONGEST_S
 
     def others_first() -> bool:
