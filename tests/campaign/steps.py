@@ -5,6 +5,7 @@ import random
 import shutil
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +21,8 @@ from tests.kit import World, alive, spooled, wait_until
 
 FULL = 10_000
 """Calls of each piece of work: all there are."""
+SETTLES_S = 0.05
+"""What follows an answer is over by then."""
 ROOT = Path(__file__).parents[2]
 
 
@@ -189,6 +192,7 @@ def delivery(folder: Path, size: int, errors: tuple[str, ...] = tracing.ERRORS) 
         out = folder / "trace"
         with tracing.attached(world.pid, "", out):
             assert fire(world, "counted", "ask") == 0
+            world.ask(op="settle")  # What follows the answer belongs to the delivery too.
         promised.add("counted")
         calls = tracing.counted(out)
         assert len(calls) > 4
@@ -197,6 +201,7 @@ def delivery(folder: Path, size: int, errors: tuple[str, ...] = tracing.ERRORS) 
             call = f"under-{number}"
             with tracing.attached(serving(world), fault):
                 (promised if fire(world, call, "ask") == 0 else maybe).add(call)
+                time.sleep(SETTLES_S)
             done += 1
             if number % 10 == 9:
                 settled(world)
