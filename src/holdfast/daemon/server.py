@@ -20,6 +20,9 @@ FIRST_READ = 64 * 1024
 BACKLOG = 1024
 LONGEST_CONNECTION_S = 30.0
 TICK_S = 1.0
+LINGER_S = 0.001
+"""Between an answer and what follows it. Whoever was answered may have been woken on our own processor, and would wait
+there until we are through with that."""
 REMEMBERED_TIMES = 2_000
 
 Handle = Callable[[Sequence[Delivery]], list[Outcome] | None]
@@ -67,7 +70,7 @@ class HookServer:
         self._poll.register(self._calls.fileno(), select.POLLIN)
         next_tick = 0.0
         while not self.stopping:
-            busy = self._wait(0.0 if self._owing else max(0.0, next_tick - time.monotonic()))
+            busy = self._wait(LINGER_S if self._owing else max(0.0, next_tick - time.monotonic()))
             self._answer_ready()
             if self._owing and (not busy or self._calls.waiting()):
                 self._settle_now()  # Those at the door come first; the engine sees to it that this does not wait long.
