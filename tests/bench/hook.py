@@ -98,9 +98,9 @@ def _python(world: World, payload: Path) -> None:
 
 def _down(world: World, root: Path, payload: Path) -> None:
     heading("Daemon down")
+    before = len(_recorded(world))
     world.kill()
     world.paths.failed.write_text("held down by the bench\n")  # Hooks do not start it while this is young.
-    before = len(_recorded(world))
     *floor, ours = floors.measure([*_floors(root), HOOK], payload, 200, env=world.env)
     for name, durable in zip(floors.clients(), floor[1::2], strict=True):
         figure(f"p50 to C durable ({name}), spooled", floors.ratio(ours, durable), 1.2, note=ms(p50(ours)))
