@@ -1,10 +1,9 @@
 """Memory (seed 004): what was decided, fixed, tried and learned is found again, and told when it fits."""
 
-from collections.abc import Callable
-from importlib import import_module
-from typing import Any
+from functools import partial
 
 from holdfast.core.feature import Feature
+from holdfast.core.later import later
 from holdfast.features.memory import commands
 from holdfast.features.memory.asking import views as asking_views
 from holdfast.features.memory.asking.when import ASK, BATCH, LOOK_EVERY_S, enqueue
@@ -14,15 +13,8 @@ from holdfast.features.memory.model import KINDS, MemorySettings
 from holdfast.features.memory.observe import follow
 from holdfast.features.memory.reduce import LISTENS, facets, keys, reduce
 
-
-def _later(module: str, name: str) -> Callable[..., Any]:
-    """The index needs numpy, the model http: they are loaded when somebody asks, not when the daemon starts."""
-
-    def call(*given: Any) -> Any:
-        return getattr(import_module(f"{__name__}.{module}"), name)(*given)
-
-    return call
-
+_later = partial(later, __name__)
+"""The index needs numpy, the model http: they are loaded when somebody asks, not when the daemon starts."""
 
 FEATURE = Feature(
     name="memory",

@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 
 from holdfast.core.feature import Feature
+from holdfast.core.later import later
 from holdfast.core.ports import Ref
 from holdfast.features.project import activity, elsewhere, leases
-from holdfast.features.project.collectors import checks, notion, refresh, scan, trees, watch
 from holdfast.features.project.commands import COMMANDS
 from holdfast.features.project.files import files
 from holdfast.features.project.follow import SOON, decide, enqueue, follow, may_answer
@@ -17,6 +17,7 @@ from holdfast.features.project.views import VIEWS
 TOOLS = frozenset(("tool.started", "tool.finished", "tool.failed"))
 LISTENS = frozenset((*KINDS, *TOOLS, *SOON, *activity.TOUCHES, *activity.SPENDS, *elsewhere.HEARD, *leases.TABLE))
 WATCH_S, CHECK_S = 15.0, 60.0
+COLLECTORS = f"{__name__}.collectors"
 
 
 def stream(ref: Ref) -> Mapping[str, str]:
@@ -39,12 +40,12 @@ FEATURE = Feature(
     commands=COMMANDS,
     views=VIEWS,
     jobs={
-        "project.refresh": refresh.refresh,
-        "project.trees": trees.look,
-        "project.scan": scan.scan,
-        "project.checks": checks.run_checks,
-        "project.notion": notion.push,
-        "project.watch": watch.watch,
+        "project.refresh": later(COLLECTORS, "refresh", "refresh"),
+        "project.trees": later(COLLECTORS, "trees", "look"),
+        "project.scan": later(COLLECTORS, "scan", "scan"),
+        "project.checks": later(COLLECTORS, "checks", "run_checks"),
+        "project.notion": later(COLLECTORS, "notion", "push"),
+        "project.watch": later(COLLECTORS, "watch", "watch"),
     },
     schedule={"project.watch": WATCH_S, "project.checks": CHECK_S, "project.notion": CHECK_S},
     files=files,

@@ -1,10 +1,9 @@
 """Reindex (seed 000): the first prompt of a session refreshes the code index in the background, and nobody waits."""
 
-from collections.abc import Callable
-from importlib import import_module
-from typing import Any
+from functools import partial
 
 from holdfast.core.feature import Feature
+from holdfast.core.later import later
 from holdfast.features.reindex import commands
 from holdfast.features.reindex.enqueue import CANCEL, INDEX, SUGGEST, enqueue
 from holdfast.features.reindex.files import files
@@ -13,15 +12,8 @@ from holdfast.features.reindex.model import KINDS, LISTENS, Settings
 from holdfast.features.reindex.offer import decide, may_answer
 from holdfast.features.reindex.reduce import facets, keys, reduce
 
-
-def _later(module: str, name: str) -> Callable[[Any], Any]:
-    """The search library is loaded when somebody searches, not when the daemon starts."""
-
-    def call(given: Any) -> Any:
-        return getattr(import_module(f"{__name__}.{module}"), name)(given)
-
-    return call
-
+_later = partial(later, __name__)
+"""The search library is loaded when somebody searches, not when the daemon starts."""
 
 FEATURE = Feature(
     name="reindex",
