@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from ruamel.yaml import YAML
 
@@ -132,6 +132,7 @@ JSON = st.recursive(
 
 @given(st.dictionaries(st.text(max_size=12), JSON, max_size=6))
 @settings(max_examples=60, deadline=None)
+@example({"A\n": None})
 def test_what_is_written_is_read_back_by_any_yaml_reader(value: dict[str, Any]) -> None:
     assert (YAML(typ="safe", pure=True).load(dump(value)) or {}) == value
 

@@ -41,7 +41,7 @@ def _list(values: list[Any] | tuple[Any, ...], indent: str, depth: int) -> Itera
 
 def _key(key: Any) -> str:
     text = str(key)
-    return text if _PLAIN_KEY.match(text) and text.lower() not in _RESERVED else scalar(text)
+    return text if _PLAIN_KEY.fullmatch(text) and text.lower() not in _RESERVED else scalar(text)
 
 
 def scalar(value: Any) -> str:
