@@ -1,11 +1,18 @@
 """What every test may use. HOME is a temporary folder in all of them."""
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
+import hypothesis
 import pytest
 
 from tests.kit import World
+
+# The same examples every time: a change is judged by what it changed. HOLDFAST_EXPLORE=1 looks for new ones.
+hypothesis.settings.register_profile("steady", derandomize=True, deadline=None)
+hypothesis.settings.register_profile("exploring", deadline=None)
+hypothesis.settings.load_profile("exploring" if os.environ.get("HOLDFAST_EXPLORE") else "steady")
 
 
 @pytest.fixture(autouse=True)
