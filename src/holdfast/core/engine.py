@@ -99,12 +99,11 @@ class Engine:
         outcomes = turn.take(arrivals)
         if turn.events and promise(turn.events):
             self._unsettled, self.head = turn, turn.seq
-            self.recent.add(turn.told.items())
         else:
             self._write(turn, lasting=True)
         return outcomes
 
-    def restore(self, events: Sequence[Event]) -> int:
+    def restore(self, events: Sequence[Event]) -> None:
         """What was promised, but not written when the last engine ended: with all that followed, as it was then."""
         self.settle()
         with self.store.transaction() as head:
@@ -112,7 +111,6 @@ class Engine:
             turn.retake(events)
             turn.write()
         self._written(turn)
-        return len(turn.events)
 
     def may_answer(self, kind: str, project: str) -> bool:
         """Whether anybody could have something to say to such an event."""

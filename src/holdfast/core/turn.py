@@ -92,14 +92,10 @@ class Turn:
     # ── what it sets going ─────────────────────────────────────────────────────────────────────────────────────────
 
     def _append(self, event: Event) -> Event:
-        event = self._log(event)
-        self._reduced(event)
-        return event
-
-    def _log(self, event: Event) -> Event:
         self.seq += 1
         event = msgspec.structs.replace(event, seq=self.seq)
         self.events.append(event)
+        self._reduced(event)
         return event
 
     def _prefetch(self, events: Sequence[Event]) -> None:
@@ -128,7 +124,7 @@ class Turn:
             self.engine.ports.report(feature.name, event, error)
 
     def _enqueue(self, feature: Feature, event: Event) -> Any:
-        return feature.enqueue and feature.enqueue(self.state, event, self._settings(feature, event))
+        return feature.enqueue and feature.enqueue(self.state, event, self._settings(feature.name, event))
 
     def _following(self, event: Event) -> list[Event]:
         """What follows is not followed in turn: rooms cannot set one another going for ever."""
@@ -139,7 +135,7 @@ class Turn:
         ]
 
     def _follow(self, feature: Feature, event: Event) -> Any:
-        return feature.follow and feature.follow(self.state, event, self._settings(feature, event))
+        return feature.follow and feature.follow(self.state, event, self._settings(feature.name, event))
 
     def _safely(self, feature: Feature, event: Event, work: Callable[[Feature, Event], Any]) -> list[Any]:
         try:
@@ -164,22 +160,22 @@ class Turn:
 
     def _decide(self, feature: Feature, event: Event) -> Decision | None:
         try:
-            return feature.decide and feature.decide(self.state, event, self._settings(feature, event))
+            return feature.decide and feature.decide(self.state, event, self._settings(feature.name, event))
         except Exception as error:
             self.engine.ports.report(feature.name, event, error)
             return None
 
-    def _settings(self, feature: Feature, event: Event) -> Any:
+    def _settings(self, section: str, event: Event) -> Any:
         """Looked up once a turn: every room asks for its own several times."""
         found = self._settings_of.get(event.project)
         if found is None:
             found = self._settings_of[event.project] = self.engine.ports.settings(event.project)
-        return found.get(feature.name)
+        return found.get(section)
 
     def _budgeted(self, event: Event, decision: Decision) -> Decision:
         if not decision.contexts:
             return decision
-        limits = self.engine.ports.settings(event.project).get("context")
+        limits = self._settings("context", event)
         name, default = BUDGETS.get(event.kind, ("prompt_tokens", PROMPT_TOKENS))
         budget = getattr(limits, name, default)
         kept, _ = fence.within_budget(decision.contexts, budget)

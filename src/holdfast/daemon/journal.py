@@ -50,10 +50,12 @@ class Journal:
     def left(self) -> list[Promised]:
         """What the daemon before us promised; most or all of it is in the log by now."""
         try:
-            content = self._path.read_bytes()
+            with self._path.open("rb") as file:
+                head = file.read(HEAD.size)
+                # After an orderly end nothing is left, and a start need not read all of it to know.
+                return _records(head + file.read()) if head.startswith(MARK) else []
         except OSError:
             return []
-        return _records(content)
 
     def open(self) -> None:
         """What was left is in the log. Where this fails there are no promises, and hooks wait for the log instead."""

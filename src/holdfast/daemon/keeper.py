@@ -101,7 +101,7 @@ class Keeper:
         self._refuse(error)
         for delivery in batch:
             if self._held_bytes + len(delivery.body) <= HELD_BYTES:
-                self._held.append(msgspec.structs.replace(delivery, mode="tell"))
+                self._held.append(delivery.unawaited())
                 self._held_bytes += len(delivery.body)
 
     def _refuse(self, error: StoreUnavailable) -> None:
@@ -115,15 +115,18 @@ def _as_it_is(delivery: Delivery, _problem: str) -> Delivery | Event:
 
 
 def _unread(delivery: Delivery, problem: str) -> Delivery | Event:
-    return msgspec.structs.replace(unread(delivery, problem), **_body(delivery.body))
+    return msgspec.structs.replace(unread(delivery, problem), **_body(delivery))
 
 
 def _that_it_came(delivery: Delivery, problem: str) -> Delivery | Event:
     return Event(key=delivery.key, kind="unknown", at=delivery.at, data={"problem": ascii(problem)[:500]})
 
 
-def _body(body: bytes) -> dict[str, Any]:
+def _body(delivery: Delivery) -> dict[str, Any]:
     """Cut and redacted like any other; where even that fails, its length and hash are all that is kept."""
+    body = delivery.body
+    if delivery.cleaned:
+        return {"body": body, "body_size": delivery.whole, "body_hash": delivery.digest}
     try:
         kept, size, digest = capped(body)
         return {"body": redact(kept)[0], "body_size": size, "body_hash": digest}

@@ -7,8 +7,6 @@ could, the thinking comes first. What was promised is written to the store right
 import itertools
 from collections.abc import Callable, Mapping, Sequence
 
-import msgspec
-
 from holdfast.core.agent import Agent
 from holdfast.core.delivery import Delivery
 from holdfast.core.engine import Engine, Outcome
@@ -45,7 +43,7 @@ class Reception:
         self.settle()
         outcomes = self._keeper.keep(deliveries, self._answer)
         if self._engine().behind:
-            self._answered = [_nobody_waits(delivery) for delivery in deliveries]
+            self._answered = [delivery.unawaited() for delivery in deliveries]
         return outcomes
 
     def settle(self) -> None:
@@ -64,7 +62,7 @@ class Reception:
 
     def _promised(self, deliveries: Sequence[Delivery]) -> bool:
         try:
-            clean = [_nobody_waits(self._engine().ports.clean(delivery)) for delivery in deliveries]
+            clean = [self._engine().ports.clean(delivery).unawaited() for delivery in deliveries]
         except Exception:  # The longer way knows what to do with it.
             return False
         if not self._journal.add([Promised(delivery) for delivery in clean]):
@@ -114,7 +112,3 @@ class Reception:
 def _runs(promised: Sequence[Promised]) -> list[list[Promised]]:
     """In their order, those of one kind together."""
     return [list(run) for _, run in itertools.groupby(promised, key=lambda one: one.delivery is None)]
-
-
-def _nobody_waits(delivery: Delivery) -> Delivery:
-    return msgspec.structs.replace(delivery, mode="tell")

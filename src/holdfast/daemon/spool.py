@@ -106,8 +106,7 @@ def _deliveries(frames: Sequence[bytes]) -> tuple[list[Delivery], list[bytes]]:
     unreadable: list[bytes] = []
     for frame in frames:
         try:
-            # Nobody waits for an answer any more.
-            found.append(msgspec.structs.replace(as_delivery(frame), mode="tell"))
+            found.append(as_delivery(frame).unawaited())
         except (BadFrame, ValueError, struct.error):
             unreadable.append(as_record(frame))
     return found, unreadable
