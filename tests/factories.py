@@ -2,14 +2,14 @@
 
 import hashlib
 import itertools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from holdfast.core.decision import Decision
 from holdfast.core.delivery import Delivery
 from holdfast.core.engine import Engine, Ports
 from holdfast.core.event import Event
-from holdfast.core.feature import Feature
+from holdfast.core.feature import Feature, made_by
 from holdfast.core.job import Job
 from holdfast.core.ports import Doc, Ref, StateRow, Store
 from holdfast.core.state import encode
@@ -105,6 +105,13 @@ def an_engine(store: Store, *features: Feature, **given: Any) -> Engine:
         "report": fail,
     }
     return Engine(store, features or (a_counter(),), Ports(**ports | given))
+
+
+def mark_made(store: Store, features: Iterable[Feature]) -> None:
+    """As the first start of a daemon leaves a store: else the next start would make all documents anew."""
+    with store.transaction():
+        for feature in features:
+            store.set_meta(made_by(feature), str(feature.version))
 
 
 def fail(feature: str, _event: Event, error: Exception) -> None:

@@ -19,17 +19,13 @@ from typing import NamedTuple
 
 import psutil
 
-from holdfast.app import build
 from holdfast.core.event import Event
-from holdfast.core.ports import Doc, Ref
-from holdfast.core.replay import fold
-from holdfast.features.sessions import FEATURE
 from holdfast.web.keys import Keys
 from holdfast.web.place import place
 from tests.bench import event, floors
 from tests.bench.figures import fact, figure, heading, ms, p50, percentile
 from tests.bench.hook import HOOK
-from tests.bench.sessions import BATCH, _keep, a_log, an_event
+from tests.bench.sessions import a_log, an_event, fill
 from tests.kit import World, wait_until
 
 MANY = int(os.environ.get("HOLDFAST_BENCH_EVENTS", "1000000"))
@@ -45,7 +41,10 @@ def main() -> None:
     with tempfile.TemporaryDirectory(dir=os.environ.get("HOLDFAST_BENCH_DIR")) as folder:
         world = World(Path(folder) / "w")
         try:
-            fill(world)
+            began = time.perf_counter()
+            # The long session comes last and is still at work.
+            fill(world, itertools.chain(a_log(MANY - LONG), a_long_session(MANY - LONG, LONG)))
+            fact("filled in", f"{time.perf_counter() - began:.0f} s")
             world.start()
             wait_until(lambda: list(world.paths.backups.glob("*.db")), "the first backup is made", 300)
             with opened(world) as visitor:
@@ -56,25 +55,6 @@ def main() -> None:
                 viewers(world, visitor, Path(folder))
         finally:
             world.close()
-
-
-def fill(world: World) -> None:
-    """Appended and folded by hand (see tests/bench/sessions.py); the long session comes last and is still at work."""
-    began = time.perf_counter()
-    app = build(world.paths.prepare())
-    docs: dict[Ref, Doc] = {}
-    batch: list[Event] = []
-    for one in itertools.chain(a_log(MANY - LONG), a_long_session(MANY - LONG, LONG)):
-        batch.append(one)
-        fold(FEATURE, [one], docs)
-        if len(batch) == BATCH:
-            _keep(app.store, batch, docs)
-    _keep(app.store, batch, docs)
-    with app.store.transaction():
-        for feature in app.features:
-            app.store.set_meta(f"feature:{feature.name}", str(feature.version))
-    app.store.close()
-    fact("filled in", f"{time.perf_counter() - began:.0f} s")
 
 
 def a_long_session(after: int, count: int) -> Iterator[Event]:

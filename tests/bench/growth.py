@@ -10,13 +10,14 @@ import psutil
 
 from holdfast.app import build
 from holdfast.core.delivery import Delivery
-from holdfast.core.feature import made_by
 from holdfast.core.ids import delivery_key
 from holdfast.core.ports import EventQuery, StateQuery
 from holdfast.stores import open_reader
 from tests.bench import event, floors
 from tests.bench.figures import fact, figure, heading, ms, p50, p99
 from tests.bench.rest import at_rest
+from tests.bench.sessions import timed
+from tests.factories import mark_made
 from tests.kit import NATIVE_HOOK, World
 
 EVENTS = int(os.environ.get("HOLDFAST_BENCH_EVENTS", "1000000"))
@@ -45,9 +46,7 @@ def main() -> None:
 
 def _fill(world: World) -> None:
     app = build(world.paths.prepare())
-    with app.store.transaction():  # As the first start of a daemon does it, or the next would rebuild everything.
-        for feature in app.features:
-            app.store.set_meta(made_by(feature), str(feature.version))
+    mark_made(app.store, app.features)
     payload = event.write(world.root / "fill.json", 700).read_bytes()
     delivery = Delivery(key="", agent="claude-code", event="PostToolUse", at=1, cwd="/", body=payload)
     template = app.engine.ports.read(delivery)
@@ -92,11 +91,5 @@ def _reads(world: World) -> None:
         "counters": reader.counts,
     }
     for name, read in reads.items():
-        figure(f"{name}: p99", p99([_timed(read) for _ in range(300)]) / 1e6, 1.0, unit="ms")
+        figure(f"{name}: p99", p99([timed(read) for _ in range(300)]) / 1e6, 1.0, unit="ms")
     reader.close()
-
-
-def _timed(work) -> int:
-    began = time.perf_counter_ns()
-    work()
-    return time.perf_counter_ns() - began

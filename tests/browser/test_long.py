@@ -6,10 +6,7 @@ from typing import Any
 
 import pytest
 
-from holdfast.app import build
-from holdfast.core.replay import fold
-from holdfast.features.sessions import FEATURE
-from tests.bench.sessions import _keep, an_event
+from tests.bench.sessions import an_event, fill
 from tests.kit import World, wait_until
 
 SESSION = "s-7"
@@ -35,18 +32,12 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
 
 def _fill(world: World) -> None:
     """Appended and folded by hand (see tests/bench/sessions.py): hook by hook it would take minutes."""
-    app = build(world.paths.prepare())
     steps = itertools.chain([0], itertools.cycle(range(1, 49)))
     events = [
         an_event(n + 1, 1_760_000_000_000 + n * 500, 7, step, ends=False)
         for n, step in zip(range(EVENTS), steps, strict=False)
     ]
-    docs = fold(FEATURE, events)
-    _keep(app.store, events, docs)
-    with app.store.transaction():
-        for feature in app.features:
-            app.store.set_meta(f"feature:{feature.name}", str(feature.version))
-    app.store.close()
+    fill(world, events)
 
 
 @pytest.fixture

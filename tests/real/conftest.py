@@ -10,6 +10,8 @@ from typing import TypeVar
 
 import pytest
 
+from tests.kit import World
+
 from .agent import Agent
 from .claude import ClaudeCode
 from .codex import Codex
@@ -126,3 +128,16 @@ def qwen(place: Place) -> Iterator[Qwen]:
 def opencode(place: Place) -> Iterator[OpenCode]:
     """opencode in the scratch repository."""
     yield from place.running(OpenCode, "opencode-ai")
+
+
+@pytest.fixture
+def held(claude: ClaudeCode, tmp_path: Path) -> Iterator[World]:
+    """A Holdfast whose hooks are in Claude Code's own settings, by `holdfast install`; its commands are on the PATH."""
+    world = World(tmp_path / "holdfast")
+    world.home, world.project = claude.home, claude.project
+    world.env |= {"HOME": str(claude.home)}
+    names = ("PATH", "HOLDFAST_STATE", "HOLDFAST_CONFIG", "XDG_RUNTIME_DIR")
+    claude.env |= {name: world.env[name] for name in names}
+    world.cli("install", "--agent", "claude-code")
+    yield world
+    world.close()

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -19,20 +17,14 @@ SKILL = "---\nname: {name}\ndescription: {name} for this project\n---\nLook at t
 
 
 @pytest.fixture
-def held(claude: ClaudeCode, tmp_path: Path) -> Iterator[World]:
-    """A Holdfast whose hooks are in Claude Code's own settings, on a branch of its own, with two skills."""
-    world = World(tmp_path / "holdfast")
-    world.home, world.project = claude.home, claude.project
-    world.env |= {"HOME": str(claude.home)}
-    claude.env |= {name: world.env[name] for name in ("PATH", "HOLDFAST_STATE", "HOLDFAST_CONFIG", "XDG_RUNTIME_DIR")}
+def held(held: World) -> World:
+    """On a branch of its own, with two skills."""
     for name in ("arch-review", "pre-commit"):
-        skill = claude.project / ".claude" / "skills" / name / "SKILL.md"
+        skill = held.project / ".claude" / "skills" / name / "SKILL.md"
         skill.parent.mkdir(parents=True)
         skill.write_text(SKILL.format(name=name))
-    git(claude.project, "checkout", "-q", "-b", "feature/real")
-    world.cli("install", "--agent", "claude-code")
-    yield world
-    world.close()
+    git(held.project, "checkout", "-q", "-b", "feature/real")
+    return held
 
 
 def requirements(world: World, text_: str) -> None:

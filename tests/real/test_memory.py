@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -20,16 +19,9 @@ DECISION = "We decided to use PostgreSQL for the event store."
 
 
 @pytest.fixture
-def held(claude: ClaudeCode, tmp_path: Path) -> Iterator[World]:
-    """A Holdfast whose hooks are in Claude Code's own settings, by `holdfast install`."""
-    world = World(tmp_path / "holdfast")
-    world.home, world.project = claude.home, claude.project
-    world.env |= {"HOME": str(claude.home)}
-    claude.env |= {name: world.env[name] for name in ("HOLDFAST_STATE", "HOLDFAST_CONFIG", "XDG_RUNTIME_DIR")}
-    world.cli("install", "--agent", "claude-code")
-    world.start()
-    yield world
-    world.close()
+def held(held: World) -> World:
+    held.start()
+    return held
 
 
 def told(model: ModelServer) -> str:

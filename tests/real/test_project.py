@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -20,18 +18,6 @@ TEST = "import unittest\n\nclass T(unittest.TestCase):\n    def test_x(self):\n 
 RUN = "python3 -m unittest test_x"
 
 
-@pytest.fixture
-def watched(claude: ClaudeCode, tmp_path: Path) -> Iterator[World]:
-    """A Holdfast whose hooks are in Claude Code's own settings."""
-    world = World(tmp_path / "holdfast")
-    world.home, world.project = claude.home, claude.project
-    world.env |= {"HOME": str(claude.home)}
-    claude.env |= {name: world.env[name] for name in ("PATH", "HOLDFAST_STATE", "HOLDFAST_CONFIG", "XDG_RUNTIME_DIR")}
-    world.cli("install", "--agent", "claude-code")
-    yield world
-    world.close()
-
-
 def document(world: World) -> dict[str, Any]:
     command(world, "project.look")
     wait_until(lambda: not view(world, "project.looking")["waiting"], "the project is looked at")
@@ -42,12 +28,12 @@ def gaps(found: dict[str, Any]) -> set[str]:
     return {task["gap_type"] for tasks in found["TASKS"].values() for task in tasks}
 
 
-def test_what_claude_code_does_becomes_facts_and_tasks(claude: ClaudeCode, model: ModelServer, watched: World) -> None:
+def test_what_claude_code_does_becomes_facts_and_tasks(claude: ClaudeCode, model: ModelServer, held: World) -> None:
     """S1-3, S1-4, S1-8: a test file that fails, then one that passes, written and run by the agent itself."""
     file = str(claude.project / "test_x.py")
     model.script([call("Write", file_path=file, content=TEST.format(value=2)), call("Bash", command=RUN), text("hm")])
     claude.run("write a test")
-    broken = document(watched)
+    broken = document(held)
     assert broken["CURRENT_STATE"]["tests"]["status"] == "failing"
     assert broken["CURRENT_STATE"]["tests"]["failed"] == 1
     assert {"broken_tests", "unvalidated_changes", "untracked_sources"} <= gaps(broken)
@@ -59,7 +45,7 @@ def test_what_claude_code_does_becomes_facts_and_tasks(claude: ClaudeCode, model
         [call("Read", file_path=file), edit, call("Bash", command=RUN), call("Bash", command=commit), text("ok")]
     )
     claude.run("fix it", "--continue")
-    fixed = document(watched)
+    fixed = document(held)
     assert fixed["CURRENT_STATE"]["tests"]["status"] == "passing"
     assert fixed["CURRENT_STATE"]["git"]["last_commit"]["message"] == "tested"
     assert not {"broken_tests", "unvalidated_changes"} & gaps(fixed)
@@ -69,7 +55,7 @@ def test_what_claude_code_does_becomes_facts_and_tasks(claude: ClaudeCode, model
 
 
 def test_a_lease_taken_in_a_shell_of_the_agent_lasts_as_long_as_the_agent(
-    claude: ClaudeCode, model: ModelServer, watched: World
+    claude: ClaudeCode, model: ModelServer, held: World
 ) -> None:
     """The shell of a Bash call is gone at once; the owner is the session's process, and when that ends it is free."""
     take = call("Bash", command="holdfast lease acquire database --why migrating")
@@ -79,18 +65,18 @@ def test_a_lease_taken_in_a_shell_of_the_agent_lasts_as_long_as_the_agent(
         tui.wait_for("GOT-IT")
         assert model.saw("database is yours", "main")
         assert model.saw("migrating", "main")
-        (lease,) = view(watched, "project.leases")["leases"]
+        (lease,) = view(held, "project.leases")["leases"]
         assert lease["holders"][0]["pid"] == tui.pid or lease["holders"][0]["lost"] == ""
         tui.kill()
 
     def free() -> bool:
-        command(watched, "project.tend", lease="database", request="none")
-        return not view(watched, "project.leases")["leases"]
+        command(held, "project.tend", lease="database", request="none")
+        return not view(held, "project.leases")["leases"]
 
     wait_until(free, "the lease is free when the agent is gone")
 
 
-def test_two_agents_on_one_file_are_told_of_each_other(claude: ClaudeCode, model: ModelServer, watched: World) -> None:
+def test_two_agents_on_one_file_are_told_of_each_other(claude: ClaudeCode, model: ModelServer, held: World) -> None:
     file = str(claude.project / "README.md")
     with claude.tui() as tui:
         edit = call("Edit", file_path=file, old_string="scratch", new_string="SCRATCH")

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -16,17 +14,6 @@ from .model_server import ModelServer, call, text
 pytestmark = pytest.mark.real
 
 STATE = "logs/state/session-reindex-tracking.json"
-
-
-@pytest.fixture
-def held(claude: ClaudeCode, tmp_path: Path) -> Iterator[World]:
-    world = World(tmp_path / "holdfast")
-    world.home, world.project = claude.home, claude.project
-    world.env |= {"HOME": str(claude.home)}
-    claude.env |= {name: world.env[name] for name in ("HOLDFAST_STATE", "HOLDFAST_CONFIG", "XDG_RUNTIME_DIR")}
-    world.cli("install", "--agent", "claude-code")
-    yield world
-    world.close()
 
 
 def first_prompts(world: World) -> list[str]:

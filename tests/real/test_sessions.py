@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -15,18 +14,6 @@ from .claude import ClaudeCode
 from .model_server import ModelServer, Script, call, text
 
 pytestmark = pytest.mark.real
-
-
-@pytest.fixture
-def held(claude: ClaudeCode, tmp_path: Path) -> Iterator[World]:
-    """A Holdfast whose hooks are in Claude Code's own settings, by `holdfast install`."""
-    world = World(tmp_path / "holdfast")
-    world.home, world.project = claude.home, claude.project
-    world.env |= {"HOME": str(claude.home)}
-    claude.env |= {name: world.env[name] for name in ("HOLDFAST_STATE", "HOLDFAST_CONFIG", "XDG_RUNTIME_DIR")}
-    world.cli("install", "--agent", "claude-code")
-    yield world
-    world.close()
 
 
 def sessions(world: World) -> list[dict[str, Any]]:
