@@ -4,8 +4,8 @@ An answer leaves when what led to it is on disk, and not later: `answer` thinks 
 it what was promised (docs/decisions/0009).
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -13,7 +13,7 @@ from holdfast.core.decision import Decision
 from holdfast.core.delivery import Delivery
 from holdfast.core.duplicates import REMEMBERED, Recent
 from holdfast.core.event import Event
-from holdfast.core.feature import Feature
+from holdfast.core.feature import Decide, Enqueue, Feature, Follow
 from holdfast.core.ports import Clock, Doc, EventQuery, Ref, Store
 from holdfast.core.state import HotDocuments
 from holdfast.core.turn import PROMPT_TOKENS, START_TOKENS, Arrival, Outcome, Turn
@@ -25,6 +25,15 @@ SettingsFor = Callable[[str], Mapping[str, Any]]
 
 Promise = Callable[[Sequence[Event]], bool]
 """Puts events on disk where they are found again after a crash; False where it cannot."""
+
+
+class Rooms(NamedTuple):
+    """Who has to do with one kind of event, and by which of their functions."""
+
+    hearing: tuple[Feature, ...]
+    deciding: tuple[tuple[Feature, Decide], ...]
+    following: tuple[tuple[Feature, Follow], ...]
+    enqueueing: tuple[tuple[Feature, Enqueue], ...]
 
 
 class Committed(msgspec.Struct, frozen=True):
@@ -61,7 +70,7 @@ class Engine:
         """The last event that the store itself keeps through a power cut."""
         self._unsettled: Turn | None = None
         self._untold: list[Committed] = []
-        self._by_kind: dict[tuple[str, str], tuple[Feature, ...]] = {}
+        self._rooms: dict[str, Rooms] = {}
 
     # ── in ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -114,11 +123,11 @@ class Engine:
 
     def may_answer(self, kind: str, project: str) -> bool:
         """Whether anybody could have something to say to such an event."""
-        deciding = self.deciding(kind)
+        deciding = self.rooms(kind).deciding
         if not deciding:
             return False
         settings = self.ports.settings(project)
-        return any(feature.may_answer(kind, settings.get(feature.name)) for feature in deciding)
+        return any(feature.may_answer(kind, settings.get(feature.name)) for feature, _ in deciding)
 
     def _arrive(self, item: Delivery | Event) -> Arrival:
         if isinstance(item, Event):
@@ -193,21 +202,20 @@ class Engine:
 
     # ── who hears what ─────────────────────────────────────────────────────────────────────────────────────────────
 
-    def hearing(self, kind: str) -> tuple[Feature, ...]:
-        return self._those("keys", kind)
-
-    def deciding(self, kind: str) -> tuple[Feature, ...]:
-        return self._those("decide", kind)
-
-    def following(self, kind: str) -> tuple[Feature, ...]:
-        return self._those("follow", kind)
-
-    def enqueueing(self, kind: str) -> tuple[Feature, ...]:
-        return self._those("enqueue", kind)
-
-    def _those(self, part: str, kind: str) -> tuple[Feature, ...]:
-        found = self._by_kind.get((part, kind))
+    def rooms(self, kind: str) -> Rooms:
+        if self.asleep:
+            return _rooms(f for f in self.features if f.hears(kind) and f.name not in self.asleep)
+        found = self._rooms.get(kind)
         if found is None:
-            found = tuple(f for f in self.features if getattr(f, part) and f.hears(kind))
-            self._by_kind[part, kind] = found
-        return tuple(f for f in found if f.name not in self.asleep) if self.asleep else found
+            found = self._rooms[kind] = _rooms(f for f in self.features if f.hears(kind))
+        return found
+
+
+def _rooms(features: Iterable[Feature]) -> Rooms:
+    listening = tuple(features)
+    return Rooms(
+        hearing=tuple(f for f in listening if f.keeps_documents),
+        deciding=tuple((f, f.decide) for f in listening if f.decide),
+        following=tuple((f, f.follow) for f in listening if f.follow),
+        enqueueing=tuple((f, f.enqueue) for f in listening if f.enqueue),
+    )

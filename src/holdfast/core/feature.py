@@ -141,6 +141,10 @@ class Feature:
     def hears(self, kind: str) -> bool:
         return not self.listens or kind in self.listens
 
+    @property
+    def keeps_documents(self) -> bool:
+        return self.keys is not _no_keys
+
 
 def made_by(feature: Feature) -> str:
     """The name under which the store keeps the version of the rules that made a feature's documents."""

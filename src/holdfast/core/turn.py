@@ -1,7 +1,7 @@
 """The thinking of one transaction: each event reduced, followed, decided. Pure functions do it; this calls them."""
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
@@ -9,7 +9,7 @@ from holdfast.core import fence
 from holdfast.core.decision import NOTHING, Decision, merge
 from holdfast.core.duplicates import SAME, near
 from holdfast.core.event import Event
-from holdfast.core.feature import Feature
+from holdfast.core.feature import Decide, Feature
 from holdfast.core.job import Job
 from holdfast.core.ports import Ref
 from holdfast.core.state import FeatureState, WorkingSet
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 START_TOKENS = 1500
 PROMPT_TOKENS = 400
 BUDGETS = {"session.started": ("start_tokens", START_TOKENS)}
+
+T = TypeVar("T")
 
 Arrival = tuple[Event, bool]
 """An event, and whether somebody waits for an answer."""
@@ -43,7 +45,7 @@ class Turn:
         self.state = FeatureState(self.work)
         self.events: list[Event] = []
         """What it adds to the log."""
-        self.jobs: list[Job] = []
+        self.jobs: dict[tuple[str, str | int], Job] = {}
         self.told: dict[str, int] = {}
         self._settings_of: dict[str, Mapping[str, Any]] = {}
 
@@ -95,23 +97,24 @@ class Turn:
         self.seq += 1
         event = msgspec.structs.replace(event, seq=self.seq)
         self.events.append(event)
-        self._reduced(event)
+        rooms = self.engine.rooms(event.kind)
+        for feature in rooms.hearing:
+            self._reduce(feature, event)
+        if not self.past:
+            for feature, enqueue in rooms.enqueueing:
+                for job in self._made(feature, enqueue, event):
+                    self._enqueue(job)
         return event
 
     def _prefetch(self, events: Sequence[Event]) -> None:
         refs: list[Ref] = []
         for event in events:
-            for feature in self.engine.hearing(event.kind):
-                refs.extend(self._safely(feature, event, lambda f, e: f.keys(e)))
+            for feature in self.engine.rooms(event.kind).hearing:
+                try:
+                    refs.extend(feature.keys(event))
+                except Exception as error:
+                    self.engine.ports.report(feature.name, event, error)
         self.work.prefetch(refs)
-
-    def _reduced(self, event: Event) -> None:
-        for feature in self.engine.hearing(event.kind):
-            self._reduce(feature, event)
-        if self.past:
-            return
-        for feature in self.engine.enqueueing(event.kind):
-            self.jobs += self._safely(feature, event, self._enqueue)
 
     def _reduce(self, feature: Feature, event: Event) -> None:
         try:
@@ -123,31 +126,31 @@ class Turn:
         except Exception as error:
             self.engine.ports.report(feature.name, event, error)
 
-    def _enqueue(self, feature: Feature, event: Event) -> Any:
-        return feature.enqueue and feature.enqueue(self.state, event, self._settings(feature.name, event))
+    def _enqueue(self, job: Job) -> None:
+        """A batch is often one agent's: what it asks for again and again is asked of the store once."""
+        waiting = self.jobs.get((job.kind, job.dedupe)) if job.dedupe else None
+        if waiting is not None and waiting.run_at < job.run_at:
+            job = msgspec.structs.replace(job, run_at=waiting.run_at)
+        self.jobs[(job.kind, job.dedupe or len(self.jobs))] = job
 
-    def _following(self, event: Event) -> list[Event]:
+    def _following(self, event: Event) -> Iterator[Event]:
         """What follows is not followed in turn: rooms cannot set one another going for ever."""
-        return [
-            msgspec.structs.replace(made, key=f"{event.key}/{feature.name}.{number}")
-            for feature in self.engine.following(event.kind)
-            for number, made in enumerate(self._safely(feature, event, self._follow))
-        ]
+        for feature, follow in self.engine.rooms(event.kind).following:
+            for number, made in enumerate(self._made(feature, follow, event)):
+                yield msgspec.structs.replace(made, key=f"{event.key}/{feature.name}.{number}")
 
-    def _follow(self, feature: Feature, event: Event) -> Any:
-        return feature.follow and feature.follow(self.state, event, self._settings(feature.name, event))
-
-    def _safely(self, feature: Feature, event: Event, work: Callable[[Feature, Event], Any]) -> list[Any]:
+    def _made(self, feature: Feature, work: Callable[..., Iterable[T]], event: Event) -> Sequence[T]:
         try:
-            return list(work(feature, event) or ())
+            made = work(self.state, event, self._settings(feature.name, event))
+            return list(made) if made else ()
         except Exception as error:
             self.engine.ports.report(feature.name, event, error)
-            return []
+            return ()
 
     # ── what is answered ───────────────────────────────────────────────────────────────────────────────────────────
 
     def _answer(self, event: Event) -> tuple[Decision, bytes]:
-        decision = self._budgeted(event, merge(self._decide(f, event) for f in self.engine.deciding(event.kind)))
+        decision = self._budgeted(event, merge(self._decide(f, d, event) for f, d in self.engine.rooms(event.kind).deciding))
         if decision.silent:
             return decision, b""
         try:
@@ -158,9 +161,9 @@ class Turn:
         self._append(_made(event, decision))
         return decision, reply
 
-    def _decide(self, feature: Feature, event: Event) -> Decision | None:
+    def _decide(self, feature: Feature, decide: Decide, event: Event) -> Decision | None:
         try:
-            return feature.decide and feature.decide(self.state, event, self._settings(feature.name, event))
+            return decide(self.state, event, self._settings(feature.name, event))
         except Exception as error:
             self.engine.ports.report(feature.name, event, error)
             return None
@@ -190,12 +193,12 @@ class Turn:
         if self.work.changed:
             store.save(self.work.rows())
         if self.jobs:
-            store.enqueue(self.jobs, self.engine.ports.clock())
+            store.enqueue([*self.jobs.values()], self.engine.ports.clock())
 
     def due(self) -> int:
         """Jobs that can begin now: for the others nobody need be woken."""
         now = self.engine.ports.clock()
-        return sum(job.run_at <= now for job in self.jobs)
+        return sum(job.run_at <= now for job in self.jobs.values())
 
 
 def _made(event: Event, decision: Decision) -> Event:

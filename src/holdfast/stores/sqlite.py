@@ -71,7 +71,7 @@ class SqliteStore:
 
     def known(self, keys: Sequence[str]) -> dict[str, int]:
         with translated(self.path):
-            return {key: seq for key in keys for (seq,) in self._db.execute(SQL["known"], (key,))}
+            return dict(self._db.execute(SQL["known"], (encode(keys).decode(),)))
 
     def append(self, events: Sequence[Event]) -> None:
         many, name = self._db.executemany, self._name_id

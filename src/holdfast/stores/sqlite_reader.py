@@ -6,7 +6,7 @@ from typing import Any
 
 from holdfast.core.event import Event
 from holdfast.core.ports import Doc, EventQuery, Ref, StateQuery, StateRow
-from holdfast.stores.rows import as_event, decode, key_range, select_events, select_marks
+from holdfast.stores.rows import as_event, decode, encode, key_range, select_events, select_marks
 from holdfast.stores.sql import queries
 from holdfast.stores.sqlite_connection import for_reading, translated
 
@@ -90,7 +90,7 @@ class SqliteReader:
         return bool(self._all(SQL["any_due"], [now, now]))
 
     def known(self, keys: Iterable[str]) -> dict[str, int]:
-        return {key: seq for key in keys for (seq,) in self._all(SQL["known"], [key])}
+        return dict(self._all(SQL["known"], [encode(keys).decode()]))
 
     def meta(self, name: str) -> str:
         return self._value("meta", name) or ""

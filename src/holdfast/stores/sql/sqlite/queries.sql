@@ -2,7 +2,7 @@
 select coalesce(max(seq), 0) from events
 
 -- name: known
-select seq from facts where key = ?
+select f.key, f.seq from json_each(?) asked cross join facts f on f.key = asked.value
 
 -- name: name_id
 select id from names where name = ?
