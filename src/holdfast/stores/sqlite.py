@@ -71,7 +71,7 @@ class SqliteStore:
 
     def known(self, keys: Sequence[str]) -> dict[str, int]:
         with translated(self.path):
-            return dict(self._db.execute(SQL["known"], (encode(keys).decode(),)))
+            return dict(self._db.execute(SQL["known"], (encode(list(keys)).decode(),)))
 
     def append(self, events: Sequence[Event]) -> None:
         many, name = self._db.executemany, self._name_id

@@ -90,7 +90,7 @@ class SqliteReader:
         return bool(self._all(SQL["any_due"], [now, now]))
 
     def known(self, keys: Iterable[str]) -> dict[str, int]:
-        return dict(self._all(SQL["known"], [encode(keys).decode()]))
+        return dict(self._all(SQL["known"], [encode(list(keys)).decode()]))
 
     def meta(self, name: str) -> str:
         return self._value("meta", name) or ""
