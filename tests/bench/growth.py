@@ -10,6 +10,7 @@ import psutil
 
 from holdfast.app import build
 from holdfast.core.delivery import Delivery
+from holdfast.core.event import Event
 from holdfast.core.ids import delivery_key
 from holdfast.core.ports import EventQuery, StateQuery
 from holdfast.stores import open_reader
@@ -21,7 +22,8 @@ from tests.factories import mark_made
 from tests.kit import NATIVE_HOOK, World
 
 EVENTS = int(os.environ.get("HOLDFAST_BENCH_EVENTS", "1000000"))
-SESSIONS = 20_000
+RUN, AT_ONCE = 5_000, 100
+SESSIONS = EVENTS // RUN * AT_ONCE
 BATCH = 2_000
 
 
@@ -49,20 +51,28 @@ def _fill(world: World) -> None:
     mark_made(app.store, app.features)
     payload = event.write(world.root / "fill.json", 700).read_bytes()
     delivery = Delivery(key="", agent="claude-code", event="PostToolUse", at=1, cwd="/", body=payload)
-    template = app.engine.ports.read(delivery)
+    tool = app.engine.ports.read(delivery)
+    end = msgspec.structs.replace(tool, kind="session.ended", tool="", data={"reason": "exit"}, body=b"")
     began = time.perf_counter()
     for start in range(0, EVENTS, BATCH):
-        app.engine.handle([_nth(template, start + n) for n in range(BATCH)])
+        app.engine.handle([_nth(tool, end, start + n) for n in range(BATCH)], past=True)
     app.store.close()
     fact("filled through the engine", f"{EVENTS / (time.perf_counter() - began):,.0f} /s")
 
 
-def _nth(template, n: int):
-    # Sessions come in runs, as they do in life: a few hundred are hot at any time.
-    session = f"session-{(n // 5000) * 100 + n % 100}" if SESSIONS else "s"
+def _nth(tool: Event, end: Event, n: int) -> Event:
+    """Sessions come in runs, as they do in life: a hundred are open at any time, and at last each of them ends."""
     return msgspec.structs.replace(
-        template, key=delivery_key(), at=1_700_000_000_000 + n * 50, session=session, project="/p"
+        end if n % RUN >= RUN - AT_ONCE else tool,
+        key=delivery_key(),
+        at=1_700_000_000_000 + n * 50,
+        session=_session(n),
+        project="/p",
     )
+
+
+def _session(n: int) -> str:
+    return f"session-{n // RUN * AT_ONCE + n % AT_ONCE}"
 
 
 def _hooks(root: Path, full: World, empty: World) -> None:
@@ -83,7 +93,7 @@ def _memory(world: World) -> None:
 
 def _reads(world: World) -> None:
     reader = open_reader(f"sqlite:///{world.paths.database}")
-    last = f"session-{((EVENTS - 1) // 5000) * 100 + 7}"
+    last = _session(EVENTS - 1)
     reads = {
         "timeline page of one session (100)": lambda: reader.events(EventQuery(session=last, newest=True)),
         "newest page of everything (100)": lambda: reader.events(EventQuery(newest=True)),
