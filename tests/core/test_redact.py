@@ -8,7 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from holdfast.core.redact import Redactor, redact
+from holdfast.core.redact import Redactor, judge, logins, names, prefixes, redact, webhooks
+from holdfast.core.redact.names import NAMES
+from holdfast.core.redact.prefixes import PREFIXES
 
 # Put together here, so that no scanner of repositories finds a secret in this file.
 RANDOM = "aB3dE5gH7jK9mN1pQ3sT5vW7xY9zA2cD4fG6hJ8kL0"
@@ -437,3 +439,13 @@ def _seconds(body: bytes) -> float:
     started = time.perf_counter()
     redact(body)
     return time.perf_counter() - started
+
+
+def test_no_pattern_needs_a_python_that_has_its_possessive_groups_right() -> None:
+    """Before 3.11.5 `(?:a|ab)*+` may find nothing where there is something: a secret would go to disk."""
+    compiled = [rule.pattern for rule in (*NAMES, *PREFIXES)]
+    for module in (names, logins, judge, prefixes, webhooks):
+        compiled += [value for value in vars(module).values() if isinstance(value, re.Pattern)]
+    assert len(compiled) > 25
+    for pattern in compiled:
+        assert not re.search(rb"\)(?:[?*]|\{[0-9,]+\})\+|\)\+\+|\(\?>", pattern.pattern), pattern.pattern

@@ -5,7 +5,7 @@ import binascii
 import re
 
 from holdfast.core.redact import judge
-from holdfast.core.redact.rule import Match, Rule, Span, label
+from holdfast.core.redact.rule import Match, Rule, Span, label, run
 
 _QUOTE = rb"\\{0,7}[\"'`]"
 _COOKIE = label("cookie")
@@ -16,8 +16,8 @@ _PASSWORD = label("password")
 
 _PAIR = rb"[a-z0-9!#$%&*+.^_|~-]{1,100}+=[^\s\"'`\\;,<>{}()\[\]]{0,4096}+"
 _COOKIES = re.compile(
-    rb"k(?<=cook)ies?(?=(?:" + _QUOTE + rb")?+(?:\s{0,4}[:=,]\s{0,4}|\s{1,4})(?:" + _QUOTE + rb")?+"
-    rb"(?P<cookies>" + _PAIR + rb"(?:;\s?" + _PAIR + rb"){0,100}+))"
+    rb"k(?<=cook)ies?(?=(?:" + _QUOTE + rb")?(?:\s{0,4}[:=,]\s{0,4}|\s{1,4})(?:" + _QUOTE + rb")?"
+    rb"(?P<cookies>" + _PAIR + rb"(?:;\s?" + _PAIR + rb"){0,100}))"
 )  # fmt: skip
 _ONE = re.compile(rb"([^=;\s]+)=([^;\s]*)")
 _OF_A_SESSION = re.compile(rb"(?i)sess|sid|auth|token|csrf|xsrf|login|remember|jwt")
@@ -39,7 +39,7 @@ def _is_secret_cookie(name: bytes, value: bytes) -> bool:
 # ── "auth": "bmFtZTpwYXNzd29yZA==" ───────────────────────────────────────────────────────────────────────────────────
 
 _BASIC = re.compile(
-    rb"h(?<=auth)(?<![a-z0-9]auth)(?=(?:" + _QUOTE + rb"\s{0,4})?+[:=]\s{0,4}(?:" + _QUOTE + rb")?+"
+    rb"h(?<=auth)(?<![a-z0-9]auth)(?=(?:" + _QUOTE + rb"\s{0,4})?[:=]\s{0,4}(?:" + _QUOTE + rb")?"
     rb"(?P<basic>[a-z0-9+/]{6,2048}+={0,2}+))"
 )  # fmt: skip
 
@@ -59,11 +59,11 @@ def _basic(body: bytes, _low: bytes, match: Match) -> Span | None:
 # ── curl -u name:password ────────────────────────────────────────────────────────────────────────────────────────────
 
 _USER = re.compile(
-    rb"-(?:u|-user)(?=(?:" + _QUOTE + rb",)?+[\s=]{0,4}(?P<around>" + _QUOTE + rb")?+[^\s\"'`\\:/$<{@]{1,100}+:(?P<password>))"
+    rb"-(?:u|-user)(?=(?:" + _QUOTE + rb",)?[\s=]{0,4}(?P<around>" + _QUOTE + rb")?[^\s\"'`\\:/$<{@]{1,100}+:(?P<password>))"
 )  # fmt: skip
-_ESCAPED = rb"|\\(?:\\|u[0-9a-fA-F]{4})"
-_BARE_END = re.compile(rb"(?:[^\s\"'`\\<>|;&()]" + _ESCAPED + rb")*+")
-_QUOTED_END = re.compile(rb"(?:[^\"'`\\\r\n]" + _ESCAPED + rb")*+")
+_ESCAPED = rb"\\(?:\\|u[0-9a-fA-F]{4})"
+_BARE_END = re.compile(run(rb"[^\s\"'`\\<>|;&()]", _ESCAPED))
+_QUOTED_END = re.compile(run(rb"[^\"'`\\\r\n]", _ESCAPED))
 _NEXT_COMMAND = re.compile(rb"[\r\n;|]|\\[nr]|&&")
 _COMMAND = 400
 

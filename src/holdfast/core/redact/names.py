@@ -6,26 +6,26 @@ from typing import NamedTuple
 
 from holdfast.core.redact import judge
 from holdfast.core.redact.logins import BASIC, COOKIES
-from holdfast.core.redact.rule import Match, Rule, Span, label, together
+from holdfast.core.redact.rule import Match, Rule, Span, label, run, together
 from holdfast.core.redact.webhooks import WEBHOOK
 
 # What may follow the name's own word, as in `secret_access_key`, `password2`.
-_TAIL = rb"(?:[_-]?(?:access|key|base|value|hash|string|b64|base64|prod|dev|test|staging|live|\d{1,2})){0,3}+"
+_TAIL = rb"(?:[_-]?(?:access|key|base|value|hash|string|b64|base64|prod|dev|test|staging|live|\d{1,2})){0,3}"
 _SIGN = rb"(?:=>|:=|[=!]?={1,2}|:(?!:))"
-_TYPE = rb"(?::\s?[a-z_][a-z0-9_.\[\]|]{0,40}\s{0,3}(?==))?+"
+_TYPE = rb"(?::\s?[a-z_][a-z0-9_.\[\]|]{0,40}\s{0,3}(?==))?"
 # `"name": "DB_PASSWORD", "value": "…"` as in Kubernetes and in forms.
-_VALUE_FIELD = rb",?(?:\s|\\n){0,20}+\\{0,3}[\"']?value\\{0,3}[\"']?\s{0,3}[:=]"
+_VALUE_FIELD = rb",?(?:\s|\\n){0,20}\\{0,3}[\"']?value\\{0,3}[\"']?\s{0,3}[:=]"
 _AFTER = (
-    _TAIL + rb"(?P<close>\\{0,7}[\"'`])?+(?:\s{0,8}+" + _TYPE + rb"(?P<sign>" + _VALUE_FIELD + rb"|" + _SIGN +
-    rb")|\s(?![-=:\s]))\s{0,8}+(?P<open>\\{0,7}[\"'`])?+(?P<value>)"
+    _TAIL + rb"(?P<close>\\{0,7}[\"'`])?(?:\s{0,8}+" + _TYPE + rb"(?P<sign>" + _VALUE_FIELD + rb"|" + _SIGN +
+    rb")|\s(?![-=:\s]))\s{0,8}+(?P<open>\\{0,7}[\"'`])?(?P<value>)"
 )  # fmt: skip
 
 # How far a value goes, by how it is quoted. No piece of these cuts an escape sequence in two.
-_IN_QUOTES = re.compile(rb"(?:[^\"\\\r\n]|\\[^\r\n])*+")
-_IN_ESCAPED_QUOTES = re.compile(rb"(?:[^\"\\\r\n]|\\\\(?:\\.|[^\"\\])?+|\\[tu/])*+")
+_IN_QUOTES = re.compile(run(rb"[^\"\\\r\n]", rb"\\[^\r\n]"))
+_IN_ESCAPED_QUOTES = re.compile(run(rb"[^\"\\\r\n]", rb"\\\\(?:\\.|[^\"\\])?|\\[tu/]"))
 _IN_DEEP_QUOTES = re.compile(rb"[^\"\\\r\n]*+")
-_IN_SINGLE_QUOTES = re.compile(rb"(?:[^'\"`\\\r\n]|\\[\"\\/tu])*+")
-_UNQUOTED = re.compile(rb"(?:[^\s\"'`\\,;&<>(){}\[\]|]|\\u[0-9a-f]{4})*+")
+_IN_SINGLE_QUOTES = re.compile(run(rb"[^'\"`\\\r\n]", rb"\\[\"\\/tu]"))
+_UNQUOTED = re.compile(run(rb"[^\s\"'`\\,;&<>(){}\[\]|]", rb"\\u[0-9a-f]{4}"))
 _NUMBER = re.compile(rb"-?\d[\d.eE+-]*+$")
 _FLAGGED = re.compile(rb"--?[a-z0-9_-]*$")
 _LINE_END = re.compile(rb"[ \t]*+(?:$|[\r\n\"]|\\[nr\"])")

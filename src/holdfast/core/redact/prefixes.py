@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from holdfast.core.redact.judge import is_password, looks_random
 from holdfast.core.redact.logins import USER
-from holdfast.core.redact.rule import Handle, Match, Rule, Span, aligned, begins_word, label, together
+from holdfast.core.redact.rule import Handle, Match, Rule, Span, aligned, begins_word, label, run, together
 
 Kind = tuple[str, bytes, bytes]
 """(what it is, what stands before the letter that is looked for, what comes after it)"""
@@ -65,8 +65,8 @@ _TOKEN = rb"[A-Za-z0-9_-]"
 _URL = re.compile(rb"://[^\s/?#@:\"'\\<>]{0,100}:([^\s/@\"'\\<>]{1,200})@")
 _PEM = (
     rb"-----BEGIN (?:[A-Z0-9]{1,12} ){0,3}PRIVATE KEY(?: BLOCK)?-----"
-    rb"(?:[A-Za-z0-9+/=\s:,.()']|-(?!-)|\\[\\\"nrt/])*+"
-    rb"(?:-----END [A-Z0-9 ]{1,40}-----)?"
+    + run(rb"[A-Za-z0-9+/=\s:,.()']", rb"-(?!-)|\\[\\\"nrt/]")
+    + rb"(?:-----END [A-Z0-9 ]{1,40}-----)?"
 )
 
 PREFIXES = (
@@ -108,7 +108,7 @@ PREFIXES = (
         ],
         gate=b"I",
     ),
-    Rule(re.compile(rb"J(?<=\.eyJ)[A-Za-z0-9_-]{8,}+(?:\.[A-Za-z0-9_-]*+){0,3}+"), _jwt(), gate=b"J"),
+    Rule(re.compile(rb"J(?<=\.eyJ)[A-Za-z0-9_-]{8,}+(?:\.[A-Za-z0-9_-]*+){0,3}"), _jwt(), gate=b"J"),
     _around(b"G", b"S", [("sendgrid-key", b"S", rb"\." + _TOKEN + rb"{16,64}+\." + _TOKEN + rb"{16,}+")], gate=b"G"),
     Rule(re.compile(_PEM), _whole("private-key"), gate=b"V"),  # as in PRIVATE
     Rule(_URL, _url_password(), gate=b"@"),

@@ -37,6 +37,14 @@ def together(letter: bytes, *rules: Rule, then: bytes = b"") -> Rule:
     return Rule(re.compile(letter + ahead + b"(?:" + b"|".join(rests) + b")"), handle, low=rules[0].low)
 
 
+def run(plain: bytes, between: bytes) -> bytes:
+    """As many bytes of the class `plain` as there are, with `between` among them: `(?:plain|between)*` in big steps.
+
+    Not `(?:…)*+`: Python before 3.11.5 gives up where such a group could be matched in another way.
+    """
+    return b"%b*+(?:(?:%b)%b*+)*" % (plain, between, plain)
+
+
 def label(what: str) -> bytes:
     return b"[redacted:" + what.encode() + b"]"
 
