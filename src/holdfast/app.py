@@ -106,6 +106,7 @@ def build(
         clean=intake.clean,
         write=lambda event, decision: _write(agents, event, decision),
         settings=settings.for_project,
+        project=intake.project,
         clock=now_ms,
         report=report,
         scrub=intake.scrub,

@@ -44,12 +44,16 @@ class Intake:
         around = self._surroundings.of(event.get("cwd") or delivery.cwd)
         return msgspec.structs.replace(
             event,
-            project=event.project or around.get("root", "") or delivery.cwd,
+            project=self.project(event.project or delivery.cwd),
             data={**event.data, **same, **_place(around), **_paused(delivery), **_named(delivery)},
             body=delivery.body,
             body_size=delivery.whole,
             body_hash=delivery.digest,
         )
+
+    def project(self, folder: str) -> str:
+        """The repository it lies in, as the command line takes it: who begins in a subfolder has the same settings."""
+        return self._surroundings.of(folder).get("root") or folder
 
     def scrub(self, event: Event) -> Event:
         """The same for an event of our own making: its text may quote a person, a file or a program."""

@@ -170,6 +170,18 @@ def test_two_branches_never_share_and_worktrees_do(world: World) -> None:
     assert told == {}  # the worktree stands on the branch that was reviewed
 
 
+def test_an_agent_begun_in_a_subfolder_has_the_repositorys_gates(world: World) -> None:
+    """The same project as `holdfast` sees it from there."""
+    requirements(world, PLANNING)
+    package = world.project / "packages" / "web"
+    package.mkdir(parents=True)
+    agent = world.session("s1", cwd=str(package))
+    agent.env["CLAUDE_PROJECT_DIR"] = str(package)
+    agent.start()
+    assert edit(agent, "packages/web/a.ts") == "deny"
+    assert {event.project for event in world.events(kinds=("tool.started",))} == {str(world.project)}
+
+
 def test_a_skill_that_ran_while_the_daemon_was_down_counts(world: World) -> None:
     """Decision 4: what a spooled event means is worked out when it is taken in."""
     requirements(world, PLANNING)

@@ -52,6 +52,8 @@ class Ports(msgspec.Struct, frozen=True):
     report: Report
     clean: Callable[[Delivery], Delivery] = lambda delivery: delivery
     """Takes out of a delivery what must not be on disk; `read` does it where it was not done."""
+    project: Callable[[str], str] = lambda folder: folder
+    """The project that a folder belongs to."""
     scrub: Callable[[Event], Event] = lambda event: event
     """Redacts what comes from commands and jobs; `read` has done it for hooks."""
 
@@ -121,12 +123,12 @@ class Engine:
             turn.write()
         self._written(turn)
 
-    def may_answer(self, kind: str, project: str) -> bool:
-        """Whether anybody could have something to say to such an event."""
+    def may_answer(self, kind: str, folder: str) -> bool:
+        """Whether anybody could have something to say to such an event in that folder."""
         deciding = self.rooms(kind).deciding
         if not deciding:
             return False
-        settings = self.ports.settings(project)
+        settings = self.ports.settings(self.ports.project(folder))
         return any(feature.may_answer(kind, settings.get(feature.name)) for feature, _ in deciding)
 
     def _arrive(self, item: Delivery | Event) -> Arrival:
