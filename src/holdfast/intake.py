@@ -20,6 +20,7 @@ LONGEST_STRING = 24 * 1024
 LONGEST_LIST = 200
 DEEPEST = 12
 PAUSING = ("HOLDFAST_PAUSE", "CLAUDE_SKIP_REQUIREMENTS")
+_MEANS_NO = frozenset(("", "0", "no", "false", "off"))
 
 Redact = Callable[[bytes], tuple[bytes, int]]
 
@@ -135,8 +136,8 @@ def _named(delivery: Delivery) -> dict[str, str]:
 
 def _paused(delivery: Delivery) -> dict[str, bool]:
     """Whoever started the agent wants to be left alone: a variable set to anything but nothing, 0, no or false."""
-    said = [delivery.env.get(name, "").strip().lower() for name in PAUSING]
-    return {"paused": True} if any(word not in ("", "0", "no", "false", "off") for word in said) else {}
+    said = [delivery.env[name].strip().lower() for name in PAUSING if name in delivery.env]
+    return {"paused": True} if said and not _MEANS_NO.issuperset(said) else {}
 
 
 def capped(body: bytes) -> tuple[bytes, int, str]:

@@ -13,7 +13,7 @@ _PRIVATE = re.compile(r"<\s*private\s*>.*?(?:<\s*/\s*private\s*>|\Z)", re.DOTALL
 
 def without_private(body: bytes) -> bytes:
     """Never raises. A body that has none is the same bytes; one that nobody can read is stored with the words gone."""
-    if b"private" not in body.lower():  # thirty times as fast as a pattern that ignores case
+    if not _mentioned(body):
         return body
     try:
         payload = msgspec.json.decode(body)
@@ -25,6 +25,13 @@ def without_private(body: bytes) -> bytes:
         return _PRIVATE_BYTES.sub(INSTEAD.encode(), body)
 
 
+def _mentioned(body: bytes) -> bool:
+    """By the rarest letter of the word: several times as fast as a pattern that ignores case."""
+    return bool(_WITH_SMALL_V.search(body)) or (b"V" in body and bool(_WITH_LARGE_V.search(body)))
+
+
+_WITH_SMALL_V = re.compile(rb"v(?<=[Pp][Rr][Ii]v)[Aa][Tt][Ee]")
+_WITH_LARGE_V = re.compile(rb"V(?<=[Pp][Rr][Ii]V)[Aa][Tt][Ee]")
 _PRIVATE_BYTES = re.compile(
     rb"(?:<|\\u003c)\s*private\s*(?:>|\\u003e).*?(?:(?:<|\\u003c)\s*\\?/\s*private\s*(?:>|\\u003e)|\Z)",
     re.DOTALL | re.IGNORECASE,

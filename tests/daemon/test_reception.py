@@ -1,7 +1,7 @@
 """An answer leaves when what led to it is on disk; the store has it a moment later, whatever happens in between."""
 
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -72,10 +72,10 @@ class House:
         self.reports: list[tuple[str, Exception]] = []
         self.open()
 
-    def open(self) -> None:
+    def open(self, mended: Callable[[StoreDamaged], bool] = lambda _error: False) -> None:
         self.store = SqliteStore(self.paths.database)
         self.engine: Engine = an_engine(self.store, self.room, read=read, report=collect(self.reports))
-        self.keeper = Keeper(lambda: self.engine, Log(self.paths.log_file), lambda _error: False)
+        self.keeper = Keeper(lambda: self.engine, Log(self.paths.log_file), mended)
         self.journal = Journal(self.paths.journal)
         self.reception = Reception(lambda: self.engine, {"claude-code": AGENT}, self.keeper, self.journal)
         self.reception.begin()
@@ -181,6 +181,29 @@ def test_whoever_comes_by_another_way_finds_everything_written(house: House) -> 
     house.engine.handle([an_event(kind="daemon.started")])
     kinds = [e.kind for e in house.store.reader().events(EventQuery(limit=100))]
     assert kinds == ["tool.started", "test.followed", "decision.made", "daemon.started", "test.followed"]
+
+
+@pytest.mark.parametrize("event", [QUIET, ASKED])
+def test_damage_met_while_promises_are_made_good_is_mended_and_they_are_kept(
+    house: House, event: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """P7; found by the campaign: a start that only meets the damage here failed again and again."""
+    house.take(event)
+    house.store.close()
+    sound, damaged = Engine._begin, [StoreDamaged("malformed")]
+
+    def begin(engine: Engine) -> None:
+        if damaged:
+            raise damaged[0]
+        sound(engine)
+
+    def mended(_error: StoreDamaged) -> bool:
+        damaged.clear()
+        return True
+
+    monkeypatch.setattr(Engine, "_begin", begin)
+    house.open(mended)
+    house.check(1)
 
 
 @pytest.mark.parametrize("event", [QUIET, ASKED])

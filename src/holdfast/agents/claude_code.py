@@ -240,15 +240,17 @@ ANSWERS = answering.Answers(
 
 # ---- recognising ----
 
-FOREIGN_FIELDS = ("timestamp", "conversation_id", "cursor_version", "sessionId")
-FOREIGN_ENV = (
-    "GEMINI_SESSION_ID",
-    "GEMINI_PROJECT_DIR",
-    "QWEN_PROJECT_DIR",
-    "CURSOR_VERSION",
-    "CURSOR_PROJECT_DIR",
-    "COPILOT_HOME",
-    "CODEX_HOME",
+FOREIGN_FIELDS = frozenset(("timestamp", "conversation_id", "cursor_version", "sessionId"))
+FOREIGN_ENV = frozenset(
+    (
+        "GEMINI_SESSION_ID",
+        "GEMINI_PROJECT_DIR",
+        "QWEN_PROJECT_DIR",
+        "CURSOR_VERSION",
+        "CURSOR_PROJECT_DIR",
+        "COPILOT_HOME",
+        "CODEX_HOME",
+    )
 )
 _CODEX_TRANSCRIPT = re.compile(r"/rollout-[^/]*$")
 
@@ -257,11 +259,12 @@ def recognise(delivery: Delivery, payload: Payload) -> bool:
     """Payload before environment: an agent started from another one's shell inherits all its variables."""
     known = normal.mapping(payload)
     transcript = known.get("transcript_path")
-    if not all(isinstance(known.get(key), str) for key in ("session_id", "hook_event_name", "transcript_path")):
+    named = isinstance(known.get("session_id"), str) and isinstance(known.get("hook_event_name"), str)
+    if not named or not isinstance(transcript, str):
         return False
-    if any(key in known for key in FOREIGN_FIELDS) or _CODEX_TRANSCRIPT.search(str(transcript)):
+    if not FOREIGN_FIELDS.isdisjoint(known) or _CODEX_TRANSCRIPT.search(transcript):
         return False
-    return delivery.env.get("CLAUDECODE") == "1" or not any(name in delivery.env for name in FOREIGN_ENV)
+    return delivery.env.get("CLAUDECODE") == "1" or FOREIGN_ENV.isdisjoint(delivery.env)
 
 
 # ---- installing ----

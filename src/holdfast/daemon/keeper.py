@@ -24,10 +24,10 @@ def _whole(engine: Engine, batch: Sequence[Delivery]) -> list[Outcome]:
 
 
 class Keeper:
-    """Runs in the writer thread. `mend` puts a damaged store right and says whether to try again."""
+    """Runs in the writer thread. `mended` puts a damaged store right and says whether to try again."""
 
-    def __init__(self, engine: Callable[[], Engine], log: Log, mend: Callable[[StoreDamaged], bool]) -> None:
-        self._engine, self._log, self._mend = engine, log, mend
+    def __init__(self, engine: Callable[[], Engine], log: Log, mended: Callable[[StoreDamaged], bool]) -> None:
+        self._engine, self._log, self.mended = engine, log, mended
         self._held: list[Delivery] = []
         self._held_bytes = 0
         self.refusing = ""
@@ -58,7 +58,7 @@ class Keeper:
             return False
         except StoreDamaged as error:
             engine.forsake()
-            self._mend(error)
+            self.mended(error)
         except Exception as error:
             engine.forsake()
             self._log.error("batch.failed", error, size=len(answered))
@@ -74,7 +74,7 @@ class Keeper:
         try:
             return way(self._engine(), batch)
         except StoreDamaged as error:
-            if not self._mend(error):
+            if not self.mended(error):
                 raise StoreUnavailable(error.detail, where=error.where) from error
         except StoreUnavailable:
             raise

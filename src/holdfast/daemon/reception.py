@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from holdfast.core.agent import Agent
 from holdfast.core.delivery import Delivery
 from holdfast.core.engine import Engine, Outcome
-from holdfast.core.errors import StoreUnavailable
+from holdfast.core.errors import StoreDamaged, StoreUnavailable
 from holdfast.daemon.journal import Journal, Promised
 from holdfast.daemon.keeper import Keeper
 
@@ -85,8 +85,16 @@ class Reception:
 
     def begin(self) -> None:
         """What the last daemon promised goes into the log before anything new does. Most of it is there already."""
-        if all(self._made_good(alike) for alike in _runs(self._missing(self._journal.left()))):
+        left = self._journal.left()
+        try:
+            good = self._all_made_good(left)
+        except StoreDamaged as error:
+            good = self._keeper.mended(error) and self._all_made_good(left)
+        if good:
             self._journal.open()
+
+    def _all_made_good(self, left: Sequence[Promised]) -> bool:
+        return all(self._made_good(alike) for alike in _runs(self._missing(left)))
 
     def _missing(self, left: Sequence[Promised]) -> list[Promised]:
         if not left:

@@ -16,7 +16,7 @@ from holdfast.daemon.frames import BadFrame, answer, as_delivery, frame_length
 from holdfast.daemon.writer import WriterCalls
 
 LARGEST_BATCH = 256
-FIRST_READ = 64 * 1024
+FIRST_READ, MOST_READ = 64 * 1024, 1024 * 1024
 BACKLOG = 1024
 LONGEST_CONNECTION_S = 30.0
 TICK_S = 1.0
@@ -124,10 +124,14 @@ class HookServer:
         """A client sends right after it connects: mostly the whole frame is there and nothing need be watched."""
         try:
             while True:
-                chunk = connection.sock.recv(FIRST_READ)
+                missing = connection.wanted - len(connection.buffer)
+                chunk = connection.sock.recv(max(FIRST_READ, min(missing, MOST_READ)))
                 if not chunk:
                     return self._drop(connection)
-                connection.buffer = connection.buffer + chunk if connection.buffer else chunk
+                if connection.buffer:
+                    connection.buffer += chunk
+                else:
+                    connection.buffer = chunk
                 if self._complete(connection):
                     return None
         except (BlockingIOError, InterruptedError):
