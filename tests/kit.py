@@ -138,7 +138,7 @@ class World:
         """What was answered is in the store a moment later: a daemon that runs is asked to have written it."""
         with contextlib.suppress(OSError):
             self.ask(op="settle")
-        reader = open_reader(f"sqlite:///{self.paths.database}")
+        reader = open_reader(self.env.get("HOLDFAST_STORE__URL") or f"sqlite:///{self.paths.database}")
         try:
             yield reader
         finally:

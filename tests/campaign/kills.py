@@ -14,8 +14,8 @@ FULL = 1000
 CLIENTS = 8
 
 
-def run(folder: Path, size: int) -> str:
-    world, chance = World(folder), random.Random(size)
+def run(folder: Path, size: int, **env: str) -> str:
+    world, chance = World(folder, **env), random.Random(size)
     storm = Storm(world, Acks(folder / "acks"), size)
     try:
         world.start()

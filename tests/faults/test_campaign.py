@@ -9,6 +9,7 @@ from tests.campaign import (
     full_disk,
     indexing,
     kills,
+    kills_postgres,
     malformed,
     model,
     power,
@@ -34,6 +35,11 @@ def sampled(scenario, folder: Path, size: int, **more) -> str:
 def test_kill_9_of_daemon_and_hooks_under_eight_clients(tmp_path: Path) -> None:
     """P2, P3."""
     assert "0 lost" in sampled(kills, tmp_path, 5)
+
+
+def test_the_same_with_postgresql_under_the_daemon(tmp_path: Path) -> None:
+    """P2, P3."""
+    assert "0 lost" in sampled(kills_postgres, tmp_path, 5)
 
 
 def test_power_cuts(tmp_path: Path) -> None:
