@@ -1,6 +1,5 @@
 """opencode, as version 1.18.33 behaves. It has plugins instead of hooks: ours (opencode_plugin.js) runs the hook."""
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -169,6 +168,8 @@ def recognise(_delivery: Delivery, payload: Payload) -> bool:
 
 
 def _text(command: Sequence[str]) -> str:
+    import json  # Here, because a daemon's start should not wait for it.
+
     before, _, after = PLUGIN.read_text().partition(f"{COMMAND}[]")
     return f"{before}{COMMAND}{json.dumps(list(command), ensure_ascii=False)}{after}"
 

@@ -1,7 +1,7 @@
 """Identities: delivery keys, names of bounded length, the short form people type."""
 
 import hashlib
-import secrets
+import os
 import time
 
 LONGEST_NAME = 512
@@ -10,7 +10,7 @@ LONGEST_NAME = 512
 def delivery_key(now_ms: int | None = None) -> str:
     """32 hex digits, the first 12 of them time, so that keys are inserted nearly in order."""
     now_ms = int(time.time() * 1000) if now_ms is None else now_ms
-    return f"{now_ms & 0xFFFFFFFFFFFF:012x}{secrets.token_hex(10)}"
+    return f"{now_ms & 0xFFFFFFFFFFFF:012x}{os.urandom(10).hex()}"
 
 
 def bounded(name: str) -> str:

@@ -4,17 +4,43 @@ import socket
 import threading
 from collections import deque
 from collections.abc import Callable
-from concurrent.futures import Future
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
 
 T = TypeVar("T")
+
+
+class Pending(Generic[T]):
+    """What the writer will have done. (Not a `Future`: those bring logging with them, and a start waits for it.)"""
+
+    def __init__(self, work: Callable[[], T]) -> None:
+        self._work, self._done = work, threading.Event()
+        self._result: T | None = None
+        self._error: BaseException | None = None
+
+    def run(self) -> None:
+        try:
+            self._result = self._work()
+        except BaseException as error:
+            self._error = error
+        self._done.set()
+
+    def refuse(self, error: Exception) -> None:
+        self._error = error
+        self._done.set()
+
+    def result(self, timeout: float | None = None) -> T:
+        if not self._done.wait(timeout):
+            raise TimeoutError("the daemon's writer is busy")
+        if self._error is not None:
+            raise self._error
+        return self._result  # type: ignore[return-value]
 
 
 class WriterCalls:
     """Work handed to the writer thread from outside; `fileno` wakes its poll."""
 
     def __init__(self) -> None:
-        self._calls: deque[tuple[Callable[[], Any], Future]] = deque()
+        self._calls: deque[Pending[Any]] = deque()
         self._wake_in, self._wake_out = socket.socketpair()
         self._wake_in.setblocking(False)
         self._wake_out.setblocking(False)
@@ -27,15 +53,15 @@ class WriterCalls:
     def call(self, work: Callable[[], T], timeout: float | None = 60) -> T:
         return self.submit(work).result(timeout)
 
-    def submit(self, work: Callable[[], T]) -> "Future[T]":
-        future: Future[T] = Future()
+    def submit(self, work: Callable[[], T]) -> Pending[T]:
+        pending = Pending(work)
         with self._lock:
             if self._closed:
-                future.set_exception(RuntimeError("the daemon is stopping"))
-                return future
-            self._calls.append((work, future))
+                pending.refuse(RuntimeError("the daemon is stopping"))
+                return pending
+            self._calls.append(pending)
         self.wake()
-        return future
+        return pending
 
     def wake(self) -> None:
         """Takes no lock: signal handlers call it."""
@@ -56,19 +82,15 @@ class WriterCalls:
         self._drain()
         done = 0
         while self._calls:
-            work, future = self._calls.popleft()
+            self._calls.popleft().run()
             done += 1
-            try:
-                future.set_result(work())
-            except BaseException as error:
-                future.set_exception(error)
         return done
 
     def close(self) -> None:
         with self._lock:
             self._closed = True
         while self._calls:
-            self._calls.popleft()[1].set_exception(RuntimeError("the daemon is stopping"))
+            self._calls.popleft().refuse(RuntimeError("the daemon is stopping"))
 
     def _drain(self) -> None:
         self._woken = False

@@ -2,7 +2,6 @@
 
 import contextlib
 import os
-import shutil
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -104,6 +103,8 @@ def free_place(folder: Path) -> Path:
 
 
 def _move(path: Path, place: Path) -> None:
+    import shutil  # Here, because a daemon's start should not wait for it.
+
     for folder in (place.parent, place):  # `parents=True` would make the upper one with another mode.
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     for name in _with_side_files(path):
@@ -176,6 +177,8 @@ def restore(backups: Path, target: Path) -> Path | None:
 
 
 def put_back(chosen: Path, target: Path) -> None:
+    import shutil
+
     partial = target.with_suffix(".restoring")
     shutil.copyfile(chosen, partial)
     partial.chmod(0o600)
