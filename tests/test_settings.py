@@ -4,38 +4,40 @@ import json
 import os
 import time
 from pathlib import Path
+from typing import Annotated
 
 import pytest
 from hypothesis import HealthCheck, given
 from hypothesis import settings as configure
 from hypothesis import strategies as st
-from pydantic import BaseModel, Field, model_validator
+from jsonschema import Draft202012Validator
+from msgspec import Meta
 
 from holdfast import trust
+from holdfast.app import open_settings
 from holdfast.core.errors import BadSettings
+from holdfast.core.section import Section
 from holdfast.settings import DEFAULT, Settings, SettingsCache, json_schema
 from holdfast.settings.edit import set_value
 
 
-class Rule(BaseModel):
+class Rule(Section):
     scope: str = "session"
-    run: str = Field("", json_schema_extra={"command": True})
+    run: Annotated[str, Meta(extra={"command": True})] = ""
 
 
-class Gates(BaseModel):
+class Gates(Section):
     """Stands for a feature's section."""
 
-    warn: int = Field(250, ge=0)
+    warn: Annotated[int, Meta(ge=0)] = 250
     block: int = 400
     labels: list[str] = []
     rules: dict[str, Rule] = {}
     steps: list[Rule] = []
 
-    @model_validator(mode="after")
-    def _in_order(self):
+    def __post_init__(self):
         if self.warn > self.block:
             raise ValueError("warn must not be above block")
-        return self
 
 
 class House:
@@ -124,7 +126,7 @@ def test_a_wrong_value_falls_to_the_layer_below_and_its_line_is_said(house):
     assert (resolved["context"].start_tokens, resolved["context"].prompt_tokens) == (900, 7)
     [notice] = resolved.notices
     assert (notice.line, notice.column, notice.path) == (4, 19, "context.start_tokens")
-    assert "valid integer" in notice.message
+    assert notice.message == "`context.start_tokens`: must be a whole number."
     assert "below" in notice.fix
 
 
@@ -137,6 +139,30 @@ def test_lines_are_exact_deep_down(house):
     resolved = house.load()
     assert [(n.line, n.path) for n in resolved.notices] == [(6, "gates.rules.y.scope"), (9, "gates.steps.1.scope")]
     assert [rule.scope for rule in resolved["gates"].steps] == ["ok", "session"]
+
+
+def test_each_of_many_mistakes_is_told_in_our_words(house):
+    house.write(
+        "user",
+        "context:\n  start_tokens: -1\n  prompt_tokens: [5]\nredact:\n  enabled: perhaps\n  names: [ab, 5, salary]\n"
+        "gates:\n  warn: 1.5\n  labels: {}\n  rules: {x: 3}\n",
+    )
+    resolved = house.load()
+    below = "Until it is corrected, what the layer below says counts."
+    assert house.notices() == [
+        f"settings.yaml:2:17: `context.start_tokens`: must be from 0 to 100000. {below}",
+        f"settings.yaml:3:3: `context.prompt_tokens`: must be a whole number. {below}",
+        f"settings.yaml:5:12: `redact.enabled`: must be true or false. {below}",
+        f"settings.yaml:6:11: `redact.names.0`: must have at least 3 characters. {below}",
+        f"settings.yaml:6:15: `redact.names.1`: must be text; put it in quotes. {below}",
+        f"settings.yaml:8:9: `gates.warn`: must be a whole number. {below}",
+        f"settings.yaml:9:3: `gates.labels`: must be a list. {below}",
+        f"settings.yaml:10:14: `gates.rules.x`: must be a mapping. {below}",
+    ]
+    assert resolved["redact"].names == ("salary",)
+    assert resolved["gates"] == Gates()
+    assert len(resolved["gates"].notices) == 3
+    assert resolved["backup"].notices == ()
 
 
 def test_one_wrong_item_of_a_list_is_left_out_alone(house):
@@ -255,6 +281,18 @@ def test_the_environment(house):
     assert sorted(n.file for n in resolved.notices) == ["$HOLDFAST_CONTEXT__START_TOKENS", "$HOLDFAST_CONTXT__A"]
 
 
+def test_the_environment_has_only_text(house):
+    house.environ |= {
+        "HOLDFAST_BACKUP__KEEP": "3",
+        "HOLDFAST_REDACT__ENABLED": "No",
+        "HOLDFAST_GATES__WARN": "12.0",
+        "HOLDFAST_DAEMON__WORKERS": "true",
+    }
+    resolved = house.load()
+    assert (resolved["backup"].keep, resolved["redact"].enabled, resolved["gates"].warn) == (3, False, 12)
+    assert [n.path for n in resolved.notices] == ["daemon.workers"]
+
+
 GUARDED = {
     "store: {url: 'postgresql://evil'}": ("store", "url", ""),
     "daemon: {workers: 60}": ("daemon", "workers", 2),
@@ -358,6 +396,29 @@ def test_the_schema_describes_every_section(house):
     assert schema["additionalProperties"] is False
     for section in schema["properties"].values():
         assert section["$ref"].removeprefix("#/$defs/") in schema["$defs"]
+
+
+def test_the_schema_says_what_a_file_may_say():
+    schema = json.loads(json.dumps(json_schema(open_settings().settings)))
+    Draft202012Validator.check_schema(schema)
+    days = schema["$defs"]["Store"]["properties"]["body_days"]
+    assert (days["type"], days["minimum"], days["maximum"], days["default"]) == ("integer", 1, 36500, 90)
+    assert "Raw payloads" in days["description"]
+    closed = {name for name, part in schema["$defs"].items() if part.get("additionalProperties") is False}
+    assert set(schema["$defs"]) - closed == {"Hooks", "SessionStart", "Stop", "SessionEnd"}
+    judge = Draft202012Validator(schema)
+    assert judge.is_valid({"store": {"body_days": 3}, "requirements": {"a": {"trigger_tools": ["edit", {}]}}})
+    assert judge.is_valid({"project": {"areas": {"docs": {"validate": ["make docs"]}}}})
+    for wrong in ({"stor": {}}, {"store": {"url": 5}}, {"store": {"body_days": 0}}, {"requirements": {"a b": {}}}):
+        assert not judge.is_valid(wrong), wrong
+
+
+def test_every_section_of_the_house_can_be_shown_and_read_back():
+    settings = open_settings().settings
+    for name, section in settings.defaults().items():
+        assert settings.sections[name].of(section.plain()) == section
+    shown = {name for name, _, _ in settings.defaults().flat()}
+    assert {"store.url", "memory.model.use", "gates.hooks.stop.max_refusals", "project.tokens.limit"} <= shown
 
 
 class Clock:

@@ -37,7 +37,7 @@ def thirty() -> GateSettings:
         found[f"command_{n}"] = {"command_pattern": rf"git\s+(push|tag)\s.*v{n}", "scope": "single_use"}
         found[f"proof_{n}"] = {"type": "evidence", "evidence": {"command": f"make check{n}*", "after_edit": "src/**"}}
         found[f"size_{n}"] = {"type": "dynamic", "thresholds": {"warn": 10_000, "block": 20_000}}
-    return GateSettings.model_validate({"requirements": found})
+    return GateSettings.of({"requirements": found})
 
 
 def event(seq: int, kind: str, **data: Any) -> Event:
@@ -113,7 +113,7 @@ def _rehearsing() -> None:
             with store.transaction():
                 store.append([session_like(n) for n in range(start + 1, start + BATCH + 1)])
         reader = store.reader()
-        settings = GateSettings.model_validate({"requirements": {"commit_plan": {}, "tests_green": {}}})
+        settings = GateSettings.of({"requirements": {"commit_plan": {}, "tests_green": {}}})
         began, worked = time.perf_counter(), time.process_time()
         told = rehearse(reader, settings, project=PROJECT)
         clock, cpu = time.perf_counter() - began, time.process_time() - worked

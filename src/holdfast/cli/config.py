@@ -44,8 +44,11 @@ def set_(
     layer: Layer = "user",
 ) -> None:
     """Change one value in a settings file; comments and order are kept."""
-    written = set_value(open_settings().settings, layer, name, _yaml(value), project=_project(layer))
-    render.out.print(f"{name} = {render.clean(value)} in {written}")
+    settings, project = open_settings().settings, _project(layer)
+    notices = set_value(settings, layer, name, _yaml(value), project=project)
+    render.out.print(f"{name} = {render.clean(value)} in {settings.file(layer, project)}", soft_wrap=True)
+    for notice in notices:
+        render.out.print(Text(str(notice)))
 
 
 @app.command()

@@ -243,7 +243,7 @@ def _rules(file: Path) -> dict[str, Any]:
     found = open_settings().settings.section_of(file, "gates")
     for notice in found.notices:
         render.err.print(Text(f"! {notice}", style="yellow"))
-    return found["gates"].model_dump(mode="json", exclude_unset=True)
+    return found.trees["gates"].plain()
 
 
 @app.command()

@@ -130,9 +130,12 @@ class Feature:
     jobs: Mapping[str, JobHandler] = field(default_factory=dict)
     schedule: Mapping[str, float] = field(default_factory=dict)
     """Job kind → seconds between runs."""
+    quick: frozenset[str] = frozenset()
+    """Jobs that take a moment and whose report is needed soon: a worker of their own does them, so that no long job
+    stands before them."""
     files: Files | None = None
     settings: Any = None
-    """A pydantic model: the feature's section in every settings file."""
+    """A `core.section.Section`: the feature's section in every settings file."""
     settings_names: tuple[str, ...] = ()
     """Names of that section which may also stand at the top of a settings file."""
     settings_files: Mapping[str, str] = field(default_factory=dict)

@@ -150,7 +150,9 @@ class Turn:
     # ── what is answered ───────────────────────────────────────────────────────────────────────────────────────────
 
     def _answer(self, event: Event) -> tuple[Decision, bytes]:
-        decision = self._budgeted(event, merge(self._decide(f, d, event) for f, d in self.engine.rooms(event.kind).deciding))
+        decision = self._budgeted(
+            event, merge(self._decide(f, d, event) for f, d in self.engine.rooms(event.kind).deciding)
+        )
         if decision.silent:
             return decision, b""
         try:

@@ -39,7 +39,9 @@ class Worker:
         self._handlers: dict[str, tuple[Feature, JobHandler]] = {
             kind: (feature, handler) for feature in features for kind, handler in feature.jobs.items()
         }
-        self._due = threading.Event()
+        self._quick = tuple(kind for feature in features for kind in feature.quick)
+        self._due: list[threading.Event] = []
+        """One for each worker: none can take the sign that was meant for another."""
         self._stopping = threading.Event()
         self._took_over = threading.Event()
         self._threads: list[threading.Thread] = []
@@ -49,10 +51,18 @@ class Worker:
     def start(self, threads: int) -> None:
         if not self._handlers:
             return
-        names = [(self._work, f"worker-{n}") for n in range(threads)] + [(self._keep_time, "schedule")]
-        self._threads = [threading.Thread(target=run, name=name, daemon=True) for run, name in names]
+        for n in range(threads):
+            self._begin(f"worker-{n}", tuple(self._handlers))
+        if self._quick:
+            self._begin("worker-quick", self._quick)
+        self._threads.append(threading.Thread(target=self._keep_time, name="schedule", daemon=True))
         for thread in self._threads:
             thread.start()
+
+    def _begin(self, name: str, kinds: Sequence[str]) -> None:
+        due = threading.Event()
+        self._due.append(due)
+        self._threads.append(threading.Thread(target=self._work, args=(kinds, due), name=name, daemon=True))
 
     def _take_over(self) -> None:
         """A daemon that was killed held leases nobody works under any more. The attempt it made still counts."""
@@ -68,11 +78,12 @@ class Worker:
             self._took_over.set()
 
     def wake(self) -> None:
-        self._due.set()
+        for due in self._due:
+            due.set()
 
     def stop(self, timeout: float = 5.0) -> None:
         self._stopping.set()
-        self._due.set()
+        self.wake()
         deadline = time.monotonic() + timeout
         for thread in self._threads:
             thread.join(max(0.0, deadline - time.monotonic()))
@@ -80,12 +91,12 @@ class Worker:
     def run_once(self) -> int:
         """Everything that is due now, in this thread (for commands and tests)."""
         done = 0
-        while jobs := self._claim(1):
+        while jobs := self._claim(1, tuple(self._handlers)):
             self._run(jobs[0], self._engine().store.reader())
             done += 1
         return done
 
-    def _work(self) -> None:
+    def _work(self, kinds: Sequence[str], due: threading.Event) -> None:
         self._took_over.wait()
         reader: Reader | None = None
         store: Store | None = None
@@ -95,12 +106,12 @@ class Worker:
                     store = self._engine().store
                     reader = store.reader()
                 # Looked at first with a reader of our own: most of the time there is nothing, and hooks come first.
-                claimed = self._claim(1) if reader.any_due(self._clock()) else []
+                claimed = self._claim(1, kinds) if reader.any_due(self._clock()) else []
                 if claimed:
                     self._run(claimed[0], reader)
                 else:
-                    self._due.wait(LOOK_EVERY_S)
-                    self._due.clear()
+                    due.wait(LOOK_EVERY_S)
+                    due.clear()
             except Exception as error:
                 self._log.error("worker.failed", error)
                 self._stopping.wait(LOOK_EVERY_S)
@@ -124,8 +135,7 @@ class Worker:
         self._transact(lambda store: store.enqueue(jobs, self._clock()))
         self.wake()
 
-    def _claim(self, limit: int) -> list[ClaimedJob]:
-        kinds = tuple(self._handlers)
+    def _claim(self, limit: int, kinds: Sequence[str]) -> list[ClaimedJob]:
         return self._transact(lambda store: store.claim(self.owner, self._clock(), int(LEASE_S * 1000), limit, kinds))
 
     def _extend_leases(self) -> None:

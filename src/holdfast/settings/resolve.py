@@ -1,23 +1,23 @@
 """Layers become one section: the highest layer wins, and whatever is wrong gives way to the layer below it."""
 
-import difflib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from pydantic import BaseModel, ValidationError
-
+from holdfast.core.section import Section, part_of
+from holdfast.core.section.groups import Part
+from holdfast.core.section.leaves import Fault, Faults, Path
 from holdfast.settings.node import Node, Source, dotted, shown
 from holdfast.settings.notice import Notice
 from holdfast.settings.quick import is_quick
 from holdfast.settings.resolved import Resolved
-from holdfast.settings.shape import Path, Place, places
+from holdfast.settings.shape import Place, places
 
 MOST_NOTICES = 100
 MOST_PASSES = 100
 BELOW = "Until it is corrected, what the layer below says counts."
 TRUST = "Read that file, then run `holdfast config trust`."
 NOBODY = Source("default", "")
-Sections = Mapping[str, type[BaseModel]]
+Sections = Mapping[str, type[Section]]
 
 
 class Notices(list[Notice]):
@@ -36,15 +36,23 @@ def resolve(sections: Sections, layers: Sequence[Node], notices: Notices) -> Res
     """`layers` from the lowest to the highest; they are used up."""
     for layer in layers:
         _check_names(sections, layer, notices)
-    models, trees = {}, {}
+    models: dict[str, Section] = {}
+    trees: dict[str, Node] = {}
     for name, model in sections.items():
         mine = [layer.value[name] for layer in layers if name in layer.value]
-        gone: set[Path] = set()
-        for node in mine:
-            gone |= _check_places(name, model, node, notices, gone)
-        models[name], trees[name] = _settle(name, model, _inheriting(mine, model), notices)
+        if mine:
+            models[name], trees[name] = _resolved(name, part_of(model), mine, notices)
+        else:  # nobody said anything: most sections, most of the time
+            models[name], trees[name] = model(), Node({}, NOBODY)
         _tell(models[name], name, notices)
     return Resolved(models, trees, notices)
+
+
+def _resolved(name: str, part: Part, layers: list[Node], notices: Notices) -> tuple[Any, Node]:
+    gone: set[Path] = set()
+    for node in layers:
+        gone |= _check_places(name, part, node, notices, gone)
+    return _settle(name, part, _inheriting(layers, part), notices)
 
 
 def _check_names(sections: Sections, layer: Node, notices: Notices) -> None:
@@ -59,28 +67,28 @@ def _check_names(sections: Sections, layer: Node, notices: Notices) -> None:
     layer.prune()
 
 
-def _inheriting(layers: list[Node], model: type[BaseModel]) -> list[Node]:
+def _inheriting(layers: list[Node], part: Part) -> list[Node]:
     """`inherit: false` in a section that knows the word leaves out what the layers below it say."""
-    if "inherit" not in model.model_fields:
+    if "inherit" not in part.fields:
         return layers
     cuts = [n for n, layer in enumerate(layers) if (said := layer.value.get("inherit")) and said.value is False]
     return layers[cuts[-1] :] if cuts else layers
 
 
-def _tell(section: BaseModel, name: str, notices: Notices) -> None:
-    """A section with a place for it knows what is wrong with it, so that a feature can say so where it matters."""
-    if "_notices" in type(section).__private_attributes__:
-        mine = [n for n in notices if not n.path or f"{n.path}.".startswith(f"{name}.")]
-        object.__setattr__(section, "_notices", tuple(str(n) for n in mine))
+def _tell(section: Section, name: str, notices: Notices) -> None:
+    """A section knows what is wrong with it, so that a feature can say so where it matters."""
+    mine = [n for n in notices if not n.path or f"{n.path}.".startswith(f"{name}.")]
+    if mine:
+        section.__dict__["notices"] = tuple(str(n) for n in mine)
 
 
-def _check_places(section: str, model: type[BaseModel], node: Node, notices: Notices, gone: set[Path]) -> set[Path]:
+def _check_places(section: str, part: Part, node: Node, notices: Notices, gone: set[Path]) -> set[Path]:
     """The paths of what was taken out as a whole, in this layer or in one below it (`gone`)."""
     found = set(gone)
     for path in gone:
         _kill(node, path)
     node.prune()
-    for place in places([model], node, (section,)):
+    for place in places([part], node, (section,)):
         if place.unknown:
             found |= _take_out(place, node)
             _unknown(place.path[-1], place.names(), place.node, notices, "setting", place.path)
@@ -95,7 +103,7 @@ def _check_places(section: str, model: type[BaseModel], node: Node, notices: Not
 
 def _take_out(place: Place, layer: Node) -> set[Path]:
     place.node.dead = True
-    return {_kill(layer, place.path[1:-1])} if place.mark("whole") else set()
+    return {_kill(layer, path[1:]) for path in place.wholes}
 
 
 def _kill(layer: Node, path: Path) -> Path:
@@ -116,32 +124,32 @@ def _guarded(place: Place) -> bool:
 def _unknown(name: Any, known: Any, node: Node, notices: Notices, what: str, path: Path) -> None:
     if notices.full:
         return
-    near = difflib.get_close_matches(str(name)[:60].lower(), list(known), n=1)
+    from difflib import get_close_matches
+
+    near = get_close_matches(str(name)[:60].lower(), list(known), n=1)
     fix = f"Did you mean `{near[0]}`?" if near else f"Known here: {', '.join(sorted(set(known))[:12])}."
     notices.add(node.notice(f"unknown {what} `{shown(name)}`.", fix, dotted(path)))
 
 
-def _settle(section: str, model: type[BaseModel], layers: list[Node], notices: Notices) -> tuple[Any, Node]:
-    """Validate, take out what is wrong, again, until it holds."""
-    joins = {name for name, field in model.model_fields.items() if _joined(field.json_schema_extra)}
+def _settle(section: str, part: Part, layers: list[Node], notices: Notices) -> tuple[Any, Node]:
+    """Read it, take out what is wrong, again, until it holds."""
+    joins = {name for name, field in part.fields.items() if field.marks.get("join")}
     for _ in range(MOST_PASSES):
         layers = [layer for layer in layers if not layer.dead]
         merged = _merge(layers, joins)
+        faults: Faults = []
         try:
-            return model.model_validate(merged.plain()), merged
-        except ValidationError as error:
-            _blame(section, merged, error, notices, _Wholes(model, merged, layers))
+            made = part.read(merged.plain(), faults)
+            if not faults:
+                return made, merged
+            _blame(section, merged, faults, notices, _Wholes(part, merged, layers))
         except Exception as error:  # a validator of a feature with a fault in it
             notices.add(merged.kill().notice(f"`{section}` cannot be used: {shown(str(error))}.", BELOW, section))
         if merged.top is None:
             break
         for layer in layers:
             layer.prune()
-    return model.model_construct(), Node({}, NOBODY)
-
-
-def _joined(extra: Any) -> bool:
-    return isinstance(extra, dict) and bool(extra.get("join"))
+    return part.model(), Node({}, NOBODY)
 
 
 class _Wholes:
@@ -149,8 +157,8 @@ class _Wholes:
 
     What stands above was written to change it, and would mean something else alone."""
 
-    def __init__(self, model: type[BaseModel], merged: Node, layers: list[Node]) -> None:
-        self.paths = {place.path[:-1] for place in places([model], merged) if place.mark("whole")}
+    def __init__(self, part: Part, merged: Node, layers: list[Node]) -> None:
+        self.paths = {path for place in places([part], merged) for path in place.wholes}
         self.layers = layers
 
     def take_out(self, loc: tuple, victim: Node) -> None:
@@ -162,15 +170,15 @@ class _Wholes:
                     _kill(layer, path)
 
 
-def _blame(section: str, merged: Node, error: ValidationError, notices: Notices, wholes: _Wholes) -> None:
-    for one in error.errors(include_url=False, include_context=False, include_input=False):
-        node, steps = merged.at(one["loc"])
-        path = dotted((section, *one["loc"][:steps]))
-        below = dotted(one["loc"][steps:])
-        message = f"`{path}`" + (f" ({below})" if below else "") + f": {shown_message(one['msg'])}."
+def _blame(section: str, merged: Node, faults: list[Fault], notices: Notices, wholes: _Wholes) -> None:
+    for loc, text in faults:
+        node, steps = merged.at(loc)
+        path = dotted((section, *loc[:steps]))
+        below = dotted(loc[steps:])
+        message = f"`{path}`" + (f" ({below})" if below else "") + f": {shown_message(text)}."
         victim = node.kill()
         notices.add(victim.value_notice(message, BELOW, path))
-        wholes.take_out(one["loc"], victim)
+        wholes.take_out(loc, victim)
 
 
 def shown_message(text: str) -> str:

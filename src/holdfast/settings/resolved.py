@@ -3,8 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from pydantic import BaseModel
-
+from holdfast.core.section import Section
 from holdfast.settings.node import Node, dotted
 from holdfast.settings.notice import DEFAULT, Notice, Origin
 
@@ -29,7 +28,7 @@ class Resolved(dict[str, Any]):
     def flat(self) -> Iterator[tuple[str, Any, Origin]]:
         """(dotted name, value, origin) of every setting, for `config show`."""
         for name, section in self.items():
-            plain = section.model_dump(mode="json") if isinstance(section, BaseModel) else section
+            plain = section.plain() if isinstance(section, Section) else section
             for path, value in _leaves(plain, (name,)):
                 yield path, value, self.origin(path)
 

@@ -4,9 +4,8 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-from pydantic import BaseModel
-
 from holdfast import trust
+from holdfast.core.section import Section
 from holdfast.paths import default_config_dir
 from holdfast.settings.elsewhere import Elsewhere, SectionFile, as_section, lowered, section_files
 from holdfast.settings.environment import environment_layer
@@ -21,17 +20,17 @@ FILES = ("user", "project", "local")
 
 
 class Settings:
-    """`sections`: what the features add, section name → pydantic model. This file knows none of them."""
+    """`sections`: what the features add, section name → its struct. This file knows none of them."""
 
     def __init__(
         self,
-        sections: Mapping[str, type[BaseModel]] | None = None,
+        sections: Mapping[str, type[Section]] | None = None,
         *,
         config_dir: Path | None = None,
         environ: Mapping[str, str] | None = None,
         elsewhere: Mapping[str, Elsewhere] | None = None,
     ) -> None:
-        self.sections: dict[str, type[BaseModel]] = {**FOUNDATION, **(sections or {})}
+        self.sections: dict[str, type[Section]] = {**FOUNDATION, **(sections or {})}
         self.config_dir = config_dir or default_config_dir()
         self.environ = os.environ if environ is None else environ
         self.elsewhere = elsewhere or {}

@@ -1,94 +1,67 @@
-"""Which field of which model a value of a file belongs to, through nested models, lists and dicts."""
+"""Which field of which part a value of a file belongs to, through nested parts, lists and mappings."""
 
-import types
-import typing
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Annotated, Any, Union
+from typing import Any
 
-from pydantic import BaseModel, RootModel
-from pydantic.fields import FieldInfo
-
+from holdfast.core.section.groups import Field, ListOf, MappingOf, Part
+from holdfast.core.section.leaves import Kind, Path
 from holdfast.settings.node import Node
 
-Path = tuple[Any, ...]
 
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Place:
-    """No fields = no model knows this name."""
+    """No fields = no part knows this name."""
 
     path: Path
     node: Node
-    fields: tuple[FieldInfo, ...]
-    models: tuple[type[BaseModel], ...]
+    fields: tuple[Field, ...]
+    parts: tuple[Part, ...]
+    wholes: tuple[Path, ...]
+    """The paths of what this is part of and what goes out as a whole."""
 
     def mark(self, name: str) -> Any:
-        """The mark of that name on the field, or on the whole model."""
-        for field in self.fields:
-            if found := _extra(field.json_schema_extra).get(name):
-                return found
-        for model in self.models:
-            if found := _extra(model.model_config.get("json_schema_extra")).get(name):
+        """The mark of that name on the field, or on the whole part."""
+        for marks in (*(field.marks for field in self.fields), *(part.marks for part in self.parts)):
+            if found := marks.get(name):
                 return found
         return None
 
     @property
     def unknown(self) -> bool:
-        return not self.fields and all(m.model_config.get("extra") != "allow" for m in self.models)
+        return not self.fields and not any(part.open for part in self.parts)
 
     def names(self) -> list[str]:
-        return [name for model in self.models for name in model.model_fields]
+        return [name for part in self.parts for name in part.fields]
 
 
-def places(annotations: Iterable[Any], node: Node, path: Path = ()) -> Iterator[Place]:
-    leaves = [leaf for annotation in annotations for leaf in _alternatives(annotation)]
+def places(kinds: Iterable[Kind], node: Node, path: Path = (), wholes: tuple[Path, ...] = ()) -> Iterator[Place]:
     if isinstance(node.value, dict):
-        models = tuple(leaf for leaf in leaves if isinstance(leaf, type) and issubclass(leaf, BaseModel))
-        if models:
-            yield from _named(models, node, path)
+        leaves = [leaf for kind in kinds for leaf in kind.alternatives]
+        leaves += [
+            leaf for kind in leaves if isinstance(kind, ListOf) and kind.alone for leaf in kind.item.alternatives
+        ]
+        if parts := tuple(leaf for leaf in leaves if isinstance(leaf, Part)):
+            yield from _named(parts, node, path, wholes)
         else:
-            yield from _each(_inner(leaves, Mapping), node.value.items(), path)
+            inner = [leaf.item for leaf in leaves if isinstance(leaf, MappingOf)]
+            yield from _each(inner, node.value.items(), path, wholes)
     elif isinstance(node.value, list):
-        yield from _each(_inner(leaves, Collection), enumerate(node.value), path)
+        leaves = [leaf for kind in kinds for leaf in kind.alternatives]
+        yield from _each(
+            [leaf.item for leaf in leaves if isinstance(leaf, ListOf)], enumerate(node.value), path, wholes
+        )
 
 
-def _named(models: tuple[type[BaseModel], ...], node: Node, path: Path) -> Iterator[Place]:
+def _named(parts: tuple[Part, ...], node: Node, path: Path, wholes: tuple[Path, ...]) -> Iterator[Place]:
+    if any(part.marks.get("whole") for part in parts):
+        wholes = (*wholes, path)
     for name, child in node.value.items():
-        fields = tuple(field for model in models if (field := _field(model, name)))
-        yield Place((*path, name), child, fields, models)
-        yield from places([field.annotation for field in fields], child, (*path, name))
+        fields = tuple(field for part in parts if (field := part.fields.get(name)))
+        yield Place((*path, name), child, fields, parts, wholes)
+        yield from places([field.kind for field in fields], child, (*path, name), wholes)
 
 
-def _each(inner: list[Any], children: Iterable, path: Path) -> Iterator[Place]:
+def _each(inner: list[Kind], children: Iterable, path: Path, wholes: tuple[Path, ...]) -> Iterator[Place]:
     for step, child in children if inner else ():
-        yield from places(inner, child, (*path, step))
-
-
-def _inner(leaves: list[Any], kind: type) -> list[Any]:
-    """What such a mapping or collection is made of, as its annotation says."""
-    fitting = [leaf for leaf in leaves if isinstance(o := typing.get_origin(leaf), type) and issubclass(o, kind)]
-    return [arg for leaf in fitting for arg in typing.get_args(leaf) if arg is not ...]
-
-
-def _alternatives(annotation: Any) -> Iterator[Any]:
-    origin = typing.get_origin(annotation)
-    if origin is Annotated:
-        yield from _alternatives(typing.get_args(annotation)[0])
-    elif origin in (Union, types.UnionType):
-        for one in typing.get_args(annotation):
-            yield from _alternatives(one)
-    elif isinstance(annotation, type) and issubclass(annotation, RootModel):
-        yield from _alternatives(annotation.model_fields["root"].annotation)
-    else:
-        yield annotation
-
-
-def _field(model: type[BaseModel], name: str) -> FieldInfo | None:
-    if field := model.model_fields.get(name):
-        return field
-    return next((f for f in model.model_fields.values() if name in (f.alias, f.validation_alias)), None)
-
-
-def _extra(extra: Any) -> Mapping[str, Any]:
-    return extra if isinstance(extra, Mapping) else {}
+        yield from places(inner, child, (*path, step), wholes)

@@ -13,7 +13,7 @@ PROJECT, REPO = "/home/ada/engine", "/home/ada/engine/.git"
 
 
 def rules(**requirements: dict[str, Any]) -> GateSettings:
-    return GateSettings.model_validate({"requirements": requirements})
+    return GateSettings.of({"requirements": requirements})
 
 
 class Stage:
@@ -59,6 +59,15 @@ class Stage:
             kind = "tool.failed" if code else "tool.finished"
             self.take(kind, session, tool="Bash", ok=not code, **ended, **given)
         return told
+
+    def found_out(self, ran: Event, code: int) -> Decision:
+        """The exit code of an earlier command, as the sessions room reads it from a transcript."""
+        told = {name: ran.data[name] for name in ("action", "command", "branch", "repo")}
+        seq = next(self._seq)
+        event = Event(key=f"k{seq}", seq=seq, kind="tool.exit_read", at=ran.at, session=ran.session, project=PROJECT,
+                      agent=ran.agent, tool=ran.tool, data={**told, "ok": code == 0, "exit_code": code, "of": ran.seq})  # fmt: skip
+        self.log.append(event)
+        return self.rehearsal.take(event) or NOTHING
 
     def skill(self, name: str, session: str = "s-1", ok: bool = True) -> Decision:
         told = self.take("tool.started", session, tool="Skill", action="skill", skill=name)

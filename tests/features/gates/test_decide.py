@@ -153,9 +153,7 @@ def test_somebody_elses_refused_stop_is_not_made_longer() -> None:
 
 
 def test_the_seeds_single_refusal_is_a_setting() -> None:
-    settings = GateSettings.model_validate(
-        {"requirements": {"commit_plan": {}}, "hooks": {"stop": {"max_refusals": 1}}}
-    )
+    settings = GateSettings.of({"requirements": {"commit_plan": {}}, "hooks": {"stop": {"max_refusals": 1}}})
     stage = Stage(settings)
     stage.edit()
     assert [stage.stop().verdict, stage.stop(again=True).verdict] == ["deny", "none"]
@@ -163,7 +161,7 @@ def test_the_seeds_single_refusal_is_a_setting() -> None:
 
 def test_stop_checks_can_be_switched_off_and_widened() -> None:
     def after_commit(stop: dict) -> str:
-        stage = Stage(GateSettings.model_validate({"requirements": REVIEW, "hooks": {"stop": stop}}))
+        stage = Stage(GateSettings.of({"requirements": REVIEW, "hooks": {"stop": stop}}))
         stage.run("git commit -m x")
         return stage.stop().verdict
 
@@ -242,7 +240,7 @@ def test_the_environment_variable_pauses() -> None:
 
 def test_what_is_wrong_with_the_settings_is_told_once_per_session_and_change() -> None:
     stage = Stage(**PLAN)
-    object.__setattr__(stage.settings, "_notices", ("file:1: wrong",))
+    stage.settings.__dict__["notices"] = ("file:1: wrong",)
     assert stage.start().notices == ("Gates: file:1: wrong",)
     assert stage.prompt().notices == ()
     stage.say("gates.looked", "", missing=["arch-review"])
@@ -255,7 +253,7 @@ def test_the_start_of_a_session_says_what_is_open() -> None:
     """S2-9."""
     told = Stage(**PLAN).start()
     assert "commit_plan" in told.contexts[0].text
-    quiet = GateSettings.model_validate(
+    quiet = GateSettings.of(
         {"requirements": PLAN, "hooks": {"session_start": {"inject_context": False}}},
     )
     assert Stage(quiet).start().silent
@@ -271,7 +269,7 @@ def test_messages_of_the_project_are_given_with_their_words_filled_in() -> None:
 
 def test_a_disabled_requirement_is_none() -> None:
     assert Stage(commit_plan={"enabled": False}).edit().silent
-    assert Stage(GateSettings.model_validate({"enabled": False, "requirements": PLAN})).edit().silent
+    assert Stage(GateSettings.of({"enabled": False, "requirements": PLAN})).edit().silent
 
 
 def test_odd_events_are_never_an_error() -> None:

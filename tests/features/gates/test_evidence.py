@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from holdfast.core.event import Event
 from tests.features.gates.stage import Stage, names
 
 
@@ -56,6 +57,74 @@ def test_a_command_without_an_exit_code_is_no_fact() -> None:
     stage.edit()
     stage.run("pytest", code=None)
     assert stage.stop().verdict == "deny"
+
+
+def test_an_exit_code_that_is_found_out_later_counts_from_then_on() -> None:
+    """Codex: its hook tells none."""
+    stage = green()
+    stage.edit()
+    failed = unknown(stage)
+    stage.found_out(failed, 1)
+    assert "failed" in stage.stop().reasons[0]
+    passed = unknown(stage)
+    assert stage.stop().verdict == "deny"
+    stage.found_out(passed, 0)
+    assert stage.stop().silent
+
+
+def test_an_edit_between_the_command_and_its_report_makes_it_stale() -> None:
+    stage = green()
+    stage.edit()
+    ran = unknown(stage)
+    stage.edit("src/b.py")
+    stage.found_out(ran, 0)
+    assert "src/b.py changed after" in stage.stop().reasons[0]
+
+
+def test_a_change_on_disk_between_the_command_and_its_report_makes_it_stale() -> None:
+    stage = green()
+    stage.edit()
+    ran = unknown(stage)
+    stage.say("gates.measured", "", lines=1, base="main", covers={"tests": "d1"}, as_of=ran.seq)
+    stage.found_out(ran, 0)
+    assert stage.stop().silent
+    stage.say("gates.measured", "", lines=1, base="main", covers={"tests": "d2"}, as_of=ran.seq + 1)
+    assert "a file it covers changed" in stage.stop().reasons[0]
+
+
+def test_it_is_as_old_as_its_command_and_used_up_as_it() -> None:
+    aged = green(evidence={"command": "pytest*", "within": 60})
+    aged.edit()
+    ran = unknown(aged)
+    aged.later(61).found_out(ran, 0)
+    assert "older than 60 s" in aged.stop().reasons[0]
+
+    single = green(paths=[], scope="single_use", command_pattern=r"git\s+push")
+    ran = unknown(single)
+    assert names(single.run("git push")) == ["tests"]
+    single.found_out(ran, 0)
+    assert single.run("git push").silent
+    assert names(single.run("git push")) == ["tests"]
+
+
+def test_of_two_reports_the_later_command_holds_whichever_comes_last() -> None:
+    stage = Stage(
+        tests={"type": "evidence", "evidence": {"command": "pytest*"}},
+        committed={"type": "evidence", "evidence": {"commit": True}},
+    )
+    stage.edit()
+    early, early_commit = unknown(stage), unknown(stage, "git commit -m a")
+    stage.edit()
+    late, late_commit = unknown(stage), unknown(stage, "git commit -m b")
+    for ran, code in ((late, 0), (late_commit, 0), (early, 1), (early_commit, 0)):
+        stage.found_out(ran, code)
+    assert stage.stop().silent
+
+
+def unknown(stage: Stage, command: str = "pytest -q") -> Event:
+    """A command whose end is known, but not how it went."""
+    stage.run(command, code=None)
+    return next(event for event in reversed(stage.log) if event.kind == "tool.finished")
 
 
 def test_the_agents_word_is_no_evidence() -> None:

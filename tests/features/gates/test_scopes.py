@@ -74,7 +74,7 @@ def test_clear_session_state_at_the_end_is_off_by_default_and_touches_nobody_els
     """S2-11, D7."""
     spec = {"requirements": {"planned": {"auto_resolve_skill": "plan"}}}
     for clear in (False, True):
-        stage = Stage(GateSettings.model_validate({**spec, "hooks": {"session_end": {"clear_session_state": clear}}}))
+        stage = Stage(GateSettings.of({**spec, "hooks": {"session_end": {"clear_session_state": clear}}}))
         stage.skill("plan")
         stage.skill("plan", session="s-2")
         stage.end()

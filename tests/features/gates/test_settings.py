@@ -156,6 +156,10 @@ hooks:
         ("type: guard", 3, "guard_type"),
         ("evidence: {command: a, commit: true}", 4, "exactly one of"),
         ("evidence: {comand: a}", 4, "comand"),
+        ("evidence: [{commit: true}, {comand: a}]", 4, "comand"),
+        ("trigger_tools: [edit, {tol: Bash}]", 4, "tol"),
+        ("trigger_tools: {tool: Bash, command_pattern: '('}", 4, "trigger_tools.command_pattern"),
+        ("carry_over: -1", 4, "from 0 to"),
         ("paths: {}", 4, "paths"),
     ],
 )
@@ -237,6 +241,40 @@ def test_a_pattern_that_may_be_slow_needs_trust_in_a_projects_file(home: Home) -
     assert "slow" in home.gates().by_name  # the user's own file
 
 
+@pytest.mark.parametrize("triggers", ["{command_pattern: '(a+)+b'}", "[edit, {command_pattern: '(a+)+b'}]"])
+def test_nor_may_it_hide_in_a_trigger(home: Home, triggers: str) -> None:
+    path = home.write(".claude/requirements.yaml", f"requirements:\n  slow: {{trigger_tools: {triggers}}}\n  b: {{}}\n")
+    assert [rule.name for rule in home.gates().rules] == ["b"]
+    assert any("not trusted" in str(n) for n in home.load().notices)
+    trust.trust(path, config_dir=home.settings.config_dir)
+    assert [rule.name for rule in home.gates().rules] == ["slow", "b"]
+
+
+def test_what_people_write_in_short(home: Home) -> None:
+    """One text for a list, one trigger for several, true for five minutes; a command alone is about the shell."""
+    home.write(
+        "~/.claude/requirements.yaml",
+        """
+version: 1.0
+requirements:
+  a: {paths: src/**, carry_over: true, trigger_tools: {tool: Write}, evidence: {command: pytest*}}
+  b: {command_pattern: git push}
+  c: {command_pattern: git push, trigger_tools: edit}
+hooks: {stop: {max_refusals: "2", something: new}}
+""",
+    )
+    gates = home.gates()
+    assert home.load().notices == ()
+    a, b, c = gates.requirements.values()
+    assert (a.paths, a.carry_over, a.trigger_tools[0].tool) == (("src/**",), 300, "Write")
+    assert a.evidence[0].command == ("pytest*",)
+    assert (b.trigger_tools, c.trigger_tools) == (("shell",), ("edit",))
+    assert (gates.version, gates.hooks.stop.max_refusals) == (1.0, 2)
+    flat = {name: (value, origin.layer) for name, value, origin in home.load().flat()}
+    assert flat["gates.hooks.stop.something"] == ("new", "user")
+    assert flat["gates.requirements.a.paths"] == (["src/**"], "user")
+
+
 def test_a_project_cannot_let_agents_approve_themselves(home: Home) -> None:
     home.write(".claude/requirements.yaml", "agents_may_approve: true\n")
     assert home.gates().agents_may_approve is False
@@ -244,7 +282,7 @@ def test_a_project_cannot_let_agents_approve_themselves(home: Home) -> None:
 
 @pytest.mark.parametrize("name", BUILT_IN)
 def test_what_is_built_in_holds_and_is_off_until_named(name: str) -> None:
-    (rule,) = GateSettings.model_validate({"requirements": {name: {"enabled": True}}}).rules
+    (rule,) = GateSettings.of({"requirements": {name: {"enabled": True}}}).rules
     assert rule.spec.description
     assert rule.at_tool or rule.at_stop
 

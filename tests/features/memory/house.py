@@ -27,7 +27,7 @@ class House:
     def __init__(self, folder: Path, **settings: Any) -> None:
         self.store = open_store(f"sqlite:///{folder / 'holdfast.db'}")
         self.clock = AClock()
-        self.settings = MemorySettings(**settings)
+        self.settings = MemorySettings.of(settings)
         self.engine = an_engine(self.store, FEATURE, clock=self.clock, settings=lambda _p: {"memory": self.settings})
         self.reader = self.store.reader()
         self._folder = folder

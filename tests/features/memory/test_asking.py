@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from pydantic import ValidationError
 
 from holdfast.core.process import Ran
+from holdfast.core.section import Unfit
 from holdfast.features.memory.asking import meter
 from holdfast.features.memory.asking.answer import BadAnswer, candidates
 from holdfast.features.memory.asking.settings import ModelSettings
@@ -383,8 +383,8 @@ def test_a_claude_program_that_fails(tmp_path: Path, ran: Ran, spent: bool) -> N
 
 def test_settings_that_cannot_work_are_refused() -> None:
     for wrong in ({"use": "endpoint"}, {"url": "file:///etc/passwd"}, {"use": "cloud"}, {"daily_tokens": -1}):
-        with pytest.raises(ValidationError):
-            ModelSettings(**wrong)
+        with pytest.raises(Unfit):
+            ModelSettings.of(wrong)
 
 
 def test_one_call_is_one_request(house: House, model: Model) -> None:

@@ -3,6 +3,8 @@
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from holdfast.core.event import Event
 from holdfast.core.ports import Doc
 from holdfast.features.project import FEATURE
@@ -18,7 +20,7 @@ ROOT = "/home/ada/engine"
 class Stage:
     def __init__(self, folder: Path, **settings: Any) -> None:
         self.store = open_store(f"sqlite:///{folder / 'stage.db'}", backups=folder)
-        self.settings = ProjectSettings(**settings)
+        self.settings = ProjectSettings.of(settings)
         self.engine = an_engine(self.store, FEATURE, settings=lambda _project: {"project": self.settings})
         self.now = NOON
         self.waiting: list[Event] = []
@@ -48,6 +50,16 @@ class Stage:
         kind = "tool.finished" if code == 0 else "tool.failed"
         fields = {"action": "shell", "command": command, "output": output, "exit_code": code, **data}
         self.say(kind, session=session, tool="Bash", **fields)
+
+    def run_of_unknown_end(self, command: str, output: str = "", session: str = "s-1") -> Event:
+        """As Codex tells it: without an exit code."""
+        fields = {"action": "shell", "command": command, "output": output, "ok": True}
+        return self.say("tool.finished", session=session, tool="Bash", **fields)
+
+    def found_out(self, ran: Event, code: int) -> None:
+        """What the sessions room then reads from the transcript."""
+        told = {"action": "shell", "command": ran.data["command"], "ok": code == 0, "exit_code": code, "of": 1}
+        self.engine.handle([msgspec.structs.replace(ran, key=a_key(), kind="tool.exit_read", data=told)])
 
     def wait(self, hours: float) -> None:
         """Time goes by, and somebody notices."""

@@ -151,6 +151,35 @@ def test_scopes(command: str, wanted: list[str]) -> None:
     assert scope(part) == wanted
 
 
+@pytest.mark.parametrize(("code", "status"), [(0, "passing"), (2, "failing")])
+def test_an_exit_code_found_out_later_says_how_a_silent_run_went(stage: Stage, code: int, status: str) -> None:
+    ran = stage.run_of_unknown_end("make test", "quiet")
+    assert tests_now.of(stage.doc)["status"] == "not_run"
+    stage.found_out(ran, code)
+    now = tests_now.of(stage.doc)
+    assert (now["status"], now["last_run"]) == (status, ran.at)
+    assert ("tests" in stage.doc["validations"]) is (code == 0)
+
+
+def test_what_the_output_said_of_a_run_stays(stage: Stage) -> None:
+    ran = stage.run_of_unknown_end("pytest", "FAILED t/a.py::x - no\n1 failed, 8 passed in 1s")
+    stage.found_out(ran, 1)
+    now = tests_now.of(stage.doc)
+    assert (now["total"], now["failures"]) == (9, ["t/a.py::x"])
+    again = stage.run_of_unknown_end("pytest", "9 passed in 1s")
+    stage.found_out(ran, 1)  # Late: the same command has run since.
+    stage.found_out(again, 0)
+    assert tests_now.of(stage.doc)["status"] == "passing"
+
+
+def test_a_checker_validates_from_when_it_ran(stage: Stage) -> None:
+    ran = stage.run_of_unknown_end("ruff check .")
+    assert stage.doc["validations"] == {}
+    stage.say("session.started")
+    stage.found_out(ran, 0)
+    assert stage.doc["validations"]["checks"]["since"] == ran.at
+
+
 def test_a_narrow_run_does_not_heal_what_a_whole_one_broke(stage: Stage) -> None:
     stage.run("pytest", "FAILED t/a.py::x - no\nFAILED t/b.py::y - no\n2 failed, 8 passed in 1s", 1)
     stage.run("pytest t/c.py", "5 passed in 0.1s")

@@ -37,7 +37,7 @@ class Room:
 
     def __init__(self, folder: Path, **given: Any) -> None:
         self.store = open_store(f"sqlite:///{folder / 'log.db'}", backups=folder)
-        mine = Settings(**given)
+        mine = Settings.of(given)
         self.engine = an_engine(self.store, FEATURE, settings=lambda _project: {"reindex": mine})
         self.now = NOON
 

@@ -66,7 +66,7 @@ class House:
     def __init__(self, folder: Path, **settings: Any) -> None:
         self.store = open_store(f"sqlite:///{folder / 'holdfast.db'}")
         self.clock = AClock()
-        self.settings = SessionsSettings(**settings)
+        self.settings = SessionsSettings.of(settings)
         self.engine = an_engine(
             self.store, FEATURE, clock=self.clock, settings=lambda _project: {"sessions": self.settings}
         )

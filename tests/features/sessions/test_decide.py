@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import msgspec
+
 from holdfast.core.delivery import Delivery
 from tests.factories import a_key, an_engine
 
@@ -70,5 +72,5 @@ def test_a_compaction_is_told_where_it_was(house: House):
 
 def test_it_can_be_turned_off(house: House):
     house.hook("prompt.submitted", session="other", prompt="x")
-    house.settings = house.settings.model_copy(update={"inject": False})
+    house.settings = msgspec.structs.replace(house.settings, inject=False)
     assert told(house, "startup") == ""

@@ -39,12 +39,12 @@ def test_the_estimate_is_the_sum_of_what_is_expected() -> None:
     [
         ("", "1: name: is missing"),
         ("name: x\n", "1: steps: is missing"),
-        ("name: x\nsteps: []\n", "2: steps: Tuple should have at least 1 item"),
+        ("name: x\nsteps: []\n", "2: steps: must not be empty"),
         ("name: x\nsteps:\n  - action: click\n  - acton: fill\n", "4: steps.2.action: is missing"),
         ("name: x\nsteps:\n  - action: click\n    colour: red\n", "4: steps.1.colour: is not known here"),
         (
             "name: x\nsteps:\n  - action: click\n    expected_ms: soon\n",
-            "4: steps.1.expected_ms: Input should be a valid",
+            "4: steps.1.expected_ms: must be a whole number",
         ),
         (
             "name: x\nsteps: [{action: a}]\nassertions:\n  - step: 2\n    contains: x\n",
@@ -107,7 +107,7 @@ def test_the_first_scenario_is_a_good_one(tmp_path: Path) -> None:
 
 def test_the_published_schema_is_the_one_in_use() -> None:
     assert json.loads(DOCS.read_text()) == json.loads(json.dumps(schema()))
-    assert tuple(Condition.model_fields) == judge.CONDITIONS
+    assert Condition.__struct_fields__ == judge.CONDITIONS
 
 
 @given(st.binary(max_size=600))

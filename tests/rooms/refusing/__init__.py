@@ -1,16 +1,15 @@
 """The smallest room that does everything: counts tool calls per session and refuses commands that say `forbidden`."""
 
-from pydantic import BaseModel
-
 from holdfast.core.decision import Decision, deny, tell
 from holdfast.core.event import Event
 from holdfast.core.feature import Ask, Call, Feature, File, JobCall, State
 from holdfast.core.ids import delivery_key
 from holdfast.core.job import Job
 from holdfast.core.ports import Doc, Ref
+from holdfast.core.section import Section
 
 
-class Settings(BaseModel):
+class Settings(Section):
     word: str = "forbidden"
 
 

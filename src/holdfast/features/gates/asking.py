@@ -1,6 +1,5 @@
 """Who asks, from where, and which session they mean: the same for every command and view."""
 
-import difflib
 from dataclasses import dataclass
 from typing import Any
 
@@ -82,6 +81,8 @@ def rule(call: Call, name: str) -> Rule:
         return known[name]
     if name in settings(call).requirements:
         raise CommandRefused(f"{name} is not enabled here", fix="Enable it in the settings first.")
-    near = difflib.get_close_matches(name, known, n=1)
+    from difflib import get_close_matches
+
+    near = get_close_matches(name, known, n=1)
     fix = f"Did you mean {near[0]}?" if near else f"Here are: {', '.join(sorted(known)) or 'none'}."
     raise CommandRefused(f"there is no requirement {name!r}", fix=fix)

@@ -4,6 +4,7 @@ Facts know nothing of rules. Whether one is proof of something is asked later, w
 """
 
 import re
+from typing import Any
 
 from holdfast.core.event import Event
 from holdfast.core.ports import Doc
@@ -50,16 +51,25 @@ def _edited(doc: Doc, event: Event) -> Doc:
 
 
 def _ran(doc: Doc, event: Event) -> Doc | None:
-    """A command without an exit code (still running, interrupted) is no fact at all."""
+    """A command without an exit code (still running, interrupted) is no fact at all.
+
+    One whose exit code was found out later is a fact of the moment when it ended: what was edited since makes it stale.
+    """
     code = event.data.get("exit_code")
     command = single_blanks(event.data["command"])[:LONGEST_COMMAND]
     if code is None or _only_looks(command):
         return None
-    fact = [event.seq, event.at, int(code == 0), event.session, event.data.get("branch", "")]
-    changed = {**doc, "ran": with_newest(doc["ran"], command, fact, MOST_COMMANDS), "at": event.at}
+    seq = event.data["of"] if event.kind == "tool.exit_read" else event.seq
+    fact = [seq, event.at, int(code == 0), event.session, event.data.get("branch", "")]
+    changed = {**doc, "ran": _with_latest(doc["ran"], command, fact, MOST_COMMANDS), "at": event.at}
     if code == 0 and commits(command):
-        changed["commits"] = with_newest(doc["commits"], event.session, [*fact[:2], fact[4]], MOST_COMMITS)
+        changed["commits"] = _with_latest(doc["commits"], event.session, [*fact[:2], fact[4]], MOST_COMMITS)
     return changed
+
+
+def _with_latest(known: dict[str, Any], name: str, fact: list[Any], most: int) -> dict[str, Any]:
+    """Of two exit codes that were found out later, the one of the earlier command may come last."""
+    return known if name in known and known[name][0] > fact[0] else with_newest(known, name, fact, most)
 
 
 def _only_looks(command: str) -> bool:

@@ -4,24 +4,24 @@ import re
 from functools import cached_property
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, field_validator, model_validator
+from msgspec import Meta
 
+from holdfast.core.section import ALONE, After, Before, Section
 from holdfast.features.gates.builtin import BUILT_IN
 from holdfast.features.gates.rules import Index, Rule, compiled
 
+YEAR = 366 * 86_400
 Type = Literal["blocking", "dynamic", "guard", "stop_only", "evidence"]
 Scope = Literal["session", "branch", "single_use", "permanent"]
 Check = Literal["tool", "stop", "both"]
-Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9_.-]{1,64}$")]
-Glob = Annotated[str, Field(min_length=1, max_length=300)]
-Words = Annotated[str, Field(max_length=200)]
-WHOLE: Any = {"whole": True}
-YEAR = 366 * 86_400
-
-
-def a_list(value: Any) -> Any:
-    """`paths: src/**` is `paths: [src/**]`: people write both."""
-    return [value] if isinstance(value, str | dict) else value
+SAYS = "must be 1 to 64 letters, digits, `_`, `.` or `-`"
+Name = Annotated[str, Meta(pattern=r"^[A-Za-z0-9_.-]{1,64}$", extra={"says": SAYS})]
+Glob = Annotated[str, Meta(min_length=1, max_length=300)]
+Words = Annotated[str, Meta(max_length=200)]
+Message = Annotated[str, Meta(max_length=5000)]
+Globs = Annotated[tuple[Glob, ...], Meta(max_length=50), ALONE]
+Skills = Annotated[tuple[Words, ...], Meta(max_length=20), ALONE]
+Seconds = Annotated[int, Meta(ge=0, le=YEAR)]
 
 
 def a_pattern(text: str) -> str:
@@ -32,146 +32,146 @@ def a_pattern(text: str) -> str:
     return text
 
 
-class Part(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", json_schema_extra=WHOLE)
+def _window(value: Any) -> Any:
+    """`carry_over: true` means five minutes."""
+    return (300 if value else 0) if isinstance(value, bool) else value
+
+
+def _completed(requirements: Any) -> Any:
+    """With what is built in under that name, and with what goes without saying."""
+    if not isinstance(requirements, dict):
+        return requirements
+    return {
+        name: _about_the_shell({**BUILT_IN.get(name, {}), **given}) if isinstance(given, dict) else given
+        for name, given in requirements.items()
+    }
+
+
+def _about_the_shell(given: dict[str, Any]) -> dict[str, Any]:
+    """A command pattern alone is about the shell."""
+    return {"trigger_tools": ["shell"], **given} if given.get("command_pattern") else given
+
+
+CommandPattern = Annotated[str, Meta(max_length=1000, extra={"guarded": "pattern"}), After(a_pattern)]
+
+
+class Part(Section):
+    marks = {"whole": True}
 
 
 class Trigger(Part):
     """A tool, and for a shell the command it is about to run, or the paths it is about to touch."""
 
-    tool: Words = Field("Bash", description="A tool's name, or what it does: edit, shell, mcp …")
-    command_pattern: str = Field("", max_length=1000, json_schema_extra={"guarded": "pattern"})
-    paths: tuple[Glob, ...] = Field((), max_length=50)
-
-    _listed = field_validator("paths", mode="before")(a_list)
-    _compiles = field_validator("command_pattern")(a_pattern)
+    tool: Annotated[Words, Meta(description="A tool's name, or what it does: edit, shell, mcp …")] = "Bash"
+    command_pattern: CommandPattern = ""
+    paths: Globs = ()
 
 
 class Evidence(Part):
     """One recorded fact. It counts only if nothing it covers (`after_edit`) changed since."""
 
-    command: tuple[Glob, ...] = Field((), max_length=20, description="Globs; one such command must have exited 0.")
-    skill: tuple[Words, ...] = Field((), max_length=20, description="One of these skills ran.")
-    commit: bool = Field(False, description="A commit was made.")
-    uat: Words = Field("", description="This UAT scenario passed.")
-    after_edit: tuple[Glob, ...] = Field(("**",), max_length=50, description="What the fact is about.")
-    within: int = Field(0, ge=0, le=YEAR, description="Seconds for which it counts; 0 = until something changes.")
+    command: Annotated[
+        tuple[Glob, ...], Meta(max_length=20, description="Globs; one such command must have exited 0."), ALONE
+    ] = ()
+    skill: Annotated[Skills, Meta(description="One of these skills ran.")] = ()
+    commit: Annotated[bool, Meta(description="A commit was made.")] = False
+    uat: Annotated[Words, Meta(description="This UAT scenario passed.")] = ""
+    after_edit: Annotated[Globs, Meta(description="What the fact is about.")] = ("**",)
+    within: Annotated[Seconds, Meta(description="Seconds for which it counts; 0 = until something changes.")] = 0
 
-    _listed = field_validator("command", "skill", "after_edit", mode="before")(a_list)
-
-    @model_validator(mode="after")
-    def _one_fact(self) -> "Evidence":
+    def __post_init__(self) -> None:
         if sum(map(bool, (self.command, self.skill, self.commit, self.uat))) != 1:
             raise ValueError("name exactly one of command, skill, commit, uat")
-        return self
 
 
 class Thresholds(Part):
-    warn: int = Field(250, ge=1)
-    block: int = Field(400, ge=1)
+    warn: Annotated[int, Meta(ge=1)] = 250
+    block: Annotated[int, Meta(ge=1)] = 400
 
 
 class Requirement(Part):
     enabled: bool = True
     type: Type = "blocking"
     scope: Scope = "session"
-    description: str = Field("", max_length=2000)
-    message: str = Field("", max_length=5000, description="Shown when it refuses.")
-    blocking_message: str = Field("", max_length=5000)
-    checklist: tuple[str, ...] = Field((), max_length=50)
-    trigger_tools: tuple[Words | Trigger, ...] = Field(("edit",), max_length=50)
-    command_pattern: str = Field("", max_length=1000, json_schema_extra={"guarded": "pattern"})
-    paths: tuple[Glob, ...] = Field((), max_length=50, description="Only these files trigger it.")
-    except_paths: tuple[Glob, ...] = Field((), max_length=50, description="These files never trigger it.")
-    auto_resolve_skill: tuple[Words, ...] = Field((), max_length=20)
-    satisfied_by_skill: tuple[Words, ...] = Field((), max_length=20)
-    manual: bool = Field(True, description="`holdfast gate satisfy` may satisfy it.")
-    check: Check | None = Field(None, description="Where it refuses: at the tool, at the end of the turn, or both.")
-    ttl: int = Field(0, ge=0, le=YEAR, description="Seconds for which it stays satisfied; 0 = as its scope says.")
-    evidence: tuple[Evidence, ...] = Field((), max_length=10)
-    carry_over: int = Field(0, ge=0, le=YEAR, description="Seconds: what the last session satisfied holds so long.")
+    description: Annotated[str, Meta(max_length=2000)] = ""
+    message: Annotated[Message, Meta(description="Shown when it refuses.")] = ""
+    blocking_message: Message = ""
+    checklist: Annotated[tuple[str, ...], Meta(max_length=50)] = ()
+    trigger_tools: Annotated[tuple[Words | Trigger, ...], Meta(max_length=50), ALONE] = ("edit",)
+    command_pattern: CommandPattern = ""
+    paths: Annotated[Globs, Meta(description="Only these files trigger it.")] = ()
+    except_paths: Annotated[Globs, Meta(description="These files never trigger it.")] = ()
+    auto_resolve_skill: Skills = ()
+    satisfied_by_skill: Skills = ()
+    manual: Annotated[bool, Meta(description="`holdfast gate satisfy` may satisfy it.")] = True
+    check: Annotated[
+        Check | None, Meta(description="Where it refuses: at the tool, at the end of the turn, or both.")
+    ] = None
+    ttl: Annotated[Seconds, Meta(description="Seconds for which it stays satisfied; 0 = as its scope says.")] = 0
+    evidence: Annotated[tuple[Evidence, ...], Meta(max_length=10), ALONE] = ()
+    carry_over: Annotated[
+        Seconds, Meta(description="Seconds: what the last session satisfied holds so long."), Before(_window)
+    ] = 0
     guard_type: Literal["", "protected_branch", "single_session"] = ""
-    protected_branches: tuple[Words, ...] = Field(("main", "master"), max_length=50)
+    protected_branches: Annotated[tuple[Words, ...], Meta(max_length=50), ALONE] = ("main", "master")
     thresholds: Thresholds = Thresholds()
-    base: Words = Field("", description="The branch that sizes are measured from; empty = main or master.")
+    base: Annotated[Words, Meta(description="The branch that sizes are measured from; empty = main or master.")] = ""
     calculator: Words = "branch_size_calculator"
-    cache_ttl: int = Field(60, ge=1, le=YEAR)
-    approval_ttl: int = Field(3600, ge=1, le=YEAR)
+    cache_ttl: Annotated[int, Meta(ge=1, le=YEAR)] = 60
+    approval_ttl: Annotated[int, Meta(ge=1, le=YEAR)] = 3600
 
-    _listed = field_validator(
-        "trigger_tools", "paths", "except_paths", "auto_resolve_skill", "satisfied_by_skill", "evidence",
-        "protected_branches", mode="before",
-    )(a_list)  # fmt: skip
-    _compiles = field_validator("command_pattern")(a_pattern)
-
-    @field_validator("carry_over", mode="before")
-    @classmethod
-    def _window(cls, value: Any) -> Any:
-        return {True: 300, False: 0}.get(value, value) if isinstance(value, bool) else value
-
-    @model_validator(mode="after")
-    def _complete(self) -> "Requirement":
+    def __post_init__(self) -> None:
         if self.type == "evidence" and not self.evidence:
             raise ValueError("type evidence needs `evidence:`, e.g. {command: 'pytest*', after_edit: 'src/**'}")
         if self.type == "guard" and not self.guard_type:
             raise ValueError("type guard needs `guard_type:` protected_branch or single_session")
-        return self
 
 
-class SessionStart(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="allow")
+class Open(Section, forbid_unknown_fields=False):
+    """The seed has more settings here than we have a use for; they are no mistakes."""
 
+
+class SessionStart(Open):
     inject_context: bool = True
 
 
-class Stop(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="allow")
-
+class Stop(Open):
     verify_requirements: bool = True
     verify_scopes: tuple[Scope, ...] = ("session",)
-    max_refusals: int = Field(3, ge=1, le=8, description="Refusals in a row without progress; then it lets go.")
+    max_refusals: Annotated[
+        int, Meta(ge=1, le=8, description="Refusals in a row without progress; then it lets go.")
+    ] = 3
 
 
-class SessionEnd(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="allow")
-
+class SessionEnd(Open):
     clear_session_state: bool = False
 
 
-class Hooks(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="allow")
-
+class Hooks(Open):
     session_start: SessionStart = SessionStart()
     stop: Stop = Stop()
     session_end: SessionEnd = SessionEnd()
 
 
-class GateSettings(BaseModel):
+class GateSettings(Section):
     """No requirement, no gate: with nothing written anywhere nothing is ever refused."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     version: str | float = "1.0"
     enabled: bool = True
-    inherit: bool = Field(True, description="false: what the layers below say is left out.")
-    requirements: dict[Name, Requirement] = Field({}, max_length=200)
+    inherit: Annotated[bool, Meta(description="false: what the layers below say is left out.")] = True
+    requirements: Annotated[dict[Name, Requirement], Meta(max_length=200), Before(_completed)] = {}
     hooks: Hooks = Hooks()
-    plan_files: tuple[Glob, ...] = Field(("**/.claude/plans/**", "**/*.plan.md"), description="Never refused.")
-    agents_may_approve: bool = Field(
-        False, description="`gate approve` also from an agent's own shell.", json_schema_extra={"guarded": [False]}
+    plan_files: Annotated[tuple[Glob, ...], Meta(description="Never refused.")] = (
+        "**/.claude/plans/**",
+        "**/*.plan.md",
     )
-    files: bool = Field(True, description="Write the seed's files (~/.claude/sessions.json, .git/requirements/).")
+    agents_may_approve: Annotated[
+        bool, Meta(description="`gate approve` also from an agent's own shell.", extra={"guarded": [False]})
+    ] = False
+    files: Annotated[
+        bool, Meta(description="Write the seed's files (~/.claude/sessions.json, .git/requirements/).")
+    ] = True
     logging: dict[str, Any] = {}
-
-    _notices: tuple[str, ...] = PrivateAttr(())
-
-    @field_validator("requirements", mode="before")
-    @classmethod
-    def _with_what_is_built_in(cls, value: Any) -> Any:
-        if not isinstance(value, dict):
-            return value
-        return {name: {**BUILT_IN.get(name, {}), **given} if isinstance(given, dict) else given
-                for name, given in value.items()}  # fmt: skip
 
     @cached_property
     def rules(self) -> tuple[Rule, ...]:
@@ -187,7 +187,3 @@ class GateSettings(BaseModel):
     @cached_property
     def by_name(self) -> dict[str, Rule]:
         return {rule.name: rule for rule in self.rules}
-
-    @property
-    def notices(self) -> tuple[str, ...]:
-        return self._notices

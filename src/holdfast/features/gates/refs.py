@@ -14,7 +14,8 @@ CHANGES = frozenset({"gates.satisfied", "gates.cleared", "gates.approved"})
 GONE = frozenset({"session.ended", "session.lost", "session.stale", "session.closed", "session.left"})
 """All but the first are told by the sessions room, which watches the agents' processes (D6)."""
 LIFE = GONE | {"session.started", "prompt.submitted", "turn.ended", "cwd.changed"}
-TOOLS = frozenset({"tool.finished", "tool.failed"})
+TOOLS = frozenset({"tool.finished", "tool.failed", "tool.exit_read"})
+"""The last is told by the sessions room, where an agent writes exit codes only into its transcript."""
 LEAVE_FACTS = frozenset({"edit", "shell", "skill"})
 UAT = frozenset({"uat.ended", "uat.reported"})
 

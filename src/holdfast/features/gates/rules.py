@@ -62,14 +62,9 @@ class Rule:
 
 
 def compiled(name: str, spec: "Requirement") -> Rule:
-    ways = tuple(_way(one, spec) for one in _triggers(spec))
+    ways = tuple(_way(one, spec) for one in spec.trigger_tools)
     at_tool, at_stop = _where(spec)
     return Rule(name, spec, ways, _skills(spec), at_tool, at_stop)
-
-
-def _triggers(spec: "Requirement") -> tuple[Any, ...]:
-    """A command pattern alone is about the shell."""
-    return ("shell",) if spec.command_pattern and "trigger_tools" not in spec.model_fields_set else spec.trigger_tools
 
 
 def _skills(spec: "Requirement") -> frozenset[str]:

@@ -120,7 +120,7 @@ def _seen(found: Finding) -> dict[str, Any]:
 
 def replay(call: Call) -> dict[str, Any]:
     given = call.args.get("settings")
-    settings = GateSettings.model_validate(given) if given is not None else asking.settings(call)
+    settings = GateSettings.of(given) if given is not None else asking.settings(call)
     since = call.now - int(call.args.get("seconds") or 0) * 1000 if call.args.get("seconds") else 0
     began = time.perf_counter()
     told = rehearse(call.reader, settings, since=since, project="" if call.args.get("everywhere") else call.project)

@@ -4,13 +4,14 @@ import hashlib
 import re
 from collections.abc import Iterable, Mapping
 from fnmatch import fnmatchcase
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from msgspec import Meta
 
 from holdfast.core.event import Event
 from holdfast.core.ids import bounded, delivery_key
 from holdfast.core.ports import Doc, Ref
+from holdfast.core.section import Section
 from holdfast.features.memory.asking.settings import ModelSettings
 
 OBSERVATION, SESSION, PROJECT, PLACE = "observation", "memory.session", "memory.project", "memory.place"
@@ -50,20 +51,20 @@ PLANNING_CAP = 5
 IDS = re.compile(r"\[(m[0-9a-f]{12})\]")
 
 
-class MemorySettings(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
+Tokens = Annotated[int, Meta(ge=0, le=100_000)]
+Globs = Annotated[tuple[str, ...], Meta(max_length=200, extra={"join": True})]
 
-    enabled: bool = Field(True, description="Make observations from finished turns.")
-    inject: bool = Field(True, description="Tell agents what is remembered.")
-    start_tokens: int = Field(1000, ge=0, le=100_000, description="Most tokens of memory at the start of a session.")
-    prompt_tokens: int = Field(250, ge=0, le=100_000, description="Most tokens of memory with a prompt.")
-    exclude_paths: tuple[str, ...] = Field(
-        (), max_length=200, json_schema_extra={"join": True}, description="Globs: what happens there is not remembered."
+
+class MemorySettings(Section):
+    enabled: Annotated[bool, Meta(description="Make observations from finished turns.")] = True
+    inject: Annotated[bool, Meta(description="Tell agents what is remembered.")] = True
+    start_tokens: Annotated[Tokens, Meta(description="Most tokens of memory at the start of a session.")] = 1000
+    prompt_tokens: Annotated[Tokens, Meta(description="Most tokens of memory with a prompt.")] = 250
+    exclude_paths: Annotated[Globs, Meta(description="Globs: what happens there is not remembered.")] = ()
+    exclude_commands: Annotated[Globs, Meta(description="Globs: such commands are not remembered.")] = ()
+    model: Annotated[ModelSettings, Meta(description="A model that reads finished turns; off by default.")] = (
+        ModelSettings()
     )
-    exclude_commands: tuple[str, ...] = Field(
-        (), max_length=200, json_schema_extra={"join": True}, description="Globs: such commands are not remembered."
-    )
-    model: ModelSettings = Field(ModelSettings(), description="A model that reads finished turns; off by default.")
 
 
 DEFAULTS = MemorySettings()

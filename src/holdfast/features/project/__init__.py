@@ -14,7 +14,7 @@ from holdfast.features.project.reduce import keys, reduce
 from holdfast.features.project.settings import ProjectSettings
 from holdfast.features.project.views import VIEWS
 
-TOOLS = frozenset(("tool.started", "tool.finished", "tool.failed"))
+TOOLS = frozenset(("tool.started", "tool.finished", "tool.failed", "tool.exit_read"))
 LISTENS = frozenset((*KINDS, *TOOLS, *SOON, *activity.TOUCHES, *activity.SPENDS, *elsewhere.HEARD, *leases.TABLE))
 WATCH_S, CHECK_S = 15.0, 60.0
 COLLECTORS = f"{__name__}.collectors"

@@ -27,6 +27,8 @@ COUNTED = ("input", "output", "cache_creation", "cache_write")
 def touches(event: Event) -> bool:
     if event.kind in ("tool.finished", "tool.failed"):
         return event.data.get("action") in ("edit", "shell")
+    if event.kind == "tool.exit_read":  # That it ran is known.
+        return _made_a_commit(event)
     return event.kind in TOUCHES or event.kind in SPENDS
 
 
@@ -37,7 +39,7 @@ def reduce(doc: Doc | None, event: Event) -> Doc:
         return _ended(doc, event)
     if event.kind in SPENDS:
         return _spent(doc, event)
-    if event.kind in ("tool.finished", "tool.failed"):
+    if event.kind in ("tool.finished", "tool.failed", "tool.exit_read"):
         return _edited(doc, event) if event.data["action"] == "edit" else _ran(doc, event)
     return _with_session(doc, event, _turn_over(_session(doc, event), event) if event.kind == "turn.ended" else {})
 
@@ -107,16 +109,19 @@ def _edited(doc: Doc, event: Event) -> Doc:
 
 
 def _ran(doc: Doc, event: Event) -> Doc:
-    command = str(event.data.get("command") or "")
-    if event.data.get("exit_code") == 0 and commits(command):
+    if _made_a_commit(event):
         return _committed(doc, event)
-    names = telling(command) if event.kind == "tool.finished" else ()
+    names = telling(str(event.data.get("command") or "")) if event.kind == "tool.finished" else ()
     if not names:
         return _with_session(doc, event, {})
     turn = _turn(_session(doc, event))
     ran = list(dict.fromkeys([*turn["ran"], *names]))[-MOST_COMMANDS:]
     since = list(dict.fromkeys([*doc.get("since_commit", ()), *names]))[-MOST_COMMANDS:]
     return _with_session({**doc, "since_commit": since}, event, {"turn": {**turn, "ran": ran}})
+
+
+def _made_a_commit(event: Event) -> bool:
+    return event.data.get("exit_code") == 0 and commits(str(event.data.get("command") or ""))
 
 
 def _committed(doc: Doc, event: Event) -> Doc:

@@ -15,6 +15,8 @@ from holdfast.features.project.settings import DEFAULTS, ProjectSettings
 from holdfast.features.project.testruns import seen_run
 from holdfast.features.project.validation import validates
 
+ENDS = frozenset(("tool.finished", "tool.failed", "tool.exit_read"))
+"""The last is told by the sessions room, of the time when the command ended."""
 MOST_CHANGED = 8
 """Projects told of one change of a lease."""
 
@@ -25,7 +27,7 @@ def follow(state: State, event: Event, settings: ProjectSettings | None) -> Iter
     kind = event.kind
     if kind in leases.TABLE:
         yield from _lease_changed(state.get(LEASES.kind, LEASES.key), event)
-    elif kind in ("tool.finished", "tool.failed") and event.data.get("action") == "shell":
+    elif kind in ENDS and event.data.get("action") == "shell":
         yield from _shell(state, event, settings or DEFAULTS)
     elif kind == "turn.ended":
         yield from _turn_summed(state, event)
@@ -33,7 +35,7 @@ def follow(state: State, event: Event, settings: ProjectSettings | None) -> Iter
 
 def _shell(state: State, event: Event, settings: ProjectSettings) -> Iterator[Event]:
     run = seen_run(event)
-    if run:
+    if run and not (event.kind == "tool.exit_read" and _told(state, event, str(run["command"]))):
         yield following(event, "project.tests_ran", **run)
     if event.kind == "tool.failed":
         return
@@ -44,6 +46,13 @@ def _shell(state: State, event: Event, settings: ProjectSettings) -> Iterator[Ev
     commit = (_activity(state, event) or {}).get("commit") or {}
     if commit.get("seq") == event.seq:
         yield following(event, "project.commit_seen", commands=commit["commands"], first_edit=commit["first_edit"])
+
+
+def _told(state: State, event: Event, command: str) -> bool:
+    """An exit code found out later says nothing new where the output had said how the tests went."""
+    doc = state.get(PROJECT, project_ref(event.project).key)
+    runs = doc["tests"].get("runs") or {} if doc else {}
+    return any(run.get("command") == command and run["at"] >= event.at for run in runs.values())
 
 
 def _turn_summed(state: State, event: Event) -> Iterator[Event]:

@@ -2,9 +2,10 @@
 
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from msgspec import Meta
 
 from holdfast.core.ports import Doc
+from holdfast.core.section import After, Section
 from holdfast.search.settings import IndexSettings
 
 SESSION, CHECKOUT = "reindex_session", "reindex_checkout"
@@ -52,40 +53,46 @@ def _inside(path: str) -> str:
     return path
 
 
-Inside = Annotated[str, Field(max_length=500), AfterValidator(_inside)]
-Glob = Annotated[str, Field(min_length=1, max_length=500)]
+Inside = Annotated[str, Meta(max_length=500), After(_inside)]
+Globs = Annotated[tuple[Annotated[str, Meta(min_length=1, max_length=500)], ...], Meta(max_length=500)]
 
 
-class Settings(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    enabled: bool = Field(True, description="Index in the background; false: only when asked.")
-    cooldown_s: int = Field(300, ge=0, le=86_400, description="Seconds between runs that ends of turns ask for.")
-    max_age_s: int = Field(3600, ge=0, description="An index older than this is refreshed at the end of a turn.")
-    recheck_hours: int = Field(
-        24, ge=0, le=8760, description="When a checkout that could not be indexed is tried again."
+class Settings(Section):
+    enabled: Annotated[bool, Meta(description="Index in the background; false: only when asked.")] = True
+    cooldown_s: Annotated[
+        int, Meta(ge=0, le=86_400, description="Seconds between runs that ends of turns ask for.")
+    ] = 300
+    max_age_s: Annotated[int, Meta(ge=0, description="An index older than this is refreshed at the end of a turn.")] = (
+        3600
     )
-    timeout_s: int = Field(1800, ge=10, le=86_400, description="A run that takes longer is ended.")
-    state_file: Inside = Field(STATE_FILE, description="Where the seed's file is written, in the project.")
-    state_file_version: Literal[1, 2] = Field(1, description="The shape of that file.")
-    include: tuple[Glob, ...] = Field((), max_length=500, description="Only these files (globs); empty: all.")
-    exclude: tuple[Glob, ...] = Field((), max_length=500, description="Files left out, besides those git ignores.")
-    largest_kb: int = Field(1024, ge=1, le=16_384, description="Larger files are left out.")
-    most_files: int = Field(100_000, ge=1, le=1_000_000, description="A checkout with more is not indexed.")
+    recheck_hours: Annotated[
+        int, Meta(ge=0, le=8760, description="When a checkout that could not be indexed is tried again.")
+    ] = 24
+    timeout_s: Annotated[int, Meta(ge=10, le=86_400, description="A run that takes longer is ended.")] = 1800
+    state_file: Annotated[Inside, Meta(description="Where the seed's file is written, in the project.")] = STATE_FILE
+    state_file_version: Annotated[Literal[1, 2], Meta(description="The shape of that file.")] = 1
+    include: Annotated[Globs, Meta(description="Only these files (globs); empty: all.")] = ()
+    exclude: Annotated[Globs, Meta(description="Files left out, besides those git ignores.")] = ()
+    largest_kb: Annotated[int, Meta(ge=1, le=16_384, description="Larger files are left out.")] = 1024
+    most_files: Annotated[int, Meta(ge=1, le=1_000_000, description="A checkout with more is not indexed.")] = 100_000
     # An address from a repository would send its code somewhere: only after trust.
-    embedder: str = Field(
-        "builtin", max_length=500, json_schema_extra={"guarded": ["builtin", "off"]},
-        description="builtin, off, or the address of an OpenAI-compatible endpoint (http://localhost:11434/v1).",
-    )  # fmt: skip
-    model: str = Field("", max_length=200, description="The model that endpoint is asked for.")
-    key_variable: str = Field(
-        "",
-        max_length=100,
-        json_schema_extra={"guarded": True},
-        description="Environment variable with the endpoint's key.",
+    embedder: Annotated[
+        str,
+        Meta(
+            max_length=500,
+            description="builtin, off, or the address of an OpenAI-compatible endpoint (http://localhost:11434/v1).",
+            extra={"guarded": ["builtin", "off"]},
+        ),
+    ] = "builtin"
+    model: Annotated[str, Meta(max_length=200, description="The model that endpoint is asked for.")] = ""
+    key_variable: Annotated[
+        str,
+        Meta(max_length=100, description="Environment variable with the endpoint's key.", extra={"guarded": True}),
+    ] = ""
+    context: Annotated[bool, Meta(description="Tell the agent up to three places in the code that fit its prompt.")] = (
+        False
     )
-    context: bool = Field(False, description="Tell the agent up to three places in the code that fit its prompt.")
-    context_score: float = Field(0.5, ge=0, le=1, description="How well a place must fit, at least.")
+    context_score: Annotated[float, Meta(ge=0, le=1, description="How well a place must fit, at least.")] = 0.5
 
     def index(self) -> IndexSettings:
         return IndexSettings(

@@ -1,12 +1,13 @@
 """Sessions (seed 004): the whole life of an agent session, its turns and tool calls, and whether it is alive."""
 
 from holdfast.core.feature import Feature
+from holdfast.core.later import later
 from holdfast.features.sessions import (
     commands,
     days,
     decide,
     enqueue,
-    export,
+    exits,
     model,
     parents,
     process,
@@ -24,7 +25,7 @@ WATCH = "sessions.watch"
 FEATURE = Feature(
     name="sessions",
     version=2,
-    kinds=model.KINDS,
+    kinds={**model.KINDS, **exits.KINDS},
     listens=reduce.LISTENS,
     keys=reduce.keys,
     reduce=reduce.reduce,
@@ -43,7 +44,7 @@ FEATURE = Feature(
         "marks": rows.marks,
         "overview": rows.overview,
         "activity": days.activity,
-        "export": export.export,
+        "export": later(__name__, "export", "export"),
     },
     jobs={
         WATCH: recovery.keep_watch,
@@ -52,8 +53,10 @@ FEATURE = Feature(
         enqueue.SUMMARISE: summary.summarise,
         enqueue.LINK: parents.link,
         enqueue.ADOPT: recovery.adopt,
+        exits.READ: exits.read_exit,
         **{f"sessions.{name}": recovery.as_job(name) for name in recovery.FINDERS},
     },
     schedule={WATCH: model.WATCH_SECONDS},
+    quick=frozenset((exits.READ,)),
     settings=model.SessionsSettings,
 )

@@ -8,6 +8,7 @@ from holdfast.core.event import Event
 from holdfast.core.feature import Settings, State
 from holdfast.core.job import Job
 from holdfast.core.ports import Doc
+from holdfast.features.sessions import exits
 from holdfast.features.sessions.model import COMPLETED, SESSION
 from holdfast.features.sessions.parents import LINKED_SOURCES
 from holdfast.features.sessions.turns import any_unprocessed
@@ -32,6 +33,7 @@ def enqueue(state: State, event: Event, _settings: Settings) -> Iterator[Job]:
         return
     if (kind in NAMES_PROCESS or doc["events"] == 1) and _process_unknown(doc, event):
         yield _job(FIND, doc, pid=event.get("pid"), start=event.get("pid_start", 0))
+    yield from exits.wanted(event)
     if kind in CLOSES:
         if any_unprocessed(doc):
             yield _job(PROCESS, doc)

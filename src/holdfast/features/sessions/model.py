@@ -2,12 +2,13 @@
 
 import hashlib
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from msgspec import Meta
 
 from holdfast.core.event import Event
 from holdfast.core.ports import Doc
+from holdfast.core.section import Section
 
 SESSION, TURN, SUMMARY, PLACE = "session", "turn", "summary", "place"
 """Kinds of documents: a session, one of its turns, what it came to, which sessions a project has had lately."""
@@ -53,21 +54,23 @@ KINDS = {
 }
 
 
-class SessionsSettings(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", json_schema_extra={"guarded": True})
+class SessionsSettings(Section):
+    marks = {"guarded": True}
 
-    session_inactive_timeout_seconds: int = Field(
-        SESSION_INACTIVE_TIMEOUT_SECONDS, ge=1, description="A session whose process nobody knows ends after so long."
-    )
-    batch_active_timeout_seconds: int = Field(
-        BATCH_ACTIVE_TIMEOUT_SECONDS, ge=1, description="A turn is closed after so long without a sign of life."
-    )
-    background_processing_interval: int = Field(
-        BACKGROUND_PROCESSING_INTERVAL, ge=1, description="Seconds between two rounds of recovery."
-    )
-    idle_after_seconds: int = Field(1800, ge=1, description="A session whose turn is over is shown as idle after it.")
-    inject: bool = Field(True, description="Tell an agent at its start what else is going on in the project.")
-    transcripts: bool = Field(True, description="Read token use from the transcripts the agents name.")
+    session_inactive_timeout_seconds: Annotated[
+        int, Meta(ge=1, description="A session whose process nobody knows ends after so long.")
+    ] = SESSION_INACTIVE_TIMEOUT_SECONDS
+    batch_active_timeout_seconds: Annotated[
+        int, Meta(ge=1, description="A turn is closed after so long without a sign of life.")
+    ] = BATCH_ACTIVE_TIMEOUT_SECONDS
+    background_processing_interval: Annotated[
+        int, Meta(ge=1, description="Seconds between two rounds of recovery.")
+    ] = BACKGROUND_PROCESSING_INTERVAL
+    idle_after_seconds: Annotated[
+        int, Meta(ge=1, description="A session whose turn is over is shown as idle after it.")
+    ] = 1800
+    inject: Annotated[bool, Meta(description="Tell an agent at its start what else is going on in the project.")] = True
+    transcripts: Annotated[bool, Meta(description="Read token use from the transcripts the agents name.")] = True
 
 
 DEFAULTS = SessionsSettings()

@@ -4,9 +4,11 @@ import base64
 import hashlib
 import re
 from datetime import UTC, datetime
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from msgspec import Meta
+
+from holdfast.core.section import Section
 
 RUN, PLAN, SESSION, CATALOGUE = "uat", "uat-plan", "uat-session", "uat-catalogue"
 """Kinds of documents: a run; the scenario as it was when the run began; a session's runs; a project's scenarios."""
@@ -77,29 +79,41 @@ LISTENS = frozenset(
 )
 
 
-class UatSettings(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
+Score = Annotated[int, Meta(ge=1, le=101)]
 
-    enabled: bool = Field(True, description="Off: no run begins by itself; commands still work.")
-    root: str = Field(
-        "uat", min_length=1, max_length=500, json_schema_extra={"guarded": ["uat"]},
-        description="Where scenarios/, sessions/, screenshots/ and reports/ lie: in the project, or absolute.",
-    )  # fmt: skip
-    mode: str = Field("production", max_length=50, description="Written into each run as its `mode`.")
-    start_at: int = Field(START_AT, ge=1, le=101, description="A run begins by itself at this score; 101 = never.")
-    suggest_at: int = Field(SUGGEST_AT, ge=1, le=101, description="The agent is told how to begin one at this score.")
-    max_age_hours: int = Field(MAX_AGE_HOURS, ge=1, le=8760, description="A silent run ends, an ended one is archived.")
-    keep_days: int = Field(90, ge=1, le=36500, description="`uat clean` removes files of runs older than this.")
-    reports: tuple[Literal["html", "markdown", "junit"], ...] = Field(
-        ("html",), description="Written into reports/ when a run ends."
+
+class UatSettings(Section):
+    enabled: Annotated[bool, Meta(description="Off: no run begins by itself; commands still work.")] = True
+    root: Annotated[
+        str,
+        Meta(
+            min_length=1,
+            max_length=500,
+            description="Where scenarios/, sessions/, screenshots/ and reports/ lie: in the project, or absolute.",
+            extra={"guarded": ["uat"]},
+        ),
+    ] = "uat"
+    mode: Annotated[str, Meta(max_length=50, description="Written into each run as its `mode`.")] = "production"
+    start_at: Annotated[Score, Meta(description="A run begins by itself at this score; 101 = never.")] = START_AT
+    suggest_at: Annotated[Score, Meta(description="The agent is told how to begin one at this score.")] = SUGGEST_AT
+    max_age_hours: Annotated[int, Meta(ge=1, le=8760, description="A silent run ends, an ended one is archived.")] = (
+        MAX_AGE_HOURS
     )
+    keep_days: Annotated[
+        int, Meta(ge=1, le=36500, description="`uat clean` removes files of runs older than this.")
+    ] = 90
+    reports: Annotated[
+        tuple[Literal["html", "markdown", "junit"], ...], Meta(description="Written into reports/ when a run ends.")
+    ] = ("html",)
     # A page an agent looks at can name any path as a screenshot, so only the project is believed by itself.
-    screenshot_folders: tuple[str, ...] = Field(
-        (), max_length=20, json_schema_extra={"guarded": True}, description="Further folders screenshots may lie in."
-    )
-    health_hosts: tuple[str, ...] = Field(
-        (), max_length=50, json_schema_extra={"guarded": True}, description="Hosts beyond loopback that may be checked."
-    )
+    screenshot_folders: Annotated[
+        tuple[str, ...],
+        Meta(max_length=20, description="Further folders screenshots may lie in.", extra={"guarded": True}),
+    ] = ()
+    health_hosts: Annotated[
+        tuple[str, ...],
+        Meta(max_length=50, description="Hosts beyond loopback that may be checked.", extra={"guarded": True}),
+    ] = ()
 
 
 DEFAULTS = UatSettings()

@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-from pydantic import ValidationError
 from ruamel.yaml import YAML
 from ruamel.yaml.error import MarkedYAMLError
 from ruamel.yaml.nodes import MappingNode, ScalarNode, SequenceNode
 
+from holdfast.core.section import Unfit
 from holdfast.features.uat.model import MOST_SCENARIOS, line
 from holdfast.features.uat.scenario import Scenario, misplaced
 
@@ -22,11 +22,8 @@ ENDINGS = (".yaml", ".yml")
 CORE = "tag:yaml.org,2002:"
 TRUE, FALSE = ("true", "yes", "on"), ("false", "no", "off")
 
-WORDS = {"Field required": "is missing", "Extra inputs are not permitted": "is not known here"}
-
 Place = tuple[Any, ...]
 Where = dict[Place, int]
-Fault = tuple[Place, str]
 
 
 class Mistake(msgspec.Struct, frozen=True):
@@ -65,18 +62,13 @@ def parse(content: bytes, file: str) -> tuple[Scenario | None, list[Mistake]]:
     except Exception as error:  # a parser's own fault on bytes nobody thought of
         return None, [Mistake(file, 0, f"cannot be read: {line(error, 200) or type(error).__name__}")]
     try:
-        scenario = Scenario.model_validate(tree.value)
-    except ValidationError as error:
-        found = _own([(tuple(one["loc"]), str(one["msg"])) for one in error.errors(include_url=False)])
+        scenario = Scenario.of(tree.value)
+    except Unfit as error:
+        found = error.faults
     else:
         found = misplaced(scenario)
     mistakes = [_mistake(place, text, tree.where, file) for place, text in found[:MOST_MISTAKES]]
     return None if mistakes else scenario, mistakes
-
-
-def _own(found: list[Fault]) -> list[Fault]:
-    """Without those of a whole that only say that one of its parts is wrong."""
-    return [(a, text) for a, text in found if not any(len(b) > len(a) and b[: len(a)] == a for b, _ in found)]
 
 
 def listed(folder: Path) -> list[Path]:
@@ -157,5 +149,4 @@ def _mistake(place: Place, text: str, where: Where, file: str) -> Mistake:
     name = ".".join(str(part + 1) if isinstance(part, int) else str(part) for part in place)
     while place and place not in where:
         place = place[:-1]
-    message = WORDS.get(text, text.removeprefix("Value error, "))
-    return Mistake(file, where.get(place, 0), line(f"{name}: {message}" if name else message, 300))
+    return Mistake(file, where.get(place, 0), line(f"{name}: {text}" if name else text, 300))

@@ -41,6 +41,6 @@ def _last_run(root: str, name: str) -> int:
 
 def _changed(root: str, name: str, check: Check, call: JobCall, known: dict, names: Iterable[str]) -> Iterator[Event]:
     ran = call.run([SHELL, "-c", check.command], cwd=root, env=dict(os.environ), timeout=check.timeout)
-    told = {"ok": ran.code == check.exit_code, "exit_code": ran.code, "rule": check.model_dump(mode="json")}
+    told = {"ok": ran.code == check.exit_code, "exit_code": ran.code, "rule": check.plain()}
     if known.get(name) != told:
         yield said("project.checked", root, call.now, name=name, names=list(names), **told)
