@@ -301,7 +301,7 @@ def test_a_new_session_starts_with_the_list_everybody_reads(repo: World) -> None
     assert repo.session("first").start() == {}
     repo.cli("task", "add", "Write the release notes", "-p", "P1")
     told = repo.session("second").start()["hookSpecificOutput"]["additionalContext"]
-    assert "- P1 task_001: Write the release notes" in told
+    assert re.search(r"- P1 task_\d+: Write the release notes", told)
 
 
 def test_tasks_of_ones_own(repo: World) -> None:

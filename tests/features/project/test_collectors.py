@@ -93,6 +93,15 @@ def test_changed_new_deleted_and_odd_files(repo: Path, run: Runner) -> None:
     assert {f["path"]: f["size"] for f in gone["files"]}["a.py"] is None
 
 
+def test_a_file_of_ours_on_its_way_is_nobodys_change(repo: Path, run: Runner) -> None:
+    (repo / "logs").mkdir()
+    (repo / "logs" / f"..gitignore.{os.getpid()}.partial").write_text("*\n")
+    found = look(repo, run)
+    assert (found["status"], found["count"], found["files"]) == ("clean", 0, [])
+    (repo / "logs" / "data.partial").write_text("mine")
+    assert look(repo, run)["count"] == 1
+
+
 def test_names_that_are_no_text(repo: Path, run: Runner) -> None:
     with open(os.fsencode(repo) + b"/\xff\xfe.txt", "wb") as file:
         file.write(b"x")

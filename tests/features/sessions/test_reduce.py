@@ -169,6 +169,13 @@ def test_an_idle_notice_ends_a_turn_that_was_interrupted_without_a_word():
 # ---- subagents
 
 
+def test_a_lanes_own_transcript_and_model_are_not_the_sessions():
+    """In Codex a subagent's hooks name the rollout of the subagent."""
+    story = Story().start().tell("turn.ended", transcript="/t/main.jsonl", model="large")
+    story.tool("x", lane="A", transcript="/t/lane.jsonl", model="small")
+    assert (story.doc()["transcript"], story.doc()["model"]) == ("/t/main.jsonl", "large")
+
+
 def test_subagents_are_lanes_of_their_parent():
     """H6: agent ids are counted inside the session, and work on after Stop."""
     story = Story().start().prompt().tell("subagent.started", lane="A", lane_type="Explore")

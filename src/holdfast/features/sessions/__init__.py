@@ -24,7 +24,7 @@ WATCH = "sessions.watch"
 
 FEATURE = Feature(
     name="sessions",
-    version=2,
+    version=3,
     kinds={**model.KINDS, **exits.KINDS},
     listens=reduce.LISTENS,
     keys=reduce.keys,

@@ -70,7 +70,9 @@ class SessionsSettings(Section):
         int, Meta(ge=1, description="A session whose turn is over is shown as idle after it.")
     ] = 1800
     inject: Annotated[bool, Meta(description="Tell an agent at its start what else is going on in the project.")] = True
-    transcripts: Annotated[bool, Meta(description="Read token use from the transcripts the agents name.")] = True
+    transcripts: Annotated[
+        bool, Meta(description="Read token use, and exit codes of Codex, from the transcripts the agents name.")
+    ] = True
 
 
 DEFAULTS = SessionsSettings()

@@ -31,6 +31,9 @@ from holdfast.features.sessions.turns import ANSWERED, close_turn
 
 LISTENS = frozenset((*HOOK_KINDS, *KINDS, "decision.made")) - {"unknown", "message.displayed", "model.requested"}
 HANDLERS = {**TOLD, **FOUND}
+OF_LANES = ("branch", "cwd")
+OF_SESSION = (*OF_LANES, "model", "transcript")
+"""A subagent may have another model, and in Codex it keeps a transcript of its own."""
 
 
 def keys(event: Event) -> Iterable[Ref]:
@@ -108,7 +111,7 @@ def _seen(doc: Doc, event: Event) -> None:
     doc["seq"] = event.seq
     if event.at > doc["at"]:
         doc["at"] = event.at
-    for name in ("branch", "cwd", "transcript", "model"):
+    for name in OF_LANES if data.get("lane") else OF_SESSION:
         value = data.get(name)
         if value and value != doc[name]:
             doc[name] = value

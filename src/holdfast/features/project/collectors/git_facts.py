@@ -1,6 +1,7 @@
 """The state of the repository: one `git status`, and a second question only when the commit changed."""
 
 import os
+import re
 import stat
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -13,6 +14,8 @@ from holdfast.features.project.model import LISTED_FILES
 MOST_LOOKED_AT = 2_000
 MOST_SOURCES = 30
 TIMEOUT_S = 120.0
+_ON_ITS_WAY = re.compile(r"(?:^|/)\.[^/]+\.\d+\.partial$")
+"""A file that we are about to put in its place (`holdfast.paths.write_atomically`): nobody's change."""
 DOING = {
     "rebase-merge": "rebase",
     "rebase-apply": "rebase",
@@ -88,6 +91,7 @@ def look(root: str, run: Run, before: Mapping[str, Any], now: int) -> Facts:
     if ran.code != 0:
         return _unknown(root, _complaint(ran))
     found = git.parse_status(ran.out)
+    found.changes = [c for c in found.changes if not (c.untracked and _ON_ITS_WAY.search(c.path))]
     own, common = folders
     return {
         **_branch(found),
