@@ -1,5 +1,7 @@
 """How things look in a terminal. Text from events is printed without control characters."""
 
+import os
+import sys
 import time
 import unicodedata
 from typing import Any
@@ -14,7 +16,14 @@ from holdfast.core.ids import alias
 SCHEMA = 1
 """Raised when the JSON of any command changes in a way a script would notice."""
 
-out = Console(highlight=False, soft_wrap=True, markup=False)
+FOR_PIPES = 200
+"""Columns where nobody's terminal says how many: a table that is searched or saved must not lose its ends."""
+out = Console(
+    highlight=False,
+    soft_wrap=True,
+    markup=False,
+    width=None if sys.stdout.isatty() or "COLUMNS" in os.environ else FOR_PIPES,
+)
 err = Console(stderr=True, highlight=False, soft_wrap=True, markup=False)
 
 STYLES = {
