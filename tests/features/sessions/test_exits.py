@@ -80,6 +80,20 @@ def test_what_is_found_is_of_the_time_of_the_command(codex: Codex) -> None:
     assert codex.house.replayed() == []
 
 
+def test_a_command_that_failed_is_shown_and_counted_as_failed(codex: Codex) -> None:
+    failed, passed = codex.run("call_1"), codex.run("call_2")
+    codex.write(ended("call_1", 3) + ended("call_2", 0))
+    for event in (failed, passed):
+        codex.house.run(exits.READ, of=event.seq)
+    told = codex.house.view("timeline", id="s-1")["entries"]
+    assert [(e["call"], e["ok"], e["exit_code"]) for e in told] == [("call_1", False, 3), ("call_2", True, 0)]
+    rows = codex.house.view("rows", id="s-1")["rows"]
+    assert [(r["call"], r["ok"], r["exit_code"]) for r in rows] == [("call_1", False, 3), ("call_2", True, 0)]
+    shown = codex.house.view("show", id="s-1")
+    assert (shown["tools"], shown["failed"]) == (2, 1)
+    assert codex.house.replayed() == []
+
+
 def test_a_look_is_asked_for_at_once_and_only_where_it_can_tell_something(codex: Codex) -> None:
     event = codex.run()
     (job,) = [job for job in codex.house.reader.jobs() if job["kind"] == exits.READ]
@@ -169,4 +183,4 @@ def test_who_wants_no_transcript_read_gets_none_read(tmp_path: Path, rollout: Pa
 
 def test_a_call_that_is_not_in_the_log_is_nothing(codex: Codex) -> None:
     assert codex.house.run(exits.READ, of=999) == []
-    assert set(exits.KINDS) <= set(FEATURE.kinds)
+    assert exits.EXIT_READ in FEATURE.kinds

@@ -18,9 +18,7 @@ from holdfast.core.job import Job
 from holdfast.features.sessions.model import DEFAULTS
 from holdfast.features.sessions.transcript import open_regular
 
-KINDS = {
-    "tool.exit_read": "how a command ended was read from the transcript (`of`: its event, `command`, `ok`, `exit_code`)",
-}
+EXIT_READ = "tool.exit_read"
 READ = "sessions.read_exit"
 
 WAITS_S = (0.0, 0.05, 0.15, 0.3)
@@ -51,7 +49,7 @@ def _report(ended: Event, code: int) -> Event:
     carried = {name: ended.data[name] for name in CARRIED if name in ended.data}
     return Event(
         key=f"{ended.key}/exit",
-        kind="tool.exit_read",
+        kind=EXIT_READ,
         at=ended.at,
         session=ended.session,
         project=ended.project,

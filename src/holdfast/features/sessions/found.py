@@ -26,6 +26,14 @@ def _process_found(doc: Doc, event: Event) -> None:
     doc["process"] = {name: event.get(name) for name in ("pid", "start", "boot", "host", "name")}
 
 
+def _exit_read(doc: Doc, event: Event) -> None:
+    """The hook had said no more than that the command ran."""
+    if event.get("ok") is False:
+        doc["failed"] += 1
+        turn = doc["turn"]
+        doc["turn"] = turn and {**turn, "failed": turn["failed"] + 1}
+
+
 def _lost(doc: Doc, event: Event) -> None:
     process = doc["process"]
     if process and (process["pid"], process["start"]) == (event.get("pid"), event.get("start")):
@@ -113,4 +121,5 @@ FOUND: dict[str, Handler] = {
     "turn.adopted": _turn_adopted,
     "turn.processed": _turn_processed,
     "tokens.read": _tokens_read,
+    "tool.exit_read": _exit_read,
 }

@@ -50,6 +50,7 @@ KINDS = {
     "turn.escaped": "the transcript says that the user interrupted the turn (`n`, `when`)",
     "turn.adopted": "activities without a prompt were given a turn of their own (`n`, `first`)",
     "turn.processed": "a closed turn was gone through (`n`, and its facts)",
+    "tool.exit_read": "how a command ended was read from the transcript (`of`: its event, `command`, `ok`, `exit_code`)",
     "tokens.read": "token use was read from the transcript (`path`, `offset`, `total`, `by_turn`)",
 }
 

@@ -68,10 +68,10 @@ def _haystack(event: Event) -> str:
 def shown(doc: Doc, page: Sequence[Event], reader: Reader) -> list[dict[str, Any]]:
     numbers = timeline.turn_numbers(doc, page, reader)
     turns = {n: views.turn(doc, reader, n) or {} for n in set(numbers)}
-    begun = _begun(doc, page, reader)
+    begun, exits = _begun(doc, page, reader), timeline.exits_read(doc, page, reader)
     return [
         {
-            **timeline.entry(event, n),
+            **timeline.entry(event, n, exits),
             **_extent(event, begun),
             "text": _within(doc, timeline.text(event)),
             "turn_at": turns[n].get("at", 0),

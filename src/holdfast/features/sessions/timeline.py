@@ -1,16 +1,19 @@
 """What happened in a session, in order: every prompt and every tool call, once, under its turn."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from holdfast.core.event import Event
 from holdfast.core.feature import Call
 from holdfast.core.ports import Doc, EventQuery, Reader
 from holdfast.features.sessions import lookup, views
+from holdfast.features.sessions.exits import EXIT_READ
 from holdfast.features.sessions.model import KINDS, about
 
 ENDS = ("tool.finished", "tool.failed")
-QUIET = ("permission.granted", "tokens.read", "turn.processed", "turn.adopted", "session.process", "session.summarised")
+QUIET = (
+    "permission.granted", "tokens.read", "turn.processed", "turn.adopted", "session.process", "session.summarised", EXIT_READ,
+)  # fmt: skip
 SHOWN_KINDS = (
     "session.started", "session.ended", "prompt.submitted", "tool.started", *ENDS, "permission.requested",
     "permission.denied", "turn.ended", "turn.failed", "turn.interrupted", "subagent.started", "subagent.ended",
@@ -42,16 +45,27 @@ def entries(doc: Doc, page: Sequence[Event], reader: Reader) -> list[dict[str, A
     ended = _ended_calls(doc, page, reader)
     shown = [e for e in page if e.kind != "tool.started" or e.get("call") not in ended]
     numbers = turn_numbers(doc, shown, reader)
-    return [entry(event, n) for event, n in zip(shown, numbers, strict=True)]
+    exits = exits_read(doc, shown, reader)
+    return [entry(event, n, exits) for event, n in zip(shown, numbers, strict=True)]
 
 
-def entry(event: Event, turn: int) -> dict[str, Any]:
+def exits_read(doc: Doc, page: Sequence[Event], reader: Reader) -> dict[int, dict[str, Any]]:
+    """How commands ended that the agent's hook said nothing of, by the numbers of their events."""
+    silent = [e.seq for e in page if e.kind in ENDS and e.get("action") == "shell" and "exit_code" not in e.data]
+    if not silent:
+        return {}
+    query = EventQuery(session=doc["id"], kinds=(EXIT_READ,), after=silent[0], limit=len(page) + LOOK_AHEAD)
+    return {e.get("of"): {name: e.get(name) for name in ("ok", "exit_code")} for e in reader.events(query)}
+
+
+def entry(event: Event, turn: int, exits: Mapping[int, dict[str, Any]]) -> dict[str, Any]:
     data = event.data
     found = {
         "seq": event.seq, "at": event.at, "kind": event.kind, "turn": turn, "tool": event.tool,
         "lane": data.get("lane", ""), "lane_type": data.get("lane_type", ""), "text": text(event),
     }  # fmt: skip
-    return found | {name: data[name] for name in ("call", "ok", "exit_code", "ms", "synthetic") if name in data}
+    found |= {name: data[name] for name in ("call", "ok", "exit_code", "ms", "synthetic") if name in data}
+    return found | exits.get(event.seq, {})
 
 
 def text(event: Event) -> str:
