@@ -71,6 +71,15 @@ def test_only_the_wanted_kinds_are_claimed(store: Store):
     assert claim(store, kinds=()) == []
 
 
+def test_whether_something_is_due_is_asked_by_kind(store: Store, reader: Reader):
+    with store.transaction():
+        store.enqueue([a_job(kind="index", run_at=NOON), a_job(kind="notify", run_at=NOON + 5)], NOON)
+    assert reader.any_due(NOON, ["index", "notify"])
+    assert not reader.any_due(NOON, ["notify"])
+    assert reader.any_due(NOON + 5, ["notify"])
+    assert not reader.any_due(NOON + 5, [])
+
+
 def test_a_job_without_a_time_is_due_now(store: Store):
     enqueue(store, a_job(run_at=0), now=NOON + 5)
     assert claim(store, now=NOON + 4) == []

@@ -106,7 +106,7 @@ class Worker:
                     store = self._engine().store
                     reader = store.reader()
                 # Looked at first with a reader of our own: most of the time there is nothing, and hooks come first.
-                claimed = self._claim(1, kinds) if reader.any_due(self._clock()) else []
+                claimed = self._claim(1, kinds) if reader.any_due(self._clock(), kinds) else []
                 if claimed:
                     self._run(claimed[0], reader)
                 else:

@@ -1,6 +1,6 @@
 """The read side on PostgreSQL: its own read-only connection, one per thread. Each question is one statement or two."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from psycopg.rows import dict_row
@@ -84,8 +84,8 @@ class PostgresReader:
     def jobs(self, limit: int = 100) -> list[dict[str, Any]]:
         return self._dicts(SQL["jobs"], limit)
 
-    def any_due(self, now: int) -> bool:
-        return bool(self._all(SQL["any_due"], now, now))
+    def any_due(self, now: int, kinds: Sequence[str]) -> bool:
+        return bool(self._all(SQL["any_due"], now, now, list(kinds)))
 
     def known(self, keys: Iterable[str]) -> dict[str, int]:
         return dict(self._all(SQL["known"], list(keys)))

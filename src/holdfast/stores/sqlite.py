@@ -114,7 +114,7 @@ class SqliteStore:
         self._db.executemany(SQL["enqueue"], rows)
 
     def claim(self, owner: str, now: int, lease_ms: int, limit: int, kinds: Sequence[str]) -> list[ClaimedJob]:
-        due = [row for row in self._db.execute(SQL["due"], (now, now)) if row[1] in kinds][:limit]
+        due = list(self._db.execute(SQL["due"], (now, now, encode(kinds).decode(), limit)))
         for row in due:
             self._db.execute(SQL["take"], (owner, now + lease_ms, row[0]))
         return [

@@ -86,8 +86,8 @@ class SqliteReader:
         names = ("id", "kind", "dedupe", "run_at", "attempts", "owner", "lease_until", "dead", "error")
         return [dict(zip(names, row, strict=True)) for row in self._all(SQL["jobs"], [limit])]
 
-    def any_due(self, now: int) -> bool:
-        return bool(self._all(SQL["any_due"], [now, now]))
+    def any_due(self, now: int, kinds: Sequence[str]) -> bool:
+        return bool(self._all(SQL["any_due"], [now, now, encode(kinds).decode()]))
 
     def known(self, keys: Iterable[str]) -> dict[str, int]:
         return dict(self._all(SQL["known"], [encode(list(keys)).decode()]))

@@ -129,7 +129,7 @@ delete from bodies where seq in (
 returning seq
 
 -- name: any_due
-select id from jobs where dead = 0 and run_at <= %s and (owner = '' or lease_until < %s) limit 1
+select id from jobs where dead = 0 and run_at <= %s and (owner = '' or lease_until < %s) and kind = any(%s) limit 1
 
 -- name: state
 select doc from states where kind = %s and key = %s

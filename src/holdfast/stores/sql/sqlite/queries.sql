@@ -49,7 +49,8 @@ where jobs.owner <> '' or excluded.run_at < jobs.run_at or excluded.payload <> j
 
 -- name: due
 select id, kind, dedupe, attempts, payload from jobs
-where dead = 0 and run_at <= ? and (owner = '' or lease_until < ?) order by run_at, id
+where dead = 0 and run_at <= ? and (owner = '' or lease_until < ?) and kind in (select value from json_each(?))
+order by run_at, id limit ?
 
 -- name: take
 update jobs set owner = ?, lease_until = ?, attempts = attempts + 1, again = 0 where id = ?
@@ -112,7 +113,8 @@ delete from bodies where seq in (
 returning seq
 
 -- name: any_due
-select id from jobs where dead = 0 and run_at <= ? and (owner = '' or lease_until < ?) limit 1
+select id from jobs
+where dead = 0 and run_at <= ? and (owner = '' or lease_until < ?) and kind in (select value from json_each(?)) limit 1
 
 -- name: state
 select doc from states where kind = ? and key = ?
