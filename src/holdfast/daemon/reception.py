@@ -14,8 +14,9 @@ from holdfast.core.errors import StoreDamaged, StoreUnavailable
 from holdfast.daemon.journal import Journal, Promised
 from holdfast.daemon.keeper import Keeper
 
-MOST_PROMISED = 64
-"""So that an answer which needs the state never waits long for it."""
+MOST_PROMISED, PORTION = 64, 16
+"""So that an answer which needs the state never waits long for it. Where hooks come faster than they are thought about,
+those before the oldest few are waited for, not all: no hook waits for the whole."""
 NOTHING_TO_SAY = Outcome()
 
 
@@ -35,8 +36,8 @@ class Reception:
     def take(self, deliveries: Sequence[Delivery]) -> list[Outcome] | None:
         asked = any(map(self._asks, deliveries))
         if asked or len(self._unthought) >= MOST_PROMISED:
-            self.settle()
-            if self.behind:
+            self.settle(None if asked else max(PORTION, len(deliveries)))
+            if self._answered or (asked and self._unthought):
                 return None  # The store takes nothing now.
         if not asked and self._promised(deliveries):
             return [NOTHING_TO_SAY] * len(deliveries)
@@ -46,14 +47,16 @@ class Reception:
             self._answered = [delivery.unawaited() for delivery in deliveries]
         return outcomes
 
-    def settle(self) -> None:
-        """What was answered is thought about and written. Where that fails it stays to be done."""
+    def settle(self, most: int | None = None) -> None:
+        """What was answered, or `most` of it, is thought about and written. Where that fails it stays to be done."""
         lasting = self._journal.half_full
+        most = None if lasting else most  # The journal is written over only when all of it is in the store.
         if self._answered and self._keeper.settle(self._answered):
             self._answered = []
         if self._unthought and not self._answered:
-            self._keeper.keep(self._unthought, lambda engine, batch: engine.handle(batch, lasting=lasting))
-            self._unthought = []
+            portion = self._unthought[:most]
+            self._unthought = self._unthought[len(portion) :]
+            self._keeper.keep(portion, lambda engine, batch: engine.handle(batch, lasting=lasting))
         engine = self._engine()
         if engine.durable == engine.head and not self.behind and not self._keeper.holding:
             self._journal.clear()
