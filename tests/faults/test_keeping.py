@@ -115,7 +115,7 @@ def test_mending_that_fails_leaves_everything_as_it_was(paths: Paths, monkeypatc
     def full(*_args) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(backup.shutil, "copyfile", full)
+    monkeypatch.setattr("shutil.copyfile", full)
     with pytest.raises(StoreUnavailable):
         mending.prepare(paths.database, paths, [a_counter()], 80, 1)
     assert paths.database.read_bytes() == before
