@@ -28,10 +28,10 @@ class NativeHook(BuildHookInterface):
             return
         builder = load_builder(Path(self.root))
         target = os.environ.get("HOLDFAST_TARGET") or builder.host_target()
-        folder = Path(self.root) / "build" / "native" / target
-        folder.mkdir(parents=True, exist_ok=True)
+        client = builder.place(target)
+        client.parent.mkdir(parents=True, exist_ok=True)
         try:
-            client = builder.build(folder / SCRIPT, target, folder.parent / "zig-cache")
+            builder.build(client, target)
         except builder.CannotBuildError as error:
             self.app.display_warning(f"holdfast-hook is left out, hooks will run hook.py instead: {error}")
             return

@@ -6,6 +6,7 @@ is static (musl) on Linux, so one binary runs on every distribution.
 
 from __future__ import annotations
 
+import hashlib
 import os
 import platform
 import re
@@ -42,6 +43,12 @@ def version() -> str:
     return re.search(r'^__version__ = "([^"]+)"', VERSION_FILE.read_text(), re.MULTILINE)[1]
 
 
+def place(target: str) -> Path:
+    """Where the client of this state of the source lies once it is built: an installation and the tests share it."""
+    state = hashlib.sha256(b"".join(file.read_bytes() for file in (SOURCE, Path(__file__), VERSION_FILE)))
+    return HERE.parent / "build" / "native" / f"{target}-{state.hexdigest()[:16]}" / "holdfast-hook"
+
+
 def command(out: Path, target: str) -> list[str]:
     static = ["-static"] if target.endswith("-musl") else []
     define = f'-DHOLDFAST_VERSION="{version()}"'
@@ -49,12 +56,12 @@ def command(out: Path, target: str) -> list[str]:
     return [*compiler, *static, *FLAGS, define, str(SOURCE), "-o", str(out)]
 
 
-def build(out: Path, target: str | None = None, cache: Path | None = None) -> Path:
-    """Compile into `out`. The compiler's cache stays beside the result: nothing is written to HOME."""
+def build(out: Path, target: str | None = None) -> Path:
+    """Compile into `out`. The compiler's cache stays in this tree: nothing is written to HOME."""
     target = target or host_target()
     if target not in TARGETS:
         raise CannotBuildError(f"no target for {target}")
-    cache = cache or out.parent / "zig-cache"
+    cache = place(target).parent.parent / "zig-cache"
     cache.mkdir(parents=True, exist_ok=True)
     env = {**os.environ, "ZIG_GLOBAL_CACHE_DIR": str(cache), "ZIG_LOCAL_CACHE_DIR": str(cache)}
     done = subprocess.run(command(out, target), env=env, capture_output=True, text=True, check=False)

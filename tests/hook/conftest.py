@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import importlib.util
 import os
 import shutil
@@ -23,15 +22,11 @@ def load_builder():
 
 
 def built(builder) -> Path:
-    """Compiled once for each state of the source, with the compiler's cache that hatch_build.py fills."""
-    digest = hashlib.sha256(builder.SOURCE.read_bytes() + Path(builder.__file__).read_bytes()).hexdigest()[:16]
-    client = ROOT / ".cache" / "native" / digest / "holdfast-hook"
+    """Compiled once for each state of the source; mostly the installation has done that."""
+    client = builder.place(builder.host_target())
     if not client.exists():
         client.parent.mkdir(parents=True, exist_ok=True)
-        partial = builder.build(
-            client.with_name(f"partial-{os.getpid()}"), cache=ROOT / "build" / "native" / "zig-cache"
-        )
-        partial.replace(client)
+        builder.build(client.with_name(f"partial-{os.getpid()}")).replace(client)
     return client
 
 
