@@ -49,7 +49,7 @@ def unpacked(folder: Path) -> Path:
     kept = CACHE / "django-source.tar.gz"
     if not kept.exists():
         CACHE.mkdir(parents=True, exist_ok=True)
-        how = ("--no-deps", "--no-binary", ":all:", "--no-build-isolation", "-q", "-d", str(folder / "dl"))
+        how = ("--no-deps", "--no-binary", ":all:", "-q", "-d", str(folder / "dl"))
         done = subprocess.run(
             [sys.executable, "-m", "pip", "download", *how, "Django"], capture_output=True, check=False
         )
