@@ -112,7 +112,7 @@ def _store() -> Iterator[Finding]:
 
 def _settings() -> Iterator[Finding]:
     for notice in open_settings().for_project(client.project()).notices:
-        yield Finding(str(notice), "mend that file")
+        yield Finding(notice.problem, notice.fix or "Correct it there.")
 
 
 def _owner() -> Iterator[Finding]:

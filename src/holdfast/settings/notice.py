@@ -15,9 +15,13 @@ class Notice:
     path: str = ""
     """The dotted name of the setting, where one is concerned."""
 
-    def __str__(self) -> str:
+    @property
+    def problem(self) -> str:
         where = f"{self.file}:{self.line}:{self.column}" if self.line else self.file
-        return f"{where}: {self.message}" + (f" {self.fix}" if self.fix else "")
+        return f"{where}: {self.message}"
+
+    def __str__(self) -> str:
+        return f"{self.problem} {self.fix}" if self.fix else self.problem
 
 
 @dataclass(frozen=True)
