@@ -34,7 +34,8 @@ class Reception:
         return bool(self._unthought or self._answered)
 
     def take(self, deliveries: Sequence[Delivery]) -> list[Outcome] | None:
-        asked = any(map(self._asks, deliveries))
+        # A batch is mostly the same hook in the same place, many times.
+        asked = any(self._may_answer(*what) for what in {_what(d) for d in deliveries if d.mode != "tell"})
         if asked or len(self._unthought) >= MOST_PROMISED:
             self.settle(None if asked else max(PORTION, len(deliveries)))
             if self._answered or (asked and self._unthought):
@@ -73,11 +74,9 @@ class Reception:
         self._unthought += clean
         return True
 
-    def _asks(self, delivery: Delivery) -> bool:
-        if delivery.mode == "tell":
-            return False
-        kind = self._kinds.get((delivery.agent, delivery.event))
-        return kind is None or self._engine().may_answer(kind, delivery.env.get("CLAUDE_PROJECT_DIR") or delivery.cwd)
+    def _may_answer(self, agent: str, event: str, folder: str) -> bool:
+        kind = self._kinds.get((agent, event))
+        return kind is None or self._engine().may_answer(kind, folder)
 
     # ── after some thought ─────────────────────────────────────────────────────────────────────────────────────────
 
@@ -118,6 +117,10 @@ class Reception:
             return False
         deliveries = [one.delivery for one in alike if one.delivery]
         return not deliveries or self._keeper.keep(deliveries) is not None
+
+
+def _what(delivery: Delivery) -> tuple[str, str, str]:
+    return delivery.agent, delivery.event, delivery.env.get("CLAUDE_PROJECT_DIR") or delivery.cwd
 
 
 def _runs(promised: Sequence[Promised]) -> list[list[Promised]]:
