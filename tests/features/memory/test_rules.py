@@ -1,6 +1,6 @@
 """What a finished turn teaches, by rules (S4-6, S4-14, O4-f)."""
 
-from holdfast.features.memory.model import observation_ref
+from holdfast.features.memory.model import observation_ref, session_ref
 from holdfast.features.memory.rules.sentences import sentences
 from tests.features.memory.house import House
 
@@ -32,6 +32,20 @@ def test_a_failure_that_was_repaired_is_a_bug_fix_with_the_failing_text(house: H
     assert "3 != 4" in doc["detail"]
     assert doc["files"] == ["/home/ada/engine/store.py"]
     assert len(doc["evidence"]) == 3
+
+
+def test_a_failure_that_is_read_later_is_one_too(house: House) -> None:
+    """Codex: the hook says only that a command ran, the exit code comes from the transcript."""
+    house.prompt("fix it")
+    for code in (1, 0):
+        house.ran("pytest tests/test_store.py")
+        of = house.reader.head()
+        house.hook("tool.exit_read", command="pytest tests/test_store.py", ok=code == 0, exit_code=code, of=of)
+        if code:
+            assert "pytest tests/test_store.py" not in house.doc(session_ref("s-1"))["commands"]
+            house.edited("/home/ada/engine/store.py")
+    house.stop()
+    assert texts(house, "bug_fix") == ["`pytest tests/test_store.py` failed and passes since store.py changed."]
 
 
 def test_a_command_that_fails_and_passes_without_a_change_is_no_bug_fix(house: House) -> None:

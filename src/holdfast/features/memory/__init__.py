@@ -18,7 +18,7 @@ _later = partial(later, __name__)
 
 FEATURE = Feature(
     name="memory",
-    version=3,
+    version=4,
     kinds=KINDS,
     listens=LISTENS,
     keys=keys,

@@ -99,6 +99,18 @@ def _acted(doc: Doc, event: Event) -> Doc:
     return {**doc, **changes} if changes else doc
 
 
+def _failed_after_all(doc: Doc, event: Event) -> Doc:
+    """The hook had said no more than that it ran; how it ended was read later, mostly within the same turn."""
+    if event.get("ok") is not False or doc["closed"]:
+        return doc
+    seq, command = event.get("of"), str(event.get("command") or "")[:COMMAND]
+    act = {"seq": seq, "action": "shell", "ok": False, "command": command, "paths": [], "text": ""}
+    acts = [known for known in doc["acts"] if known["seq"] != seq]
+    if deeds.needed(acts, act):
+        acts = sorted([*acts, act], key=lambda known: known["seq"])[-MOST_ACTS:]
+    return {**doc, "acts": acts, "commands": {name: at for name, at in doc["commands"].items() if at != seq}}
+
+
 def _useful(doc: Doc, act: Doc) -> Doc:
     """What is known already changes nothing: the document is written only when it says something new."""
     if not act["ok"]:
@@ -222,6 +234,7 @@ STEPS: dict[str, Step] = {
     "prompt.submitted": _prompted,
     "tool.finished": _acted,
     "tool.failed": _acted,
+    "tool.exit_read": _failed_after_all,
     "turn.ended": _turn_over,
     "turn.interrupted": _turn_over,
     "turn.failed": _turn_over,
