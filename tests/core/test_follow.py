@@ -47,6 +47,22 @@ def test_it_holds_for_what_nobody_waits_for(tmp_path: Path) -> None:
     store.close()
 
 
+def test_every_room_sees_the_state_as_the_event_left_it(tmp_path: Path) -> None:
+    """Not what follows for the rooms before it: their order must not matter."""
+
+    def seen(state: State, event: Event, _settings: Any) -> Iterable[Event]:
+        doc = state.get("count", event.session) or {"n": 0}
+        yield an_event(kind="note.added", session=event.session, data={"seen": doc["n"]})
+
+    store = open_store(f"sqlite:///{tmp_path / 'log.db'}")
+    an_engine(store, an_echo(), a_counter(follow=seen)).handle([an_event()])
+    reader = store.reader()
+    [told] = [e.data["seen"] for e in reader.events(EventQuery()) if "seen" in e.data]
+    assert told == 2, "counted once by each of the two rooms, with nothing that followed"
+    reader.close()
+    store.close()
+
+
 def test_an_error_is_reported_and_the_event_stays(tmp_path: Path) -> None:
     def broken(*_: Any) -> Iterable[Event]:
         raise RuntimeError

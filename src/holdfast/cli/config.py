@@ -46,7 +46,7 @@ def set_(
     """Change one value in a settings file; comments and order are kept."""
     settings, project = open_settings().settings, _project(layer)
     notices = set_value(settings, layer, name, _yaml(value), project=project)
-    render.out.print(f"{name} = {render.clean(value)} in {settings.file(layer, project)}", soft_wrap=True)
+    render.out.print(f"{name} = {render.clean(value)} in {settings.file(layer, project)}")
     for notice in notices:
         render.out.print(Text(str(notice)))
 

@@ -205,12 +205,19 @@ class Engine:
     # ── who hears what ─────────────────────────────────────────────────────────────────────────────────────────────
 
     def rooms(self, kind: str) -> Rooms:
-        if self.asleep:
-            return _rooms(f for f in self.features if f.hears(kind) and f.name not in self.asleep)
         found = self._rooms.get(kind)
         if found is None:
-            found = self._rooms[kind] = _rooms(f for f in self.features if f.hears(kind))
+            awake = (f for f in self.features if f.name not in self.asleep)
+            found = self._rooms[kind] = _rooms(f for f in awake if f.hears(kind))
         return found
+
+    def put_to_sleep(self, names: Iterable[str]) -> None:
+        self.asleep |= set(names)
+        self._rooms.clear()
+
+    def wake(self, names: Iterable[str]) -> None:
+        self.asleep -= set(names)
+        self._rooms.clear()
 
 
 def _rooms(features: Iterable[Feature]) -> Rooms:

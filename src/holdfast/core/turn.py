@@ -1,6 +1,6 @@
 """The thinking of one transaction: each event reduced, followed, decided. Pure functions do it; this calls them."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
@@ -133,11 +133,14 @@ class Turn:
             job = msgspec.structs.replace(job, run_at=waiting.run_at)
         self.jobs[(job.kind, job.dedupe or len(self.jobs))] = job
 
-    def _following(self, event: Event) -> Iterator[Event]:
-        """What follows is not followed in turn: rooms cannot set one another going for ever."""
-        for feature, follow in self.engine.rooms(event.kind).following:
-            for number, made in enumerate(self._made(feature, follow, event)):
-                yield msgspec.structs.replace(made, key=f"{event.key}/{feature.name}.{number}")
+    def _following(self, event: Event) -> list[Event]:
+        """All of it before any of it is appended: every room sees the state as this event left it. What follows is not
+        followed in turn: rooms cannot set one another going for ever."""
+        return [
+            msgspec.structs.replace(made, key=f"{event.key}/{feature.name}.{number}")
+            for feature, follow in self.engine.rooms(event.kind).following
+            for number, made in enumerate(self._made(feature, follow, event))
+        ]
 
     def _made(self, feature: Feature, work: Callable[..., Iterable[T]], event: Event) -> Sequence[T]:
         try:

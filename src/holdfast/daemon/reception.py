@@ -16,7 +16,7 @@ from holdfast.daemon.keeper import Keeper
 
 MOST_PROMISED, PORTION = 64, 16
 """So that an answer which needs the state never waits long for it. Where hooks come faster than they are thought about,
-those before the oldest few are waited for, not all: no hook waits for the whole."""
+each waits until the oldest few are, not until all are."""
 NOTHING_TO_SAY = Outcome()
 
 

@@ -180,7 +180,7 @@ class Daemon:
         reader = self.app.store.reader()
         try:
             old = outdated(self.app.features, reader)
-            self.app.engine.asleep |= {f.name for f in old}
+            self.app.engine.put_to_sleep(f.name for f in old)
             if old and reader.head() <= SMALL_LOG:
                 finish_rebuild(self, Rebuild(old, reader))
         except StoreDamaged as error:
@@ -276,7 +276,7 @@ class _Background:
         if not old:
             reader.close()
             return
-        self._daemon.app.engine.asleep |= {f.name for f in old}
+        self._daemon.app.engine.put_to_sleep(f.name for f in old)
         work = Rebuild(old, reader)
         threading.Thread(target=self._rebuild, args=(work, store), name="rebuild", daemon=True).start()
 
@@ -328,7 +328,7 @@ def finish_rebuild(daemon: Daemon, work: Rebuild) -> None:
     """
     engine = daemon.app.engine
     names = [f.name for f in work.features]
-    engine.asleep |= set(names)
+    engine.put_to_sleep(names)
     engine.settle()
     work.read()
     now = now_ms()
@@ -336,4 +336,4 @@ def finish_rebuild(daemon: Daemon, work: Rebuild) -> None:
     work.take(msgspec.structs.replace(event, seq=work.seq + 1))
     engine.handle([event], also=work.write)
     engine.forget()
-    engine.asleep -= set(names)
+    engine.wake(names)

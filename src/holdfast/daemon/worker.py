@@ -39,6 +39,7 @@ class Worker:
         self._handlers: dict[str, tuple[Feature, JobHandler]] = {
             kind: (feature, handler) for feature in features for kind, handler in feature.jobs.items()
         }
+        self._kinds = tuple(self._handlers)
         self._quick = tuple(kind for feature in features for kind in feature.quick)
         self._due: list[threading.Event] = []
         """One for each worker: none can take the sign that was meant for another."""
@@ -52,7 +53,7 @@ class Worker:
         if not self._handlers:
             return
         for n in range(threads):
-            self._begin(f"worker-{n}", tuple(self._handlers))
+            self._begin(f"worker-{n}", self._kinds)
         if self._quick:
             self._begin("worker-quick", self._quick)
         self._threads.append(threading.Thread(target=self._keep_time, name="schedule", daemon=True))
@@ -91,7 +92,7 @@ class Worker:
     def run_once(self) -> int:
         """Everything that is due now, in this thread (for commands and tests)."""
         done = 0
-        while jobs := self._claim(1, tuple(self._handlers)):
+        while jobs := self._claim(1, self._kinds):
             self._run(jobs[0], self._engine().store.reader())
             done += 1
         return done

@@ -36,8 +36,8 @@ class Place:
 
 
 def places(kinds: Iterable[Kind], node: Node, path: Path = (), wholes: tuple[Path, ...] = ()) -> Iterator[Place]:
+    leaves = [leaf for kind in kinds for leaf in kind.alternatives]
     if isinstance(node.value, dict):
-        leaves = [leaf for kind in kinds for leaf in kind.alternatives]
         leaves += [
             leaf for kind in leaves if isinstance(kind, ListOf) and kind.alone for leaf in kind.item.alternatives
         ]
@@ -47,10 +47,8 @@ def places(kinds: Iterable[Kind], node: Node, path: Path = (), wholes: tuple[Pat
             inner = [leaf.item for leaf in leaves if isinstance(leaf, MappingOf)]
             yield from _each(inner, node.value.items(), path, wholes)
     elif isinstance(node.value, list):
-        leaves = [leaf for kind in kinds for leaf in kind.alternatives]
-        yield from _each(
-            [leaf.item for leaf in leaves if isinstance(leaf, ListOf)], enumerate(node.value), path, wholes
-        )
+        inner = [leaf.item for leaf in leaves if isinstance(leaf, ListOf)]
+        yield from _each(inner, enumerate(node.value), path, wholes)
 
 
 def _named(parts: tuple[Part, ...], node: Node, path: Path, wholes: tuple[Path, ...]) -> Iterator[Place]:

@@ -40,7 +40,8 @@ def test_a_failure_that_is_read_later_is_one_too(house: House) -> None:
     for code in (1, 0):
         house.ran("pytest tests/test_store.py")
         of = house.reader.head()
-        house.hook("tool.exit_read", command="pytest tests/test_store.py", ok=code == 0, exit_code=code, of=of)
+        told = {"action": "shell", "command": "pytest tests/test_store.py", "ok": code == 0, "exit_code": code}
+        house.hook("tool.exit_read", **told, of=of)
         if code:
             assert "pytest tests/test_store.py" not in house.doc(session_ref("s-1"))["commands"]
             house.edited("/home/ada/engine/store.py")

@@ -89,22 +89,26 @@ def _acted(doc: Doc, event: Event) -> Doc:
         return doc
     ok = event.kind == "tool.finished" and event.get("ok") is not False and event.get("exit_code") in (None, 0)
     heard = event.get("error") or (event.get("output") if action == "ask" or not ok else "")
-    act = {
-        "seq": event.seq, "action": action, "ok": ok, "command": str(event.get("command") or "")[:COMMAND],
-        "paths": strings(event.get("paths"), 5), "text": line(heard, HEARD),
-    }  # fmt: skip
+    act = _act(event, event.seq, ok, heard)
     changes = {**_useful(doc, act), **({"closed": False} if doc["closed"] else {})}
     if deeds.needed(doc["acts"], act):
         changes["acts"] = [*doc["acts"], act][-MOST_ACTS:]
     return {**doc, **changes} if changes else doc
 
 
+def _act(event: Event, seq: int, ok: bool, heard: Any) -> Doc:
+    return {
+        "seq": seq, "action": event.get("action", ""), "ok": ok, "command": str(event.get("command") or "")[:COMMAND],
+        "paths": strings(event.get("paths"), 5), "text": line(heard, HEARD),
+    }  # fmt: skip
+
+
 def _failed_after_all(doc: Doc, event: Event) -> Doc:
     """The hook had said no more than that it ran; how it ended was read later, mostly within the same turn."""
     if event.get("ok") is not False or doc["closed"]:
         return doc
-    seq, command = event.get("of"), str(event.get("command") or "")[:COMMAND]
-    act = {"seq": seq, "action": "shell", "ok": False, "command": command, "paths": [], "text": ""}
+    seq = event.get("of")
+    act = _act(event, seq, False, "")
     acts = [known for known in doc["acts"] if known["seq"] != seq]
     if deeds.needed(acts, act):
         acts = sorted([*acts, act], key=lambda known: known["seq"])[-MOST_ACTS:]
