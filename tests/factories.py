@@ -9,7 +9,7 @@ from holdfast.core.decision import Decision
 from holdfast.core.delivery import Delivery
 from holdfast.core.engine import Engine, Ports
 from holdfast.core.event import Event
-from holdfast.core.feature import Feature, made_by
+from holdfast.core.feature import Feature, version_key
 from holdfast.core.job import Job
 from holdfast.core.ports import Doc, Ref, StateRow, Store
 from holdfast.core.state import encode
@@ -111,7 +111,7 @@ def mark_made(store: Store, features: Iterable[Feature]) -> None:
     """As the first start of a daemon leaves a store: else the next start would make all documents anew."""
     with store.transaction():
         for feature in features:
-            store.set_meta(made_by(feature), str(feature.version))
+            store.set_meta(version_key(feature), str(feature.version))
 
 
 def fail(feature: str, _event: Event, error: Exception) -> None:

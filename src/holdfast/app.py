@@ -11,15 +11,15 @@ from holdfast.core.decision import Decision
 from holdfast.core.engine import Engine, Ports
 from holdfast.core.errors import CommandRefused
 from holdfast.core.event import Event
-from holdfast.core.feature import Ask, Call, Feature
+from holdfast.core.feature import Call, CommandResult, Feature
 from holdfast.core.ports import Reader, Store
 from holdfast.core.redact import Redactor
-from holdfast.features import FEATURES, on_trial
+from holdfast.features import FEATURES, features_on_trial
+from holdfast.git_context import CachedGitContext
 from holdfast.intake import Intake
 from holdfast.paths import Paths
 from holdfast.settings import Elsewhere, Settings, SettingsCache
 from holdfast.stores import open_store
-from holdfast.surroundings import GitSurroundings
 
 Report = Callable[[str, Event, Exception], None]
 
@@ -33,7 +33,7 @@ def _quiet(_feature: str, _event: Event, _error: Exception) -> None:
 
 
 @dataclass
-class Rooms:
+class ReadOnlyApp:
     """What can be asked without a store of one's own: a reader is enough for views."""
 
     paths: Paths
@@ -50,12 +50,12 @@ class Rooms:
     def view(self, name: str, call: Call) -> Any:
         return _named(self.features, "views", name)(call)
 
-    def command(self, name: str, call: Call) -> Ask:
+    def command(self, name: str, call: Call) -> CommandResult:
         return _named(self.features, "commands", name)(call)
 
 
 @dataclass
-class App(Rooms):
+class App(ReadOnlyApp):
     agents: Mapping[str, Agent]
     store: Store
     engine: Engine
@@ -79,14 +79,14 @@ def store_url(paths: Paths, settings: SettingsCache) -> str:
     return settings.for_project("")["store"].url or f"sqlite:///{paths.database}"
 
 
-def rooms() -> tuple[Feature, ...]:
-    return (*FEATURES, *on_trial())
+def all_features() -> tuple[Feature, ...]:
+    return (*FEATURES, *features_on_trial())
 
 
-def open_rooms(paths: Paths) -> Rooms:
+def open_read_only(paths: Paths) -> ReadOnlyApp:
     """For doors that are processes of their own and only read."""
-    features = rooms()
-    return Rooms(paths, open_settings(features), features)
+    features = all_features()
+    return ReadOnlyApp(paths, open_settings(features), features)
 
 
 def build(
@@ -95,12 +95,12 @@ def build(
     agents: Mapping[str, Agent] = AGENTS,
     report: Report = _quiet,
 ) -> App:
-    features = rooms() if features is None else features
+    features = all_features() if features is None else features
     settings = open_settings(features)
     store = open_store(store_url(paths, settings), backups=paths.backups)
     redact = settings.for_project("")["redact"]
     redactor = Redactor(names=redact.names, patterns=redact.patterns, keep=redact.keep)
-    intake = Intake(agents, GitSurroundings(), redactor.redact if redact.enabled else _as_it_is)
+    intake = Intake(agents, CachedGitContext(), redactor.redact if redact.enabled else _as_it_is)
     ports = Ports(
         read=intake.read,
         clean=intake.clean,

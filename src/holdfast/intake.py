@@ -7,10 +7,10 @@ from typing import Any
 import msgspec
 
 from holdfast.core.agent import Agent
+from holdfast.core.dedupe import AT_ONCE, DEDUPE_KEY
 from holdfast.core.delivery import Delivery
-from holdfast.core.duplicates import AT_ONCE, SAME
 from holdfast.core.event import BODY_LIMIT, Event
-from holdfast.core.ports import Surroundings
+from holdfast.core.ports import GitContext
 from holdfast.private import without_private
 
 decode = msgspec.json.decode
@@ -28,8 +28,8 @@ Redact = Callable[[bytes], tuple[bytes, int]]
 class Intake:
     """Never raises: what nobody can read is kept as `unknown`."""
 
-    def __init__(self, agents: Mapping[str, Agent], surroundings: Surroundings, redact: Redact) -> None:
-        self._agents, self._surroundings, self._redact = agents, surroundings, redact
+    def __init__(self, agents: Mapping[str, Agent], git_context: GitContext, redact: Redact) -> None:
+        self._agents, self._git_context, self._redact = agents, git_context, redact
 
     def clean(self, delivery: Delivery) -> Delivery:
         """As it may be written to disk: secrets and what is private are out of it."""
@@ -42,7 +42,7 @@ class Intake:
     def read(self, delivery: Delivery) -> Event:
         delivery = self.clean(delivery)
         event, same = self._understood(delivery, delivery.body)
-        around = self._surroundings.of(event.get("cwd") or delivery.cwd)
+        around = self._git_context.of(event.get("cwd") or delivery.cwd)
         return msgspec.structs.replace(
             event,
             project=self.project(event.project or delivery.cwd),
@@ -54,7 +54,7 @@ class Intake:
 
     def project(self, folder: str) -> str:
         """The repository it lies in, as the command line takes it: who begins in a subfolder has the same settings."""
-        return self._surroundings.of(folder).get("root") or folder
+        return self._git_context.of(folder).get("root") or folder
 
     def scrub(self, event: Event) -> Event:
         """The same for an event of our own making: its text may quote a person, a file or a program."""
@@ -93,7 +93,7 @@ def _same(event: Event, mark: str) -> dict[str, str]:
         return {}
     whole = f"{event.session}\n{event.kind}\n{event.get('lane', '')}\n{mark}"
     digest = hashlib.blake2b(whole.encode("utf-8", "replace"), digest_size=9).hexdigest()
-    return {SAME: AT_ONCE + digest if mark[0] == AT_ONCE else digest}
+    return {DEDUPE_KEY: AT_ONCE + digest if mark[0] == AT_ONCE else digest}
 
 
 def _written(data: Mapping[str, Any]) -> bytes:

@@ -77,7 +77,7 @@ def recorded(folder, stem):
 
 # ---- the same word in every agent ----
 
-SAME = {
+DEDUPE_KEY = {
     "shell": [
         ("codex", "PreToolUse.Bash"), ("gemini", "BeforeTool.run_shell_command"), ("copilot", "preToolUse.bash"),
         ("copilot-pascal", "PreToolUse.Bash"), ("qwen", "PreToolUse.run_shell_command"),
@@ -91,14 +91,14 @@ SAME = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(("folder", "stem"), SAME["shell"])
+@pytest.mark.parametrize(("folder", "stem"), DEDUPE_KEY["shell"])
 def test_a_shell_command_is_the_same_everywhere(folder, stem):
     name = FOLDERS[folder]
     event = read(name, recorded(folder, stem), stem.split(".")[0])
     assert (event.kind, event.data["action"], event.data["command"]) == ("tool.started", "shell", "echo hi")
 
 
-@pytest.mark.parametrize(("folder", "stem"), SAME["edit"])
+@pytest.mark.parametrize(("folder", "stem"), DEDUPE_KEY["edit"])
 def test_an_edit_names_its_file_everywhere(folder, stem):
     name = FOLDERS[folder]
     event = read(name, recorded(folder, stem), stem.split(".")[0])

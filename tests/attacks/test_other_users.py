@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from holdfast.core.errors import UnsafePath
-from holdfast.daemon.frames import as_record
+from holdfast.ingest.frames import as_record
 from holdfast.paths import Paths, private_folder
 from tests.campaign.acks import fire, frame, serving, settled
 from tests.kit import World, spooled, wait_until

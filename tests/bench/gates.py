@@ -10,7 +10,7 @@ from typing import Any
 from holdfast.core.event import Event
 from holdfast.core.ids import delivery_key
 from holdfast.features.gates.decide import decide
-from holdfast.features.gates.follow import follow
+from holdfast.features.gates.derive import derive
 from holdfast.features.gates.model import GateSettings
 from holdfast.features.gates.rehearse import Rehearsal, rehearse
 from holdfast.stores import open_store
@@ -101,7 +101,7 @@ def _without_gates() -> None:
 
 def _once(stage: Rehearsal, one: Event) -> float:
     began = time.perf_counter()
-    list(follow(stage, one, stage.settings))
+    list(derive(stage, one, stage.settings))
     decide(stage, one, stage.settings)
     return time.perf_counter() - began
 

@@ -12,10 +12,10 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from holdfast.app import rooms
+from holdfast.app import all_features
 from holdfast.core.ids import delivery_key
 from holdfast.core.replay import Rebuild
-from holdfast.daemon.frames import as_frame
+from holdfast.ingest.frames import as_frame
 from holdfast.stores import backup
 from tests.kit import World, hook_command, spooled, wait_until
 
@@ -128,7 +128,7 @@ def judge(world: World, wanted: set[str], maybe: frozenset[str] | set[str] = fro
 
 def state_is_replay(world: World) -> bool:
     with world.reader() as reader:
-        work = Rebuild(rooms(), reader)
+        work = Rebuild(all_features(), reader)
         work.read()
         return work.differences() == []
 

@@ -18,12 +18,12 @@ from holdfast.core.delivery import Delivery
 from holdfast.core.event import Event
 from holdfast.core.ports import EventQuery
 from holdfast.core.replay import Rebuild
-from holdfast.daemon.frames import as_frame, as_record
-from holdfast.daemon.journal import Journal
-from holdfast.daemon.keeper import Keeper
 from holdfast.daemon.log import Log
-from holdfast.daemon.reception import Reception
-from holdfast.daemon.spool import Spool
+from holdfast.ingest.frames import as_frame, as_record
+from holdfast.ingest.journal import Journal
+from holdfast.ingest.pipeline import IngestPipeline
+from holdfast.ingest.spool import Spool
+from holdfast.ingest.store_guard import StoreGuard
 from holdfast.paths import Paths
 from holdfast.stores.sqlite import SqliteStore
 from tests.factories import a_counter, an_engine, counted
@@ -66,14 +66,14 @@ class House(RuleBasedStateMachine):
     def start(self) -> None:
         self.store = SqliteStore(self.paths.database)
         self.engine = an_engine(self.store, a_counter(), read=read)
-        self.keeper = Keeper(lambda: self.engine, self.log, lambda _error: False)
+        self.store_guard = StoreGuard(lambda: self.engine, self.log, lambda _error: False)
         self.journal = Journal(self.paths.journal)
-        self.reception = Reception(lambda: self.engine, {}, self.keeper, self.journal)
-        self.reception.begin()
+        self.pipeline = IngestPipeline(lambda: self.engine, {}, self.store_guard, self.journal)
+        self.pipeline.begin()
         self.spool = Spool(self.paths, self._take)
 
     def _take(self, batch) -> int | None:
-        outcomes = self.keeper.keep(batch)
+        outcomes = self.store_guard.keep(batch)
         return None if outcomes is None else sum(1 for o in outcomes if o.seq)
 
     def _frame(self, key: str) -> bytes:
@@ -105,7 +105,7 @@ class House(RuleBasedStateMachine):
         """A batch by the socket; what is not answered the hooks spool."""
         keys = [self._new(session) for session in sessions]
         batch = [self._delivery(key, mode) for key in (*keys, *(keys if twice else ()))]
-        if self.reception.take(batch) is None:
+        if self.pipeline.take(batch) is None:
             for key in keys:
                 self._spooled(key, "spool.log")
         self.must.update(keys)
@@ -117,7 +117,7 @@ class House(RuleBasedStateMachine):
             return
         key = data.draw(st.sampled_from(sorted(self.must)))
         if data.draw(st.booleans()):
-            self.reception.take([self._delivery(key)])
+            self.pipeline.take([self._delivery(key)])
         else:
             self._spooled(key, data.draw(st.sampled_from(("spool.log", "other.log"))))
 
@@ -134,7 +134,7 @@ class House(RuleBasedStateMachine):
     @rule()
     def settle(self) -> None:
         """As the daemon does when the answers have left. A crash before it is made good at the start after it."""
-        self.reception.settle()
+        self.pipeline.settle()
 
     @rule()
     def drain(self) -> None:
@@ -162,7 +162,7 @@ class House(RuleBasedStateMachine):
     def room_again(self) -> None:
         self.full = False
         self.store._db.pragma("max_page_count", 1_000_000)
-        self.keeper.retry_held()
+        self.store_guard.retry_held()
 
     @rule()
     def crash(self) -> None:
@@ -201,8 +201,8 @@ class House(RuleBasedStateMachine):
         if hasattr(self, "store"):
             self.room_again()
             self.spool.drain()
-            self.keeper.retry_held()
-            self.reception.settle()
+            self.store_guard.retry_held()
+            self.pipeline.settle()
             self._equal_to_the_model()
             self.store.close()
         shutil.rmtree(self.folder, ignore_errors=True)

@@ -1,5 +1,5 @@
 """Death, and a failing disk, at every system call that changes something: of a delivery, a drain, a migration, a
-backup, a mending, an installation. What was promised is there afterwards, once; files are old or new, never half."""
+backup, a repair, an installation. What was promised is there afterwards, once; files are old or new, never half."""
 
 import random
 import shutil
@@ -13,7 +13,7 @@ from pathlib import Path
 import apsw
 
 from holdfast.core.errors import HoldfastError
-from holdfast.daemon.frames import as_record
+from holdfast.ingest.frames import as_record
 from holdfast.stores import backup
 from tests.campaign import tracing
 from tests.campaign.acks import fire, frame, judge, serving, settled
@@ -176,7 +176,7 @@ PIECES = (
     Piece("drain", some_spooled, all_drained),
     Piece("migration", an_old_schema, migrated),
     Piece("backing_up", some_events, backups_whole),
-    Piece("mending", damaged, restored),
+    Piece("repair", damaged, restored),
     Piece("install", a_settings_file, old_or_new),
 )
 

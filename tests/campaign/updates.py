@@ -15,7 +15,7 @@ ROOT = Path(__file__).parents[2]
 
 def run(folder: Path, size: int, processes: int = PROCESSES) -> str:
     each = size // processes
-    world = World(folder, HOLDFAST_ROOMS="tests.rooms.refusing", PYTHONPATH=str(ROOT))
+    world = World(folder, HOLDFAST_FEATURES="tests.sample_features.refusing", PYTHONPATH=str(ROOT))
     try:
         serving(world)
         command = [sys.executable, "-m", "tests.campaign.updates", str(folder), str(each)]

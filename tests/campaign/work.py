@@ -26,7 +26,7 @@ def backing_up(paths: Paths) -> None:
     backup.write(paths.database, paths.backups, reason="test")
 
 
-def mending(paths: Paths) -> None:
+def repair(paths: Paths) -> None:
     """The database is damaged; starting puts it right."""
     Daemon(paths.prepare(), Log(paths.log_file))
 
@@ -38,4 +38,4 @@ def install(paths: Paths) -> None:
 
 
 if __name__ == "__main__":
-    {f.__name__: f for f in (drain, migration, backing_up, mending, install)}[sys.argv[1]](Paths(Path(sys.argv[2])))
+    {f.__name__: f for f in (drain, migration, backing_up, repair, install)}[sys.argv[1]](Paths(Path(sys.argv[2])))

@@ -12,7 +12,7 @@ import psutil
 import pytest
 
 from holdfast.core.ids import delivery_key
-from holdfast.daemon.frames import as_frame, as_record
+from holdfast.ingest.frames import as_frame, as_record
 from tests.kit import World, alive, spooled, wait_until
 
 PROMPT = {"session_id": "s1", "prompt": "hello", "cwd": "/", "transcript_path": "/t"}

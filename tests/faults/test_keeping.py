@@ -8,10 +8,10 @@ from holdfast.core.delivery import Delivery
 from holdfast.core.errors import StoreDamaged, StoreUnavailable
 from holdfast.core.event import Event
 from holdfast.core.ports import EventQuery
-from holdfast.daemon import mending
-from holdfast.daemon.keeper import Keeper
+from holdfast.daemon import repair
 from holdfast.daemon.log import Log
-from holdfast.daemon.witness import Witness, forget
+from holdfast.ingest.high_water_mark import HighWaterMark, forget
+from holdfast.ingest.store_guard import StoreGuard
 from holdfast.paths import Paths
 from holdfast.stores import backup
 from holdfast.stores.sqlite import SqliteStore
@@ -49,9 +49,9 @@ def poisonous(delivery: Delivery) -> Event:
 def test_a_poisonous_event_is_kept_apart_and_the_others_as_they_are(paths: Paths, store: SqliteStore) -> None:
     """Its body is cut and redacted like any other, although nobody could read it."""
     engine = an_engine(store, a_counter(), read=poisonous)
-    keeper = Keeper(lambda: engine, Log(paths.log_file), lambda _error: False)
+    store_guard = StoreGuard(lambda: engine, Log(paths.log_file), lambda _error: False)
     bad = a_delivery(key="bad", body=f"poison token={SECRET} ".encode() + b"x" * 600_000)
-    outcomes = keeper.keep([a_delivery(key="one"), bad, a_delivery(key="two")])
+    outcomes = store_guard.keep([a_delivery(key="one"), bad, a_delivery(key="two")])
     assert outcomes is not None
     assert all(o.seq for o in outcomes)
     kinds = {e.key: e.kind for e in found(store)}
@@ -64,14 +64,14 @@ def test_a_poisonous_event_is_kept_apart_and_the_others_as_they_are(paths: Paths
 
 def test_a_store_that_refuses_keeps_everything_for_later(paths: Paths, store: SqliteStore) -> None:
     engine = an_engine(store)
-    keeper = Keeper(lambda: engine, Log(paths.log_file), lambda _error: False)
+    store_guard = StoreGuard(lambda: engine, Log(paths.log_file), lambda _error: False)
     real, engine.handle = engine.handle, _raising(StoreUnavailable("no space"))
-    assert keeper.keep([a_delivery(key="held")]) is None
-    assert keeper.refusing
+    assert store_guard.keep([a_delivery(key="held")]) is None
+    assert store_guard.refusing
     engine.handle = real
-    keeper.retry_held()
+    store_guard.retry_held()
     assert [e.key for e in found(store)] == ["held"]
-    assert not keeper.refusing
+    assert not store_guard.refusing
 
 
 def test_damage_that_cannot_be_mended_is_a_refusal_not_the_end(paths: Paths, store: SqliteStore) -> None:
@@ -79,8 +79,8 @@ def test_damage_that_cannot_be_mended_is_a_refusal_not_the_end(paths: Paths, sto
     for mends in (False, True):
         engine = an_engine(store)
         engine.handle = _raising(StoreDamaged("malformed"))
-        keeper = Keeper(lambda engine=engine: engine, Log(paths.log_file), lambda _error, mends=mends: mends)
-        assert keeper.keep([a_delivery()]) is None
+        store_guard = StoreGuard(lambda engine=engine: engine, Log(paths.log_file), lambda _error, mends=mends: mends)
+        assert store_guard.keep([a_delivery()]) is None
 
 
 def _raising(error: Exception):
@@ -117,16 +117,16 @@ def test_mending_that_fails_leaves_everything_as_it_was(paths: Paths, monkeypatc
 
     monkeypatch.setattr("shutil.copyfile", full)
     with pytest.raises(StoreUnavailable):
-        mending.prepare(paths.database, paths, [a_counter()], 80, 1)
+        repair.prepare(paths.database, paths, [a_counter()], 80, 1)
     assert paths.database.read_bytes() == before
 
 
 def test_mending_that_was_cut_off_between_two_renames_is_finished(paths: Paths) -> None:
     """Else the next start would find no database and begin an empty one."""
     damaged(paths)
-    mending.prepare(paths.database, paths, [a_counter()], 80, 1)
+    repair.prepare(paths.database, paths, [a_counter()], 80, 1)
     paths.database.unlink()
-    mending.look(paths.database, paths, 80)
+    repair.look(paths.database, paths, 80)
     store = SqliteStore(paths.database)
     told = found(store)[-1]
     assert told.kind == "store.restored"
@@ -138,21 +138,21 @@ def test_a_log_that_ends_too_early_is_damage(paths: Paths) -> None:
     store = SqliteStore(paths.database)
     an_engine(store).handle(events(5))
     store.close()
-    witness = Witness(paths.database)
-    witness.saw(7)
+    high_water_mark = HighWaterMark(paths.database)
+    high_water_mark.saw(7)
     with pytest.raises(StoreDamaged):
-        mending.look(paths.database, paths, Witness(paths.database).head)
+        repair.look(paths.database, paths, HighWaterMark(paths.database).head)
     forget(paths.database)
-    mending.look(paths.database, paths, Witness(paths.database).head)
+    repair.look(paths.database, paths, HighWaterMark(paths.database).head)
 
 
 def test_there_is_no_witness_of_a_server() -> None:
-    witness = Witness(None)
-    witness.saw(7)
-    assert witness.head == 0
+    high_water_mark = HighWaterMark(None)
+    high_water_mark.saw(7)
+    assert high_water_mark.head == 0
 
 
 @pytest.mark.parametrize("content", [b"", b"garbage", b"\xff" * 30, b"9" * 40, b"-5\n"])
 def test_a_witness_that_cannot_be_read_says_nothing(paths: Paths, content: bytes) -> None:
     paths.database.with_suffix(".head").write_bytes(content)
-    assert Witness(paths.database).head == 0
+    assert HighWaterMark(paths.database).head == 0

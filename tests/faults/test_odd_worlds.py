@@ -208,7 +208,7 @@ def test_a_hook_without_a_daemon_program_spools(world: World) -> None:
 @pytest.mark.parametrize("sig", [signal.SIGKILL, signal.SIGTERM], ids=["kill -9", "stop"])
 def test_children_die_with_the_daemon(world: World, sig: int) -> None:
     """P6, with everything they started."""
-    world.env |= {"HOLDFAST_ROOMS": "tests.rooms.lingering", "PYTHONPATH": str(Path(__file__).parents[2])}
+    world.env |= {"HOLDFAST_FEATURES": "tests.sample_features.lingering", "PYTHONPATH": str(Path(__file__).parents[2])}
     serving(world)
     pids = world.root / "pids"
     assert world.hook("Stop", {"session_id": str(pids)}).returncode == 0

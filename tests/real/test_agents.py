@@ -119,7 +119,10 @@ class Scene:
 
 @pytest.fixture
 def scene(name: str, place: Place) -> Iterator[Scene]:
-    room = {"HOLDFAST_ROOMS": "tests.rooms.refusing tests.rooms.holding", "PYTHONPATH": str(REPOSITORY)}
+    room = {
+        "HOLDFAST_FEATURES": "tests.sample_features.refusing tests.sample_features.holding",
+        "PYTHONPATH": str(REPOSITORY),
+    }
     world = World(place.project.parent, **room)
     kind = KINDS[name]
     agent = kind.agent(program(kind.program), place.project, place.home, place.model)

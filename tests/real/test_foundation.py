@@ -32,9 +32,9 @@ def house(claude: ClaudeCode, recorder: Recorder, tmp_path: Path) -> Iterator[Wo
     """Our state beside the agent's home; the hooks installed as a person would do it."""
     world = World(tmp_path / "house")
     places = {name: world.env[name] for name in ("HOLDFAST_STATE", "HOLDFAST_CONFIG", "XDG_RUNTIME_DIR")}
-    rooms = {"HOLDFAST_ROOMS": "tests.rooms.refusing", "PYTHONPATH": str(ROOT)}
-    claude.env |= places | rooms
-    world.env |= rooms
+    all_features = {"HOLDFAST_FEATURES": "tests.sample_features.refusing", "PYTHONPATH": str(ROOT)}
+    claude.env |= places | all_features
+    world.env |= all_features
     done = subprocess.run(
         [BIN / "holdfast", "install", "--agent", "claude-code", "--project"],
         cwd=claude.project, env={**claude.env, "PATH": f"{BIN}:{os.environ['PATH']}"}, capture_output=True, text=True,

@@ -16,7 +16,7 @@ def test_rows_that_quote_it_are_rewritten_and_no_others(store: Store, reader: Re
         store.enqueue([a_job(payload={"prompt": TEXT})], NOON)
     with store.transaction():
         assert store.rewrite(probe(TEXT), eraser(TEXT)) == 4
-    store.scour()
+    store.vacuum_erased()
     first, second = reader.events(EventQuery(bodies=True))
     assert first.data == {"prompt": "Hi, [forgotten]!"}
     assert b"Zebrafinch" not in first.body

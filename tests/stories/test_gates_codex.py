@@ -90,7 +90,7 @@ def test_no_long_job_stands_before_it(codex: Codex) -> None:
     """Every worker is at something that does not end."""
     world = codex.world
     world.kill()
-    world.env |= {"HOLDFAST_ROOMS": "tests.rooms.lingering", "PYTHONPATH": str(Path(__file__).parents[2])}
+    world.env |= {"HOLDFAST_FEATURES": "tests.sample_features.lingering", "PYTHONPATH": str(Path(__file__).parents[2])}
     world.start()
     busy = [world.root / f"pids-{n}" for n in range(WORKERS)]
     for file in busy:

@@ -106,13 +106,13 @@ def questions(world: World) -> list[tuple[str, dict[str, Any]]]:
 
 def check(found: list[str]) -> None:
     """Search → timeline → details, and the other rooms."""
-    search, timeline, details, added, unknown, *rooms = found
+    search, timeline, details, added, unknown, *all_features = found
     assert DECISION in search
     assert DECISION in timeline and "<system" not in timeline
     assert '"evidence"' in details
     assert '"origin":"agent"' in added
     assert "there is no memory" in unknown
-    assert all(answer.startswith("{") for answer in rooms)
+    assert all(answer.startswith("{") for answer in all_features)
 
 
 def test_an_agent_asks_over_stdio(world: World) -> None:

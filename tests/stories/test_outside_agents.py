@@ -15,7 +15,7 @@ EXAMPLE = ROOT / "examples" / "outside"
 
 @pytest.fixture
 def world(tmp_path: Path):
-    made = World(tmp_path, HOLDFAST_ROOMS="tests.rooms.refusing", PYTHONPATH=str(ROOT))
+    made = World(tmp_path, HOLDFAST_FEATURES="tests.sample_features.refusing", PYTHONPATH=str(ROOT))
     made.env["PATH"] = f"{EXAMPLE}:{made.env['PATH']}"
     made.start()
     yield made

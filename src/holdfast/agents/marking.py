@@ -4,7 +4,7 @@ from typing import Any
 from zlib import crc32
 
 from holdfast.core.agent import Payload
-from holdfast.core.duplicates import AT_ONCE
+from holdfast.core.dedupe import AT_ONCE
 from holdfast.core.event import Event
 
 WHOLE_SESSION = frozenset({"session.started", "session.ended"})

@@ -38,7 +38,7 @@ def session() -> str:
 
 
 def project() -> str:
-    from holdfast.surroundings import look
+    from holdfast.git_context import look
 
     cwd = str(Path.cwd())
     return os.environ.get("HOLDFAST_PROJECT") or look(cwd).get("root", cwd)

@@ -12,7 +12,7 @@ from holdfast.agents import AGENTS
 from holdfast.cli import client, render
 from holdfast.cli.options import Json
 from holdfast.core.errors import CommandRefused
-from holdfast.surroundings import look
+from holdfast.git_context import look
 
 app = typer.Typer(help="Requirements that are checked, not believed.", no_args_is_help=True)
 

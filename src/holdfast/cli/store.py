@@ -9,7 +9,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from holdfast.cli import client, render
 from holdfast.cli.options import Json
 from holdfast.core.errors import CommandRefused
-from holdfast.daemon.witness import forget
+from holdfast.ingest.high_water_mark import forget
 from holdfast.stores import backup as backups
 
 

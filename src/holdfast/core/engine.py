@@ -10,13 +10,13 @@ from typing import Any, NamedTuple
 import msgspec
 
 from holdfast.core.decision import Decision
+from holdfast.core.dedupe import REMEMBERED, Deduplicator
 from holdfast.core.delivery import Delivery
-from holdfast.core.duplicates import REMEMBERED, Recent
 from holdfast.core.event import Event
-from holdfast.core.feature import Decide, Enqueue, Feature, Follow
+from holdfast.core.feature import Decide, Derive, Enqueue, Feature
 from holdfast.core.ports import Clock, Doc, EventQuery, Ref, Store
 from holdfast.core.state import HotDocuments
-from holdfast.core.turn import PROMPT_TOKENS, START_TOKENS, Arrival, Outcome, Turn
+from holdfast.core.transaction import PROMPT_TOKENS, START_TOKENS, Arrival, Outcome, Transaction
 
 __all__ = ["PROMPT_TOKENS", "START_TOKENS", "Committed", "Engine", "Outcome", "Ports"]
 
@@ -27,13 +27,13 @@ Promise = Callable[[Sequence[Event]], bool]
 """Puts events on disk where they are found again after a crash; False where it cannot."""
 
 
-class Rooms(NamedTuple):
+class Subscribers(NamedTuple):
     """Who has to do with one kind of event, and by which of their functions."""
 
-    hearing: tuple[Feature, ...]
-    deciding: tuple[tuple[Feature, Decide], ...]
-    following: tuple[tuple[Feature, Follow], ...]
-    enqueueing: tuple[tuple[Feature, Enqueue], ...]
+    reducers: tuple[Feature, ...]
+    deciders: tuple[tuple[Feature, Decide], ...]
+    derivers: tuple[tuple[Feature, Derive], ...]
+    enqueuers: tuple[tuple[Feature, Enqueue], ...]
 
 
 class Committed(msgspec.Struct, frozen=True):
@@ -61,18 +61,18 @@ class Ports(msgspec.Struct, frozen=True):
 class Engine:
     def __init__(self, store: Store, features: Sequence[Feature], ports: Ports) -> None:
         self.store, self.features, self.ports = store, tuple(features), ports
-        self.watchers: list[Callable[[Committed], None]] = []
-        self.asleep: set[str] = set()
+        self.subscribers: list[Callable[[Committed], None]] = []
+        self.suspended: set[str] = set()
         """Features whose state is being rebuilt: they hear nothing and decide nothing meanwhile."""
         self.hot = HotDocuments()
-        self.recent = Recent()
+        self.recent = Deduplicator()
         self.head = -1
         """The last event this engine knows of."""
         self.durable = 0
         """The last event that the store itself keeps through a power cut."""
-        self._unsettled: Turn | None = None
-        self._untold: list[Committed] = []
-        self._rooms: dict[str, Rooms] = {}
+        self._unsettled: Transaction | None = None
+        self._unpublished: list[Committed] = []
+        self._subscribers: dict[str, Subscribers] = {}
 
     # ── in ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -119,27 +119,27 @@ class Engine:
         self.settle()
         with self.store.transaction() as head:
             turn = self._turn(head)
-            turn.retake(events)
+            turn.replay(events)
             turn.write()
         self._written(turn)
 
-    def may_answer(self, kind: str, folder: str) -> bool:
+    def can_decide(self, kind: str, folder: str) -> bool:
         """Whether anybody could have something to say to such an event in that folder."""
-        deciding = self.rooms(kind).deciding
-        if not deciding:
+        deciders = self.all_features(kind).deciders
+        if not deciders:
             return False
         settings = self.ports.settings(self.ports.project(folder))
-        return any(feature.may_answer(kind, settings.get(feature.name)) for feature, _ in deciding)
+        return any(feature.can_decide(kind, settings.get(feature.name)) for feature, _ in deciders)
 
     def _arrive(self, item: Delivery | Event) -> Arrival:
         if isinstance(item, Event):
             return self.ports.scrub(item), False
         return self.ports.read(item), item.mode != "tell"
 
-    def _turn(self, head: int, *, past: bool = False) -> Turn:
+    def _turn(self, head: int, *, past: bool = False) -> Transaction:
         if head != self.head:
             self.hot.forget()
-        return Turn(self, head, past=past)
+        return Transaction(self, head, past=past)
 
     # ── after the answer ───────────────────────────────────────────────────────────────────────────────────────────
 
@@ -155,30 +155,30 @@ class Engine:
             self._write(self._unsettled, lasting=False)
             self._unsettled = None
 
-    def forsake(self) -> None:
+    def discard_pending(self) -> None:
         """What was promised cannot be written as it is: whoever has the deliveries brings them by another way."""
         self._unsettled = None
         self.forget()
 
-    def _write(self, turn: Turn, *, lasting: bool) -> None:
+    def _write(self, turn: Transaction, *, lasting: bool) -> None:
         with self.store.transaction(lasting=lasting):
             turn.write()
         self._written(turn, lasting=lasting)
 
-    def _written(self, turn: Turn, *, lasting: bool = True) -> None:
+    def _written(self, turn: Transaction, *, lasting: bool = True) -> None:
         self.head = turn.seq
         if lasting and turn.events:  # Where nothing was written nothing was synced.
             self.durable = turn.seq
         self.recent.add(turn.told.items())
         turn.work.keep()
         if turn.events:
-            self._untold.append(Committed(tuple(turn.events), tuple(turn.work.documents()), turn.due()))
+            self._unpublished.append(Committed(tuple(turn.events), tuple(turn.work.documents()), turn.due()))
 
-    def spread(self) -> None:
+    def publish(self) -> None:
         """Tells the watchers what became true. Apart from `handle`, so that the agents are answered first."""
-        untold, self._untold = self._untold, []
+        untold, self._unpublished = self._unpublished, []
         for committed in untold:
-            for watch in self.watchers:
+            for watch in self.subscribers:
                 try:
                     watch(committed)
                 except Exception as error:
@@ -204,27 +204,27 @@ class Engine:
 
     # ── who hears what ─────────────────────────────────────────────────────────────────────────────────────────────
 
-    def rooms(self, kind: str) -> Rooms:
-        found = self._rooms.get(kind)
+    def all_features(self, kind: str) -> Subscribers:
+        found = self._subscribers.get(kind)
         if found is None:
-            awake = (f for f in self.features if f.name not in self.asleep)
-            found = self._rooms[kind] = _rooms(f for f in awake if f.hears(kind))
+            awake = (f for f in self.features if f.name not in self.suspended)
+            found = self._subscribers[kind] = _subscribers(f for f in awake if f.subscribes_to(kind))
         return found
 
-    def put_to_sleep(self, names: Iterable[str]) -> None:
-        self.asleep |= set(names)
-        self._rooms.clear()
+    def suspend(self, names: Iterable[str]) -> None:
+        self.suspended |= set(names)
+        self._subscribers.clear()
 
     def wake(self, names: Iterable[str]) -> None:
-        self.asleep -= set(names)
-        self._rooms.clear()
+        self.suspended -= set(names)
+        self._subscribers.clear()
 
 
-def _rooms(features: Iterable[Feature]) -> Rooms:
+def _subscribers(features: Iterable[Feature]) -> Subscribers:
     listening = tuple(features)
-    return Rooms(
-        hearing=tuple(f for f in listening if f.keeps_documents),
-        deciding=tuple((f, f.decide) for f in listening if f.decide),
-        following=tuple((f, f.follow) for f in listening if f.follow),
-        enqueueing=tuple((f, f.enqueue) for f in listening if f.enqueue),
+    return Subscribers(
+        reducers=tuple(f for f in listening if f.keeps_documents),
+        deciders=tuple((f, f.decide) for f in listening if f.decide),
+        derivers=tuple((f, f.derive) for f in listening if f.derive),
+        enqueuers=tuple((f, f.enqueue) for f in listening if f.enqueue),
     )

@@ -64,7 +64,7 @@ class JobCall:
 
 
 @dataclass(frozen=True)
-class Ask:
+class CommandResult:
     """A command's answer: the events it wants to happen, and what to show once they did."""
 
     events: tuple[Event, ...] = ()
@@ -77,8 +77,8 @@ Keys = Callable[[Event], Iterable[Ref]]
 Reduce = Callable[[Doc | None, Event, Ref], Doc | None]
 Decide = Callable[[State, Event, Settings], Decision | None]
 Enqueue = Callable[[State, Event, Settings], Iterable[Job]]
-Follow = Callable[[State, Event, Settings], Iterable[Event]]
-Command = Callable[[Call], Ask]
+Derive = Callable[[State, Event, Settings], Iterable[Event]]
+Command = Callable[[Call], CommandResult]
 View = Callable[[Call], Any]
 JobHandler = Callable[[JobCall], Iterable[Event]]
 Files = Callable[[Ref, Doc, Settings], Iterable[File]]
@@ -107,7 +107,7 @@ class Feature:
     """Raise it when `reduce` changes: the state rebuilds from the log by itself."""
     kinds: Mapping[str, str] = field(default_factory=dict)
     """Event kinds of its own, each with one line for docs/events.md."""
-    listens: frozenset[str] = frozenset()
+    subscribed_kinds: frozenset[str] = frozenset()
     """Kinds it wants to see; empty means all."""
     keys: Keys = _no_keys
     """Which documents an event touches: pure, from the event alone."""
@@ -118,11 +118,11 @@ class Feature:
     """Which part of the log a document comes from (`session=` or `project=`), for time travel."""
     decide: Decide | None = None
     """Pure. A raised error means: no opinion."""
-    may_answer: Callable[[str, Settings], bool] = lambda _kind, _settings: True
+    can_decide: Callable[[str, Settings], bool] = lambda _kind, _settings: True
     """Whether `decide` could have something to say to this kind of event. Where nobody could, the hook is answered
     before anybody has thought about it."""
     enqueue: Enqueue | None = None
-    follow: Follow | None = None
+    derive: Derive | None = None
     """Pure. What an event means under the settings of the moment, as events of its own: they are appended in the
     same transaction, also for a spooled delivery that nobody waits for, so that replay needs no settings."""
     commands: Mapping[str, Command] = field(default_factory=dict)
@@ -141,14 +141,14 @@ class Feature:
     settings_files: Mapping[str, str] = field(default_factory=dict)
     """Layer → a file that is the section as a whole; relative to the home folder (user) or to the project."""
 
-    def hears(self, kind: str) -> bool:
-        return not self.listens or kind in self.listens
+    def subscribes_to(self, kind: str) -> bool:
+        return not self.subscribed_kinds or kind in self.subscribed_kinds
 
     @property
     def keeps_documents(self) -> bool:
         return self.keys is not _no_keys
 
 
-def made_by(feature: Feature) -> str:
+def version_key(feature: Feature) -> str:
     """The name under which the store keeps the version of the rules that made a feature's documents."""
     return f"feature:{feature.name}"

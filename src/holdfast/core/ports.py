@@ -114,7 +114,7 @@ class Store(Protocol):
         """Every stored row that has these bytes, changed: only for what must be forgotten. How many were."""
         ...
 
-    def scour(self) -> None:
+    def vacuum_erased(self) -> None:
         """Outside a transaction: what was overwritten is not left lying in free pages."""
         ...
 
@@ -122,7 +122,7 @@ class Store(Protocol):
     def close(self) -> None: ...
 
 
-class Surroundings(Protocol):
+class GitContext(Protocol):
     """What a directory is, as cheaply as a hook allows: files are looked at, no program is run."""
 
     def of(self, cwd: str) -> Mapping[str, str]:

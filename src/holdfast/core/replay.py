@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 import msgspec
 
 from holdfast.core.event import Event
-from holdfast.core.feature import Feature, made_by
+from holdfast.core.feature import Feature, version_key
 from holdfast.core.ports import Doc, Reader, Ref, Store
 from holdfast.core.state import encode, row
 
@@ -21,7 +21,7 @@ def fold(feature: Feature, events: Iterable[Event], docs: dict[Ref, Doc] | None 
     """What the engine does to one feature's documents, without an engine."""
     docs = {} if docs is None else docs
     for event in events:
-        if feature.hears(event.kind):
+        if feature.subscribes_to(event.kind):
             _apply(feature, event, docs)
     return docs
 
@@ -75,7 +75,7 @@ class Rebuild:
         for feature in self.features:
             store.drop_states(feature.name)
             store.save([row(feature, ref, doc) for ref, doc in self.docs[feature.name].items()])
-            store.set_meta(made_by(feature), str(feature.version))
+            store.set_meta(version_key(feature), str(feature.version))
 
     def differences(self) -> list[str]:
         """Documents whose stored form is not what the log says."""
@@ -91,4 +91,4 @@ class Rebuild:
 
 def outdated(features: Sequence[Feature], reader: Reader) -> list[Feature]:
     """Features whose rules changed since their documents were made."""
-    return [f for f in features if reader.meta(made_by(f)) != str(f.version)]
+    return [f for f in features if reader.meta(version_key(f)) != str(f.version)]

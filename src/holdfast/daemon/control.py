@@ -15,9 +15,9 @@ from holdfast import __version__
 from holdfast.core.errors import CommandRefused, HoldfastError, StoreDamaged
 from holdfast.core.ports import EventQuery, Reader
 from holdfast.core.replay import Rebuild
-from holdfast.daemon import ingest
-from holdfast.daemon.erasing import erase
-from holdfast.daemon.server import listen, peer_is_owner
+from holdfast.daemon.erase import erase
+from holdfast.ingest import imported
+from holdfast.ingest.server import listen, peer_is_owner
 from holdfast.stores import backup, sqlite_path
 
 if TYPE_CHECKING:
@@ -102,7 +102,7 @@ class Control:
 
     def reader(self) -> Reader:
         """Who was answered finds what was answered: documents come up to the log first."""
-        if self._daemon.reception.behind:
+        if self._daemon.pipeline.behind:
             self._daemon.call(lambda: None)
         return self._daemon.app.store.reader()
 
@@ -139,17 +139,17 @@ class Control:
 
     def _ingest(self, request: Request) -> Iterator[dict]:
         """Events that somebody else recorded, in batches of his making; what is there already stays one event."""
-        events = ingest.accepted(request.get("events"), self._daemon.app.features)
+        events = imported.accepted(request.get("events"), self._daemon.app.features)
         outcomes = self._daemon.call(lambda: self._daemon.app.engine.handle(events, past=True)) if events else []
-        self._daemon.call(self._daemon.app.engine.spread)
+        self._daemon.call(self._daemon.app.engine.publish)
         yield {"done": {"taken": sum(1 for o in outcomes if o.seq), "known": sum(1 for o in outcomes if not o.seq)}}
 
     def _told(self, request: Request) -> Iterator[dict]:
         """Which of these sessions hooks told of themselves."""
         reader = self.reader()
         try:
-            named = [str(s) for s in request.get("sessions") or ()][: ingest.MOST_EVENTS]
-            yield {"done": [session for session in named if ingest.told_by_hooks(reader, session)]}
+            named = [str(s) for s in request.get("sessions") or ()][: imported.MOST_EVENTS]
+            yield {"done": [session for session in named if imported.told_by_hooks(reader, session)]}
         finally:
             reader.close()
 
@@ -284,8 +284,8 @@ def status(daemon: "Daemon", reader: Reader, project: str = "") -> dict[str, Any
         "store_bytes": sum(p.stat().st_size for p in path.parent.glob(f"{path.name}*")) if path else 0,
         "counts": reader.counts(),
         "spool_bytes": daemon.spool.waiting(),
-        "refusing": daemon.keeper.refusing,
-        "asleep": sorted(daemon.app.engine.asleep),
+        "refusing": daemon.store_guard.refusing,
+        "asleep": sorted(daemon.app.engine.suspended),
         "errors": daemon.errors,
         "memory_bytes": resident_bytes(),
         "hooks": hook_times(daemon.server.took.copy()),

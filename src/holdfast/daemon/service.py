@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from holdfast import __version__
-from holdfast.app import App, build, now_ms, open_settings, rooms, store_url
+from holdfast.app import App, all_features, build, now_ms, open_settings, store_url
 from holdfast.core.delivery import Delivery
 from holdfast.core.engine import Committed, Engine, Outcome
 from holdfast.core.errors import HoldfastError, StoreDamaged
@@ -19,18 +19,18 @@ from holdfast.core.event import Event
 from holdfast.core.ids import delivery_key
 from holdfast.core.ports import Store
 from holdfast.core.replay import Rebuild, outdated
-from holdfast.daemon import mending
+from holdfast.daemon import repair
 from holdfast.daemon.files import FileWriter
 from holdfast.daemon.housekeeping import Housekeeping
-from holdfast.daemon.journal import Journal
-from holdfast.daemon.keeper import Keeper
 from holdfast.daemon.log import Log
-from holdfast.daemon.reception import Reception
-from holdfast.daemon.server import HookServer, listen
-from holdfast.daemon.spool import Drained, Spool
-from holdfast.daemon.witness import Witness
 from holdfast.daemon.worker import Worker
-from holdfast.daemon.writer import WriterCalls
+from holdfast.ingest.high_water_mark import HighWaterMark
+from holdfast.ingest.journal import Journal
+from holdfast.ingest.pipeline import IngestPipeline
+from holdfast.ingest.server import HookServer, listen
+from holdfast.ingest.spool import Drained, Spool
+from holdfast.ingest.store_guard import StoreGuard
+from holdfast.ingest.writer import WriterCalls
 from holdfast.paths import Paths, write_atomically
 from holdfast.stores import sqlite_path
 
@@ -46,11 +46,11 @@ class Daemon:
         self.errors: dict[str, int] = {}
         self.calls = WriterCalls()
         database = sqlite_path(store_url(paths, open_settings()))
-        self.witness = Witness(database)
+        self.high_water_mark = HighWaterMark(database)
         self.app = self._build(database)
-        self.keeper = Keeper(self._engine, log, lambda error: self.mend(error, self.app.store))
+        self.store_guard = StoreGuard(self._engine, log, lambda error: self.mend(error, self.app.store))
         self.journal = Journal(paths.journal)
-        self.reception = Reception(self._engine, self.app.agents, self.keeper, self.journal)
+        self.pipeline = IngestPipeline(self._engine, self.app.agents, self.store_guard, self.journal)
         self.spool = Spool(paths, self._take)
         self.files = FileWriter(self.app.settings.for_project, log)
         self.worker = Worker(
@@ -62,7 +62,7 @@ class Daemon:
         self._reason = ""
         self.background = _Background(self)
         self._rebuild_if_small()
-        self.reception.begin()
+        self.pipeline.begin()
         self._drain_at_start()
         self.server = HookServer(listen(paths.hook_socket), self._handle, self.calls, self._settle, self._tick)
 
@@ -87,13 +87,15 @@ class Daemon:
     def _build(self, database: Path | None) -> App:
         try:
             if database:
-                mending.look(database, self.paths, self.witness.head)
+                repair.look(database, self.paths, self.high_water_mark.head)
             return build(self.paths, report=self._report)
         except StoreDamaged as error:
             if not database:
                 raise
             self.log.error("store.damaged", error)
-            self._exchange(database, mending.prepare(database, self.paths, rooms(), self.witness.head, now_ms()))
+            self._exchange(
+                database, repair.prepare(database, self.paths, all_features(), self.high_water_mark.head, now_ms())
+            )
             return build(self.paths, report=self._report)
 
     def mend(self, error: StoreDamaged, store: Store) -> bool:
@@ -103,13 +105,13 @@ class Daemon:
             return bool(database)  # Two met the same damage; the other one was first.
         self.log.error("store.damaged", error)
         try:
-            told = mending.prepare(database, self.paths, self.app.features, self.witness.head, now_ms())
+            told = repair.prepare(database, self.paths, self.app.features, self.high_water_mark.head, now_ms())
         except (HoldfastError, OSError) as problem:
             self.log.error("store.not-mended", problem)
             return False
         return self._go_on_with(database, told)
 
-    def _go_on_with(self, database: Path, told: mending.Mended) -> bool:
+    def _go_on_with(self, database: Path, told: repair.Repair) -> bool:
         try:
             self.app.store.close()
             self._exchange(database, told)
@@ -122,33 +124,33 @@ class Daemon:
         self.background.rebuild_outdated()
         return True
 
-    def _exchange(self, database: Path, told: mending.Mended) -> None:
-        mending.exchange(database, told)
+    def _exchange(self, database: Path, told: repair.Repair) -> None:
+        repair.exchange(database, told)
         self.log("store.restored", **msgspec.structs.asdict(told))
 
     def _watch_commits(self) -> None:
-        self.app.engine.watchers += [self.files.watch, self._committed]
+        self.app.engine.subscribers += [self.files.watch, self._committed]
 
     def _settle(self) -> None:
         """Right after the answers; where the store takes nothing now, at the next tick."""
-        self.reception.settle()
-        self.app.engine.spread()
+        self.pipeline.settle()
+        self.app.engine.publish()
 
     def _committed(self, committed: Committed) -> None:
         self._last_event = time.monotonic()
-        self._witness()
+        self._raise_high_water_mark()
         if self.background.watched():
             self.background.committed.set()
         if committed.jobs:
             self.worker.wake()
 
-    def _witness(self) -> None:
+    def _raise_high_water_mark(self) -> None:
         if self.app.engine.durable:
-            self.witness.saw(self.app.engine.durable)
+            self.high_water_mark.saw(self.app.engine.durable)
 
     def _handle(self, deliveries: Sequence[Delivery]) -> list[Outcome] | None:
-        outcomes = self.reception.take(deliveries)
-        self._witness()
+        outcomes = self.pipeline.take(deliveries)
+        self._raise_high_water_mark()
         newer = [d.client for d in deliveries if d.client != __version__ and version(d.client) > version(__version__)]
         if newer:
             self._retire_for(newer[0])
@@ -166,8 +168,8 @@ class Daemon:
         self.stop(f"a client of version {client} is there")
 
     def _take(self, deliveries: Sequence[Delivery]) -> int | None:
-        outcomes = self.keeper.keep(deliveries)
-        self._witness()
+        outcomes = self.store_guard.keep(deliveries)
+        self._raise_high_water_mark()
         return None if outcomes is None else sum(1 for o in outcomes if o.seq)
 
     def _drain_at_start(self) -> None:
@@ -180,7 +182,7 @@ class Daemon:
         reader = self.app.store.reader()
         try:
             old = outdated(self.app.features, reader)
-            self.app.engine.put_to_sleep(f.name for f in old)
+            self.app.engine.suspend(f.name for f in old)
             if old and reader.head() <= SMALL_LOG:
                 finish_rebuild(self, Rebuild(old, reader))
         except StoreDamaged as error:
@@ -198,7 +200,7 @@ class Daemon:
         return done
 
     def _tick(self) -> None:
-        self.keeper.retry_held()
+        self.store_guard.retry_held()
         minutes = self.app.settings.for_project("")["daemon"].idle_exit_minutes
         if minutes and time.monotonic() - self._last_event > minutes * 60 and not self.background.watched():
             self.stop("idle")
@@ -222,7 +224,7 @@ class Daemon:
         self.background.stop()
         self.worker.stop()
         self._say("daemon.stopped", reason=self._reason)
-        self.reception.settle()
+        self.pipeline.settle()
         self._give_jobs_back()
         self.files.stop()
         self.journal.close()
@@ -276,7 +278,7 @@ class _Background:
         if not old:
             reader.close()
             return
-        self._daemon.app.engine.put_to_sleep(f.name for f in old)
+        self._daemon.app.engine.suspend(f.name for f in old)
         work = Rebuild(old, reader)
         threading.Thread(target=self._rebuild, args=(work, store), name="rebuild", daemon=True).start()
 
@@ -328,7 +330,7 @@ def finish_rebuild(daemon: Daemon, work: Rebuild) -> None:
     """
     engine = daemon.app.engine
     names = [f.name for f in work.features]
-    engine.put_to_sleep(names)
+    engine.suspend(names)
     engine.settle()
     work.read()
     now = now_ms()

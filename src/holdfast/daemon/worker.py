@@ -16,7 +16,7 @@ from holdfast.core.ports import Reader, Store
 from holdfast.daemon import children
 from holdfast.daemon.files import put
 from holdfast.daemon.log import Log
-from holdfast.daemon.writer import WriterCalls
+from holdfast.ingest.writer import WriterCalls
 
 LEASE_S = 60.0
 LOOK_EVERY_S = 2.0

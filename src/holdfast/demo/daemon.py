@@ -13,11 +13,11 @@ FRESH_S = 0.0
 
 def main() -> None:
     believe(Path(sys.argv.pop(1)))
-    from holdfast import surroundings
+    from holdfast import git_context
     from holdfast.daemon import worker
     from holdfast.daemon.run import main as serve
 
-    worker.LOOK_EVERY_S, surroundings.FRESH_S = LOOK_EVERY_S, FRESH_S
+    worker.LOOK_EVERY_S, git_context.FRESH_S = LOOK_EVERY_S, FRESH_S
     serve()
 
 

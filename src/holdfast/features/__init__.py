@@ -17,6 +17,6 @@ FEATURES: tuple[Feature, ...] = (
 )
 
 
-def on_trial() -> tuple[Feature, ...]:
-    """Rooms named in HOLDFAST_ROOMS (`package.module package.other`): for trying one before it is registered."""
-    return tuple(import_module(name).FEATURE for name in os.environ.get("HOLDFAST_ROOMS", "").split())
+def features_on_trial() -> tuple[Feature, ...]:
+    """Rooms named in HOLDFAST_FEATURES (`package.module package.other`): for trying one before it is registered."""
+    return tuple(import_module(name).FEATURE for name in os.environ.get("HOLDFAST_FEATURES", "").split())

@@ -7,9 +7,9 @@ from typing import Any
 from holdfast.cli import client
 from holdfast.core import fence
 from holdfast.core.errors import HoldfastError
+from holdfast.git_context import look
 from holdfast.mcp.leases import lease_tools
 from holdfast.mcp.told import told
-from holdfast.surroundings import look
 
 
 def _view(name: str, **args: Any) -> str:

@@ -122,7 +122,7 @@ def remove(path: Path) -> None:
         name.unlink(missing_ok=True)
 
 
-def mending(target: Path) -> Path:
+def repair(target: Path) -> Path:
     """Where a new database is put together."""
     return target.with_name(f"{target.name}.mending")
 
@@ -159,9 +159,9 @@ def finish(target: Path, folder: Path) -> bool:
 def go_back(chosen: Path, target: Path, folder: Path) -> Path:
     """To a backup that a person chose. Where the present files went."""
     place = free_place(folder)
-    remove(mending(target))
-    put_back(chosen, mending(target))
-    complete(mending(target), target)
+    remove(repair(target))
+    put_back(chosen, repair(target))
+    complete(repair(target), target)
     exchange(target, place)
     return place
 

@@ -144,7 +144,7 @@ class PostgresStore:
                     changed += 1
         return changed
 
-    def scour(self) -> None:
+    def vacuum_erased(self) -> None:
         """The server's own vacuum frees old row versions in its time."""
 
     def reader(self) -> PostgresReader:

@@ -11,7 +11,7 @@ from holdfast.core.erase import Change
 from holdfast.core.event import Event
 from holdfast.core.job import ClaimedJob, Job
 from holdfast.core.ports import Doc, Ref, StateRow
-from holdfast.stores import erasing, migrate
+from holdfast.stores import erase, migrate
 from holdfast.stores.checkpoint import Checkpointer
 from holdfast.stores.rows import decode, encode
 from holdfast.stores.sql import queries
@@ -141,11 +141,11 @@ class SqliteStore:
         return len(list(self._db.execute(SQL["expire_bodies"], (limit, older_than))))
 
     def rewrite(self, probe: bytes, change: Change) -> int:
-        return erasing.rewrite(self._db, probe, change)
+        return erase.rewrite(self._db, probe, change)
 
-    def scour(self) -> None:
+    def vacuum_erased(self) -> None:
         with translated(self.path):
-            erasing.scour(self._db)
+            erase.vacuum_erased(self._db)
 
     def reader(self) -> SqliteReader:
         return SqliteReader(self.path)

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from holdfast.app import open_rooms, store_url
+from holdfast.app import open_read_only, store_url
 from holdfast.core.errors import DaemonUnreachable, HoldfastError
 from holdfast.core.ports import Reader
 from holdfast.paths import Paths
@@ -43,8 +43,8 @@ class Asking:
     """Few threads, each with its own reader: many viewers cost memory once."""
 
     def __init__(self, paths: Paths) -> None:
-        self.paths, self.rooms = paths, open_rooms(paths)
-        self.url = store_url(paths, self.rooms.settings)
+        self.paths, self.app = paths, open_read_only(paths)
+        self.url = store_url(paths, self.app.settings)
         self._threads = threading.local()
         self._pool = ThreadPoolExecutor(READERS, thread_name_prefix="asking")
 
@@ -59,8 +59,8 @@ class Asking:
         """The same answer the command line gets with --json. `project` and `session` are whose view it is."""
         if name in IN_THE_DAEMON:
             return self.daemon("view", name=name, args=args or {}, project=project, session=session)
-        call = self.rooms.call(name, args or {}, self.reader(), session=session, project=project)
-        return self.rooms.view(name, call)
+        call = self.app.call(name, args or {}, self.reader(), session=session, project=project)
+        return self.app.view(name, call)
 
     def status(self) -> dict[str, Any] | None:
         """The daemon about itself; None when there is none."""

@@ -10,7 +10,7 @@ import msgspec
 from holdfast import __version__
 from holdfast.core.errors import DaemonUnreachable
 from holdfast.core.ids import delivery_key
-from holdfast.daemon.frames import ANSWER, LENGTH, as_frame
+from holdfast.ingest.frames import ANSWER, LENGTH, as_frame
 from holdfast.paths import Paths
 from holdfast.web import sockets
 

@@ -120,7 +120,7 @@ class Server(uvicorn.Server):
             if not house.paths.run.exists():
                 self.leave()  # The state directory was thrown away, and everything with it.
                 return
-            minutes = house.asking.rooms.settings.for_project("")["dashboard"].idle_minutes
+            minutes = house.asking.app.settings.for_project("")["dashboard"].idle_minutes
             if house.live.viewers:
                 house.last_seen = time.monotonic()
             elif minutes and time.monotonic() - house.last_seen > minutes * 60:

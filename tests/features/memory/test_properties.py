@@ -11,7 +11,7 @@ from holdfast.core.replay import fold
 from holdfast.core.state import encode
 from holdfast.features.memory import FEATURE
 from holdfast.features.memory.model import MOST_ITEMS
-from holdfast.features.memory.reduce import LISTENS
+from holdfast.features.memory.reduce import SUBSCRIBED_KINDS
 from tests.features.memory.house import House
 
 LARGEST = 120_000
@@ -34,7 +34,7 @@ data = st.fixed_dictionaries(
         "synthetic": st.booleans(), "lane": st.sampled_from(("", "l")), "pinned": odd, "files": odd,
     },
 )  # fmt: skip
-happenings = st.tuples(st.sampled_from(sorted(LISTENS)), st.sampled_from(("s-1", "s-2")), data)
+happenings = st.tuples(st.sampled_from(sorted(SUBSCRIBED_KINDS)), st.sampled_from(("s-1", "s-2")), data)
 
 
 @settings(max_examples=60, deadline=None)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from holdfast.core.event import Event
 from holdfast.core.replay import Rebuild, document_at, fold
-from holdfast.features.project import FEATURE, LISTENS, schema
+from holdfast.features.project import FEATURE, SUBSCRIBED_KINDS, schema
 from holdfast.features.project.document import document
 from holdfast.features.project.model import KINDS, PROJECT, project_ref
 from tests.factories import NOON, a_key
@@ -60,7 +60,7 @@ DATA = st.one_of(
         st.sampled_from(["facts", "name", "details", "total", "requirements", "lock", "key", "what"]), WILD
     ),
 )
-EVENTS = st.lists(st.tuples(st.sampled_from(sorted(LISTENS)), DATA, NAMES), max_size=40)
+EVENTS = st.lists(st.tuples(st.sampled_from(sorted(SUBSCRIBED_KINDS)), DATA, NAMES), max_size=40)
 
 
 def made(found: list[tuple[str, dict[str, Any], str]]) -> list[Event]:
@@ -158,6 +158,6 @@ def test_every_kind_it_makes_is_declared_and_heard() -> None:
     source = Path(__file__).parents[3] / "src" / "holdfast" / "features" / "project"
     text = "".join(file.read_text() for file in source.rglob("*.py"))
     assert all(f'"{kind}"' in text for kind in KINDS)
-    assert set(KINDS) <= FEATURE.listens
+    assert set(KINDS) <= FEATURE.subscribed_kinds
     assert FEATURE.stream(project_ref(ROOT)) == {"project": ROOT}
     assert PROJECT

@@ -23,7 +23,7 @@ from holdfast.features.sessions.model import (
     SESSION,
 )  # fmt: skip
 from holdfast.features.sessions.recovery import FINDERS
-from holdfast.features.sessions.reduce import LISTENS
+from holdfast.features.sessions.reduce import SUBSCRIBED_KINDS
 from tests.factories import NOON
 
 from .story import House, an
@@ -62,7 +62,7 @@ data = st.fixed_dictionaries(
 
 @st.composite
 def any_event(draw: Any) -> Event:
-    kind = draw(st.one_of(st.sampled_from(COMMON_KINDS), st.sampled_from(sorted(LISTENS))))
+    kind = draw(st.one_of(st.sampled_from(COMMON_KINDS), st.sampled_from(sorted(SUBSCRIBED_KINDS))))
     at = draw(st.one_of(st.integers(NOON - 9000, NOON + 9000), st.sampled_from((0, -5, 1 << 52))))
     return an(kind, at=at, session=draw(st.sampled_from(SESSIONS)), tool=draw(ids), **draw(data))
 
@@ -188,4 +188,4 @@ def test_no_view_and_no_job_stumbles_over_any_story(story: list[Event]):
 
 
 def test_every_kind_of_ours_is_heard():
-    assert set(KINDS) <= LISTENS
+    assert set(KINDS) <= SUBSCRIBED_KINDS

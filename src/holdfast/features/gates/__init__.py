@@ -7,10 +7,10 @@ from holdfast.core.feature import Feature, State
 from holdfast.core.job import Job
 from holdfast.features.gates import measure, skills
 from holdfast.features.gates.commands import COMMANDS
-from holdfast.features.gates.decide import decide, may_answer
+from holdfast.features.gates.decide import can_decide, decide
+from holdfast.features.gates.derive import derive
 from holdfast.features.gates.documents import files
-from holdfast.features.gates.follow import follow
-from holdfast.features.gates.kinds import KINDS, LISTENS
+from holdfast.features.gates.kinds import KINDS, SUBSCRIBED_KINDS
 from holdfast.features.gates.model import GateSettings
 from holdfast.features.gates.reduce import reduce
 from holdfast.features.gates.refs import SESSION, keys
@@ -26,13 +26,13 @@ def enqueue(state: State, event: Event, settings: GateSettings | None) -> Iterab
 FEATURE = Feature(
     name="gates",
     kinds=KINDS,
-    listens=LISTENS,
+    subscribed_kinds=SUBSCRIBED_KINDS,
     keys=keys,
     reduce=reduce,
     stream=lambda ref: {"session": ref.key} if ref.kind == SESSION else {},
     decide=decide,
-    may_answer=may_answer,
-    follow=follow,
+    can_decide=can_decide,
+    derive=derive,
     enqueue=enqueue,
     commands=COMMANDS,
     views=VIEWS,

@@ -6,12 +6,12 @@ from typing import Any
 
 from holdfast.core.errors import CommandRefused
 from holdfast.core.event import Event
-from holdfast.core.feature import Ask, Call
+from holdfast.core.feature import Call, CommandResult
 from holdfast.core.ids import delivery_key
 from holdfast.core.ports import Reader, Ref, StateQuery
 from holdfast.features.gates import asking
 from holdfast.features.gates.check import resolve
-from holdfast.features.gates.follow import asked
+from holdfast.features.gates.derive import asked
 from holdfast.features.gates.refs import BRANCH, EVERYWHERE, branch_key
 from holdfast.features.gates.rules import Rule
 
@@ -20,7 +20,7 @@ MOST_METADATA = 4_000
 MOST_BRANCHES = 1_000
 
 
-def satisfy(call: Call) -> Ask:
+def satisfy(call: Call) -> CommandResult:
     rules = [_by_hand(asking.rule(call, name)) for name in _names(call)]
     everyone = bool(call.args.get("everyone"))
     personal = any(rule.scope in ("session", "single_use") for rule in rules) and not everyone
@@ -40,7 +40,7 @@ def _by_hand(rule: Rule) -> Rule:
     return rule
 
 
-def approve(call: Call) -> Ask:
+def approve(call: Call) -> CommandResult:
     """For a while, and by a person: an agent that approves its own work has not been checked."""
     rules = [asking.rule(call, name) for name in _names(call)]
     if call.args.get("by") == "agent" and not asking.settings(call).agents_may_approve:
@@ -55,7 +55,7 @@ def approve(call: Call) -> Ask:
                  metadata=_metadata(call))  # fmt: skip
 
 
-def clear(call: Call) -> Ask:
+def clear(call: Call) -> CommandResult:
     every = bool(call.args.get("all"))
     names = list(asking.settings(call).by_name) if every else _names(call)
     rules = [asking.rule(call, name) for name in names]
@@ -69,20 +69,20 @@ def clear(call: Call) -> Ask:
     return _done(call, "gates.cleared", session, requirements=names, everyone=everyone)
 
 
-def pause(call: Call) -> Ask:
+def pause(call: Call) -> CommandResult:
     """Never refused: whoever is stuck must get out."""
     seconds = min(_seconds(call, "seconds"), LONGEST_PAUSE_S)
     where = _where(call)
     until = call.now + seconds * 1000 if seconds else 0
     data = {"where": where, "until": until, "why": str(call.args.get("why") or "")[:500]}
-    return Ask((_event(call, "gates.paused", call.session, data),), {"where": where, "until": until})
+    return CommandResult((_event(call, "gates.paused", call.session, data),), {"where": where, "until": until})
 
 
-def resume(call: Call) -> Ask:
+def resume(call: Call) -> CommandResult:
     """Everything that keeps this place at rest: here, this session, everywhere."""
     places = [_where(call)] if call.args.get("only") else [_where(call), EVERYWHERE, f"session:{call.session}"]
     events = tuple(_event(call, "gates.resumed", call.session, {"where": where}) for where in dict.fromkeys(places))
-    return Ask(events, {"where": places})
+    return CommandResult(events, {"where": places})
 
 
 def _where(call: Call) -> str:
@@ -93,7 +93,7 @@ def _where(call: Call) -> str:
     return str(call.args.get("repo") or call.project)
 
 
-def prune(call: Call) -> Ask:
+def prune(call: Call) -> CommandResult:
     """State of branches that git does not know any more. The log keeps what happened."""
     repo = str(call.args.get("repo") or "")
     if not repo:
@@ -102,10 +102,10 @@ def prune(call: Call) -> Ask:
     known = [doc["branch"] for doc in branch_docs(call.reader, repo)]
     gone = sorted(branch for branch in known if branch and branch not in there)
     if not gone:
-        return Ask((), {"pruned": []})
+        return CommandResult((), {"pruned": []})
     event = Event(key=delivery_key(call.now), kind="gates.pruned", at=call.now, project=call.project,
                   data={"repo": repo, "branches": gone})  # fmt: skip
-    return Ask((event,), {"pruned": gone})
+    return CommandResult((event,), {"pruned": gone})
 
 
 def branch_docs(reader: Reader, repo: str) -> Iterable[dict[str, Any]]:
@@ -148,7 +148,7 @@ def _metadata(call: Call) -> dict[str, Any]:
     return given
 
 
-def _done(call: Call, kind: str, session: str, **data: Any) -> Ask:
+def _done(call: Call, kind: str, session: str, **data: Any) -> CommandResult:
     where = asking.here(call, session)
     place = {"branch": where.branch, "repo": str(call.args.get("repo") or ""), "method": _by(call)}
     event = _event(call, kind, session, {**place, **data}, where.project)
@@ -158,7 +158,7 @@ def _done(call: Call, kind: str, session: str, **data: Any) -> Ask:
         return {"session": session, "branch": where.branch, "requirements": data["requirements"],
                 "state": (reader.state(ref) or {}).get("requirements", {})}  # fmt: skip
 
-    return Ask((event,), answer)
+    return CommandResult((event,), answer)
 
 
 def _by(call: Call) -> str:
@@ -170,7 +170,7 @@ def _event(call: Call, kind: str, session: str, data: dict[str, Any], project: s
                  data=data)  # fmt: skip
 
 
-COMMANDS: dict[str, Callable[[Call], Ask]] = {
+COMMANDS: dict[str, Callable[[Call], CommandResult]] = {
     "satisfy": satisfy,
     "approve": approve,
     "clear": clear,

@@ -20,12 +20,12 @@ WARN_STEP = 50
 """Lines by which a branch must have grown before it is warned about once more."""
 
 
-def may_answer(kind: str, settings: "GateSettings | None") -> bool:
+def can_decide(kind: str, settings: "GateSettings | None") -> bool:
     return kind in STEPS and settings is not None and bool(settings.rules or settings.notices)
 
 
 def decide(state: State, event: Event, settings: "GateSettings | None") -> Decision | None:
-    if settings is None or not may_answer(event.kind, settings) or event.data.get("paused"):
+    if settings is None or not can_decide(event.kind, settings) or event.data.get("paused"):
         return None
     if event.kind == "tool.started" and not triggered(settings, event):
         return None

@@ -14,4 +14,4 @@ KINDS = {
     "gates.looked": "skills that requirements name were looked for (`missing`)",
 }
 HEARD = {"tool.started", "prompt.expanded", "decision.made"}
-LISTENS = frozenset(KINDS) | CHANGES | LIFE | TOOLS | UAT | HEARD
+SUBSCRIBED_KINDS = frozenset(KINDS) | CHANGES | LIFE | TOOLS | UAT | HEARD

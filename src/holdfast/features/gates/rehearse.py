@@ -11,8 +11,8 @@ from holdfast.core.event import Event
 from holdfast.core.ports import Doc, EventQuery, Reader, Ref
 from holdfast.features.gates.decide import STEPS as DECIDED
 from holdfast.features.gates.decide import decide
-from holdfast.features.gates.follow import STEPS as FOLLOWED
-from holdfast.features.gates.follow import follow
+from holdfast.features.gates.derive import STEPS as FOLLOWED
+from holdfast.features.gates.derive import derive
 from holdfast.features.gates.model import GateSettings
 from holdfast.features.gates.reduce import reduce
 from holdfast.features.gates.refs import LEAVE_FACTS, LIFE, TOOLS, UAT, keys
@@ -41,7 +41,7 @@ class Rehearsal:
             return None
         self._reduce(event)
         if event.kind in FOLLOWED:
-            for made in follow(self, event, self.settings):
+            for made in derive(self, event, self.settings):
                 self._reduce(msgspec.structs.replace(made, seq=event.seq))
         if event.kind not in DECIDED:
             return None

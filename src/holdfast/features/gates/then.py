@@ -7,7 +7,7 @@ import msgspec
 
 from holdfast.core.event import Event
 from holdfast.core.ports import Doc, EventQuery, Reader, Ref
-from holdfast.features.gates.kinds import KINDS, LISTENS
+from holdfast.features.gates.kinds import KINDS, SUBSCRIBED_KINDS
 from holdfast.features.gates.reduce import reduce
 from holdfast.features.gates.refs import EVERYWHERE, FACTS, PAUSE, REGISTRY, SESSION, branch_ref, keys, place
 
@@ -38,7 +38,7 @@ def state_before(reader: Reader, event: Event) -> Then:
 def _told_before(reader: Reader, event: Event) -> Iterator[Event]:
     """What happened in this project, and what the gates themselves said anywhere: a branch is shared by worktrees."""
     here = EventQuery(
-        kinds=tuple(sorted(LISTENS - set(KINDS))), project=event.project, before=event.seq + 1, limit=PAGE
+        kinds=tuple(sorted(SUBSCRIBED_KINDS - set(KINDS))), project=event.project, before=event.seq + 1, limit=PAGE
     )
     said = EventQuery(kinds=tuple(sorted(KINDS)), before=event.seq + 1, limit=PAGE)
     return heapq.merge(_pages(reader, here), _pages(reader, said), key=lambda one: one.seq)

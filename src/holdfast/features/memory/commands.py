@@ -4,7 +4,7 @@ from typing import Any
 
 from holdfast.core.errors import CommandRefused
 from holdfast.core.event import Event
-from holdfast.core.feature import Ask, Call
+from holdfast.core.feature import Call, CommandResult
 from holdfast.core.ports import Doc, Ref
 from holdfast.features.memory import handoff, lookup
 from holdfast.features.memory.model import (
@@ -27,7 +27,7 @@ from holdfast.features.memory.words import files_in
 IMPORTANCE = 8
 
 
-def add(call: Call) -> Ask:
+def add(call: Call) -> CommandResult:
     text, type_ = line(call.args.get("text")), str(call.args.get("type") or "discovery")
     if not text:
         raise CommandRefused("a memory needs a text", fix='For example: holdfast memory add "The API needs a token"')
@@ -44,7 +44,7 @@ def add(call: Call) -> Ask:
         pinned=bool(call.args.get("pin")),
         supersedes=superseded(known, this, type_, text, files), repo=repo,
     )  # fmt: skip
-    return Ask((event,), answer=lambda reader: reader.state(observation_ref(this)))
+    return CommandResult((event,), answer=lambda reader: reader.state(observation_ref(this)))
 
 
 def _by_agent(call: Call) -> bool:
@@ -57,18 +57,18 @@ def _refuse_forgotten(call: Call, this: str) -> None:
         raise CommandRefused("this was forgotten on purpose", fix="Say it in other words to have it remembered again.")
 
 
-def pin(call: Call) -> Ask:
+def pin(call: Call) -> CommandResult:
     doc = lookup.observation(call)
     return _about(call, doc, "memory.pinned", pinned=not call.args.get("off"))
 
 
-def promote(call: Call) -> Ask:
+def promote(call: Call) -> CommandResult:
     if _by_agent(call):
         raise CommandRefused("only a person can vouch for a memory", fix="Run it in your own terminal.")
     return _about(call, lookup.observation(call), "memory.promoted")
 
 
-def forget(call: Call) -> Ask:
+def forget(call: Call) -> CommandResult:
     """The text leaves the database, all that quotes it and the backups; what is left is that there was something."""
     wanted = lookup.anything(call)
     if isinstance(wanted, Event):
@@ -78,22 +78,22 @@ def forget(call: Call) -> Ask:
             "memory.forgotten", call.now, session=wanted.session, project=wanted.project, id=f"e{wanted.seq}",
             of=wanted.seq, repo=wanted.get("repo", ""),
         )  # fmt: skip
-        return Ask((event,), answer={"id": f"e{wanted.seq}", "forgotten": True}, erase=(text_of(wanted),))
+        return CommandResult((event,), answer={"id": f"e{wanted.seq}", "forgotten": True}, erase=(text_of(wanted),))
     texts = tuple(text for text in (wanted["text"], wanted["detail"]) if text)
     event = _said(call, wanted, "memory.forgotten", wanted["session"])
-    return Ask((event,), answer={"id": wanted["id"], "forgotten": True}, erase=texts)
+    return CommandResult((event,), answer={"id": wanted["id"], "forgotten": True}, erase=texts)
 
 
-def _about(call: Call, doc: Doc, kind: str, **data: Any) -> Ask:
+def _about(call: Call, doc: Doc, kind: str, **data: Any) -> CommandResult:
     event = _said(call, doc, kind, call.session, **data)
-    return Ask((event,), answer=lambda reader: reader.state(Ref(OBSERVATION, doc["id"])))
+    return CommandResult((event,), answer=lambda reader: reader.state(Ref(OBSERVATION, doc["id"])))
 
 
 def _said(call: Call, doc: Doc, kind: str, session: str, **data: Any) -> Event:
     return said(kind, call.now, session=session, project=doc["project"], id=doc["id"], repo=doc["repo"], **data)
 
 
-def hand_over(call: Call) -> Ask:
+def hand_over(call: Call) -> CommandResult:
     session = str(call.args.get("session") or call.session or lookup.newest_session(call))
     doc = call.reader.state(session_ref(session)) if session else None
     if not doc:
@@ -102,4 +102,4 @@ def hand_over(call: Call) -> Ask:
     this = identity(doc["project"], "handoff", f"{session} {call.now}")
     repo = lookup.repo(call, doc["project"])
     event = said("memory.handed_over", call.now, session=session, project=doc["project"], id=this, text=text, repo=repo)
-    return Ask((event,), answer={"id": this, "session": session, "project": doc["project"], "text": text})
+    return CommandResult((event,), answer={"id": this, "session": session, "project": doc["project"], "text": text})

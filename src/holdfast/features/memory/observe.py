@@ -38,7 +38,7 @@ _INSTEAD = re.compile(r"\b(?:instead of|rather than|no longer|not|drop|replaces?
 SUPERSEDING = ("decision", "preference", "gotcha")
 
 
-def follow(state: State, event: Event, given: AnySettings) -> Iterator[Event]:
+def derive(state: State, event: Event, given: AnySettings) -> Iterator[Event]:
     settings = settings_or_default(given)
     if not settings.enabled:
         return

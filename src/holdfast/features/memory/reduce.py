@@ -20,7 +20,7 @@ from holdfast.features.memory.model import (
     strings,
 )  # fmt: skip
 
-LISTENS = frozenset((*KINDS, *session.STEPS, "tool.started", "session.summarised"))
+SUBSCRIBED_KINDS = frozenset((*KINDS, *session.STEPS, "tool.started", "session.summarised"))
 BEGINNINGS = frozenset(("session.started", "prompt.submitted"))
 ASKING = frozenset(("memory.queued", "memory.asked", "memory.answered"))
 

@@ -4,7 +4,7 @@ from typing import Any
 
 from holdfast.core.errors import CommandRefused
 from holdfast.core.event import Event
-from holdfast.core.feature import Ask, Call
+from holdfast.core.feature import Call, CommandResult
 from holdfast.core.ids import delivery_key
 from holdfast.core.ports import Reader
 from holdfast.features.project import owners
@@ -21,9 +21,9 @@ LONGEST_TTL_S = 7 * 86_400
 DEFAULT_TTL_S = 300
 
 
-def look(call: Call) -> Ask:
+def look(call: Call) -> CommandResult:
     """A fresh look now; the answer comes before it is over (see the view `project.looking`)."""
-    return Ask((said("project.look_asked", _root(call), call.now),), {"asked": True})
+    return CommandResult((said("project.look_asked", _root(call), call.now),), {"asked": True})
 
 
 def _root(call: Call) -> str:
@@ -36,7 +36,7 @@ def _root(call: Call) -> str:
 # ── tasks ────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def add_task(call: Call) -> Ask:
+def add_task(call: Call) -> CommandResult:
     text = " ".join(str(call.args.get("description") or "").split())[:500]
     priority = str(call.args.get("priority") or "P2").upper()
     if not text:
@@ -53,7 +53,7 @@ def add_task(call: Call) -> Ask:
     }
     root = _root(call)
     event = Event(key=key, kind="project.task_added", at=call.now, session=call.session, project=root, data=data)
-    return Ask((event,), lambda reader: _own(reader, root, key))
+    return CommandResult((event,), lambda reader: _own(reader, root, key))
 
 
 def _own(reader: Reader, root: str, key: str) -> dict[str, Any]:
@@ -62,7 +62,7 @@ def _own(reader: Reader, root: str, key: str) -> dict[str, Any]:
     return {"id": found["id"], "description": found["description"]} if found else {"id": "", "description": ""}
 
 
-def finish_task(call: Call) -> Ask:
+def finish_task(call: Call) -> CommandResult:
     root, wanted = _root(call), str(call.args.get("id") or "")
     doc = settled(call.reader.state(project_ref(root)) or empty(root), call.now)
     task = next((one for one in doc["tasks"] if one["id"] == wanted), None)
@@ -73,13 +73,13 @@ def finish_task(call: Call) -> Ask:
             f"{wanted} is derived from what is true", fix=f"It closes by itself when: {'; '.join(task['done_when'])}."
         )
     done = said("project.task_done", root, call.now, key=task["key"], id=wanted)
-    return Ask((done,), {"id": wanted, "description": task["description"]})
+    return CommandResult((done,), {"id": wanted, "description": task["description"]})
 
 
 # ── resolution ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def resolve(call: Call) -> Ask:
+def resolve(call: Call) -> CommandResult:
     """Which project this is, by all signals of this moment; with `set` or `clear` a person's word."""
     root = _root(call)
     doc = call.reader.state(project_ref(root)) or empty(root)
@@ -90,8 +90,8 @@ def resolve(call: Call) -> Ask:
         events = (said("project.override_set", root, call.now, name=override),)
     remote, cwd = str(doc["git"].get("remote") or ""), str(call.args.get("cwd") or "")
     if call.args.get("clear"):
-        return Ask(events, lambda reader: _resolved(reader, root, remote, call, "", cwd))
-    return Ask(events, _resolved(call.reader, root, remote, call, override, cwd))
+        return CommandResult(events, lambda reader: _resolved(reader, root, remote, call, "", cwd))
+    return CommandResult(events, _resolved(call.reader, root, remote, call, override, cwd))
 
 
 def _resolved(reader: Reader, root: str, remote: str, call: Call, override: str, cwd: str) -> dict[str, Any]:
@@ -102,7 +102,7 @@ def _resolved(reader: Reader, root: str, remote: str, call: Call, override: str,
 # ── leases ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def acquire(call: Call) -> Ask:
+def acquire(call: Call) -> CommandResult:
     """`answer` granted, waiting (ask the view `project.lease_answer` again), busy, or refused."""
     name, request = _lease_name(call), delivery_key(call.now)
     ttl = call.args.get("ttl") or DEFAULT_TTL_S
@@ -123,29 +123,29 @@ def acquire(call: Call) -> Ask:
     )
     gone = tuple(freed(call.reader.state(LEASES), call.now))
     told = {"name": name, "request": request, "owner": data["owner"], "pid": data["pid"]}
-    return Ask((*gone, asked), lambda reader: {**told, **answered(reader.state(LEASES), name, request)})
+    return CommandResult((*gone, asked), lambda reader: {**told, **answered(reader.state(LEASES), name, request)})
 
 
-def tend(call: Call) -> Ask:
+def tend(call: Call) -> CommandResult:
     """For whoever waits: frees what dead owners hold, and tells how the request stands."""
     name, request = _lease_name(call), str(call.args.get("request"))
     events = tuple(freed(call.reader.state(LEASES), call.now))
-    return Ask(events, lambda reader: answered(reader.state(LEASES), name, request))
+    return CommandResult(events, lambda reader: answered(reader.state(LEASES), name, request))
 
 
-def keep(call: Call) -> Ask:
+def keep(call: Call) -> CommandResult:
     name, owner = _lease_name(call), str(call.args.get("owner"))
     _must_hold(call, name, owner)
-    return Ask((said("project.lease_kept", call.project, call.now, name=name, owner=owner),), {"name": name})
+    return CommandResult((said("project.lease_kept", call.project, call.now, name=name, owner=owner),), {"name": name})
 
 
-def release(call: Call) -> Ask:
+def release(call: Call) -> CommandResult:
     """One's own; with `force` whoever holds it."""
     name = _lease_name(call)
     lease = ((call.reader.state(LEASES) or {}).get("leases") or {}).get(name) or {"holders": [], "waiters": []}
     if call.args.get("force"):
         gone = [_gone(call, name, entry) for entry in lease["holders"]]
-        return Ask(tuple(gone), {"name": name, "released": len(gone)})
+        return CommandResult(tuple(gone), {"name": name, "released": len(gone)})
     owner = str(call.args.get("owner") or _owner(call)["owner"])
     mine = [entry for entry in (*lease["holders"], *lease["waiters"]) if entry["owner"] == owner]
     if not mine:
@@ -153,7 +153,9 @@ def release(call: Call) -> Ask:
         holder = f"process {held} holds it" if held else "nobody holds it"
         raise CommandRefused(f"{name} is not yours to release: {holder}", fix="With --force it is taken away.")
     data = {"name": name, "owner": owner}
-    return Ask((said("project.lease_released", mine[0]["project"], call.now, **data),), {"name": name, "released": 1})
+    return CommandResult(
+        (said("project.lease_released", mine[0]["project"], call.now, **data),), {"name": name, "released": 1}
+    )
 
 
 def _gone(call: Call, name: str, entry: dict[str, Any]) -> Event:

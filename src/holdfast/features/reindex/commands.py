@@ -4,7 +4,7 @@ import time
 
 from holdfast.core.errors import CommandRefused
 from holdfast.core.event import Event
-from holdfast.core.feature import Ask, Call
+from holdfast.core.feature import Call, CommandResult
 from holdfast.core.ids import bounded, delivery_key
 from holdfast.core.ports import Doc, Reader, Ref
 from holdfast.features.reindex.model import CHECKOUT, SESSION
@@ -12,19 +12,19 @@ from holdfast.features.reindex.model import CHECKOUT, SESSION
 SOURCES = ("startup", "clear", "resume", "compact", "fork", "unknown")
 
 
-def run(call: Call) -> Ask:
+def run(call: Call) -> CommandResult:
     project = _project(call)
     data = {"rebuild": call.args.get("rebuild") is True, "by": "command"}
     key = delivery_key(call.now)
     event = Event(key=key, kind="reindex.asked", at=call.now, session=call.session, project=project, data=data)
-    return Ask((event,), answer=lambda reader: _decision(reader, project))
+    return CommandResult((event,), answer=lambda reader: _decision(reader, project))
 
 
 def _decision(reader: Reader, project: str) -> Doc:
     return (reader.state(Ref(CHECKOUT, project)) or {}).get("decided") or {}
 
 
-def initialize(call: Call) -> Ask:
+def initialize(call: Call) -> CommandResult:
     """`initialize_session_state`: a session that is known keeps its flag, a new one begins with false."""
     session = _session(call)
     known = call.reader.state(Ref(SESSION, session))
@@ -40,16 +40,16 @@ def initialize(call: Call) -> Ask:
     return _ask(call, "reindex.initialized", session, data)
 
 
-def mark(call: Call) -> Ask:
+def mark(call: Call) -> CommandResult:
     """`mark_first_prompt_shown`, and with shown=False its undoing."""
     return _ask(call, "reindex.marked", _session(call), {"shown": call.args.get("shown", True) is True})
 
 
-def _ask(call: Call, kind: str, session: str, data: Doc) -> Ask:
+def _ask(call: Call, kind: str, session: str, data: Doc) -> CommandResult:
     event = Event(
         key=delivery_key(call.now), kind=kind, at=call.now, session=session, project=_project(call), data=data
     )
-    return Ask((event,), answer={"session_id": session, **data})
+    return CommandResult((event,), answer={"session_id": session, **data})
 
 
 def _project(call: Call) -> str:

@@ -85,7 +85,7 @@ def _last_words(ran: Ran) -> str:
 
 
 def _environment(settings: Settings) -> dict[str, str]:
-    wanted = {*git.KEPT_VARIABLES, "PYTHONPATH", "VIRTUAL_ENV", "HOLDFAST_ROOMS", settings.key_variable}
+    wanted = {*git.KEPT_VARIABLES, "PYTHONPATH", "VIRTUAL_ENV", "HOLDFAST_FEATURES", settings.key_variable}
     return {name: os.environ[name] for name in wanted if name in os.environ}
 
 

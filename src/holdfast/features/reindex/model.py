@@ -19,7 +19,7 @@ KINDS = {
     "reindex.finished": "a run over a checkout ended (`run`, `trigger`, `status`, `reason`, `files`, `chunks`, `ms`)",
     "reindex.suggested": "chunks that fit a prompt (`of`, `chunks`)",
 }
-LISTENS = frozenset(
+SUBSCRIBED_KINDS = frozenset(
     (*KINDS, "session.started", "session.ended", "prompt.submitted", "tool.finished", "turn.ended", "decision.made")
 )
 

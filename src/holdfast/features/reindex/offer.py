@@ -10,12 +10,12 @@ WEIGHT = 30
 SHOWN_LINES = 5
 
 
-def may_answer(kind: str, settings: AnySettings) -> bool:
+def can_decide(kind: str, settings: AnySettings) -> bool:
     return kind == "tool.finished" and settings_or_default(settings).context
 
 
 def decide(state: State, event: Event, settings: AnySettings) -> Decision | None:
-    if not event.session or not may_answer(event.kind, settings):
+    if not event.session or not can_decide(event.kind, settings):
         return None
     offer = (state.get(SESSION, event.session) or {}).get("offer")
     return tell(SOURCE, _text(offer["chunks"]), WEIGHT) if offer else None

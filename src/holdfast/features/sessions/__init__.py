@@ -1,7 +1,7 @@
 """Sessions (seed 004): the whole life of an agent session, its turns and tool calls, and whether it is alive."""
 
 from holdfast.core.feature import Feature
-from holdfast.core.later import later
+from holdfast.core.lazy import lazy_function
 from holdfast.features.sessions import (
     commands,
     days,
@@ -26,13 +26,13 @@ FEATURE = Feature(
     name="sessions",
     version=3,
     kinds=model.KINDS,
-    listens=reduce.LISTENS,
+    subscribed_kinds=reduce.SUBSCRIBED_KINDS,
     keys=reduce.keys,
     reduce=reduce.reduce,
     facets=reduce.facets,
     stream=reduce.stream,
     decide=decide.decide,
-    may_answer=decide.may_answer,
+    can_decide=decide.can_decide,
     enqueue=enqueue.enqueue,
     commands={"close": commands.close, "reopen": commands.reopen, "recover": commands.recover},
     views={
@@ -44,7 +44,7 @@ FEATURE = Feature(
         "marks": rows.marks,
         "overview": rows.overview,
         "activity": days.activity,
-        "export": later(__name__, "export", "export"),
+        "export": lazy_function(__name__, "export", "export"),
     },
     jobs={
         WATCH: recovery.keep_watch,

@@ -4,35 +4,35 @@ from typing import Any
 
 from holdfast.core.errors import CommandRefused
 from holdfast.core.event import Event
-from holdfast.core.feature import Ask, Call
+from holdfast.core.feature import Call, CommandResult
 from holdfast.core.ids import delivery_key
 from holdfast.core.ports import Doc, Reader, Ref
 from holdfast.features.sessions import lookup, recovery
 from holdfast.features.sessions.model import COMPLETED, SESSION
 
 
-def close(call: Call) -> Ask:
+def close(call: Call) -> CommandResult:
     doc = lookup.find(call.reader, _given(call))
     if doc["status"] == COMPLETED:
-        return Ask(answer={"id": doc["id"], "changed": False, "reason": doc["reason"]})
+        return CommandResult(answer={"id": doc["id"], "changed": False, "reason": doc["reason"]})
     return _changed(call, doc, "session.closed")
 
 
-def reopen(call: Call) -> Ask:
+def reopen(call: Call) -> CommandResult:
     doc = lookup.find(call.reader, _given(call))
     if doc["status"] != COMPLETED:
-        return Ask(answer={"id": doc["id"], "changed": False, "reason": ""})
+        return CommandResult(answer={"id": doc["id"], "changed": False, "reason": ""})
     return _changed(call, doc, "session.reopened")
 
 
-def recover(call: Call) -> Ask:
+def recover(call: Call) -> CommandResult:
     """The recovery jobs by hand: one of them, or all. Safe to run twice: what was told is told once."""
     kind = str(call.args.get("kind") or "")
     if kind and kind not in recovery.FINDERS:
         raise CommandRefused(f"there is no recovery {kind!r}", fix=f"There are: {', '.join(recovery.FINDERS)}.")
     wanted = [kind] if kind else list(recovery.FINDERS)
     found = {name: recovery.found(name, call.reader, call.settings, call.now) for name in wanted}
-    return Ask(
+    return CommandResult(
         tuple(event for events in found.values() for event in events),
         answer={name: sorted({event.session for event in events}) for name, events in found.items()},
     )
@@ -45,11 +45,11 @@ def _given(call: Call) -> str:
     return given
 
 
-def _changed(call: Call, doc: Doc, kind: str) -> Ask:
+def _changed(call: Call, doc: Doc, kind: str) -> CommandResult:
     event = Event(key=delivery_key(call.now), kind=kind, at=call.now, session=doc["id"], project=doc["project"])
 
     def answer(reader: Reader) -> dict[str, Any]:
         after = reader.state(Ref(SESSION, doc["id"])) or {}
         return {"id": doc["id"], "changed": True, "status": after.get("status"), "reason": after.get("reason")}
 
-    return Ask((event,), answer=answer)
+    return CommandResult((event,), answer=answer)

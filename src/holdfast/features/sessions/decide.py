@@ -16,12 +16,12 @@ MOST_OTHERS = 5
 RECENT_MS = 7 * 86_400_000
 
 
-def may_answer(kind: str, settings: Settings) -> bool:
+def can_decide(kind: str, settings: Settings) -> bool:
     return kind == "session.started" and (settings or DEFAULTS).inject
 
 
 def decide(state: State, event: Event, settings: Settings) -> Decision | None:
-    if not may_answer(event.kind, settings):
+    if not can_decide(event.kind, settings):
         return None
     doc = state.get(SESSION, event.session)
     if not doc:

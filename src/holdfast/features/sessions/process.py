@@ -45,7 +45,7 @@ def _unprocessed(doc: Doc, reader: Reader) -> list[Doc]:
 def _from_log(doc: Doc, reader: Reader, until: int) -> list[Doc]:
     ref, told, turns = Ref(SESSION, doc["id"]), None, {}
     for event in reader.replay(session=doc["id"]):
-        told = reduce.reduce(told, event, ref) if event.kind in reduce.LISTENS else told
+        told = reduce.reduce(told, event, ref) if event.kind in reduce.SUBSCRIBED_KINDS else told
         if told and told["turn"]:
             turns[told["turn"]["n"]] = told["turn"]
     return [turns[n] for n in range(doc["missed"], until) if n in turns]

@@ -29,7 +29,11 @@ from holdfast.features.sessions.model import (
 from holdfast.features.sessions.told import TOLD
 from holdfast.features.sessions.turns import ANSWERED, close_turn
 
-LISTENS = frozenset((*HOOK_KINDS, *KINDS, "decision.made")) - {"unknown", "message.displayed", "model.requested"}
+SUBSCRIBED_KINDS = frozenset((*HOOK_KINDS, *KINDS, "decision.made")) - {
+    "unknown",
+    "message.displayed",
+    "model.requested",
+}
 HANDLERS = {**TOLD, **FOUND}
 OF_LANES = ("branch", "cwd")
 OF_SESSION = (*OF_LANES, "model", "transcript")

@@ -5,8 +5,8 @@ from importlib import import_module
 from typing import Any
 
 from holdfast.core.feature import Feature
-from holdfast.features.uat import decide, enqueue, follow, reduce, refs
-from holdfast.features.uat.model import KINDS, LISTENS, UatSettings
+from holdfast.features.uat import decide, derive, enqueue, reduce, refs
+from holdfast.features.uat.model import KINDS, SUBSCRIBED_KINDS, UatSettings
 
 COMMANDS = (
     *("start", "step", "assert", "check", "call", "signal", "update", "end"),
@@ -30,15 +30,15 @@ def _later(module: str, table: str, names: tuple[str, ...]) -> Mapping[str, Call
 FEATURE = Feature(
     name="uat",
     kinds=KINDS,
-    listens=LISTENS,
+    subscribed_kinds=SUBSCRIBED_KINDS,
     keys=refs.keys,
     reduce=reduce.reduce,
     facets=refs.facets,
     stream=refs.stream,
     decide=decide.decide,
-    may_answer=decide.may_answer,
+    can_decide=decide.can_decide,
     enqueue=enqueue.enqueue,
-    follow=follow.follow,
+    derive=derive.derive,
     commands=_later("commands", "COMMANDS", COMMANDS),
     views=_later("views", "VIEWS", VIEWS),
     jobs=_later("jobs", "JOBS", enqueue.JOBS),

@@ -7,10 +7,10 @@ import msgspec
 
 from holdfast.core.errors import CommandRefused
 from holdfast.core.event import Event
-from holdfast.core.feature import Ask, Call, Command
+from holdfast.core.feature import Call, Command, CommandResult
 from holdfast.core.ids import delivery_key
 from holdfast.core.ports import Doc, Ref
-from holdfast.features.uat import first, follow, lookup, patch, run
+from holdfast.features.uat import derive, first, lookup, patch, run
 from holdfast.features.uat.jobs.asked import done_key
 from holdfast.features.uat.jobs.scan import catalogue
 from holdfast.features.uat.model import (
@@ -39,14 +39,14 @@ def _shown(run: str) -> Any:
     return lambda reader: brief(reader.state(Ref(RUN, run)))
 
 
-def start(call: Call) -> Ask:
+def start(call: Call) -> CommandResult:
     """S3-15. The scenario is read from disk now, so that a file saved a moment ago counts."""
     session, settings = lookup.session(call), lookup.settings(call)
     name = str(call.args.get("scenario") or "")
     plan = _ad_hoc(name) if call.args.get("ad_hoc") else _scenario(call, name)
     key = delivery_key(call.now)
     confidence = call.args.get("confidence")
-    data = follow.started(
+    data = derive.started(
         plan, settings, call.project,
         message=str(call.args.get("message") or ""), auto=bool(call.args.get("auto")), reasons=["by command"],
         confidence=min(100, max(0, confidence)) if isinstance(confidence, int) else 100,
@@ -55,7 +55,7 @@ def start(call: Call) -> Ask:
     event = Event(
         key=key, kind="uat.started", at=call.now, session=session, project=call.project, data={"uat": new, **data}
     )
-    return Ask((event,), answer=_shown(new))
+    return CommandResult((event,), answer=_shown(new))
 
 
 def _scenario(call: Call, name: str) -> dict[str, Any]:
@@ -76,7 +76,7 @@ def _ad_hoc(name: str) -> dict[str, Any]:
     return {"name": line(name, LONGEST_NAME), "description": "", "base_url": "", "steps": [], "estimated_ms": 0}
 
 
-def step(call: Call) -> Ask:
+def step(call: Call) -> CommandResult:
     """S3-17 update_scenario_progress."""
     doc = lookup.active(call)
     number, status = _number(call.args.get("step")), str(call.args.get("status") or "")
@@ -84,7 +84,7 @@ def step(call: Call) -> Ask:
         raise CommandRefused(f"a step cannot be {status!r}", fix=f"It can be: {', '.join(SETTABLE)}.")
     if not 1 <= number <= len(doc["steps"]):
         raise CommandRefused(f"there is no step {number}; this run has {len(doc['steps'])}")
-    return Ask((_event(call, doc, "uat.step", step=number, status=status),), answer=_shown(doc["id"]))
+    return CommandResult((_event(call, doc, "uat.step", step=number, status=status),), answer=_shown(doc["id"]))
 
 
 def _number(value: Any) -> int:
@@ -93,7 +93,7 @@ def _number(value: Any) -> int:
     return value
 
 
-def assert_(call: Call) -> Ask:
+def assert_(call: Call) -> CommandResult:
     doc, result = lookup.active(call), str(call.args.get("result") or "")
     if result not in (PASSED, FAILED):
         raise CommandRefused(f"an assertion has {PASSED} or {FAILED}, not {line(result, 40)!r}")
@@ -104,7 +104,7 @@ def assert_(call: Call) -> Ask:
     number = call.args.get("step")
     at = {"step": _in_range(doc, number)} if number is not None else {"step": doc["current"]}
     event = _event(call, doc, "uat.asserted", description=description, result=result, **facts, **at)
-    return Ask((event,), answer=_shown(doc["id"]))
+    return CommandResult((event,), answer=_shown(doc["id"]))
 
 
 def _in_range(doc: Doc, number: Any) -> int:
@@ -113,17 +113,17 @@ def _in_range(doc: Doc, number: Any) -> int:
     return number
 
 
-def check(call: Call) -> Ask:
+def check(call: Call) -> CommandResult:
     """S3-7: a health check somebody else made."""
     doc, result = lookup.active(call), str(call.args.get("result") or "success")
     if result not in ("success", "failure"):
         raise CommandRefused(f"a health check is success or failure, not {line(result, 40)!r}")
     data = {"type": line(call.args.get("type") or "page_load", 100), "result": result, "step": doc["current"]}
     event = _event(call, doc, "uat.checked", **data, data=bounded(call.args.get("data") or {}))
-    return Ask((event,), answer=_shown(doc["id"]))
+    return CommandResult((event,), answer=_shown(doc["id"]))
 
 
-def tool_call(call: Call) -> Ask:
+def tool_call(call: Call) -> CommandResult:
     """S3-17 add_tool_call: for tools whose hooks do not reach Holdfast."""
     doc, given = lookup.active(call), call.args.get("call")
     if not isinstance(given, Mapping) or not isinstance(given.get("toolName"), str):
@@ -138,10 +138,10 @@ def tool_call(call: Call) -> Ask:
         "ok": given.get("success") is not False,
         "error": "" if given.get("success") is not False else line(given.get("error") or "failed", 300),
     }
-    return Ask((_event(call, doc, "uat.told", call=data),), answer=_shown(doc["id"]))
+    return CommandResult((_event(call, doc, "uat.told", call=data),), answer=_shown(doc["id"]))
 
 
-def signal(call: Call) -> Ask:
+def signal(call: Call) -> CommandResult:
     """S3-22: one hook leaves another a message."""
     doc, name = lookup.active(call), str(call.args.get("signal") or "")
     data = call.args.get("data")
@@ -149,10 +149,10 @@ def signal(call: Call) -> Ask:
         raise CommandRefused(f"a signal needs a name of at most {LONGEST_NAME} printable characters")
     if len(msgspec.json.encode(data)) > LARGEST_SIGNAL:
         raise CommandRefused(f"a signal carries at most {LARGEST_SIGNAL} bytes")
-    return Ask((_event(call, doc, "uat.signal", name=name, data=data),), answer=_shown(doc["id"]))
+    return CommandResult((_event(call, doc, "uat.signal", name=name, data=data),), answer=_shown(doc["id"]))
 
 
-def update(call: Call) -> Ask:
+def update(call: Call) -> CommandResult:
     """S3-16, S3-25: one or several patches, merged into one write."""
     doc, patches = lookup.active(call), call.args.get("patches")
     if not isinstance(patches, list) or not patches or not all(isinstance(p, Mapping) for p in patches):
@@ -165,7 +165,9 @@ def update(call: Call) -> Ask:
     if "session.status" in ignored and _says_over(patches):
         ignored.remove("session.status")
         events.append(_event(call, doc, "uat.ended", reason="by-hand"))
-    return Ask(tuple(events), answer=lambda reader: {**brief(reader.state(Ref(RUN, doc["id"]))), "ignored": ignored})
+    return CommandResult(
+        tuple(events), answer=lambda reader: {**brief(reader.state(Ref(RUN, doc["id"]))), "ignored": ignored}
+    )
 
 
 def _says_over(patches: Iterable[Mapping[str, Any]]) -> bool:
@@ -190,27 +192,27 @@ def _added(call: Call, doc: Doc, what: str, entries: list[Any]) -> Iterable[Even
             yield _event(call, doc, "uat.asserted", description=words, result=good, step=doc["current"])
 
 
-def end(call: Call) -> Ask:
+def end(call: Call) -> CommandResult:
     """S3-19 cleanup_session."""
     doc = lookup.active(call)
     reason = line(call.args.get("reason") or "by-hand", 100)
     over = _event(call, doc, "uat.ended", reason=reason)
     over = msgspec.structs.replace(over, data={**over.data, **run.verdict(doc, over)})
-    return Ask((over,), answer=_shown(doc["id"]))
+    return CommandResult((over,), answer=_shown(doc["id"]))
 
 
 # ── what a job does afterwards; `done` is the key of the event that will say so ────────────────────────────────────
 
 
-def _asked(call: Call, what: str, doc: Doc | None = None, **data: Any) -> Ask:
+def _asked(call: Call, what: str, doc: Doc | None = None, **data: Any) -> CommandResult:
     key = delivery_key(call.now)
     where = {"session": doc["session"], "project": doc["project"]} if doc else {"project": call.project}
     named = {"uat": doc["id"]} if doc else {}
     event = Event(key=key, kind="uat.asked", at=call.now, data={"what": what, **named, **data}, **where)
-    return Ask((event,), answer={"done": done_key(key), **named, **data})
+    return CommandResult((event,), answer={"done": done_key(key), **named, **data})
 
 
-def report(call: Call) -> Ask:
+def report(call: Call) -> CommandResult:
     formats = [str(name) for name in call.args.get("formats") or ("html",)]
     for name in formats:
         if name not in FORMATS:
@@ -218,27 +220,27 @@ def report(call: Call) -> Ask:
     return _asked(call, "report", lookup.run(call), formats=formats)
 
 
-def compare(call: Call) -> Ask:
+def compare(call: Call) -> CommandResult:
     one, other = lookup.run(call), lookup.run(call, "other")
     return _asked(call, "compare", one, **{"with": other["id"]})
 
 
-def tend(call: Call) -> Ask:
+def tend(call: Call) -> CommandResult:
     """S3-20 cleanup_stale_sessions, now instead of within a minute."""
     return _asked(call, "tend")
 
 
-def recover(call: Call) -> Ask:
+def recover(call: Call) -> CommandResult:
     """S3-24."""
     return _asked(call, "recover", lookup.run(call))
 
 
-def clean(call: Call) -> Ask:
+def clean(call: Call) -> CommandResult:
     days = call.args.get("days")
     return _asked(call, "clean", days=days if isinstance(days, int) else None, dry=bool(call.args.get("dry")))
 
 
-def init(call: Call) -> Ask:
+def init(call: Call) -> CommandResult:
     name = line(call.args.get("scenario") or "login-flow", LONGEST_NAME)
     path = first.scenario_file(lookup.places(call), name)
     if path.exists():

@@ -14,7 +14,7 @@ MOST_TOLD = 12
 WEIGHT = 60
 
 
-def may_answer(kind: str, _settings: UatSettings | None) -> bool:
+def can_decide(kind: str, _settings: UatSettings | None) -> bool:
     return kind in TELL
 
 

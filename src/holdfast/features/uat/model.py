@@ -69,7 +69,7 @@ ENDINGS = {
     "session.stale": "session-stale",
     "session.closed": "session-closed",
 }
-LISTENS = frozenset(
+SUBSCRIBED_KINDS = frozenset(
     (
         *KINDS,
         *ENDINGS,

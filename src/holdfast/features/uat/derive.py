@@ -17,7 +17,7 @@ from holdfast.features.uat.results import bounded, result_of
 Following = Iterable[Event]
 
 
-def follow(state: State, event: Event, settings: UatSettings | None) -> Following:
+def derive(state: State, event: Event, settings: UatSettings | None) -> Following:
     step = STEPS.get(event.kind)
     if step is None or not event.session:
         return ()

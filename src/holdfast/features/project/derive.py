@@ -23,7 +23,7 @@ MOST_CHANGED = 8
 # ── follow ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def follow(state: State, event: Event, settings: ProjectSettings | None) -> Iterator[Event]:
+def derive(state: State, event: Event, settings: ProjectSettings | None) -> Iterator[Event]:
     kind = event.kind
     if kind in leases.TABLE:
         yield from _lease_changed(state.get(LEASES.kind, LEASES.key), event)
@@ -85,13 +85,13 @@ def _lease_changed(table: Doc | None, event: Event) -> Iterator[Event]:
 # ── decide ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def may_answer(kind: str, settings: ProjectSettings | None) -> bool:
+def can_decide(kind: str, settings: ProjectSettings | None) -> bool:
     return kind == "session.started" or (kind == "tool.started" and (settings or DEFAULTS).edits != "off")
 
 
 def decide(state: State, event: Event, settings: ProjectSettings | None) -> Decision | None:
     settings = settings or DEFAULTS
-    if not may_answer(event.kind, settings):
+    if not can_decide(event.kind, settings):
         return None
     if event.kind == "session.started":
         return _what_needs_doing(state, event, settings.told_tasks)

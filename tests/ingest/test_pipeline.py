@@ -18,10 +18,10 @@ from holdfast.core.feature import Feature, State
 from holdfast.core.job import Job
 from holdfast.core.ports import EventQuery
 from holdfast.core.replay import Rebuild
-from holdfast.daemon.journal import Journal, Promised
-from holdfast.daemon.keeper import Keeper
 from holdfast.daemon.log import Log
-from holdfast.daemon.reception import MOST_PROMISED, PORTION, Reception
+from holdfast.ingest.journal import Journal, JournalEntry
+from holdfast.ingest.pipeline import MOST_PROMISED, PORTION, IngestPipeline
+from holdfast.ingest.store_guard import StoreGuard
 from holdfast.paths import Paths
 from holdfast.stores.sqlite import SqliteStore
 from tests.factories import NOON, a_counter, a_delivery, an_engine, an_event, collect, counted
@@ -29,7 +29,7 @@ from tests.factories import NOON, a_counter, a_delivery, an_engine, an_event, co
 QUIET, ASKED = "PostToolUse", "PreToolUse"
 
 
-def follow(_state: State, event: Event, _settings: object) -> list[Event]:
+def derive(_state: State, event: Event, _settings: object) -> list[Event]:
     return [Event(key="", kind="test.followed", at=event.at, session=event.session)]
 
 
@@ -45,7 +45,7 @@ def decide(state: State, event: Event, _settings: object) -> Decision | None:
 def a_room() -> Feature:
     """Counts, lets follow, enqueues, and has something to say to every tool that starts."""
     return a_counter(
-        follow=follow, enqueue=enqueue, decide=decide, may_answer=lambda kind, _settings: kind == "tool.started"
+        derive=derive, enqueue=enqueue, decide=decide, can_decide=lambda kind, _settings: kind == "tool.started"
     )
 
 
@@ -75,10 +75,10 @@ class House:
     def open(self, mended: Callable[[StoreDamaged], bool] = lambda _error: False) -> None:
         self.store = SqliteStore(self.paths.database)
         self.engine: Engine = an_engine(self.store, self.room, read=read, report=collect(self.reports))
-        self.keeper = Keeper(lambda: self.engine, Log(self.paths.log_file), mended)
+        self.store_guard = StoreGuard(lambda: self.engine, Log(self.paths.log_file), mended)
         self.journal = Journal(self.paths.journal)
-        self.reception = Reception(lambda: self.engine, {"claude-code": AGENT}, self.keeper, self.journal)
-        self.reception.begin()
+        self.pipeline = IngestPipeline(lambda: self.engine, {"claude-code": AGENT}, self.store_guard, self.journal)
+        self.pipeline.begin()
 
     def crash(self) -> None:
         """What memory held is gone."""
@@ -104,12 +104,12 @@ class House:
         return self.again([a_delivery(event=event, mode="ask") for event in events])
 
     def again(self, deliveries: Sequence[Delivery]) -> list[Outcome]:
-        outcomes = self.reception.take(deliveries)
+        outcomes = self.pipeline.take(deliveries)
         assert outcomes is not None
         return outcomes
 
     def check(self, deliveries: int) -> None:
-        self.reception.settle()
+        self.pipeline.settle()
         reader = self.store.reader()
         found = reader.events(EventQuery(limit=10_000))
         kinds = [e.kind for e in found]
@@ -136,9 +136,9 @@ def test_an_answer_is_on_disk_before_it_is_in_the_store(house: House, event: str
     house.take(event)
     assert len(Journal(house.paths.journal).left()) == 1
     assert house.store.reader().head() == 0
-    assert house.reception.behind
+    assert house.pipeline.behind
     house.check(1)
-    assert not house.reception.behind
+    assert not house.pipeline.behind
 
 
 @pytest.mark.parametrize("event", [QUIET, ASKED])
@@ -226,10 +226,10 @@ def test_a_store_that_takes_nothing_now_gets_it_later(
     with monkeypatch.context() as patch:
         patch.setattr(house.store, "append", refuse)
         for _ in range(2):
-            house.reception.settle()
+            house.pipeline.settle()
         assert Journal(house.paths.journal).left(), "it is still on disk"
-    house.keeper.retry_held()
-    house.reception.settle()
+    house.store_guard.retry_held()
+    house.pipeline.settle()
     kinds = [e.kind for e in house.store.reader().events(EventQuery(limit=100))]
     assert kinds[:2] == [{QUIET: "tool.finished", ASKED: "tool.started"}[event], "test.followed"]
 
@@ -248,7 +248,7 @@ def test_a_full_journal_is_written_over_once_the_store_has_it_all(
     for _ in range(40):
         house.take(QUIET)
         house.take(ASKED)
-        house.reception.settle()
+        house.pipeline.settle()
     assert house.journal._at < 4096
     house.crash()
     house.check(80)
@@ -268,7 +268,7 @@ def test_what_is_torn_or_foreign_ends_the_journal(tmp_path: Path) -> None:
     journal = Journal(tmp_path / "journal")
     journal.open()
     journal.grow()
-    kept = [Promised(a_delivery()) for _ in range(3)]
+    kept = [JournalEntry(a_delivery()) for _ in range(3)]
     assert journal.add(kept)
     whole = journal._at
     assert journal.left() == kept
@@ -300,7 +300,7 @@ def test_any_order_of_answers_and_crashes_leaves_the_log_and_what_it_says(
         if step == "crash":
             house.crash()
         elif step == "settle":
-            house.reception.settle()
+            house.pipeline.settle()
         else:
             events = {"both": [QUIET, ASKED, QUIET], "again": []}.get(step, [step])
             fresh = [a_delivery(event=event, mode="ask") for event in events]

@@ -7,7 +7,8 @@ from holdfast.core.engine import Committed
 from holdfast.core.erase import Change, eraser, probe
 from holdfast.core.errors import HoldfastError
 from holdfast.core.replay import Rebuild
-from holdfast.stores import backup, erasing, sqlite_path
+from holdfast.stores import backup, sqlite_path
+from holdfast.stores.erase import rewrite_file
 
 if TYPE_CHECKING:
     from holdfast.daemon.service import Daemon
@@ -23,7 +24,7 @@ def erase(daemon: "Daemon", texts: tuple[str, ...]) -> None:
     daemon.call(lambda: _rewrite(daemon, wanted))
     _rebuild(daemon)
     _empty(daemon.paths.derived)
-    daemon.call(daemon.app.store.scour)
+    daemon.call(daemon.app.store.vacuum_erased)
     if sqlite_path(daemon.app.store.url):
         for path in backup.listed(daemon.paths.backups):
             _in_backup(daemon, path, wanted)
@@ -59,7 +60,7 @@ def _rebuild(daemon: "Daemon") -> None:
 def _in_backup(daemon: "Daemon", path: Path, wanted: Wanted) -> None:
     try:
         for found, change in wanted:
-            erasing.rewrite_file(path, found, change)
+            rewrite_file(path, found, change)
         backup.check(path)
     except HoldfastError as error:
         daemon.log.error("backup.not-erased", error, path=path.name)

@@ -11,8 +11,8 @@ from holdfast.core.agent import Agent
 from holdfast.core.delivery import Delivery
 from holdfast.core.engine import Engine, Outcome
 from holdfast.core.errors import StoreDamaged, StoreUnavailable
-from holdfast.daemon.journal import Journal, Promised
-from holdfast.daemon.keeper import Keeper
+from holdfast.ingest.journal import Journal, JournalEntry
+from holdfast.ingest.store_guard import StoreGuard
 
 MOST_PROMISED, PORTION = 64, 16
 """So that an answer which needs the state never waits long for it. Where hooks come faster than they are thought about,
@@ -20,46 +20,46 @@ each waits until the oldest few are, not until all are."""
 NOTHING_TO_SAY = Outcome()
 
 
-class Reception:
+class IngestPipeline:
     def __init__(
-        self, engine: Callable[[], Engine], agents: Mapping[str, Agent], keeper: Keeper, journal: Journal
+        self, engine: Callable[[], Engine], agents: Mapping[str, Agent], store_guard: StoreGuard, journal: Journal
     ) -> None:
-        self._engine, self._keeper, self._journal = engine, keeper, journal
+        self._engine, self._guard, self._journal = engine, store_guard, journal
         self._kinds = {(agent.name, hook.event): hook.kind for agent in agents.values() for hook in agent.hooks}
-        self._unthought: list[Delivery] = []
-        self._answered: list[Delivery] = []
+        self._unapplied: list[Delivery] = []
+        self._unflushed: list[Delivery] = []
 
     @property
     def behind(self) -> bool:
-        return bool(self._unthought or self._answered)
+        return bool(self._unapplied or self._unflushed)
 
     def take(self, deliveries: Sequence[Delivery]) -> list[Outcome] | None:
         # A batch is mostly the same hook in the same place, many times.
-        asked = any(self._may_answer(*what) for what in {_what(d) for d in deliveries if d.mode != "tell"})
-        if asked or len(self._unthought) >= MOST_PROMISED:
+        asked = any(self._can_decide(*what) for what in {_what(d) for d in deliveries if d.mode != "tell"})
+        if asked or len(self._unapplied) >= MOST_PROMISED:
             self.settle(None if asked else max(PORTION, len(deliveries)))
-            if self._answered or (asked and self._unthought):
+            if self._unflushed or (asked and self._unapplied):
                 return None  # The store takes nothing now.
         if not asked and self._promised(deliveries):
             return [NOTHING_TO_SAY] * len(deliveries)
         self.settle()
-        outcomes = self._keeper.keep(deliveries, self._answer)
+        outcomes = self._guard.keep(deliveries, self._answer)
         if self._engine().behind:
-            self._answered = [delivery.unawaited() for delivery in deliveries]
+            self._unflushed = [delivery.unawaited() for delivery in deliveries]
         return outcomes
 
     def settle(self, most: int | None = None) -> None:
         """What was answered, or `most` of it, is thought about and written. Where that fails it stays to be done."""
         lasting = self._journal.half_full
         most = None if lasting else most  # The journal is written over only when all of it is in the store.
-        if self._answered and self._keeper.settle(self._answered):
-            self._answered = []
-        if self._unthought and not self._answered:
-            portion = self._unthought[:most]
-            self._unthought = self._unthought[len(portion) :]
-            self._keeper.keep(portion, lambda engine, batch: engine.handle(batch, lasting=lasting))
+        if self._unflushed and self._guard.settle(self._unflushed):
+            self._unflushed = []
+        if self._unapplied and not self._unflushed:
+            portion = self._unapplied[:most]
+            self._unapplied = self._unapplied[len(portion) :]
+            self._guard.keep(portion, lambda engine, batch: engine.handle(batch, lasting=lasting))
         engine = self._engine()
-        if engine.durable == engine.head and not self.behind and not self._keeper.holding:
+        if engine.durable == engine.head and not self.behind and not self._guard.holding:
             self._journal.clear()
 
     # ── at once ────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -69,19 +69,19 @@ class Reception:
             clean = [self._engine().ports.clean(delivery).unawaited() for delivery in deliveries]
         except Exception:  # The longer way knows what to do with it.
             return False
-        if not self._journal.add([Promised(delivery) for delivery in clean]):
+        if not self._journal.add([JournalEntry(delivery) for delivery in clean]):
             return False
-        self._unthought += clean
+        self._unapplied += clean
         return True
 
-    def _may_answer(self, agent: str, event: str, folder: str) -> bool:
+    def _can_decide(self, agent: str, event: str, folder: str) -> bool:
         kind = self._kinds.get((agent, event))
-        return kind is None or self._engine().may_answer(kind, folder)
+        return kind is None or self._engine().can_decide(kind, folder)
 
     # ── after some thought ─────────────────────────────────────────────────────────────────────────────────────────
 
     def _answer(self, engine: Engine, deliveries: Sequence[Delivery]) -> list[Outcome]:
-        return engine.answer(deliveries, lambda events: self._journal.add([Promised(events=tuple(events))]))
+        return engine.answer(deliveries, lambda events: self._journal.add([JournalEntry(events=tuple(events))]))
 
     # ── after a crash ──────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -91,14 +91,14 @@ class Reception:
         try:
             good = self._all_made_good(left)
         except StoreDamaged as error:
-            good = self._keeper.mended(error) and self._all_made_good(left)
+            good = self._guard.mended(error) and self._all_made_good(left)
         if good:
             self._journal.open()
 
-    def _all_made_good(self, left: Sequence[Promised]) -> bool:
+    def _all_made_good(self, left: Sequence[JournalEntry]) -> bool:
         return all(self._made_good(alike) for alike in _runs(self._missing(left)))
 
-    def _missing(self, left: Sequence[Promised]) -> list[Promised]:
+    def _missing(self, left: Sequence[JournalEntry]) -> list[JournalEntry]:
         if not left:
             return []
         reader = self._engine().store.reader()
@@ -108,7 +108,7 @@ class Reception:
         finally:
             reader.close()
 
-    def _made_good(self, alike: Sequence[Promised]) -> bool:
+    def _made_good(self, alike: Sequence[JournalEntry]) -> bool:
         try:
             for one in alike:
                 if one.events:
@@ -116,13 +116,13 @@ class Reception:
         except StoreUnavailable:
             return False
         deliveries = [one.delivery for one in alike if one.delivery]
-        return not deliveries or self._keeper.keep(deliveries) is not None
+        return not deliveries or self._guard.keep(deliveries) is not None
 
 
 def _what(delivery: Delivery) -> tuple[str, str, str]:
     return delivery.agent, delivery.event, delivery.env.get("CLAUDE_PROJECT_DIR") or delivery.cwd
 
 
-def _runs(promised: Sequence[Promised]) -> list[list[Promised]]:
+def _runs(promised: Sequence[JournalEntry]) -> list[list[JournalEntry]]:
     """In their order, those of one kind together."""
     return [list(run) for _, run in itertools.groupby(promised, key=lambda one: one.delivery is None)]

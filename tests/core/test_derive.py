@@ -16,8 +16,8 @@ def doubled(_state: State, event: Event, settings: Any) -> Iterable[Event]:
     yield an_event(kind="note.added", session=event.session, data={"says": settings, "of": event.seq})
 
 
-def an_echo(follow=doubled):
-    return a_counter(name="echo", follow=follow)
+def an_echo(derive=doubled):
+    return a_counter(name="echo", derive=derive)
 
 
 def test_it_is_appended_once_in_the_same_transaction_and_not_followed_in_turn(tmp_path: Path) -> None:
@@ -55,7 +55,7 @@ def test_every_room_sees_the_state_as_the_event_left_it(tmp_path: Path) -> None:
         yield an_event(kind="note.added", session=event.session, data={"seen": doc["n"]})
 
     store = open_store(f"sqlite:///{tmp_path / 'log.db'}")
-    an_engine(store, an_echo(), a_counter(follow=seen)).handle([an_event()])
+    an_engine(store, an_echo(), a_counter(derive=seen)).handle([an_event()])
     reader = store.reader()
     [told] = [e.data["seen"] for e in reader.events(EventQuery()) if "seen" in e.data]
     assert told == 2, "counted once by each of the two rooms, with nothing that followed"

@@ -27,7 +27,7 @@ def rewrite(db: apsw.Connection, probe: bytes, change: Change) -> int:
     return changed
 
 
-def scour(db: apsw.Connection) -> None:
+def vacuum_erased(db: apsw.Connection) -> None:
     """Deleted rows lie in free pages and in the write-ahead log until both are written anew."""
     db.execute("vacuum")
     db.pragma("wal_checkpoint", "truncate")

@@ -5,7 +5,7 @@ from importlib import import_module
 from typing import Any
 
 
-def later(package: str, module: str, name: str) -> Callable[..., Any]:
+def lazy_function(package: str, module: str, name: str) -> Callable[..., Any]:
     """`name` of `package.module`."""
 
     def call(*given: Any) -> Any:

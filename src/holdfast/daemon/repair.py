@@ -11,7 +11,7 @@ import msgspec
 
 from holdfast.core.errors import StoreDamaged, StoreUnavailable
 from holdfast.core.event import Event
-from holdfast.core.feature import Feature, made_by
+from holdfast.core.feature import Feature, version_key
 from holdfast.core.ids import delivery_key
 from holdfast.core.ports import Store
 from holdfast.paths import Paths
@@ -21,7 +21,7 @@ from holdfast.stores.rows import decode
 BATCH = 500
 
 
-class Mended(msgspec.Struct):
+class Repair(msgspec.Struct):
     quarantine: str
     backup: str = ""
     backup_head: int = 0
@@ -29,15 +29,15 @@ class Mended(msgspec.Struct):
     lost: int = 0
 
 
-def look(database: Path, paths: Paths, witnessed: int) -> None:
+def look(database: Path, paths: Paths, high_water: int) -> None:
     """Before anything is written: a log that ends earlier than it did would be written over from there."""
     backup.finish(database, paths.quarantine)
     head = backup.head(database)
-    if head < witnessed:
-        raise StoreDamaged(f"the log ends at {head} and had come to {witnessed}", where=str(database))
+    if head < high_water:
+        raise StoreDamaged(f"the log ends at {head} and had come to {high_water}", where=str(database))
 
 
-def prepare(database: Path, paths: Paths, features: Sequence[Feature], expected_head: int, now: int) -> Mended:
+def prepare(database: Path, paths: Paths, features: Sequence[Feature], expected_head: int, now: int) -> Repair:
     """Everything that may fail, and nothing that touches the damaged file: on an error all is as it was."""
     try:
         return _prepare(database, paths, features, expected_head, now)
@@ -45,9 +45,9 @@ def prepare(database: Path, paths: Paths, features: Sequence[Feature], expected_
         raise StoreUnavailable(error.strerror or str(error), where=str(database)) from error
 
 
-def _prepare(database: Path, paths: Paths, features: Sequence[Feature], expected_head: int, now: int) -> Mended:
-    told = Mended(quarantine=str(backup.free_place(paths.quarantine)))
-    fresh = backup.mending(database)
+def _prepare(database: Path, paths: Paths, features: Sequence[Feature], expected_head: int, now: int) -> Repair:
+    told = Repair(quarantine=str(backup.free_place(paths.quarantine)))
+    fresh = backup.repair(database)
     backup.remove(fresh)
     told.backup = str(backup.restore(paths.backups, fresh) or "")
     store = open_store(f"sqlite:///{fresh}")
@@ -63,19 +63,19 @@ def _prepare(database: Path, paths: Paths, features: Sequence[Feature], expected
     return told
 
 
-def exchange(database: Path, told: Mended) -> None:
+def exchange(database: Path, told: Repair) -> None:
     """The caller has closed the damaged store."""
     backup.exchange(database, Path(told.quarantine))
 
 
-def _close_off(store: Store, features: Sequence[Feature], told: Mended, reached: int, now: int) -> None:
+def _close_off(store: Store, features: Sequence[Feature], told: Repair, reached: int, now: int) -> None:
     """The numbers of lost events are not given again: whoever remembers one finds nothing, not something else.
     Documents are rebuilt afterwards, because their features are outdated now."""
     event = Event(key=delivery_key(now), kind="store.restored", at=now, data=msgspec.structs.asdict(told))
     with store.transaction():
         store.append([msgspec.structs.replace(event, seq=reached + 1)])
         for feature in features:
-            store.set_meta(made_by(feature), "")
+            store.set_meta(version_key(feature), "")
 
 
 def _head(store: Store) -> int:

@@ -1,4 +1,4 @@
-"""Adding a room is one folder (tests/rooms/refusing) and one line (here: HOLDFAST_ROOMS). All of its doors work."""
+"""Adding a room is one folder (tests/sample_features/refusing) and one line (here: HOLDFAST_FEATURES). All of its doors work."""
 
 from pathlib import Path
 
@@ -10,7 +10,9 @@ from tests.kit import World, wait_until
 
 @pytest.fixture
 def world(tmp_path: Path):
-    made = World(tmp_path, HOLDFAST_ROOMS="tests.rooms.refusing", PYTHONPATH=str(Path(__file__).parents[2]))
+    made = World(
+        tmp_path, HOLDFAST_FEATURES="tests.sample_features.refusing", PYTHONPATH=str(Path(__file__).parents[2])
+    )
     yield made
     made.close()
 

@@ -12,7 +12,7 @@ from pathlib import Path
 WIDTH = 20
 
 
-class Witness:
+class HighWaterMark:
     """Of one SQLite file; of nothing where the store is a server."""
 
     def __init__(self, database: Path | None) -> None:

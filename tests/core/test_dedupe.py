@@ -6,8 +6,8 @@ import msgspec
 import pytest
 
 from holdfast.app import App, build
+from holdfast.core.dedupe import AT_ONCE_MS, KEPT, WINDOW_MS, Deduplicator
 from holdfast.core.delivery import Delivery
-from holdfast.core.duplicates import AT_ONCE_MS, KEPT, WINDOW_MS, Recent
 from holdfast.core.errors import StoreUnavailable
 from holdfast.core.ids import delivery_key
 from holdfast.core.ports import EventQuery
@@ -124,7 +124,7 @@ def test_a_transaction_that_failed_has_told_nothing(app, monkeypatch):
 
 
 def test_memory_is_bounded():
-    recent = Recent()
+    recent = Deduplicator()
     recent.add((f"{n}", n) for n in range(KEPT * 2))
     assert not recent.knows("0", 0)
     assert recent.knows(f"{KEPT * 2 - 1}", KEPT * 2)

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from holdfast.core.event import Event
 
-SAME = "same"
+DEDUPE_KEY = "same"
 """The field of an event's data that says which happening it is; events without it are never taken for another."""
 
 WINDOW_MS = 10_000
@@ -22,7 +22,7 @@ def near(same: str, before: int | None, at: int) -> bool:
     return before is not None and abs(at - before) <= (AT_ONCE_MS if same[0] == AT_ONCE else WINDOW_MS)
 
 
-class Recent:
+class Deduplicator:
     """What is committed. What a transaction is about to add it keeps itself until then."""
 
     def __init__(self) -> None:
@@ -38,4 +38,4 @@ class Recent:
 
     def begin_anew(self, events: Iterable[Event]) -> None:
         self._seen.clear()
-        self.add((event.data[SAME], event.at) for event in events if event.data.get(SAME))
+        self.add((event.data[DEDUPE_KEY], event.at) for event in events if event.data.get(DEDUPE_KEY))

@@ -12,8 +12,8 @@ from pathlib import Path
 
 from holdfast.core.delivery import Delivery
 from holdfast.core.engine import Outcome
-from holdfast.daemon.frames import BadFrame, answer, as_delivery, frame_length
-from holdfast.daemon.writer import WriterCalls
+from holdfast.ingest.frames import BadFrame, answer, as_delivery, frame_length
+from holdfast.ingest.writer import WriterCalls
 
 LARGEST_BATCH = 256
 FIRST_READ, MOST_READ = 64 * 1024, 1024 * 1024

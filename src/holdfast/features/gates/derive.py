@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from holdfast.features.gates.model import GateSettings
 
 
-def follow(state: State, event: Event, settings: "GateSettings | None") -> Iterable[Event]:
+def derive(state: State, event: Event, settings: "GateSettings | None") -> Iterable[Event]:
     step = STEPS.get(event.kind)
     return step(state, event, settings) if step and settings and settings.rules and event.session else ()
 

@@ -23,7 +23,7 @@ def _whole(engine: Engine, batch: Sequence[Delivery]) -> list[Outcome]:
     return engine.handle(batch)
 
 
-class Keeper:
+class StoreGuard:
     """Runs in the writer thread. `mended` puts a damaged store right and says whether to try again."""
 
     def __init__(self, engine: Callable[[], Engine], log: Log, mended: Callable[[StoreDamaged], bool]) -> None:
@@ -57,10 +57,10 @@ class Keeper:
             self._refuse(error)
             return False
         except StoreDamaged as error:
-            engine.forsake()
+            engine.discard_pending()
             self.mended(error)
         except Exception as error:
-            engine.forsake()
+            engine.discard_pending()
             self._log.error("batch.failed", error, size=len(answered))
         return self.keep(answered) is not None
 

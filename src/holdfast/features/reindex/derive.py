@@ -21,7 +21,7 @@ from holdfast.features.reindex.model import (
 from holdfast.features.reindex.trigger import choose
 
 
-def follow(state: State, event: Event, settings: AnySettings) -> Iterator[Event]:
+def derive(state: State, event: Event, settings: AnySettings) -> Iterator[Event]:
     if not event.project:
         return
     session = state.get(SESSION, event.session) if event.session else None

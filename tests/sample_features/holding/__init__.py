@@ -19,4 +19,4 @@ def decide(state: State, event: Event, _settings: object) -> Decision | None:
     return deny("NOT-YET: say it again.") if ends == 1 else None
 
 
-FEATURE = Feature(name="holding", listens=frozenset({"turn.ended"}), keys=keys, reduce=reduce, decide=decide)
+FEATURE = Feature(name="holding", subscribed_kinds=frozenset({"turn.ended"}), keys=keys, reduce=reduce, decide=decide)

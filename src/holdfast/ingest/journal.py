@@ -26,7 +26,7 @@ HEAD = struct.Struct(">4sQII")
 MARK = b"HFJ1"
 
 
-class Promised(msgspec.Struct, array_like=True, frozen=True):
+class JournalEntry(msgspec.Struct, array_like=True, frozen=True):
     """Either a delivery that nobody has thought about, or events that were thought about, with all that followed."""
 
     delivery: Delivery | None = None
@@ -38,7 +38,7 @@ class Promised(msgspec.Struct, array_like=True, frozen=True):
 
 
 encode = msgspec.msgpack.Encoder().encode
-decode = msgspec.msgpack.Decoder(Promised).decode
+decode = msgspec.msgpack.Decoder(JournalEntry).decode
 
 
 class Journal:
@@ -47,7 +47,7 @@ class Journal:
         self._at, self._size, self._lap = 0, 0, time.time_ns()
         self._growing = threading.Lock()
 
-    def left(self) -> list[Promised]:
+    def left(self) -> list[JournalEntry]:
         """What the daemon before us promised; most or all of it is in the log by now."""
         try:
             with self._path.open("rb") as file:
@@ -79,7 +79,7 @@ class Journal:
     def half_full(self) -> bool:
         return self._at > self._size // 2
 
-    def add(self, promised: Sequence[Promised]) -> bool:
+    def add(self, promised: Sequence[JournalEntry]) -> bool:
         """Durable when it returns True; where it does not, nothing was promised."""
         records = b"".join([self._record(one) for one in promised])
         if self._fd < 0 or self._at + len(records) > self._size:
@@ -119,13 +119,13 @@ class Journal:
             if fd >= 0:
                 os.close(fd)
 
-    def _record(self, promised: Promised) -> bytes:
+    def _record(self, promised: JournalEntry) -> bytes:
         content = encode(promised)
         return HEAD.pack(MARK, self._lap, _checksum(self._lap, content), len(content)) + content
 
 
-def _records(content: bytes) -> list[Promised]:
-    found: list[Promised] = []
+def _records(content: bytes) -> list[JournalEntry]:
+    found: list[JournalEntry] = []
     at, first = 0, -1
     while at + HEAD.size <= len(content):
         mark, lap, checksum, length = HEAD.unpack_from(content, at)

@@ -7,7 +7,7 @@ import msgspec
 
 from holdfast.core import fence
 from holdfast.core.decision import NOTHING, Decision, merge
-from holdfast.core.duplicates import SAME, near
+from holdfast.core.dedupe import DEDUPE_KEY, near
 from holdfast.core.event import Event
 from holdfast.core.feature import Decide, Feature
 from holdfast.core.job import Job
@@ -38,7 +38,7 @@ class Outcome(msgspec.Struct, frozen=True):
 DUPLICATE = Outcome()
 
 
-class Turn:
+class Transaction:
     def __init__(self, engine: "Engine", head: int, *, past: bool = False) -> None:
         self.engine, self.seq, self.past = engine, head, past
         self.work = WorkingSet(engine.store, engine.hot)
@@ -58,7 +58,7 @@ class Turn:
             self._prefetch([event for event, _ in arrivals if event.key in fresh])
         return [self._take(event, waits) if self._first(event, fresh) else DUPLICATE for event, waits in arrivals]
 
-    def retake(self, events: Sequence[Event]) -> None:
+    def replay(self, events: Sequence[Event]) -> None:
         """Events that were thought about before, with all that followed: those that the log does not have."""
         known = self.engine.store.known([event.key for event in events])
         for event in events:
@@ -75,7 +75,7 @@ class Turn:
         if event.key not in fresh:
             return False
         del fresh[event.key]
-        same = event.data.get(SAME)
+        same = event.data.get(DEDUPE_KEY)
         if not same:
             return True
         if near(same, self.told.get(same), event.at) or self.engine.recent.knows(same, event.at):
@@ -97,11 +97,11 @@ class Turn:
         self.seq += 1
         event = msgspec.structs.replace(event, seq=self.seq)
         self.events.append(event)
-        rooms = self.engine.rooms(event.kind)
-        for feature in rooms.hearing:
+        all_features = self.engine.all_features(event.kind)
+        for feature in all_features.reducers:
             self._reduce(feature, event)
         if not self.past:
-            for feature, enqueue in rooms.enqueueing:
+            for feature, enqueue in all_features.enqueuers:
                 for job in self._made(feature, enqueue, event):
                     self._enqueue(job)
         return event
@@ -109,7 +109,7 @@ class Turn:
     def _prefetch(self, events: Sequence[Event]) -> None:
         refs: list[Ref] = []
         for event in events:
-            for feature in self.engine.rooms(event.kind).hearing:
+            for feature in self.engine.all_features(event.kind).reducers:
                 try:
                     refs.extend(feature.keys(event))
                 except Exception as error:
@@ -138,8 +138,8 @@ class Turn:
         followed in turn: rooms cannot set one another going for ever."""
         return [
             msgspec.structs.replace(made, key=f"{event.key}/{feature.name}.{number}")
-            for feature, follow in self.engine.rooms(event.kind).following
-            for number, made in enumerate(self._made(feature, follow, event))
+            for feature, derive in self.engine.all_features(event.kind).derivers
+            for number, made in enumerate(self._made(feature, derive, event))
         ]
 
     def _made(self, feature: Feature, work: Callable[..., Iterable[T]], event: Event) -> Sequence[T]:
@@ -154,7 +154,7 @@ class Turn:
 
     def _answer(self, event: Event) -> tuple[Decision, bytes]:
         decision = self._budgeted(
-            event, merge(self._decide(f, d, event) for f, d in self.engine.rooms(event.kind).deciding)
+            event, merge(self._decide(f, d, event) for f, d in self.engine.all_features(event.kind).deciders)
         )
         if decision.silent:
             return decision, b""

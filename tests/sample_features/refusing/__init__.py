@@ -2,7 +2,7 @@
 
 from holdfast.core.decision import Decision, deny, tell
 from holdfast.core.event import Event
-from holdfast.core.feature import Ask, Call, Feature, File, JobCall, State
+from holdfast.core.feature import Call, CommandResult, Feature, File, JobCall, State
 from holdfast.core.ids import delivery_key
 from holdfast.core.job import Job
 from holdfast.core.ports import Doc, Ref
@@ -49,9 +49,11 @@ def echo(call: JobCall) -> list[Event]:
     return [Event(key=delivery_key(call.now), kind="refusing.echoed", at=call.now, session=said)]
 
 
-def reset(call: Call) -> Ask:
+def reset(call: Call) -> CommandResult:
     key = delivery_key(call.now)
-    return Ask((Event(key=key, kind="refusing.echoed", at=call.now, session=call.args["session"]),), answer="done")
+    return CommandResult(
+        (Event(key=key, kind="refusing.echoed", at=call.now, session=call.args["session"]),), answer="done"
+    )
 
 
 def show(call: Call) -> Doc | None:

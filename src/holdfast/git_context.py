@@ -10,7 +10,7 @@ REMEMBERED = 500
 NOWHERE: Mapping[str, str] = {}
 
 
-class GitSurroundings:
+class CachedGitContext:
     """Cached for a second: hooks come in bursts, and a branch switch must be seen by the next one."""
 
     def __init__(self, now=time.monotonic) -> None:
