@@ -8,7 +8,7 @@ import pytest
 
 from holdfast.agents import AGENTS
 from holdfast.core.agent import ACTIONS
-from holdfast.core.event import ENGINE_KINDS, HOOK_KINDS
+from holdfast.core.kinds import ENGINE_KINDS, HOOK_KINDS
 from holdfast.features import FEATURES
 
 ROOT = Path(__file__).parents[1]

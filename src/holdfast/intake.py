@@ -7,9 +7,10 @@ from typing import Any
 import msgspec
 
 from holdfast.core.agent import Agent
-from holdfast.core.dedupe import AT_ONCE, DEDUPE_KEY
+from holdfast.core.dedupe import AT_ONCE
 from holdfast.core.delivery import Delivery
 from holdfast.core.event import BODY_LIMIT, Event
+from holdfast.core.kinds import HookPayload
 from holdfast.core.ports import GitContext
 from holdfast.private import without_private
 
@@ -41,12 +42,16 @@ class Intake:
 
     def read(self, delivery: Delivery) -> Event:
         delivery = self.clean(delivery)
-        event, same = self._understood(delivery, delivery.body)
-        around = self._git_context.of(event.get("cwd") or delivery.cwd)
+        event = self._understood(delivery, delivery.body)
+        data = event.data
+        if isinstance(data, HookPayload):
+            git = self._git_context.of(data.cwd or delivery.cwd)
+            data.branch, data.repo = git.get("branch", ""), git.get("repo", "")
+            data.paused = _paused(delivery)
+            data.project_name = delivery.env.get("CLAUDE_PROJECT", "")[:80]
         return msgspec.structs.replace(
             event,
             project=self.project(event.project or delivery.cwd),
-            data={**event.data, **same, **_place(around), **_paused(delivery), **_named(delivery)},
             body=delivery.body,
             body_size=delivery.whole,
             body_hash=delivery.digest,
@@ -64,18 +69,19 @@ class Intake:
         # Read back always: reducers must see now what they will see in a replay (lists for tuples, null for NaN).
         return msgspec.structs.replace(event, data=decode(data))
 
-    def _understood(self, delivery: Delivery, body: bytes) -> tuple[Event, dict[str, str]]:
-        """The event, and which happening it is, where that can be told."""
+    def _understood(self, delivery: Delivery, body: bytes) -> Event:
         try:
             payload = decode(body)
             if isinstance(payload, dict):
                 agent = self._agent(delivery, payload)
                 event = agent.read(delivery, payload)
-                return event, _same(event, agent.mark(event, payload))
+                if isinstance(event.data, HookPayload):
+                    event.data.dedupe_key = _dedupe_key(event, agent.mark(event, payload))
+                return event
             problem = "the payload is not an object"
         except Exception as error:
             problem = f"{type(error).__name__}: {error}"
-        return unread(delivery, problem), {}
+        return unread(delivery, problem)
 
     def _agent(self, delivery: Delivery, payload: dict[str, Any]) -> Agent:
         """Several agents run Claude's hook file: what the payload says goes before where the hook was registered."""
@@ -88,12 +94,13 @@ class Intake:
         return next(iter(self._agents.values()))
 
 
-def _same(event: Event, mark: str) -> dict[str, str]:
+def _dedupe_key(event: Event, mark: str) -> str:
+    """Names the happening, where its agent tells enough; empty means: never taken for another one."""
     if not mark or not event.session or event.kind == "unknown":
-        return {}
+        return ""
     whole = f"{event.session}\n{event.kind}\n{event.get('lane', '')}\n{mark}"
     digest = hashlib.blake2b(whole.encode("utf-8", "replace"), digest_size=9).hexdigest()
-    return {DEDUPE_KEY: AT_ONCE + digest if mark[0] == AT_ONCE else digest}
+    return AT_ONCE + digest if mark[0] == AT_ONCE else digest
 
 
 def _written(data: Mapping[str, Any]) -> bytes:
@@ -124,20 +131,10 @@ def unread(delivery: Delivery, problem: str) -> Event:
     )
 
 
-def _place(around: Mapping[str, str]) -> dict[str, str]:
-    return {name: around[name] for name in ("branch", "repo") if around.get(name)}
-
-
-def _named(delivery: Delivery) -> dict[str, str]:
-    """What a person calls the project they work on (seed 001's override)."""
-    name = delivery.env.get("CLAUDE_PROJECT", "")
-    return {"project_name": name[:80]} if name else {}
-
-
-def _paused(delivery: Delivery) -> dict[str, bool]:
+def _paused(delivery: Delivery) -> bool:
     """Whoever started the agent wants to be left alone: a variable set to anything but nothing, 0, no or false."""
     said = [delivery.env[name].strip().lower() for name in PAUSING if name in delivery.env]
-    return {"paused": True} if said and not _MEANS_NO.issuperset(said) else {}
+    return bool(said) and not _MEANS_NO.issuperset(said)
 
 
 def capped(body: bytes) -> tuple[bytes, int, str]:

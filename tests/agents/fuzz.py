@@ -13,7 +13,7 @@ import msgspec
 from holdfast.agents import AGENTS
 from holdfast.core.decision import NOTHING, Context, Decision
 from holdfast.core.delivery import Delivery
-from holdfast.core.event import HOOK_KINDS
+from holdfast.core.kinds import HOOK_KINDS
 from holdfast.intake import Intake
 
 PAYLOADS = Path(__file__).parent / "payloads"

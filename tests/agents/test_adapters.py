@@ -14,7 +14,7 @@ from holdfast.agents import AGENTS as ALL
 from holdfast.core.agent import ACTIONS
 from holdfast.core.decision import NOTHING, Context, Decision
 from holdfast.core.delivery import Delivery
-from holdfast.core.event import HOOK_KINDS
+from holdfast.core.kinds import HOOK_KINDS
 
 AGENTS = {name: agent for name, agent in ALL.items() if agent.setup}
 FOLDERS = {"copilot-pascal": "copilot"} | {name: name for name in AGENTS}

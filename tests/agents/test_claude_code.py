@@ -13,7 +13,8 @@ from holdfast.agents import AGENTS
 from holdfast.core.agent import ACTIONS
 from holdfast.core.decision import NOTHING, Context, Decision, deny, tell
 from holdfast.core.delivery import Delivery
-from holdfast.core.event import HOOK_KINDS, Event
+from holdfast.core.event import Event
+from holdfast.core.kinds import HOOK_KINDS
 
 CLAUDE = AGENTS["claude-code"]
 FILES = goldens.payload_files("claude-code")

@@ -13,7 +13,7 @@ from tests.factories import a_counter, a_delivery, an_engine, an_event, collect
 
 
 def doubled(_state: State, event: Event, settings: Any) -> Iterable[Event]:
-    yield an_event(kind="note.added", session=event.session, data={"says": settings, "of": event.seq})
+    yield an_event(kind="test.noted", session=event.session, data={"says": settings, "of": event.seq})
 
 
 def an_echo(derive=doubled):
@@ -28,7 +28,7 @@ def test_it_is_appended_once_in_the_same_transaction_and_not_followed_in_turn(tm
     engine.handle([event])
     reader = store.reader()
     log = reader.events(EventQuery())
-    assert [(e.kind, e.key) for e in log] == [("tool.finished", event.key), ("note.added", f"{event.key}/echo.0")]
+    assert [(e.kind, e.key) for e in log] == [("tool.finished", event.key), ("test.noted", f"{event.key}/echo.0")]
     assert log[1].data == {"says": "today", "of": 1}
     work = Rebuild([an_echo()], reader)
     work.read()
@@ -42,7 +42,7 @@ def test_it_holds_for_what_nobody_waits_for(tmp_path: Path) -> None:
     store = open_store(f"sqlite:///{tmp_path / 'log.db'}")
     an_engine(store, an_echo()).handle([a_delivery(mode="tell")])
     reader = store.reader()
-    assert [e.kind for e in reader.events(EventQuery())] == ["tool.finished", "note.added"]
+    assert [e.kind for e in reader.events(EventQuery())] == ["tool.finished", "test.noted"]
     reader.close()
     store.close()
 
@@ -52,7 +52,7 @@ def test_every_room_sees_the_state_as_the_event_left_it(tmp_path: Path) -> None:
 
     def seen(state: State, event: Event, _settings: Any) -> Iterable[Event]:
         doc = state.get("count", event.session) or {"n": 0}
-        yield an_event(kind="note.added", session=event.session, data={"seen": doc["n"]})
+        yield an_event(kind="test.noted", session=event.session, data={"seen": doc["n"]})
 
     store = open_store(f"sqlite:///{tmp_path / 'log.db'}")
     an_engine(store, an_echo(), a_counter(derive=seen)).handle([an_event()])

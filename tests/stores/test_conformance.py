@@ -6,7 +6,8 @@ from concurrent.futures import ThreadPoolExecutor
 import msgspec
 import pytest
 
-from holdfast.core.event import BODY_LIMIT, UPCASTS, Event
+from holdfast.core.event import BODY_LIMIT, Event
+from holdfast.core.kinds import KINDS, UPCASTERS, Payload, event_kind
 from holdfast.core.ports import EventQuery, Reader, Ref, StateQuery, Store
 from tests.factories import NOON, a_job, a_row, an_engine, an_event, counted, events
 
@@ -35,7 +36,7 @@ def test_events_come_back_as_they_went_in(store: Store, reader: Reader):
         an_event(data={"nul": "a\x00b", "key\x00": 1}, body=b"\x00\xff not utf-8 \x00"),
         an_event(body=b"x" * BODY_LIMIT),
         Event(key="bare", kind="unknown", at=0),
-        an_event(session="s" * 512, project="/prøject", tool="mcp__a__b", v=1),
+        an_event(session="s" * 512, project="/prøject", tool="mcp__a__b"),
     )
     assert reader.events(EventQuery(bodies=True)) == written
     assert [reader.event(e.seq) for e in written] == written
@@ -60,13 +61,23 @@ def test_bodies_are_read_only_when_asked_for(store: Store, reader: Reader):
     assert (event.body, event.body_size, event.body_hash) == (b"", 0, "")
 
 
+@event_kind("test.greeted", version=2)
+class Greeted(Payload):
+    """Somebody said hello."""
+
+    text: str = ""
+
+
 def test_old_events_read_as_today(store: Store, reader: Reader, monkeypatch: pytest.MonkeyPatch):
-    append(
-        store, an_event(kind="note.added", data={"txt": "hi"}), an_event(kind="note.added", v=2, data={"text": "ho"})
-    )
-    monkeypatch.setitem(UPCASTS, ("note.added", 1), lambda data: {"text": data["txt"]})
-    read = reader.events(EventQuery())
-    assert [(e.v, e.data) for e in read] == [(2, {"text": "hi"}), (2, {"text": "ho"})]
+    """The upcaster runs on what an older version wrote, and only on that."""
+    monkeypatch.setitem(UPCASTERS, ("test.greeted", 1), lambda fields: {"text": fields["txt"] + "!"})
+    monkeypatch.setattr(Greeted, "VERSION", 1)
+    monkeypatch.setitem(KINDS, "test.greeted", None)
+    append(store, an_event(kind="test.greeted", data={"txt": "hi"}))
+    monkeypatch.setitem(KINDS, "test.greeted", Greeted)
+    monkeypatch.setattr(Greeted, "VERSION", 2)
+    append(store, an_event(kind="test.greeted", data={"text": "ho"}))
+    assert [e.data for e in reader.events(EventQuery())] == [Greeted(text="hi!"), Greeted(text="ho")]
 
 
 def test_an_empty_store_answers(reader: Reader):

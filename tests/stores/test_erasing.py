@@ -8,8 +8,13 @@ TEXT = "the codename is Zebrafinch marmalade"
 
 
 def test_rows_that_quote_it_are_rewritten_and_no_others(store: Store, reader: Reader) -> None:
-    quoting = an_event(seq=1, data={"prompt": f"Hi, {TEXT}!"}, body=b'{"prompt": "Hi, the codename is Zebrafinch marm')
-    other = an_event(seq=2, data={"prompt": "the codename is something else"}, body=b"{}")
+    quoting = an_event(
+        seq=1,
+        kind="prompt.submitted",
+        data={"prompt": f"Hi, {TEXT}!"},
+        body=b'{"prompt": "Hi, the codename is Zebrafinch marm',
+    )
+    other = an_event(seq=2, kind="prompt.submitted", data={"prompt": "the codename is something else"}, body=b"{}")
     with store.transaction():
         store.append([quoting, other])
         store.save([a_row(doc={"title": TEXT})])
@@ -18,7 +23,7 @@ def test_rows_that_quote_it_are_rewritten_and_no_others(store: Store, reader: Re
         assert store.rewrite(probe(TEXT), eraser(TEXT)) == 4
     store.vacuum_erased()
     first, second = reader.events(EventQuery(bodies=True))
-    assert first.data == {"prompt": "Hi, [forgotten]!"}
+    assert first.data.as_dict() == {"prompt": "Hi, [forgotten]!"}
     assert b"Zebrafinch" not in first.body
-    assert second.data == {"prompt": "the codename is something else"}
+    assert second.data.as_dict() == {"prompt": "the codename is something else"}
     assert reader.state(Ref("session", "s-1")) == {"title": "[forgotten]"}

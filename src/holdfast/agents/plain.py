@@ -10,9 +10,10 @@ from holdfast.agents.normal import one_path
 from holdfast.core.agent import Agent, Payload
 from holdfast.core.decision import Decision
 from holdfast.core.delivery import Delivery
-from holdfast.core.event import HOOK_KINDS, Event
+from holdfast.core.event import Event
 from holdfast.core.fence import harmless
 from holdfast.core.ids import bounded
+from holdfast.core.kinds import HOOK_KINDS
 
 NAME_OF_AGENT = "plain"
 SIGN = "holdfast"

@@ -105,7 +105,7 @@ def _batches(events: Iterable[Event]) -> Iterator[list[Event]]:
     size = 0
     for event in events:
         batch.append(event)
-        size += 400 + sum(len(v) for v in event.data.values() if isinstance(v, str))
+        size += 400 + sum(len(v) for v in event.data.as_dict().values() if isinstance(v, str))
         if len(batch) == BATCH_EVENTS or size > BATCH_BYTES:
             yield batch
             batch, size = [], 0

@@ -3,9 +3,13 @@
 from collections.abc import Iterable
 
 from holdfast.core.event import Event
+from holdfast.core.kinds import HookPayload
 
-DEDUPE_KEY = "same"
-"""The field of an event's data that says which happening it is; events without it are never taken for another."""
+
+def dedupe_key(event: Event) -> str:
+    """Which happening an event tells of; events without one are never taken for another."""
+    return event.data.dedupe_key if isinstance(event.data, HookPayload) else ""
+
 
 WINDOW_MS = 10_000
 """Two hooks of one happening start together; how far apart they come is up to the agent and a busy machine."""
@@ -38,4 +42,4 @@ class Deduplicator:
 
     def begin_anew(self, events: Iterable[Event]) -> None:
         self._seen.clear()
-        self.add((event.data[DEDUPE_KEY], event.at) for event in events if event.data.get(DEDUPE_KEY))
+        self.add((key, event.at) for event in events if (key := dedupe_key(event)))

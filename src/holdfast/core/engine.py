@@ -65,6 +65,7 @@ class Engine:
         self.suspended: set[str] = set()
         """Features whose state is being rebuilt: they hear nothing and decide nothing meanwhile."""
         self.hot = HotDocuments()
+        self.document_types = {kind.kind: kind for feature in features for kind in feature.documents}
         self.recent = Deduplicator()
         self.head = -1
         """The last event this engine knows of."""
@@ -169,7 +170,7 @@ class Engine:
         self.head = turn.seq
         if lasting and turn.events:  # Where nothing was written nothing was synced.
             self.durable = turn.seq
-        self.recent.add(turn.told.items())
+        self.recent.add(turn.seen.items())
         turn.work.keep()
         if turn.events:
             self._unpublished.append(Committed(tuple(turn.events), tuple(turn.work.documents()), turn.due()))

@@ -1,63 +1,19 @@
-"""The event: the only truth. The table of kinds, and how old events are read today."""
+"""The event: the only truth. What its payload holds, by kind, is in `core.kinds`."""
 
-from collections.abc import Callable, Mapping
+import hashlib
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
 
+from holdfast.core.ids import delivery_key
+from holdfast.core.kinds import KINDS, Payload, UntypedPayload, build_payload, current_version
+
 BODY_LIMIT = 256 * 1024
 """Bytes of the agent's own payload that are kept with an event."""
 
-HOOK_KINDS: dict[str, str] = {
-    "session.started": "an agent session began, went on or was compacted (`source`, `model`)",
-    "session.ended": "the agent said that the session is over (`reason`)",
-    "prompt.submitted": "a prompt reached the agent (`prompt`; `synthetic` when no person typed it)",
-    "prompt.expanded": "a slash command became a prompt (`command`, `prompt`)",
-    "tool.started": "a tool is about to run (`call`, `action`, `input`, `command`, `paths`, `skill`)",
-    "tool.finished": "a tool ran (as above, and `ok`, `exit_code`, `output`, `ms`)",
-    "tool.failed": "a tool failed or was interrupted (as above, and `error`, `interrupted`)",
-    "tool.batch": "all tools of one model turn are through (`calls`)",
-    "permission.requested": "the agent asks the user for a permission",
-    "permission.denied": "a permission was refused (`reason`)",
-    "turn.ended": "the agent finished its turn (`message`, `again` when a stop was refused before, `background`)",
-    "turn.failed": "the turn ended in an error (`error`)",
-    "turn.interrupted": "the user interrupted the turn",
-    "subagent.started": "a subagent began (`lane`, `lane_type`)",
-    "subagent.ended": "a subagent ended (`lane`, `lane_type`, `message`)",
-    "compact.started": "the context is about to be compacted (`trigger`)",
-    "compact.ended": "the context was compacted (`trigger`, `summary`)",
-    "notification": "the agent wants attention (`message`, `topic`)",
-    "task.created": "the agent noted a task of its own (`task`, `subject`)",
-    "task.completed": "the agent finished a task of its own (`task`, `subject`)",
-    "setup.ran": "the agent's set-up ran (`trigger`)",
-    "instructions.loaded": "an instruction file was read (`path`, `reason`)",
-    "message.displayed": "a piece of an answer was shown",
-    "cwd.changed": "the working directory moved (`old`, `new`)",
-    "file.changed": "a watched file changed (`path`)",
-    "config.changed": "the agent's settings changed (`path`)",
-    "directory.added": "a directory was added to the session (`path`)",
-    "model.switching": "another model is about to be used (`old`, `new`)",
-    "model.switched": "another model is in use (`old`, `new`)",
-    "model.requested": "the agent is about to call its model",
-    "model.answered": "the model answered (`tokens`, `status`)",
-    "worktree.created": "a worktree was made (`name`)",
-    "worktree.removed": "a worktree was removed (`path`)",
-    "elicitation.requested": "a tool server asks the user something (`message`)",
-    "elicitation.answered": "the user answered a tool server",
-    "teammate.idle": "a teammate of the agent has nothing to do",
-    "unknown": "a payload nobody could read; kept as it came",
-}
-
-ENGINE_KINDS: dict[str, str] = {
-    "decision.made": "Holdfast refused, asked or told the agent something (`of`, `verdict`, `reasons`, `contexts`)",
-    "daemon.started": "the daemon began to serve (`version`, `pid`)",
-    "daemon.stopped": "the daemon stopped in good order (`reason`)",
-    "spool.drained": "deliveries that waited in the spool were taken in (`taken`, `known`, `torn`)",
-    "store.restored": "a damaged database was set aside and a backup restored (`lost`, `quarantine`)",
-    "state.rebuilt": "documents were made anew from the log (`features`, `events`)",
-    "job.failed": "a background job gave up (`job`, `error`)",
-    "note.added": "a person left a note in the log (`text`)",
-}
+EventData = Any
+"""Always a `Payload` once the event is made: a decoder cannot know the kind beforehand, so `__post_init__` reads it."""
 
 
 class Event(msgspec.Struct, kw_only=True, frozen=True):
@@ -70,27 +26,51 @@ class Event(msgspec.Struct, kw_only=True, frozen=True):
     project: str = ""
     agent: str = ""
     tool: str = ""
-    data: Mapping[str, Any] = {}
-    v: int = 1
+    data: EventData = None
     body: bytes = b""
     body_size: int = 0
     body_hash: str = ""
     seq: int = 0
 
+    def __post_init__(self) -> None:
+        """Plain fields, as adapters, importers and decoders bring them, become the payload of the kind."""
+        data = self.data
+        if not isinstance(data, Payload | UntypedPayload):
+            typed = build_payload(self.kind, data) if isinstance(data, Mapping) else _empty(self.kind)
+            msgspec.structs.force_setattr(self, "data", typed)
+
+    @property
+    def version(self) -> int:
+        """Of the payload as it is written: today's version of its kind."""
+        return current_version(self.kind)
+
     def get(self, name: str, default: Any = None) -> Any:
         return self.data.get(name, default)
 
 
-Upcast = Callable[[Mapping[str, Any]], Mapping[str, Any]]
-UPCASTS: dict[tuple[str, int], Upcast] = {}
-"""(kind, version it was written in) → how its data reads one version later. Old rows are never rewritten."""
+def derived_event(of: Event, payload: Payload) -> Event:
+    """What an event means, as an event of its own. The engine gives it its key and appends both together."""
+    return Event(
+        key=f"{of.key}/{payload.KIND}", kind=payload.KIND, at=of.at, session=of.session, project=of.project,
+        agent=of.agent, tool=of.tool, data=payload,
+    )  # fmt: skip
 
 
-def upcast(kind: str, version: int, data: Mapping[str, Any]) -> tuple[int, Mapping[str, Any]]:
-    while step := UPCASTS.get((kind, version)):
-        version, data = version + 1, step(data)
-    return version, data
+def own_event(
+    payload: Payload, at: int, *, session: str = "", project: str = "", agent: str = "", once: object = None
+) -> Event:
+    """What a command or a job found out or was told. The same thing found twice (`once`) is one event."""
+    return Event(
+        key=delivery_key(at) if once is None else _once_key(payload.KIND, session or project, once),
+        kind=payload.KIND, at=at, session=session, project=project, agent=agent, data=payload,
+    )  # fmt: skip
 
 
-def current_version(kind: str) -> int:
-    return 1 + max((v for k, v in UPCASTS if k == kind), default=0)
+def _once_key(kind: str, about: str, once: object) -> str:
+    digest = hashlib.sha256(about.encode("utf-8", "surrogatepass")).hexdigest()[:24]
+    return f"{kind}/{digest}/{once}"
+
+
+def _empty(kind: str) -> Payload | UntypedPayload:
+    payload = KINDS.get(kind)
+    return payload() if payload else UntypedPayload()

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from holdfast.core.decision import Decision
+from holdfast.core.document import DocumentType
 from holdfast.core.event import Event
 from holdfast.core.job import ClaimedJob, Job
 from holdfast.core.ports import Doc, Reader, Ref
@@ -85,7 +86,10 @@ Files = Callable[[Ref, Doc, Settings], Iterable[File]]
 
 
 def plain_facets(_ref: Ref, doc: Doc) -> Facets:
-    return doc.get("project", ""), doc.get("status", ""), doc.get("at", 0)
+    """A document is listed by these three of its fields, where it has them."""
+    if isinstance(doc, dict):
+        return doc.get("project", ""), doc.get("status", ""), doc.get("at", 0)
+    return getattr(doc, "project", ""), getattr(doc, "status", ""), getattr(doc, "at", 0)
 
 
 def whole_log(_ref: Ref) -> Mapping[str, str]:
@@ -113,6 +117,8 @@ class Feature:
     """Which documents an event touches: pure, from the event alone."""
     reduce: Reduce = _keep
     """Pure. A raised error leaves the document as it was, now and in every replay."""
+    documents: tuple[DocumentType[Any], ...] = ()
+    """The types of its documents; a kind that is not among them is a plain dict."""
     facets: Callable[[Ref, Doc], Facets] = plain_facets
     stream: Callable[[Ref], Mapping[str, str]] = whole_log
     """Which part of the log a document comes from (`session=` or `project=`), for time travel."""

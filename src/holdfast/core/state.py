@@ -1,16 +1,14 @@
 """Documents in memory: a bounded cache of what is committed, and the working set of one transaction."""
 
 from collections import OrderedDict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import Any
 
-import msgspec
-
+from holdfast.core.document import PLAIN, DocumentType, encode
 from holdfast.core.feature import Feature
 from holdfast.core.ports import Doc, Ref, StateRow, Store
 
 HOT_DOCUMENTS = 1500
-
-encode = msgspec.json.Encoder(enc_hook=str).encode
 
 
 class HotDocuments:
@@ -44,8 +42,8 @@ class HotDocuments:
 class WorkingSet:
     """The documents as they will be if this transaction commits. Nothing leaks into the cache before that."""
 
-    def __init__(self, store: Store, hot: HotDocuments) -> None:
-        self._store, self._hot = store, hot
+    def __init__(self, store: Store, hot: HotDocuments, types: Mapping[str, DocumentType[Any]]) -> None:
+        self._store, self._hot, self._types = store, hot, types
         self._docs: dict[Ref, Doc | None] = {}
         self.changed: dict[Ref, Feature] = {}
 
@@ -53,7 +51,9 @@ class WorkingSet:
         wanted = [r for r in dict.fromkeys(refs) if r not in self._docs and r not in self._hot]
         if wanted:
             found = self._store.load(wanted)
-            self._docs.update((r, found.get(r)) for r in wanted)
+            for ref in wanted:
+                raw = found.get(ref)
+                self._docs[ref] = None if raw is None else self._types.get(ref.kind, PLAIN).decode(raw)
 
     def get(self, ref: Ref) -> Doc | None:
         if ref in self._docs:
@@ -69,10 +69,10 @@ class WorkingSet:
         self.changed[ref] = feature
 
     def rows(self) -> list[StateRow]:
-        return [row(feature, ref, self._docs[ref] or {}) for ref, feature in self.changed.items()]
+        return [row(feature, ref, self._docs[ref]) for ref, feature in self.changed.items()]
 
     def documents(self) -> list[tuple[Feature, Ref, Doc]]:
-        return [(feature, ref, self._docs[ref] or {}) for ref, feature in self.changed.items()]
+        return [(feature, ref, self._docs[ref]) for ref, feature in self.changed.items()]
 
     def keep(self) -> None:
         """After the commit: what was worked on is now what is known."""

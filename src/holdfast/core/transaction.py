@@ -7,10 +7,12 @@ import msgspec
 
 from holdfast.core import fence
 from holdfast.core.decision import NOTHING, Decision, merge
-from holdfast.core.dedupe import DEDUPE_KEY, near
+from holdfast.core.dedupe import dedupe_key, near
 from holdfast.core.event import Event
 from holdfast.core.feature import Decide, Feature
 from holdfast.core.job import Job
+from holdfast.core.kinds import HookPayload, ToolPayload
+from holdfast.core.kinds.engine_events import DecisionMade, InjectedContext
 from holdfast.core.ports import Ref
 from holdfast.core.state import FeatureState, WorkingSet
 
@@ -41,12 +43,13 @@ DUPLICATE = Outcome()
 class Transaction:
     def __init__(self, engine: "Engine", head: int, *, past: bool = False) -> None:
         self.engine, self.seq, self.past = engine, head, past
-        self.work = WorkingSet(engine.store, engine.hot)
+        self.work = WorkingSet(engine.store, engine.hot, engine.document_types)
         self.state = FeatureState(self.work)
         self.events: list[Event] = []
         """What it adds to the log."""
         self.jobs: dict[tuple[str, str | int], Job] = {}
-        self.told: dict[str, int] = {}
+        self.seen: dict[str, int] = {}
+        """Happenings of this transaction, for deduplication."""
         self._settings_of: dict[str, Mapping[str, Any]] = {}
 
     # ── what comes ─────────────────────────────────────────────────────────────────────────────────────────────────
@@ -75,12 +78,12 @@ class Transaction:
         if event.key not in fresh:
             return False
         del fresh[event.key]
-        same = event.data.get(DEDUPE_KEY)
-        if not same:
+        happening = dedupe_key(event)
+        if not happening:
             return True
-        if near(same, self.told.get(same), event.at) or self.engine.recent.knows(same, event.at):
+        if near(happening, self.seen.get(happening), event.at) or self.engine.recent.knows(happening, event.at):
             return False
-        self.told[same] = event.at
+        self.seen[happening] = event.at
         return True
 
     def _take(self, event: Event, waits: bool) -> Outcome:
@@ -163,7 +166,7 @@ class Transaction:
         except Exception as error:
             self.engine.ports.report("agents", event, error)
             return NOTHING, b""
-        self._append(_made(event, decision))
+        self._append(decision_event(event, decision))
         return decision, reply
 
     def _decide(self, feature: Feature, decide: Decide, event: Event) -> Decision | None:
@@ -206,29 +209,30 @@ class Transaction:
         return sum(job.run_at <= now for job in self.jobs.values())
 
 
-def _made(event: Event, decision: Decision) -> Event:
+def decision_event(event: Event, decision: Decision) -> Event:
     """The record of an answer: what features count refusals and injections by."""
+    contexts = [InjectedContext(c.source, c.text, fence.tokens(c.text)) for c in decision.contexts]
+    data = event.data
+    hook = data if isinstance(data, HookPayload) else None
     return Event(
         key=f"{event.key}/decision",
-        kind="decision.made",
+        kind=DecisionMade.KIND,
         at=event.at,
         session=event.session,
         project=event.project,
         agent=event.agent,
         tool=event.tool,
-        data={
-            "of": event.seq,
-            "of_kind": event.kind,
-            "verdict": decision.verdict,
-            "reasons": list(decision.reasons),
-            "contexts": [
-                {"source": c.source, "text": c.text, "tokens": fence.tokens(c.text)} for c in decision.contexts
-            ],
-            "notices": list(decision.notices),
-            "details": list(decision.details),
-            "call": event.get("call", ""),
-            "lane": event.get("lane", ""),
-            "branch": event.get("branch", ""),
-            "repo": event.get("repo", ""),
-        },
+        data=DecisionMade(
+            of=event.seq,
+            of_kind=event.kind,
+            verdict=decision.verdict,
+            reasons=list(decision.reasons),
+            contexts=contexts,
+            notices=list(decision.notices),
+            details=list(decision.details),
+            call=data.call if isinstance(data, ToolPayload) else "",
+            lane=hook.lane if hook else "",
+            branch=hook.branch if hook else "",
+            repo=hook.repo if hook else "",
+        ),
     )

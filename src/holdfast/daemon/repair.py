@@ -13,10 +13,10 @@ from holdfast.core.errors import StoreDamaged, StoreUnavailable
 from holdfast.core.event import Event
 from holdfast.core.feature import Feature, version_key
 from holdfast.core.ids import delivery_key
+from holdfast.core.kinds import decode_payload
 from holdfast.core.ports import Store
 from holdfast.paths import Paths
 from holdfast.stores import backup, open_store
-from holdfast.stores.rows import decode
 
 BATCH = 500
 
@@ -109,7 +109,7 @@ def _events(row: tuple) -> list[Event]:
     with contextlib.suppress(Exception):
         return [
             Event(
-                seq=seq, key=key, at=at, v=version, data=decode(data), session=session, project=project, kind=kind,
+                seq=seq, key=key, at=at, data=decode_payload(kind, version, bytes(data)), session=session, project=project, kind=kind,
                 tool=tool, agent=agent, body=body or b"", body_size=size or 0, body_hash=digest or "",
             )
         ]  # fmt: skip

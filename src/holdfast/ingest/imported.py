@@ -6,8 +6,9 @@ from typing import Any
 import msgspec
 
 from holdfast.core.errors import CommandRefused
-from holdfast.core.event import HOOK_KINDS, Event
+from holdfast.core.event import Event
 from holdfast.core.feature import Feature
+from holdfast.core.kinds import HOOK_KINDS
 from holdfast.core.ports import EventQuery, Reader
 
 MOST_EVENTS = 5_000

@@ -10,7 +10,7 @@ from holdfast.core.erase import Change
 from holdfast.core.errors import StoreUnavailable
 from holdfast.core.event import Event
 from holdfast.core.job import ClaimedJob, Job
-from holdfast.core.ports import Doc, Ref, StateRow
+from holdfast.core.ports import Ref, StateRow
 from holdfast.stores import migrate
 from holdfast.stores.postgres_connection import SQL, Link, for_writing, translated
 from holdfast.stores.postgres_reader import PostgresReader
@@ -81,7 +81,7 @@ class PostgresStore:
         self._columns(
             "add_events",
             [
-                (e.seq, ids[e.session], ids[e.project], e.at, ids[e.kind], ids[e.tool], ids[e.agent], e.v)
+                (e.seq, ids[e.session], ids[e.project], e.at, ids[e.kind], ids[e.tool], ids[e.agent], e.version)
                 for e in events
             ],
         )  # fmt: skip
@@ -89,9 +89,9 @@ class PostgresStore:
         with_body = [(e.seq, e.body_size or len(e.body), e.body_hash, e.body) for e in events if e.body]
         self._columns("add_bodies", with_body)
 
-    def load(self, refs: Sequence[Ref]) -> dict[Ref, Doc]:
+    def load(self, refs: Sequence[Ref]) -> dict[Ref, bytes]:
         found = self._all("load", [r.kind for r in refs], [r.key for r in refs])
-        return {Ref(kind, key): decode(doc) for kind, key, doc in found}
+        return {Ref(kind, key): bytes(doc) for kind, key, doc in found}
 
     def save(self, rows: Sequence[StateRow]) -> None:
         ids = self._ids(row.project for row in rows)

@@ -6,7 +6,7 @@ from typing import Any
 from psycopg.rows import dict_row
 
 from holdfast.core.event import Event
-from holdfast.core.ports import Doc, EventQuery, Ref, StateQuery, StateRow
+from holdfast.core.ports import EventQuery, Ref, StateQuery, StateRow
 from holdfast.stores.postgres_connection import SQL, Link, for_reading, translated
 from holdfast.stores.rows import as_event, decode, key_range, select_events, select_marks
 
@@ -51,11 +51,18 @@ class PostgresReader:
             yield from page
             after = page[-1].seq
 
-    def state(self, ref: Ref) -> Doc | None:
+    def document(self, ref: Ref) -> bytes | None:
         found = self._all(SQL["state"], ref.kind, ref.key)
-        return decode(found[0][0]) if found else None
+        return bytes(found[0][0]) if found else None
 
-    def states(self, query: StateQuery) -> list[tuple[Ref, Doc]]:
+    def state(self, ref: Ref) -> dict[str, Any] | None:
+        doc = self.document(ref)
+        return None if doc is None else decode(doc)
+
+    def states(self, query: StateQuery) -> list[tuple[Ref, dict[str, Any]]]:
+        return [(Ref(query.kind, key), decode(doc)) for key, doc in self.documents(query)]
+
+    def documents(self, query: StateQuery) -> list[tuple[str, bytes]]:
         clauses, values = ["kind = %s"], list[Any]([query.kind])
         if query.project:
             clauses.append("project = (select id from names where name = %s)")
@@ -70,7 +77,7 @@ class PostgresReader:
             clauses.append("(at, key) < (%s, %s)")
             values.extend(query.before)
         sql = f"select key, doc from states where {' and '.join(clauses)} order by at desc, key desc limit %s"
-        return [(Ref(query.kind, key), decode(doc)) for key, doc in self._all(sql.encode(), *values, query.limit)]
+        return [(key, bytes(doc)) for key, doc in self._all(sql.encode(), *values, query.limit)]
 
     def rows(self, feature: str) -> Iterator[StateRow]:
         kind = key = ""

@@ -5,7 +5,8 @@ from typing import Any
 
 import msgspec
 
-from holdfast.core.event import Event, upcast
+from holdfast.core.event import Event
+from holdfast.core.kinds import decode_payload
 from holdfast.core.ports import EventQuery
 
 encode = msgspec.json.Encoder(enc_hook=str).encode
@@ -23,7 +24,6 @@ IdOf = Callable[[str], int | None]
 def as_event(row: Sequence[Any], name: NameOf) -> Event:
     seq, session, project, at, kind_id, tool, agent, version, key, data = row[:10]
     kind = name(kind_id)
-    version, fields = upcast(kind, version, decode(bytes(data)))
     size, digest, body = row[10:13] if len(row) > 10 else (0, "", b"")
     return Event(
         seq=seq,
@@ -33,9 +33,8 @@ def as_event(row: Sequence[Any], name: NameOf) -> Event:
         kind=kind,
         tool=name(tool),
         agent=name(agent),
-        v=version,
         key=key,
-        data=fields,
+        data=decode_payload(kind, version, bytes(data)),
         body=bytes(body or b""),
         body_size=size or 0,
         body_hash=digest or "",

@@ -10,7 +10,7 @@ import apsw
 from holdfast.core.erase import Change
 from holdfast.core.event import Event
 from holdfast.core.job import ClaimedJob, Job
-from holdfast.core.ports import Doc, Ref, StateRow
+from holdfast.core.ports import Ref, StateRow
 from holdfast.stores import erase, migrate
 from holdfast.stores.checkpoint import Checkpointer
 from holdfast.stores.rows import decode, encode
@@ -78,7 +78,7 @@ class SqliteStore:
         many(
             SQL["add_event"],
             [
-                (e.seq, name(e.session), name(e.project), e.at, name(e.kind), name(e.tool), name(e.agent), e.v)
+                (e.seq, name(e.session), name(e.project), e.at, name(e.kind), name(e.tool), name(e.agent), e.version)
                 for e in events
             ],
         )
@@ -86,9 +86,9 @@ class SqliteStore:
         many(SQL["add_body"], [(e.seq, e.body_size or len(e.body), e.body_hash, e.body) for e in events if e.body])
         self._head = events[-1].seq
 
-    def load(self, refs: Sequence[Ref]) -> dict[Ref, Doc]:
+    def load(self, refs: Sequence[Ref]) -> dict[Ref, bytes]:
         with translated(self.path):
-            return {ref: decode(doc) for ref in refs for (doc,) in self._db.execute(SQL["load"], (ref.kind, ref.key))}
+            return {ref: doc for ref in refs for (doc,) in self._db.execute(SQL["load"], (ref.kind, ref.key))}
 
     def save(self, rows: Sequence[StateRow]) -> None:
         name = self._name_id

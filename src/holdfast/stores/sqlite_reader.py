@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from holdfast.core.event import Event
-from holdfast.core.ports import Doc, EventQuery, Ref, StateQuery, StateRow
+from holdfast.core.ports import EventQuery, Ref, StateQuery, StateRow
 from holdfast.stores.rows import as_event, decode, encode, key_range, select_events, select_marks
 from holdfast.stores.sql import queries
 from holdfast.stores.sqlite_connection import for_reading, translated
@@ -45,11 +45,18 @@ class SqliteReader:
             yield from page
             after = page[-1].seq
 
-    def state(self, ref: Ref) -> Doc | None:
-        doc = self._value("state", ref.kind, ref.key)
+    def document(self, ref: Ref) -> bytes | None:
+        doc: bytes | None = self._value("state", ref.kind, ref.key)
+        return doc
+
+    def state(self, ref: Ref) -> dict[str, Any] | None:
+        doc = self.document(ref)
         return None if doc is None else decode(doc)
 
-    def states(self, query: StateQuery) -> list[tuple[Ref, Doc]]:
+    def states(self, query: StateQuery) -> list[tuple[Ref, dict[str, Any]]]:
+        return [(Ref(query.kind, key), decode(doc)) for key, doc in self.documents(query)]
+
+    def documents(self, query: StateQuery) -> list[tuple[str, bytes]]:
         clauses: list[str] = ["kind = ?"]
         values: list[Any] = [query.kind]
         if query.project:
@@ -67,7 +74,7 @@ class SqliteReader:
         # Few keys begin alike: they are found by key and then sorted, not filtered out of all in order of time.
         order = "+at" if query.prefix else "at"
         sql = f"select key, doc from states where {' and '.join(clauses)} order by {order} desc, key desc limit ?"
-        return [(Ref(query.kind, key), decode(doc)) for key, doc in self._all(sql, [*values, query.limit])]
+        return [(key, doc) for key, doc in self._all(sql, [*values, query.limit])]
 
     def _listed_at(self, kind: str, at: int, key: str) -> int:
         """Where the last row seen stands in the list: a little below its own time, because that may lag."""

@@ -202,9 +202,9 @@ def test_state_is_replay_of_the_log_on_a_real_store(happened: list[Any], tmp_pat
 def test_an_error_in_a_rule_is_reported_and_means_no_opinion(tmp_path: Path) -> None:
     """P1, C7: fail open."""
     store = open_store(f"sqlite:///{tmp_path / 'log.db'}")
-    event = log_of([("tool.started", "s-1", {"action": "edit", "paths": [3]})])[0]
+    event = log_of([("tool.started", "s-1", {"action": "edit", "paths": ["x"]})])[0]
     reported: list[Exception] = []
-    engine = an_engine(store, FEATURE, read=lambda _: event, settings=lambda _: {"gates": rules(a={"paths": ["x"]})},
+    engine = an_engine(store, FEATURE, read=lambda _: event, settings=lambda _: {"gates": object()},
                        report=lambda _f, _e, error: reported.append(error))  # fmt: skip
     (outcome,) = engine.handle([Delivery(key="k1", agent="claude-code", event="x", mode="ask")])
     assert outcome.decision.verdict == "none"

@@ -5,9 +5,10 @@ from typing import Any
 
 import pytest
 
-from holdfast.core.event import HOOK_KINDS, Event
+from holdfast.core.event import Event
 from holdfast.core.feature import Call, JobCall
 from holdfast.core.job import ClaimedJob
+from holdfast.core.kinds import HOOK_KINDS
 from holdfast.core.ports import Doc, Ref
 from holdfast.core.replay import Rebuild
 from holdfast.core.state import FeatureState, HotDocuments, WorkingSet

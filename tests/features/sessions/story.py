@@ -4,9 +4,10 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from holdfast.core.event import HOOK_KINDS, Event
+from holdfast.core.event import Event
 from holdfast.core.feature import Call, JobCall
 from holdfast.core.job import ClaimedJob
+from holdfast.core.kinds import HOOK_KINDS
 from holdfast.core.ports import Doc, Ref
 from holdfast.core.replay import Rebuild, fold
 from holdfast.features.sessions import FEATURE

@@ -9,7 +9,8 @@ import msgspec
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from holdfast.core.event import HOOK_KINDS, Event
+from holdfast.core.event import Event
+from holdfast.core.kinds import HOOK_KINDS
 from holdfast.core.ports import Doc, Ref
 from holdfast.core.state import encode
 from holdfast.features.sessions import FEATURE

@@ -10,6 +10,7 @@ from msgspec import Meta
 
 from holdfast.core.event import Event
 from holdfast.core.ids import bounded, delivery_key
+from holdfast.core.kinds import Record
 from holdfast.core.ports import Doc, Ref
 from holdfast.core.section import Section
 from holdfast.features.memory.asking.settings import ModelSettings
@@ -123,8 +124,8 @@ def strings(value: Any, most: int = MOST_FILES) -> list[str]:
     return [str(one)[:1000] for one in value[:most]] if isinstance(value, list | tuple) else []
 
 
-def mapping(value: Any) -> Mapping[str, Any]:
-    return value if isinstance(value, Mapping) else {}
+def mapping(value: Any) -> Any:
+    return value if isinstance(value, Mapping | Record) else {}
 
 
 def newest(values: Doc, name: str, value: Any, most: int) -> Doc:

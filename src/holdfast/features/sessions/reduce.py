@@ -2,7 +2,8 @@
 
 from collections.abc import Callable, Iterable, Mapping
 
-from holdfast.core.event import HOOK_KINDS, Event
+from holdfast.core.event import Event
+from holdfast.core.kinds import HOOK_KINDS
 from holdfast.core.ports import Doc, Ref
 from holdfast.features.sessions import days, lanes
 from holdfast.features.sessions.calls import nothing_runs

@@ -1,6 +1,5 @@
 """What each event of an agent means for its session."""
 
-from collections.abc import Mapping
 from typing import Any
 
 from holdfast.core.event import Event
@@ -77,7 +76,7 @@ def _tool_ended(doc: Doc, event: Event) -> None:
 
 def _batch_ended(doc: Doc, event: Event) -> None:
     lane = event.get("lane", "")
-    calls.through(doc, [c.get("call", "") for c in event.get("calls", ()) if isinstance(c, Mapping)])
+    calls.through(doc, [c.get("call", "") for c in event.get("calls", ())])
     doc["asks"] = [a for a in doc["asks"] if a["lane"] != lane]
 
 

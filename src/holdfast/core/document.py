@@ -1,0 +1,50 @@
+"""State documents and their types: one `DocumentType` per kind of document, declared by the feature that keeps it."""
+
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+import msgspec
+
+from holdfast.core.ports import Reader, Ref, StateQuery
+
+if TYPE_CHECKING:
+    from holdfast.core.feature import State
+
+D = TypeVar("D")
+
+encode = msgspec.json.Encoder(enc_hook=str).encode
+
+
+class DocumentType(Generic[D]):
+    """`SESSION = DocumentType("session", Session)`: how documents of one kind are addressed, decoded and listed.
+
+    A feature names its document types in `Feature.documents`; kinds that are not named there are plain dicts.
+    """
+
+    def __init__(self, kind: str, type_: type[D]) -> None:
+        self.kind, self.type = kind, type_
+        self._decoder = msgspec.json.Decoder(type_)
+
+    def ref(self, key: str) -> Ref:
+        return Ref(self.kind, key)
+
+    def decode(self, raw: bytes) -> D:
+        return self._decoder.decode(raw)
+
+    def get(self, state: "State", key: str) -> D | None:
+        """As it is after the event being handled."""
+        found: D | None = state.get(self.kind, key)
+        return found
+
+    def load(self, reader: Reader, key: str) -> D | None:
+        """As it is committed."""
+        raw = reader.document(self.ref(key))
+        return None if raw is None else self.decode(raw)
+
+    def list(self, reader: Reader, *, limit: int = 50, **query: Any) -> list[tuple[str, D]]:
+        """(key, document), newest first; `query` as in `StateQuery`."""
+        found = reader.documents(StateQuery(kind=self.kind, limit=limit, **query))
+        return [(key, self.decode(raw)) for key, raw in found]
+
+
+PLAIN = DocumentType("", dict)
+"""For kinds whose feature declares no type."""

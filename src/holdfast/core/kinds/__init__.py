@@ -1,0 +1,59 @@
+"""Every event kind in one place: what agents tell, what Holdfast writes, what each feature derives.
+
+To add one: a `Payload` with `@event_kind` in the file it belongs to. To change the meaning of stored fields: raise its
+version and add an upcaster. Sets of kinds that several features use are named here, once.
+"""
+
+from holdfast.core.kinds import agent_events, engine_events
+from holdfast.core.kinds.agent_events import HookPayload, ToolEndPayload, ToolPayload
+from holdfast.core.kinds.base import (
+    KINDS,
+    UPCASTERS,
+    JsonObject,
+    Payload,
+    Record,
+    UntypedPayload,
+    build_payload,
+    current_version,
+    decode_payload,
+    encode_payload,
+    event_kind,
+    upcast,
+)
+
+__all__ = [
+    "ENGINE_KINDS",
+    "HOOK_KINDS",
+    "KINDS",
+    "SESSION_ENDS",
+    "TOOL_ENDS",
+    "TURN_ENDS",
+    "UPCASTERS",
+    "HookPayload",
+    "JsonObject",
+    "Payload",
+    "Record",
+    "ToolEndPayload",
+    "ToolPayload",
+    "UntypedPayload",
+    "build_payload",
+    "current_version",
+    "decode_payload",
+    "encode_payload",
+    "event_kind",
+    "upcast",
+]
+
+
+def _kinds_of(module: object) -> dict[str, type[Payload]]:
+    return {kind: payload for kind, payload in KINDS.items() if payload.__module__ == getattr(module, "__name__", "")}
+
+
+HOOK_KINDS = _kinds_of(agent_events)
+ENGINE_KINDS = _kinds_of(engine_events)
+
+SESSION_ENDS = frozenset(("session.ended", "session.lost", "session.stale", "session.closed", "session.left"))
+"""After any of these the session is over, until the agent shows itself again."""
+TOOL_ENDS = frozenset(("tool.finished", "tool.failed"))
+TURN_ENDS = frozenset(("turn.ended", "turn.failed", "turn.interrupted", "turn.recovered", "turn.escaped"))
+"""After any of these the turn is over."""

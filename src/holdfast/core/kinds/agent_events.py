@@ -1,0 +1,348 @@
+"""Kinds that come from agents' hooks. The same happening has the same kind and fields in every agent."""
+
+import msgspec
+
+from holdfast.core.kinds.base import JsonObject, Payload, Record, event_kind
+
+
+class HookPayload(Payload):
+    """What every hook may tell: where it ran, in which process, and in which part of the session."""
+
+    native: str = ""
+    """The agent's own name of the hook."""
+    cwd: str = ""
+    branch: str = ""
+    repo: str = ""
+    """The common git directory: worktrees of one repository share it."""
+    pid: int = 0
+    pid_start: int = 0
+    lane: str = ""
+    """The subagent it happened in; empty for the session itself."""
+    lane_type: str = ""
+    turn: str = ""
+    transcript: str = ""
+    mode: str = ""
+    model: str = ""
+    dedupe_key: str = msgspec.field(default="", name="same")
+    """Names the happening, so that two registrations of our hooks do not make two events of it."""
+    paused: bool = False
+    """Whoever started the agent asked Holdfast to stay out of it."""
+    project_name: str = ""
+    imported: str = ""
+    """Which importer brought it; empty for what came from a live hook."""
+
+
+class ToolPayload(HookPayload):
+    """A tool call: `action` is the same word in every agent (see `core.agent.ACTIONS`)."""
+
+    call: str = ""
+    action: str = ""
+    input: JsonObject = {}
+    command: str = ""
+    paths: list[str] = []
+    path: str = ""
+    skill: str = ""
+    server: str = ""
+    ms: float | int | None = None
+
+
+class ToolEndPayload(ToolPayload):
+    ok: bool | None = None
+    exit_code: int | None = None
+    output: str = ""
+    error: str = ""
+    interrupted: bool = False
+    detached: bool = False
+    """It runs on in the background; how it ended is not known."""
+
+
+class ToolCallRef(Record):
+    call: str = ""
+    tool: str = ""
+
+
+@event_kind("session.started")
+class SessionStarted(HookPayload):
+    """An agent session began, went on or was compacted."""
+
+    source: str = ""
+    idle_s: int | float = 0
+
+
+@event_kind("session.ended")
+class SessionEnded(HookPayload):
+    """The agent said that the session is over."""
+
+    reason: str = ""
+
+
+@event_kind("prompt.submitted")
+class PromptSubmitted(HookPayload):
+    """A prompt reached the agent; `synthetic` when no person typed it."""
+
+    prompt: str = ""
+    source: str = ""
+    synthetic: bool = False
+
+
+@event_kind("prompt.expanded")
+class PromptExpanded(HookPayload):
+    """A slash command became a prompt."""
+
+    command: str = ""
+    args: str = ""
+    source: str = ""
+    prompt: str = ""
+
+
+@event_kind("tool.started")
+class ToolStarted(ToolPayload):
+    """A tool is about to run."""
+
+
+@event_kind("tool.finished")
+class ToolFinished(ToolEndPayload):
+    """A tool ran."""
+
+
+@event_kind("tool.failed")
+class ToolFailed(ToolEndPayload):
+    """A tool failed or was interrupted."""
+
+
+@event_kind("tool.batch")
+class ToolBatch(HookPayload):
+    """All tools of one model turn are through."""
+
+    calls: list[ToolCallRef] = []
+
+
+@event_kind("permission.requested")
+class PermissionRequested(ToolPayload):
+    """The agent asks the user for a permission."""
+
+    message: str = ""
+
+
+@event_kind("permission.denied")
+class PermissionDenied(ToolPayload):
+    """A permission was refused."""
+
+    reason: str = ""
+
+
+@event_kind("turn.ended")
+class TurnEnded(HookPayload):
+    """The agent finished its turn; `again` when a stop was refused before."""
+
+    message: str = ""
+    again: bool = False
+    background: int = 0
+    status: str = ""
+    why: str = ""
+
+
+@event_kind("turn.failed")
+class TurnFailed(HookPayload):
+    """The turn ended in an error."""
+
+    error: str = ""
+    message: str = ""
+    where: str = ""
+
+
+@event_kind("turn.interrupted")
+class TurnInterrupted(HookPayload):
+    """The user interrupted the turn."""
+
+
+@event_kind("subagent.started")
+class SubagentStarted(HookPayload):
+    """A subagent began."""
+
+    source: str = ""
+
+
+@event_kind("subagent.ended")
+class SubagentEnded(HookPayload):
+    """A subagent ended; `compaction` marks the end that Claude Code reports for each compaction."""
+
+    message: str = ""
+    again: bool = False
+    background: int = 0
+    lane_transcript: str = ""
+    compaction: bool = False
+    why: str = ""
+
+
+@event_kind("compact.started")
+class CompactStarted(HookPayload):
+    """The context is about to be compacted."""
+
+    trigger: str = ""
+    instructions: str = ""
+
+
+@event_kind("compact.ended")
+class CompactEnded(HookPayload):
+    """The context was compacted."""
+
+    trigger: str = ""
+    summary: str = ""
+
+
+@event_kind("notification")
+class Notification(HookPayload):
+    """The agent wants attention."""
+
+    message: str = ""
+    topic: str = ""
+
+
+class AgentTaskPayload(HookPayload):
+    task: str = ""
+    subject: str = ""
+    description: str = ""
+
+
+@event_kind("task.created")
+class TaskCreated(AgentTaskPayload):
+    """The agent noted a task of its own."""
+
+
+@event_kind("task.completed")
+class TaskCompleted(AgentTaskPayload):
+    """The agent finished a task of its own."""
+
+
+@event_kind("setup.ran")
+class SetupRan(HookPayload):
+    """The agent's set-up ran."""
+
+    trigger: str = ""
+
+
+@event_kind("instructions.loaded")
+class InstructionsLoaded(HookPayload):
+    """An instruction file was read."""
+
+    path: str = ""
+    reason: str = ""
+    memory: str = ""
+
+
+@event_kind("message.displayed")
+class MessageDisplayed(HookPayload):
+    """A part of an answer was shown."""
+
+    message: str = ""
+    index: int = 0
+    final: bool = False
+
+
+@event_kind("cwd.changed")
+class CwdChanged(HookPayload):
+    """The working directory moved."""
+
+    old: str = ""
+    new: str = ""
+
+
+@event_kind("file.changed")
+class FileChanged(HookPayload):
+    """A watched file changed."""
+
+    path: str = ""
+    change: str = ""
+
+
+@event_kind("config.changed")
+class ConfigChanged(HookPayload):
+    """The agent's settings changed."""
+
+    path: str = ""
+    source: str = ""
+
+
+@event_kind("directory.added")
+class DirectoryAdded(HookPayload):
+    """A directory was added to the session."""
+
+    path: str = ""
+    source: str = ""
+
+
+class ModelSwitchPayload(HookPayload):
+    old: str = ""
+    new: str = ""
+    source: str = ""
+
+
+@event_kind("model.switching")
+class ModelSwitching(ModelSwitchPayload):
+    """Another model is about to be used."""
+
+
+@event_kind("model.switched")
+class ModelSwitched(ModelSwitchPayload):
+    """Another model is in use."""
+
+
+@event_kind("model.requested")
+class ModelRequested(HookPayload):
+    """The agent is about to call its model."""
+
+    trigger: str = ""
+
+
+@event_kind("model.answered")
+class ModelAnswered(HookPayload):
+    """The model answered."""
+
+    tokens: dict[str, int] = {}
+    status: str = ""
+
+
+@event_kind("worktree.created")
+class WorktreeCreated(HookPayload):
+    """A worktree was made."""
+
+    name: str = ""
+
+
+@event_kind("worktree.removed")
+class WorktreeRemoved(HookPayload):
+    """A worktree was removed."""
+
+    path: str = ""
+
+
+@event_kind("elicitation.requested")
+class ElicitationRequested(HookPayload):
+    """A tool server asks the user something."""
+
+    message: str = ""
+    server: str = ""
+
+
+@event_kind("elicitation.answered")
+class ElicitationAnswered(HookPayload):
+    """The user answered a tool server."""
+
+    server: str = ""
+    action: str = ""
+
+
+@event_kind("teammate.idle")
+class TeammateIdle(HookPayload):
+    """A teammate of the agent has nothing to do."""
+
+    teammate: str = ""
+    team: str = ""
+
+
+@event_kind("unknown")
+class UnknownHook(HookPayload):
+    """A payload that could not be read; kept as it came."""
+
+    problem: str = ""

@@ -1,0 +1,87 @@
+"""Kinds that Holdfast itself writes: answers, the daemon's life, repairs."""
+
+from holdfast.core.kinds.base import JsonObject, Payload, Record, event_kind
+
+
+class InjectedContext(Record):
+    """A text that was put into the agent's context, and what it cost."""
+
+    source: str = ""
+    text: str = ""
+    tokens: int = 0
+
+
+@event_kind("decision.made")
+class DecisionMade(Payload):
+    """Holdfast refused, asked, or put context before the agent; `of` is the event it answers."""
+
+    of: int = 0
+    of_kind: str = ""
+    verdict: str = ""
+    reasons: list[str] = []
+    contexts: list[InjectedContext] = []
+    notices: list[str] = []
+    details: list[JsonObject] = []
+    call: str = ""
+    lane: str = ""
+    branch: str = ""
+    repo: str = ""
+
+
+@event_kind("daemon.started")
+class DaemonStarted(Payload):
+    """The daemon began to serve."""
+
+    version: str = ""
+    pid: int = 0
+
+
+@event_kind("daemon.stopped")
+class DaemonStopped(Payload):
+    """The daemon stopped in good order."""
+
+    reason: str = ""
+
+
+@event_kind("spool.drained")
+class SpoolDrained(Payload):
+    """Deliveries that waited in the spool were taken in."""
+
+    taken: int = 0
+    known: int = 0
+    torn: int = 0
+
+
+@event_kind("store.restored")
+class StoreRestored(Payload):
+    """A damaged database was set aside and a backup restored; `lost` counts the events that are gone."""
+
+    quarantine: str = ""
+    backup: str = ""
+    backup_head: int = 0
+    salvaged: int = 0
+    lost: int = 0
+
+
+@event_kind("state.rebuilt")
+class StateRebuilt(Payload):
+    """Documents were made anew from the log."""
+
+    features: list[str] = []
+    events: int = 0
+
+
+@event_kind("job.failed")
+class JobFailed(Payload):
+    """A background job failed for good."""
+
+    job: str = ""
+    id: int = 0
+    error: str = ""
+
+
+@event_kind("note.added")
+class NoteAdded(Payload):
+    """A person left a note in the log."""
+
+    text: str = ""
