@@ -2,6 +2,7 @@
 
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping
+from types import MappingProxyType
 from typing import Any
 
 from holdfast.core.document import PLAIN, DocumentType, encode
@@ -42,7 +43,9 @@ class HotDocuments:
 class WorkingSet:
     """The documents as they will be if this transaction commits. Nothing leaks into the cache before that."""
 
-    def __init__(self, store: Store, hot: HotDocuments, types: Mapping[str, DocumentType[Any]]) -> None:
+    def __init__(
+        self, store: Store, hot: HotDocuments, types: Mapping[str, DocumentType[Any]] = MappingProxyType({})
+    ) -> None:
         self._store, self._hot, self._types = store, hot, types
         self._docs: dict[Ref, Doc | None] = {}
         self.changed: dict[Ref, Feature] = {}
