@@ -51,6 +51,19 @@ class Analysis(msgspec.Struct):
     """Functions the command defined."""
     problem: str = ""
     """Why nothing can be said; empty when the command was followed."""
+    paths: list[Path] = []
+    """The ways that fit the report."""
+    killed: bool = False
+
+    def narrow(self, ran: set[int], succeeded: dict[int, bool]) -> bool:
+        """Keeps the ways on which these invocations ran, and ended so. True when that says more than before."""
+        fitting = [path for path in self.paths if all(index in path.ran for index in ran) and _agrees(path, succeeded)]
+        if not fitting or len(fitting) == len(self.paths):
+            return False
+        self.paths, self.terminal = fitting, _terminal(fitting)
+        for command in self.commands:
+            _update(command, fitting, self.killed)
+        return True
 
 
 def analyse_command(
@@ -86,8 +99,15 @@ def _conclude(executor: Executor, paths: list[Path], exit_code: int | None, stdo
     defined = tuple(name for path in paths for name in path.functions)
     if not fitting:
         return Analysis([_maybe(invocation) for invocation in executor.invocations], (), defined, "")
-    commands = [_command(invocation, fitting, killed and exit_code is not None) for invocation in executor.invocations]
-    return Analysis(commands, _terminal(fitting), defined)
+    by_signal = killed and exit_code is not None
+    commands = [_maybe(invocation) for invocation in executor.invocations]
+    for command in commands:
+        _update(command, fitting, by_signal)
+    return Analysis(commands, _terminal(fitting), defined, "", fitting, by_signal)
+
+
+def _agrees(path: Path, succeeded: dict[int, bool]) -> bool:
+    return all(path.assumed.get(index) is None or (path.assumed[index] == 0) == good for index, good in succeeded.items())
 
 
 def _maybe(invocation: Invocation) -> ShellCommand:
@@ -146,7 +166,8 @@ def _fits_text(path: Path, stdout: str) -> bool:
     return all(_fits_exit(path, status, int(n[:3])) for status, n in zip(statuses, match.groups(), strict=True))
 
 
-def _command(invocation: Invocation, paths: list[Path], killed: bool) -> ShellCommand:
+def _update(command: ShellCommand, paths: list[Path], killed: bool) -> None:
+    invocation = command.invocation
     index = invocation.index
     here = [path for path in paths if index in path.ran]
     sure = len(here) == len(paths) and all(path.ran[index] for path in paths)
@@ -159,7 +180,7 @@ def _command(invocation: Invocation, paths: list[Path], killed: bool) -> ShellCo
         code = FAILED
     pending = any(index in path.pending for path in here)
     visible = tuple({p: None for path in here for p in path.outputs.get(TERMINAL, ()) if p.invocation == index})
-    return ShellCommand(invocation, ran, None if pending else code, pending, visible)
+    command.ran, command.exit_code, command.pending, command.visible = ran, None if pending else code, pending, visible
 
 
 def _terminal(paths: list[Path]) -> Pieces:

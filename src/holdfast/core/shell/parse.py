@@ -355,8 +355,8 @@ class _Builder:
         if leaf.type == "simple_expansion" or (names and not operators):
             return Part("variable", name, quoted)
         if names and operators[0] in (":-", "-", ":=", "=", ":+", "+") and len(operators) == 1:
-            words = [c for c in leaf.children if c.is_named and c is not names[0]]
-            return Part("variable", name, quoted, None, self._default(words[1:]), operators[0].lstrip(":"))
+            words = [c for c in leaf.children if c.is_named][1:]
+            return Part("variable", name, quoted, None, self._default(words), operators[0].lstrip(":"))
         return Part("unknown", name, quoted)
 
     def _default(self, leaves: "list[Leaf]") -> Word:

@@ -172,7 +172,8 @@ def _run_plain(executor: "Executor", call: Call, path: Path) -> list[Path]:
     streams = call.streams
     if how is not None:
         path.write(streams.stdout, _filtered(executor, call, path, how, invocation.index))
-        path.status = SUCCESS if always_succeeds(call.words) and not operands(call.words) else _status(invocation)
+        known_input = all(executor.file_name(path, file) in path.outputs for file in operands(call.words))
+        path.status = SUCCESS if always_succeeds(call.words) and known_input else _status(invocation)
         _write_copies(executor, call, path)
         return [path]
     mine = Piece(invocation.index)

@@ -8,7 +8,7 @@ from holdfast.core.checks import Check, CheckKind, Selection, Verdict
 from holdfast.core.shell.analysis import Analysis, Ran, ShellCommand, analyse_command
 from holdfast.core.shell.execute import ReadFile
 from holdfast.core.shell.syntax import UNKNOWN
-from holdfast.features.checks.attribution import Candidate, attribute_reports
+from holdfast.features.checks.attribution import Candidate, Output, attribute_reports
 from holdfast.features.checks.entries import recognise_entry
 from holdfast.features.checks.git_acts import GitAct, git_acts
 from holdfast.features.checks.output import clean_output
@@ -46,7 +46,10 @@ def judge_command(
         return Judgement(why=analysis.problem)
     candidates = find_candidates(analysis)
     text = f"{out}\n{err}" if err else out
-    attribute_reports(candidates, analysis, text, reported)
+    output = Output(out, err, reported)
+    attribute_reports(candidates, analysis, output)
+    if _narrow(candidates, analysis):
+        attribute_reports(candidates, analysis, output)
     checks = [check for candidate in candidates for check in _judge(candidate, root)]
     proves, why = _conclude(checks)
     return Judgement(
@@ -56,6 +59,17 @@ def judge_command(
         writes=guess_writes(analysis.commands),
         why=why,
     )
+
+
+def _narrow(candidates: list[Candidate], analysis: Analysis) -> bool:
+    """What a trusted summary tells of one run says more of the others: `lint && test` ran the tests, so lint passed."""
+    told = {
+        c.command.invocation.index: c.reports[0].verdict is Verdict.PASSED
+        for c in candidates
+        if c.trusted and c.match and len(c.reports) == 1 and c.reports[0].verdict in (Verdict.PASSED, Verdict.FAILED)
+    }
+    ran = {c.command.invocation.index for c in candidates if c.trusted}
+    return bool(ran) and analysis.narrow(ran, told)
 
 
 def find_candidates(analysis: Analysis) -> list[Candidate]:

@@ -144,6 +144,7 @@ def _flag(word: str) -> str:
 
 def _read_arguments(runner: Runner, match: Match) -> None:
     skip = False
+    match.quiet = bool(runner.quiet) and _quietness(match.arguments) >= 2
     for number, word in enumerate(match.arguments):
         if skip:
             skip = False
@@ -153,8 +154,6 @@ def _read_arguments(runner: Runner, match: Match) -> None:
             match.nothing = match.nothing or f"{word} runs no check"
         if flag in runner.selects:
             match.selection = Selection.PART
-        if word in runner.quiet or (runner.name == "pytest" and _quietness(match.arguments) >= 2):
-            match.quiet = True
         if word.startswith("-") and word != "-":
             skip = "=" not in word and flag in runner.takes_value
             match.operands += [word] if flag in runner.selects else []

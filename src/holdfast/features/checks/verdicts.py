@@ -14,6 +14,11 @@ _NOT_STARTED = frozenset((126, 127))
 def judge_runner(candidate: Candidate) -> list[Check]:
     match = candidate.match
     assert match is not None
+    if len(candidate.reports) > 1 and candidate.trusted and candidate.command.invocation.repeated:
+        return [
+            _check(candidate, match.runner.kind, match.runner.name, report.verdict, "the summary of each run is shown", report)
+            for report in candidate.reports
+        ]
     verdict, why = _runner_verdict(candidate, match.runner)
     report = candidate.reports[0] if candidate.reports else None
     if verdict is Verdict.FAILED and report is None and candidate.signs:
@@ -105,7 +110,7 @@ def _success(candidate: Candidate, runner: Runner) -> tuple[Verdict, str]:
 
 
 def _loudly(candidate: Candidate) -> bool:
-    return candidate.distrust.startswith(("another program", "several things", "the command itself"))
+    return candidate.crowded
 
 
 def _failure_with_report(report: Report, code: int, runner: Runner) -> tuple[Verdict, str]:
@@ -178,7 +183,8 @@ def judge_entry(candidate: Candidate) -> list[Check]:
     code = command.exit_code
     if entry.kind is not CheckKind.TEST:
         return [_check(candidate, entry.kind, entry.name, *_plain_verdict(code), None)]
-    if code in _NOT_STARTED or (code not in (None, 0) and command.ran is Ran.YES):
+    said_nothing = candidate.shown == "hidden" or candidate.silent
+    if code in _NOT_STARTED or (code not in (None, 0) and command.ran is Ran.YES and not said_nothing):
         return [_check(candidate, entry.kind, entry.name, Verdict.DID_NOT_RUN, f"exit status {_shown(code or 0)} and no summary of a run", None)]
     why = f"{entry.name} {entry.target}".strip() + " shows no summary of a test run"
     return [_check(candidate, entry.kind, entry.name, Verdict.UNKNOWN, why, None)]

@@ -7,7 +7,7 @@ from holdfast.features.checks.runners.spec import Report, Runner, count, flags
 
 _GO_OK = re.compile(r"^ok\s+\S+\s+(?:\(cached\)|[\d.]+s)(.*)$", re.MULTILINE)
 _GO_PASS = re.compile(r"^\s*--- PASS: ", re.MULTILINE)
-_GO_FAIL = re.compile(r"^(?:FAIL(?:\s+\S+.*)?|--- FAIL: .*)\s*$", re.MULTILINE)
+_GO_FAIL = re.compile(r"^(?:FAIL(?:\t\S+.*)?|--- FAIL: .*)[ \t]*$", re.MULTILINE)
 _GO_FAILED_TEST = re.compile(r"^\s*--- FAIL: ", re.MULTILINE)
 _GO_BROKEN = re.compile(r"^FAIL\s+\S+ \[(?:build|setup) failed\]", re.MULTILINE)
 _GO_JSON = re.compile(r'"Action":"(pass|fail)","Package":"[^"]*","Test":')
@@ -52,7 +52,7 @@ def read_cargo(text: str) -> list[Report]:
         for m in _CARGO.finditer(text)
     ]
     if (error := _CARGO_ERROR.search(text)) and not any(report.failed for report in found):
-        found.append(Report(failed=1, position=error.start()))
+        found.append(Report(failed=1, position=error.start(), partial=True))
     return found
 
 
@@ -133,6 +133,7 @@ NEXTEST = Runner(
     takes_value=flags("-p --package --test -E --filterset --partition --profile -P --features --retries -j"),
     codes={0: Verdict.PASSED, 100: Verdict.FAILED, 4: Verdict.DID_NOT_RUN, 101: Verdict.DID_NOT_RUN},
     read=read_nextest,
+    stream="stderr",
 )
 MAVEN = Runner(
     name="maven",

@@ -17,7 +17,8 @@ _MOCHA_FAILED = re.compile(r"^ *(\d+) failing\s*$", re.MULTILINE)
 _MOCHA_PENDING = re.compile(r"^ *(\d+) pending\s*$", re.MULTILINE)
 _NODE = re.compile(r"^(?:#|ℹ) tests (\d+)\s*$", re.MULTILINE)
 _NODE_PART = {name: re.compile(rf"^(?:#|ℹ) {name} (\d+)\s*$", re.MULTILINE) for name in ("pass", "fail", "cancelled", "skipped", "todo")}
-_NODE_FAILURE = re.compile(r"^(?:not ok \d+|✖) ", re.MULTILINE)
+_NODE_BROKEN_FILE = re.compile(r"^not ok \d+ - \S+\.[cm]?[jt]sx?\n(?:[ \t]+.*\n)*?\s+exitCode: \d+|^✖ \S+\.[cm]?[jt]sx? \([\d.]+ms\)\n\s+'test failed'", re.MULTILINE)
+_NODE_FAILURE = re.compile(r"^not ok \d+ - |^\s*✖ .* \([\d.]+ms\)$", re.MULTILINE)
 _BUN = re.compile(r"^ *(\d+) pass\s*$", re.MULTILINE)
 _BUN_FAILED = re.compile(r"^ *(\d+) fail\s*$", re.MULTILINE)
 _BUN_RAN = re.compile(r"^Ran (\d+) tests? across \d+ files?", re.MULTILINE)
@@ -89,6 +90,10 @@ def read_node(text: str) -> list[Report]:
         if found["pass"] is None or found["fail"] is None:
             continue
         failed = count(found["fail"]) + count(found["cancelled"])
+        broken = len(_NODE_BROKEN_FILE.findall(text, 0, match.start())) if failed and not count(found["pass"]) else 0
+        if broken and broken >= failed:
+            reports.append(Report(nothing="the test files could not be run", position=match.start()))
+            continue
         reports.append(Report(passed=count(found["pass"]), failed=failed, skipped=count(found["skipped"]), position=match.start()))
     if not reports and (sign := _NODE_FAILURE.search(text)):
         return [Report(failed=1, position=sign.start(), partial=True)]
@@ -136,6 +141,7 @@ JEST = Runner(
     selects=flags("-t --testNamePattern -o --onlyChanged --changedSince --lastCommit -f --onlyFailures --testPathPattern --testPathPatterns --findRelatedTests --selectProjects --shard --testPathIgnorePatterns"),
     whole_operands=re.compile(r"^\.?/?$"),
     read=read_jest,
+    stream="stderr",
     watches=flags("--watch --watchAll"),
 )  # fmt: skip
 VITEST = Runner(
@@ -176,6 +182,7 @@ BUN = Runner(
     takes_value=flags("-t --test-name-pattern --timeout --preload --bail"),
     selects=flags("-t --test-name-pattern --only"),
     read=read_bun,
+    stream="stderr",
     watches=flags("--watch"),
 )
 DENO = Runner(

@@ -9,10 +9,11 @@ _PYTEST_WORDS = r"(?:failed|passed|skipped|deselected|xfailed|xpassed|warnings?|
 _PYTEST = re.compile(rf"^=*[ ]?((?:\d+ {_PYTEST_WORDS}(?:, )?)+|no tests ran|no tests collected[^\n]*?) in [\d.:]+ ?s[^\n]*$", re.MULTILINE)
 _SUGAR = re.compile(r"^Results \([\d.:]+s[^\n]*\):\n((?:\s+(?:- .*|\d+ \w+)\n?)+)", re.MULTILINE)
 _PYTEST_FAILURE = re.compile(
-    r"^(?:FAILED|ERROR) \S+\.py(?:::| - |$)|^\S+\.py::\S+.* (?:FAILED|ERROR)\b|^\S+\.py [.sxX]*[FE][.sxXFE]*\s+\[ *\d+%\]$"
+    r"^(?:FAILED|ERROR) \S+\.py(?:::| - |$)|^[^\s:]+\.py::\S+ (?:FAILED|ERROR)\b|^[^\s:]+\.py [.sxX]*[FE][.sxXFE]*\s+\[ *\d+%\]$"
     r"|^[.sxX]*[FE][.sxXFE]*\s+\[ *\d+%\]$",
     re.MULTILINE,
 )
+_SHORT_SUMMARY = re.compile(r"^FAILED [^\s:]+\.py::", re.MULTILINE)
 _COLLECTION = re.compile(r"^!+ Interrupted: \d+ errors? during collection !+$|^ERROR collecting |^no tests collected", re.MULTILINE)
 _UNITTEST = re.compile(r"^Ran (\d+) tests? in [\d.]+s\s*$\s+^(OK|FAILED|NO TESTS RAN)\b(?: \(([^)\n]*)\))?", re.MULTILINE)
 
@@ -20,7 +21,10 @@ _UNITTEST = re.compile(r"^Ran (\d+) tests? in [\d.]+s\s*$\s+^(OK|FAILED|NO TESTS
 def read_pytest(text: str) -> list[Report]:
     reports = [_pytest_report(match[1], match.start(), text) for match in _PYTEST.finditer(text)]
     reports += [_pytest_report(match[1], match.start(), text) for match in _SUGAR.finditer(text)]
-    if not reports and (match := _PYTEST_FAILURE.search(text)):
+    failing = any(report.failed for report in reports)
+    if reports and not failing and (match := _SHORT_SUMMARY.search(text)):
+        reports.append(Report(failed=1, position=match.start(), partial=True))
+    if not reports and ("FAILED" in text or "ERROR" in text or "%]" in text) and (match := _PYTEST_FAILURE.search(text)):
         return [Report(failed=1, position=match.start(), partial=True)]
     return reports
 
@@ -82,5 +86,6 @@ UNITTEST = Runner(
     codes={0: Verdict.PASSED, 1: Verdict.FAILED, 2: Verdict.DID_NOT_RUN, 5: Verdict.DID_NOT_RUN},
     empty_succeeds=True,
     read=read_unittest,
+    stream="stderr",
 )
 TESTS = (PYTEST, UNITTEST)

@@ -18,6 +18,7 @@ class Report(msgspec.Struct, kw_only=True):
     position: int = 0
     nothing: str = ""
     """Why no test was run, where the summary says so."""
+    stream: str = "stdout"
     partial: bool = False
     """Signs of failure without a summary."""
 
@@ -59,6 +60,8 @@ class Runner(msgspec.Struct, frozen=True, kw_only=True):
     options_variable: str = ""
     """The environment variable that adds flags."""
     read: Reader = read_nothing
+    stream: str = "stdout"
+    """Where it prints its summary."""
     sums: bool = False
     """One run prints several summaries that belong together; all of them must show."""
     quiet: frozenset[str] = frozenset()
