@@ -39,6 +39,8 @@ class Entry(msgspec.Struct):
     directory: str = ""
     nothing: str = ""
     target: str = ""
+    runner: str = ""
+    """The tool it starts, where the project's files tell."""
     several: bool = False
     """It goes over several packages, so that one summary is not the whole."""
 

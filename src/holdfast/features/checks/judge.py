@@ -8,11 +8,12 @@ from holdfast.core.checks import Check, CheckKind, Selection, Verdict
 from holdfast.core.shell.analysis import Analysis, Ran, ShellCommand, analyse_command
 from holdfast.core.shell.execute import ReadFile
 from holdfast.core.shell.syntax import UNKNOWN
-from holdfast.features.checks.attribution import Candidate, Output, attribute_reports
+from holdfast.features.checks.attribution import Candidate, Output, attribute_reports, read_all
 from holdfast.features.checks.entries import recognise_entry
 from holdfast.features.checks.git_acts import GitAct, git_acts
 from holdfast.features.checks.output import clean_output
 from holdfast.features.checks.recognise import recognise
+from holdfast.features.checks.repository import read_recipe
 from holdfast.features.checks.verdicts import judge_entry, judge_runner
 from holdfast.features.checks.writes import guess_writes
 
@@ -50,6 +51,8 @@ def judge_command(
     attribute_reports(candidates, analysis, output)
     if _narrow(candidates, analysis):
         attribute_reports(candidates, analysis, output)
+    if read_file is not None:
+        _read_entries(candidates, read_file)
     checks = [check for candidate in candidates for check in _judge(candidate, root)]
     proves, why = _conclude(checks)
     return Judgement(
@@ -70,6 +73,27 @@ def _narrow(candidates: list[Candidate], analysis: Analysis) -> bool:
     }
     ran = {c.command.invocation.index for c in candidates if c.trusted}
     return bool(ran) and analysis.narrow(ran, told)
+
+
+def _read_entries(candidates: list[Candidate], read_file: ReadFile) -> None:
+    """What the project's own files say of an entry point: a name for it, and whether it prints summaries itself."""
+    for candidate in candidates:
+        entry = candidate.entry
+        if entry is None or candidate.command.ran is Ran.NO:
+            continue
+        recipe = read_recipe(entry.name, entry.target, _folder(candidate), read_file)
+        if not recipe:
+            continue
+        inner = analyse_command(recipe)
+        literal = "".join(piece.text for piece in inner.terminal if piece.invocation < 0)
+        if literal and read_all(Output(literal, "", True), set()):
+            candidate.distrust = candidate.distrust or f"{entry.target} itself prints a text like a summary"
+        known = [found.match.runner for found in find_candidates(inner) if found.match]
+        test = next((runner for runner in known if runner.kind is CheckKind.TEST), None)
+        if test is not None:
+            entry.kind, entry.runner = CheckKind.TEST, test.name
+        elif known and entry.kind in (None, *(runner.kind for runner in known)):
+            entry.kind, entry.runner = known[0].kind, known[0].name
 
 
 def find_candidates(analysis: Analysis) -> list[Candidate]:

@@ -175,19 +175,19 @@ def judge_entry(candidate: Candidate) -> list[Check]:
     blocked = _entry_blocked(candidate)
     if blocked is not None:
         kind = entry.kind
-        return [_check(candidate, kind, entry.name, *blocked, None)] if kind else []
+        return [_check(candidate, kind, entry.runner or entry.name, *blocked, None)] if kind else []
     if candidate.reports and entry.kind in (CheckKind.TEST, None):
         return [_entry_check(candidate, report) for report in candidate.reports]
     if entry.kind is None:
         return []
     code = command.exit_code
     if entry.kind is not CheckKind.TEST:
-        return [_check(candidate, entry.kind, entry.name, *_plain_verdict(code), None)]
+        return [_check(candidate, entry.kind, entry.runner or entry.name, *_plain_verdict(code), None)]
     said_nothing = candidate.shown == "hidden" or candidate.silent
     if code in _NOT_STARTED or (code not in (None, 0) and command.ran is Ran.YES and not said_nothing):
-        return [_check(candidate, entry.kind, entry.name, Verdict.DID_NOT_RUN, f"exit status {_shown(code or 0)} and no summary of a run", None)]
+        return [_check(candidate, entry.kind, entry.runner or entry.name, Verdict.DID_NOT_RUN, f"exit status {_shown(code or 0)} and no summary of a run", None)]
     why = f"{entry.name} {entry.target}".strip() + " shows no summary of a test run"
-    return [_check(candidate, entry.kind, entry.name, Verdict.UNKNOWN, why, None)]
+    return [_check(candidate, entry.kind, entry.runner or entry.name, Verdict.UNKNOWN, why, None)]
 
 
 def _entry_blocked(candidate: Candidate) -> tuple[Verdict, str] | None:
