@@ -1,0 +1,249 @@
+"""A fingerprint of a worktree's content: equal when every tracked and untracked, not ignored file has the same content.
+
+It does not change when content is staged or committed, only when content changes. Git's index says what is unchanged;
+changed and new files are hashed, and remembered by their stat. Nothing raises: what takes too long is unknown.
+"""
+
+import hashlib
+import os
+import re
+import stat
+import time
+from collections.abc import Iterable, Mapping
+
+import msgspec
+
+from holdfast.core import git
+from holdfast.core.process import Run
+
+MAX_CHANGED = 20_000
+MAX_HASHED_BYTES = 32_000_000
+MAX_SUBMODULE_DEPTH = 3
+_MODULE_PATH = re.compile(r"^\s*path\s*=\s*(.+?)\s*$", re.MULTILINE)
+_WIDTH = 1 << 128
+
+
+class Fingerprint(msgspec.Struct, frozen=True):
+    content: str = ""
+    """Empty when unknown."""
+    head: str = ""
+    branch: str = ""
+    """Empty when detached."""
+    changed: int = 0
+    """How many files differ from the index or are new."""
+    why_unknown: str = ""
+
+    @property
+    def known(self) -> bool:
+        return bool(self.content)
+
+
+class _Entry(msgspec.Struct, frozen=True):
+    mode: str
+    oid: str
+
+
+class _Index(msgspec.Struct):
+    stamp: tuple[int, int, int]
+    entries: dict[str, _Entry]
+    sums: dict[tuple[str, ...], int]
+
+
+class _OutOfTime(Exception):
+    pass
+
+
+class Fingerprinter:
+    """Takes fingerprints of one machine's worktrees and remembers what it hashed."""
+
+    def __init__(self, run: Run, environment: Mapping[str, str]) -> None:
+        self._run = run
+        self._environment = git.environment(environment)
+        self._hashes: dict[str, tuple[tuple[int, int, int], _Entry]] = {}
+        self._indexes: dict[str, _Index] = {}
+
+    def take(self, root: str, covers: Iterable[str] = (), budget_s: float = 0.15) -> Fingerprint:
+        """`covers`: globs as in .gitignore; only matching files count. Over the budget the content is unknown."""
+        deadline = time.monotonic() + budget_s
+        try:
+            return self._take(os.path.realpath(root), tuple(covers), deadline, 0)
+        except _OutOfTime:
+            return Fingerprint(why_unknown=f"the content could not be read within {budget_s * 1000:.0f} ms")
+        except (OSError, ValueError) as error:
+            return Fingerprint(why_unknown=f"the content could not be read: {error}")
+
+    def _take(self, root: str, covers: tuple[str, ...], deadline: float, depth: int) -> Fingerprint:
+        out = self._git(root, deadline, *self._status_words())
+        if out is None:
+            return Fingerprint(why_unknown=f"git shows no worktree at {root}")
+        status = git.parse_status(out)
+        if status.cut or len(status.changes) > MAX_CHANGED:
+            return Fingerprint(head=status.head, branch=status.branch, why_unknown="too many files are changed or new")
+        index = self._index(root, deadline)
+        if index is None:
+            return Fingerprint(head=status.head, branch=status.branch, why_unknown="git could not list the index")
+        matches = _matcher(covers)
+        total = self._index_sum(index, covers)
+        changed = [change for change in status.changes if change.untracked or change.conflict or change.code[1:] != "."]
+        for change in changed:
+            if matches(change.path):
+                total += self._difference(root, change.path, index, deadline)
+        total += self._submodules(root, covers, index, deadline, depth)
+        return Fingerprint(f"{total % _WIDTH:032x}", status.head, status.branch, len(changed))
+
+    @staticmethod
+    def _status_words() -> list[str]:
+        return git.status()
+
+    def _git(self, root: str, deadline: float, *words: str) -> bytes | None:
+        left = deadline - time.monotonic()
+        if left <= 0:
+            raise _OutOfTime
+        ran = self._run(list(words), cwd=root, env=self._environment, timeout=left)
+        if ran.timed_out:
+            raise _OutOfTime
+        return ran.out if ran.code == 0 else None
+
+    # ── what the index holds ─────────────────────────────────────────────────────────────────────────────────────────
+
+    def _index(self, root: str, deadline: float) -> _Index | None:
+        stamp = _index_stamp(root)
+        known = self._indexes.get(root)
+        if known is not None and stamp is not None and known.stamp == stamp:
+            return known
+        out = self._git(root, deadline, *git.argv("ls-files", "-z", "--stage"))
+        if out is None:
+            return None
+        index = _Index(stamp or (0, 0, 0), _parse_stage(out), {})
+        if stamp is not None:
+            self._indexes[root] = index
+        return index
+
+    def _index_sum(self, index: _Index, covers: tuple[str, ...]) -> int:
+        known = index.sums.get(covers)
+        if known is None:
+            matches = _matcher(covers)
+            known = sum(_value(path, entry) for path, entry in index.entries.items() if matches(path))
+            index.sums[covers] = known
+        return known
+
+    # ── what differs from it ─────────────────────────────────────────────────────────────────────────────────────────
+
+    def _difference(self, root: str, path: str, index: _Index, deadline: float) -> int:
+        if time.monotonic() > deadline:
+            raise _OutOfTime
+        before = index.entries.get(path)
+        now = self._hash(os.path.join(root, path))
+        return (_value(path, now) if now else 0) - (_value(path, before) if before else 0)
+
+    def _hash(self, path: str) -> _Entry | None:
+        try:
+            found = os.lstat(path)
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+        stamp = (found.st_mtime_ns, found.st_size, found.st_ino)
+        known = self._hashes.get(path)
+        if known is not None and known[0] == stamp:
+            return known[1]
+        entry = _hash_file(path, found)
+        if len(self._hashes) > 4 * MAX_CHANGED:
+            self._hashes.clear()
+        # A file written within the same clock tick could change again without a new stamp.
+        if time.time_ns() - found.st_mtime_ns > 20_000_000:
+            self._hashes[path] = (stamp, entry)
+        return entry
+
+    def _submodules(self, root: str, covers: tuple[str, ...], index: _Index, deadline: float, depth: int) -> int:
+        """Content of checked-out submodules: each is a worktree of its own."""
+        links = [path for path, entry in index.entries.items() if entry.mode == "160000"] if _has_modules(root) else []
+        total = 0
+        for path in links if depth < MAX_SUBMODULE_DEPTH else ():
+            folder = os.path.join(root, path)
+            if os.path.exists(os.path.join(folder, ".git")):
+                inner = self._take(folder, (), deadline, depth + 1)
+                if not inner.known:
+                    raise ValueError(f"submodule {path}: {inner.why_unknown}")
+                total += _value(path, _Entry("submodule", inner.content))
+        return total
+
+
+def _has_modules(root: str) -> bool:
+    return os.path.exists(os.path.join(root, ".gitmodules"))
+
+
+def _index_stamp(root: str) -> tuple[int, int, int] | None:
+    """The stat of the index file; None where it cannot be found or was written this very moment."""
+    folder = git_folder(root)
+    if folder is None:
+        return None
+    try:
+        found = os.stat(os.path.join(folder, "index"))
+    except OSError:
+        return None
+    fresh = time.time_ns() - found.st_mtime_ns < 20_000_000
+    return None if fresh else (found.st_mtime_ns, found.st_size, found.st_ino)
+
+
+def git_folder(root: str) -> str | None:
+    """The worktree's own git folder, also where `.git` is a file that points to it."""
+    path = os.path.join(root, ".git")
+    if os.path.isdir(path):
+        return path
+    try:
+        with open(path, encoding="utf-8", errors="surrogateescape") as file:
+            text = file.read(4_096)
+    except OSError:
+        return None
+    target = text.partition("gitdir:")[2].strip()
+    return os.path.normpath(os.path.join(root, target)) if target else None
+
+
+def _parse_stage(out: bytes) -> dict[str, _Entry]:
+    entries: dict[str, _Entry] = {}
+    for line in out.split(b"\0"):
+        head, tab, name = line.partition(b"\t")
+        if tab:
+            mode, oid, _stage = head.decode("ascii", "replace").split(" ")
+            entries[name.decode("utf-8", "surrogateescape")] = _Entry(mode, oid)
+    return entries
+
+
+def _hash_file(path: str, found: os.stat_result) -> _Entry:
+    """The same identity that git gives the content, so that staging it changes nothing."""
+    if stat.S_ISLNK(found.st_mode):
+        return _Entry("120000", _blob(os.readlink(path).encode("utf-8", "surrogateescape")))
+    if not stat.S_ISREG(found.st_mode):
+        return _Entry("other", str(found.st_mtime_ns))
+    mode = "100755" if found.st_mode & 0o100 else "100644"
+    if found.st_size > MAX_HASHED_BYTES:
+        return _Entry(mode, f"{found.st_size}:{found.st_mtime_ns}")
+    with open(path, "rb") as file:
+        return _Entry(mode, _blob(file.read()))
+
+
+def _blob(data: bytes) -> str:
+    return hashlib.sha1(b"blob %d\0" % len(data) + data, usedforsecurity=False).hexdigest()
+
+
+def _value(path: str, entry: _Entry) -> int:
+    text = f"{entry.mode} {entry.oid} {path}".encode("utf-8", "surrogateescape")
+    return int.from_bytes(hashlib.blake2b(text, digest_size=16).digest(), "big")
+
+
+class _Everything:
+    def __call__(self, _path: str) -> bool:
+        return True
+
+
+class _Covered:
+    def __init__(self, covers: tuple[str, ...]) -> None:
+        import pathspec
+
+        self._spec = pathspec.PathSpec.from_lines("gitignore", covers)
+
+    def __call__(self, path: str) -> bool:
+        return bool(self._spec.match_file(path))
+
+
+def _matcher(covers: tuple[str, ...]) -> "_Everything | _Covered":
+    return _Covered(covers) if covers else _Everything()

@@ -1,0 +1,1 @@
+"""What a shell command does: parsed whole, followed along every way it can take."""

@@ -1,0 +1,193 @@
+"""The public face of this package: what a command did, given the exit status and the output that were reported."""
+
+import re
+from enum import StrEnum
+
+import msgspec
+
+from holdfast.core.shell.execute import Executor, ReadFile
+from holdfast.core.shell.flow import FAILED, TERMINAL, Invocation, Path, Piece, Pieces, Status, Streams
+from holdfast.core.shell.parse import ShellTooLarge, ShellUnreadable, parse_command
+from holdfast.core.shell.programs import finish
+from holdfast.core.shell.syntax import UNKNOWN
+
+KILLED = frozenset((129, 130, 131, 134, 135, 137, 139, 141, 143))
+"""Codes that may mean that the shell itself was ended from outside."""
+MAX_TAIL = 2_000
+
+
+class Ran(StrEnum):
+    YES = "yes"
+    MAYBE = "maybe"
+    NO = "no"
+
+
+class ShellCommand(msgspec.Struct):
+    """One program of the command, with what the reported exit status tells of it."""
+
+    invocation: Invocation
+    ran: Ran
+    exit_code: int | None
+    """Its own exit code where it is known; -1 means that it failed with a code that is not known."""
+    pending: bool = False
+    """It was started in the background and nobody waited for its end."""
+    visible: Pieces = ()
+    """The pieces of its output that reached the terminal."""
+
+    @property
+    def status_visible(self) -> bool:
+        return self.exit_code is not None
+
+    @property
+    def words(self) -> list[str]:
+        return self.invocation.words
+
+
+class Analysis(msgspec.Struct):
+    commands: list[ShellCommand] = []
+    terminal: Pieces = ()
+    """What reached the terminal, in order, on the ways that fit the report."""
+    defined: tuple[str, ...] = ()
+    """Functions the command defined."""
+    problem: str = ""
+    """Why nothing can be said; empty when the command was followed."""
+    paths: list[Path] = []
+    """The ways that fit the report."""
+    killed: bool = False
+
+    def narrow(self, ran: set[int], succeeded: dict[int, bool]) -> bool:
+        """Keeps the ways on which these invocations ran, and ended so. True when that says more than before."""
+        fitting = [path for path in self.paths if all(index in path.ran for index in ran) and _agrees(path, succeeded)]
+        if not fitting or len(fitting) == len(self.paths):
+            return False
+        self.paths, self.terminal = fitting, _terminal(fitting)
+        for command in self.commands:
+            _update(command, fitting, self.killed)
+        return True
+
+
+def analyse_command(
+    text: str,
+    exit_code: int | None = None,
+    stdout: str = "",
+    stderr: str = "",
+    *,
+    cwd: str = ".",
+    read_file: ReadFile | None = None,
+) -> Analysis:
+    """Never raises: what cannot be followed is returned as a problem."""
+    try:
+        node = parse_command(text)
+    except ShellTooLarge:
+        return Analysis(problem="the command is too large to be followed")
+    except (ShellUnreadable, RecursionError, ValueError):
+        return Analysis(problem="the command could not be parsed as shell text")
+    executor = Executor(stderr + stdout if "cd" in text else "", read_file)
+    try:
+        paths = [done for path in executor.run(node, Path(cwd=cwd), Streams()) for done in finish(executor, path)]
+    except (ShellTooLarge, RecursionError):
+        return Analysis(problem="the command has too many parts to be followed")
+    except ShellUnreadable:
+        return Analysis(problem="a part of the command could not be parsed as shell text")
+    return _conclude(executor, paths, exit_code, stdout)
+
+
+def _conclude(executor: Executor, paths: list[Path], exit_code: int | None, stdout: str) -> Analysis:
+    killed = exit_code is None or exit_code in KILLED
+    fitting = [path for path in paths if killed or _fits_exit(path, path.status, exit_code)]
+    fitting = [path for path in fitting if _fits_text(path, stdout)] or fitting
+    defined = tuple(name for path in paths for name in path.functions)
+    if not fitting:
+        return Analysis([_maybe(invocation) for invocation in executor.invocations], (), defined, "")
+    by_signal = killed and exit_code is not None
+    commands = [_maybe(invocation) for invocation in executor.invocations]
+    for command in commands:
+        _update(command, fitting, by_signal)
+    return Analysis(commands, _terminal(fitting), defined, "", fitting, by_signal)
+
+
+def _agrees(path: Path, succeeded: dict[int, bool]) -> bool:
+    return all(path.assumed.get(index) is None or (path.assumed[index] == 0) == good for index, good in succeeded.items())
+
+
+def _maybe(invocation: Invocation) -> ShellCommand:
+    return ShellCommand(invocation, Ran.MAYBE, None)
+
+
+def _fits_exit(path: Path, status: Status, code: int | None) -> bool:
+    """Whether the path can end with this code; what follows for an invocation is kept as its exit code."""
+    assert code is not None
+    if status.kind == "code":
+        return status.code == code
+    if status.kind == "of":
+        return _learn(path, status.invocation, code)
+    if status.kind == "not":
+        return code in (0, 1) and _learn(path, status.invocation, FAILED if code == 0 else 0)
+    if status.kind == "all":
+        return _fits_all(path, status.members, code)
+    return True
+
+
+def _fits_all(path: Path, members: tuple[Status, ...], code: int) -> bool:
+    unsure = [m for m in members if not (m.kind == "code" and m.code == 0)]
+    if code == 0:
+        return all(_fits_exit(path, member, 0) for member in unsure)
+    if len(unsure) == 1:
+        return _fits_exit(path, unsure[0], code)
+    return bool(unsure)
+
+
+def _learn(path: Path, index: int, code: int) -> bool:
+    assumed = path.assumed.get(index)
+    if assumed is None or (assumed == FAILED and code not in (0, FAILED)):
+        path.assumed[index] = code
+        return True
+    return (assumed == 0) == (code == 0)
+
+
+def _fits_text(path: Path, stdout: str) -> bool:
+    """What the command itself printed last must be the end of the output. A printed status is learnt from."""
+    last: list[Piece] = []
+    for piece in reversed(path.outputs.get(TERMINAL, ())):
+        if piece.stderr or piece.invocation >= 0 or piece.filters:
+            break
+        last.insert(0, piece)
+    if not last or path.pending:
+        return True
+    while last and not last[-1].status and not last[-1].text.strip():
+        last.pop()
+    pattern = "".join(r"(\d+)" if p.status else re.escape(p.text.rstrip("\n")).replace(UNKNOWN, ".*?") for p in last)
+    if len(pattern) > MAX_TAIL or not pattern.strip():
+        return True
+    match = re.search(rf"{pattern}\s*\Z", stdout[-MAX_TAIL:], re.DOTALL)
+    if match is None:
+        return False
+    statuses = [p.status for p in last if p.status]
+    return all(_fits_exit(path, status, int(n[:3])) for status, n in zip(statuses, match.groups(), strict=True))
+
+
+def _update(command: ShellCommand, paths: list[Path], killed: bool) -> None:
+    invocation = command.invocation
+    index = invocation.index
+    here = [path for path in paths if index in path.ran]
+    sure = len(here) == len(paths) and all(path.ran[index] for path in paths)
+    ran = Ran.NO if not here else Ran.YES if sure and not killed else Ran.MAYBE
+    codes = {path.assumed.get(index) for path in here}
+    code = codes.pop() if len(codes) == 1 else FAILED if codes and None not in codes and 0 not in codes else None
+    if invocation.repeated or (killed and code is None):
+        code = 0 if code == 0 and invocation.code_hidden else None
+    if invocation.code_hidden and code:
+        code = FAILED
+    pending = any(index in path.pending for path in here)
+    visible = tuple({p: None for path in here for p in path.outputs.get(TERMINAL, ()) if p.invocation == index})
+    command.ran, command.exit_code, command.pending, command.visible = ran, None if pending else code, pending, visible
+
+
+def _terminal(paths: list[Path]) -> Pieces:
+    if len(paths) == 1:
+        return paths[0].outputs.get(TERMINAL, ())
+    longest = max(paths, key=lambda path: len(path.outputs.get(TERMINAL, ())))
+    pieces = dict.fromkeys(longest.outputs.get(TERMINAL, ()))
+    for path in paths:
+        pieces |= dict.fromkeys(path.outputs.get(TERMINAL, ()))
+    return tuple(pieces)

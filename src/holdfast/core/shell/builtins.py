@@ -1,0 +1,367 @@
+"""Commands of the shell itself that change what follows."""
+
+import re
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from holdfast.core.shell.expand import expand_word, status_of, word_pieces
+from holdfast.core.shell.flow import (
+    SUCCESS,
+    UNKNOWN_STATUS,
+    Path,
+    Piece,
+    Pieces,
+    Status,
+    Value,
+    known,
+)
+from holdfast.core.shell.parse import ShellUnreadable, parse_command
+from holdfast.core.shell.syntax import UNKNOWN, Word
+
+if TYPE_CHECKING:
+    from holdfast.core.shell.execute import Executor
+    from holdfast.core.shell.programs import Call
+
+_TRUSTED_FOLDER = re.compile(
+    r"^(?:~(?:/.*)?|/usr(?:/.*)?|/s?bin|/opt/.*|/snap/.*|/nix/.*|(?:/home/[^/]+|/root)/\..*"
+    r"|(?:.*/)?(?:\.?v?env|\.venv[\w.-]*|\.tox/[^/]+|\.nox/[^/]+)/bin|(?:.*/)?node_modules/\.bin|(?:.*/)?vendor/bin)/?$"
+)
+_HARMLESS_SOURCE = re.compile(
+    r"(?:^|/)(?:activate(?:\.\w+)?|\.env[\w.]*|\w*\.env|[\w.-]*env\.sh|\.?\w*rc|\.\w*profile|nvm\.sh|conda\.sh|asdf\.sh"
+    r"|virtualenvwrapper\.sh|env)$"
+)
+_PROGRAM_SEARCH = frozenset(("LD_PRELOAD", "LD_LIBRARY_PATH", "BASH_ENV", "ENV", "PYTHONSTARTUP", "PYTHONHOME"))
+_PRINTF = re.compile(r"%(?:%|[-+ 0#]*\d*(?:\.\d+)?[sdiqbxucf])")
+_ESCAPES = {"\\n": "\n", "\\t": "\t", "\\\\": "\\", "\\r": "\r", '\\"': '"', "\\033": "\x1b", "\\e": "\x1b"}
+_ESCAPE = re.compile(r"\\(?:n|t|\\|r|\"|033|e)")
+
+
+def assign(path: Path, name: str, value: Value, append: bool = False) -> None:
+    """Sets a variable of the shell; a search path that leads to other programs is remembered."""
+    if append:
+        old = path.variables.get(name)
+        value = Value(f"{old.text}{value.text}" if old and not value.pieces else UNKNOWN)
+    path.variables = {**path.variables, name: value}
+    path.tampered = path.tampered or tampering(name, value.text)
+
+
+def tampering(name: str, value: str) -> str:
+    """Why an assignment makes program names unreliable; empty when it does not."""
+    if name == "PATH":
+        folders = [f for f in value.split(":") if f and f != UNKNOWN and not _TRUSTED_FOLDER.match(f)]
+        return f"PATH leads to {folders[0].replace(UNKNOWN, '$…')} first" if folders else ""
+    return f"{name} changes which code is run" if name in _PROGRAM_SEARCH else ""
+
+
+# ── what each builtin does ───────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _succeed(executor: "Executor", call: "Call", path: Path) -> list[Path]:
+    path.status = SUCCESS
+    return [path]
+
+
+def _fail(executor: "Executor", call: "Call", path: Path) -> list[Path]:
+    path.status = known(1)
+    return [path]
+
+
+def _unknown(executor: "Executor", call: "Call", path: Path) -> list[Path]:
+    path.status = UNKNOWN_STATUS
+    return [path]
+
+
+def _echo(executor: "Executor", call: "Call", path: Path) -> list[Path]:
+    words, newline, escapes = list(call.node.words[call.offset + 1 :]), True, False
+    while words and (text := "".join(expand_word(path, words[0]))) in ("-n", "-e", "-ne", "-en", "-E"):
+        newline, escapes = newline and "n" not in text, escapes or "e" in text
+        words.pop(0)
+    pieces = _joined(path, words)
+    if escapes:
+        pieces = tuple(_unescaped(piece) for piece in pieces)
+    path.write(call.streams.stdout, pieces + ((Piece(text="\n"),) if newline else ()))
+    path.status = SUCCESS
+    return [path]
+
+
+def _joined(path: Path, words: list[Word]) -> Pieces:
+    pieces: list[Piece] = []
+    for number, word in enumerate(words):
+        pieces += [Piece(text=" ")] if number else []
+        pieces += word_pieces(path, word)
+    return tuple(pieces)
+
+
+def _unescaped(piece: Piece) -> Piece:
+    return Piece(text=unescape(piece.text)) if piece.text else piece
+
+
+def unescape(text: str) -> str:
+    return _ESCAPE.sub(lambda match: _ESCAPES[match[0]], text)
+
+
+def _printf(executor: "Executor", call: "Call", path: Path) -> list[Path]:
+    words = list(call.node.words[call.offset + 1 :])
+    path.status = SUCCESS
+    first = "".join(expand_word(path, words[0])) if words else ""
+    if first == "-v" and len(words) > 1:
+        assign(path, "".join(expand_word(path, words[1])), Value(UNKNOWN))
+        return [path]
+    path.write(call.streams.stdout, _formatted(path, unescape(first), words[1:]))
+    return [path]
+
+
+def _formatted(path: Path, form: str, words: list[Word]) -> Pieces:
+    """The format with each directive replaced by its word; used again while words are left."""
+    pieces: list[Piece] = []
+    rest = list(words)
+    for _ in range(50):
+        at = 0
+        for match in _PRINTF.finditer(form):
+            pieces.append(Piece(text=form[at : match.start()]))
+            at = match.end()
+            if match[0] == "%%":
+                pieces.append(Piece(text="%"))
+            elif rest:
+                pieces += word_pieces(path, rest.pop(0))
+        pieces.append(Piece(text=form[at:]))
+        if not rest or not _PRINTF.search(form):
+            break
+    return tuple(piece for piece in pieces if piece != Piece())
+
+
+def _cd(executor: "Executor", call: "Call", path: Path) -> list[Path]:
+    from holdfast.core.shell.execute import join
+
+    targets = [word for word in call.words[1:] if not word.startswith("-") or word == "-"]
+    target = targets[0] if targets else "~"
+    failed = f"cd: {target}: " in executor.output or f"can't cd to {target}" in executor.output
+    path.status = known(1) if failed else SUCCESS
+    if call.node.redirects and not failed:
+        path.status = Status("unknown")
+    if failed:
+        return [path]
+    before = path.cwd
+    if target == "-":
+        path.cwd = path.directories[-1] if path.directories else UNKNOWN
+    else:
+        path.cwd = join(path.cwd, target) if UNKNOWN not in target else UNKNOWN
+    path.directories = (*path.directories, before)
+    return [path]
+
+
+def _popd(executor: "Executor", call: "Call", path: Path) -> list[Path]:
+    if path.directories:
+        path.cwd, path.directories = path.directories[-1], path.directories[:-1]
+    path.status = SUCCESS
+    return [path]
+
+
+def _exit(executor: "Executor", call: "Call", path: Path) -> list[Path]:
+    arguments = call.words[1:]
+    word = call.node.words[call.offset + 1] if len(call.node.words) > call.offset + 1 else None
+    if arguments:
+        path.status = status_of(path, arguments[0], word)
+    path.control = "return" if call.words[0] == "return" else "exit"
+    return [path]
+
+
+def _jump(executor: "Executor", call: "Call", path: Path) -> list[Path]:
+    path.control = call.words[0]
+    path.status = SUCCESS
+    return [path]
+
+
+_SHORT_OPTIONS = {"e": "errexit", "n": "noexec", "x": "xtrace", "u": "nounset"}
+
+
+def _set(executor: "Executor", call: "Call", path: Path) -> list[Path]:
+    path.status = SUCCESS
+    words = call.words[1:]
+    if words[:1] == ["--"]:
+        positional(path, words[1:])
+        return [path]
+    path.options = set_options(path.options, words)
+    return [path]
+
+
+def set_options(options: frozenset[str], words: list[str]) -> frozenset[str]:
+    """The options after `set WORDS` or after the flags of a new shell."""
+    named: list[tuple[str, bool]] = []
+    at = 0
+    while at < len(words):
+        word, on = words[at], words[at].startswith("-")
+        if word[:1] not in "-+" or len(word) < 2:
+            break
+        for letter in word[1:]:
+            if letter == "o" and at + 1 < len(words):
+                at += 1
+                named.append((words[at], on))
+            elif letter in _SHORT_OPTIONS:
+                named.append((_SHORT_OPTIONS[letter], on))
+        at += 1
+    for name, on in named:
+        options = options | {name} if on else options - {name}
+    return options
+
+
+def positional(path: Path, arguments: list[str]) -> None:
+    kept = {k: v for k, v in path.variables.items() if not (k.isdecimal() or k in "@*#")}
+    kept |= {str(n + 1): Value(word) for n, word in enumerate(arguments)}
+    joined = Value(" ".join(arguments))
+    path.variables = {**kept, "@": joined, "*": joined, "#": Value(str(len(arguments)))}
+
+
+def _declare(executor: "Executor", call: "Call", path: Path) -> list[Path]:
+    for assignment in call.node.assignments:
+        from holdfast.core.shell.expand import word_value
+
+        value = Value(UNKNOWN) if assignment.value is None else word_value(path, assignment.value)
+        assign(path, assignment.name, value, assignment.append)
+    names = [word.partition("=")[0] for word in call.words[1:] if not word.startswith("-")]
+    if call.words[0] == "export":
+        path.exported |= {*names, *(a.name for a in call.node.assignments)}
+    path.status = SUCCESS
+    return [path]
+
+
+def _unset(executor: "Executor", call: "Call", path: Path) -> list[Path]:
+    for name in call.words[1:]:
+        path.functions = {k: v for k, v in path.functions.items() if k != name}
+        path.variables = {k: v for k, v in path.variables.items() if k != name}
+    path.status = SUCCESS
+    return [path]
+
+
+def _alias(executor: "Executor", call: "Call", path: Path) -> list[Path]:
+    for word in call.words[1:]:
+        name, equals, text = word.partition("=")
+        if equals:
+            path.aliases = {**path.aliases, name: (text, call.node.line)}
+    path.status = SUCCESS
+    return [path]
+
+
+def _unalias(executor: "Executor", call: "Call", path: Path) -> list[Path]:
+    path.aliases = {} if "-a" in call.words else {k: v for k, v in path.aliases.items() if k not in call.words}
+    path.status = SUCCESS
+    return [path]
+
+
+def _shopt(executor: "Executor", call: "Call", path: Path) -> list[Path]:
+    names = [word for word in call.words[1:] if not word.startswith("-")]
+    if "-s" in call.words:
+        path.options |= frozenset(names)
+    elif "-u" in call.words:
+        path.options -= frozenset(names)
+    path.status = SUCCESS
+    return [path]
+
+
+def _trap(executor: "Executor", call: "Call", path: Path) -> list[Path]:
+    words = [word for word in call.words[1:] if word != "--"]
+    path.status = SUCCESS
+    if len(words) < 2:
+        return [path]
+    action, signals = words[0], words[1:]
+    if any(s in ("EXIT", "0") for s in signals):
+        path.trap = None if action in ("-", "") else _parse_or_unknown(path, action)
+    if any(s in ("ERR", "DEBUG", "RETURN") for s in signals) and action not in ("-", ""):
+        path.tampered = path.tampered or "a trap runs between the commands"
+    return [path]
+
+
+def _parse_or_unknown(path: Path, text: str) -> "object":
+    try:
+        return parse_command(text)
+    except ShellUnreadable:
+        path.tampered = path.tampered or "a trap could not be read"
+        return None
+
+
+def _wait(executor: "Executor", call: "Call", path: Path) -> list[Path]:
+    path.pending = frozenset()
+    arguments = [word for word in call.words[1:] if not word.startswith("-")]
+    if not arguments:
+        path.status = SUCCESS
+    else:
+        path.status = path.job if path.jobs == 1 or call.raw_last == "!" else UNKNOWN_STATUS
+    return [path]
+
+
+def _kill(executor: "Executor", call: "Call", path: Path) -> list[Path]:
+    if call.raw_last == "$":
+        path.control, path.status = "exit", UNKNOWN_STATUS
+    else:
+        path.status = UNKNOWN_STATUS
+    return [path]
+
+
+def _read(executor: "Executor", call: "Call", path: Path) -> list[Path]:
+    names = [word for word in call.words[1:] if not word.startswith("-")]
+    pieces = call.streams.stdin or ()
+    whole = call.words[0] != "read"
+    for name in names[-1:]:
+        kept = pieces if whole else tuple(piece.through("lines") for piece in pieces)
+        path.variables = {**path.variables, name: Value(UNKNOWN, kept)}
+    path.status = SUCCESS if whole else UNKNOWN_STATUS
+    return [path]
+
+
+def _eval(executor: "Executor", call: "Call", path: Path) -> list[Path]:
+    text = " ".join(call.words[1:])
+    if UNKNOWN in text:
+        path.status = UNKNOWN_STATUS
+        path.tampered = path.tampered or "eval of text that is not known"
+        return [path]
+    return executor.run(parse_command(text), path, call.streams, True)
+
+
+def _source(executor: "Executor", call: "Call", path: Path) -> list[Path]:
+    from holdfast.core.shell.execute import join
+
+    name = call.words[1] if len(call.words) > 1 else ""
+    if UNKNOWN not in name and not _HARMLESS_SOURCE.search(name):
+        written = path.outputs.get(join(path.cwd, name))
+        text = _plain_text(written) if written is not None else executor.read_file(join(path.cwd, name))
+        if text is not None:
+            return executor.run(parse_command(text), path, call.streams, True)
+        path.tampered = path.tampered or f"{name or 'a file'} was sourced and may define other commands"
+    path.status = UNKNOWN_STATUS if name.startswith(("~", "/", UNKNOWN)) else Status("unknown")
+    return [path]
+
+
+def _plain_text(pieces: Pieces) -> str | None:
+    if any(piece.invocation >= 0 or piece.status or UNKNOWN in piece.text for piece in pieces):
+        return None
+    return "".join(piece.text for piece in pieces)
+
+
+def _hash(executor: "Executor", call: "Call", path: Path) -> list[Path]:
+    if "-p" in call.words:
+        path.tampered = path.tampered or "hash -p gives a name another program"
+    path.status = SUCCESS
+    return [path]
+
+
+def _enable(executor: "Executor", call: "Call", path: Path) -> list[Path]:
+    path.tampered = path.tampered or "enable changes the builtins"
+    path.status = UNKNOWN_STATUS
+    return [path]
+
+
+def _coproc(executor: "Executor", call: "Call", path: Path) -> list[Path]:
+    path.tampered = path.tampered or "a coprocess is not followed"
+    path.status = UNKNOWN_STATUS
+    return [path]
+
+
+BUILTINS: dict[str, Callable[["Executor", "Call", Path], list[Path]]] = {
+    "true": _succeed, ":": _succeed, "false": _fail, "echo": _echo, "printf": _printf, "cd": _cd, "pushd": _cd,
+    "popd": _popd, "exit": _exit, "return": _exit, "break": _jump, "continue": _jump, "set": _set, "export": _declare,
+    "local": _declare, "declare": _declare, "readonly": _declare, "typeset": _declare, "unset": _unset,
+    "alias": _alias, "unalias": _unalias, "shopt": _shopt, "trap": _trap, "wait": _wait, "kill": _kill, "read": _read,
+    "mapfile": _read, "readarray": _read, "eval": _eval, "source": _source, ".": _source, "hash": _hash,
+    "enable": _enable, "coproc": _coproc, "let": _unknown, "shift": _succeed, "umask": _succeed, "ulimit": _unknown,
+    "disown": _succeed, "bg": _unknown, "fg": _unknown, "getopts": _unknown, "sleep": _succeed, "}": _unknown,
+}  # fmt: skip

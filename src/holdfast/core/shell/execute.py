@@ -1,0 +1,481 @@
+"""Follows a syntax tree along every way the shell can take, without running anything."""
+
+import posixpath
+from collections.abc import Callable, Iterator
+from fnmatch import fnmatchcase
+
+from holdfast.core.shell import builtins, conditions, programs
+from holdfast.core.shell.expand import capture_name, expand_words, value_text, word_text, word_value
+from holdfast.core.shell.flow import (
+    NULL,
+    STDOUT,
+    SUCCESS,
+    UNKNOWN_STATUS,
+    Invocation,
+    Path,
+    Piece,
+    Pieces,
+    Status,
+    Streams,
+    Value,
+    merge,
+    split,
+)
+from holdfast.core.shell.parse import ShellTooLarge
+from holdfast.core.shell.syntax import (
+    UNKNOWN,
+    AndOr,
+    Background,
+    Case,
+    Condition,
+    For,
+    Function,
+    Group,
+    If,
+    Negation,
+    Node,
+    Part,
+    Pipeline,
+    Redirect,
+    Sequence,
+    Simple,
+    Unparsed,
+    While,
+    Word,
+)
+
+MAX_PATHS = 24
+MAX_STEPS = 1_500
+MAX_CALLS = 12
+MAX_ITERATIONS = 12
+
+ReadFile = Callable[[str], str | None]
+"""The text of a script by its path as written, or None when it is not there or not to be read."""
+
+
+class Executor:
+    """One walk over one command. `invocations` lists every program that may have been started."""
+
+    def __init__(self, output: str = "", read_file: ReadFile | None = None) -> None:
+        self.invocations: list[Invocation] = []
+        self.output = output
+        self.read_file = read_file or (lambda _path: None)
+        self.context: tuple[int, ...] = ()
+        self.background = 0
+        self.looping = 0
+        self.functions_mentioned: list[str] = []
+        self._known: dict[tuple[object, ...], int] = {}
+        self._steps = 0
+        self._sinks = 0
+
+    # ── every node ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def run(self, node: Node, path: Path, streams: Streams, checked: bool = False) -> list[Path]:
+        """`checked`: somebody looks at the status, so `set -e` does not end the shell here."""
+        self._steps += 1
+        if self._steps > MAX_STEPS or len(self.context) > MAX_CALLS:
+            raise ShellTooLarge
+        if path.control:
+            return [path]
+        if "noexec" in path.options:
+            return [path]
+        handler = _HANDLERS[type(node)]
+        paths = handler(self, node, path, streams, checked)
+        return merge(paths, MAX_PATHS)
+
+    def run_all(self, node: Node, paths: list[Path], streams: Streams, checked: bool = False) -> list[Path]:
+        return [done for path in paths for done in self.run(node, path, streams, checked)]
+
+    def after(self, path: Path, checked: bool) -> list[Path]:
+        """What `set -e` makes of a status that nobody looks at."""
+        if checked or "errexit" not in path.options or path.control:
+            return [path]
+        good, bad = split(path, path.status)
+        for one in bad:
+            one.control = "exit"
+        return good + bad
+
+    def sink(self) -> str:
+        self._sinks += 1
+        return f"&capture{self._sinks}"
+
+    # ── lists ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def sequence(self, node: Sequence, path: Path, streams: Streams, checked: bool) -> list[Path]:
+        paths = [path]
+        last = len(node.items) - 1
+        for at, item in enumerate(node.items):
+            paths = merge(self.run_all(item, paths, streams, checked and at == last or checked), MAX_PATHS)
+        return paths
+
+    def and_or(self, node: AndOr, path: Path, streams: Streams, checked: bool) -> list[Path]:
+        done: list[Path] = []
+        for one in self.run(node.left, path, streams, True):
+            if one.control:
+                done.append(one)
+                continue
+            good, bad = split(one, one.status)
+            going, staying = (good, bad) if node.operator == "&&" else (bad, good)
+            done += staying
+            done += self.run_all(node.right, going, streams, checked)
+        return done
+
+    def negation(self, node: Negation, path: Path, streams: Streams, checked: bool) -> list[Path]:
+        paths = self.run(node.body, path, streams, True)
+        for one in paths:
+            if not one.control:
+                one.status = _negated(one, one.status)
+        return paths
+
+    def background_job(self, node: Background, path: Path, streams: Streams, checked: bool) -> list[Path]:
+        before = path.clone()
+        self.background += 1
+        paths = self.run(node.body, path, streams, True)
+        self.background -= 1
+        for one in paths:
+            one.restore_shell(before)
+            one.pending |= one.ran.keys() - before.ran.keys()
+            one.job, one.jobs, one.status = one.status, one.jobs + 1, SUCCESS
+        return paths
+
+    def pipeline(self, node: Pipeline, path: Path, streams: Streams, checked: bool) -> list[Path]:
+        paths = [(path, streams.stdin, ())]  # type: list[tuple[Path, Pieces | None, tuple[Status, ...]]]
+        last = len(node.stages) - 1
+        for at, stage in enumerate(node.stages):
+            paths = [
+                ran
+                for one, stdin, statuses in paths
+                for ran in self._stage(stage, one, stdin, statuses, streams, at == last, node.stderr_too[at])
+            ]
+            if len(paths) > 4 * MAX_PATHS:
+                raise ShellTooLarge
+        done: list[Path] = []
+        for one, _stdin, statuses in paths:
+            one.pipestatus = statuses
+            one.status = Status("all", members=statuses) if "pipefail" in one.options else statuses[-1]
+            done += self.after(one, checked)
+        return done
+
+    def _stage(
+        self,
+        stage: Node,
+        path: Path,
+        stdin: Pieces | None,
+        statuses: tuple[Status, ...],
+        streams: Streams,
+        last: bool,
+        stderr_too: bool,
+    ) -> "Iterator[tuple[Path, Pieces | None, tuple[Status, ...]]]":
+        before = path.clone()
+        target = streams.stdout if last else self.sink()
+        mine = Streams(stdin, target, target if stderr_too and not last else streams.stderr)
+        for one in self.run(stage, path, mine, True):
+            one.restore_shell(before)
+            piped = () if last else one.outputs.pop(target, ())
+            yield one, piped, (*statuses, one.status)
+
+    # ── compound commands ────────────────────────────────────────────────────────────────────────────────────────────
+
+    def group(self, node: Group, path: Path, streams: Streams, checked: bool) -> list[Path]:
+        streams = self.redirect(path, node.redirects, streams)
+        if not node.subshell:
+            return self.run(node.body, path, streams, checked)
+        before = path.clone()
+        done: list[Path] = []
+        for one in self.run(node.body, path, streams, checked):
+            one.restore_shell(before)
+            done += self.after(one, checked)
+        return done
+
+    def if_(self, node: If, path: Path, streams: Streams, checked: bool) -> list[Path]:
+        streams = self.redirect(path, node.redirects, streams)
+        waiting, done = [path], []
+        for condition, body in node.branches:
+            tested, waiting = self.run_all(condition, waiting, streams, True), []
+            for one in tested:
+                if one.control:
+                    done.append(one)
+                    continue
+                good, bad = split(one, one.status)
+                done += self.run_all(body, good, streams, checked)
+                waiting += bad
+        for one in waiting:
+            one.status = SUCCESS
+        return done + (self.run_all(node.otherwise, waiting, streams, checked) if node.otherwise else waiting)
+
+    def while_(self, node: While, path: Path, streams: Streams, checked: bool) -> list[Path]:
+        """How often it goes round is unknown: once is followed, nothing is concluded from it."""
+        streams = self.redirect(path, node.redirects, streams)
+        before = path.clone()
+        tested = self._looped(node.condition, path, streams)
+        once = self._looped(node.body, tested.clone(), streams)
+        return [self._blurred(before, tested), self._blurred(before, once)]
+
+    def _looped(self, node: Node, path: Path, streams: Streams) -> Path:
+        self.looping += 1
+        paths = self.run(node, path, streams, True)
+        self.looping -= 1
+        return merge_all(paths)
+
+    def _blurred(self, before: Path, path: Path) -> Path:
+        path.control = "" if path.control in ("break", "continue") else path.control
+        path.status = UNKNOWN_STATUS
+        path.assumed = {k: v for k, v in path.assumed.items() if k in before.assumed}
+        path.ran = {k: v if k in before.ran else False for k, v in path.ran.items()}
+        return path
+
+    def for_(self, node: For, path: Path, streams: Streams, checked: bool) -> list[Path]:
+        streams = self.redirect(path, node.redirects, streams)
+        paths = self.substitutions(node.values, [path])
+        done: list[Path] = []
+        for one in paths:
+            values = expand_words(one, node.values)
+            if len(values) > MAX_ITERATIONS or any(UNKNOWN in v or "*" in v for v in values):
+                done += self._endless(node, one, streams)
+            else:
+                done += self._iterate(node, values, one, streams, checked)
+        return done
+
+    def _endless(self, node: For, path: Path, streams: Streams) -> list[Path]:
+        before = path.clone()
+        path.variables[node.variable] = Value(UNKNOWN)
+        once = self._looped(node.body, path.clone(), streams)
+        return [self._blurred(before, path), self._blurred(before, once)]
+
+    def _iterate(self, node: For, values: list[str], path: Path, streams: Streams, checked: bool) -> list[Path]:
+        path.status = SUCCESS
+        going, done = [path], []
+        outer = self.context
+        for number, value in enumerate(values):
+            self.context = (*outer[:MAX_CALLS], number + 1)
+            for one in going:
+                one.variables[node.variable] = Value(value)
+            ran, going = self.run_all(node.body, going, streams, checked), []
+            for one in ran:
+                stop = one.control == "break"
+                one.control = "" if one.control in ("break", "continue") else one.control
+                (done if stop or one.control else going).append(one)
+            going = merge(going, MAX_PATHS)
+        self.context = outer
+        return done + going
+
+    def case(self, node: Case, path: Path, streams: Streams, checked: bool) -> list[Path]:
+        streams = self.redirect(path, node.redirects, streams)
+        value = word_text(path, node.value)
+        if UNKNOWN not in value:
+            for patterns, body in node.branches:
+                if any(fnmatchcase(value, word_text(path, pattern)) for pattern in patterns):
+                    return self.run(body, path, streams, checked)
+            path.status = SUCCESS
+            return [path]
+        paths = [done for _patterns, body in node.branches for done in self.run(body, path.clone(), streams, checked)]
+        path.status = SUCCESS
+        return [*paths, path]
+
+    def function(self, node: Function, path: Path, streams: Streams, checked: bool) -> list[Path]:
+        path.functions = {**path.functions, node.name: node.body}
+        path.status = SUCCESS
+        return [path]
+
+    def condition(self, node: Condition, path: Path, streams: Streams, checked: bool) -> list[Path]:
+        done: list[Path] = []
+        for one in self.substitutions(node.words, [path]):
+            one.status = conditions.evaluate(one, node.words)
+            done += self.after(one, checked)
+        return done
+
+    def unparsed(self, node: Unparsed, path: Path, streams: Streams, checked: bool) -> list[Path]:
+        path.status = UNKNOWN_STATUS
+        path.tampered = path.tampered or "a part of the command could not be parsed"
+        return [path]
+
+    # ── simple commands ──────────────────────────────────────────────────────────────────────────────────────────────
+
+    def simple(self, node: Simple, path: Path, streams: Streams, checked: bool) -> list[Path]:
+        words = (*node.words, *(a.value for a in node.assignments if a.value), *(r.target for r in node.redirects))
+        paths = self.substitutions(words, [path])
+        done: list[Path] = []
+        for one in paths:
+            for ran in self._simple(node, one, streams):
+                done += self.after(ran, checked)
+        return done
+
+    def _simple(self, node: Simple, path: Path, streams: Streams) -> list[Path]:
+        words = expand_words(path, node.words)
+        before = streams
+        streams = self.redirect(path, node.redirects, streams)
+        if not words:
+            status = self._substitution_status(node, path)
+            for assignment in node.assignments:
+                builtins.assign(path, assignment.name, self._assigned(path, assignment.value), assignment.append)
+            path.status = status
+            return [path]
+        if words == ["exec"]:
+            path.replaced = {**path.replaced, "&1": streams.stdout, "&2": streams.stderr}
+            path.status = SUCCESS
+            return [path]
+        environment = {a.name: value_text(self._assigned(path, a.value)) for a in node.assignments}
+        call = programs.Call(words, node, environment, streams, before)
+        paths = programs.run_call(self, call, path)
+        for one in paths:
+            one.pipestatus = ()
+        return paths
+
+    def _assigned(self, path: Path, word: Word | None) -> Value:
+        return Value(UNKNOWN) if word is None else word_value(path, word)
+
+    def _substitution_status(self, node: Simple, path: Path) -> Status:
+        """`x=$(cmd)` ends as `cmd` does."""
+        status = SUCCESS
+        for assignment in node.assignments:
+            for part in assignment.value.parts if assignment.value else ():
+                if part.kind == "substitution":
+                    kept = path.variables.get(f"{capture_name(part)}?")
+                    status = kept.status if kept and kept.status else UNKNOWN_STATUS
+        return status
+
+    def substitutions(self, words: tuple[Word, ...], paths: list[Path]) -> list[Path]:
+        """Runs every `$(…)` and `<(…)` of the words and keeps its output for when they are expanded."""
+        for word in words:
+            for part in word.parts:
+                if part.body is not None:
+                    paths = [done for path in paths for done in self._substitute(part, path)]
+                elif part.default is not None:
+                    paths = self.substitutions((part.default,), paths)
+        return paths
+
+    def _substitute(self, part: Part, path: Path) -> list[Path]:
+        if part.text == ">(":
+            return [path]
+        before, target = path.clone(), self.sink()
+        assert part.body is not None
+        paths = self.run(part.body, path, Streams((), target), True)
+        for one in paths:
+            one.restore_shell(before)
+            pieces = one.outputs.pop(target, ())
+            name = capture_name(part)
+            one.variables = {**one.variables, f"{name}?": Value(status=one.status)}
+            one.variables[name] = Value(pieces=pieces) if part.kind == "substitution" else Value(f"&{name}")
+            if part.kind == "process":
+                one.outputs[f"&{name}"] = pieces
+            one.status = before.status
+        return paths
+
+    # ── redirections ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def redirect(self, path: Path, redirects: tuple[Redirect, ...], streams: Streams) -> Streams:
+        for one in redirects:
+            streams = self._redirect(path, one, streams)
+        return streams
+
+    def _redirect(self, path: Path, redirect: Redirect, streams: Streams) -> Streams:
+        stdin, stdout, stderr = streams.stdin, streams.stdout, streams.stderr
+        if redirect.descriptor == 0 or redirect.operator.startswith("<"):
+            return Streams(self._input(path, redirect), stdout, stderr)
+        if redirect.operator == ">&":
+            number = word_text(path, redirect.target)
+            source = {"1": stdout, "2": stderr}.get(number, NULL)
+            return Streams(stdin, source if redirect.descriptor == 1 else stdout, source if redirect.descriptor == 2 else stderr)
+        sink = self._file_sink(path, redirect, streams)
+        return Streams(
+            stdin,
+            sink if redirect.descriptor in (1, -1) else stdout,
+            sink if redirect.descriptor in (2, -1) else stderr,
+        )
+
+    def _input(self, path: Path, redirect: Redirect) -> Pieces:
+        if redirect.operator in ("<<", "<<<"):
+            value = word_value(path, redirect.target)
+            pieces = value.pieces or (Piece(text=value_text(value)),)
+            return pieces if redirect.operator == "<<" else (*pieces, Piece(text="\n"))
+        name = self.file_name(path, word_text(path, redirect.target))
+        if name == "/dev/null":
+            return ()
+        return path.outputs.get(name, (Piece(text=UNKNOWN),))
+
+    def _file_sink(self, path: Path, redirect: Redirect, streams: Streams) -> str:
+        target = redirect.target
+        if target.parts and target.parts[0].kind == "process":
+            first = target.parts[0].body
+            name = word_text(path, first.words[0]) if isinstance(first, Simple) and first.words else ""
+            return streams.stdout if name in ("tee", "cat") else NULL
+        name = self.file_name(path, word_text(path, target))
+        special = {"/dev/null": NULL, "/dev/stdout": streams.stdout, "/dev/stderr": streams.stderr, "/dev/tty": STDOUT}
+        if name in special:
+            return special[name]
+        if redirect.operator == ">":
+            path.outputs[name] = ()
+        elif name not in path.outputs:
+            path.outputs[name] = (Piece(text=UNKNOWN),)
+        return name
+
+    def file_name(self, path: Path, name: str) -> str:
+        return name if name.startswith("&$(") else join(path.cwd, name)
+
+    # ── invocations ──────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def invocation(self, path: Path, node: Simple, made: Invocation) -> Invocation:
+        """The record for this command here; the same on every path that reaches it in the same state."""
+        key = (id(node), tuple(made.words), made.cwd, self.context, made.shadowed)
+        index = self._known.get(key)
+        if index is None:
+            index = self._known[key] = made.index = len(self.invocations)
+            self.invocations.append(made)
+        found = self.invocations[index]
+        found.tampered = found.tampered or made.tampered
+        found.repeated = found.repeated or made.repeated or self.looping > 0
+        found.background = found.background or self.background > 0
+        path.ran[index] = not self.looping
+        return found
+
+
+def join(cwd: str, name: str) -> str:
+    """`name` seen from `cwd`, without `.` and `..` where they can be resolved."""
+    if not name or UNKNOWN in cwd:
+        return UNKNOWN if UNKNOWN in cwd and not name.startswith(("/", "~")) else name or cwd
+    if name.startswith(("/", "~")):
+        return name.rstrip("/") or "/"
+    return posixpath.normpath(posixpath.join(cwd, name))
+
+
+def merge_all(paths: list[Path]) -> Path:
+    """All ways as one, which is only used where nothing is concluded from their differences."""
+    first = paths[0]
+    for other in paths[1:]:
+        first.ran = {k: first.ran.get(k, False) and other.ran.get(k, False) for k in first.ran.keys() | other.ran.keys()}
+        for sink, pieces in other.outputs.items():
+            mine = first.outputs.get(sink, ())
+            first.outputs[sink] = mine + tuple(piece for piece in pieces if piece not in mine)
+        first.pending |= other.pending
+    return first
+
+
+def _negated(path: Path, status: Status) -> Status:
+    if status.kind == "code":
+        return Status("code", 0 if status.code else 1)
+    if status.kind == "of":
+        assumed = path.assumed.get(status.invocation)
+        if assumed is not None:
+            return Status("code", 0 if assumed else 1)
+        return Status("not", invocation=status.invocation)
+    if status.kind == "not":
+        return UNKNOWN_STATUS
+    return UNKNOWN_STATUS
+
+
+_HANDLERS: dict[type, Callable[..., list[Path]]] = {
+    Sequence: Executor.sequence,
+    AndOr: Executor.and_or,
+    Negation: Executor.negation,
+    Background: Executor.background_job,
+    Pipeline: Executor.pipeline,
+    Group: Executor.group,
+    If: Executor.if_,
+    While: Executor.while_,
+    For: Executor.for_,
+    Case: Executor.case,
+    Function: Executor.function,
+    Condition: Executor.condition,
+    Simple: Executor.simple,
+    Unparsed: Executor.unparsed,
+}

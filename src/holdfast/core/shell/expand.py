@@ -1,0 +1,171 @@
+"""What the words of a command become: fields of text, and pieces of output where they are printed."""
+
+import itertools
+import re
+
+from holdfast.core.shell.flow import Path, Piece, Pieces, Status, Value
+from holdfast.core.shell.syntax import UNKNOWN, Part, Word
+
+_BRACES = re.compile(r"\{([^{}\s]*,[^{}\s]*|-?\d+\.\.-?\d+)\}")
+_SUBSCRIPT = re.compile(r"^(\w+)\[([^\]]*)\]$")
+HOME_LIKE = frozenset(
+    "HOME VIRTUAL_ENV GOPATH GOROOT CARGO_HOME NVM_DIR PYENV_ROOT JAVA_HOME CONDA_PREFIX NVM_BIN RBENV_ROOT".split()
+)
+"""Variables that name a folder of the user's tools; shown as `~`."""
+MAX_FIELDS = 400
+
+
+def capture_name(part: Part) -> str:
+    """The variable under which the output of one substitution is kept."""
+    return f"$({id(part)})"
+
+
+def lookup(path: Path, name: str) -> Value | None:
+    """None when nothing in the command says what the variable holds."""
+    if name == "?":
+        return Value(status=path.status)
+    if name in ("PWD", "OLDPWD"):
+        return Value(path.cwd if name == "PWD" else UNKNOWN)
+    match = _SUBSCRIPT.match(name)
+    if match and match[1] == "PIPESTATUS":
+        return _pipe_status(path, match[2])
+    if match:
+        return _element(path.variables.get(match[1]))
+    found = path.variables.get(name)
+    if found is None and name in HOME_LIKE:
+        return Value("~")
+    return found
+
+
+def _pipe_status(path: Path, index: str) -> Value:
+    members = path.pipestatus or (path.status,)
+    number = int(index) if index.lstrip("-").isdecimal() else len(members)
+    return Value(status=members[number]) if -len(members) <= number < len(members) else Value(UNKNOWN)
+
+
+def _element(value: Value | None) -> Value | None:
+    if value is None or not value.pieces:
+        return Value(UNKNOWN)
+    return Value(pieces=tuple(piece.through("lines") for piece in value.pieces))
+
+
+def resolve(path: Path, part: Part) -> Value:
+    """The value of one expansion."""
+    if part.kind == "text":
+        return Value(part.text)
+    if part.kind in ("substitution", "process"):
+        return path.variables.get(capture_name(part), Value(UNKNOWN))
+    if part.kind == "unknown":
+        return Value(UNKNOWN)
+    found = lookup(path, part.text)
+    if part.default is not None:
+        return _with_default(path, part, found)
+    return Value(UNKNOWN) if found is None else found
+
+
+def _with_default(path: Path, part: Part, found: Value | None) -> Value:
+    empty = found is None or not (found.text or found.pieces or found.status)
+    if part.operator == "+":
+        empty = not empty
+    if not empty or part.default is None:
+        return found or Value("")
+    return Value(" ".join(expand_word(path, part.default)))
+
+
+def value_text(value: Value) -> str:
+    if value.status is not None:
+        return str(value.status.code) if value.status.kind == "code" else UNKNOWN
+    if value.pieces:
+        plain = all(piece.invocation < 0 and piece.status is None and not piece.filters for piece in value.pieces)
+        return "".join(piece.text for piece in value.pieces).rstrip("\n") if plain else UNKNOWN
+    return value.text
+
+
+def expand_word(path: Path, word: Word) -> list[str]:
+    """The fields of one word: expansions outside of quotes are split at blanks."""
+    fields: list[str] = []
+    current, started = "", False
+    for part in word.parts:
+        text = part.text if part.kind == "text" else value_text(resolve(path, part))
+        if part.quoted or part.kind == "text":
+            current, started = current + text, started or part.quoted or bool(text)
+            continue
+        pieces = text.split()
+        if not pieces:
+            continue
+        if text[:1].isspace() and started:
+            fields.append(current)
+            current = ""
+        fields += [current + pieces[0], *pieces[1:]] if len(pieces) > 1 else []
+        current = fields.pop() if len(pieces) > 1 else current + pieces[0]
+        started = True
+    if started:
+        fields.append(current)
+    plain = all(part.kind == "text" and not part.quoted for part in word.parts)
+    return list(itertools.chain.from_iterable(map(_braces, fields))) if plain else fields
+
+
+def _braces(text: str) -> list[str]:
+    match = _BRACES.search(text)
+    if match is None:
+        return [text]
+    inner = match[1]
+    if ".." in inner and "," not in inner:
+        first, last = (int(end) for end in inner.split(".."))
+        step = 1 if last >= first else -1
+        options = [str(n) for n in range(first, last + step, step)][:MAX_FIELDS]
+    else:
+        options = inner.split(",")
+    results = [f"{text[: match.start()]}{option}{text[match.end() :]}" for option in options]
+    return [done for result in results for done in (_braces(result) if len(results) < MAX_FIELDS else [result])]
+
+
+def expand_words(path: Path, words: tuple[Word, ...]) -> list[str]:
+    return [field for word in words for field in expand_word(path, word)]
+
+
+def word_text(path: Path, word: Word) -> str:
+    """The word as one text, as in an assignment or behind a redirection."""
+    return "".join(part.text if part.kind == "text" else value_text(resolve(path, part)) for part in word.parts)
+
+
+def word_value(path: Path, word: Word) -> Value:
+    """The value an assignment gives: a status or captured output stays what it is."""
+    if len(word.parts) == 1:
+        return resolve(path, word.parts[0])
+    if any(part.kind != "text" for part in word.parts):
+        pieces = word_pieces(path, word)
+        if any(piece.invocation >= 0 or piece.status for piece in pieces):
+            return Value(pieces=pieces)
+    return Value(word_text(path, word))
+
+
+def word_pieces(path: Path, word: Word) -> Pieces:
+    """The word as it is printed by `echo`."""
+    pieces: list[Piece] = []
+    for part in word.parts:
+        value = resolve(path, part)
+        if value.status is not None:
+            pieces.append(Piece(text=value_text(value)) if value.status.kind == "code" else Piece(status=value.status))
+        elif value.pieces:
+            pieces += value.pieces if part.quoted else [_unquoted(piece) for piece in value.pieces]
+        elif value.text:
+            pieces.append(Piece(text=value.text))
+    return tuple(pieces)
+
+
+def _unquoted(piece: Piece) -> Piece:
+    """Outside of quotes the lines of captured output are joined; a single line is left as it is."""
+    one_line = "tail1" in piece.filters
+    return piece if piece.invocation < 0 or one_line else piece.through("rewritten")
+
+
+def status_of(path: Path, text: str, word: Word | None) -> Status:
+    """The argument of `exit` or `return` as a status."""
+    if text.lstrip("-").isdecimal():
+        return Status("code", int(text) % 256)
+    if word is not None and len(word.parts) == 1:
+        value = resolve(path, word.parts[0])
+        if value.status is not None:
+            return value.status
+    return Status("unknown")

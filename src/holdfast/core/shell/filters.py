@@ -1,0 +1,75 @@
+"""Programs that pass text on, and how much of it they leave as it was."""
+
+import re
+
+WHOLE, TAIL, LINES, REWRITTEN = "", "tail", "lines", "rewritten"
+
+_SELECT_SED = re.compile(r"^(?:[\d,$ ;npq!d]|/(?:[^/\\]|\\.)*/I?)*$")
+_STRIP_COLOURS = re.compile(r"s(.)(?:\\x1[bB]|\\e|\\033|\x1b|\$\(printf[^)]*\)).*\1\1g?$")
+_CHANGING_GREP = re.compile(r"^-[a-zA-Z]*[oclLqb]|^--(only-matching|count|files-with|quiet|silent|replace|json)")
+_TAIL_FROM_START = re.compile(r"^(-n)?\+")
+_VALUE_FLAGS = {
+    "tail": "-n -c",
+    "head": "-n -c",
+    "grep": "-e -f -m -A -B -C",
+    "egrep": "-e -f -m -A -B -C",
+    "rg": "-e -f -m -A -B -C",
+    "tee": "",
+    "cat": "",
+}
+_ALWAYS_SUCCEED = frozenset("tail head cat tee sort uniq sed awk gawk tac wc cut tr nl column fold ts less more".split())
+_REWRITERS = frozenset("cut tr wc nl column fold fmt perl jq rev paste join xxd od base64 awk gawk ts expand".split())
+FILTERS = frozenset([*_ALWAYS_SUCCEED, *_REWRITERS, "grep", "egrep", "fgrep", "rg", "ag", "strings", "ansifilter"])
+
+
+def classify_filter(words: list[str]) -> str | None:
+    """How the text comes out: whole, its last lines, a choice of lines, or rewritten. None: no filter at all."""
+    name = words[0].rpartition("/")[2]
+    arguments = words[1:]
+    if name not in FILTERS:
+        return None
+    if name in ("cat", "tee", "less", "more", "ansifilter", "strings"):
+        return REWRITTEN if any(a in ("-n", "-A", "-b", "-e", "-v", "-T") for a in arguments) and name == "cat" else WHOLE
+    if name == "tail":
+        return LINES if any(a.startswith("-c") for a in arguments) else TAIL
+    if name in ("head", "sort", "uniq", "tac"):
+        return REWRITTEN if name == "uniq" and "-c" in arguments else LINES
+    if name in ("grep", "egrep", "fgrep", "rg", "ag"):
+        return REWRITTEN if any(_CHANGING_GREP.match(a) for a in arguments) else LINES
+    if name == "sed":
+        return _classify_sed(arguments)
+    if name in ("awk", "gawk") and len(arguments) == 1 and re.fullmatch(r"/(?:[^/\\]|\\.)*/|END *{ *print *}", arguments[0]):
+        return LINES
+    return REWRITTEN
+
+
+def _classify_sed(arguments: list[str]) -> str:
+    scripts = [a for a in arguments if not a.startswith("-")]
+    if len(scripts) == 1 and _STRIP_COLOURS.match(scripts[0]):
+        return WHOLE
+    if len(scripts) == 1 and _SELECT_SED.match(scripts[0]):
+        return LINES
+    return REWRITTEN
+
+
+def always_succeeds(words: list[str]) -> bool:
+    """Filters that end with 0 unless they are used wrongly. `grep` is not one of them."""
+    return words[0].rpartition("/")[2] in _ALWAYS_SUCCEED
+
+
+def operands(words: list[str]) -> list[str]:
+    """The files a filter is given. The pattern of `grep` and the script of `sed` are none."""
+    name = words[0].rpartition("/")[2]
+    takes = _VALUE_FLAGS.get(name, "").split()
+    found: list[str] = []
+    skip = False
+    for word in words[1:]:
+        if skip:
+            skip = False
+        elif word in takes:
+            skip = True
+        elif not word.startswith("-") or word == "-":
+            found.append(word)
+    if name in ("grep", "egrep", "fgrep", "rg", "sed", "awk", "gawk", "tr", "jq", "perl") and "-e" not in words[1:]:
+        found = found[1:]
+    return [] if name in ("tr", "ts") else [word for word in found if not _TAIL_FROM_START.match(word)]

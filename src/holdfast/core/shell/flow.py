@@ -1,0 +1,202 @@
+"""The ways a command can take: which programs were started on each, what is assumed of them, and where output went."""
+
+from typing import TypeAlias
+
+import msgspec
+
+from holdfast.core.shell.syntax import Node
+
+FAILED = -1
+"""An exit code that is not 0 but otherwise unknown."""
+TERMINAL = "terminal"
+STDOUT, STDERR = "&1", "&2"
+"""Where the shell itself writes: the terminal, unless `exec > file` changed it."""
+NULL = "null"
+
+
+class Status(msgspec.Struct, frozen=True):
+    """How the last command ended: a known code, or that of an invocation."""
+
+    kind: str
+    """`code`, `of`, `not`, `all` (of a pipeline under pipefail) or `unknown`."""
+    code: int = 0
+    invocation: int = -1
+    members: tuple["Status", ...] = ()
+
+
+SUCCESS = Status("code", 0)
+UNKNOWN_STATUS = Status("unknown")
+
+
+def known(code: int) -> Status:
+    return Status("code", code)
+
+
+class Piece(msgspec.Struct, frozen=True):
+    """One stretch of output: literal text, an exit status printed as a number, or what an invocation prints."""
+
+    invocation: int = -1
+    text: str = ""
+    status: Status | None = None
+    filters: tuple[str, ...] = ()
+    """How it was changed on its way: `tail`, `lines` (a choice of whole lines) or `rewritten`."""
+    stderr: bool = False
+
+    def through(self, how: str) -> "Piece":
+        return msgspec.structs.replace(self, filters=(*self.filters, how)) if how else self
+
+
+Pieces: TypeAlias = tuple[Piece, ...]
+
+
+class Value(msgspec.Struct, frozen=True):
+    """What a variable holds: text (with the mark of the unknown in it), captured output, or an exit status."""
+
+    text: str = ""
+    pieces: Pieces = ()
+    status: Status | None = None
+
+
+class Invocation(msgspec.Struct):
+    """One program that was, or may have been, started."""
+
+    index: int
+    words: list[str]
+    cwd: str
+    environment: dict[str, str]
+    wrappers: tuple[str, ...] = ()
+    stdin: Pieces | None = None
+    """None when it reads what the shell itself reads."""
+    background: bool = False
+    repeated: bool = False
+    """It may have run more than once."""
+    code_hidden: bool = False
+    """A wrapper gives another code than the program; only zero or not zero is known."""
+    tampered: str = ""
+    """Why the name may not mean the well-known program."""
+    shadowed: bool = False
+    """The name is a function of the command itself; its body was followed instead."""
+    writes: tuple[str, ...] = ()
+    """Files that redirections of this command write to."""
+
+
+class Path(msgspec.Struct):
+    """One way the shell may have gone, with its state at this point."""
+
+    cwd: str = "."
+    status: Status = SUCCESS
+    control: str = ""
+    """`exit`, `return`, `break` or `continue` while it is on its way to where it ends."""
+    variables: dict[str, Value] = {}
+    exported: frozenset[str] = frozenset()
+    functions: dict[str, Node] = {}
+    aliases: dict[str, tuple[str, int]] = {}
+    options: frozenset[str] = frozenset()
+    trap: Node | None = None
+    tampered: str = ""
+    """Why program names can no longer be trusted, if so."""
+    pipestatus: tuple[Status, ...] = ()
+    job: Status = SUCCESS
+    jobs: int = 0
+    directories: tuple[str, ...] = ()
+    ran: dict[int, bool] = {}
+    """Invocation → True when it ran for sure on this way, False when maybe."""
+    assumed: dict[int, int] = {}
+    """Invocation → the exit code it must have had on this way."""
+    pending: frozenset[int] = frozenset()
+    """Started in the background and not waited for."""
+    replaced: dict[str, str] = {}
+    """Where `exec > file` sends the shell's own output."""
+    outputs: dict[str, Pieces] = {}
+    """Sink → what went there. A file's name is its sink."""
+
+    def clone(self) -> "Path":
+        copy = msgspec.structs.replace(self)
+        copy.ran = dict(self.ran)
+        copy.assumed = dict(self.assumed)
+        copy.outputs = dict(self.outputs)
+        copy.variables = dict(self.variables)
+        return copy
+
+    def write(self, sink: str, pieces: Pieces) -> None:
+        target = self.replaced.get(sink, TERMINAL) if sink in (STDOUT, STDERR) else sink
+        if target == NULL or not pieces:
+            return
+        if sink == STDERR:
+            pieces = tuple(msgspec.structs.replace(piece, stderr=True) for piece in pieces)
+        self.outputs[target] = self.outputs.get(target, ()) + pieces
+
+    def restore_shell(self, before: "Path") -> None:
+        """The end of a subshell: what it changed in the shell itself is gone, what it did in the world stays."""
+        self.cwd, self.control = before.cwd, ""
+        self.variables, self.exported = before.variables, before.exported
+        self.functions, self.aliases = before.functions, before.aliases
+        self.options, self.trap, self.tampered = before.options, before.trap, before.tampered
+        self.directories, self.replaced = before.directories, before.replaced
+
+
+class Streams(msgspec.Struct, frozen=True):
+    """Where a command reads from and writes to."""
+
+    stdin: Pieces | None = None
+    stdout: str = STDOUT
+    stderr: str = STDERR
+
+
+def split(path: Path, status: Status) -> tuple[list[Path], list[Path]]:
+    """The path where `status` is zero and the one where it is not; either list may be empty."""
+    if status.kind == "code":
+        return ([path], []) if status.code == 0 else ([], [path])
+    if status.kind == "not":
+        failed, succeeded = split(path, Status("of", invocation=status.invocation))
+        return succeeded, failed
+    if status.kind == "all":
+        return _split_all(path, status.members)
+    if status.kind == "of":
+        assumed = path.assumed.get(status.invocation)
+        if assumed is not None:
+            return ([path], []) if assumed == 0 else ([], [path])
+        other = path.clone()
+        path.assumed[status.invocation] = 0
+        other.assumed[status.invocation] = FAILED
+        return [path], [other]
+    return [path], [path.clone()]
+
+
+def _split_all(path: Path, members: tuple[Status, ...]) -> tuple[list[Path], list[Path]]:
+    open_members = [m for m in members if not (m.kind == "code" and m.code == 0)]
+    if not open_members:
+        return [path], []
+    if len(open_members) == 1:
+        return split(path, open_members[0])
+    other = path.clone()
+    good: list[Path] = [path]
+    for member in open_members:
+        good = [zero for one in good for zero in split(one, member)[0]]
+    return good, [other]
+
+
+def merge(paths: list[Path], limit: int) -> list[Path]:
+    """Paths that differ only in what is assumed become one that assumes less, when there are too many."""
+    if len(paths) <= limit:
+        return paths
+    merged: dict[tuple[object, ...], Path] = {}
+    for path in paths:
+        key = (path.cwd, path.control, path.status, path.options, path.tampered)
+        found = merged.get(key)
+        if found is None:
+            merged[key] = path
+        else:
+            _join(found, path)
+    return list(merged.values())
+
+
+def _join(path: Path, other: Path) -> None:
+    path.assumed = {k: v for k, v in path.assumed.items() if other.assumed.get(k) == v}
+    both = path.ran.keys() | other.ran.keys()
+    path.ran = {k: path.ran.get(k, False) and other.ran.get(k, False) for k in both}
+    path.pending |= other.pending
+    path.variables = {k: v for k, v in path.variables.items() if other.variables.get(k) == v}
+    for sink, pieces in other.outputs.items():
+        mine = path.outputs.get(sink, ())
+        path.outputs[sink] = mine + tuple(piece for piece in pieces if piece not in mine)

@@ -1,0 +1,335 @@
+"""One simple command: wrappers are taken off, functions, aliases and nested shells followed, programs recorded."""
+
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from holdfast.core.shell import conditions
+from holdfast.core.shell.builtins import BUILTINS, positional, set_options, tampering
+from holdfast.core.shell.filters import always_succeeds, classify_filter, operands
+from holdfast.core.shell.flow import (
+    SUCCESS,
+    UNKNOWN_STATUS,
+    Invocation,
+    Path,
+    Piece,
+    Pieces,
+    Status,
+    Streams,
+    Value,
+)
+from holdfast.core.shell.parse import ShellUnreadable, parse_command
+from holdfast.core.shell.syntax import UNKNOWN, Node, Simple
+from holdfast.core.shell.wrappers import ASSIGNMENT, unwrap
+
+if TYPE_CHECKING:
+    from holdfast.core.shell.execute import Executor
+
+SHELLS = frozenset(("bash", "sh", "zsh", "dash", "ksh", "ash"))
+_NOT_A_FUNCTION = frozenset(("command", "exec", "builtin", "env", "timeout", "nice", "nohup", "sudo", "xargs", "time -p"))
+
+
+class Call(msgspec.Struct):
+    """A simple command whose words are expanded."""
+
+    words: list[str]
+    node: Simple
+    environment: dict[str, str]
+    streams: Streams
+    outer: Streams
+    wrappers: tuple[str, ...] = ()
+    repeated: bool = False
+    code_hidden: bool = False
+    uncertain: bool = False
+
+    @property
+    def offset(self) -> int:
+        """How many words of the text belong to wrappers, as far as words and fields agree."""
+        return max(0, len(self.node.words) - len(self.words)) if self.wrappers else 0
+
+    @property
+    def raw_last(self) -> str:
+        """The name of the variable that the last word consists of."""
+        parts = self.node.words[-1].parts if self.node.words else ()
+        return parts[0].text if len(parts) == 1 and parts[0].kind == "variable" else ""
+
+
+def run_call(executor: "Executor", call: Call, path: Path) -> list[Path]:
+    name = call.words[0]
+    if name == "!" and len(call.words) > 1:
+        path.tampered = path.tampered or "a negation that is not followed"
+    if not call.wrappers or call.wrappers[-1] == "time":
+        if (text := _alias_text(path, name, call.node.line)) is not None:
+            return _run_alias(executor, call, path, text)
+        if name in path.functions:
+            return _run_function(executor, call, path)
+    builtin = BUILTINS.get(name)
+    if builtin is not None and set(call.wrappers) <= {"command", "builtin", "time"}:
+        return builtin(executor, call, path)
+    if name in ("test", "["):
+        words = call.node.words[call.offset + 1 :]
+        path.status = conditions.evaluate(path, words[:-1] if name == "[" else words)
+        return [path]
+    return _run_program(executor, call, path)
+
+
+# ── names that the command itself gave a meaning ─────────────────────────────────────────────────────────────────────
+
+
+def _alias_text(path: Path, name: str, line: int) -> str | None:
+    """An alias counts from the next line on, and in a script only after `shopt -s expand_aliases`."""
+    found = path.aliases.get(name)
+    return found[0] if found and line > found[1] else None
+
+
+def _run_alias(executor: "Executor", call: Call, path: Path, text: str) -> list[Path]:
+    if "expand_aliases" not in path.options:
+        path.tampered = path.tampered or f"{call.words[0]} may be an alias"
+        path.aliases = {k: v for k, v in path.aliases.items() if k != call.words[0]}
+        return run_call(executor, call, path)
+    _record(executor, call, path, shadowed=True)
+    words = " ".join([text, *(_quote(word) for word in call.words[1:])])
+    without = {k: v for k, v in path.aliases.items() if k != call.words[0]}
+    path.aliases = without
+    return executor.run(parse_command(words), path, call.streams, True)
+
+
+def _quote(word: str) -> str:
+    return "'" + word.replace("'", "'\\''") + "'"
+
+
+def _run_function(executor: "Executor", call: Call, path: Path) -> list[Path]:
+    name = call.words[0]
+    _record(executor, call, path, shadowed=True)
+    before, outer = path.variables, executor.context
+    positional(path, call.words[1:])
+    executor.context = (*outer, id(call.node))
+    paths = executor.run(path.functions[name], path, call.streams, False)
+    executor.context = outer
+    for one in paths:
+        one.control = "" if one.control == "return" else one.control
+        for key in ("@", "*", "#", "1", "2"):
+            one.variables[key] = before.get(key, Value(UNKNOWN))
+    return paths
+
+
+# ── programs ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _run_program(executor: "Executor", call: Call, path: Path) -> list[Path]:
+    if _starts_nothing(call):
+        path.status = SUCCESS
+        return [path]
+    unwrapped = unwrap(call.words)
+    if unwrapped is not None:
+        inner = msgspec.structs.replace(
+            call,
+            words=unwrapped.words,
+            environment={**call.environment, **unwrapped.environment},
+            wrappers=(*call.wrappers, unwrapped.name),
+            repeated=call.repeated or unwrapped.repeated,
+            code_hidden=call.code_hidden or unwrapped.code_hidden,
+            uncertain=call.uncertain or unwrapped.uncertain,
+        )
+        return _run_inside(executor, inner, path, unwrapped.directory)
+    name = call.words[0].rpartition("/")[2]
+    if name in SHELLS and UNKNOWN not in call.words[0]:
+        return _run_shell(executor, call, path)
+    script = _script_text(executor, path, call.words[0]) if "/" in call.words[0] else None
+    if script is not None:
+        return _run_nested(executor, call, path, script, call.words[1:], frozenset())
+    return _run_plain(executor, call, path)
+
+
+def _starts_nothing(call: Call) -> bool:
+    """`xargs -r` without input."""
+    quiet = call.words[0] == "xargs" and any(w in ("-r", "--no-run-if-empty") for w in call.words[1:])
+    return quiet and call.streams.stdin is not None and not call.streams.stdin
+
+
+def _run_inside(executor: "Executor", call: Call, path: Path, directory: str) -> list[Path]:
+    from holdfast.core.shell.execute import join
+
+    before = path.cwd
+    if directory:
+        path.cwd = join(path.cwd, directory)
+    paths = run_call(executor, call, path)
+    for one in paths:
+        if directory:
+            one.cwd = before
+        if call.wrappers[-1] == "exec":
+            one.control = one.control or "exit"
+        if call.uncertain:
+            one.status = UNKNOWN_STATUS
+    return paths
+
+
+def _run_plain(executor: "Executor", call: Call, path: Path) -> list[Path]:
+    invocation = _record(executor, call, path)
+    if call.uncertain:
+        path.ran[invocation.index] = False
+    how = classify_filter(call.words)
+    streams = call.streams
+    if how is not None:
+        path.write(streams.stdout, _filtered(executor, call, path, how, invocation.index))
+        known_input = all(executor.file_name(path, file) in path.outputs for file in operands(call.words))
+        path.status = SUCCESS if always_succeeds(call.words) and known_input else _status(invocation)
+        _write_copies(executor, call, path)
+        return [path]
+    mine = Piece(invocation.index)
+    path.write(streams.stdout, (mine,))
+    path.write(streams.stderr, (mine,))
+    path.status = _status(invocation)
+    return [path]
+
+
+def _status(invocation: Invocation) -> Status:
+    return Status("of", invocation=invocation.index)
+
+
+def _filtered(executor: "Executor", call: Call, path: Path, how: str, index: int) -> Pieces:
+    """What comes out of a filter: its input changed, and text of its own where it reads unknown files."""
+    name = call.words[0].rpartition("/")[2]
+    files = [] if name == "tee" else operands(call.words)
+    if not files:
+        pieces = call.streams.stdin
+        if pieces is None:
+            return (Piece(index),)
+    else:
+        pieces = ()
+        for file in files:
+            source = executor.file_name(path, file)
+            pieces += path.outputs.get(source, (Piece(index),)) if UNKNOWN not in source else (Piece(index),)
+    one_line = how == "tail" and any(word in ("-1", "-n1") for word in call.words) or call.words[-2:] == ["-n", "1"]
+    how = "tail1" if one_line and how == "tail" else how
+    return tuple(piece.through(how) for piece in pieces)
+
+
+def _write_copies(executor: "Executor", call: Call, path: Path) -> None:
+    if call.words[0].rpartition("/")[2] != "tee":
+        return
+    for file in operands(call.words):
+        name = executor.file_name(path, file)
+        old = path.outputs.get(name, ()) if "-a" in call.words else ()
+        path.outputs[name] = old + (call.streams.stdin or (Piece(text=UNKNOWN),))
+
+
+def _record(executor: "Executor", call: Call, path: Path, shadowed: bool = False) -> Invocation:
+    environment = {name: path.variables[name].text for name in path.exported if name in path.variables}
+    environment |= call.environment
+    tampered = path.tampered
+    for name, value in call.environment.items():
+        tampered = tampered or tampering(name, value)
+    made = Invocation(
+        -1,
+        call.words,
+        path.cwd,
+        environment,
+        call.wrappers,
+        call.streams.stdin,
+        repeated=call.repeated,
+        code_hidden=call.code_hidden,
+        tampered=tampered,
+        shadowed=shadowed,
+        writes=tuple(s for s in (call.streams.stdout, call.streams.stderr) if not s.startswith("&") and s != "null"),
+    )
+    return executor.invocation(path, call.node, made)
+
+
+# ── shells inside of the shell ───────────────────────────────────────────────────────────────────────────────────────
+
+
+def _run_shell(executor: "Executor", call: Call, path: Path) -> list[Path]:
+    flags, at, text_follows, from_stdin = [], 1, False, False
+    while at < len(call.words) and call.words[at][:1] in ("-", "+") and len(call.words[at]) > 1:
+        word = call.words[at]
+        if word in ("--version", "--help"):
+            return _run_plain(executor, call, path)
+        if not word.startswith("--"):
+            text_follows = text_follows or "c" in word[1:]
+            from_stdin = from_stdin or "s" in word[1:]
+            flags.append(word)
+            if word.endswith("o") and at + 1 < len(call.words):
+                at += 1
+                flags.append(call.words[at])
+        elif word in ("--rcfile", "--init-file"):
+            at += 1
+        at += 1
+    rest = call.words[at:]
+    options = set_options(frozenset(), flags)
+    if text_follows:
+        text = rest[0] if rest else ""
+        return _run_nested(executor, call, path, None if UNKNOWN in text else text, rest[2:], options)
+    if rest and not from_stdin:
+        script = _script_text(executor, path, rest[0])
+        return _run_nested(executor, call, path, script, rest[1:], options) if script is not None else _run_plain(executor, call, path)
+    return _run_nested(executor, call, path, _stdin_text(call.streams.stdin), rest, options)
+
+
+def _stdin_text(pieces: Pieces | None) -> str | None:
+    if pieces is None or any(piece.invocation >= 0 or piece.status or UNKNOWN in piece.text for piece in pieces):
+        return None
+    return "".join(piece.text for piece in pieces)
+
+
+def _script_text(executor: "Executor", path: Path, name: str) -> str | None:
+    """The text of a script that this very command wrote, or that may be read from the repository."""
+    file = executor.file_name(path, name)
+    written = path.outputs.get(file)
+    return _stdin_text(written) if written else None
+
+
+def _run_nested(
+    executor: "Executor", call: Call, path: Path, text: str | None, arguments: list[str], options: frozenset[str]
+) -> list[Path]:
+    """A new shell: functions and options are not handed down, the folder and exported variables are."""
+    node = _parsed(text)
+    if node is None:
+        return _run_plain(executor, call, path)
+    before = path.clone()
+    path.functions, path.aliases, path.options, path.trap = {}, {}, options, None
+    path.variables = {k: v for k, v in path.variables.items() if k in path.exported or k.startswith("$(")}
+    for name, value in call.environment.items():
+        path.variables[name] = Value(value)
+        path.tampered = path.tampered or tampering(name, value)
+    path.exported |= frozenset(call.environment)
+    positional(path, arguments)
+    outer = executor.context
+    executor.context = (*outer, id(call.node))
+    if call.repeated:
+        executor.looping += 1
+    paths = [done for one in executor.run(node, path, call.streams) for done in finish(executor, one)]
+    if call.repeated:
+        executor.looping -= 1
+    executor.context = outer
+    for one in paths:
+        one.restore_shell(before)
+        if call.uncertain or call.code_hidden:
+            one.status = UNKNOWN_STATUS
+    return paths
+
+
+def _parsed(text: str | None) -> Node | None:
+    if text is None:
+        return None
+    try:
+        return parse_command(text)
+    except ShellUnreadable:
+        return None
+
+
+def finish(executor: "Executor", path: Path) -> list[Path]:
+    """The end of a shell: its EXIT trap runs and may give another status."""
+    trap, status = path.trap, path.status
+    if trap is None:
+        return [path]
+    path.trap, path.control = None, ""
+    paths = executor.run(trap, path, Streams(), True)
+    for one in paths:
+        if one.control != "exit":
+            one.status = status
+        one.control = "exit"
+    return paths
+
+
+__all__ = ["ASSIGNMENT", "Call", "finish", "run_call"]

@@ -1,0 +1,212 @@
+"""Programs that start another program: what is left when they are taken off."""
+
+import re
+
+import msgspec
+
+ASSIGNMENT = re.compile(r"^[A-Za-z_]\w*=")
+
+
+class Unwrapped(msgspec.Struct, kw_only=True):
+    """The command inside of a wrapper."""
+
+    words: list[str]
+    name: str
+    environment: dict[str, str] = {}
+    directory: str = ""
+    repeated: bool = False
+    code_hidden: bool = False
+    uncertain: bool = False
+    """Whether it was started at all, and how it ended, does not show in the status."""
+
+
+class _Spec(msgspec.Struct, frozen=True):
+    takes_value: frozenset[str] = frozenset()
+    operands: int = 0
+    """Words of its own before the command."""
+    runs_nothing: frozenset[str] = frozenset()
+    directory_flags: frozenset[str] = frozenset()
+
+
+def _spec(takes: str = "", operands: int = 0, nothing: str = "", directory: str = "") -> _Spec:
+    return _Spec(
+        frozenset(f"{takes} {directory}".split()),
+        operands,
+        frozenset(f"{nothing} --help --version".split()),
+        frozenset(directory.split()),
+    )
+
+
+_UV = "--extra --group --with --python -p --package --env-file --index-url --with-requirements --with-editable --no-group --only-group -c --constraint"
+_COMPOSE = "-e --env -u --user -w --workdir -v --volume -p --publish --name --entrypoint -l --label"
+_DOCKER = f"{_COMPOSE} --network --mount -m --memory --cpus --platform --env-file -h --hostname --add-host --pull --gpus --shm-size --tmpfs --user"
+
+SIMPLE: dict[str, _Spec] = {
+    "timeout": _spec("-s -k --signal --kill-after", 1),
+    "gtimeout": _spec("-s -k --signal --kill-after", 1),
+    "nice": _spec("-n --adjustment"),
+    "ionice": _spec("-c -n --class --classdata", nothing="-p"),
+    "time": _spec("-f -o --format --output"),
+    "nohup": _spec(),
+    "stdbuf": _spec("-i -o -e --input --output --error"),
+    "setsid": _spec(),
+    "unbuffer": _spec(),
+    "chrt": _spec("", 1),
+    "taskset": _spec("", 1),
+    "sudo": _spec("-u -g -h -p -C -D -R -T", nothing="-l -v -k -V"),
+    "doas": _spec("-u -C"),
+    "xvfb-run": _spec("-s --server-args -n --server-num -e -f -w -p"),
+    "dbus-run-session": _spec(),
+    "caffeinate": _spec("-t -w"),
+    "flock": _spec("-w -E --timeout", 1),
+    "command": _spec(nothing="-v -V"),
+    "builtin": _spec(),
+    "exec": _spec("-a"),
+    "uvx": _spec(f"{_UV} --from"),
+    "pipx run": _spec("--spec --python"),
+    "uv run": _spec(f"{_UV}", directory="--directory --project"),
+    "uv tool run": _spec(f"{_UV} --from"),
+    "poetry run": _spec(directory="-C --directory"),
+    "pdm run": _spec(directory="-p --project", nothing="-l --list"),
+    "pipenv run": _spec(),
+    "rye run": _spec(nothing="-l --list"),
+    "hatch run": _spec(),
+    "conda run": _spec("-n --name -p --prefix --cwd"),
+    "mamba run": _spec("-n --name -p --prefix"),
+    "micromamba run": _spec("-n --name -p --prefix"),
+    "mise exec": _spec(),
+    "mise x": _spec(),
+    "asdf exec": _spec(),
+    "direnv exec": _spec("", 1),
+    "npx": _spec("-p --package -w --workspace", directory="--prefix"),
+    "bunx": _spec(),
+    "bun x": _spec(),
+    "npm exec": _spec("-p --package -w --workspace", directory="--prefix"),
+    "pnpm exec": _spec(directory="-C --dir"),
+    "pnpm dlx": _spec(),
+    "yarn exec": _spec(),
+    "yarn dlx": _spec("-p --package"),
+    "bundle exec": _spec(),
+    "coverage run": _spec("--source --omit --include --rcfile --data-file --context --concurrency"),
+    "docker run": _spec(_DOCKER, 1),
+    "podman run": _spec(_DOCKER, 1),
+    "docker exec": _spec(_COMPOSE, 1),
+    "podman exec": _spec(_COMPOSE, 1),
+    "docker compose run": _spec(_COMPOSE, 1),
+    "docker compose exec": _spec(_COMPOSE, 1),
+    "docker-compose run": _spec(_COMPOSE, 1),
+    "docker-compose exec": _spec(_COMPOSE, 1),
+    "env": _spec("-u --unset -S --split-string", directory="-C --chdir"),
+    "xargs": _spec("-n -P -I -d -L -s -a -E --max-args --max-procs --replace --delimiter --max-lines --arg-file"),
+}
+_LONGEST = 3
+_PREFIXES = frozenset(name.split()[0] for name in SIMPLE)
+_GLOBAL_VALUES = {
+    "docker": frozenset(("-f", "--file", "-p", "--project-name", "-c", "--context", "--project-directory", "--profile")),
+    "uv": frozenset(("--directory", "--project", "--cache-dir", "--config-file", "--color")),
+    "poetry": frozenset(("-C", "--directory", "-P", "--project")),
+    "hatch": frozenset(("-e", "--env", "-p", "--project", "--config")),
+    "bundle": frozenset(),
+    "pnpm": frozenset(("-C", "--dir", "-F", "--filter")),
+}
+_GLOBAL_VALUES["docker-compose"] = _GLOBAL_VALUES["docker"]
+_DIRECTORY_GLOBALS = frozenset(("--directory", "-C", "--dir"))
+
+
+def unwrap(words: list[str]) -> Unwrapped | None:
+    """The command that a wrapper starts; None when the first word is no wrapper or starts nothing."""
+    name = words[0].rpartition("/")[2]
+    if name == "find":
+        return _unwrap_find(words)
+    if name not in _PREFIXES:
+        return None
+    matched, rest, directory = _match(name, words)
+    if matched is None:
+        return None
+    unwrapped = _take_options(matched, SIMPLE[matched], rest)
+    if unwrapped is not None and directory and not unwrapped.directory:
+        unwrapped.directory = directory
+    return unwrapped
+
+
+def _match(name: str, words: list[str]) -> tuple[str | None, list[str], str]:
+    """The longest known prefix, such as `docker compose run`, with options between its words skipped."""
+    if name in SIMPLE:
+        return name, words[1:], ""
+    prefix, at, directory = [name], 1, ""
+    takes = _GLOBAL_VALUES.get(name, frozenset())
+    while at < len(words) and len(prefix) < _LONGEST:
+        word = words[at]
+        if word.startswith("-"):
+            flag, _, value = word.partition("=")
+            if flag in _DIRECTORY_GLOBALS:
+                directory = value or (words[at + 1] if at + 1 < len(words) else "")
+            at += 2 if word in takes else 1
+            continue
+        prefix.append(word)
+        at += 1
+        if " ".join(prefix) in SIMPLE:
+            return " ".join(prefix), words[at:], directory
+    return None, [], ""
+
+
+def _take_options(name: str, spec: _Spec, rest: list[str]) -> Unwrapped | None:
+    environment: dict[str, str] = {}
+    directory, operands, at = "", spec.operands, 0
+    module = False
+    while at < len(rest):
+        word = rest[at]
+        flag, equals, value = word.partition("=")
+        if word == "--":
+            at += 1
+            break
+        if flag in spec.runs_nothing:
+            return None
+        if name in ("npx", "npm exec") and word in ("-c", "--call"):
+            return Unwrapped(words=["sh", "-c", *rest[at + 1 : at + 2]], name=name)
+        if name == "env" and flag in ("-S", "--split-string"):
+            split = (value or " ".join(rest[at + 1 : at + 2])).split()
+            rest, at = split + rest[at + (1 if equals else 2) :], 0
+            continue
+        if word in ("-m", "--module") and name in ("uv run", "coverage run", "pdm run"):
+            module = True
+            at += 1
+            break
+        if word.startswith("-") and len(word) > 1:
+            if flag in spec.directory_flags:
+                directory = value if equals else (rest[at + 1] if at + 1 < len(rest) else "")
+            at += 2 if flag in spec.takes_value and not equals else 1
+        elif name in ("env", "sudo", "doas") and ASSIGNMENT.match(word):
+            environment[flag] = value
+            at += 1
+        elif operands:
+            operands -= 1
+            at += 1
+        else:
+            break
+    inner = rest[at:]
+    if inner and inner[0] == "--" and operands == 0:
+        inner = inner[1:]
+    if not inner:
+        return None
+    if module:
+        inner = ["python", "-m", *inner]
+    elif name == "coverage run":
+        inner = ["python", *inner]
+    elif name == "hatch run":
+        inner = [inner[0].rpartition(":")[2], *inner[1:]]
+    many = name == "xargs" and any(re.match(r"-[nPIL]|--max|--replace", word) for word in rest[:at])
+    return Unwrapped(
+        words=inner, name=name, environment=environment, directory=directory, repeated=many, code_hidden=name == "xargs"
+    )
+
+
+def _unwrap_find(words: list[str]) -> Unwrapped | None:
+    for at, word in enumerate(words):
+        if word in ("-exec", "-execdir", "-ok", "-okdir"):
+            inner = words[at + 1 :]
+            end = next((n for n, w in enumerate(inner) if w in (";", "+")), len(inner))
+            if not inner[:end]:
+                return None
+            return Unwrapped(words=inner[:end], name="find", repeated=True, code_hidden=True, uncertain=True)
+    return None

@@ -1,0 +1,284 @@
+"""Which summary in the output belongs to which command, and whether it can be trusted."""
+
+import msgspec
+
+from holdfast.core.checks import CheckKind
+from holdfast.core.shell.analysis import Analysis, Ran, ShellCommand
+from holdfast.core.shell.flow import Piece
+from holdfast.features.checks.entries import Entry
+from holdfast.features.checks.output import prints_anything
+from holdfast.features.checks.recognise import TEST_RUNNERS, Match
+from holdfast.features.checks.runners.spec import Report, Runner
+
+_ORDER = ("whole", "tail", "lines", "rewritten", "hidden")
+
+
+class Output(msgspec.Struct, frozen=True):
+    """What the agent reported. With `merged` standard error came on standard output."""
+
+    out: str
+    err: str
+    reported: bool
+
+    @property
+    def merged(self) -> bool:
+        return not self.err.strip()
+
+
+class Candidate(msgspec.Struct, kw_only=True):
+    """A command that is, or starts, a check tool, with the summaries that are its own."""
+
+    command: ShellCommand
+    match: Match | None = None
+    entry: Entry | None = None
+    reports: list[Report] = []
+    distrust: str = ""
+    """Why the summaries are not taken as proof: something else could have printed, filtered or rewritten them."""
+    shown: str = "hidden"
+    """How its output reached the terminal: `hidden`, `whole`, `tail`, `lines` or `rewritten`."""
+    crowded: bool = False
+    """Other programs of the command print as well."""
+    silent: bool = False
+    """The whole command printed nothing."""
+    signs: list[Report] = []
+    """Failures that show without being trusted as a summary."""
+
+    @property
+    def trusted(self) -> bool:
+        return bool(self.reports) and not self.distrust
+
+    @property
+    def kind(self) -> CheckKind | None:
+        return self.match.runner.kind if self.match else self.entry.kind if self.entry else None
+
+    @property
+    def checks_nothing(self) -> str:
+        return (self.match.nothing if self.match else self.entry.nothing if self.entry else "") or ""
+
+    @property
+    def could_report(self) -> bool:
+        command = self.command
+        return command.ran is not Ran.NO and not self.checks_nothing and not command.invocation.shadowed
+
+
+def attribute_reports(candidates: list[Candidate], analysis: Analysis, output: Output) -> None:
+    """Gives each candidate the summaries that are its own, and the reasons not to trust them."""
+    if not output.reported:
+        return
+    loud = _loud_commands(candidates, analysis)
+    literal = "".join(piece.text for piece in analysis.terminal if piece.invocation < 0)
+    for candidate in candidates:
+        candidate.reports, candidate.signs, candidate.distrust = [], [], ""
+        candidate.crowded, candidate.silent = bool(loud), not (output.out.strip() or output.err.strip())
+        candidate.shown = _usual_form(candidate)
+    speaking = [c for c in candidates if c.could_report and c.command.visible]
+    entries = [c for c in speaking if c.entry and c.kind is not CheckKind.BUILD]
+    groups: dict[str, list[Candidate]] = {}
+    for candidate in speaking:
+        if candidate.match:
+            groups.setdefault(candidate.match.runner.name, []).append(candidate)
+    for group in groups.values():
+        _attribute_runner(group, output, literal, loud, analysis, bool(entries))
+    if entries:
+        _attribute_entries(entries, output, literal, loud, set(groups))
+
+
+# ── how output is shown ──────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _form(pieces: list[Piece]) -> str:
+    """The best form in which any of the pieces is shown."""
+    forms = {_piece_form(piece) for piece in pieces}
+    return next(form for form in _ORDER if form in forms or form == "hidden")
+
+
+def _piece_form(piece: Piece) -> str:
+    if "rewritten" in piece.filters:
+        return "rewritten"
+    if "lines" in piece.filters:
+        return "lines"
+    return "tail" if piece.filters else "whole"
+
+
+def _usual_form(candidate: Candidate) -> str:
+    pieces = list(candidate.command.visible)
+    if candidate.match:
+        wanted = candidate.match.runner.stream == "stderr"
+        return _form([piece for piece in pieces if piece.stderr == wanted])
+    return _form(pieces)
+
+
+def _report_form(candidate: Candidate, report: Report, output: Output) -> str:
+    """The form of the stream on which the summary was found."""
+    pieces = candidate.command.visible
+    stdout, stderr = [p for p in pieces if not p.stderr], [p for p in pieces if p.stderr]
+    if report.stream == "stderr":
+        return _form(stderr)
+    if output.merged and stderr and (not candidate.match or candidate.match.runner.stream == "stderr") and not stdout:
+        return _form(stderr)
+    if output.merged and candidate.match and candidate.match.runner.stream == "stderr":
+        return _form(stderr or stdout)
+    return _form(stdout)
+
+
+def _loud_commands(candidates: list[Candidate], analysis: Analysis) -> list[int]:
+    """Invocations that are no check tools and could print anything, as far as their output is shown."""
+    mine = {candidate.command.invocation.index for candidate in candidates}
+    shown = {piece.invocation for piece in analysis.terminal}
+    return [
+        command.invocation.index
+        for command in analysis.commands
+        if command.invocation.index in shown - mine
+        and not command.invocation.shadowed
+        and command.ran is not Ran.NO
+        and prints_anything(command)
+    ]
+
+
+def _position(analysis: Analysis, index: int, last: bool) -> int:
+    places = [n for n, piece in enumerate(analysis.terminal) if piece.invocation == index]
+    return (places[-1] if last else places[0]) if places else -1
+
+
+# ── runners that are called by name ──────────────────────────────────────────────────────────────────────────────────
+
+
+def read_reports(runner: Runner, output: Output) -> list[Report]:
+    """The summaries of one runner, in order; failures that show beside them count as one more."""
+    found: list[Report] = []
+    for stream, text in (("stdout", output.out), ("stderr", output.err)):
+        for report in sorted(runner.read(text), key=lambda one: one.position) if text else ():
+            report.runner, report.stream = runner.name, stream
+            found.append(report)
+    whole = [report for report in found if not report.partial]
+    if whole and any(report.failed for report in whole):
+        return whole
+    return found
+
+
+def _attribute_runner(
+    group: list[Candidate], output: Output, literal: str, loud: list[int], analysis: Analysis, entries: bool
+) -> None:
+    assert group[0].match is not None
+    runner = group[0].match.runner
+    reports = read_reports(runner, output)
+    whole = [report for report in reports if not report.partial]
+    contradicted = bool(whole) and len(reports) > len(whole)
+    if runner.sums and whole and len(group) == 1:
+        whole = [sum_reports(whole, runner)]
+    distrust = "failures are shown beside the summary" if contradicted else _distrust(runner, literal, loud, entries)
+    _hand_out(group, whole)
+    for candidate in group:
+        candidate.crowded = candidate.crowded or bool(distrust)
+        candidate.distrust = distrust or _filtered(candidate, runner, output)
+        candidate.signs = _signs(candidate, reports, loud, analysis)
+
+
+def _distrust(runner: Runner, literal: str, loud: list[int], entries: bool) -> str:
+    if literal and runner.read(literal):
+        return "the command itself prints a text like the summary"
+    if loud:
+        return "another program of the command could have printed the summary"
+    return "several things in the command print summaries" if entries else ""
+
+
+def _filtered(candidate: Candidate, runner: Runner, output: Output) -> str:
+    forms = {_report_form(candidate, report, output) for report in candidate.reports} or {candidate.shown}
+    if "rewritten" in forms:
+        return "the output was rewritten before it was shown"
+    if "hidden" in forms and candidate.reports:
+        return "its output was not shown, so the summary is not its own"
+    if "lines" in forms and runner.sums:
+        return "only some lines of the output are shown"
+    if candidate.command.invocation.repeated and forms != {"whole"}:
+        return "it may have run several times"
+    return ""
+
+
+def _hand_out(group: list[Candidate], reports: list[Report]) -> None:
+    """In order, one summary for each run; a single run takes the last of several, which is its own."""
+    if len(group) == 1:
+        repeated = group[0].command.invocation.repeated
+        group[0].reports = reports if repeated else reports[-1:]
+        return
+    takers = group if len(reports) == len(group) else [c for c in group if c.command.ran is Ran.YES]
+    if len(takers) == len(reports):
+        for candidate, report in zip(takers, reports, strict=True):
+            candidate.reports = [report]
+    elif reports and len(reports) < len(group) and all(c.command.ran is Ran.MAYBE for c in group[len(reports) :]):
+        for candidate, report in zip(group, reports, strict=False):
+            candidate.reports = [report]
+
+
+def _signs(candidate: Candidate, reports: list[Report], loud: list[int], analysis: Analysis) -> list[Report]:
+    """A failure that is shown before anything else could have printed one is a failure of this run."""
+    if not reports:
+        return []
+    index = candidate.command.invocation.index
+    mine = _position(analysis, index, last=False)
+    before = [one for one in loud if _position(analysis, one, last=False) < mine]
+    after = [one for one in loud if _position(analysis, one, last=True) > mine]
+    if before and after:
+        return []
+    partial = [report for report in reports if report.partial]
+    chosen = reports[-1] if before else partial[0] if partial and not after else reports[0]
+    return [chosen] if chosen.failed else []
+
+
+def sum_reports(reports: list[Report], runner: Runner) -> Report:
+    passed, failed, skipped = (sum(getattr(r, name) for r in reports) for name in ("passed", "failed", "skipped"))
+    nothing = "" if passed or failed else next((r.nothing for r in reports if r.nothing), "no test was run")
+    last = reports[-1]
+    return Report(
+        passed=passed, failed=failed, skipped=skipped, nothing=nothing, runner=runner.name, position=last.position, stream=last.stream
+    )
+
+
+# ── entry points of the project ──────────────────────────────────────────────────────────────────────────────────────
+
+
+def _attribute_entries(entries: list[Candidate], output: Output, literal: str, loud: list[int], direct: set[str]) -> None:
+    reports = read_all(output, direct)
+    faked = bool(literal) and bool(read_all(Output(literal, "", True), set()))
+    takers = [entry for entry in entries if entry.kind in (CheckKind.TEST, None)] or entries
+    if len(takers) == 1:
+        takers[0].reports = reports
+    elif len(takers) == len(reports):
+        for candidate, report in zip(takers, reports, strict=True):
+            candidate.reports = [report]
+    elif reports and all(report.verdict == "passed" for report in reports) and all(c.command.exit_code == 0 for c in takers):
+        takers[0].reports = reports
+    for candidate in takers:
+        candidate.distrust = _entry_distrust(candidate, loud, faked, output)
+        candidate.signs = [] if faked else [report for report in candidate.reports if report.failed][:1]
+
+
+def _entry_distrust(candidate: Candidate, loud: list[int], faked: bool, output: Output) -> str:
+    forms = {_report_form(candidate, report, output) for report in candidate.reports} or {candidate.shown}
+    if faked:
+        return "the command itself prints a text like a summary"
+    if loud:
+        return "another program of the command could have printed the summary"
+    if "rewritten" in forms:
+        return "the output was rewritten before it was shown"
+    if "hidden" in forms and candidate.reports:
+        return "its output was not shown, so the summary is not its own"
+    several = bool(candidate.entry and candidate.entry.several) or candidate.command.invocation.repeated
+    return "only a part of the output of several runs is shown" if forms != {"whole"} and several else ""
+
+
+def read_all(output: Output, leave_out: set[str]) -> list[Report]:
+    """The summaries of every known test runner, in order."""
+    found: list[Report] = []
+    for runner in TEST_RUNNERS:
+        if runner.name in leave_out:
+            continue
+        reports = read_reports(runner, output)
+        if runner.sums and reports:
+            reports = [sum_reports(reports, runner)]
+        found += reports
+    if any(report.runner != "bats" and not report.partial for report in found):
+        found = [report for report in found if report.runner != "bats"]
+    whole = [report for report in found if not report.partial]
+    chosen = found if whole and not any(report.failed for report in whole) else whole or found[:1]
+    return sorted(chosen, key=lambda report: (report.stream, report.position))

@@ -1,0 +1,192 @@
+"""Entry points of a project that start check tools: make, npm scripts, just, tox, nox, scripts, drivers in Python."""
+
+import re
+
+import msgspec
+
+from holdfast.core.checks import CheckKind
+from holdfast.core.shell.analysis import ShellCommand
+from holdfast.core.shell.flow import Pieces
+
+_TESTS = re.compile(r"(?:^|[^a-z])(?:tests?|spec|specs|ci|check|checks|verify|validate|unit|integration|e2e|cov|coverage|qa|t|all)(?:[^a-z]|$)|test", re.I)
+_LINT = re.compile(r"lint|ruff|eslint|flake|style|clippy", re.I)
+_TYPES = re.compile(r"type|mypy|tsc|pyright", re.I)
+_FORMAT = re.compile(r"format|fmt|prettier|black", re.I)
+_BUILD = re.compile(r"build|compile|bundle|dist|package", re.I)
+_DRIVER = re.compile(
+    r"pytest\.main|unittest\.main|unittest\.(?:TextTestRunner|TestLoader|defaultTestLoader)|[\[(,]\s*['\"](?:pytest|jest|vitest)['\"]"
+    r"|(?:system|popen|call|run|check_call|check_output|Popen|execSync|spawnSync|exec|runpy\.run_module)\s*\(\s*(?:\[[^\]]*)?f?['\"][^'\"]*\b(?:pytest|unittest|jest|npm test|make)"
+)
+_SUMMARY_LIKE = re.compile(r"\d+ (?:passed|passing|tests?,)|passed in|Tests: |test result", re.I)
+_VERSION = frozenset(("--version", "-v", "-V", "--help", "-h", "help"))
+_MAKE_NOTHING = re.compile(r"^-[a-zA-Z]*[nqt]|^--(?:dry-run|just-print|recon|question|touch)$")
+_MAKE_VALUES = frozenset(("-C", "-f", "-I", "-j", "-l", "-o", "-W", "--directory", "--file", "--makefile"))
+_JUST_NOTHING = frozenset(("--list", "-l", "--dry-run", "-n", "--show", "-s", "--summary", "--dump", "--evaluate", "--fmt", "--choose", "--variables"))
+_TASK_NOTHING = frozenset(("--list", "-l", "--list-all", "-a", "--dry", "-n", "--summary", "--status", "--init"))
+_PACKAGE_MANAGERS = frozenset(("npm", "pnpm", "yarn", "bun"))
+_PACKAGE_VALUES = frozenset(("--prefix", "-w", "--workspace", "-C", "--dir", "--filter", "-F", "--cwd"))
+_YARN_COMMANDS = frozenset(
+    "add install remove upgrade init config cache why list info link unlink pack publish set plugin node dedupe import audit version "
+    "outdated login logout store create patch rebuild prune root bin pkg view search ci i exec dlx x up update".split()
+)
+
+
+class Entry(msgspec.Struct):
+    """A program that runs whatever the project says."""
+
+    name: str
+    kind: CheckKind | None
+    directory: str = ""
+    nothing: str = ""
+    target: str = ""
+    runner: str = ""
+    """The tool it starts, where the project's files tell."""
+    several: bool = False
+    """It goes over several packages, so that one summary is not the whole."""
+
+
+def kind_of(name: str) -> CheckKind | None:
+    """What a target or script is for, judged by its name."""
+    for pattern, kind in (
+        (_LINT, CheckKind.LINT),
+        (_TYPES, CheckKind.TYPES),
+        (_FORMAT, CheckKind.FORMAT),
+        (_TESTS, CheckKind.TEST),
+        (_BUILD, CheckKind.BUILD),
+    ):
+        if pattern.search(name):
+            return kind
+    return None
+
+
+def recognise_entry(command: ShellCommand) -> Entry | None:
+    words = command.words
+    name = words[0].rpartition("/")[2]
+    if name in ("make", "gmake"):
+        return _make(words, command.invocation.environment)
+    if name in _PACKAGE_MANAGERS:
+        return _package_script(name, words)
+    if name in ("just", "task", "go-task", "mise", "invoke", "inv", "rake", "composer", "turbo", "nx", "lerna", "moon", "bazel", "bazelisk"):
+        return _task(name, words)
+    if name in ("tox", "nox", "hatch") or (re.match(r"python[\d.]*$", name) and words[1:3] and words[1] == "-m" and words[2] in ("tox", "nox", "hatch")):
+        return _session_tool(words)
+    if re.match(r"(?:python|pypy)[\d.]*$", name) or name in ("node", "ruby", "perl", "php", "bash", "sh", "zsh", "deno", "bun"):
+        return _driver(words, command.invocation.stdin)
+    if "/" in words[0] and kind_of(name.partition(".")[0]):
+        return Entry(name, kind_of(name.partition(".")[0]), target=words[0], nothing=_asks_version(words))
+    wrapped = command.invocation.wrappers[-1:] and command.invocation.wrappers[-1] in ("pdm run", "hatch run", "poetry run", "rye run", "pipenv run", "uv run")
+    if wrapped and "." not in name and kind_of(name):
+        return Entry(name, kind_of(name), target=name)
+    return None
+
+
+def _asks_version(words: list[str]) -> str:
+    return f"{words[1]} runs no check" if len(words) == 2 and words[1] in ("--version", "--help", "-h") else ""
+
+
+def _make(words: list[str], environment: dict[str, str]) -> Entry:
+    targets, directory, nothing, at = [], "", "", 1
+    while at < len(words):
+        word = words[at]
+        if word in ("-C", "--directory"):
+            directory = words[at + 1] if at + 1 < len(words) else ""
+        elif word.startswith("-C") or word.startswith("--directory="):
+            directory = word.partition("=")[2] if "=" in word else word[2:]
+        if _MAKE_NOTHING.match(word) or word in ("--version", "-v", "--help", "-h", "-p"):
+            nothing = f"make {word} runs no recipe"
+        at += 2 if word in _MAKE_VALUES and not (word == "-j" and words[at + 1 : at + 2] and not words[at + 1].isdecimal()) else 1
+        if not word.startswith("-") and "=" not in word:
+            targets.append(word)
+    if re.match(r"^[a-zA-Z]*n", environment.get("MAKEFLAGS", "").replace("--no-print-directory", "").lstrip("-")):
+        nothing = "MAKEFLAGS makes it a dry run"
+    tampered = any(word.startswith("SHELL=") for word in words)
+    kinds = [kind_of(target) for target in targets]
+    kind = CheckKind.TEST if CheckKind.TEST in kinds else next((k for k in kinds if k), None)
+    entry = Entry("make", kind, directory, nothing, " ".join(targets))
+    entry.nothing = entry.nothing or ("SHELL is replaced" if tampered else "")
+    return entry
+
+
+def _package_script(name: str, words: list[str]) -> Entry | None:
+    rest, directory, several, at = [], "", False, 1
+    while at < len(words):
+        word = words[at]
+        if word == "--":
+            rest += words[at:]
+            break
+        flag, _, value = word.partition("=")
+        if flag in ("--prefix", "-C", "--dir", "--cwd"):
+            directory = value or (words[at + 1] if at + 1 < len(words) else "")
+        several = several or flag in ("--workspaces", "-ws", "-r", "--recursive", "--filter", "-F")
+        at += 2 if flag in _PACKAGE_VALUES and not value else 1
+        if not word.startswith("-") and flag not in _PACKAGE_VALUES:
+            rest.append(word)
+        elif word in ("--listTests", "--version", "--help", "-h"):
+            rest.append(word)
+    return _package_entry(name, rest, directory, several)
+
+
+def _package_entry(name: str, rest: list[str], directory: str, several: bool) -> Entry | None:
+    verb = rest[0] if rest else ""
+    script = ""
+    if verb in ("test", "t", "tst", "run-script", "run", "rum", "urn", "workspaces", "workspace"):
+        script = "test" if verb in ("test", "t", "tst") else (rest[1] if len(rest) > 1 else "")
+        several = several or verb == "workspaces"
+        if verb == "workspace":
+            script = rest[-1]
+    elif name in ("yarn", "pnpm") and verb and verb not in _YARN_COMMANDS:
+        script = verb
+    elif verb in ("cit", "install-test", "it"):
+        script = "test"
+    if not script or script.startswith("-"):
+        return None
+    nothing = next((f"{word} runs no test" for word in rest if word in ("--listTests", "--version", "--help", "--collect-only", "--list", "--showConfig")), "")
+    return Entry(name, kind_of(script), directory, nothing, script, several)
+
+
+def _task(name: str, words: list[str]) -> Entry | None:
+    lists = _JUST_NOTHING if name == "just" else _TASK_NOTHING
+    nothing = next((f"{word} runs no recipe" for word in words[1:] if word in lists or word in ("--version", "--help")), "")
+    targets = [word for word in words[1:] if not word.startswith("-") and "=" not in word and word != "run"]
+    target = targets[0] if targets else "default"
+    several = name in ("turbo", "nx", "lerna", "moon")
+    return Entry(name, kind_of(target) or (CheckKind.TEST if target == "default" else None), "", nothing, target, several)
+
+
+def _session_tool(words: list[str]) -> Entry | None:
+    if words[1:2] == ["-m"]:
+        words = words[2:]
+    name = words[0].rpartition("/")[2]
+    if name == "hatch" and not (len(words) > 1 and words[1] in ("test", "run")):
+        return None
+    listing = frozenset(("--version", "--help", "-h", "--list", "-l", "--listenvs", "-a", "--showconfig", "config", "list", "l", "--notest", "--list-sessions"))
+    nothing = next((f"{word} runs no session" for word in words[1:] if word in listing), "")
+    target = " ".join(word for word in words[1:] if not word.startswith("-"))
+    kind = kind_of(target) if target and name == "nox" else CheckKind.TEST
+    if name == "tox" and target and not _TESTS.search(target) and kind_of(target):
+        kind = kind_of(target)
+    return Entry(name, kind or CheckKind.TEST, "", nothing, target)
+
+
+def _driver(words: list[str], stdin: Pieces | None) -> Entry | None:
+    """A program text that starts tests, or a script whose name says so."""
+    code = ""
+    for flag in ("-c", "-e", "--eval"):
+        if flag in words[1:-1]:
+            code = words[words.index(flag) + 1]
+    if not code and stdin and (words[1:] in ([], ["-"]) or words[1:2] == ["-"]):
+        code = "".join(piece.text for piece in stdin)
+    if code:
+        if _DRIVER.search(code) and not _SUMMARY_LIKE.search(code):
+            return Entry("driver", CheckKind.TEST)
+        return None
+    script = next((word for word in words[1:] if not word.startswith("-")), "")
+    stem = script.rpartition("/")[2].partition(".")[0]
+    if not script or "-m" in words[1:] or "-n" in words[1:2]:
+        return None
+    if script.endswith("manage.py") and "test" in words:
+        return Entry("manage.py", CheckKind.TEST, target="test")
+    if script.endswith("setup.py") and "test" not in words:
+        return None
+    kind = kind_of(stem)
+    return Entry(words[0].rpartition("/")[2], kind, target=script, nothing=_asks_version(words[1:])) if kind else None

@@ -1,0 +1,172 @@
+"""What the git commands of a shell command did, as far as words, exit status and output tell."""
+
+import re
+
+import msgspec
+
+from holdfast.core.shell.analysis import Ran, ShellCommand
+from holdfast.core.shell.syntax import UNKNOWN
+
+_VALUES = frozenset(("-C", "-c", "--git-dir", "--work-tree", "--namespace", "--exec-path", "--config-env", "--super-prefix"))
+READS = frozenset(
+    "status log diff show blame grep rev-parse ls-files describe config merge-base remote reflog shortlog cat-file rev-list "
+    "ls-tree ls-remote for-each-ref show-ref check-ignore count-objects fsck help version var name-rev whatchanged bisect "
+    "diff-tree diff-index diff-files verify-commit verify-tag range-diff archive bundle instaweb gui gitk difftool annotate cherry".split()
+)
+CHANGES = frozenset(
+    "commit push merge rebase cherry-pick revert pull am reset checkout switch restore stash add rm mv clean apply tag branch "
+    "update-ref worktree fetch clone init submodule notes gc prune filter-branch replace symbolic-ref update-index write-tree "
+    "read-tree commit-tree sparse-checkout".split()
+)
+_USUAL_ALIASES = {
+    "ci": "commit", "co": "checkout", "br": "branch", "st": "status", "cm": "commit", "cp": "cherry-pick", "sw": "switch",
+    "amend": "commit", "unstage": "reset", "lg": "log", "d": "diff", "cam": "commit", "ca": "commit", "c": "commit",
+    "save": "commit", "pushf": "push", "up": "pull", "snap": "commit", "undo": "reset", "wip": "commit",
+}  # fmt: skip
+_NO_EFFECT = {
+    "push": re.compile(r"^Everything up-to-date", re.M),
+    "pull": re.compile(r"^Already up[ -]to[ -]date", re.M),
+    "merge": re.compile(r"^Already up[ -]to[ -]date|^Automatic merge failed|\(no commit created; -m option ignored\)", re.M),
+    "rebase": re.compile(r"is up to date\.?$|^CONFLICT ", re.M),
+    "commit": re.compile(r"^nothing (?:to commit|added to commit)|^no changes added to commit|^error: |^fatal: |^Aborting commit", re.M),
+    "cherry-pick": re.compile(r"^error: could not apply|^fatal: ", re.M),
+    "stash": re.compile(r"^No local changes to save|^No stash entries found", re.M),
+}
+_COMMITTED = re.compile(r"^\[[^\]\n]+ (?:\(root-commit\) )?[0-9a-f]{4,}\] ", re.M)
+_PUSHED = re.compile(r"^ [ +*=!-] ?.*->|^   [0-9a-f]+\.\.[0-9a-f]+ ", re.M)
+
+
+class GitAct(msgspec.Struct, frozen=True):
+    verb: str
+    effective: bool | None
+    """None when it cannot be told without a look at the repository."""
+
+
+class _Parsed(msgspec.Struct):
+    verb: str
+    arguments: list[str]
+    guessed: bool = False
+    quiet: bool = False
+
+
+def git_acts(commands: list[ShellCommand], output: str) -> list[GitAct]:
+    acts: list[GitAct] = []
+    parsed = [(command, found) for command in commands if (found := _parse(command))]
+    counts: dict[str, int] = {}
+    for _command, found in parsed:
+        counts[found.verb] = counts.get(found.verb, 0) + 1
+    for command, found in parsed:
+        shown = output if command.visible and counts[found.verb] == 1 else ""
+        acts.append(GitAct(found.verb, _effective(command, found, shown)))
+    return acts
+
+
+def _parse(command: ShellCommand) -> _Parsed | None:
+    words = command.words
+    if words[0].rpartition("/")[2] != "git" or command.invocation.shadowed:
+        return None
+    aliases, at = {}, 1
+    while at < len(words) and words[at].startswith("-"):
+        if words[at] == "-c" and at + 1 < len(words) and words[at + 1].startswith("alias."):
+            name, _, value = words[at + 1][6:].partition("=")
+            aliases[name] = value.split()
+        at += 2 if words[at] in _VALUES else 1
+    if at >= len(words):
+        return None
+    verb, arguments = words[at], words[at + 1 :]
+    if verb in READS | CHANGES:
+        return _Parsed(verb, arguments)
+    if verb in aliases and aliases[verb] and not aliases[verb][0].startswith("!"):
+        return _Parsed(aliases[verb][0], [*aliases[verb][1:], *arguments])
+    return _Parsed(_USUAL_ALIASES.get(verb, verb.replace(UNKNOWN, "?")), arguments, guessed=True)
+
+
+def _effective(command: ShellCommand, found: _Parsed, output: str) -> bool | None:
+    if found.verb in READS:
+        return False
+    if command.ran is Ran.NO or _changes_nothing(found):
+        return False
+    if found.guessed or command.invocation.tampered:
+        return None
+    if (pattern := _NO_EFFECT.get(found.verb)) and output and pattern.search(output):
+        return False
+    if output and found.verb == "commit" and _COMMITTED.search(output):
+        return True
+    if command.exit_code not in (None, 0):
+        return None if found.verb in ("pull", "stash", "rebase", "checkout", "apply", "am", "merge") else False
+    if command.ran is not Ran.YES or command.exit_code is None:
+        return None
+    return _succeeded(found, output, bool(command.visible))
+
+
+def _changes_nothing(found: _Parsed) -> bool:
+    """Flags with which a changing verb only looks. Values of other flags are not flags."""
+    words = list(_flags(found))
+    if found.verb == "commit":
+        return any(w in ("--dry-run", "--porcelain", "--short", "--long", "--help", "-h") for w in words)
+    if found.verb in ("push", "fetch", "add", "rm", "mv", "clean", "prune"):
+        return any(w in ("--dry-run", "-n", "--help", "-h") for w in words)
+    if found.verb == "clean":
+        return not any(w.startswith("-") and "f" in w for w in words)
+    if found.verb == "stash":
+        return found.arguments[:1] in (["list"], ["show"])
+    if found.verb == "tag":
+        return not found.arguments or any(w in ("-l", "--list", "-v", "--contains", "--points-at", "-n") for w in words)
+    if found.verb == "branch":
+        listing = ("-a", "-r", "-v", "-vv", "--list", "-l", "--show-current", "--contains", "--merged", "--no-merged", "--all")
+        return not found.arguments or any(w in listing for w in words)
+    if found.verb in ("worktree", "notes", "sparse-checkout"):
+        return found.arguments[:1] in (["list"], ["show"], [])
+    if found.verb == "submodule":
+        return found.arguments[:1] in (["status"], [], ["summary"])
+    if found.verb == "apply":
+        return any(w in ("--check", "--stat", "--numstat", "--summary") for w in words)
+    return any(w in ("--help", "-h") for w in words)
+
+
+_TAKES_VALUE = {
+    "commit": frozenset(("-m", "-F", "-C", "-c", "--message", "--file", "--author", "--date", "-t", "--template", "--fixup", "--squash", "--trailer", "--reuse-message")),
+    "tag": frozenset(("-m", "-F", "--message", "--file", "-u")),
+    "merge": frozenset(("-m", "-F", "-X", "-s", "--message", "--file")),
+    "push": frozenset(("-o", "--push-option", "--receive-pack", "--repo")),
+}
+
+
+def _flags(found: _Parsed) -> list[str]:
+    takes = _TAKES_VALUE.get(found.verb, frozenset())
+    kept, skip = [], False
+    for word in found.arguments:
+        if skip:
+            skip = False
+        elif word == "--":
+            break
+        elif word.startswith("-"):
+            kept.append(word)
+            skip = word in takes or (found.verb in ("commit", "tag") and bool(re.fullmatch(r"-[a-zA-Z]*m", word)))
+    return kept
+
+
+def _succeeded(found: _Parsed, output: str, shown: bool) -> bool | None:
+    """The effect of a changing verb that ended well."""
+    words = _flags(found)
+    if found.verb == "commit":
+        return True
+    if found.verb in ("merge", "cherry-pick", "revert", "rebase", "am", "pull"):
+        if any(w in ("--no-commit", "-n", "--squash", "--abort", "--quit", "--no-commit") for w in words):
+            return False if found.verb != "rebase" else None
+        return None if found.verb in ("rebase", "pull", "merge", "am") and not output else found.verb in ("cherry-pick", "revert") or _told(found, output)
+    if found.verb == "push":
+        return True if _PUSHED.search(output) else None
+    if found.verb in ("tag", "branch", "update-ref"):
+        return True if found.verb != "branch" or not any(w in ("-u", "--set-upstream-to", "--unset-upstream", "--edit-description") for w in words) else None
+    return None
+
+
+def _told(found: _Parsed, output: str) -> bool | None:
+    patterns = {
+        "merge": r"^(?:Updating [0-9a-f]+\.\.|Fast-forward|Merge made by)",
+        "pull": r"^(?:Updating [0-9a-f]+\.\.|Fast-forward|Merge made by|Successfully rebased)",
+        "rebase": r"Successfully rebased and updated",
+        "am": r"^Applying: ",
+    }
+    return True if re.search(patterns[found.verb], output, re.M) else None

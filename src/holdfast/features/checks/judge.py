@@ -1,0 +1,159 @@
+"""From a finished shell command to its checks, their verdicts, and whether it proves that tests pass."""
+
+import posixpath
+
+import msgspec
+
+from holdfast.core.checks import Check, CheckKind, Selection, Verdict
+from holdfast.core.shell.analysis import Analysis, Ran, ShellCommand, analyse_command
+from holdfast.core.shell.execute import ReadFile
+from holdfast.core.shell.syntax import UNKNOWN
+from holdfast.features.checks.attribution import Candidate, Output, attribute_reports, read_all
+from holdfast.features.checks.entries import recognise_entry
+from holdfast.features.checks.git_acts import GitAct, git_acts
+from holdfast.features.checks.output import clean_output
+from holdfast.features.checks.recognise import recognise
+from holdfast.features.checks.repository import read_recipe
+from holdfast.features.checks.verdicts import judge_entry, judge_runner
+from holdfast.features.checks.writes import guess_writes
+
+
+class Judgement(msgspec.Struct, kw_only=True):
+    """What can be said of one finished shell command."""
+
+    checks: list[Check] = []
+    proves_tests_pass: bool = False
+    git: list[GitAct] = []
+    writes: list[str] = []
+    why: str = ""
+
+
+def judge_command(
+    command: str,
+    cwd: str,
+    exit_code: int | None,
+    stdout: str | None,
+    stderr: str | None,
+    *,
+    root: str = "",
+    read_file: ReadFile | None = None,
+) -> Judgement:
+    """`stdout` and `stderr` are None where the agent does not report them. `root`: the repository, if `cwd` is absolute."""
+    reported = stdout is not None or stderr is not None
+    out, err = clean_output(stdout or ""), clean_output(stderr or "")
+    start = _relative(cwd or ".", root)
+    analysis = analyse_command(command, exit_code, out, err, cwd=start, read_file=read_file)
+    if analysis.problem:
+        return Judgement(why=analysis.problem)
+    candidates = find_candidates(analysis)
+    text = f"{out}\n{err}" if err else out
+    output = Output(out, err, reported)
+    attribute_reports(candidates, analysis, output)
+    if _narrow(candidates, analysis):
+        attribute_reports(candidates, analysis, output)
+    if read_file is not None:
+        _read_entries(candidates, read_file)
+    checks = [check for candidate in candidates for check in _judge(candidate, root)]
+    proves, why = _conclude(checks)
+    return Judgement(
+        checks=checks,
+        proves_tests_pass=proves,
+        git=git_acts(analysis.commands, text),
+        writes=guess_writes(analysis.commands),
+        why=why,
+    )
+
+
+def _narrow(candidates: list[Candidate], analysis: Analysis) -> bool:
+    """What a trusted summary tells of one run says more of the others: `lint && test` ran the tests, so lint passed."""
+    told = {
+        c.command.invocation.index: c.reports[0].verdict is Verdict.PASSED
+        for c in candidates
+        if c.trusted and c.match and len(c.reports) == 1 and c.reports[0].verdict in (Verdict.PASSED, Verdict.FAILED)
+    }
+    ran = {c.command.invocation.index for c in candidates if c.trusted}
+    return bool(ran) and analysis.narrow(ran, told)
+
+
+def _read_entries(candidates: list[Candidate], read_file: ReadFile) -> None:
+    """What the project's own files say of an entry point: a name for it, and whether it prints summaries itself."""
+    for candidate in candidates:
+        entry = candidate.entry
+        if entry is None or candidate.command.ran is Ran.NO:
+            continue
+        recipe = read_recipe(entry.name, entry.target, _folder(candidate), read_file)
+        if not recipe:
+            continue
+        inner = analyse_command(recipe)
+        literal = "".join(piece.text for piece in inner.terminal if piece.invocation < 0)
+        if literal and read_all(Output(literal, "", True), set()):
+            candidate.distrust = candidate.distrust or f"{entry.target} itself prints a text like a summary"
+        known = [found.match.runner for found in find_candidates(inner) if found.match]
+        test = next((runner for runner in known if runner.kind is CheckKind.TEST), None)
+        if test is not None:
+            entry.kind, entry.runner = CheckKind.TEST, test.name
+        elif known and entry.kind in (None, *(runner.kind for runner in known)):
+            entry.kind, entry.runner = known[0].kind, known[0].name
+
+
+def find_candidates(analysis: Analysis) -> list[Candidate]:
+    """The commands that are check tools, or entry points that start some."""
+    found: list[Candidate] = []
+    for command in analysis.commands:
+        candidate = _candidate(command)
+        if candidate is not None:
+            found.append(candidate)
+    return found
+
+
+def _candidate(command: ShellCommand) -> Candidate | None:
+    words = command.words
+    if UNKNOWN in words[0]:
+        return None
+    match = recognise(words, command.invocation.environment)
+    if match is not None:
+        return Candidate(command=command, match=match)
+    entry = recognise_entry(command)
+    if entry is None:
+        return None
+    return Candidate(command=command, entry=entry)
+
+
+def _judge(candidate: Candidate, root: str) -> list[Check]:
+    checks = judge_runner(candidate) if candidate.match else judge_entry(candidate)
+    return [msgspec.structs.replace(check, dir=_relative(_folder(candidate), root)) for check in checks]
+
+
+def _folder(candidate: Candidate) -> str:
+    cwd = candidate.command.invocation.cwd
+    inner = candidate.entry.directory if candidate.entry else ""
+    if UNKNOWN in cwd or UNKNOWN in inner:
+        return "?"
+    return posixpath.normpath(posixpath.join(cwd, inner)) if inner else cwd
+
+
+def _relative(folder: str, root: str) -> str:
+    """The folder as seen from the repository, where it lies inside of it."""
+    if root and folder.startswith("/"):
+        if folder.rstrip("/") == root.rstrip("/"):
+            return "."
+        if folder.startswith(f"{root.rstrip('/')}/"):
+            return folder[len(root.rstrip("/")) + 1 :]
+    return folder
+
+
+def _conclude(checks: list[Check]) -> tuple[bool, str]:
+    """Tests are proved to pass when some ran and passed, and none failed or is unknown."""
+    tests = [check for check in checks if check.kind is CheckKind.TEST]
+    if not tests:
+        return False, "no test run in this command"
+    bad = next((c for c in tests if c.verdict is Verdict.FAILED), None) or next((c for c in tests if c.verdict is Verdict.UNKNOWN), None)
+    if bad is not None:
+        return False, f"{bad.runner}: {bad.why}"
+    good = next((c for c in tests if c.verdict is Verdict.PASSED and c.passed != 0), None)
+    if good is None:
+        return False, f"{tests[0].runner}: {tests[0].why}"
+    return True, f"{good.runner}: {good.why}"
+
+
+__all__ = ["Check", "Judgement", "Ran", "Selection", "Verdict", "judge_command"]

@@ -1,0 +1,177 @@
+"""Which check tool a program invocation is, and how much it was asked to check."""
+
+import re
+
+import msgspec
+
+from holdfast.core.checks import CheckKind, Selection
+from holdfast.core.shell.syntax import UNKNOWN
+from holdfast.features.checks.runners import compiled, javascript, linters, python, scripting
+from holdfast.features.checks.runners.spec import Runner
+
+TEST_RUNNERS: tuple[Runner, ...] = (*python.TESTS, *javascript.TESTS, *compiled.TESTS, *scripting.TESTS)
+RUNNERS: tuple[Runner, ...] = (*TEST_RUNNERS, *linters.CHECKS)
+
+_PYTHON = re.compile(r"^(?:python|pypy)[\d.]*$|^py$")
+_PYTHON_VALUES = frozenset(("-X", "-W", "--check-hash-based-pycs"))
+_TOOL_FOLDER = re.compile(
+    r"^(?:/usr(?:/local)?(?:/s?bin|/lib/.*)|/s?bin|/opt/.*|~/.*|/home/.*|/root/.*|/Users/.*|(?:.*/)?node_modules/\.bin|(?:.*/)?vendor/bin"
+    r"|(?:.*/)?(?:\.?v?env|\.venv[\w.-]*|venv[\w.-]*|\.tox/[^/]+|\.nox/[^/]+|\.direnv/[^/]+)/(?:bin|Scripts)|\$VIRTUAL_ENV/bin|bin)$"
+)
+_PROJECT_TOOLS = frozenset(("gradlew", "mvnw", "rails", "rake", "artisan"))
+_NODE_MODULE = re.compile(r"(?:^|/)node_modules/(?:\.bin/)?(?:@[\w-]+/)?([\w-]+)(?:/.*)?$")
+
+
+def _table() -> dict[str, list[tuple[tuple[str, ...], Runner]]]:
+    """First word → the words that must follow and the runner, longest first."""
+    table: dict[str, list[tuple[tuple[str, ...], Runner]]] = {}
+    for runner in RUNNERS:
+        for program in runner.programs:
+            first, *rest = program.split()
+            table.setdefault(first, []).append((tuple(rest), runner))
+    for entries in table.values():
+        entries.sort(key=lambda entry: -len(entry[0]))
+    return table
+
+
+_BY_PROGRAM = _table()
+_BY_MODULE = {module: runner for runner in reversed(RUNNERS) for module in runner.modules}
+
+
+class Match(msgspec.Struct):
+    """A recognised check tool with its arguments."""
+
+    runner: Runner
+    arguments: list[str]
+    nothing: str = ""
+    """Why nothing is checked."""
+    selection: Selection = Selection.ALL
+    operands: list[str] = []
+    quiet: bool = False
+    foreign: str = ""
+    """The program is not where such a tool is installed."""
+
+
+def recognise(words: list[str], environment: dict[str, str]) -> Match | None:
+    """None when the program is no check tool that is known by name."""
+    plain, foreign = _normalise(words)
+    entries = _BY_PROGRAM.get(plain[0]) if plain else None
+    for rest, runner in entries or ():
+        at = _follows(plain, rest)
+        if at is not None:
+            return _match(runner, plain[at:], environment, foreign)
+    return None
+
+
+def _normalise(words: list[str]) -> tuple[list[str], str]:
+    """The words with the program's plain name first: `python -m pytest`, `.venv/bin/pytest`, `node …/.bin/jest`."""
+    folder, _, name = words[0].rpartition("/")
+    rest = words[1:]
+    if name.startswith(("./", ".\\")):
+        name = name[2:]
+    if _PYTHON.match(name):
+        return _python_module(rest), ""
+    if name == "node" and rest and (match := _NODE_MODULE.search(rest[0])):
+        return [match[1], *rest[1:]], ""
+    if name == "php" and rest and rest[0].rpartition("/")[2] in ("phpunit", "pest", "artisan"):
+        return [rest[0].rpartition("/")[2], *rest[1:]], ""
+    name = name.removesuffix(".cmd").removesuffix(".exe").removesuffix(".bat")
+    foreign = ""
+    if folder and name not in _PROJECT_TOOLS and not _TOOL_FOLDER.match(folder):
+        foreign = f"{words[0]} is a file of the project, not the installed tool"
+    if name == "ruff" and rest and rest[0] not in ("check", "format") and not rest[0].startswith("-"):
+        return [name, *rest], foreign
+    if name == "cargo" and rest and rest[0].startswith("+"):
+        rest = rest[1:]
+    return [name, *rest], foreign
+
+
+def _python_module(arguments: list[str]) -> list[str]:
+    at = 0
+    while at < len(arguments):
+        word = arguments[at]
+        if word == "-m":
+            return _module_words(arguments[at + 1 :])
+        if word.startswith("-m") and not word.startswith("--"):
+            return _module_words([word[2:], *arguments[at + 1 :]])
+        if word == "-c" or not word.startswith("-") or word == "-":
+            return []
+        at += 2 if word in _PYTHON_VALUES else 1
+    return []
+
+
+def _module_words(words: list[str]) -> list[str]:
+    runner = _BY_MODULE.get(words[0]) if words else None
+    if runner is None:
+        return []
+    if words[0] == "unittest":
+        return ["unittest", *words[1:]]
+    return [runner.programs[0].split()[0], *words[1:]]
+
+
+_BY_PROGRAM["unittest"] = [((), python.UNITTEST)]
+
+
+def _follows(words: list[str], wanted: tuple[str, ...]) -> int | None:
+    """Where the arguments begin when the wanted words come next, with flags between them skipped."""
+    at = 1
+    for word in wanted:
+        while at < len(words) and words[at] != word and words[at].startswith(("-", "+")) and not word.startswith("-"):
+            at += 1
+        if word.startswith("-"):
+            return 1 if any(w == word or w.startswith(f"{word}=") for w in words[1:]) else None
+        if at >= len(words) or words[at] != word:
+            return None
+        at += 1
+    return at
+
+
+def _match(runner: Runner, arguments: list[str], environment: dict[str, str], foreign: str) -> Match | None:
+    extra = environment.get(runner.options_variable, "").split() if runner.options_variable else []
+    arguments = [*arguments, *extra] if UNKNOWN not in " ".join(extra) else arguments
+    if runner.requires and not any(_flag(word) in runner.requires for word in arguments):
+        return None
+    match = Match(runner, arguments, foreign=foreign)
+    _read_arguments(runner, match)
+    if runner.kind is not CheckKind.TEST:
+        match.operands = match.operands[:20]
+    return match
+
+
+def _flag(word: str) -> str:
+    return word.partition("=")[0] if word.startswith("-") and not word.startswith("-D") else word.partition("=")[0]
+
+
+def _read_arguments(runner: Runner, match: Match) -> None:
+    skip = False
+    match.quiet = bool(runner.quiet) and _quietness(match.arguments) >= 2
+    for number, word in enumerate(match.arguments):
+        if skip:
+            skip = False
+            continue
+        flag = _flag(word)
+        if word in runner.runs_nothing or flag in runner.runs_nothing:
+            match.nothing = match.nothing or f"{word} runs no check"
+        if flag in runner.selects:
+            match.selection = Selection.PART
+        if word.startswith("-") and word != "-":
+            skip = "=" not in word and flag in runner.takes_value
+            match.operands += [word] if flag in runner.selects else []
+            continue
+        if number == 0 and word in runner.nothing_operands:
+            match.nothing = f"{word} runs no check"
+        if not runner.whole_operands.match(word):
+            match.operands.append(word)
+            match.selection = Selection.PART
+
+
+def _quietness(arguments: list[str]) -> int:
+    level = 0
+    for word in arguments:
+        if re.fullmatch(r"-q+", word):
+            level += len(word) - 1
+        elif word == "--quiet":
+            level += 1
+        elif re.fullmatch(r"-v+", word):
+            level -= len(word) - 1
+    return level

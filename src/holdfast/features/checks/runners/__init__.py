@@ -1,0 +1,1 @@
+"""One small description for each check tool."""

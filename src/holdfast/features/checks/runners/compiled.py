@@ -1,0 +1,181 @@
+"""Test runners of Go, Rust, the JVM, .NET and C++."""
+
+import re
+
+from holdfast.core.checks import Verdict
+from holdfast.features.checks.runners.spec import Report, Runner, count, flags
+
+_GO_OK = re.compile(r"^ok\s+\S+\s+(?:\(cached\)|[\d.]+s)(.*)$", re.MULTILINE)
+_GO_PASS = re.compile(r"^\s*--- PASS: ", re.MULTILINE)
+_GO_FAIL = re.compile(r"^(?:FAIL(?:\t\S+.*)?|--- FAIL: .*)[ \t]*$", re.MULTILINE)
+_GO_FAILED_TEST = re.compile(r"^\s*--- FAIL: ", re.MULTILINE)
+_GO_BROKEN = re.compile(r"^FAIL\s+\S+ \[(?:build|setup) failed\]", re.MULTILINE)
+_GO_JSON = re.compile(r'"Action":"(pass|fail)","Package":"[^"]*","Test":')
+_CARGO = re.compile(r"^test result: (ok|FAILED)\. (\d+) passed; (\d+) failed; (\d+) ignored;", re.MULTILINE)
+_CARGO_ERROR = re.compile(r"^error: (?:test failed, to rerun|\d+ targets? failed)", re.MULTILINE)
+_NEXTEST = re.compile(r"^\s*Summary \[ *[\d.]+s\] +(\d+)(?:/\d+)? tests? run: (\d+) passed([^\n]*)$", re.MULTILINE)
+_MAVEN = re.compile(r"^\[?(?:INFO|ERROR|WARNING)?\]? ?Tests run: (\d+), Failures: (\d+), Errors: (\d+), Skipped: (\d+)\s*$", re.MULTILINE)
+_GRADLE_COUNT = re.compile(r"^(\d+) tests? completed(?:, (\d+) failed)?(?:, (\d+) skipped)?", re.MULTILINE)
+_GRADLE_TASK = re.compile(r"^> Task :\S*[tT]est(?P<state> (?:UP-TO-DATE|NO-SOURCE|FROM-CACHE|SKIPPED|FAILED))?\s*$", re.MULTILINE)
+_GRADLE_OK = re.compile(r"^BUILD SUCCESSFUL in ", re.MULTILINE)
+_DOTNET = re.compile(r"^\s*[^\W\d]+! +[-–:] *[^\W\d]+: *(\d+), *[^\W\d]+: *(\d+), *[^\W\d]+: *(\d+), *[^\W\d]+: *(\d+)", re.MULTILINE)
+_CTEST = re.compile(r"^\d+% tests passed, (\d+) tests? failed out of (\d+)", re.MULTILINE)
+
+
+def read_go(text: str) -> list[Report]:
+    ok = [match for match in _GO_OK.finditer(text) if "no tests to run" not in match[1]]
+    failure = _GO_FAIL.search(text)
+    if '"Action":' in text and (found := _GO_JSON.findall(text)):
+        return [Report(passed=found.count("pass"), failed=found.count("fail"))]
+    if failure:
+        failed = len(_GO_FAILED_TEST.findall(text))
+        broken = len(_GO_BROKEN.findall(text))
+        if broken and not failed and not ok:
+            return [Report(nothing="the packages do not build", position=failure.start())]
+        return [Report(passed=len(_GO_PASS.findall(text)) or len(ok), failed=max(1, failed), position=failure.start())]
+    if ok:
+        return [Report(passed=len(_GO_PASS.findall(text)) or len(ok), position=ok[-1].start())]
+    if _GO_OK.search(text) or "[no test files]" in text:
+        return [Report(nothing="no tests to run")]
+    return []
+
+
+def read_cargo(text: str) -> list[Report]:
+    found = [
+        Report(
+            passed=int(m[2]),
+            failed=max(int(m[3]), m[1] == "FAILED"),
+            skipped=int(m[4]),
+            nothing="0 passed" if m[1] == "ok" and m[2] == "0" else "",
+            position=m.start(),
+        )
+        for m in _CARGO.finditer(text)
+    ]
+    if (error := _CARGO_ERROR.search(text)) and not any(report.failed for report in found):
+        found.append(Report(failed=1, position=error.start(), partial=True))
+    return found
+
+
+def read_nextest(text: str) -> list[Report]:
+    reports = []
+    for match in _NEXTEST.finditer(text):
+        bad = sum(int(n) for n in re.findall(r"(\d+) (?:failed|timed out|exec failed)", match[3]))
+        reports.append(Report(passed=int(match[2]), failed=bad, skipped=count(re.search(r"(\d+) skipped", match[3])), position=match.start()))
+    return reports
+
+
+def read_maven(text: str) -> list[Report]:
+    reports = []
+    for match in _MAVEN.finditer(text):
+        ran, failed, errors, skipped = (int(match[n]) for n in range(1, 5))
+        bad = failed + errors
+        reports.append(Report(passed=ran - bad - skipped, failed=bad, skipped=skipped, nothing="" if ran else "no test was run", position=match.start()))
+    return reports
+
+
+def read_gradle(text: str) -> list[Report]:
+    if match := _GRADLE_COUNT.search(text):
+        total, failed, skipped = int(match[1]), count(match, 2), count(match, 3)
+        return [Report(passed=total - failed - skipped, failed=failed, skipped=skipped, position=match.start())]
+    tasks = list(_GRADLE_TASK.finditer(text))
+    if not tasks:
+        return []
+    if any(task["state"] == " FAILED" for task in tasks):
+        return [Report(failed=1, position=tasks[0].start())]
+    ran = [task for task in tasks if not task["state"]]
+    if ran and _GRADLE_OK.search(text):
+        return [Report(passed=len(ran), position=ran[-1].start())]
+    return [Report(nothing="the tests were up to date or skipped", position=tasks[0].start())]
+
+
+def read_dotnet(text: str) -> list[Report]:
+    return [
+        Report(passed=int(m[2]), failed=int(m[1]), skipped=int(m[3]), nothing="" if int(m[4]) else "no test was run", position=m.start())
+        for m in _DOTNET.finditer(text)
+    ]
+
+
+def read_ctest(text: str) -> list[Report]:
+    if "No tests were found!!!" in text:
+        return [Report(nothing="no tests were found")]
+    return [Report(passed=int(m[2]) - int(m[1]), failed=int(m[1]), position=m.start()) for m in _CTEST.finditer(text)]
+
+
+_ANY_FAILURE = {0: Verdict.PASSED, 1: Verdict.FAILED}
+GO = Runner(
+    name="go test",
+    programs=("go test",),
+    runs_nothing=flags("-list -c -n -h -help --help -vet-only"),
+    takes_value=flags("-run -count -timeout -coverprofile -covermode -coverpkg -tags -p -parallel -bench -cpu -ldflags -o -list -skip -exec -mod -shuffle"),
+    selects=flags("-run -skip -short -bench"),
+    whole_operands=re.compile(r"^(?:\./\.\.\.|\.\.\.|\.|all)$"),
+    codes={0: Verdict.PASSED, 1: Verdict.FAILED, 2: Verdict.DID_NOT_RUN},
+    empty_succeeds=True,
+    read=read_go,
+    sums=True,
+)  # fmt: skip
+CARGO = Runner(
+    name="cargo test",
+    programs=("cargo test", "cargo t"),
+    runs_nothing=flags("--no-run --help -h --list --version"),
+    takes_value=flags("-p --package --test --bin --example --bench --features -F --target --manifest-path --profile -j --jobs --exclude --test-threads --skip --target-dir --color"),
+    selects=flags("-p --package --test --bin --lib --doc --bins --example --exclude --skip --ignored --exact --bench"),
+    codes={0: Verdict.PASSED, 101: Verdict.FAILED, 1: Verdict.DID_NOT_RUN},
+    empty_succeeds=True,
+    read=read_cargo,
+    sums=True,
+)  # fmt: skip
+NEXTEST = Runner(
+    name="nextest",
+    programs=("cargo nextest run", "cargo nextest r", "cargo-nextest nextest run"),
+    runs_nothing=flags("--no-run --help -h --version"),
+    selects=flags("-p --package --test -E --filterset --lib --bin --partition"),
+    takes_value=flags("-p --package --test -E --filterset --partition --profile -P --features --retries -j"),
+    codes={0: Verdict.PASSED, 100: Verdict.FAILED, 4: Verdict.DID_NOT_RUN, 101: Verdict.DID_NOT_RUN},
+    read=read_nextest,
+    stream="stderr",
+)
+MAVEN = Runner(
+    name="maven",
+    programs=("mvn", "mvnw", "mvnd"),
+    runs_nothing=flags("--version -v --help -h -DskipTests -Dmaven.test.skip=true -DskipTests=true -Dmaven.test.skip"),
+    takes_value=flags("-pl --projects -P -f --file -s --settings -T -rf"),
+    selects=flags("-pl --projects -Dtest -rf"),
+    whole_operands=re.compile(r"^(?:clean|test|verify|install|package|integration-test|surefire:test|site|deploy)$"),
+    requires=flags("test verify install package integration-test surefire:test deploy"),
+    empty_succeeds=True,
+    read=read_maven,
+)
+GRADLE = Runner(
+    name="gradle",
+    programs=("gradle", "gradlew"),
+    runs_nothing=flags("--version -v --help -h --dry-run -m --test-dry-run tasks help projects"),
+    takes_value=flags("--tests -p --project-dir -x --exclude-task -b --build-file"),
+    selects=flags("--tests"),
+    whole_operands=re.compile(r"^(?::?clean|:?cleanTest|:?test|:?check|:?build)$"),
+    requires=flags("test check build :test :check :build cleanTest connectedTest"),
+    empty_succeeds=True,
+    read=read_gradle,
+)
+DOTNET = Runner(
+    name="dotnet",
+    programs=("dotnet test", "dotnet vstest"),
+    runs_nothing=flags("--list-tests -t --help -h -?"),
+    takes_value=flags("--filter -c --configuration -f --framework --logger -l -s --settings -r --results-directory -v --verbosity"),
+    selects=flags("--filter"),
+    whole_operands=re.compile(r"^.*\.(?:sln|slnx)$|^\.$"),
+    empty_succeeds=True,
+    read=read_dotnet,
+    sums=True,
+)  # fmt: skip
+CTEST = Runner(
+    name="ctest",
+    programs=("ctest",),
+    runs_nothing=flags("-N --show-only --print-labels --help --version -H"),
+    takes_value=flags("-j --parallel -R -E -L -LE --test-dir -C --build-config -I --timeout --output-junit --preset"),
+    selects=flags("-R -E -L -LE -I --rerun-failed --tests-regex --label-regex --exclude-regex"),
+    codes={0: Verdict.PASSED, 8: Verdict.FAILED},
+    empty_succeeds=True,
+    read=read_ctest,
+)
+TESTS = (GO, NEXTEST, CARGO, MAVEN, GRADLE, DOTNET, CTEST)

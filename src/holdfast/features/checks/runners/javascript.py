@@ -1,0 +1,215 @@
+"""Test runners of JavaScript and TypeScript."""
+
+import re
+
+from holdfast.core.checks import Verdict
+from holdfast.features.checks.runners.spec import Report, Runner, count, flags, numbers
+
+_JEST = re.compile(r"^Tests: +((?:\d+ \w+, )*\d+ total)\s*$", re.MULTILINE)
+_JEST_SUITES = re.compile(r"^Test Suites: +(\d+) failed", re.MULTILINE)
+_JEST_FAILURE = re.compile(r"^FAIL \S+|^\s+● .* › |^\s+✕ ", re.MULTILINE)
+_JEST_EMPTY = re.compile(r"^No tests found\b|^No tests found, exiting", re.MULTILINE)
+_VITEST = re.compile(r"^\s*Tests +((?:\d+ \w+(?: \| )?)+) \(\d+\)\s*$|^\s*Tests +(no tests)\s*$", re.MULTILINE)
+_VITEST_FILES = re.compile(r"^\s*Test Files +(\d+) failed", re.MULTILINE)
+_VITEST_EMPTY = re.compile(r"^\s*No test files found", re.MULTILINE)
+_MOCHA = re.compile(r"^ *(\d+) passing \([^)\n]+\)\s*$", re.MULTILINE)
+_MOCHA_FAILED = re.compile(r"^ *(\d+) failing\s*$", re.MULTILINE)
+_MOCHA_PENDING = re.compile(r"^ *(\d+) pending\s*$", re.MULTILINE)
+_NODE = re.compile(r"^(?:#|ℹ) tests (\d+)\s*$", re.MULTILINE)
+_NODE_PART = {name: re.compile(rf"^(?:#|ℹ) {name} (\d+)\s*$", re.MULTILINE) for name in ("pass", "fail", "cancelled", "skipped", "todo")}
+_NODE_BROKEN_FILE = re.compile(r"^not ok \d+ - \S+\.[cm]?[jt]sx?\n(?:[ \t]+.*\n)*?\s+exitCode: \d+|^✖ \S+\.[cm]?[jt]sx? \([\d.]+ms\)\n\s+'test failed'", re.MULTILINE)
+_NODE_FAILURE = re.compile(r"^not ok \d+ - |^\s*✖ .* \([\d.]+ms\)$", re.MULTILINE)
+_BUN = re.compile(r"^ *(\d+) pass\s*$", re.MULTILINE)
+_BUN_FAILED = re.compile(r"^ *(\d+) fail\s*$", re.MULTILINE)
+_BUN_RAN = re.compile(r"^Ran (\d+) tests? across \d+ files?", re.MULTILINE)
+_DENO = re.compile(r"^(ok|FAILED) \| (\d+) passed(?: \([^)]*\))? \| (\d+) failed", re.MULTILINE)
+_PLAYWRIGHT = re.compile(r"^ {2}(\d+) passed \([\d.]+(?:ms|s|m|h)\)\s*$", re.MULTILINE)
+_PLAYWRIGHT_FAILED = re.compile(r"^ {2}(\d+) (?:failed|timed out|interrupted)\s*$", re.MULTILINE)
+_PLAYWRIGHT_SKIPPED = re.compile(r"^ {2}(\d+) (?:skipped|did not run)\s*$", re.MULTILINE)
+_CYPRESS = re.compile(r"^\s*[✔✖]\s+(?:All specs passed!|(\d+) of \d+ failed \(\d+%\))\s+\S+\s+(\d+)\s+(\d+|-)\s+(\d+|-)", re.MULTILINE)
+_AVA = re.compile(r"^ {2}(\d+) tests? passed\s*$|^ {2}(\d+) tests? failed\s*$", re.MULTILINE)
+
+
+def read_jest(text: str) -> list[Report]:
+    reports = [_jest_report(match, text) for match in _JEST.finditer(text)]
+    if reports:
+        return reports
+    if match := _JEST_EMPTY.search(text):
+        return [Report(nothing="no tests found", position=match.start())]
+    match = _JEST_FAILURE.search(text)
+    return [Report(failed=1, position=match.start(), partial=True)] if match else []
+
+
+def _jest_report(match: re.Match[str], text: str) -> Report:
+    failed = numbers(match[1], ["failed"])
+    broken = count(_JEST_SUITES.search(text))
+    passed = numbers(match[1], ["passed"])
+    skipped = numbers(match[1], ["skipped", "todo"])
+    if broken and not failed:
+        if not passed:
+            return Report(nothing="a test file could not be run", skipped=skipped, position=match.start())
+        failed = broken
+    return Report(passed=passed, failed=failed, skipped=skipped, position=match.start())
+
+
+def read_vitest(text: str) -> list[Report]:
+    reports: list[Report] = []
+    for match in _VITEST.finditer(text):
+        body = match[1] or ""
+        failed, passed = numbers(body, ["failed"]), numbers(body, ["passed"])
+        broken = count(_VITEST_FILES.search(text))
+        nothing = "no tests were run" if not passed and not failed else ""
+        failed = broken if broken and not failed and passed else failed
+        reports.append(Report(passed=passed, failed=failed, skipped=numbers(body, ["skipped", "todo"]), nothing=nothing, position=match.start()))
+    if not reports and (match := _VITEST_EMPTY.search(text)):  # type: ignore[assignment]
+        return [Report(nothing="no test files found", position=match.start())]
+    return reports
+
+
+def read_mocha(text: str) -> list[Report]:
+    matches = list(_MOCHA.finditer(text))
+    ends = [match.start() for match in matches[1:]] + [len(text)]
+    return [
+        Report(
+            passed=int(match[1]),
+            failed=count(_MOCHA_FAILED.search(text, match.end(), end)),
+            skipped=count(_MOCHA_PENDING.search(text, match.end(), end)),
+            nothing="" if int(match[1]) or _MOCHA_FAILED.search(text, match.end(), end) else "no test was run",
+            position=match.start(),
+        )
+        for match, end in zip(matches, ends, strict=False)
+    ]
+
+
+def read_node(text: str) -> list[Report]:
+    matches = list(_NODE.finditer(text))
+    ends = [match.start() for match in matches[1:]] + [len(text)]
+    reports = []
+    for match, end in zip(matches, ends, strict=False):
+        found = {name: pattern.search(text, match.end(), end) for name, pattern in _NODE_PART.items()}
+        if found["pass"] is None or found["fail"] is None:
+            continue
+        failed = count(found["fail"]) + count(found["cancelled"])
+        broken = len(_NODE_BROKEN_FILE.findall(text, 0, match.start())) if failed and not count(found["pass"]) else 0
+        if broken and broken >= failed:
+            reports.append(Report(nothing="the test files could not be run", position=match.start()))
+            continue
+        reports.append(Report(passed=count(found["pass"]), failed=failed, skipped=count(found["skipped"]), position=match.start()))
+    if not reports and (sign := _NODE_FAILURE.search(text)):
+        return [Report(failed=1, position=sign.start(), partial=True)]
+    return reports
+
+
+def read_bun(text: str) -> list[Report]:
+    ran, passed = _BUN_RAN.search(text), _BUN.search(text)
+    if ran is None or passed is None:
+        return []
+    return [Report(passed=count(passed), failed=count(_BUN_FAILED.search(text)), position=ran.start())]
+
+
+def read_deno(text: str) -> list[Report]:
+    return [Report(passed=int(m[2]), failed=int(m[3]), position=m.start()) for m in _DENO.finditer(text)]
+
+
+def read_playwright(text: str) -> list[Report]:
+    passed, failed = _PLAYWRIGHT.search(text), _PLAYWRIGHT_FAILED.search(text)
+    if passed is None and failed is None:
+        return []
+    at = (passed or failed).start()  # type: ignore[union-attr]
+    return [Report(passed=count(passed), failed=count(failed), skipped=count(_PLAYWRIGHT_SKIPPED.search(text)), position=at)]
+
+
+def read_cypress(text: str) -> list[Report]:
+    return [
+        Report(passed=0 if m[3] == "-" else int(m[3]), failed=0 if m[4] == "-" else int(m[4]), position=m.start())
+        for m in _CYPRESS.finditer(text)
+    ]
+
+
+def read_ava(text: str) -> list[Report]:
+    found = list(_AVA.finditer(text))
+    if not found:
+        return []
+    return [Report(passed=sum(count(m, 1) for m in found), failed=sum(count(m, 2) for m in found), position=found[0].start())]
+
+
+JEST = Runner(
+    name="jest",
+    programs=("jest",),
+    runs_nothing=flags("--version -v --help -h --showConfig --listTests --init --clearCache"),
+    takes_value=flags("-c --config -t --testNamePattern --maxWorkers -w --reporters --coverageDirectory --rootDir --selectProjects --shard --testTimeout --env --roots"),
+    selects=flags("-t --testNamePattern -o --onlyChanged --changedSince --lastCommit -f --onlyFailures --testPathPattern --testPathPatterns --findRelatedTests --selectProjects --shard --testPathIgnorePatterns"),
+    whole_operands=re.compile(r"^\.?/?$"),
+    read=read_jest,
+    stream="stderr",
+    watches=flags("--watch --watchAll"),
+)  # fmt: skip
+VITEST = Runner(
+    name="vitest",
+    programs=("vitest",),
+    runs_nothing=flags("--version -v --help -h --mergeReports"),
+    nothing_operands=flags("list init"),
+    takes_value=flags("-c --config -t --testNamePattern --reporter --outputFile -r --root --dir --pool --shard --project --environment --bail"),
+    selects=flags("-t --testNamePattern --changed --shard --project --exclude"),
+    whole_operands=re.compile(r"^(?:run|watch|dev|\.)$"),
+    read=read_vitest,
+    watches=flags("--watch -w"),
+)  # fmt: skip
+MOCHA = Runner(
+    name="mocha",
+    programs=("mocha", "_mocha"),
+    runs_nothing=flags("--version -V --help -h --dry-run --list-files --list-reporters --list-interfaces --list-uis"),
+    takes_value=flags("-r --require -g --grep -f --fgrep -R --reporter -t --timeout -u --ui --config --spec --ignore -n"),
+    selects=flags("-g --grep -f --fgrep"),
+    codes={0: Verdict.PASSED, **dict.fromkeys(range(1, 100), Verdict.FAILED)},
+    empty_succeeds=True,
+    read=read_mocha,
+)
+NODE = Runner(
+    name="node",
+    programs=("node --test",),
+    runs_nothing=flags("--version -v --help -h --check -c"),
+    takes_value=flags("--import --require -r --test-name-pattern --test-reporter --test-reporter-destination --loader"),
+    selects=flags("--test-name-pattern --test-only --test-skip-pattern --test-shard"),
+    empty_succeeds=True,
+    read=read_node,
+    watches=flags("--watch"),
+)
+BUN = Runner(
+    name="bun",
+    programs=("bun test",),
+    runs_nothing=flags("--help -h --version"),
+    takes_value=flags("-t --test-name-pattern --timeout --preload --bail"),
+    selects=flags("-t --test-name-pattern --only"),
+    read=read_bun,
+    stream="stderr",
+    watches=flags("--watch"),
+)
+DENO = Runner(
+    name="deno",
+    programs=("deno test",),
+    runs_nothing=flags("--help -h --no-run"),
+    selects=flags("--filter"),
+    takes_value=flags("--filter --config -c --coverage"),
+    read=read_deno,
+    watches=flags("--watch"),
+)
+PLAYWRIGHT = Runner(
+    name="playwright",
+    programs=("playwright test",),
+    runs_nothing=flags("--help -h --list --version --ui"),
+    takes_value=flags("-g --grep --project -c --config --reporter -j --workers --retries --shard"),
+    selects=flags("-g --grep --project --shard --last-failed --only-changed --grep-invert"),
+    read=read_playwright,
+)
+CYPRESS = Runner(
+    name="cypress",
+    programs=("cypress run",),
+    runs_nothing=flags("--help -h --version"),
+    takes_value=flags("-s --spec -b --browser -c --config -e --env"),
+    selects=flags("-s --spec"),
+    codes={0: Verdict.PASSED, **dict.fromkeys(range(1, 100), Verdict.FAILED)},
+    read=read_cypress,
+)
+AVA = Runner(name="ava", programs=("ava",), runs_nothing=flags("--help --version"), selects=flags("-m --match"), read=read_ava)
+TESTS = (JEST, VITEST, MOCHA, NODE, BUN, DENO, PLAYWRIGHT, CYPRESS, AVA)

@@ -1,0 +1,91 @@
+"""Test runners of Python."""
+
+import re
+
+from holdfast.core.checks import Verdict
+from holdfast.features.checks.runners.spec import Report, Runner, count, flags, numbers
+
+_PYTEST_WORDS = r"(?:failed|passed|skipped|deselected|xfailed|xpassed|warnings?|errors?|rerun|subtests? (?:passed|failed))"
+_PYTEST = re.compile(rf"^=*[ ]?((?:\d+ {_PYTEST_WORDS}(?:, )?)+|no tests ran|no tests collected[^\n]*?) in [\d.:]+ ?s[^\n]*$", re.MULTILINE)
+_SUGAR = re.compile(r"^Results \([\d.:]+s[^\n]*\):\n((?:\s+(?:- .*|\d+ \w+)\n?)+)", re.MULTILINE)
+_PYTEST_FAILURE = re.compile(
+    r"^(?:FAILED|ERROR) \S+\.py(?:::| - |$)|^[^\s:]+\.py::\S+ (?:FAILED|ERROR)\b|^[^\s:]+\.py [.sxX]*[FE][.sxXFE]*\s+\[ *\d+%\]$"
+    r"|^[.sxX]*[FE][.sxXFE]*\s+\[ *\d+%\]$",
+    re.MULTILINE,
+)
+_SHORT_SUMMARY = re.compile(r"^FAILED [^\s:]+\.py::", re.MULTILINE)
+_COLLECTION = re.compile(r"^!+ Interrupted: \d+ errors? during collection !+$|^ERROR collecting |^no tests collected", re.MULTILINE)
+_UNITTEST = re.compile(r"^Ran (\d+) tests? in [\d.]+s\s*$\s+^(OK|FAILED|NO TESTS RAN)\b(?: \(([^)\n]*)\))?", re.MULTILINE)
+
+
+def read_pytest(text: str) -> list[Report]:
+    reports = [_pytest_report(match[1], match.start(), text) for match in _PYTEST.finditer(text)]
+    reports += [_pytest_report(match[1], match.start(), text) for match in _SUGAR.finditer(text)]
+    failing = any(report.failed for report in reports)
+    if reports and not failing and (match := _SHORT_SUMMARY.search(text)):
+        reports.append(Report(failed=1, position=match.start(), partial=True))
+    if not reports and ("FAILED" in text or "ERROR" in text or "%]" in text) and (match := _PYTEST_FAILURE.search(text)):
+        return [Report(failed=1, position=match.start(), partial=True)]
+    return reports
+
+
+def _pytest_report(summary: str, position: int, text: str) -> Report:
+    passed = numbers(summary, ["passed", "xpassed"])
+    failed, errors = numbers(summary, ["failed"]), numbers(summary, ["errors?"])
+    skipped = numbers(summary, ["skipped", "xfailed"])
+    if not passed and not failed:
+        if errors and not _COLLECTION.search(text):
+            return Report(failed=errors, skipped=skipped, position=position)
+        why = "an error while collecting the tests" if errors else "no test was run"
+        return Report(nothing=f"{why}: {summary.strip()}", skipped=skipped, position=position)
+    return Report(passed=passed, failed=failed + errors, skipped=skipped, position=position)
+
+
+def read_unittest(text: str) -> list[Report]:
+    return [_unittest_report(match) for match in _UNITTEST.finditer(text)]
+
+
+def _unittest_report(match: re.Match[str]) -> Report:
+    detail = match[3] or ""
+    bad = sum(int(n) for n in re.findall(r"(?:failures|errors|unexpected successes)=(\d+)", detail))
+    skipped = count(re.search(r"skipped=(\d+)", detail))
+    ran = int(match[1])
+    if match[2] == "FAILED":
+        return Report(passed=max(0, ran - bad - skipped), failed=max(1, bad), skipped=skipped, position=match.start())
+    nothing = "no test was run" if ran - skipped <= 0 else ""
+    return Report(passed=max(0, ran - skipped), skipped=skipped, nothing=nothing, position=match.start())
+
+
+PYTEST = Runner(
+    name="pytest",
+    programs=("pytest", "py.test"),
+    modules=("pytest",),
+    runs_nothing=flags(
+        "--version -V -VV --help -h --collect-only --co --collectonly --fixtures --funcargs --fixtures-per-test --markers "
+        "--setup-plan --cache-show --trace-config-only"
+    ),
+    takes_value=flags(
+        "-k -m -n -p -c -o -W -r --tb --maxfail --durations --junitxml --junit-xml --cov --cov-report --cov-config "
+        "--rootdir --confcutdir --ignore --ignore-glob --deselect --log-level --log-cli-level --color --timeout --dist "
+        "--basetemp --import-mode --capture --show-capture --verbosity --numprocesses --reruns --override-ini "
+        "--durations-min --html --json-report-file --random-order-seed --randomly-seed --cov-fail-under --maxprocesses"
+    ),
+    selects=flags("-k -m --deselect --ignore --ignore-glob --lf --last-failed --sw --stepwise --testmon --picked --pyargs --splits --group --shard-id"),
+    codes={0: Verdict.PASSED, 1: Verdict.FAILED, 2: Verdict.UNKNOWN, 3: Verdict.UNKNOWN, 4: Verdict.DID_NOT_RUN, 5: Verdict.DID_NOT_RUN},
+    options_variable="PYTEST_ADDOPTS",
+    read=read_pytest,
+    quiet=flags("-qq -qqq -qqqq"),
+)
+UNITTEST = Runner(
+    name="unittest",
+    modules=("unittest",),
+    runs_nothing=flags("-h --help"),
+    takes_value=flags("-s -p -t -k --start-directory --pattern --top-level-directory --durations"),
+    selects=flags("-k -p --pattern"),
+    whole_operands=re.compile(r"^(?:discover|tests?)$"),
+    codes={0: Verdict.PASSED, 1: Verdict.FAILED, 2: Verdict.DID_NOT_RUN, 5: Verdict.DID_NOT_RUN},
+    empty_succeeds=True,
+    read=read_unittest,
+    stream="stderr",
+)
+TESTS = (PYTEST, UNITTEST)

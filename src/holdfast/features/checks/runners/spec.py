@@ -1,0 +1,93 @@
+"""What has to be known of a check tool, and what its output reports."""
+
+import re
+from collections.abc import Callable, Iterable
+
+import msgspec
+
+from holdfast.core.checks import CheckKind, Verdict
+
+
+class Report(msgspec.Struct, kw_only=True):
+    """The counts that a runner's own summary gives."""
+
+    passed: int = 0
+    failed: int = 0
+    skipped: int = 0
+    runner: str = ""
+    position: int = 0
+    nothing: str = ""
+    """Why no test was run, where the summary says so."""
+    stream: str = "stdout"
+    partial: bool = False
+    """Signs of failure without a summary."""
+
+    @property
+    def verdict(self) -> Verdict:
+        if self.failed:
+            return Verdict.FAILED
+        if self.nothing or not self.passed:
+            return Verdict.DID_NOT_RUN
+        return Verdict.PASSED
+
+
+Reader = Callable[[str], list[Report]]
+
+
+def read_nothing(_text: str) -> list[Report]:
+    return []
+
+
+class Runner(msgspec.Struct, frozen=True, kw_only=True):
+    name: str
+    kind: CheckKind = CheckKind.TEST
+    programs: tuple[str, ...] = ()
+    """Names of the program, with the words that must follow: `go test`."""
+    modules: tuple[str, ...] = ()
+    """Names for `python -m`."""
+    runs_nothing: frozenset[str] = frozenset()
+    """Flags with which nothing is checked."""
+    nothing_operands: frozenset[str] = frozenset()
+    """First operands with which nothing is checked."""
+    takes_value: frozenset[str] = frozenset()
+    selects: frozenset[str] = frozenset()
+    """Flags that choose a part."""
+    whole_operands: re.Pattern[str] = re.compile(r"^(?:\.|\./|\./\.\.\.|tests?/?|spec/?|src/?)$")
+    """Operands that mean everything."""
+    codes: dict[int, Verdict] = msgspec.field(default_factory=lambda: {0: Verdict.PASSED, 1: Verdict.FAILED})
+    empty_succeeds: bool = False
+    """Exit status 0 is possible although no test was run."""
+    options_variable: str = ""
+    """The environment variable that adds flags."""
+    read: Reader = read_nothing
+    stream: str = "stdout"
+    """Where it prints its summary."""
+    sums: bool = False
+    """One run prints several summaries that belong together; all of them must show."""
+    quiet: frozenset[str] = frozenset()
+    """Flags with which no summary is printed."""
+    requires: frozenset[str] = frozenset()
+    """It is this check only with one of these flags."""
+    watches: frozenset[str] = frozenset()
+
+
+def flags(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+def count(match: re.Match[str] | None, group: int | str = 1) -> int:
+    return int(match[group]) if match and match[group] else 0
+
+
+def counted(pattern: str) -> Callable[[str], int]:
+    compiled = re.compile(pattern)
+
+    def read(text: str) -> int:
+        return sum(int(match[1]) for match in compiled.finditer(text))
+
+    return read
+
+
+def numbers(text: str, names: Iterable[str]) -> int:
+    """The sum of the numbers that stand before any of the names: `2 failed, 1 error`."""
+    return sum(int(match[1]) for name in names for match in re.finditer(rf"(\d+) {name}\b", text))

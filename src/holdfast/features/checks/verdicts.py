@@ -1,0 +1,226 @@
+"""The verdict on one check: by its exit status where that shows, by its own summary where it can be trusted."""
+
+
+from holdfast.core.checks import Check, CheckKind, Selection, Verdict
+from holdfast.core.shell.analysis import Ran
+from holdfast.core.shell.flow import FAILED
+from holdfast.features.checks.attribution import Candidate
+from holdfast.features.checks.runners.spec import Report, Runner
+
+_KILLED = frozenset((124, 130, 134, 137, 139, 141, 143))
+_NOT_STARTED = frozenset((126, 127))
+
+
+def judge_runner(candidate: Candidate) -> list[Check]:
+    match = candidate.match
+    assert match is not None
+    if len(candidate.reports) > 1 and candidate.trusted and candidate.command.invocation.repeated:
+        return [
+            _check(candidate, match.runner.kind, match.runner.name, report.verdict, "the summary of each run is shown", report)
+            for report in candidate.reports
+        ]
+    verdict, why = _runner_verdict(candidate, match.runner)
+    report = candidate.reports[0] if candidate.reports else None
+    if verdict is Verdict.FAILED and report is None and candidate.signs:
+        report = candidate.signs[0]
+    return [_check(candidate, match.runner.kind, match.runner.name, verdict, why, report)]
+
+
+def _check(candidate: Candidate, kind: CheckKind, runner: str, verdict: Verdict, why: str, report: Report | None) -> Check:
+    counted = report is not None and not report.partial and kind is CheckKind.TEST and verdict in (Verdict.PASSED, Verdict.FAILED)
+    match = candidate.match
+    return Check(
+        kind=kind,
+        runner=runner,
+        dir=".",
+        selection=match.selection if match else Selection.ALL,
+        verdict=verdict,
+        passed=report.passed if counted and report else None,
+        failed=report.failed if counted and report else None,
+        skipped=report.skipped if counted and report else None,
+        why=why,
+        operands=match.operands if match else [],
+    )
+
+
+def _runner_verdict(candidate: Candidate, runner: Runner) -> tuple[Verdict, str]:
+    command, match = candidate.command, candidate.match
+    assert match is not None
+    if command.ran is Ran.NO:
+        return Verdict.DID_NOT_RUN, "it was not reached"
+    if command.invocation.shadowed:
+        return Verdict.DID_NOT_RUN, "a function or alias of that name was run instead"
+    if command.invocation.tampered:
+        return Verdict.UNKNOWN, command.invocation.tampered
+    if match.foreign:
+        return Verdict.UNKNOWN, match.foreign
+    if match.nothing:
+        return Verdict.DID_NOT_RUN, match.nothing
+    if command.pending:
+        return _pending(candidate)
+    if command.exit_code is not None and command.ran is Ran.YES:
+        return _by_exit(candidate, runner, command.exit_code)
+    return _by_output(candidate, runner)
+
+
+def _pending(candidate: Candidate) -> tuple[Verdict, str]:
+    why = "it was started in the background and the command did not wait for it"
+    if candidate.trusted:
+        return candidate.reports[0].verdict, "the summary is shown"
+    return Verdict.UNKNOWN, why
+
+
+# ── the exit status shows ────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _by_exit(candidate: Candidate, runner: Runner, code: int) -> tuple[Verdict, str]:
+    if code == 0:
+        return _success(candidate, runner)
+    if code in _NOT_STARTED:
+        return Verdict.DID_NOT_RUN, f"exit status {code}: the program could not be started"
+    report = candidate.reports[0] if candidate.reports else None
+    if code in _KILLED:
+        if report is not None and report.failed and candidate.trusted:
+            return Verdict.FAILED, "the summary shows failures"
+        return Verdict.UNKNOWN, f"exit status {code}: it was ended before it was done"
+    if report is not None and (candidate.trusted or report.failed):
+        return _failure_with_report(report, code, runner)
+    if candidate.signs:
+        return Verdict.FAILED, "failures are shown"
+    return _failure_without_report(candidate, runner, code)
+
+
+def _success(candidate: Candidate, runner: Runner) -> tuple[Verdict, str]:
+    report = candidate.reports[0] if candidate.reports else None
+    if runner.kind is not CheckKind.TEST:
+        return Verdict.PASSED, "exit status 0"
+    if report is not None and (candidate.trusted or not _loudly(candidate)):
+        if report.failed:
+            return Verdict.FAILED, "exit status 0, but the summary shows failures"
+        if report.verdict is Verdict.DID_NOT_RUN:
+            return Verdict.DID_NOT_RUN, report.nothing or "no test passed"
+        return Verdict.PASSED, "exit status 0 and the summary"
+    if candidate.signs and candidate.signs[0].partial and candidate.trusted:
+        return Verdict.UNKNOWN, "exit status 0, but failures are shown"
+    if runner.empty_succeeds:
+        return Verdict.UNKNOWN, f"exit status 0, but {runner.name} ends so without any test too, and no count is shown"
+    if candidate.shown == "whole" and not (candidate.match and candidate.match.quiet) and not _loudly(candidate):
+        return Verdict.UNKNOWN, "exit status 0, but its output shows no summary"
+    return Verdict.PASSED, "exit status 0"
+
+
+def _loudly(candidate: Candidate) -> bool:
+    return candidate.crowded
+
+
+def _failure_with_report(report: Report, code: int, runner: Runner) -> tuple[Verdict, str]:
+    if report.failed:
+        return Verdict.FAILED, f"exit status {_shown(code)} and failures in the summary"
+    if report.verdict is Verdict.DID_NOT_RUN:
+        return Verdict.DID_NOT_RUN, report.nothing or "no test passed"
+    if runner.kind is not CheckKind.TEST:
+        return Verdict.FAILED, f"exit status {_shown(code)}"
+    return Verdict.UNKNOWN, f"exit status {_shown(code)}, but the summary shows no failure"
+
+
+def _shown(code: int) -> str:
+    return "not 0" if code == FAILED else str(code)
+
+
+def _failure_without_report(candidate: Candidate, runner: Runner, code: int) -> tuple[Verdict, str]:
+    if runner.kind is CheckKind.TEST and candidate.shown == "whole" and not _loudly(candidate):
+        verdict = runner.codes.get(code, Verdict.DID_NOT_RUN)
+        if verdict is Verdict.FAILED:
+            return Verdict.DID_NOT_RUN, f"exit status {_shown(code)} without a summary: the tests could not be started"
+        return verdict, f"exit status {_shown(code)}"
+    if code == FAILED:
+        return Verdict.FAILED, "the exit status was not 0"
+    verdict = runner.codes.get(code, Verdict.UNKNOWN)
+    return verdict, f"exit status {code}"
+
+
+# ── only the output shows ────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _by_output(candidate: Candidate, runner: Runner) -> tuple[Verdict, str]:
+    report = candidate.reports[0] if candidate.reports else None
+    if report is not None and candidate.trusted:
+        why = report.nothing or f"the exit status does not show, the summary does: {report.passed} passed, {report.failed} failed"
+        return report.verdict, why
+    if candidate.signs:
+        return Verdict.FAILED, "the exit status does not show, but failures do"
+    if candidate.command.ran is Ran.MAYBE and candidate.shown == "whole" and not candidate.distrust and runner.kind is CheckKind.TEST:
+        return Verdict.DID_NOT_RUN, "nothing in the output comes from it"
+    return Verdict.UNKNOWN, _why_unknown(candidate)
+
+
+def _why_unknown(candidate: Candidate) -> str:
+    hidden = {
+        "hidden": "its output is not shown",
+        "rewritten": "the output was rewritten before it was shown",
+        "tail": "the summary was cut off",
+        "lines": "the summary was filtered out",
+        "whole": "no summary is shown",
+    }[candidate.shown]
+    return f"the exit status is not that of the run, and {candidate.distrust or hidden}; run it without the pipe, or with `set -o pipefail`"
+
+
+# ── entry points ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def judge_entry(candidate: Candidate) -> list[Check]:
+    """One check for each summary that is shown; without one, what the name says and no verdict."""
+    entry, command = candidate.entry, candidate.command
+    assert entry is not None
+    blocked = _entry_blocked(candidate)
+    if blocked is not None:
+        kind = entry.kind
+        return [_check(candidate, kind, entry.runner or entry.name, *blocked, None)] if kind else []
+    if candidate.reports and entry.kind in (CheckKind.TEST, None):
+        return [_entry_check(candidate, report) for report in candidate.reports]
+    if entry.kind is None:
+        return []
+    code = command.exit_code
+    if entry.kind is not CheckKind.TEST:
+        return [_check(candidate, entry.kind, entry.runner or entry.name, *_plain_verdict(code), None)]
+    said_nothing = candidate.shown == "hidden" or candidate.silent
+    if code in _NOT_STARTED or (code not in (None, 0) and command.ran is Ran.YES and not said_nothing):
+        return [_check(candidate, entry.kind, entry.runner or entry.name, Verdict.DID_NOT_RUN, f"exit status {_shown(code or 0)} and no summary of a run", None)]
+    why = f"{entry.name} {entry.target}".strip() + " shows no summary of a test run"
+    return [_check(candidate, entry.kind, entry.runner or entry.name, Verdict.UNKNOWN, why, None)]
+
+
+def _entry_blocked(candidate: Candidate) -> tuple[Verdict, str] | None:
+    entry, command = candidate.entry, candidate.command
+    assert entry is not None
+    if command.ran is Ran.NO:
+        return Verdict.DID_NOT_RUN, "it was not reached"
+    if command.invocation.shadowed:
+        return Verdict.DID_NOT_RUN, "a function or alias of that name was run instead"
+    if entry.nothing:
+        return Verdict.DID_NOT_RUN, entry.nothing
+    if command.invocation.tampered:
+        return Verdict.UNKNOWN, command.invocation.tampered
+    return None
+
+
+def _entry_check(candidate: Candidate, report: Report) -> Check:
+    verdict, why = report.verdict, report.nothing or "the summary of the run is shown"
+    if not candidate.trusted:
+        failed = report.failed and candidate.signs
+        verdict, why = (Verdict.FAILED, "failures are shown") if failed else (Verdict.UNKNOWN, candidate.distrust)
+    elif report.partial:
+        why = "failures are shown"
+    elif verdict is Verdict.PASSED and candidate.command.exit_code in _KILLED:
+        verdict, why = Verdict.UNKNOWN, "it was ended before it was done"
+    return _check(candidate, CheckKind.TEST, report.runner, verdict, why, report)
+
+
+def _plain_verdict(code: int | None) -> tuple[Verdict, str]:
+    if code is None:
+        return Verdict.UNKNOWN, "the exit status does not show"
+    if code in _NOT_STARTED:
+        return Verdict.DID_NOT_RUN, f"exit status {code}"
+    return (Verdict.PASSED, "exit status 0") if code == 0 else (Verdict.FAILED, f"exit status {_shown(code)}")
+
+

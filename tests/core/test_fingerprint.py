@@ -1,0 +1,142 @@
+"""The fingerprint of a worktree's content, with real git."""
+
+import os
+import subprocess
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import pytest
+
+from holdfast.core.fingerprint import Fingerprinter
+from holdfast.core.process import Ran
+
+
+def run(argv: Sequence[str], *, cwd: str | None = None, env: Mapping[str, str] | None = None, stdin: bytes = b"", timeout: float = 60.0, nice: int = 10) -> Ran:
+    try:
+        done = subprocess.run(argv, cwd=cwd, env=env, input=stdin, capture_output=True, timeout=timeout)
+    except subprocess.TimeoutExpired:
+        return Ran(-9, b"", b"", timed_out=True)
+    return Ran(done.returncode, done.stdout, done.stderr)
+
+
+def git(root: Path, *words: str) -> str:
+    settings = ["-c", "user.name=a", "-c", "user.email=a@b.c", "-c", "protocol.file.allow=always", "-c", "commit.gpgsign=false"]
+    return subprocess.run(["git", *settings, *words], cwd=root, check=True, capture_output=True, text=True).stdout
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    folder = tmp_path / "repo"
+    (folder / "src").mkdir(parents=True)
+    git(folder, "init", "-q", "-b", "main")
+    (folder / "src" / "a.py").write_text("a = 1\n")
+    (folder / "README.md").write_text("hello\n")
+    (folder / ".gitignore").write_text("*.log\n")
+    git(folder, "add", "-A")
+    git(folder, "commit", "-qm", "first")
+    return folder
+
+
+def take(root: Path, *covers: str) -> str:
+    found = Fingerprinter(run, os.environ).take(str(root), covers, budget_s=30)
+    assert found.known, found
+    return found.content
+
+
+def test_every_change_of_content_counts_and_nothing_else(root: Path) -> None:
+    first = take(root)
+    assert take(root) == first
+    (root / "src" / "a.py").write_text("a = 2\n")
+    edited = take(root)
+    assert edited != first
+    git(root, "add", "-A")
+    assert take(root) == edited, "staging changes no content"
+    git(root, "commit", "-qm", "second")
+    assert take(root) == edited, "committing changes no content"
+    (root / "src" / "a.py").write_text("a = 1\n")
+    assert take(root) == first
+
+
+def test_new_deleted_ignored_and_executable_files(root: Path) -> None:
+    first = take(root)
+    (root / "debug.log").write_text("noise")
+    assert take(root) == first
+    (root / "new.py").write_text("n = 1\n")
+    assert take(root) != first
+    (root / "new.py").unlink()
+    assert take(root) == first
+    (root / "README.md").unlink()
+    assert take(root) != first
+    git(root, "checkout", "-q", "README.md")
+    (root / "src" / "a.py").chmod(0o755)
+    assert take(root) != first
+
+
+def test_covers_leaves_other_files_out(root: Path) -> None:
+    first = take(root, "src/**")
+    (root / "README.md").write_text("other\n")
+    assert take(root, "src/**") == first
+    (root / "src" / "b.py").write_text("b = 1\n")
+    assert take(root, "src/**") != first
+
+
+def test_the_same_fingerprinter_sees_a_second_edit(root: Path) -> None:
+    one = Fingerprinter(run, os.environ)
+    seen = set()
+    for number in range(5):
+        (root / "src" / "a.py").write_text(f"a = {number}{number}\n")
+        seen.add(one.take(str(root), budget_s=30).content)
+    assert len(seen) == 5
+
+
+def test_worktrees_and_detached_heads(root: Path, tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    git(root, "worktree", "add", "-q", "--detach", str(other))
+    found = Fingerprinter(run, os.environ).take(str(other), budget_s=30)
+    assert found.known and found.branch == "" and found.content == take(root)
+    (other / "README.md").write_text("x")
+    assert take(other) != take(root)
+
+
+def test_a_change_inside_of_a_submodule_counts(root: Path, tmp_path: Path) -> None:
+    library = tmp_path / "library"
+    library.mkdir()
+    git(library, "init", "-q")
+    (library / "lib.py").write_text("x = 1\n")
+    git(library, "add", "-A")
+    git(library, "commit", "-qm", "lib")
+    git(root, "submodule", "add", "-q", str(library), "lib")
+    git(root, "commit", "-qm", "with lib")
+    first = take(root)
+    (root / "lib" / "lib.py").write_text("x = 2\n")
+    assert take(root) != first
+
+
+def test_no_repository_and_no_time_are_unknown_not_errors(tmp_path: Path, root: Path) -> None:
+    one = Fingerprinter(run, os.environ)
+    assert not one.take(str(tmp_path / "nowhere")).known
+    assert not one.take(str(tmp_path)).known
+    late = one.take(str(root), budget_s=0.0)
+    assert not late.known and "0 ms" in late.why_unknown
+
+
+def test_too_many_new_files_are_unknown(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("holdfast.core.fingerprint.MAX_CHANGED", 50)
+    for number in range(60):
+        (root / f"f{number}").write_text("x")
+    found = Fingerprinter(run, os.environ).take(str(root), budget_s=30)
+    assert not found.known and "too many" in found.why_unknown
+
+
+def test_mid_rebase_and_conflicts(root: Path) -> None:
+    git(root, "checkout", "-qb", "other")
+    (root / "README.md").write_text("theirs\n")
+    git(root, "commit", "-qam", "theirs")
+    git(root, "checkout", "-q", "main")
+    (root / "README.md").write_text("ours\n")
+    git(root, "commit", "-qam", "ours")
+    with pytest.raises(subprocess.CalledProcessError):
+        git(root, "rebase", "other")
+    first = take(root)
+    (root / "README.md").write_text("resolved\n")
+    assert take(root) != first
