@@ -69,11 +69,11 @@ class House(RuleBasedStateMachine):
         self.store_guard = StoreGuard(lambda: self.engine, self.log, lambda _error: False)
         self.journal = Journal(self.paths.journal)
         self.pipeline = IngestPipeline(lambda: self.engine, {}, self.store_guard, self.journal)
-        self.pipeline.begin()
+        self.pipeline.replay_journal()
         self.spool = Spool(self.paths, self._take)
 
     def _take(self, batch) -> int | None:
-        outcomes = self.store_guard.keep(batch)
+        outcomes = self.store_guard.commit(batch)
         return None if outcomes is None else sum(1 for o in outcomes if o.seq)
 
     def _frame(self, key: str) -> bytes:
@@ -105,7 +105,7 @@ class House(RuleBasedStateMachine):
         """A batch by the socket; what is not answered the hooks spool."""
         keys = [self._new(session) for session in sessions]
         batch = [self._delivery(key, mode) for key in (*keys, *(keys if twice else ()))]
-        if self.pipeline.take(batch) is None:
+        if self.pipeline.accept(batch) is None:
             for key in keys:
                 self._spooled(key, "spool.log")
         self.must.update(keys)
@@ -117,7 +117,7 @@ class House(RuleBasedStateMachine):
             return
         key = data.draw(st.sampled_from(sorted(self.must)))
         if data.draw(st.booleans()):
-            self.pipeline.take([self._delivery(key)])
+            self.pipeline.accept([self._delivery(key)])
         else:
             self._spooled(key, data.draw(st.sampled_from(("spool.log", "other.log"))))
 
@@ -134,7 +134,7 @@ class House(RuleBasedStateMachine):
     @rule()
     def settle(self) -> None:
         """As the daemon does when the answers have left. A crash before it is made good at the start after it."""
-        self.pipeline.settle()
+        self.pipeline.flush()
 
     @rule()
     def drain(self) -> None:
@@ -162,7 +162,7 @@ class House(RuleBasedStateMachine):
     def room_again(self) -> None:
         self.full = False
         self.store._db.pragma("max_page_count", 1_000_000)
-        self.store_guard.retry_held()
+        self.store_guard.retry_buffered()
 
     @rule()
     def crash(self) -> None:
@@ -201,8 +201,8 @@ class House(RuleBasedStateMachine):
         if hasattr(self, "store"):
             self.room_again()
             self.spool.drain()
-            self.store_guard.retry_held()
-            self.pipeline.settle()
+            self.store_guard.retry_buffered()
+            self.pipeline.flush()
             self._equal_to_the_model()
             self.store.close()
         shutil.rmtree(self.folder, ignore_errors=True)

@@ -51,7 +51,7 @@ def test_a_poisonous_event_is_kept_apart_and_the_others_as_they_are(paths: Paths
     engine = an_engine(store, a_counter(), read=poisonous)
     store_guard = StoreGuard(lambda: engine, Log(paths.log_file), lambda _error: False)
     bad = a_delivery(key="bad", body=f"poison token={SECRET} ".encode() + b"x" * 600_000)
-    outcomes = store_guard.keep([a_delivery(key="one"), bad, a_delivery(key="two")])
+    outcomes = store_guard.commit([a_delivery(key="one"), bad, a_delivery(key="two")])
     assert outcomes is not None
     assert all(o.seq for o in outcomes)
     kinds = {e.key: e.kind for e in found(store)}
@@ -66,10 +66,10 @@ def test_a_store_that_refuses_keeps_everything_for_later(paths: Paths, store: Sq
     engine = an_engine(store)
     store_guard = StoreGuard(lambda: engine, Log(paths.log_file), lambda _error: False)
     real, engine.handle = engine.handle, _raising(StoreUnavailable("no space"))
-    assert store_guard.keep([a_delivery(key="held")]) is None
+    assert store_guard.commit([a_delivery(key="held")]) is None
     assert store_guard.refusing
     engine.handle = real
-    store_guard.retry_held()
+    store_guard.retry_buffered()
     assert [e.key for e in found(store)] == ["held"]
     assert not store_guard.refusing
 
@@ -80,7 +80,7 @@ def test_damage_that_cannot_be_mended_is_a_refusal_not_the_end(paths: Paths, sto
         engine = an_engine(store)
         engine.handle = _raising(StoreDamaged("malformed"))
         store_guard = StoreGuard(lambda engine=engine: engine, Log(paths.log_file), lambda _error, mends=mends: mends)
-        assert store_guard.keep([a_delivery()]) is None
+        assert store_guard.commit([a_delivery()]) is None
 
 
 def _raising(error: Exception):
@@ -117,16 +117,16 @@ def test_mending_that_fails_leaves_everything_as_it_was(paths: Paths, monkeypatc
 
     monkeypatch.setattr("shutil.copyfile", full)
     with pytest.raises(StoreUnavailable):
-        repair.prepare(paths.database, paths, [a_counter()], 80, 1)
+        repair.build_replacement(paths.database, paths, [a_counter()], 80, 1)
     assert paths.database.read_bytes() == before
 
 
 def test_mending_that_was_cut_off_between_two_renames_is_finished(paths: Paths) -> None:
     """Else the next start would find no database and begin an empty one."""
     damaged(paths)
-    repair.prepare(paths.database, paths, [a_counter()], 80, 1)
+    repair.build_replacement(paths.database, paths, [a_counter()], 80, 1)
     paths.database.unlink()
-    repair.look(paths.database, paths, 80)
+    repair.check_head(paths.database, paths, 80)
     store = SqliteStore(paths.database)
     told = found(store)[-1]
     assert told.kind == "store.restored"
@@ -141,9 +141,9 @@ def test_a_log_that_ends_too_early_is_damage(paths: Paths) -> None:
     high_water_mark = HighWaterMark(paths.database)
     high_water_mark.saw(7)
     with pytest.raises(StoreDamaged):
-        repair.look(paths.database, paths, HighWaterMark(paths.database).head)
+        repair.check_head(paths.database, paths, HighWaterMark(paths.database).head)
     forget(paths.database)
-    repair.look(paths.database, paths, HighWaterMark(paths.database).head)
+    repair.check_head(paths.database, paths, HighWaterMark(paths.database).head)
 
 
 def test_there_is_no_witness_of_a_server() -> None:

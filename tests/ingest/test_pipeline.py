@@ -78,7 +78,7 @@ class House:
         self.store_guard = StoreGuard(lambda: self.engine, Log(self.paths.log_file), mended)
         self.journal = Journal(self.paths.journal)
         self.pipeline = IngestPipeline(lambda: self.engine, {"claude-code": AGENT}, self.store_guard, self.journal)
-        self.pipeline.begin()
+        self.pipeline.replay_journal()
 
     def crash(self) -> None:
         """What memory held is gone."""
@@ -104,12 +104,12 @@ class House:
         return self.again([a_delivery(event=event, mode="ask") for event in events])
 
     def again(self, deliveries: Sequence[Delivery]) -> list[Outcome]:
-        outcomes = self.pipeline.take(deliveries)
+        outcomes = self.pipeline.accept(deliveries)
         assert outcomes is not None
         return outcomes
 
     def check(self, deliveries: int) -> None:
-        self.pipeline.settle()
+        self.pipeline.flush()
         reader = self.store.reader()
         found = reader.events(EventQuery(limit=10_000))
         kinds = [e.kind for e in found]
@@ -134,11 +134,11 @@ def house(tmp_path: Path) -> Iterator[House]:
 @pytest.mark.parametrize("event", [QUIET, ASKED])
 def test_an_answer_is_on_disk_before_it_is_in_the_store(house: House, event: str) -> None:
     house.take(event)
-    assert len(Journal(house.paths.journal).left()) == 1
+    assert len(Journal(house.paths.journal).pending_entries()) == 1
     assert house.store.reader().head() == 0
-    assert house.pipeline.behind
+    assert house.pipeline.has_pending
     house.check(1)
-    assert not house.pipeline.behind
+    assert not house.pipeline.has_pending
 
 
 @pytest.mark.parametrize("event", [QUIET, ASKED])
@@ -226,10 +226,10 @@ def test_a_store_that_takes_nothing_now_gets_it_later(
     with monkeypatch.context() as patch:
         patch.setattr(house.store, "append", refuse)
         for _ in range(2):
-            house.pipeline.settle()
-        assert Journal(house.paths.journal).left(), "it is still on disk"
-    house.store_guard.retry_held()
-    house.pipeline.settle()
+            house.pipeline.flush()
+        assert Journal(house.paths.journal).pending_entries(), "it is still on disk"
+    house.store_guard.retry_buffered()
+    house.pipeline.flush()
     kinds = [e.kind for e in house.store.reader().events(EventQuery(limit=100))]
     assert kinds[:2] == [{QUIET: "tool.finished", ASKED: "tool.started"}[event], "test.followed"]
 
@@ -248,7 +248,7 @@ def test_a_full_journal_is_written_over_once_the_store_has_it_all(
     for _ in range(40):
         house.take(QUIET)
         house.take(ASKED)
-        house.pipeline.settle()
+        house.pipeline.flush()
     assert house.journal._at < 4096
     house.crash()
     house.check(80)
@@ -271,18 +271,18 @@ def test_what_is_torn_or_foreign_ends_the_journal(tmp_path: Path) -> None:
     kept = [JournalEntry(a_delivery()) for _ in range(3)]
     assert journal.add(kept)
     whole = journal._at
-    assert journal.left() == kept
+    assert journal.pending_entries() == kept
     content = bytearray((tmp_path / "journal").read_bytes())
     for at in (whole - 1, whole // 2, 0):
         content[at] ^= 0xFF
         (tmp_path / "journal").write_bytes(content)
-        assert len(journal.left()) < 3
-        assert journal.left() == kept[: len(journal.left())]
+        assert len(journal.pending_entries()) < 3
+        assert journal.pending_entries() == kept[: len(journal.pending_entries())]
     journal.clear()
     assert journal.add(kept[:1])
-    assert Journal(tmp_path / "journal").left() == kept[:1], "what lies behind is of another lap"
+    assert Journal(tmp_path / "journal").pending_entries() == kept[:1], "what lies behind is of another lap"
     journal.wipe()
-    assert journal.left() == []
+    assert journal.pending_entries() == []
     assert not any((tmp_path / "journal").read_bytes())
 
 
@@ -300,7 +300,7 @@ def test_any_order_of_answers_and_crashes_leaves_the_log_and_what_it_says(
         if step == "crash":
             house.crash()
         elif step == "settle":
-            house.pipeline.settle()
+            house.pipeline.flush()
         else:
             events = {"both": [QUIET, ASKED, QUIET], "again": []}.get(step, [step])
             fresh = [a_delivery(event=event, mode="ask") for event in events]

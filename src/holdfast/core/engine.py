@@ -1,6 +1,6 @@
 """The engine: deliveries in, one transaction, answers out. Pure functions do the thinking, ports touch the world.
 
-An answer leaves when what led to it is on disk, and not later: `answer` thinks and promises, `settle` writes right after
+An answer leaves when what led to it is on disk, and not later: `answer` thinks and promises, `flush` writes right after
 it what was promised (docs/decisions/0009).
 """
 
@@ -13,7 +13,7 @@ from holdfast.core.decision import Decision
 from holdfast.core.dedupe import REMEMBERED, Deduplicator
 from holdfast.core.delivery import Delivery
 from holdfast.core.event import Event
-from holdfast.core.feature import Decide, Derive, Enqueue, Feature
+from holdfast.core.feature import Decide, Derive, Enqueue, Enrich, Feature
 from holdfast.core.ports import Clock, Doc, EventQuery, Ref, Store
 from holdfast.core.state import HotDocuments
 from holdfast.core.transaction import PROMPT_TOKENS, START_TOKENS, Arrival, Outcome, Transaction
@@ -23,13 +23,14 @@ __all__ = ["PROMPT_TOKENS", "START_TOKENS", "Committed", "Engine", "Outcome", "P
 Report = Callable[[str, Event, Exception], None]
 SettingsFor = Callable[[str], Mapping[str, Any]]
 
-Promise = Callable[[Sequence[Event]], bool]
+WriteJournal = Callable[[Sequence[Event]], bool]
 """Puts events on disk where they are found again after a crash; False where it cannot."""
 
 
 class Subscribers(NamedTuple):
     """Who has to do with one kind of event, and by which of their functions."""
 
+    enrichers: tuple[tuple[Feature, Enrich], ...]
     reducers: tuple[Feature, ...]
     deciders: tuple[tuple[Feature, Decide], ...]
     derivers: tuple[tuple[Feature, Derive], ...]
@@ -71,7 +72,7 @@ class Engine:
         """The last event this engine knows of."""
         self.durable = 0
         """The last event that the store itself keeps through a power cut."""
-        self._unsettled: Transaction | None = None
+        self._pending: Transaction | None = None
         self._unpublished: list[Committed] = []
         self._subscribers: dict[str, Subscribers] = {}
 
@@ -91,42 +92,42 @@ class Engine:
         elsewhere until the next transaction that is.
         """
         arrivals = [self._arrive(item) for item in items]
-        self.settle()
+        self.flush()
         with self.store.transaction(lasting=lasting) as head:
-            turn = self._turn(head, past=past)
-            outcomes = turn.take(arrivals)
-            turn.write()
+            transaction = self._begin_transaction(head, past=past)
+            outcomes = transaction.apply(arrivals)
+            transaction.write()
             if also:
                 also(self.store)
-        self._written(turn, lasting=lasting)
+        self._written(transaction, lasting=lasting)
         return outcomes
 
-    def answer(self, deliveries: Sequence[Delivery], promise: Promise) -> list[Outcome]:
+    def answer(self, deliveries: Sequence[Delivery], write_journal: WriteJournal) -> list[Outcome]:
         """For hooks that wait for what features decide. A store that others write to takes everything at once."""
         if self.store.shared:
             return self.handle(deliveries)
         arrivals = [self._arrive(item) for item in deliveries]
-        self.settle()
-        turn = self._turn(self.head)
-        outcomes = turn.take(arrivals)
-        if turn.events and promise(turn.events):
-            self._unsettled, self.head = turn, turn.seq
+        self.flush()
+        transaction = self._begin_transaction(self.head)
+        outcomes = transaction.apply(arrivals)
+        if transaction.events and write_journal(transaction.events):
+            self._pending, self.head = transaction, transaction.seq
         else:
-            self._write(turn, lasting=True)
+            self._write(transaction, lasting=True)
         return outcomes
 
-    def restore(self, events: Sequence[Event]) -> None:
+    def replay_journal(self, events: Sequence[Event]) -> None:
         """What was promised, but not written when the last engine ended: with all that followed, as it was then."""
-        self.settle()
+        self.flush()
         with self.store.transaction() as head:
-            turn = self._turn(head)
-            turn.replay(events)
-            turn.write()
-        self._written(turn)
+            transaction = self._begin_transaction(head)
+            transaction.replay(events)
+            transaction.write()
+        self._written(transaction)
 
     def can_decide(self, kind: str, folder: str) -> bool:
         """Whether anybody could have something to say to such an event in that folder."""
-        deciders = self.all_features(kind).deciders
+        deciders = self.subscribers_of(kind).deciders
         if not deciders:
             return False
         settings = self.ports.settings(self.ports.project(folder))
@@ -135,9 +136,18 @@ class Engine:
     def _arrive(self, item: Delivery | Event) -> Arrival:
         if isinstance(item, Event):
             return self.ports.scrub(item), False
-        return self.ports.read(item), item.mode != "tell"
+        return self._enriched(self.ports.read(item)), item.mode != "tell"
 
-    def _turn(self, head: int, *, past: bool = False) -> Transaction:
+    def _enriched(self, event: Event) -> Event:
+        """What features saw of the world when the event came is written into its payload."""
+        for feature, enrich in self.subscribers_of(event.kind).enrichers:
+            try:
+                enrich(event, self.ports.settings(event.project).get(feature.name))
+            except Exception as error:
+                self.ports.report(feature.name, event, error)
+        return event
+
+    def _begin_transaction(self, head: int, *, past: bool = False) -> Transaction:
         if head != self.head:
             self.hot.forget()
         return Transaction(self, head, past=past)
@@ -145,45 +155,47 @@ class Engine:
     # ── after the answer ───────────────────────────────────────────────────────────────────────────────────────────
 
     @property
-    def behind(self) -> bool:
+    def has_pending(self) -> bool:
         """Whether something was promised that is not written yet."""
-        return self._unsettled is not None
+        return self._pending is not None
 
-    def settle(self) -> None:
+    def flush(self) -> None:
         """Writes what was promised. Where the store takes nothing it stays to be done."""
         self._begin()
-        if self._unsettled:
-            self._write(self._unsettled, lasting=False)
-            self._unsettled = None
+        if self._pending:
+            self._write(self._pending, lasting=False)
+            self._pending = None
 
     def discard_pending(self) -> None:
         """What was promised cannot be written as it is: whoever has the deliveries brings them by another way."""
-        self._unsettled = None
+        self._pending = None
         self.forget()
 
-    def _write(self, turn: Transaction, *, lasting: bool) -> None:
+    def _write(self, transaction: Transaction, *, lasting: bool) -> None:
         with self.store.transaction(lasting=lasting):
-            turn.write()
-        self._written(turn, lasting=lasting)
+            transaction.write()
+        self._written(transaction, lasting=lasting)
 
-    def _written(self, turn: Transaction, *, lasting: bool = True) -> None:
-        self.head = turn.seq
-        if lasting and turn.events:  # Where nothing was written nothing was synced.
-            self.durable = turn.seq
-        self.recent.add(turn.seen.items())
-        turn.work.keep()
-        if turn.events:
-            self._unpublished.append(Committed(tuple(turn.events), tuple(turn.work.documents()), turn.due()))
+    def _written(self, transaction: Transaction, *, lasting: bool = True) -> None:
+        self.head = transaction.seq
+        if lasting and transaction.events:  # Where nothing was written nothing was synced.
+            self.durable = transaction.seq
+        self.recent.add(transaction.seen.items())
+        transaction.work.keep()
+        if transaction.events:
+            self._unpublished.append(
+                Committed(tuple(transaction.events), tuple(transaction.work.documents()), transaction.due())
+            )
 
     def publish(self) -> None:
-        """Tells the watchers what became true. Apart from `handle`, so that the agents are answered first."""
-        untold, self._unpublished = self._unpublished, []
-        for committed in untold:
-            for watch in self.subscribers:
+        """Tells the subscribers what became true. Apart from `handle`, so that the agents are answered first."""
+        unpublished, self._unpublished = self._unpublished, []
+        for committed in unpublished:
+            for notify in self.subscribers:
                 try:
-                    watch(committed)
+                    notify(committed)
                 except Exception as error:
-                    self.ports.report("watchers", committed.events[-1], error)
+                    self.ports.report("subscribers", committed.events[-1], error)
 
     # ── beginning ──────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -203,27 +215,28 @@ class Engine:
         self.hot.forget()
         self.head = -1
 
-    # ── who hears what ─────────────────────────────────────────────────────────────────────────────────────────────
+    # ── subscriptions ─ ─────────────────────────────────────────────────────────────────────────────────────────────
 
-    def all_features(self, kind: str) -> Subscribers:
+    def subscribers_of(self, kind: str) -> Subscribers:
         found = self._subscribers.get(kind)
         if found is None:
             awake = (f for f in self.features if f.name not in self.suspended)
-            found = self._subscribers[kind] = _subscribers(f for f in awake if f.subscribes_to(kind))
+            found = self._subscribers[kind] = _subscribers(kind, (f for f in awake if f.subscribes_to(kind)))
         return found
 
     def suspend(self, names: Iterable[str]) -> None:
         self.suspended |= set(names)
         self._subscribers.clear()
 
-    def wake(self, names: Iterable[str]) -> None:
+    def resume(self, names: Iterable[str]) -> None:
         self.suspended -= set(names)
         self._subscribers.clear()
 
 
-def _subscribers(features: Iterable[Feature]) -> Subscribers:
+def _subscribers(kind: str, features: Iterable[Feature]) -> Subscribers:
     listening = tuple(features)
     return Subscribers(
+        enrichers=tuple((f, f.enrich) for f in listening if f.enrich and kind in f.enriches),
         reducers=tuple(f for f in listening if f.keeps_documents),
         deciders=tuple((f, f.decide) for f in listening if f.decide),
         derivers=tuple((f, f.derive) for f in listening if f.derive),

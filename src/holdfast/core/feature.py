@@ -78,6 +78,7 @@ Keys = Callable[[Event], Iterable[Ref]]
 Reduce = Callable[[Doc | None, Event, Ref], Doc | None]
 Decide = Callable[[State, Event, Settings], Decision | None]
 Enqueue = Callable[[State, Event, Settings], Iterable[Job]]
+Enrich = Callable[[Event, Settings], None]
 Derive = Callable[[State, Event, Settings], Iterable[Event]]
 Command = Callable[[Call], CommandResult]
 View = Callable[[Call], Any]
@@ -128,6 +129,12 @@ class Feature:
     """Whether `decide` could have something to say to this kind of event. Where nobody could, the hook is answered
     before anybody has thought about it."""
     enqueue: Enqueue | None = None
+    enrich: Enrich | None = None
+    """Looks at the world at the moment of an event (the content of a worktree, what a command was) and writes what it
+    saw into the event's payload, before the transaction. Not pure; bounded in time; a raised error means: not seen.
+    What it saw is on record with the event, so `derive`, `reduce` and `decide` stay pure and replay is exact."""
+    enriches: frozenset[str] = frozenset()
+    """The kinds that `enrich` wants."""
     derive: Derive | None = None
     """Pure. What an event means under the settings of the moment, as events of its own: they are appended in the
     same transaction, also for a spooled delivery that nobody waits for, so that replay needs no settings."""

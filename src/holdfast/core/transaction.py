@@ -54,12 +54,12 @@ class Transaction:
 
     # ── what comes ─────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def take(self, arrivals: Sequence[Arrival]) -> list[Outcome]:
+    def apply(self, arrivals: Sequence[Arrival]) -> list[Outcome]:
         """All that an event sets going, in the order of the log."""
         fresh = self._fresh(arrivals)
         if self.engine.store.shared:  # One way to a server for all documents; in a file of our own each is as near.
             self._prefetch([event for event, _ in arrivals if event.key in fresh])
-        return [self._take(event, waits) if self._first(event, fresh) else DUPLICATE for event, waits in arrivals]
+        return [self._apply(event, waits) if self._first(event, fresh) else DUPLICATE for event, waits in arrivals]
 
     def replay(self, events: Sequence[Event]) -> None:
         """Events that were thought about before, with all that followed: those that the log does not have."""
@@ -86,7 +86,7 @@ class Transaction:
         self.seen[happening] = event.at
         return True
 
-    def _take(self, event: Event, waits: bool) -> Outcome:
+    def _apply(self, event: Event, waits: bool) -> Outcome:
         event = self._append(event)
         if not self.past:
             for made in self._following(event):
@@ -100,11 +100,11 @@ class Transaction:
         self.seq += 1
         event = msgspec.structs.replace(event, seq=self.seq)
         self.events.append(event)
-        all_features = self.engine.all_features(event.kind)
-        for feature in all_features.reducers:
+        subscribers = self.engine.subscribers_of(event.kind)
+        for feature in subscribers.reducers:
             self._reduce(feature, event)
         if not self.past:
-            for feature, enqueue in all_features.enqueuers:
+            for feature, enqueue in subscribers.enqueuers:
                 for job in self._made(feature, enqueue, event):
                     self._enqueue(job)
         return event
@@ -112,7 +112,7 @@ class Transaction:
     def _prefetch(self, events: Sequence[Event]) -> None:
         refs: list[Ref] = []
         for event in events:
-            for feature in self.engine.all_features(event.kind).reducers:
+            for feature in self.engine.subscribers_of(event.kind).reducers:
                 try:
                     refs.extend(feature.keys(event))
                 except Exception as error:
@@ -141,7 +141,7 @@ class Transaction:
         followed in turn: rooms cannot set one another going for ever."""
         return [
             msgspec.structs.replace(made, key=f"{event.key}/{feature.name}.{number}")
-            for feature, derive in self.engine.all_features(event.kind).derivers
+            for feature, derive in self.engine.subscribers_of(event.kind).derivers
             for number, made in enumerate(self._made(feature, derive, event))
         ]
 
@@ -157,7 +157,7 @@ class Transaction:
 
     def _answer(self, event: Event) -> tuple[Decision, bytes]:
         decision = self._budgeted(
-            event, merge(self._decide(f, d, event) for f, d in self.engine.all_features(event.kind).deciders)
+            event, merge(self._decide(f, d, event) for f, d in self.engine.subscribers_of(event.kind).deciders)
         )
         if decision.silent:
             return decision, b""

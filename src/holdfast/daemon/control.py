@@ -102,7 +102,7 @@ class Control:
 
     def reader(self) -> Reader:
         """Who was answered finds what was answered: documents come up to the log first."""
-        if self._daemon.pipeline.behind:
+        if self._daemon.pipeline.has_pending:
             self._daemon.call(lambda: None)
         return self._daemon.app.store.reader()
 

@@ -38,7 +38,7 @@ class Housekeeping:
         try:
             backup.check(path)
         except StoreDamaged as error:
-            self._daemon.call(lambda error=error: self._daemon.mend(error, store))
+            self._daemon.call(lambda error=error: self._daemon.repair_store(error, store))
 
     def check_again(self) -> None:
         """Somebody who read met damage."""

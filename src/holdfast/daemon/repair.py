@@ -29,7 +29,7 @@ class Repair(msgspec.Struct):
     lost: int = 0
 
 
-def look(database: Path, paths: Paths, high_water: int) -> None:
+def check_head(database: Path, paths: Paths, high_water: int) -> None:
     """Before anything is written: a log that ends earlier than it did would be written over from there."""
     backup.finish(database, paths.quarantine)
     head = backup.head(database)
@@ -37,41 +37,45 @@ def look(database: Path, paths: Paths, high_water: int) -> None:
         raise StoreDamaged(f"the log ends at {head} and had come to {high_water}", where=str(database))
 
 
-def prepare(database: Path, paths: Paths, features: Sequence[Feature], expected_head: int, now: int) -> Repair:
+def build_replacement(
+    database: Path, paths: Paths, features: Sequence[Feature], expected_head: int, now: int
+) -> Repair:
     """Everything that may fail, and nothing that touches the damaged file: on an error all is as it was."""
     try:
-        return _prepare(database, paths, features, expected_head, now)
+        return _build_replacement(database, paths, features, expected_head, now)
     except OSError as error:
         raise StoreUnavailable(error.strerror or str(error), where=str(database)) from error
 
 
-def _prepare(database: Path, paths: Paths, features: Sequence[Feature], expected_head: int, now: int) -> Repair:
-    told = Repair(quarantine=str(backup.free_place(paths.quarantine)))
+def _build_replacement(
+    database: Path, paths: Paths, features: Sequence[Feature], expected_head: int, now: int
+) -> Repair:
+    result = Repair(quarantine=str(backup.free_place(paths.quarantine)))
     fresh = backup.repair(database)
     backup.remove(fresh)
-    told.backup = str(backup.restore(paths.backups, fresh) or "")
+    result.backup = str(backup.restore(paths.backups, fresh) or "")
     store = open_store(f"sqlite:///{fresh}")
     try:
-        told.backup_head = _head(store)
-        told.salvaged = sum(_append_new(store, batch) for batch in _salvaged(database, told.backup_head))
-        reached = max(expected_head, backup.highest(database), told.backup_head)
-        told.lost = reached - told.backup_head - told.salvaged
-        _close_off(store, features, told, reached, now)
+        result.backup_head = _head(store)
+        result.salvaged = sum(_append_new(store, batch) for batch in _salvaged(database, result.backup_head))
+        reached = max(expected_head, backup.highest(database), result.backup_head)
+        result.lost = reached - result.backup_head - result.salvaged
+        _close_off(store, features, result, reached, now)
     finally:
         store.close()
     backup.complete(fresh, database)
-    return told
+    return result
 
 
-def exchange(database: Path, told: Repair) -> None:
+def swap_in(database: Path, result: Repair) -> None:
     """The caller has closed the damaged store."""
-    backup.exchange(database, Path(told.quarantine))
+    backup.exchange(database, Path(result.quarantine))
 
 
-def _close_off(store: Store, features: Sequence[Feature], told: Repair, reached: int, now: int) -> None:
+def _close_off(store: Store, features: Sequence[Feature], result: Repair, reached: int, now: int) -> None:
     """The numbers of lost events are not given again: whoever remembers one finds nothing, not something else.
     Documents are rebuilt afterwards, because their features are outdated now."""
-    event = Event(key=delivery_key(now), kind="store.restored", at=now, data=msgspec.structs.asdict(told))
+    event = Event(key=delivery_key(now), kind="store.restored", at=now, data=msgspec.structs.asdict(result))
     with store.transaction():
         store.append([msgspec.structs.replace(event, seq=reached + 1)])
         for feature in features:

@@ -48,10 +48,10 @@ class Daemon:
         database = sqlite_path(store_url(paths, open_settings()))
         self.high_water_mark = HighWaterMark(database)
         self.app = self._build(database)
-        self.store_guard = StoreGuard(self._engine, log, lambda error: self.mend(error, self.app.store))
+        self.store_guard = StoreGuard(self._engine, log, lambda error: self.repair_store(error, self.app.store))
         self.journal = Journal(paths.journal)
         self.pipeline = IngestPipeline(self._engine, self.app.agents, self.store_guard, self.journal)
-        self.spool = Spool(paths, self._take)
+        self.spool = Spool(paths, self._store_spooled)
         self.files = FileWriter(self.app.settings.for_project, log)
         self.worker = Worker(
             engine=self._engine, features=self.app.features, calls=self.calls, log=log,
@@ -62,9 +62,9 @@ class Daemon:
         self._reason = ""
         self.background = _Background(self)
         self._rebuild_if_small()
-        self.pipeline.begin()
+        self.pipeline.replay_journal()
         self._drain_at_start()
-        self.server = HookServer(listen(paths.hook_socket), self._handle, self.calls, self._settle, self._tick)
+        self.server = HookServer(listen(paths.hook_socket), self._handle, self.calls, self._flush, self._tick)
 
     def serve(self) -> None:
         self._say("daemon.started", version=__version__, pid=os.getpid())
@@ -87,25 +87,28 @@ class Daemon:
     def _build(self, database: Path | None) -> App:
         try:
             if database:
-                repair.look(database, self.paths, self.high_water_mark.head)
+                repair.check_head(database, self.paths, self.high_water_mark.head)
             return build(self.paths, report=self._report)
         except StoreDamaged as error:
             if not database:
                 raise
             self.log.error("store.damaged", error)
-            self._exchange(
-                database, repair.prepare(database, self.paths, all_features(), self.high_water_mark.head, now_ms())
+            self._swap_in(
+                database,
+                repair.build_replacement(database, self.paths, all_features(), self.high_water_mark.head, now_ms()),
             )
             return build(self.paths, report=self._report)
 
-    def mend(self, error: StoreDamaged, store: Store) -> bool:
+    def repair_store(self, error: StoreDamaged, store: Store) -> bool:
         """In the writer thread, perhaps in the middle of a batch, which is then tried again on what is restored."""
         database = sqlite_path(store.url)
         if not database or store is not self.app.store:
             return bool(database)  # Two met the same damage; the other one was first.
         self.log.error("store.damaged", error)
         try:
-            told = repair.prepare(database, self.paths, self.app.features, self.high_water_mark.head, now_ms())
+            told = repair.build_replacement(
+                database, self.paths, self.app.features, self.high_water_mark.head, now_ms()
+            )
         except (HoldfastError, OSError) as problem:
             self.log.error("store.not-mended", problem)
             return False
@@ -114,7 +117,7 @@ class Daemon:
     def _go_on_with(self, database: Path, told: repair.Repair) -> bool:
         try:
             self.app.store.close()
-            self._exchange(database, told)
+            self._swap_in(database, told)
             self.app = build(self.paths, report=self._report)
         except (HoldfastError, OSError) as problem:
             self.log.error("store.not-exchanged", problem)
@@ -124,16 +127,16 @@ class Daemon:
         self.background.rebuild_outdated()
         return True
 
-    def _exchange(self, database: Path, told: repair.Repair) -> None:
-        repair.exchange(database, told)
+    def _swap_in(self, database: Path, told: repair.Repair) -> None:
+        repair.swap_in(database, told)
         self.log("store.restored", **msgspec.structs.asdict(told))
 
     def _watch_commits(self) -> None:
         self.app.engine.subscribers += [self.files.watch, self._committed]
 
-    def _settle(self) -> None:
+    def _flush(self) -> None:
         """Right after the answers; where the store takes nothing now, at the next tick."""
-        self.pipeline.settle()
+        self.pipeline.flush()
         self.app.engine.publish()
 
     def _committed(self, committed: Committed) -> None:
@@ -149,7 +152,7 @@ class Daemon:
             self.high_water_mark.saw(self.app.engine.durable)
 
     def _handle(self, deliveries: Sequence[Delivery]) -> list[Outcome] | None:
-        outcomes = self.pipeline.take(deliveries)
+        outcomes = self.pipeline.accept(deliveries)
         self._raise_high_water_mark()
         newer = [d.client for d in deliveries if d.client != __version__ and version(d.client) > version(__version__)]
         if newer:
@@ -167,15 +170,15 @@ class Daemon:
             return  # Without the mark it would be a storm.
         self.stop(f"a client of version {client} is there")
 
-    def _take(self, deliveries: Sequence[Delivery]) -> int | None:
-        outcomes = self.store_guard.keep(deliveries)
+    def _store_spooled(self, deliveries: Sequence[Delivery]) -> int | None:
+        outcomes = self.store_guard.commit(deliveries)
         self._raise_high_water_mark()
         return None if outcomes is None else sum(1 for o in outcomes if o.seq)
 
     def _drain_at_start(self) -> None:
         """What waited goes before what comes now, unless there is so much of it that the first hook would wait."""
         if 0 < self.spool.waiting() <= SMALL_SPOOL:
-            self.told_drained(self.spool.drain())
+            self.report_drained(self.spool.drain())
 
     def _rebuild_if_small(self) -> None:
         """A young log is replayed in milliseconds; an old one beside the hooks (`_Background.rebuild_outdated`)."""
@@ -186,21 +189,21 @@ class Daemon:
             if old and reader.head() <= SMALL_LOG:
                 finish_rebuild(self, Rebuild(old, reader))
         except StoreDamaged as error:
-            self.mend(error, self.app.store)
+            self.repair_store(error, self.app.store)
         finally:
             reader.close()
 
-    def told_drained(self, done: Drained) -> None:
+    def report_drained(self, done: Drained) -> None:
         if done:
             self._say("spool.drained", taken=done.taken, known=done.known, torn=done.torn)
 
     def drain_now(self) -> Drained:
         done = self.spool.drain()
-        self.told_drained(done)
+        self.report_drained(done)
         return done
 
     def _tick(self) -> None:
-        self.store_guard.retry_held()
+        self.store_guard.retry_buffered()
         minutes = self.app.settings.for_project("")["daemon"].idle_exit_minutes
         if minutes and time.monotonic() - self._last_event > minutes * 60 and not self.background.watched():
             self.stop("idle")
@@ -224,7 +227,7 @@ class Daemon:
         self.background.stop()
         self.worker.stop()
         self._say("daemon.stopped", reason=self._reason)
-        self.pipeline.settle()
+        self.pipeline.flush()
         self._give_jobs_back()
         self.files.stop()
         self.journal.close()
@@ -290,7 +293,7 @@ class _Background:
             daemon.log("state.rebuilt", features=[f.name for f in work.features], events=work.seq)
         except StoreDamaged as error:
             damage = error
-            daemon.call(lambda: daemon.mend(damage, store))
+            daemon.call(lambda: daemon.repair_store(damage, store))
         except Exception as error:
             daemon.log.error("rebuild.failed", error)
 
@@ -305,13 +308,13 @@ class _Background:
 
     def _drain(self) -> None:
         daemon = self._daemon
-        spool = Spool(daemon.paths, lambda batch: daemon.call(lambda: daemon._take(batch)))
+        spool = Spool(daemon.paths, lambda batch: daemon.call(lambda: daemon._store_spooled(batch)))
         failed: list[str] = []
         while not self._stopping.wait(1.0):
             try:
                 done = spool.drain()
                 if done:
-                    daemon.call(lambda done=done: daemon.told_drained(done))
+                    daemon.call(lambda done=done: daemon.report_drained(done))
                 if done.failed != failed:
                     failed = done.failed
                     daemon.log("spool.stuck", files=failed)
@@ -331,11 +334,11 @@ def finish_rebuild(daemon: Daemon, work: Rebuild) -> None:
     engine = daemon.app.engine
     names = [f.name for f in work.features]
     engine.suspend(names)
-    engine.settle()
+    engine.flush()
     work.read()
     now = now_ms()
     event = Event(key=delivery_key(now), kind="state.rebuilt", at=now, data={"features": names, "events": work.seq})
     work.take(msgspec.structs.replace(event, seq=work.seq + 1))
     engine.handle([event], also=work.write)
     engine.forget()
-    engine.wake(names)
+    engine.resume(names)

@@ -23,7 +23,7 @@ FIRST_SIZE, SIZE = 64 << 10, 4 << 20
 """It is born small, so that no start waits for it, and grows beside the first hooks."""
 HEAD = struct.Struct(">4sQII")
 """A mark, the lap, the checksum of lap and content, the length of the content."""
-MARK = b"HFJ1"
+MAGIC = b"HFJ1"
 
 
 class JournalEntry(msgspec.Struct, array_like=True, frozen=True):
@@ -44,16 +44,16 @@ decode = msgspec.msgpack.Decoder(JournalEntry).decode
 class Journal:
     def __init__(self, path: Path) -> None:
         self._path, self._fd = path, -1
-        self._at, self._size, self._lap = 0, 0, time.time_ns()
+        self._at, self._size, self._generation = 0, 0, time.time_ns()
         self._growing = threading.Lock()
 
-    def left(self) -> list[JournalEntry]:
+    def pending_entries(self) -> list[JournalEntry]:
         """What the daemon before us promised; most or all of it is in the log by now."""
         try:
             with self._path.open("rb") as file:
                 head = file.read(HEAD.size)
                 # After an orderly end nothing is left, and a start need not read all of it to know.
-                return _records(head + file.read()) if head.startswith(MARK) else []
+                return _records(head + file.read()) if head.startswith(MAGIC) else []
         except OSError:
             return []
 
@@ -98,7 +98,7 @@ class Journal:
         """Everything in it is in the log, durably. What lies there is known by its lap, and in time written over."""
         if self._at:
             self._at = 0
-            self._lap += 1
+            self._generation += 1
 
     def wipe(self) -> None:
         """Something is to be forgotten for good, here too."""
@@ -121,7 +121,7 @@ class Journal:
 
     def _record(self, promised: JournalEntry) -> bytes:
         content = encode(promised)
-        return HEAD.pack(MARK, self._lap, _checksum(self._lap, content), len(content)) + content
+        return HEAD.pack(MAGIC, self._generation, _checksum(self._generation, content), len(content)) + content
 
 
 def _records(content: bytes) -> list[JournalEntry]:
@@ -130,7 +130,7 @@ def _records(content: bytes) -> list[JournalEntry]:
     while at + HEAD.size <= len(content):
         mark, lap, checksum, length = HEAD.unpack_from(content, at)
         record = content[at + HEAD.size : at + HEAD.size + length]
-        if mark != MARK or first not in (-1, lap) or len(record) != length or checksum != _checksum(lap, record):
+        if mark != MAGIC or first not in (-1, lap) or len(record) != length or checksum != _checksum(lap, record):
             break
         with contextlib.suppress(msgspec.MsgspecError):  # The checksum holds: it was written by some other version.
             found.append(decode(record))

@@ -30,41 +30,41 @@ class IngestPipeline:
         self._unflushed: list[Delivery] = []
 
     @property
-    def behind(self) -> bool:
+    def has_pending(self) -> bool:
         return bool(self._unapplied or self._unflushed)
 
-    def take(self, deliveries: Sequence[Delivery]) -> list[Outcome] | None:
+    def accept(self, deliveries: Sequence[Delivery]) -> list[Outcome] | None:
         # A batch is mostly the same hook in the same place, many times.
         asked = any(self._can_decide(*what) for what in {_what(d) for d in deliveries if d.mode != "tell"})
         if asked or len(self._unapplied) >= MOST_PROMISED:
-            self.settle(None if asked else max(PORTION, len(deliveries)))
+            self.flush(None if asked else max(PORTION, len(deliveries)))
             if self._unflushed or (asked and self._unapplied):
                 return None  # The store takes nothing now.
-        if not asked and self._promised(deliveries):
+        if not asked and self._journal_deliveries(deliveries):
             return [NOTHING_TO_SAY] * len(deliveries)
-        self.settle()
-        outcomes = self._guard.keep(deliveries, self._answer)
-        if self._engine().behind:
+        self.flush()
+        outcomes = self._guard.commit(deliveries, self._answer)
+        if self._engine().has_pending:
             self._unflushed = [delivery.unawaited() for delivery in deliveries]
         return outcomes
 
-    def settle(self, most: int | None = None) -> None:
+    def flush(self, most: int | None = None) -> None:
         """What was answered, or `most` of it, is thought about and written. Where that fails it stays to be done."""
         lasting = self._journal.half_full
         most = None if lasting else most  # The journal is written over only when all of it is in the store.
-        if self._unflushed and self._guard.settle(self._unflushed):
+        if self._unflushed and self._guard.flush(self._unflushed):
             self._unflushed = []
         if self._unapplied and not self._unflushed:
             portion = self._unapplied[:most]
             self._unapplied = self._unapplied[len(portion) :]
-            self._guard.keep(portion, lambda engine, batch: engine.handle(batch, lasting=lasting))
+            self._guard.commit(portion, lambda engine, batch: engine.handle(batch, lasting=lasting))
         engine = self._engine()
-        if engine.durable == engine.head and not self.behind and not self._guard.holding:
+        if engine.durable == engine.head and not self.has_pending and not self._guard.has_retries:
             self._journal.clear()
 
     # ── at once ────────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def _promised(self, deliveries: Sequence[Delivery]) -> bool:
+    def _journal_deliveries(self, deliveries: Sequence[Delivery]) -> bool:
         try:
             clean = [self._engine().ports.clean(delivery).unawaited() for delivery in deliveries]
         except Exception:  # The longer way knows what to do with it.
@@ -85,38 +85,38 @@ class IngestPipeline:
 
     # ── after a crash ──────────────────────────────────────────────────────────────────────────────────────────────
 
-    def begin(self) -> None:
+    def replay_journal(self) -> None:
         """What the last daemon promised goes into the log before anything new does. Most of it is there already."""
-        left = self._journal.left()
+        pending_entries = self._journal.pending_entries()
         try:
-            good = self._all_made_good(left)
+            good = self._replay_all(pending_entries)
         except StoreDamaged as error:
-            good = self._guard.mended(error) and self._all_made_good(left)
+            good = self._guard.repair(error) and self._replay_all(pending_entries)
         if good:
             self._journal.open()
 
-    def _all_made_good(self, left: Sequence[JournalEntry]) -> bool:
-        return all(self._made_good(alike) for alike in _runs(self._missing(left)))
+    def _replay_all(self, pending_entries: Sequence[JournalEntry]) -> bool:
+        return all(self._replay_entries(alike) for alike in _runs(self._missing(pending_entries)))
 
-    def _missing(self, left: Sequence[JournalEntry]) -> list[JournalEntry]:
-        if not left:
+    def _missing(self, pending_entries: Sequence[JournalEntry]) -> list[JournalEntry]:
+        if not pending_entries:
             return []
         reader = self._engine().store.reader()
         try:
-            known = reader.known([one.key for one in left])
-            return [one for one in left if one.key not in known]
+            known = reader.known([one.key for one in pending_entries])
+            return [one for one in pending_entries if one.key not in known]
         finally:
             reader.close()
 
-    def _made_good(self, alike: Sequence[JournalEntry]) -> bool:
+    def _replay_entries(self, alike: Sequence[JournalEntry]) -> bool:
         try:
             for one in alike:
                 if one.events:
-                    self._engine().restore(one.events)
+                    self._engine().replay_journal(one.events)
         except StoreUnavailable:
             return False
         deliveries = [one.delivery for one in alike if one.delivery]
-        return not deliveries or self._guard.keep(deliveries) is not None
+        return not deliveries or self._guard.commit(deliveries) is not None
 
 
 def _what(delivery: Delivery) -> tuple[str, str, str]:

@@ -49,17 +49,17 @@ class HookServer:
         listening: socket.socket,
         handle: Handle,
         calls: WriterCalls,
-        settle: Callable[[], None],
+        flush: Callable[[], None],
         tick: Callable[[], None],
     ) -> None:
         self._listening, self._handle, self._calls = listening, handle, calls
-        self._settle, self._tick = settle, tick
+        self._flush, self._tick = flush, tick
         self._listening_fd = listening.fileno()
         self._poll = select.epoll() if hasattr(select, "epoll") else select.poll()
         self._unit = 1.0 if hasattr(select, "epoll") else 1000.0
         self._open: dict[int, Connection] = {}
         self._ready: list[tuple[Connection, Delivery]] = []
-        self._owing = False
+        self._flush_due = False
         """Whether answers have left whose consequences are not written yet."""
         self.stopping = False
         self.took: deque[float] = deque(maxlen=REMEMBERED_TIMES)
@@ -70,22 +70,22 @@ class HookServer:
         self._poll.register(self._calls.fileno(), select.POLLIN)
         next_tick = 0.0
         while not self.stopping:
-            busy = self._wait(LINGER_S if self._owing else max(0.0, next_tick - time.monotonic()))
+            busy = self._wait(LINGER_S if self._flush_due else max(0.0, next_tick - time.monotonic()))
             self._answer_ready()
-            if self._owing and (not busy or self._calls.waiting()):
-                self._settle_now()  # Those at the door come first; the engine sees to it that this does not wait long.
+            if self._flush_due and (not busy or self._calls.waiting()):
+                self._flush_now()  # Those at the door come first; the engine sees to it that this does not wait long.
             if self._calls.run_waiting():
-                self._settle_now()
+                self._flush_now()
             if time.monotonic() >= next_tick:
                 next_tick = time.monotonic() + TICK_S
                 self._drop_overdue()
                 self._tick()
-                self._settle_now()
+                self._flush_now()
         self._close()
 
-    def _settle_now(self) -> None:
-        self._owing = False
-        self._settle()
+    def _flush_now(self) -> None:
+        self._flush_due = False
+        self._flush()
 
     def _wait(self, timeout: float) -> bool:
         """Whether anything came."""
@@ -166,7 +166,7 @@ class HookServer:
                 for connection, _ in batch:
                     self._drop(connection)
                 continue
-            self._owing = True
+            self._flush_due = True
             for (connection, _), outcome in zip(batch, outcomes, strict=True):
                 connection.out = answer(outcome.reply)
                 self._send(connection)

@@ -14,7 +14,7 @@ from holdfast.core.redact import redact
 from holdfast.daemon.log import Log
 from holdfast.intake import capped, unread
 
-HELD_BYTES = 64 << 20
+RETRY_BYTES = 64 << 20
 
 Way = Callable[[Engine, Sequence[Delivery]], list[Outcome]]
 
@@ -26,55 +26,55 @@ def _whole(engine: Engine, batch: Sequence[Delivery]) -> list[Outcome]:
 class StoreGuard:
     """Runs in the writer thread. `mended` puts a damaged store right and says whether to try again."""
 
-    def __init__(self, engine: Callable[[], Engine], log: Log, mended: Callable[[StoreDamaged], bool]) -> None:
-        self._engine, self._log, self.mended = engine, log, mended
-        self._held: list[Delivery] = []
-        self._held_bytes = 0
+    def __init__(self, engine: Callable[[], Engine], log: Log, repair: Callable[[StoreDamaged], bool]) -> None:
+        self._engine, self._log, self.repair = engine, log, repair
+        self._retry_buffer: list[Delivery] = []
+        self._retry_bytes = 0
         self.refusing = ""
 
-    def keep(self, batch: Sequence[Delivery], way: Way = _whole) -> list[Outcome] | None:
+    def commit(self, batch: Sequence[Delivery], way: Way = _whole) -> list[Outcome] | None:
         try:
             outcomes = self._stored(batch, way)
             self.refusing = ""
             return outcomes
         except StoreUnavailable as error:
-            self._hold(batch, error)
+            self._buffer_for_retry(batch, error)
             return None
 
     @property
-    def holding(self) -> bool:
+    def has_retries(self) -> bool:
         """Whether something waits in memory for a store that takes it."""
-        return bool(self._held)
+        return bool(self._retry_buffer)
 
-    def settle(self, answered: Sequence[Delivery]) -> bool:
+    def flush(self, answered: Sequence[Delivery]) -> bool:
         """Writes what was promised to these. False: not now. What cannot be written as it was promised comes anew."""
         engine = self._engine()
         try:
-            if engine.behind:  # else it is another engine by now, after damage was mended
-                engine.settle()
+            if engine.has_pending:  # else it is another engine by now, after damage was mended
+                engine.flush()
                 return True
         except StoreUnavailable as error:
             self._refuse(error)
             return False
         except StoreDamaged as error:
             engine.discard_pending()
-            self.mended(error)
+            self.repair(error)
         except Exception as error:
             engine.discard_pending()
             self._log.error("batch.failed", error, size=len(answered))
-        return self.keep(answered) is not None
+        return self.commit(answered) is not None
 
-    def retry_held(self) -> None:
+    def retry_buffered(self) -> None:
         """The hooks have spooled these too, if they could; the delivery key makes one event of both."""
-        held, self._held, self._held_bytes = self._held, [], 0
-        if held and self.keep(held) is not None:
+        held, self._retry_buffer, self._retry_bytes = self._retry_buffer, [], 0
+        if held and self.commit(held) is not None:
             self._log("store.writable", taken=len(held))
 
     def _stored(self, batch: Sequence[Delivery], way: Way) -> list[Outcome]:
         try:
             return way(self._engine(), batch)
         except StoreDamaged as error:
-            if not self.mended(error):
+            if not self.repair(error):
                 raise StoreUnavailable(error.detail, where=error.where) from error
         except StoreUnavailable:
             raise
@@ -97,12 +97,12 @@ class StoreGuard:
                 self._log.error("event.unreadable", error, key=delivery.key, agent=delivery.agent, hook=delivery.event)
         raise StoreUnavailable(f"event {delivery.key} cannot be stored in any form: {problem}")
 
-    def _hold(self, batch: Sequence[Delivery], error: StoreUnavailable) -> None:
+    def _buffer_for_retry(self, batch: Sequence[Delivery], error: StoreUnavailable) -> None:
         self._refuse(error)
         for delivery in batch:
-            if self._held_bytes + len(delivery.body) <= HELD_BYTES:
-                self._held.append(delivery.unawaited())
-                self._held_bytes += len(delivery.body)
+            if self._retry_bytes + len(delivery.body) <= RETRY_BYTES:
+                self._retry_buffer.append(delivery.unawaited())
+                self._retry_bytes += len(delivery.body)
 
     def _refuse(self, error: StoreUnavailable) -> None:
         if not self.refusing:

@@ -28,6 +28,8 @@ class HookPayload(Payload):
     paused: bool = False
     """Whoever started the agent asked Holdfast to stay out of it."""
     project_name: str = ""
+    content: dict[str, str] = {}
+    """Fingerprints of the worktree when it came, by what they cover ("" is everything), where somebody wanted to know."""
     imported: str = ""
     """Which importer brought it; empty for what came from a live hook."""
 

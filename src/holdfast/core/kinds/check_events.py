@@ -1,0 +1,57 @@
+"""Kinds of the feature `checks`: what a command really did."""
+
+import msgspec
+
+from holdfast.core.kinds.base import Payload, Record, event_kind
+
+
+@event_kind("check.finished")
+class CheckFinished(Payload):
+    """A check ended: tests, a linter, a type checker, a formatter or a build ran, or was meant to."""
+
+    of: int = 0
+    """The tool call's event."""
+    call: str = ""
+    lane: str = ""
+    kind: str = ""
+    """test, lint, types, format or build (`core.checks.CheckKind`)."""
+    runner: str = ""
+    dir: str = ""
+    """Where it ran, relative to the worktree; absolute outside of it."""
+    selection: str = ""
+    """all, or part of what is in `dir` (`core.checks.Selection`)."""
+    operands: list[str] = []
+    verdict: str = ""
+    """passed, failed, did_not_run or unknown (`core.checks.Verdict`)."""
+    passed: int | None = None
+    failed: int | None = None
+    skipped: int | None = None
+    why: str = ""
+    command: str = ""
+    ms: float | int | None = None
+    worktree: str = ""
+    repo: str = ""
+    branch: str = ""
+    commit: str = ""
+    content: dict[str, str] = {}
+    """Fingerprints of the worktree when it ended, by what they cover ("" is everything); absent when not known."""
+
+
+class GitRef(Record):
+    head: str = ""
+    branch: str = ""
+
+
+@event_kind("git.acted")
+class GitActed(Payload):
+    """Git's own state changed: a commit, a push, a merge, a checkout, … as seen before and after, not from words."""
+
+    of: int = 0
+    verb: str = ""
+    worktree: str = ""
+    repo: str = ""
+    before: GitRef = msgspec.field(default_factory=GitRef)
+    after: GitRef = msgspec.field(default_factory=GitRef)
+    commits: list[str] = []
+    outside: bool = False
+    """Not made by a tool call that we saw."""
