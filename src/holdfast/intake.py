@@ -43,15 +43,17 @@ class Intake:
     def read(self, delivery: Delivery) -> Event:
         delivery = self.clean(delivery)
         event = self._understood(delivery, delivery.body)
+        project = self.project(event.project or delivery.cwd)
         data = event.data
         if isinstance(data, HookPayload):
             git = self._git_context.of(data.cwd or delivery.cwd)
             data.branch, data.repo = git.get("branch", ""), git.get("repo", "")
             data.paused = _paused(delivery)
             data.project_name = delivery.env.get("CLAUDE_PROJECT", "")[:80]
+            data.worktree = "" if git.get("root") == project else git.get("root", "")
         return msgspec.structs.replace(
             event,
-            project=self.project(event.project or delivery.cwd),
+            project=project,
             body=delivery.body,
             body_size=delivery.whole,
             body_hash=delivery.digest,
