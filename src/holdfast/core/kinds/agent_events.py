@@ -6,6 +6,10 @@ from holdfast.core.checks import CommandJudgement, GitLook
 from holdfast.core.kinds.base import JsonObject, Payload, Record, event_kind
 
 
+CUT_MARK = "characters left out"
+"""Stands where the middle of a long text was taken out."""
+
+
 class HookPayload(Payload):
     """What every hook may tell: where it ran, in which process, and in which part of the session."""
 
