@@ -16,7 +16,7 @@ from holdfast.core.git_state import log_changes, operation_in
 MAX_WORKTREES = 200
 MAX_REMOTE_BRANCHES = 400
 MAX_LOG_BYTES = 64_000
-MAX_FIRST_BYTES = 8_000
+MAX_FIRST_BYTES = 3_000
 MAX_ACTS = 50
 Stamp = tuple[int, int]
 """Size and modification time of a file."""

@@ -56,10 +56,14 @@ def _other_place(judged: Judgement, place: Place | None) -> Place | None:
 
 
 def _kept(judged: Judgement, place: Place | None, cwd: str) -> CommandJudgement:
+    """What is of interest later: git commands that only look are not, nor where a command was that did nothing."""
+    acts = [JudgedGitAct(act.verb, act.effective) for act in judged.git[:MAX_CHECKS] if act.effective is not False]
+    if not judged.checks and not acts:
+        return CommandJudgement(writes=judged.writes[:MAX_WRITES])
     return CommandJudgement(
         checks=judged.checks[:MAX_CHECKS],
         proves_tests_pass=judged.proves_tests_pass,
-        git=[JudgedGitAct(act.verb, act.effective) for act in judged.git[:MAX_CHECKS]],
+        git=acts,
         writes=judged.writes[:MAX_WRITES],
         why=judged.why,
         worktree=place.root if place else "",

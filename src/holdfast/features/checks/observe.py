@@ -87,7 +87,7 @@ class Observer:
         place = find_place(judged.worktree) if judged and judged.worktree else _place_of(event, data)
         if place is None:
             return
-        acts = bool(judged and any(act.effective is not False for act in judged.git))
+        acts = bool(judged and judged.git)
         if acts or not self._running.any_in(place.root):
             self._look_at_git(data, place, outside=False)
         if judged and judged.checks:
