@@ -8,6 +8,7 @@ import pytest
 
 from holdfast.core.kinds.check_events import CheckFinished, GitActed
 from tests.kit import Agent, World, git, wait_until
+from tests.stories.test_gates_codex import Codex
 
 GREEN = "..                                                                       [100%]\n2 passed in 0.02s"
 
@@ -164,3 +165,27 @@ def test_a_report_tells_what_the_pipe_hides(world: World) -> None:
     assert (run.verdict, run.passed, run.skipped) == ("passed", 1, 1), run.why
     shell(agent, command, "")
     assert checks(world)[-1].verdict == "unknown", "the report is older than the run"
+
+
+def test_an_exit_code_that_codex_tells_late_makes_the_verdict(world: World) -> None:
+    codex = Codex(world)
+    codex.fire("SessionStart", source="startup")
+    codex.run("pytest -q | cat", 0)
+    codex.run("pytest -q", 0)
+    wait_until(lambda: len(checks(world)) == 3, "the second command is judged again")
+    codex.run("pytest -q", 1)
+    wait_until(lambda: len(checks(world)) == 5, "the third command is judged again")
+    assert [run.verdict for run in checks(world)] == ["unknown", "unknown", "passed", "unknown", "failed"]
+    assert checks(world)[2].content == checks(world)[1].content != {}
+    assert checks(world)[2].of == checks(world)[1].of
+    world.cli("verify")
+
+
+def test_replaying_the_log_gives_the_same_state(world: World) -> None:
+    agent = world.session()
+    agent.start()
+    shell(agent, "pytest -q; git commit --allow-empty -m x", GREEN)
+    shell(agent, "ruff check .", "All checks passed!")
+    before = world.json("checks", "list")["runs"]
+    assert [run["kind"] for run in before] == ["lint", "test"]
+    world.cli("verify")

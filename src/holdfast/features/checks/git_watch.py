@@ -11,7 +11,7 @@ import msgspec
 
 from holdfast.core.checks import GitLogEntry, GitLook
 from holdfast.core.fingerprint import git_folder, git_folders, read_head
-from holdfast.core.git_state import log_changes, operation_in
+from holdfast.core.git_state import GitChange, log_changes, operation_in
 
 MAX_WORKTREES = 200
 MAX_REMOTE_BRANCHES = 400
@@ -115,8 +115,13 @@ def _log_acts(place: Place, last: GitFiles | None, now: GitFiles) -> list[GitLog
     if start >= size:
         return []
     text = _bytes_from(os.path.join(place.own, "logs", "HEAD"), start)
-    acts = [GitLogEntry(c.verb, c.old, c.new, c.detail[:200], start + end) for end, c in log_changes(text)]
-    return _without_steps(acts)
+    return _without_steps([_log_entry(change, start + end) for end, change in log_changes(text)])
+
+
+def _log_entry(change: GitChange, at: int) -> GitLogEntry:
+    """Names of branches are kept, messages of commits are not: they may hold anything."""
+    kept = change.verb in ("checkout", "rebase")
+    return GitLogEntry(change.verb, change.old, change.new, change.detail[:200] if kept else "", at)
 
 
 def _without_steps(acts: list[GitLogEntry]) -> list[GitLogEntry]:
