@@ -69,20 +69,20 @@ class Analysis(msgspec.Struct):
 def analyse_command(
     text: str,
     exit_code: int | None = None,
-    stdout: str = "",
-    stderr: str = "",
+    stdout: str | None = "",
+    stderr: str | None = "",
     *,
     cwd: str = ".",
     read_file: ReadFile | None = None,
 ) -> Analysis:
-    """Never raises: what cannot be followed is returned as a problem."""
+    """Never raises: what cannot be followed is returned as a problem. Output that was not reported is None."""
     try:
         node = parse_command(text)
     except ShellTooLarge:
         return Analysis(problem="the command is too large to be followed")
     except (ShellUnreadable, RecursionError, ValueError):
         return Analysis(problem="the command could not be parsed as shell text")
-    executor = Executor(stderr + stdout if "cd" in text else "", read_file)
+    executor = Executor((stderr or "") + (stdout or "") if "cd" in text else "", read_file)
     try:
         paths = [done for path in executor.run(node, Path(cwd=cwd), Streams()) for done in finish(executor, path)]
     except (ShellTooLarge, RecursionError):
@@ -92,10 +92,11 @@ def analyse_command(
     return _conclude(executor, paths, exit_code, stdout)
 
 
-def _conclude(executor: Executor, paths: list[Path], exit_code: int | None, stdout: str) -> Analysis:
+def _conclude(executor: Executor, paths: list[Path], exit_code: int | None, stdout: str | None) -> Analysis:
     killed = exit_code is None or exit_code in KILLED or exit_code < 0
     fitting = [path for path in paths if killed or _fits_exit(path, path.status, exit_code)]
-    fitting = [path for path in fitting if _fits_text(path, stdout)] or fitting
+    if not killed and stdout is not None:  # A command that was ended early may have printed less than it would.
+        fitting = [path for path in fitting if _fits_text(path, stdout)] or fitting
     defined = tuple(name for path in paths for name in path.functions)
     if not fitting:
         return Analysis([_maybe(invocation) for invocation in executor.invocations], (), defined, "")
@@ -107,7 +108,9 @@ def _conclude(executor: Executor, paths: list[Path], exit_code: int | None, stdo
 
 
 def _agrees(path: Path, succeeded: dict[int, bool]) -> bool:
-    return all(path.assumed.get(index) is None or (path.assumed[index] == 0) == good for index, good in succeeded.items())
+    return all(
+        path.assumed.get(index) is None or (path.assumed[index] == 0) == good for index, good in succeeded.items()
+    )
 
 
 def _maybe(invocation: Invocation) -> ShellCommand:

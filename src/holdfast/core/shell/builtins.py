@@ -16,7 +16,7 @@ from holdfast.core.shell.flow import (
     known,
 )
 from holdfast.core.shell.parse import ShellUnreadable, parse_command
-from holdfast.core.shell.syntax import UNKNOWN, Word
+from holdfast.core.shell.syntax import UNKNOWN, Node, Word
 
 if TYPE_CHECKING:
     from holdfast.core.shell.execute import Executor
@@ -224,7 +224,9 @@ def _declare(executor: "Executor", call: "Call", path: Path) -> list[Path]:
     names = [word.partition("=")[0] for word in call.words[1:] if not word.startswith("-")]
     if call.words[0] == "export":
         functions = "-f" in call.words
-        path.exported |= {f"{name}()" if functions else name for name in (*names, *(a.name for a in call.node.assignments))}
+        path.exported |= {
+            f"{name}()" if functions else name for name in (*names, *(a.name for a in call.node.assignments))
+        }
     path.status = SUCCESS
     return [path]
 
@@ -275,7 +277,7 @@ def _trap(executor: "Executor", call: "Call", path: Path) -> list[Path]:
     return [path]
 
 
-def _parse_or_unknown(path: Path, text: str) -> "object":
+def _parse_or_unknown(path: Path, text: str) -> Node | None:
     try:
         return parse_command(text)
     except ShellUnreadable:

@@ -188,7 +188,7 @@ class Executor:
 
     def if_(self, node: If, path: Path, streams: Streams, checked: bool) -> list[Path]:
         streams = self.redirect(path, node.redirects, streams)
-        waiting, done = [path], []
+        waiting, done = [path], list[Path]()
         for condition, body in node.branches:
             tested, waiting = self.run_all(condition, waiting, streams, True), []
             for one in tested:
@@ -243,7 +243,7 @@ class Executor:
 
     def _iterate(self, node: For, values: list[str], path: Path, streams: Streams, checked: bool) -> list[Path]:
         path.status = SUCCESS
-        going, done = [path], []
+        going, done = [path], list[Path]()
         outer = self.context
         for number, value in enumerate(values):
             self.context = (*outer[:MAX_CALLS], number + 1)
@@ -373,7 +373,9 @@ class Executor:
         if redirect.operator == ">&":
             number = word_text(path, redirect.target)
             source = {"1": stdout, "2": stderr}.get(number, NULL)
-            return Streams(stdin, source if redirect.descriptor == 1 else stdout, source if redirect.descriptor == 2 else stderr)
+            return Streams(
+                stdin, source if redirect.descriptor == 1 else stdout, source if redirect.descriptor == 2 else stderr
+            )
         sink = self._file_sink(path, redirect, streams)
         return Streams(
             stdin,
@@ -440,7 +442,9 @@ def merge_all(paths: list[Path]) -> Path:
     """All ways as one, which is only used where nothing is concluded from their differences."""
     first = paths[0]
     for other in paths[1:]:
-        first.ran = {k: first.ran.get(k, False) and other.ran.get(k, False) for k in first.ran.keys() | other.ran.keys()}
+        first.ran = {
+            k: first.ran.get(k, False) and other.ran.get(k, False) for k in first.ran.keys() | other.ran.keys()
+        }
         for sink, pieces in other.outputs.items():
             mine = first.outputs.get(sink, ())
             first.outputs[sink] = mine + tuple(piece for piece in pieces if piece not in mine)

@@ -17,7 +17,9 @@ _VALUE_FLAGS = {
     "tee": "",
     "cat": "",
 }
-_ALWAYS_SUCCEED = frozenset("tail head cat tee sort uniq sed awk gawk tac wc cut tr nl column fold ts less more".split())
+_ALWAYS_SUCCEED = frozenset(
+    "tail head cat tee sort uniq sed awk gawk tac wc cut tr nl column fold ts less more".split()
+)
 _REWRITERS = frozenset("cut tr wc nl column fold fmt perl jq rev paste join xxd od base64 awk gawk ts expand".split())
 FILTERS = frozenset([*_ALWAYS_SUCCEED, *_REWRITERS, "grep", "egrep", "fgrep", "rg", "ag", "strings", "ansifilter"])
 
@@ -29,7 +31,9 @@ def classify_filter(words: list[str]) -> str | None:
     if name not in FILTERS:
         return None
     if name in ("cat", "tee", "less", "more", "ansifilter", "strings"):
-        return REWRITTEN if any(a in ("-n", "-A", "-b", "-e", "-v", "-T") for a in arguments) and name == "cat" else WHOLE
+        return (
+            REWRITTEN if any(a in ("-n", "-A", "-b", "-e", "-v", "-T") for a in arguments) and name == "cat" else WHOLE
+        )
     if name == "tail":
         return REWRITTEN if _cuts_bytes(arguments) else TAIL
     if name in ("head", "sort", "uniq", "tac"):
@@ -39,7 +43,11 @@ def classify_filter(words: list[str]) -> str | None:
         return REWRITTEN if replaces or any(_CHANGING_GREP.match(a) for a in arguments) else LINES
     if name == "sed":
         return _classify_sed(arguments)
-    if name in ("awk", "gawk") and len(arguments) == 1 and re.fullmatch(r"/(?:[^/\\]|\\.)*/|END *{ *print *}", arguments[0]):
+    if (
+        name in ("awk", "gawk")
+        and len(arguments) == 1
+        and re.fullmatch(r"/(?:[^/\\]|\\.)*/|END *{ *print *}", arguments[0])
+    ):
         return LINES
     return REWRITTEN
 

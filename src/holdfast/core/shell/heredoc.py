@@ -56,7 +56,7 @@ class _Scanner:
             self._step_in_string(char)
         elif char == "'":
             self._copy_until("'")
-        elif char in "\"`":
+        elif char in '"`':
             self._toggle(char)
         elif char == "$" and self.text.startswith("$'", self.at):
             self._copy_ansi_string()

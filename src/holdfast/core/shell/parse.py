@@ -133,7 +133,9 @@ class _Builder:
         plain = name is not None and name.type == "variable_name"
         unread = not plain or (value is not None and value.type == "array")
         word = None if unread else (self.word(value) if value is not None else Word(()))
-        return Assignment(_text(name).partition("[")[0] if name else "", word, any(c.type == "+=" for c in leaf.children))
+        return Assignment(
+            _text(name).partition("[")[0] if name else "", word, any(c.type == "+=" for c in leaf.children)
+        )
 
     def declaration(self, leaf: "Leaf") -> Node:
         """`export`, `local`, `declare`, `readonly`, `typeset`: a command whose operands may be assignments."""

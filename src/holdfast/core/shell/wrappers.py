@@ -102,7 +102,9 @@ SIMPLE: dict[str, _Spec] = {
 _LONGEST = 3
 _PREFIXES = frozenset(name.split()[0] for name in SIMPLE)
 _GLOBAL_VALUES = {
-    "docker": frozenset(("-f", "--file", "-p", "--project-name", "-c", "--context", "--project-directory", "--profile")),
+    "docker": frozenset(
+        ("-f", "--file", "-p", "--project-name", "-c", "--context", "--project-directory", "--profile")
+    ),
     "uv": frozenset(("--directory", "--project", "--cache-dir", "--config-file", "--color")),
     "poetry": frozenset(("-C", "--directory", "-P", "--project")),
     "hatch": frozenset(("-e", "--env", "-p", "--project", "--config")),
