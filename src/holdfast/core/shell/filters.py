@@ -14,6 +14,7 @@ _VALUE_FLAGS = {
     "grep": "-e -f -m -A -B -C",
     "egrep": "-e -f -m -A -B -C",
     "rg": "-e -f -m -A -B -C",
+    "sed": "-e -f",
     "tee": "",
     "cat": "",
 }
@@ -58,7 +59,8 @@ def _cuts_bytes(arguments: list[str]) -> bool:
 
 
 def _classify_sed(arguments: list[str]) -> str:
-    scripts = [a for a in arguments if not a.startswith("-")]
+    marked = [script for flag, script in zip(arguments, arguments[1:], strict=False) if flag == "-e"]
+    scripts = marked or [a for a in arguments if not a.startswith("-")][:1]
     if len(scripts) == 1 and _STRIP_COLOURS.match(scripts[0]):
         return WHOLE
     if len(scripts) == 1 and _SELECT_SED.match(scripts[0]):

@@ -333,7 +333,7 @@ class _Builder:
         if kind in ("command_substitution", "process_substitution"):
             inner = "substitution" if kind == "command_substitution" else "process"
             return [Part(inner, leaf.children[0].type if leaf.children else "", quoted, self.sequence(leaf.children))]
-        return [Part("unknown", _text(leaf), quoted)]
+        return [Part("number" if kind == "arithmetic_expansion" else "unknown", _text(leaf), quoted)]
 
     def _string_parts(self, leaf: "Leaf") -> list[Part]:
         """Text between the children of a string belongs to it too: the grammar leaves blanks out."""

@@ -170,6 +170,8 @@ def _by_output(candidate: Candidate, runner: Runner) -> tuple[Verdict, str]:
         return report.verdict, why
     if candidate.signs:
         return Verdict.FAILED, "the exit status does not show, but failures do"
+    if candidate.command.interrupted:
+        return Verdict.UNKNOWN, "the command was ended before it was done"
     if (
         candidate.command.ran is Ran.MAYBE
         and candidate.shown == "whole"
