@@ -169,7 +169,9 @@ def test_linters_types_and_builds(command: str, kind: str | None, runner: str, c
 
 
 def test_lint_before_a_failing_test_run_has_passed() -> None:
-    judgement = judge_command("ruff check . && pytest -q", ".", 1, "All checks passed!\n1 failed, 2 passed in 0.1s\n", "")
+    judgement = judge_command(
+        "ruff check . && pytest -q", ".", 1, "All checks passed!\n1 failed, 2 passed in 0.1s\n", ""
+    )
     assert {(c.runner, str(c.verdict)) for c in judgement.checks} == {("ruff", "passed"), ("pytest", "failed")}
 
 

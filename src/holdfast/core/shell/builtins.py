@@ -16,6 +16,7 @@ from holdfast.core.shell.flow import (
     known,
 )
 from holdfast.core.shell.parse import ShellUnreadable, parse_command
+from holdfast.core.shell.redirects import join
 from holdfast.core.shell.syntax import UNKNOWN, Node, Word
 
 if TYPE_CHECKING:
@@ -134,8 +135,6 @@ def _formatted(path: Path, form: str, words: list[Word]) -> Pieces:
 
 
 def _cd(executor: "Executor", call: "Call", path: Path) -> list[Path]:
-    from holdfast.core.shell.execute import join
-
     targets = [word for word in call.words[1:] if not word.startswith("-") or word == "-"]
     target = targets[0] if targets else "~"
     failed = f"cd: {target}: " in executor.output or f"can't cd to {target}" in executor.output
@@ -333,8 +332,6 @@ def _sets_up_tools(executor: "Executor", call: "Call", path: Path) -> bool:
 
 
 def _source(executor: "Executor", call: "Call", path: Path) -> list[Path]:
-    from holdfast.core.shell.execute import join
-
     name = call.words[1] if len(call.words) > 1 else ""
     if UNKNOWN not in name and not _HARMLESS_SOURCE.search(name):
         written = path.outputs.get(join(path.cwd, name))

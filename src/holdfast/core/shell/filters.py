@@ -1,5 +1,6 @@
 """Programs that pass text on, and how much of it they leave as it was."""
 
+import itertools
 import re
 
 WHOLE, TAIL, LINES, REWRITTEN = "", "tail", "lines", "rewritten"
@@ -59,7 +60,7 @@ def _cuts_bytes(arguments: list[str]) -> bool:
 
 
 def _classify_sed(arguments: list[str]) -> str:
-    marked = [script for flag, script in zip(arguments, arguments[1:], strict=False) if flag == "-e"]
+    marked = [script for flag, script in itertools.pairwise(arguments) if flag == "-e"]
     scripts = marked or [a for a in arguments if not a.startswith("-")][:1]
     if len(scripts) == 1 and _STRIP_COLOURS.match(scripts[0]):
         return WHOLE

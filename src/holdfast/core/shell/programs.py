@@ -19,6 +19,7 @@ from holdfast.core.shell.flow import (
     Value,
 )
 from holdfast.core.shell.parse import ShellUnreadable, parse_command
+from holdfast.core.shell.redirects import join
 from holdfast.core.shell.syntax import UNKNOWN, Node, Simple
 from holdfast.core.shell.wrappers import ASSIGNMENT, unwrap
 
@@ -149,8 +150,6 @@ def _starts_nothing(call: Call) -> bool:
 
 
 def _run_inside(executor: "Executor", call: Call, path: Path, directory: str) -> list[Path]:
-    from holdfast.core.shell.execute import join
-
     before = path.cwd
     if directory:
         path.cwd = join(path.cwd, directory)
