@@ -42,7 +42,7 @@ from holdfast.core.shell.syntax import (
 )
 
 MAX_PATHS = 24
-MAX_STEPS = 1_500
+MAX_STEPS = 500
 MAX_CALLS = 12
 MAX_ITERATIONS = 12
 

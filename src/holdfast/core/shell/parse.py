@@ -35,10 +35,10 @@ if TYPE_CHECKING:
     from tree_sitter import Parser
 
 MAX_CHARACTERS = 400_000
-MAX_CHARACTERS_WITHOUT_HEREDOCS = 64_000
-MAX_SEPARATORS = 3_000
+MAX_CHARACTERS_WITHOUT_HEREDOCS = 32_000
+MAX_SEPARATORS = 2_000
 MAX_DEPTH = 60
-_SEPARATOR = re.compile(r"[;&|(`\n{]")
+_SEPARATOR = re.compile(r"[;&|(`\n{'\"]")
 _GLOB = re.compile(r"[*?\[]")
 _ESCAPE = re.compile(r"\\(\n|.)", re.DOTALL)
 _ANSI_ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "\\": "\\", "'": "'", '"': '"', "e": "\x1b", "0": "\0"}

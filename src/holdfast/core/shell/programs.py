@@ -65,10 +65,11 @@ def run_call(executor: "Executor", call: Call, path: Path) -> list[Path]:
             return _run_alias(executor, call, path, text)
         if name in path.functions:
             return _run_function(executor, call, path)
+    of_the_shell = set(call.wrappers) <= {"command", "builtin", "time"}
     builtin = BUILTINS.get(name)
-    if builtin is not None and set(call.wrappers) <= {"command", "builtin", "time"}:
+    if builtin is not None and of_the_shell:
         return builtin(executor, call, path)
-    if name in ("test", "["):
+    if name in ("test", "[") and of_the_shell:
         words = call.node.words[call.offset + 1 :]
         path.status = conditions.evaluate(path, words[:-1] if name == "[" else words)
         return [path]

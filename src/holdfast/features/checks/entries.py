@@ -102,6 +102,8 @@ def recognise_entry(command: ShellCommand) -> Entry | None:
         "bazelisk",
     ):
         return _task(name, words)
+    if name == "rye" and words[1:2] == ["test"]:
+        return Entry("rye", CheckKind.TEST)
     if name in ("tox", "nox", "hatch") or (
         re.match(r"python[\d.]*$", name) and words[1:3] and words[1] == "-m" and words[2] in ("tox", "nox", "hatch")
     ):
