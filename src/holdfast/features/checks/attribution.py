@@ -272,6 +272,8 @@ def _attribute_entries(
 
 def _entry_distrust(candidate: Candidate, loud: list[int], faked: bool, output: Output) -> str:
     forms = {_report_form(candidate, report, output) for report in candidate.reports} or {candidate.shown}
+    if candidate.kind is None and candidate.entry and candidate.entry.target:
+        return f"nothing says that {candidate.entry.name} {candidate.entry.target} runs tests"
     if faked:
         return "the command itself prints a text like a summary"
     if loud:

@@ -118,6 +118,8 @@ def _read_entries(candidates: list[Candidate], read_file: ReadFile) -> None:
         known = [found.match.runner for found in find_candidates(inner) if found.match]
         test = next((runner for runner in known if runner.kind is CheckKind.TEST), None)
         if test is not None:
+            if entry.kind is None and candidate.distrust.startswith("nothing says"):
+                candidate.distrust = ""
             entry.kind, entry.runner = CheckKind.TEST, test.name
         elif known and entry.kind in (None, *(runner.kind for runner in known)):
             entry.kind, entry.runner = known[0].kind, known[0].name
