@@ -9,7 +9,7 @@ from holdfast.core.shell.analysis import ShellCommand
 from holdfast.core.shell.flow import Pieces
 
 _TESTS = re.compile(
-    r"(?:^|[^a-z])(?:tests?|spec|specs|ci|check|checks|verify|validate|unit|integration|e2e|cov|coverage|qa|t|all)(?:[^a-z]|$)|test",
+    r"(?:^|[^a-z])(?:tests?|spec|specs|ci|check|checks|verify|validate|unit|integration|e2e|cov|coverage|qa|t|all)(?:[^a-z]|$)|test|jest|mocha|playwright|cypress|karma|rspec|^ava$",
     re.I,
 )
 _LINT = re.compile(r"lint|ruff|eslint|flake|style|clippy", re.I)
