@@ -15,7 +15,7 @@ GREEN = "..                                                                     
 
 @pytest.fixture
 def world(tmp_path: Path) -> Iterator[World]:
-    world = World(tmp_path, HOLDFAST_CHECKS__LOOK_MS="150")
+    world = World(tmp_path, HOLDFAST_CHECKS__LOOK_MS="10000")
     (world.project / "src").mkdir()
     (world.project / "src" / "a.py").write_text("a = 1\n")
     git(world.project, "init", "-q")

@@ -22,7 +22,7 @@ OBSERVED_KINDS = frozenset(
 )
 PROVING_VERBS = frozenset(("commit", "push", "merge"))
 """Git acts before which somebody may want to compare the content with what was checked."""
-LATE_MS = 2_000
+LATE_MS = 3_000
 """An event that comes later than this, e.g. from the spool, says nothing of the content as it is now."""
 MAX_PARTS = 20
 ACTING = frozenset(("shell", "mcp", "other"))
