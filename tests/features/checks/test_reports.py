@@ -92,7 +92,9 @@ def test_json_of_jest_and_pytest(tmp_path: Path) -> None:
     assert read_report(str(path), 1) is None, "interrupted"
 
 
-@pytest.mark.parametrize("text", ["", "<", "<html/>", "{", "[]", '{"numPassedTests": "x"}', "<!DOCTYPE x><testsuites/>"])
+@pytest.mark.parametrize(
+    "text", ["", "<", "<html/>", "{", "[]", '{"numPassedTests": "x"}', "<!DOCTYPE x><testsuites/>"]
+)
 def test_what_is_no_report_is_none(tmp_path: Path, text: str) -> None:
     path = tmp_path / "r.xml"
     path.write_text(text)
