@@ -33,11 +33,15 @@ def place(folder: Path) -> Place:
 class Watched:
     def __init__(self, root: Path) -> None:
         self.place, self._watch = place(root), GitWatch()
-        self._watch.look(self.place, outside=True)
+        first = self._watch.look(self.place, outside=True)
+        self._size = first.log_size if first else 0
 
     def acts(self) -> list[GitLogEntry]:
+        """Those that are new, as whoever keeps the length of the reflog knows."""
         look = self._watch.look(self.place, outside=True)
-        return look.acts if look else []
+        new = [act for act in look.acts if not act.at or act.at > self._size] if look else []
+        self._size = look.log_size if look else self._size
+        return new
 
     def verbs(self) -> list[str]:
         return [act.verb for act in self.acts()]
@@ -118,6 +122,18 @@ def test_what_a_commit_says_is_not_kept(root: Path) -> None:
     watched = Watched(root)
     commit(root, "the password is hunter2")
     assert [act.detail for act in watched.acts()] == [""]
+
+
+def test_the_last_acts_are_told_again_for_whoever_did_not_keep_them(root: Path) -> None:
+    watch = GitWatch()
+    for number in range(30):
+        commit(root, str(number))
+        look = watch.look(place(root), outside=True)
+    assert look is not None
+    assert 3 < len(look.acts) < 10
+    assert look.acts[-1].new == place(root).head
+    assert look.acts[-1].at == look.log_size
+    assert all(len(act.old) == len(act.new) == 40 for act in look.acts)
 
 
 def test_odd_repositories(tmp_path: Path) -> None:

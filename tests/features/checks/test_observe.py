@@ -96,10 +96,10 @@ def test_who_did_a_git_act(seen: Seen) -> None:
     assert seen.start("ls", session="other", call="o").git is None
     assert seen.end("ls", session="other", call="o").git is None
     done = seen.end("make release", call="long")
-    assert ([act.verb for act in done.git.acts], done.git.outside) == (["commit"], False)
+    assert (done.git.acts[-1].verb, done.git.outside) == ("commit", False)
     git(seen.root, "commit", "-q", "--allow-empty", "-m", "by a person")
     look = seen.event("prompt.submitted").git
-    assert ([act.verb for act in look.acts], look.outside) == (["commit"], True)
+    assert (look.acts[-1].verb, look.outside) == ("commit", True)
 
 
 def test_a_refused_call_is_forgotten_at_the_end_of_the_turn(seen: Seen) -> None:
@@ -107,6 +107,14 @@ def test_a_refused_call_is_forgotten_at_the_end_of_the_turn(seen: Seen) -> None:
     seen.start("git push", call="refused")
     git(seen.root, "commit", "-q", "--allow-empty", "-m", "by a person")
     assert seen.event("turn.ended").git.outside
+
+
+def test_what_a_command_is_about_to_do_in_git(seen: Seen) -> None:
+    assert seen.start("bash -c 'git -C . commit -m x' && git push").git_verbs == ["commit", "push"]
+    assert seen.start("git log | grep commit; git commit --dry-run").git_verbs == []
+    assert seen.start("git commit -m x; " * 1_500).git_verbs == ["?"], "too large to be followed, so nothing is ruled out"
+    assert seen.start("git commit -m 'unbalanced").content[""]
+    assert seen.start("ls; " * 3_000).git_verbs == []
 
 
 def test_outside_of_git_there_is_only_the_judgement(tmp_path: Path) -> None:

@@ -8,6 +8,8 @@ from holdfast.core.kinds.base import JsonObject, Payload, Record, event_kind
 CUT_MARK = "characters left out"
 """Stands where the middle of a long text was taken out."""
 
+UNKNOWN_VERB = "?"
+
 
 class HookPayload(Payload):
     """What every hook may tell: where it ran, in which process, and in which part of the session."""
@@ -56,7 +58,8 @@ class ToolPayload(HookPayload):
     server: str = ""
     ms: float | int | None = None
     git_verbs: list[str] = []
-    """Git acts that the command is about to do, at its start (`commit`, `push`, …): by its parse, not by its text."""
+    """Git acts that the command is about to do, at its start (`commit`, `push`, …): by its parse, not by its text.
+    `UNKNOWN_VERB` where the command names git and could not be followed."""
 
 
 class ToolEndPayload(ToolPayload):

@@ -18,6 +18,9 @@ MAX_REMOTE_BRANCHES = 400
 MAX_LOG_BYTES = 64_000
 MAX_FIRST_BYTES = 3_000
 MAX_ACTS = 50
+OVERLAP_BYTES = 1_000
+"""Read again at each look: an act that was seen with an event which nobody kept (one told twice) is told by the next.
+Whoever remembers how long the reflog was knows which acts are new."""
 Stamp = tuple[int, int]
 """Size and modification time of a file."""
 NO_STAMP: Stamp = (0, 0)
@@ -110,11 +113,14 @@ def _read_files(place: Place) -> GitFiles:
 def _log_acts(place: Place, last: GitFiles | None, now: GitFiles) -> list[GitLogEntry]:
     """New lines of HEAD's reflog; at the first look its end, for whoever remembers how long it was."""
     size = now.log[0]
-    start = last.log[0] if last else max(0, size - MAX_FIRST_BYTES)
-    start = max(start, size - MAX_LOG_BYTES)
-    if start >= size:
+    if last and last.log[0] >= size:
         return []
+    start = last.log[0] - OVERLAP_BYTES if last else size - MAX_FIRST_BYTES
+    start = max(start, size - MAX_LOG_BYTES, 0)
     text = _bytes_from(os.path.join(place.own, "logs", "HEAD"), start)
+    if start:  # What is left of a line that began before is none.
+        first = text.find(b"\n") + 1
+        start, text = start + first, text[first:]
     return _without_steps([_log_entry(change, start + end) for end, change in log_changes(text)])
 
 
