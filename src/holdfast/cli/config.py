@@ -7,10 +7,11 @@ import msgspec
 import typer
 from rich.text import Text
 
+from holdfast import client
 from holdfast import settings as layered
 from holdfast import trust as trusting
 from holdfast.app import open_settings
-from holdfast.cli import client, render
+from holdfast.cli import render
 from holdfast.cli.options import Json
 from holdfast.core.errors import CommandRefused
 from holdfast.settings.edit import set_value

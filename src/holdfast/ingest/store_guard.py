@@ -11,7 +11,7 @@ from holdfast.core.engine import Engine, Outcome
 from holdfast.core.errors import StoreDamaged, StoreUnavailable
 from holdfast.core.event import Event
 from holdfast.core.redact import redact
-from holdfast.daemon.log import Log
+from holdfast.ingest.log import Log
 from holdfast.intake import capped, unread
 
 RETRY_BYTES = 64 << 20

@@ -12,7 +12,7 @@ from pydantic import BaseModel, Field
 from starlette.exceptions import HTTPException
 
 from holdfast.core.errors import CommandRefused, DaemonUnreachable, HoldfastError, StoreDamaged, StoreUnavailable
-from holdfast.daemon.log import Log
+from holdfast.ingest.log import Log
 from holdfast.web.asking import TooSlow
 
 SCHEMA = 1

@@ -1,6 +1,7 @@
 """Which file an agent reads its hooks from, when we may write it, and how that is done without a gap."""
 
 import os
+import shutil
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -123,3 +124,10 @@ def _sync_folder(folder: Path) -> None:
         os.fsync(fd)
     finally:
         os.close(fd)
+
+
+def is_present(agent: Agent) -> bool:
+    """Whether the agent seems to be installed for this person."""
+    if agent.setup is None:
+        return False
+    return shutil.which(agent.setup.program) is not None or (Path.home() / agent.setup.folder).is_dir()

@@ -11,14 +11,14 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from holdfast import install as hooks
+from holdfast import client
 from holdfast.agents import AGENTS
-from holdfast.cli import client, installing
-from holdfast.cli.finding import Finding
 from holdfast.core.agent import Agent
 from holdfast.core.errors import InstallRefused
-from holdfast.installing.mcp_servers import tools_of
-from holdfast.installing.places import levels, settings_file
+from holdfast.doctor.finding import Finding
+from holdfast.install import hooks
+from holdfast.install.locations import is_present, levels, settings_file
+from holdfast.install.mcp_servers import tools_of
 
 VERSION = re.compile(r"\b(\d+)\.(\d+)\.(\d+)\b")
 PATIENCE_S = 10
@@ -39,7 +39,7 @@ def check() -> Iterator[Finding]:
         yield from _tools(agent, project)
         if installed_at:
             yield from _too_old(agent)
-        elif installing.present(agent) and not (agent.name == "claude-code" and _plugin_is_on(project)):
+        elif is_present(agent) and not (agent.name == "claude-code" and _plugin_is_on(project)):
             yield Finding(f"{agent.title} is here, but has no hooks of ours", f"holdfast install --agent {agent.name}")
 
 

@@ -5,10 +5,10 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from holdfast.core.agent import Agent
-from holdfast.installing import entries, hooks_text
-from holdfast.installing.found import Found
-from holdfast.installing.json_text import BrokenJson, line_of
-from holdfast.installing.mcp_servers import Servers
+from holdfast.install import entries, hooks_text
+from holdfast.install.finding import Found
+from holdfast.install.json_text import BrokenJson, line_of
+from holdfast.install.mcp_servers import Servers
 
 COMMAND = "const COMMAND = "
 MARK = "// Holdfast "

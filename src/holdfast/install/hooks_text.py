@@ -6,9 +6,9 @@ An event's list holds groups (`{"matcher": …, "hooks": [entry, …]}`) or, wit
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from holdfast.installing.entries import GROUPED, is_ours
-from holdfast.installing.json_edit import Style, append, edited, remove, style_of
-from holdfast.installing.json_text import BrokenJson, Node, parse
+from holdfast.install.entries import GROUPED, is_ours
+from holdfast.install.json_edit import Style, append, edited, remove, style_of
+from holdfast.install.json_text import BrokenJson, Node, parse
 
 HOOKS = "hooks"
 Wanted = Mapping[str, dict[str, Any]]

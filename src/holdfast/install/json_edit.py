@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from holdfast.installing.json_text import NEWLINE, Node, comments
+from holdfast.install.json_text import NEWLINE, Node, comments
 
 Edit = tuple[int, int, str]
 

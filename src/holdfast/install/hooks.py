@@ -8,10 +8,10 @@ from typing import Any, TypeVar
 
 from holdfast.core.agent import Agent
 from holdfast.core.errors import InstallRefused
-from holdfast.installing import entries, layouts, places
-from holdfast.installing.json_text import BrokenJson, line_of
-from holdfast.installing.layouts import Layout
-from holdfast.installing.records import KEPT_RESULTS, Record, Records, digest
+from holdfast.install import entries, layouts, locations
+from holdfast.install.json_text import BrokenJson, line_of
+from holdfast.install.layouts import Layout
+from holdfast.install.records import KEPT_RESULTS, Record, Records, digest
 from holdfast.paths import default_state_dir
 
 T = TypeVar("T")
@@ -72,9 +72,9 @@ class Double:
 
 def plan(agent: Agent, level: str, project: Path, state: Path | None = None) -> Plan:
     state = state or default_state_dir()
-    path, layout = places.settings_file(agent, level, project), layouts.of(agent)
-    places.refuse_unwritable(path)
-    before = places.content(path)
+    path, layout = locations.settings_file(agent, level, project), layouts.of(agent)
+    locations.refuse_unwritable(path)
+    before = locations.content(path)
     text = _text(path, before)
     after = _careful(layout, path, text, lambda: layout.with_ours(text, agent, state)).encode()
     record = _remember(agent, level, path, Records(state).find(path), before, after)
@@ -83,11 +83,11 @@ def plan(agent: Agent, level: str, project: Path, state: Path | None = None) -> 
 
 def removal(agent: Agent, level: str, project: Path, state: Path | None = None) -> Plan:
     state = state or default_state_dir()
-    path = places.settings_file(agent, level, project)
-    before, record = places.content(path), Records(state).find(path)
+    path = locations.settings_file(agent, level, project)
+    before, record = locations.content(path), Records(state).find(path)
     after = _original(layouts.of(agent), path, before, record)
     if after != before:
-        places.refuse_unwritable(path)
+        locations.refuse_unwritable(path)
     return Plan(agent.name, level, path, state, before, after, None, _layout_name(agent))
 
 
@@ -99,7 +99,7 @@ def apply(plan: Plan) -> Plan:
     """Record first, file second: whoever is killed in between leaves the old file and a record that still fits."""
     records = Records(plan.state)
     with records.locked():
-        now = places.content(plan.path)
+        now = locations.content(plan.path)
         if now not in (plan.before, plan.after):
             raise InstallRefused(
                 "it was changed meanwhile", where=str(plan.path), fix="Nothing was written; try again."
@@ -120,8 +120,8 @@ def remove(agent: Agent, level: str, project: Path, state: Path | None = None) -
 
 
 def installed(agent: Agent, level: str, project: Path, state: Path | None = None) -> list[Installed]:
-    path, layout = places.settings_file(agent, level, project), layouts.of(agent)
-    text = _text(path, places.content(path))
+    path, layout = locations.settings_file(agent, level, project), layouts.of(agent)
+    text = _text(path, locations.content(path))
     wanted = layout.wanted(agent, state or default_state_dir())
     return [
         Installed(
@@ -139,14 +139,14 @@ def installed(agent: Agent, level: str, project: Path, state: Path | None = None
 
 def verify(agent: Agent, level: str, project: Path, state: Path | None = None) -> list[str]:
     """What is wrong with an installation, in words; empty when all is well."""
-    path, layout = places.settings_file(agent, level, project), layouts.of(agent)
+    path, layout = locations.settings_file(agent, level, project), layouts.of(agent)
     found = installed(agent, level, project, state)
     there = {item.event for item in found}
     wanted = layout.wanted(agent, state or default_state_dir())
     wrong = [f"{path}: no hook for {event}" for event in wanted if event not in there]
     wrong += [f"{item.path}:{item.line}: {item.missing} is not there" for item in found if item.missing]
     wrong += [f"{item.path}:{item.line}: {item.event} is out of date" for item in found if not item.current]
-    if off := layout.switched_off(_text(path, places.content(path))):
+    if off := layout.switched_off(_text(path, locations.content(path))):
         wrong.append(f"{path}: {off}, so no hook runs")
     return wrong
 
@@ -155,8 +155,8 @@ def doubles(agent: Agent, project: Path, state: Path | None = None) -> list[Doub
     """Levels add up: an agent runs the user's entries and the project's."""
     seen: dict[str, list[Path]] = {}
     files: set[Path] = set()
-    for level in places.levels(agent):
-        path = places.settings_file(agent, level, project)
+    for level in locations.levels(agent):
+        path = locations.settings_file(agent, level, project)
         for item in installed(agent, level, project, state) if path not in files else ():
             seen.setdefault(item.event, []).append(item.path)
         files.add(path)
@@ -196,7 +196,7 @@ def _remember(agent: Agent, level: str, path: Path, known: Record | None, before
         level=level,
         original=original,
         results=(*(r for r in earlier if r != new), new)[-KEPT_RESULTS:],
-        made_folders=(known.made_folders if known else 0) or places.missing_folders(path),
+        made_folders=(known.made_folders if known else 0) or locations.missing_folders(path),
         not_kept=not_kept,
     )
 
@@ -219,20 +219,20 @@ def _original(layout: Layout, path: Path, now: bytes | None, record: Record | No
 
 
 def _put_in(plan: Plan, record: Record, records: Records, now: bytes | None) -> None:
-    with places.refusing(records.folder):
+    with locations.refusing(records.folder):
         records.keep(record)
     if now == plan.after:
         return
-    with places.refusing(plan.path):
+    with locations.refusing(plan.path):
         plan.path.parent.mkdir(parents=True, exist_ok=True)
-    places.replace(plan.path, plan.after)
+    locations.replace(plan.path, plan.after)
 
 
 def _take_out(plan: Plan, records: Records, now: bytes | None) -> None:
     """The record goes last: until then a second try finds everything it needs."""
     record = records.find(plan.path)
-    if now != plan.after or places.partial_of(plan.path).exists():
-        places.replace(plan.path, plan.after)
+    if now != plan.after or locations.partial_of(plan.path).exists():
+        locations.replace(plan.path, plan.after)
     for folder in list(plan.path.parents)[: record.made_folders if record else 0]:
         if folder.is_dir() and not any(folder.iterdir()):
             folder.rmdir()

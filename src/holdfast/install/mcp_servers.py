@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from holdfast.core.agent import Agent
-from holdfast.installing import entries
-from holdfast.installing.found import Found
-from holdfast.installing.hooks_text import fresh
-from holdfast.installing.json_edit import Style, append, edited, remove, style_of
-from holdfast.installing.json_text import BrokenJson, Node, line_of, parse
+from holdfast.install import entries
+from holdfast.install.finding import Found
+from holdfast.install.hooks_text import fresh
+from holdfast.install.json_edit import Style, append, edited, remove, style_of
+from holdfast.install.json_text import BrokenJson, Node, line_of, parse
 
 SERVERS, NAME, PROGRAM = "mcpServers", "holdfast", "holdfast"
 
