@@ -6,7 +6,6 @@ changed and new files are hashed, and remembered by their stat. Nothing raises: 
 
 import hashlib
 import os
-import re
 import stat
 import time
 from collections.abc import Iterable, Mapping
@@ -19,7 +18,6 @@ from holdfast.core.process import Run
 MAX_CHANGED = 20_000
 MAX_HASHED_BYTES = 32_000_000
 MAX_SUBMODULE_DEPTH = 3
-_MODULE_PATH = re.compile(r"^\s*path\s*=\s*(.+?)\s*$", re.MULTILINE)
 _WIDTH = 1 << 128
 
 
@@ -73,7 +71,7 @@ class Fingerprinter:
             return Fingerprint(why_unknown=f"the content could not be read: {error}")
 
     def _take(self, root: str, covers: tuple[str, ...], deadline: float, depth: int) -> Fingerprint:
-        out = self._git(root, deadline, *self._status_words())
+        out = self._git(root, deadline, *git.status())
         if out is None:
             return Fingerprint(why_unknown=f"git shows no worktree at {root}")
         status = git.parse_status(out)
@@ -88,12 +86,8 @@ class Fingerprinter:
         for change in changed:
             if matches(change.path):
                 total += self._difference(root, change.path, index, deadline)
-        total += self._submodules(root, covers, index, deadline, depth)
+        total += self._submodules(root, index, deadline, depth)
         return Fingerprint(f"{total % _WIDTH:032x}", status.head, status.branch, len(changed))
-
-    @staticmethod
-    def _status_words() -> list[str]:
-        return git.status()
 
     def _git(self, root: str, deadline: float, *words: str) -> bytes | None:
         left = deadline - time.monotonic()
@@ -153,7 +147,7 @@ class Fingerprinter:
             self._hashes[path] = (stamp, entry)
         return entry
 
-    def _submodules(self, root: str, covers: tuple[str, ...], index: _Index, deadline: float, depth: int) -> int:
+    def _submodules(self, root: str, index: _Index, deadline: float, depth: int) -> int:
         """Content of checked-out submodules: each is a worktree of its own."""
         links = [path for path, entry in index.entries.items() if entry.mode == "160000"] if _has_modules(root) else []
         total = 0

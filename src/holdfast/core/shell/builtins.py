@@ -16,7 +16,8 @@ from holdfast.core.shell.flow import (
     known,
 )
 from holdfast.core.shell.parse import ShellUnreadable, parse_command
-from holdfast.core.shell.syntax import UNKNOWN, Word
+from holdfast.core.shell.redirects import join
+from holdfast.core.shell.syntax import UNKNOWN, Node, Word
 
 if TYPE_CHECKING:
     from holdfast.core.shell.execute import Executor
@@ -31,6 +32,9 @@ _HARMLESS_SOURCE = re.compile(
     r"|virtualenvwrapper\.sh|env)$"
 )
 _PROGRAM_SEARCH = frozenset(("LD_PRELOAD", "LD_LIBRARY_PATH", "BASH_ENV", "ENV", "PYTHONSTARTUP", "PYTHONHOME"))
+_TOOL_MANAGERS = frozenset(
+    "pyenv rbenv nodenv direnv conda mamba micromamba ssh-agent fnm mise rtx brew opam asdf jenv goenv nvm starship".split()
+)
 _PRINTF = re.compile(r"%(?:%|[-+ 0#]*\d*(?:\.\d+)?[sdiqbxucf])")
 _ESCAPES = {"\\n": "\n", "\\t": "\t", "\\\\": "\\", "\\r": "\r", '\\"': '"', "\\033": "\x1b", "\\e": "\x1b"}
 _ESCAPE = re.compile(r"\\(?:n|t|\\|r|\"|033|e)")
@@ -131,8 +135,6 @@ def _formatted(path: Path, form: str, words: list[Word]) -> Pieces:
 
 
 def _cd(executor: "Executor", call: "Call", path: Path) -> list[Path]:
-    from holdfast.core.shell.execute import join
-
     targets = [word for word in call.words[1:] if not word.startswith("-") or word == "-"]
     target = targets[0] if targets else "~"
     failed = f"cd: {target}: " in executor.output or f"can't cd to {target}" in executor.output
@@ -220,7 +222,10 @@ def _declare(executor: "Executor", call: "Call", path: Path) -> list[Path]:
         assign(path, assignment.name, value, assignment.append)
     names = [word.partition("=")[0] for word in call.words[1:] if not word.startswith("-")]
     if call.words[0] == "export":
-        path.exported |= {*names, *(a.name for a in call.node.assignments)}
+        functions = "-f" in call.words
+        path.exported |= {
+            f"{name}()" if functions else name for name in (*names, *(a.name for a in call.node.assignments))
+        }
     path.status = SUCCESS
     return [path]
 
@@ -271,7 +276,7 @@ def _trap(executor: "Executor", call: "Call", path: Path) -> list[Path]:
     return [path]
 
 
-def _parse_or_unknown(path: Path, text: str) -> "object":
+def _parse_or_unknown(path: Path, text: str) -> Node | None:
     try:
         return parse_command(text)
     except ShellUnreadable:
@@ -312,14 +317,21 @@ def _eval(executor: "Executor", call: "Call", path: Path) -> list[Path]:
     text = " ".join(call.words[1:])
     if UNKNOWN in text:
         path.status = UNKNOWN_STATUS
+        if _sets_up_tools(executor, call, path):
+            return [path]
         path.tampered = path.tampered or "eval of text that is not known"
         return [path]
     return executor.run(parse_command(text), path, call.streams, True)
 
 
-def _source(executor: "Executor", call: "Call", path: Path) -> list[Path]:
-    from holdfast.core.shell.execute import join
+def _sets_up_tools(executor: "Executor", call: "Call", path: Path) -> bool:
+    """`eval "$(pyenv init -)"` and its like: the well-known way to put tools on the search path."""
+    words = call.node.words[call.offset + 1 :]
+    indexes = [piece.invocation for word in words for piece in word_pieces(path, word) if piece.invocation >= 0]
+    return bool(indexes) and all(executor.invocations[n].words[0] in _TOOL_MANAGERS for n in indexes)
 
+
+def _source(executor: "Executor", call: "Call", path: Path) -> list[Path]:
     name = call.words[1] if len(call.words) > 1 else ""
     if UNKNOWN not in name and not _HARMLESS_SOURCE.search(name):
         written = path.outputs.get(join(path.cwd, name))

@@ -1,15 +1,20 @@
 """Which summary in the output belongs to which command, and whether it can be trusted."""
 
+import re
+
 import msgspec
 
 from holdfast.core.checks import CheckKind
 from holdfast.core.shell.analysis import Analysis, Ran, ShellCommand
 from holdfast.core.shell.flow import Piece
+from holdfast.core.shell.syntax import UNKNOWN
 from holdfast.features.checks.entries import Entry
 from holdfast.features.checks.output import prints_anything
 from holdfast.features.checks.recognise import TEST_RUNNERS, Match
 from holdfast.features.checks.runners.spec import Report, Runner
 
+_UNKNOWN_LINE = re.compile(rf"^{UNKNOWN}", re.MULTILINE)
+"""A line that the command prints and that may be anything."""
 _ORDER = ("whole", "tail", "lines", "rewritten", "hidden")
 
 
@@ -175,7 +180,7 @@ def _attribute_runner(
 
 
 def _distrust(runner: Runner, literal: str, loud: list[int], entries: bool) -> str:
-    if literal and runner.read(literal):
+    if literal and (_UNKNOWN_LINE.search(literal) or runner.read(literal)):
         return "the command itself prints a text like the summary"
     if loud:
         return "another program of the command could have printed the summary"
@@ -230,23 +235,35 @@ def sum_reports(reports: list[Report], runner: Runner) -> Report:
     nothing = "" if passed or failed else next((r.nothing for r in reports if r.nothing), "no test was run")
     last = reports[-1]
     return Report(
-        passed=passed, failed=failed, skipped=skipped, nothing=nothing, runner=runner.name, position=last.position, stream=last.stream
+        passed=passed,
+        failed=failed,
+        skipped=skipped,
+        nothing=nothing,
+        runner=runner.name,
+        position=last.position,
+        stream=last.stream,
     )
 
 
 # ── entry points of the project ──────────────────────────────────────────────────────────────────────────────────────
 
 
-def _attribute_entries(entries: list[Candidate], output: Output, literal: str, loud: list[int], direct: set[str]) -> None:
+def _attribute_entries(
+    entries: list[Candidate], output: Output, literal: str, loud: list[int], direct: set[str]
+) -> None:
     reports = read_all(output, direct)
-    faked = bool(literal) and bool(read_all(Output(literal, "", True), set()))
+    faked = bool(literal) and bool(_UNKNOWN_LINE.search(literal) or read_all(Output(literal, "", True), set()))
     takers = [entry for entry in entries if entry.kind in (CheckKind.TEST, None)] or entries
     if len(takers) == 1:
         takers[0].reports = reports
     elif len(takers) == len(reports):
         for candidate, report in zip(takers, reports, strict=True):
             candidate.reports = [report]
-    elif reports and all(report.verdict == "passed" for report in reports) and all(c.command.exit_code == 0 for c in takers):
+    elif (
+        reports
+        and all(report.verdict == "passed" for report in reports)
+        and all(c.command.exit_code == 0 for c in takers)
+    ):
         takers[0].reports = reports
     for candidate in takers:
         candidate.distrust = _entry_distrust(candidate, loud, faked, output)
@@ -255,6 +272,8 @@ def _attribute_entries(entries: list[Candidate], output: Output, literal: str, l
 
 def _entry_distrust(candidate: Candidate, loud: list[int], faked: bool, output: Output) -> str:
     forms = {_report_form(candidate, report, output) for report in candidate.reports} or {candidate.shown}
+    if candidate.kind is None and candidate.entry and candidate.entry.target:
+        return f"nothing says that {candidate.entry.name} {candidate.entry.target} runs tests"
     if faked:
         return "the command itself prints a text like a summary"
     if loud:

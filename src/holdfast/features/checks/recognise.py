@@ -48,6 +48,8 @@ class Match(msgspec.Struct):
     selection: Selection = Selection.ALL
     operands: list[str] = []
     quiet: bool = False
+    lenient: str = ""
+    """A flag with which exit status 0 tells nothing by itself."""
     foreign: str = ""
     """The program is not where such a tool is installed."""
 
@@ -139,7 +141,7 @@ def _match(runner: Runner, arguments: list[str], environment: dict[str, str], fo
 
 
 def _flag(word: str) -> str:
-    return word.partition("=")[0] if word.startswith("-") and not word.startswith("-D") else word.partition("=")[0]
+    return word.partition("=")[0]
 
 
 def _read_arguments(runner: Runner, match: Match) -> None:
@@ -152,6 +154,8 @@ def _read_arguments(runner: Runner, match: Match) -> None:
         flag = _flag(word)
         if word in runner.runs_nothing or flag in runner.runs_nothing:
             match.nothing = match.nothing or f"{word} runs no check"
+        if flag in runner.lenient or word.startswith("@"):
+            match.lenient = match.lenient or word
         if flag in runner.selects:
             match.selection = Selection.PART
         if word.startswith("-") and word != "-":
