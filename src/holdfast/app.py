@@ -62,9 +62,9 @@ class App(ReadOnlyApp):
 
 
 def _named(features: Sequence[Feature], table: str, name: str) -> Callable[[Call], Any]:
-    room, _, verb = name.partition(".")
+    owner, _, verb = name.partition(".")
     for feature in features:
-        if feature.name == room and verb in getattr(feature, table):
+        if feature.name == owner and verb in getattr(feature, table):
             return getattr(feature, table)[verb]
     raise CommandRefused(f"there is no {table[:-1]} {name!r}")
 

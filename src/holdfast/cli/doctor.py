@@ -35,7 +35,7 @@ def _show(left: list[Finding], mended: list[str]) -> None:
     for finding in left:
         render.out.print(Text(f"!  {finding.problem}", style="yellow") + Text(f"   mend: {finding.mend}", style="dim"))
     if not left:
-        render.out.print("All is well.")
+        render.out.print("No problems found.")
 
 
 def _mend(finding: Finding) -> str:

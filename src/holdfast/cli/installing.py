@@ -1,4 +1,4 @@
-"""`install` and `uninstall`: our hooks in the agents' own settings, and out again to the byte."""
+"""`install` and `uninstall`: our hooks in the agents' own settings, and out again, exactly as it was."""
 
 from pathlib import Path
 from typing import Any
@@ -44,7 +44,7 @@ def install(
 def uninstall(
     agent: AgentName = "", project: AtProject = False, user: AtUser = False, dry_run: DryRun = False, json: Json = False
 ) -> None:
-    """Take the hooks out again. The file is what it was before, to the byte."""
+    """Take the hooks out again. The file is exactly what it was before."""
     named = [AGENTS[agent]] if agent in AGENTS else chosen(agent) if agent else list(AGENTS.values())
     where = [_level(project, user)] if project or user else ["project", "user"]
     places = [(a, level) for level in where for a in with_tools(named, level) if level in levels(a)]

@@ -77,7 +77,7 @@ def warnings(told: dict[str, Any]) -> list[str]:
     found = [f"The store refuses to write: {told['refusing']}"] if told.get("refusing") else []
     found += [f"{feature}: {n} rules failed; see holdfast daemon logs" for feature, n in told.get("errors", {}).items()]
     found += [f"being rebuilt from the log: {name}" for name in told.get("asleep", ())]
-    found += [f"{counts['dead_jobs']} jobs gave up"] if counts.get("dead_jobs") else []
+    found += [f"{counts['dead_jobs']} jobs failed"] if counts.get("dead_jobs") else []
     return found + list(told.get("notices", ()))
 
 

@@ -1,4 +1,4 @@
-"""Hook entries in the agents' own settings: shown first, put in beside everything else, taken out to the byte."""
+"""Hook entries in the agents' own settings: shown first, put in beside everything else, taken out so that the file is exactly as it was."""
 
 import difflib
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""What a settings file was before us, kept in the state directory so that it can be given back to the byte."""
+"""What a settings file was before us, kept in the state directory so that it can be given back exactly as it was."""
 
 import fcntl
 import hashlib

@@ -1,4 +1,4 @@
-"""The tools: each one view or command of a room, asked through the daemon's side door. Small answers first."""
+"""The tools: each one view or command of a feature, asked through the daemon's side door. Small answers first."""
 
 from collections.abc import Callable
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""How pages learn anything: the rooms' views on a reader of our own; whatever needs the daemon itself, over its side door."""
+"""How pages learn anything: the features' views on a reader of our own; whatever needs the daemon itself, over its side door."""
 
 import asyncio
 import os
