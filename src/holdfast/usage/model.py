@@ -74,6 +74,8 @@ class UsageRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     branch: str = ""
     reported: int | None = None
     """Micro-dollars that the agent itself reports for `spent`."""
+    summed: bool = False
+    """It adds up many calls, because the agent writes down no single ones."""
 
     @property
     def key(self) -> str:

@@ -59,6 +59,7 @@ class Statement(msgspec.Struct, kw_only=True):
     project: str = ""
     branch: str = ""
     reported: int | None = None
+    summed: bool = False
 
 
 class Reading(msgspec.Struct):
@@ -105,4 +106,5 @@ def record_of(agent: str, statement: Statement, position: Position) -> UsageReco
         project=statement.project or context.project,
         branch=statement.branch or context.branch,
         reported=statement.reported,
+        summed=statement.summed,
     )

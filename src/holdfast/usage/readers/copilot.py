@@ -105,7 +105,8 @@ def _sums(told: Line, data: Data, context: FileContext) -> Statement | None:
     for usage in metrics.values():
         total = total.plus(usage)
     model = max(metrics, key=lambda name: metrics[name].total or 0)
-    return Statement(id=f"{context.session}:sum", said=total, at=milliseconds(told.timestamp), model=model)
+    id_, at = f"{context.session}:sum", milliseconds(told.timestamp)
+    return Statement(id=id_, said=total, at=at, model=model, summed=True)
 
 
 READER = UsageReader(NAME, (".jsonl",), find, lines_reader(NAME, parse, MARKS, begin))

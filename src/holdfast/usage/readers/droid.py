@@ -67,6 +67,7 @@ def parse(content: bytes, position: Position) -> Iterator[Statement]:
         model=(told.model or "").removeprefix("custom:"),
         session=caller or own,
         lane=own if caller else "",
+        summed=True,
     )
 
 
