@@ -1,6 +1,7 @@
 """Sums by group, five-hour blocks, and how they are shown."""
 
 from datetime import UTC, timedelta, timezone
+from itertools import pairwise
 
 import pytest
 from hypothesis import given
@@ -70,7 +71,7 @@ def test_every_use_is_in_one_block(times):
     assert sum(block.sum.calls for block in found) == len(times)
     assert all(block.start <= block.sum.first <= block.sum.last < block.end for block in found)
     assert all(one.end <= two.start or two.sum.first - one.sum.last >= BLOCK_MS
-               for one, two in zip(found, found[1:], strict=False))  # fmt: skip
+               for one, two in pairwise(found))  # fmt: skip
 
 
 @pytest.mark.parametrize(
