@@ -3,12 +3,16 @@
 import hashlib
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from holdfast.core.event import Event
 from holdfast.core.ids import bounded
+from holdfast.usage.fields import milliseconds
+
+__all__ = [
+    "Found", "Importer", "Place", "Skipped", "key_of", "lines", "milliseconds", "session_name",
+]  # fmt: skip
 
 
 class Skipped(NamedTuple):
@@ -43,21 +47,6 @@ class Importer:
 def key_of(importer: str, *parts: object) -> str:
     """The same record has the same key in every run, so that it happens once."""
     return hashlib.sha256("\n".join((importer, *map(str, parts))).encode("utf-8", "replace")).hexdigest()
-
-
-def milliseconds(value: Any) -> int:
-    """Of an ISO time, of seconds or of milliseconds; 0 for anything else."""
-    if isinstance(value, bool):
-        return 0
-    if isinstance(value, int | float):
-        return int(value if value > 1e11 else value * 1000) if 0 <= value < 1e15 else 0
-    if isinstance(value, str):
-        try:
-            told = datetime.fromisoformat(value)
-        except ValueError:
-            return 0
-        return max(0, round((told if told.tzinfo else told.replace(tzinfo=UTC)).timestamp() * 1000))
-    return 0
 
 
 def session_name(value: Any) -> str:
