@@ -57,7 +57,7 @@ def test_tools_begin_and_end(agent, tmp_path):
     begun = {e.data["call"]: e for e in events if e.kind == "tool.started"}
     ended = {e.data["call"]: e for e in events if e.kind in ("tool.finished", "tool.failed")}
     assert set(begun) == set(ended)
-    first = next(iter(begun.values()))
+    first = main(events, "tool.started")[0]
     assert (first.data["action"], first.data["command"]) == ("shell", "echo from-main")
     assert "from-main" in ended[first.data["call"]].data["output"]
     assert all(ended[call].at >= begun[call].at > 1_700_000_000_000 for call in begun)

@@ -57,7 +57,7 @@ def read(path: Path, _place: Place) -> Iterator[Found]:
     for number, line in lines(path):
         try:
             record = decode(line)
-        except (msgspec.DecodeError, msgspec.ValidationError, RecursionError) as error:
+        except PARSE_ERRORS as error:
             yield Skipped(f"{path}:{number}", f"not a record: {str(error)[:120]}")
             continue
         if record.type not in OF_INTEREST:

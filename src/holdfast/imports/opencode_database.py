@@ -50,10 +50,9 @@ class _Session:
         self.side = UsageSide(NAME, Position(str(path)))
 
     def events(self) -> Iterator[Found]:
-        rows: list[tuple[str, int, str]] = self.database.execute(MESSAGES, (self.own,)).fetchall()
-        for id_, at, data in rows:
+        for id_, at, data in self.database.execute(MESSAGES, (self.own,)).fetchall():
             try:
-                yield from self._message(id_, at, data)
+                yield from self._message(str(id_), at if isinstance(at, int) else 0, str(data))
             except PARSE_ERRORS as error:
                 yield Skipped(f"{self.history.path}: message {id_}", f"not a record: {str(error)[:120]}")
         yield from self.history.close()

@@ -16,6 +16,7 @@ from holdfast.usage.reader import Position
 from holdfast.usage.readers import qwen as usage
 
 NAME = "qwen"
+REMINDER = "<system-reminder>"
 NOT_TYPED = frozenset({"system", "hook", "notification", "cron"})
 
 
@@ -70,7 +71,7 @@ class _Chat:
         parts = told.message.parts if told.message else None
         if told.type == "user":
             synthetic = bool(history.lane) or told.provenance in NOT_TYPED
-            yield from history.prompt(at, told.uuid, text_of(parts), synthetic=synthetic)
+            yield from history.prompt(at, told.uuid, _typed(parts), synthetic=synthetic)
         elif told.type == "assistant":
             yield from self._answer(told, parts, at)
         elif told.type == "tool_result":
@@ -96,6 +97,12 @@ class _Chat:
             output = str(reply.get("output") or reply.get("error") or "")
             call = str(made.get("id") or told.uuid)
             yield self.history.result(at, call, output, failed=status == "error", code=exit_code_in(output))
+
+
+def _typed(parts: Any) -> str:
+    """Without what Qwen itself puts before a prompt."""
+    texts = [text_of([part]) for part in parts] if isinstance(parts, list) else [text_of(parts)]
+    return "\n".join(text for text in texts if text and not text.startswith(REMINDER))
 
 
 IMPORTER = Importer(NAME, "Qwen Code chats", find, read, whole_sessions=True)

@@ -40,7 +40,7 @@ class Git(msgspec.Struct):
 
 
 class Payload(msgspec.Struct):
-    type: str = ""
+    type: str | None = None
     id: str | None = None
     session_id: str | None = None
     forked_from_id: str | None = None
