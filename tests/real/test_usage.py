@@ -17,6 +17,7 @@ from holdfast.usage.aggregate import total
 from holdfast.usage.model import Usage, UsageRecord, total_of
 from holdfast.usage.prices import load_table
 from holdfast.usage.scan import scan
+from tests.usage.generate import Generator
 
 from .agent import Agent
 from .claude import ClaudeCode
@@ -143,13 +144,21 @@ def assert_same_as_ccusage(home: Path, records: list[UsageRecord], figures: tupl
     assert {name: ours[name] for name in figures} == {name: theirs[name] for name in figures}
 
 
+def test_generated_transcripts_come_to_the_same_in_ccusage(tmp_path: Path) -> None:
+    """Streamed messages, forks and subagents: tokens to the last one, money but for the rounding of each call."""
+    Generator(tmp_path).write(sessions=60, messages=50)
+    records = list(scan(tmp_path, ["claude-code"]))
+    assert_same_as_ccusage(tmp_path, records, ("input", "output", "cache_read", "total"))
+    assert abs(total(records, load_table()).cost - ccusage(tmp_path)["cost"]) < len(records)
+
+
 def ccusage(home: Path) -> dict[str, int]:
     command = [str(program("ccusage")), "daily", "--offline", "--json"]
     env = {"HOME": str(home), "PATH": "/usr/bin:/bin"}
     done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=60, check=True)
     told = json.loads(done.stdout)["totals"]
     names = {"input": "inputTokens", "output": "outputTokens", "cache_read": "cacheReadTokens", "total": "totalTokens"}
-    return {name: told[theirs] for name, theirs in names.items()}
+    return {name: told[theirs] for name, theirs in names.items()} | {"cost": round(told["totalCost"] * 1_000_000)}
 
 
 MODELS = ("claude-opus-5-5", "claude-sonnet-5-5", "claude-sonnet-4-6", "claude-haiku-5-5", "claude-fable-5-1")

@@ -4,7 +4,8 @@ from typing import Any
 
 from holdfast.core.event import Event
 from holdfast.core.ids import bounded
-from holdfast.usage.model import KINDS, UsageRecord
+from holdfast.usage.cost import prompt_of
+from holdfast.usage.model import KINDS, Usage, UsageRecord
 
 KIND = "model.answered"
 
@@ -15,6 +16,7 @@ def usage_event(record: UsageRecord, **more: Any) -> Event:
     facts = {
         "answer": record.id, "model": record.model, "lane": record.lane, "turn": record.turn, "branch": record.branch,
         "reported": record.reported, "summed": record.summed,
+        "prompt_tokens": 0 if record.said == record.spent else prompt_of(record.said),
     }  # fmt: skip
     return Event(
         key=record.key,
@@ -24,4 +26,27 @@ def usage_event(record: UsageRecord, **more: Any) -> Event:
         project=record.project,
         agent=record.agent,
         data={"tokens": tokens, **{name: value for name, value in facts.items() if value}, **more},
+    )
+
+
+def usage_record(event: Event) -> UsageRecord | None:
+    """The record behind an event, for sums over the log; None for an answer that told no figures."""
+    tokens = event.get("tokens")
+    if event.kind != KIND or not isinstance(tokens, dict):
+        return None
+    spent = Usage(*(tokens.get(kind) for kind in KINDS))
+    return UsageRecord(
+        agent=event.agent,
+        id=str(event.get("answer", event.key)),
+        at=event.at,
+        spent=spent,
+        said=Usage(input=event.get("prompt_tokens")) if event.get("prompt_tokens") else spent,
+        model=str(event.get("model", "")),
+        session=event.session,
+        lane=str(event.get("lane", "")),
+        turn=str(event.get("turn", "")),
+        project=event.project,
+        branch=str(event.get("branch", "")),
+        reported=event.get("reported"),
+        summed=bool(event.get("summed")),
     )
