@@ -261,6 +261,17 @@ def test_opencodes_older_files(tmp_path):
     assert record.spent == Usage(1, 5, 4, 5, None, 3)
 
 
+def test_auggies_sessions_as_its_code_writes_them(tmp_path):
+    tokens = {"input_tokens": 10, "output_tokens": 3, "cache_read_input_tokens": 4, "cache_creation_input_tokens": 5}
+    nodes = [{"type": 10, "token_usage": tokens}, {"type": 9, "billing_metadata": {"effective_model_name": "gpt-5"}}]
+    exchange = {"exchange": {"request_id": "r1", "response_nodes": nodes}, "finishedAt": "2026-11-15T10:00:00Z"}
+    path = tmp_path / ".augment/sessions/s1.json"
+    path.parent.mkdir(parents=True)
+    path.write_text(json.dumps({"sessionId": "s1", "chatHistory": [exchange, {"exchange": {}}]}))
+    (record,) = scan(tmp_path, ["auggie"])
+    assert (record.spent, record.model, record.session) == (Usage(10, 3, 4, 5), "gpt-5", "s1")
+
+
 def test_what_is_no_plain_file_is_not_read(tmp_path):
     os.mkfifo(tmp_path / "a.jsonl")
     for path in (tmp_path / "a.jsonl", tmp_path, tmp_path / "missing.jsonl"):

@@ -2,6 +2,7 @@
 
 from holdfast.usage.reader import UsageReader
 from holdfast.usage.readers import (
+    auggie,
     claude_code,
     codex,
     continue_cli,
@@ -24,6 +25,7 @@ READERS: dict[str, tuple[UsageReader, ...]] = {
     "droid": (droid.READER,),
     "kimi": (kimi.READER,),
     "continue": (continue_cli.READER,),
+    "auggie": (auggie.READER,),
 }
 
 
