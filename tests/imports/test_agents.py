@@ -71,6 +71,18 @@ def test_a_subagent_is_a_lane_of_its_session(agent, tmp_path):
     assert kinds["turn.ended"] == kinds["session.started"] == 0
 
 
+@pytest.mark.parametrize("agent", ["claude-code", "gemini", "copilot", "qwen", "opencode", "kimi"])
+def test_a_subagent_is_told_while_its_session_goes_on(agent, tmp_path):
+    """In the order of their times: a turn that no prompt began would come of the subagent's calls otherwise."""
+    events, _ = told(sample_home(tmp_path, agent), agent)
+    kinds = [e.kind for e in events]
+    assert kinds[0] == "session.started"
+    assert kinds.index("prompt.submitted") < kinds.index("subagent.started") < kinds.index("session.ended")
+    inside = [n for n, e in enumerate(events) if e.kind == "tool.finished" and e.data.get("lane")]
+    ends = [n for n, e in enumerate(events) if e.kind == "turn.ended"]
+    assert max(inside) < max(ends)
+
+
 @EVERY
 def test_the_tokens_are_those_that_are_read_live(agent, tmp_path):
     home = sample_home(tmp_path, agent)
@@ -96,7 +108,7 @@ def test_twice_is_once(agent, tmp_path):
 def test_a_file_that_is_cut_or_bent_breaks_nothing_and_the_rest_comes_later(agent, data, tmp_path):
     home = sample_home(tmp_path / os.urandom(8).hex(), agent)
     whole = {e.key for e in told(home, agent)[0] if e.kind not in ("session.ended", "turn.ended", "subagent.ended")}
-    for path in IMPORTERS[agent].find(Place(home, home)):
+    for path in list(IMPORTERS[agent].find(Place(home, home))):
         content = path.read_bytes()
         cut = data.draw(st.integers(0, len(content)))
         path.write_bytes(content[:cut])

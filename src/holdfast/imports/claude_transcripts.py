@@ -12,7 +12,7 @@ from holdfast.agents.claude_code import TABLES
 from holdfast.core.event import Event
 from holdfast.core.ids import bounded
 from holdfast.imports.history import PARSE_ERRORS
-from holdfast.imports.source import Found, Importer, Place, Skipped, key_of, lines, milliseconds, session_name
+from holdfast.imports.source import Found, Importer, Place, Skipped, key_of, lines, merged, milliseconds, session_name
 from holdfast.usage.events import usage_event
 from holdfast.usage.reader import Position, record_of
 from holdfast.usage.readers import claude_code as usage
@@ -20,6 +20,7 @@ from holdfast.usage.readers import claude_code as usage
 NAME = "claude-code"
 NOT_TYPED = ("<task-notification>", "<local-command-stdout>", "<local-command-stderr>", "<bash-stdout>")
 """How messages begin that stand in a transcript as a user's, but that nobody typed."""
+SUBAGENTS = "subagents"
 OF_INTEREST = ("user", "assistant")
 
 
@@ -49,10 +50,22 @@ decode = msgspec.json.Decoder(Record).decode
 
 
 def find(place: Place) -> Iterable[Path]:
-    return sorted((place.home / ".claude" / "projects").rglob("*.jsonl"))
+    """A subagent's transcript is read with that of its session; alone only where that is gone."""
+    found = sorted((place.home / ".claude" / "projects").rglob("*.jsonl"))
+    return [path for path in found if path.parent.name != SUBAGENTS or not _session_file(path).exists()]
+
+
+def _session_file(subagent: Path) -> Path:
+    folder = subagent.parent.parent
+    return folder.with_name(folder.name + ".jsonl")
 
 
 def read(path: Path, _place: Place) -> Iterator[Found]:
+    subagents = sorted((path.with_suffix("") / SUBAGENTS).glob("*.jsonl"))
+    return merged(map(_read_file, (path, *subagents)))
+
+
+def _read_file(path: Path) -> Iterator[Found]:
     told = _Transcript(path)
     for number, line in lines(path):
         try:

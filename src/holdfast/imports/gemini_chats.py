@@ -1,6 +1,7 @@
 """Gemini CLI's chats: `~/.gemini/tmp/PROJECT/chats/session-*.jsonl`, subagents in a folder of their session."""
 
 from collections.abc import Iterable, Iterator
+from glob import escape
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ from holdfast.agents import normal
 from holdfast.agents.gemini import TABLES, exit_code_in
 from holdfast.core.event import Event
 from holdfast.imports.history import History, UsageSide, read_lines, text_of
-from holdfast.imports.source import Found, Importer, Place, milliseconds
+from holdfast.imports.source import Found, Importer, Place, merged, milliseconds
 from holdfast.usage.reader import Position
 from holdfast.usage.readers import gemini as usage
 
@@ -34,10 +35,17 @@ decode = msgspec.json.Decoder(Line).decode
 
 
 def find(place: Place) -> Iterable[Path]:
-    return usage.find(place.home)
+    return [path for path in usage.find(place.home) if path.parent.name == "chats"]
 
 
 def read(path: Path, _place: Place) -> Iterator[Found]:
+    """The folder of its subagents is named by the session's whole id, the chat by the beginning of it."""
+    alias = path.stem.rpartition("-")[2]
+    subagents = sorted(path.parent.glob(f"{escape(alias)}*/*.jsonl")) if alias else []
+    return merged(map(_read_file, (path, *subagents)))
+
+
+def _read_file(path: Path) -> Iterator[Found]:
     chat = _Chat(path)
     yield from read_lines(path, chat.take, chat.history.close)
 

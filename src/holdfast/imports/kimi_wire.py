@@ -10,7 +10,7 @@ from holdfast.agents import normal
 from holdfast.agents.kimi import TABLES
 from holdfast.core.event import Event
 from holdfast.imports.history import History, UsageSide, read_lines, text_of
-from holdfast.imports.source import Found, Importer, Place, milliseconds
+from holdfast.imports.source import Found, Importer, Place, merged, milliseconds
 from holdfast.usage.reader import Position
 from holdfast.usage.readers import kimi as usage
 
@@ -34,10 +34,15 @@ decode = msgspec.json.Decoder(Line).decode
 
 
 def find(place: Place) -> Iterable[Path]:
-    return usage.find(place.home)
+    return [path for path in usage.find(place.home) if path.parent.name == usage.MAIN]
 
 
 def read(path: Path, _place: Place) -> Iterator[Found]:
+    subagents = sorted(file for file in path.parents[1].glob(f"*/{path.name}") if file != path)
+    return merged(map(_read_file, (path, *subagents)))
+
+
+def _read_file(path: Path) -> Iterator[Found]:
     wire = _Wire(path)
     yield from read_lines(path, wire.take, wire.history.close)
 

@@ -11,7 +11,7 @@ from holdfast.agents import normal
 from holdfast.agents.opencode import TABLES
 from holdfast.core.event import Event
 from holdfast.imports.history import PARSE_ERRORS, History, UsageSide
-from holdfast.imports.source import Found, Importer, Place, Skipped
+from holdfast.imports.source import Found, Importer, Place, Skipped, merged
 from holdfast.usage.reader import Position
 from holdfast.usage.readers import opencode as usage
 from holdfast.usage.readers.opencode_message import decode as decode_message
@@ -35,12 +35,23 @@ def read(path: Path, _place: Place) -> Iterator[Found]:
         return
     try:
         database.set_busy_timeout(usage.BUSY_MS)
-        for id_, parent, directory in database.execute(SESSIONS).fetchall():
-            yield from _Session(path, database, str(id_), str(parent), str(directory)).events()
+        yield from _sessions(path, database)
     except apsw.Error as error:
         yield Skipped(str(path), str(error))
     finally:
         database.close()
+
+
+def _sessions(path: Path, database: apsw.Connection) -> Iterator[Found]:
+    """Each with its subagents; one whose session is gone stands alone."""
+    rows = [(str(id_), str(parent), str(folder)) for id_, parent, folder in database.execute(SESSIONS)]
+    known = {own for own, _, _ in rows}
+    families: dict[str, list[Iterator[Found]]] = {}
+    for own, parent, folder in rows:
+        head = parent if parent in known else own
+        families.setdefault(head, []).append(_Session(path, database, own, parent, folder).events())
+    for family in families.values():
+        yield from merged(family)
 
 
 class _Session:

@@ -11,7 +11,7 @@ from holdfast.agents.gemini import exit_code_in
 from holdfast.agents.qwen import TABLES
 from holdfast.core.event import Event
 from holdfast.imports.history import History, UsageSide, read_lines, text_of
-from holdfast.imports.source import Found, Importer, Place, milliseconds
+from holdfast.imports.source import Found, Importer, Place, merged, milliseconds
 from holdfast.usage.reader import Position
 from holdfast.usage.readers import qwen as usage
 
@@ -44,11 +44,15 @@ decode = msgspec.json.Decoder(Line).decode
 
 
 def find(place: Place) -> Iterable[Path]:
-    projects = place.home / ".qwen" / "projects"
-    return sorted((*usage.find(place.home), *projects.glob("*/subagents/**/*.jsonl")))
+    return usage.find(place.home)
 
 
 def read(path: Path, _place: Place) -> Iterator[Found]:
+    subagents = sorted((path.parents[1] / "subagents" / path.stem).glob("**/*.jsonl"))
+    return merged(map(_read_file, (path, *subagents)))
+
+
+def _read_file(path: Path) -> Iterator[Found]:
     chat = _Chat(path)
     yield from read_lines(path, chat.take, chat.history.close)
 

@@ -1,6 +1,7 @@
 """The shape of an importer: where its files are, and what happened according to one of them. Files are only read."""
 
 import hashlib
+import heapq
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,7 +12,7 @@ from holdfast.core.ids import bounded
 from holdfast.usage.fields import milliseconds
 
 __all__ = [
-    "Found", "Importer", "Place", "Skipped", "key_of", "lines", "milliseconds", "session_name",
+    "Found", "Importer", "Place", "Skipped", "key_of", "lines", "merged", "milliseconds", "session_name",
 ]  # fmt: skip
 
 
@@ -47,6 +48,20 @@ class Importer:
 def key_of(importer: str, *parts: object) -> str:
     """The same record has the same key in every run, so that it happens once."""
     return hashlib.sha256("\n".join((importer, *map(str, parts))).encode("utf-8", "replace")).hexdigest()
+
+
+def merged(sources: Iterable[Iterator[Found]]) -> Iterator[Found]:
+    """A session and its subagents in the order of their times, as hooks would have told them."""
+    timed = heapq.merge(*map(_timed, sources), key=lambda pair: pair[0])
+    return (found for _, found in timed)
+
+
+def _timed(source: Iterator[Found]) -> Iterator[tuple[int, Found]]:
+    """What has no time, or an earlier one than what stands before it, keeps its place."""
+    last = 0
+    for found in source:
+        last = max(last, found.at) if isinstance(found, Event) else last
+        yield last, found
 
 
 def session_name(value: Any) -> str:
