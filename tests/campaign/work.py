@@ -7,8 +7,8 @@ import sys
 from pathlib import Path
 
 from holdfast.agents import AGENTS
-from holdfast.ingest.log import Log
 from holdfast.daemon.service import Daemon
+from holdfast.ingest.log import Log
 from holdfast.paths import Paths
 from holdfast.stores import backup, open_store
 
