@@ -1,0 +1,289 @@
+"""A value that stands after a name, in the notations of shells, settings files, programs, tables and sentences."""
+
+import re
+from collections.abc import Callable
+
+import msgspec
+
+from holdfast.redact import judge
+from holdfast.redact.rule import NameRule, Span
+from holdfast.redact.rules.names import PLAIN_QUALIFIERS, SECRET_QUALIFIERS
+
+KEY_END = b"\x1e"
+"""Stands after a key of a JSON object in the text that is scanned."""
+STRING_END = b"\x1f"
+"""Stands after any other string of it."""
+
+Q = rb"\\{0,7}[\"'`]"
+_TAIL_WORDS = (
+    "access key base value string b64 base64 enc prod production dev development test testing staging live old new primary"
+    " secondary current main admin root default env plain plaintext raw header id_token hash digest text field secret token s"
+).replace("id_token ", "").split()  # fmt: skip
+_TAIL = rb"(?P<tail>(?:[_.-]?(?:" + "|".join(_TAIL_WORDS).encode() + rb"|\d{1,3})(?![a-z])){0,3})"
+_TYPE = rb"(?::\s?[&A-Za-z_'][A-Za-z0-9_.<>\[\]|&' ]{0,40}(?==)|\s(?:string|String|str|text|varchar)\s(?==))?"
+_LINE = rb"(?:\\{0,3}\\[rn]|\r?\n)"
+_SIGN = rb"(?:=>|:=|\?=|\+=|={1,3}|!=|:(?!:)|\xef\xbc\x9a|\xef\xbc\x9d|\x1e|<-)"
+_GAP = rb"[ \t]{0,40}"
+_VALUE_WORD = rb"(?:value|val|default|plaintext|secret_string|stringvalue|content)"
+_ASSIGN = _GAP + _TYPE + _SIGN + _GAP + rb"(?:[>|][+-]?[ \t]{0,4})?(?:\\?" + _LINE + rb"[ \t]{1,40})?(?:[bfru@$]{1,2}(?=[\"']))?"
+_CHOICES = (
+    (b"assign", _ASSIGN),
+    (b"comma", rb"(?<=[\"'`])\s{0,4},\s{0,4}(?=" + Q + rb")"),
+    (b"xml", rb"\s{0,3}(?:>|&gt;)\s{0,8}(?:</key>\s{0,8}<string>)?"),
+    (b"attr", rb"(?<=[\"'`])\s{1,4}" + _VALUE_WORD + rb"=(?=" + Q + rb")"),
+    (b"plist", rb"</key>\s{0,8}<string>"),
+    (b"table", rb"[ \t]{0,40}[|\t][ \t]{0,40}(?=\S)"),
+    (b"orelse", rb"[)\]]{0,2}\s{0,4}(?:\|\||\?\?|or|\?:|:-)\s{0,4}(?=" + Q + rb")"),
+    (b"prop", rb"\s{0,3}\{[^{}\"']{0,40}\}\s{0,3}=\s{0,3}(?=" + Q + rb")"),
+    (b"block", rb"\s{0,3}[:=]?\s{0,3}\{(?:[^{}]{0,160}?[\s\"'\\,])?" + _VALUE_WORD + rb"(?:" + Q + rb")?\s{0,3}[:=]\s{0,3}(?=" + Q + rb")"),
+    (b"inner", rb"\x1e" + _VALUE_WORD + rb"\x1e"),
+    (b"pair", rb"(?:\x1f|,)?(?:\s|" + _LINE + rb"){0,20}(?:" + Q + rb")?(?:" + _VALUE_WORD + rb"|Value)(?:" + Q + rb")?(?:\s{0,3}[:=]\s{0,3}|\x1e)"),
+    (b"index", rb"\s?\]?\)?\s{0,3}=(?!=)\s{0,3}"),
+    (b"fill", rb"[^\"'\x1e\x1f\n]{0,20}(?:" + Q + rb")?[^\"'\x1e\x1f\n]{0,14}\)\.(?:fill|type|pressSequentially|press_sequentially|send_keys|sendKeys|setValue|clear_and_fill)\(\s{0,2}(?=" + Q + rb")"),
+    (b"typed", rb"[^\"'\x1e\x1f\n\\]{0,40}(?:\x1f|" + Q + rb"\s{0,2},)(?:[^\x1e\x1f\n]{0,30}(?:\x1e|:)[^\x1e\x1f\n,]{0,60}(?:\x1f|,)){0,3}\s{0,2}(?:" + Q + rb")?(?:text|value)(?:\x1e|" + Q + rb"\s{0,2}:\s{0,2})"),
+    (b"space", rb"[ \t]{1,8}(?:\\" + _LINE + rb"[ \t]{0,20})?(?:(?:--body|-b|--value|--secret-string)[ =])?(?=[^\s=:])"),
+    (b"said", rb""),
+)  # fmt: skip
+_AFTER = re.compile(
+    _TAIL + rb"(?P<close>" + Q + rb")?(?:" + b"|".join(b"(?P<%b>%b)" % pair for pair in _CHOICES[:-1]) + rb")"
+    rb"(?P<open>" + Q + rb")?(?P<value>)", re.IGNORECASE,
+)  # fmt: skip
+_SAID = re.compile(
+    rb"(?P<tail>s?)(?P<close>" + Q + rb")?(?:\s(?:for|of|to|on|in|f\xc3\xbcr|para|pour|per|de|del|do|von|der)\s[^\s:=]{1,40}(?:\s[^\s:=]{1,24}){0,3}?)?"
+    rb"(?:[ \t\xe3\x80\x80]{0,3})(?:(?:is now|is set to|should be|will be|is|are|was|to|ist|lautet|war|es|est|sera|\xc3\xa8|\xc3\xa9|\xc3\xa4r|er|jest|on|stands for)(?=[ \t:\"'`])|=|:|\xe3\x81\xaf|\xe6\x98\xaf|\xe4\xb8\xba|\xe7\x82\xba|\xec\x9d\x80|\xeb\x8a\x94|\xef\xbc\x9a|->|\xe2\x86\x92|\xe2\x80\x94)"
+    rb"(?P<said>[ \t:]{0,3})(?P<open>" + Q + rb")?(?P<value>)", re.IGNORECASE,
+)  # fmt: skip
+
+_IN_QUOTES = {
+    b'"': re.compile(rb"(?:[^\"\\\r\n\x1f]|\\(?=[^\"])|\\\")*"),
+    b"'": re.compile(rb"[^'\r\n\x1f]*"),
+    b"`": re.compile(rb"[^`\r\n\x1f]*"),
+}
+_IN_ESCAPED = re.compile(rb"[^\"'`\\\r\n\x1f]*")
+_UNQUOTED = re.compile(rb"[^\s\"'`\\<>\x1e\x1f\x1b]*")
+_TO_STRING_END = re.compile(rb"[^\x1f]*")
+_TO_TAG = re.compile(rb"[^<\r\n\x1f]*")
+_STOP = re.compile(rb"[,;)}\]|&]")
+_LINE_END = re.compile(rb"[ \t]*(?:$|[\r\n\"'\x1f#]|\\[nr\"])")
+_LINE_START = re.compile(rb"(?:^|[\r\n\x1e\x1f]|\\n)[ \t+>-]*(?:export |set |ENV |declare -x |[\w./-]+:\d+:|\d+\s)?[\w.:;$ -]{0,60}$")
+_FLAG = re.compile(rb"(?:--?|/)[A-Za-z][\w.-]*$|(?:#define|setx?|set -[gxU]{1,3}|ENV|secret set|secrets? add|export|machine \S+.{0,60}|login \S+)\s+(?:/M )?[\w.$:-]*$", re.DOTALL)
+_LONGEST = 4096
+_PEEK = 200
+
+
+class Value(msgspec.Struct, frozen=True):
+    """A value that was found after a name."""
+
+    start: int
+    end: int
+    quoted: bool
+    notation: str
+    sign: bytes
+
+
+Judge = Callable[[bytes, Value, bytes, bytes], bool]
+
+
+def find_value(text: bytes, rule: NameRule, start: int, end: int, raw: bool) -> Span | None:
+    """The secret after the name whose stem stands at `start:end`, if there is one."""
+    before = text[max(0, start - 48) : start]
+    if not _is_part(rule, before, text[start:end], text[end : end + 1]):
+        return None
+    for pattern in (_AFTER, _SAID) if rule.spoken else (_AFTER,):
+        match = pattern.match(text, end)
+        value = _read_value(text, start, match) if match else None
+        if value and (_is_cut(text, value, raw) or _accept(text, rule, value, before, text[start:end])):
+            return value.start, value.end, rule.kind.partition("-")[0] if rule.kind.startswith("password-") else rule.kind
+    return None
+
+
+def _is_cut(text: bytes, value: Value, raw: bool) -> bool:
+    """In raw JSON an escape may hide the rest of the value: only the decoded text can be judged."""
+    return raw and text[value.end : value.end + 1] == b"\\" and text[value.end + 1 : value.end + 2] not in (b"n", b"r", b"t")
+
+
+def _read_value(text: bytes, name: int, match: re.Match[bytes]) -> Value | None:
+    notation, quote, start = match.lastgroup or "", match["open"], match.start("value")
+    notation = next(kind.decode() for kind, _ in _CHOICES if kind.decode() in match.re.groupindex and match[kind.decode()] is not None)
+    sign = match[0][: start - match.start()].strip(b" \t\"'`\\")[-1:]
+    after_key = text[start - 1 : start] == KEY_END
+    if quote and text[start - len(quote) - 1 : start - len(quote)] == KEY_END:
+        start, quote, after_key = start - len(quote), b"", True
+    ends = _value_end(notation, quote, after_key)
+    limit = min(len(text), start + _LONGEST)
+    got = ends.match(text, start, limit)
+    stop = got.end() if got else start
+    if ends is _UNQUOTED:
+        stop = _cut_bare(text, name, start, stop)
+    if stop <= start:
+        return None
+    return Value(start, stop, bool(quote) or after_key or ends is _TO_TAG, notation, KEY_END if after_key else sign)
+
+
+def _value_end(notation: str, quote: bytes | None, after_key: bool) -> re.Pattern[bytes]:
+    if after_key:
+        return _TO_STRING_END
+    if quote:
+        return _IN_ESCAPED if len(quote) > 1 else _IN_QUOTES[quote]
+    return _TO_TAG if notation in ("xml", "plist") else _UNQUOTED
+
+
+def _cut_bare(text: bytes, name: int, start: int, stop: int) -> int:
+    """A bare value ends at `,` `;` `&` and the like, except on a line of its own, where all of it is the value."""
+    if _LINE_END.match(text, stop) and _LINE_START.search(text, max(0, name - 80), name) and not _in_query(text, name):
+        return start + len(text[start:stop].rstrip(b",;"))
+    found = _STOP.search(text, start, stop)
+    stop = found.start() if found else stop
+    return start + len(text[start:stop].rstrip(b".:!?"))
+
+
+def _in_query(text: bytes, name: int) -> bool:
+    before = text[max(0, name - 60) : name]
+    return b"?" in before or b"&" in before
+
+
+def _is_part(rule: NameRule, before: bytes, stem: bytes, after: bytes) -> bool:
+    if rule.part == "":
+        return True
+    last = before[-1:]
+    if stem[:1].islower() and last.isalpha() or (stem.isupper() and last.isupper()):
+        return rule.part == "key" and _qualifier(before).endswith(("api", "access", "secret", "private", "master", "auth"))
+    if stem[:1].isupper() and stem[1:2].islower() and last.isupper():
+        return False
+    if rule.part in ("word", "query", "cookie") and after.isalpha() and not (stem[-1:].islower() and after.isupper()):
+        return False
+    return True
+
+
+def _qualifier(before: bytes) -> str:
+    """The word right before the stem: `api` in `MY_API_KEY` and in `myApiKey`."""
+    name = re.search(rb"[A-Za-z0-9]*[_.\- ]?$", before)
+    words = re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z0-9]+", name[0].decode("ascii", "replace") if name else "")
+    return words[-1].lower() if words else ""
+
+
+def _accept(text: bytes, rule: NameRule, value: Value, before: bytes, stem: bytes) -> bool:
+    found = text[value.start : min(value.end, value.start + _PEEK)]
+    if found.startswith(b"[redacted") or b"[redacted:" in found:
+        return False
+    if value.notation == "space" and not _FLAG.search(before + stem):
+        return _accept_bare_space(rule, found, before)
+    if value.notation == "table" and not judge.is_mixed_password(found):
+        return False
+    return _BY_JUDGE[rule.judge](text, rule, value, found, before, stem)
+
+
+def _accept_bare_space(rule: NameRule, found: bytes, before: bytes) -> bool:
+    """`using deploy password gldt… for`: a name and a value with nothing between them."""
+    if rule.judge not in ("password", "token", "phrase") or rule.part not in ("", "key"):
+        return False
+    return judge.looks_strong(found) and any(48 <= c <= 57 for c in found)
+
+
+def _accept_password(text: bytes, rule: NameRule, value: Value, found: bytes, before: bytes, stem: bytes) -> bool:
+    if not judge.is_password(found) or found.startswith((b"/", b"./", b"../", b"~/")) or b"://" in found:
+        return False
+    if _says_password(found):
+        return False
+    if value.notation in ("said", "table") or stem.lower() in (b"pass", b"pw", b"psw", b"pwd", b"clave", b"mdp"):
+        return _accept_short_name(value, found, before, stem)
+    if value.notation == "typed":
+        return b" " not in found or judge.is_phrase(found)
+    if value.quoted:
+        return b" " not in found or (len(found) < 40 and found.count(b" ") < 4 and any(48 <= c <= 57 for c in found) and judge.is_phrase(found))
+    return _accept_bare_password(text, value, found, stem)
+
+
+def _accept_short_name(value: Value, found: bytes, before: bytes, stem: bytes) -> bool:
+    environment = stem.isupper() and before[-1:] == b"_" or before[-1:] in b"_." and value.sign in b"=:" + KEY_END
+    if environment and value.notation == "assign" and b" " not in found and not judge.is_code(found):
+        return len(found) >= 4 and not found.isdigit()
+    return b" " not in found and judge.is_mixed_password(found)
+
+
+def _accept_bare_password(text: bytes, value: Value, found: bytes, stem: bytes) -> bool:
+    if judge.is_code(found) or text[value.end : value.end + 1] in (b"(", b"["):
+        return False
+    if not judge.is_word(found):
+        return True
+    if value.notation == "space":
+        return found.islower() and len(found) >= 6
+    if value.sign == b":":
+        return found.islower() and len(found) >= 6 and bool(_LINE_END.match(text, value.end))
+    return value.sign == b"=" and stem.isupper()
+
+
+_PASSWORD_WORDS = re.compile(rb"pass ?wor|passwd|passphrase|kennwort|contrase|mot de passe|senha|secret|\xd0\xbf\xd0\xb0\xd1\x80\xd0\xbe\xd0\xbb|\xe3\x83\x91\xe3\x82\xb9\xe3\x83\xaf|\xe5\xaf\x86", re.IGNORECASE)
+
+
+def _says_password(found: bytes) -> bool:
+    """A label or a type such as `NewPassword`: the word for it and only letters."""
+    return bool(_PASSWORD_WORDS.search(found)) and not any(48 <= c <= 57 for c in found)
+
+
+def _accept_phrase(text: bytes, rule: NameRule, value: Value, found: bytes, before: bytes, stem: bytes) -> bool:
+    if value.quoted and b" " in found:
+        return judge.is_phrase(found)
+    if b" " not in found and _LINE_END.match(text, value.end) is None and not value.quoted:
+        return _accept_password(text, rule, value, found, before, stem)
+    return _accept_password(text, rule, value, found, before, stem)
+
+
+def _accept_token(text: bytes, rule: NameRule, value: Value, found: bytes, before: bytes, stem: bytes) -> bool:
+    if text[value.end : value.end + 1] in (b"(", b"[") or b" " in found.strip():
+        return False
+    if rule.part == "key" and not _is_secret_key(text, value, found, before, stem):
+        return False
+    if value.notation == "said" and not any(48 <= c <= 57 for c in found):
+        return False
+    return judge.looks_random(found.strip())
+
+
+def _is_secret_key(text: bytes, value: Value, found: bytes, before: bytes, stem: bytes) -> bool:
+    """`api_key` is a secret, `cache_key` is not; an unknown word before it asks for a value that is clearly random."""
+    word = _qualifier(before)
+    if word in PLAIN_QUALIFIERS:
+        return False
+    if stem.lower().startswith("tok".encode()):
+        return True
+    if word in SECRET_QUALIFIERS:
+        return True
+    if not word:
+        return before.endswith((b"?", b"&", b"--", b"-")) and judge.looks_strong(found)
+    return judge.looks_strong(found) or (stem.isupper() and len(found) >= 20)
+
+
+def _accept_strong(_text: bytes, rule: NameRule, value: Value, found: bytes, before: bytes, stem: bytes) -> bool:
+    if rule.part == "query":
+        return before[-1:] in (b"?", b"&", b";") and len(found) >= 16 and judge.looks_random(found)
+    if rule.part == "word" and value.notation not in ("assign", "index", "comma", "space"):
+        return False
+    if value.notation == "space" and not _FLAG.search(before + stem):
+        return False
+    return b" " not in found and len(found) >= 16 and judge.looks_random(found)
+
+
+def _accept_pin(_text: bytes, _rule: NameRule, value: Value, found: bytes, _before: bytes, _stem: bytes) -> bool:
+    return value.notation in ("assign", "said") and found.isdigit() and 4 <= len(found) <= 10
+
+
+_CODE = re.compile(rb"(?:[A-Za-z0-9]{4,6}[- ]){1,5}[A-Za-z0-9]{4,6}$|\d{6,10}$|[A-Z0-9]{8,12}$")
+
+
+def _accept_code(_text: bytes, _rule: NameRule, _value: Value, found: bytes, _before: bytes, _stem: bytes) -> bool:
+    return bool(_CODE.match(found)) and any(48 <= c <= 57 for c in found)
+
+
+def _accept_any(_text: bytes, _rule: NameRule, _value: Value, found: bytes, _before: bytes, _stem: bytes) -> bool:
+    return len(found) >= 3 and not judge.is_reference(found)
+
+
+_BY_JUDGE: dict[str, Callable[[bytes, NameRule, Value, bytes, bytes, bytes], bool]] = {
+    "any": _accept_any,
+    "password": _accept_password,
+    "phrase": _accept_phrase,
+    "token": _accept_token,
+    "strong": _accept_strong,
+    "pin": _accept_pin,
+    "code": _accept_code,
+}

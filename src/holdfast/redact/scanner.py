@@ -1,0 +1,222 @@
+"""One pass over a text: an Aho–Corasick automaton finds candidates, and only those are checked."""
+
+import re
+from collections.abc import Callable, Iterable
+from functools import cache
+
+from ahocorasick_rs import BytesAhoCorasick, Implementation, MatchKind
+
+from holdfast.redact import assignment, blocks, headers, judge, views
+from holdfast.redact.checks import CHECKS
+from holdfast.redact.rule import NameRule, PlaceRule, Span, TokenRule
+from holdfast.redact.rules.business import BUSINESS_TOKENS
+from holdfast.redact.rules.cloud import CLOUD_TOKENS
+from holdfast.redact.rules.development import DEVELOPMENT_TOKENS
+from holdfast.redact.rules.keys import KEY_TOKENS
+from holdfast.redact.rules.models import MODEL_TOKENS
+from holdfast.redact.rules.names import NAME_RULES
+from holdfast.redact.rules.places import PLACE_RULES
+from holdfast.redact.shape import Shape, parse_shape
+
+TOKEN_RULES = (*MODEL_TOKENS, *DEVELOPMENT_TOKENS, *CLOUD_TOKENS, *BUSINESS_TOKENS, *KEY_TOKENS)
+
+Finder = Callable[[bytes, int, int, bool], "list[Span] | Span | None"]
+"""(text, start and end of the anchor, whether the text is undecoded JSON) → what to remove."""
+
+_STRICT = re.compile(rb"[A-Za-z0-9_.+-]")
+_WORD = re.compile(rb"[A-Za-z0-9]")
+_LONGEST = 8192
+_MEMO_AFTER = 400
+_CONTEXT = 24
+
+
+class Scanner:
+    """Finds the spans of secrets in bytes. `names` are further names whose values are secret."""
+
+    def __init__(self, names: Iterable[str] = ()) -> None:
+        table = _anchor_table([name for name in names if name])
+        self._finders = [tuple(finders) for finders in table.values()]
+        self._escapes = len(table)
+        self._percents = self._escapes + len(views.ESCAPE_MARKS)
+        self._encoded = self._percents + len(views.PERCENT_MARKS)
+        anchors = (*table, *views.ESCAPE_MARKS, *views.PERCENT_MARKS, *views.base64_marks())
+        self._automaton = BytesAhoCorasick(
+            [anchor.encode() for anchor in anchors], matchkind=MatchKind.Standard, implementation=Implementation.DFA
+        )
+
+    def find(self, text: bytes, raw: bool = False, depth: int = 2) -> list[Span]:
+        """The spans in order, without overlap. `raw`: undecoded JSON, where too much is found rather than too little.
+        `depth`: how many spellings within one another are read."""
+        hits = self._automaton.find_matches_as_indexes(text, overlapping=True)
+        if not hits:
+            return []
+        plain = self._escapes
+        found = self._check([hit for hit in hits if hit[0] < plain], text, raw)
+        if depth and not (raw and found):
+            found += self._find_spelt([hit for hit in hits if hit[0] >= plain], text, raw, depth - 1)
+        return join_spans(found) if len(found) > 1 else found
+
+    def _check(self, hits: list[tuple[int, int, int]], text: bytes, raw: bool) -> list[Span]:
+        found: list[Span] = []
+        fruitless: set[bytes] = set()
+        many = len(hits) > _MEMO_AFTER
+        around = b""
+        for number, start, end in hits:
+            if many:
+                around = text[start - _CONTEXT if start > _CONTEXT else 0 : end + _CONTEXT]
+                if around in fruitless:
+                    continue
+            before = len(found)
+            for finder in self._finders[number]:
+                _collect(found, finder(text, start, end, raw))
+            if len(found) > before and raw:
+                return found
+            if many and len(found) == before:
+                fruitless.add(around)
+        return found
+
+    def _find_spelt(self, hits: list[tuple[int, int, int]], text: bytes, raw: bool, depth: int) -> list[Span]:
+        """What other spellings hide. In undecoded JSON an escape is reason enough to decode it."""
+        found: list[Span] = []
+        percents = [hit[1] for hit in hits if self._percents <= hit[0] < self._encoded]
+        encoded = [hit[1] for hit in hits if hit[0] >= self._encoded]
+
+        def find(inner: bytes) -> list[Span]:
+            return self.find(inner, depth=depth)
+
+        if any(hit[0] < self._percents for hit in hits):
+            found += [(0, 0, "escape")] if raw else views.find_in_escaped(text, find)
+        if percents and not (raw and found):
+            found += views.find_in_percent(text, percents, find)
+        if encoded and not (raw and found):
+            found += views.find_in_base64(text, encoded, find)
+        return found
+
+
+def _collect(found: list[Span], got: "list[Span] | Span | None") -> None:
+    if isinstance(got, list):
+        found.extend(got)
+    elif got:
+        found.append(got)
+
+
+def join_spans(found: list[Span]) -> list[Span]:
+    """Where two overlap, the span is both together and the kind is that of the longer one."""
+    found.sort(key=lambda span: (span[0], -span[1]))
+    joined = [found[0]]
+    for span in found[1:]:
+        last = joined[-1]
+        if span[0] >= last[1]:
+            joined.append(span)
+        elif span[1] > last[1]:
+            joined[-1] = (last[0], span[1], last[2] if last[1] - last[0] >= span[1] - span[0] else span[2])
+    return joined
+
+
+def _anchor_table(names: list[str]) -> dict[str, list[Finder]]:
+    table: dict[str, list[Finder]] = {}
+
+    def add(anchors: Iterable[str], finder: Finder) -> None:
+        for anchor in anchors:
+            table.setdefault(anchor, []).append(finder)
+
+    for token in TOKEN_RULES:
+        shape = parse_shape(token.shape)
+        add(shape.anchors, token_finder(token, shape))
+    for place in PLACE_RULES:
+        add(place.anchors, place_finder(place))
+    for rule in (*NAME_RULES, *(NameRule("named", (name,), "any", spoken=False) for name in names)):
+        add(_casings(rule), name_finder(rule))
+    add(blocks.KEY_ANCHORS, blocks.find_private_key)
+    add(blocks.PUTTY_ANCHORS, blocks.find_putty_key)
+    add(blocks.SECRET_ANCHORS, blocks.find_secret_values)
+    add(headers.COOKIE_ANCHORS, headers.find_cookies)
+    add(headers.BASIC_ANCHORS, headers.find_basic_login)
+    return table
+
+
+def _casings(rule: NameRule) -> list[str]:
+    """Every spelling of the stems that is searched for: the automaton minds case."""
+    spelt: dict[str, None] = {}
+    for stem in rule.stems:
+        for variant in (stem, stem.lower(), stem.upper(), stem.capitalize(), stem.title()):
+            spelt[variant] = None
+    if "password" in rule.stems:
+        spelt |= dict.fromkeys(("passWord", "PassWord", "passWd", "PassWd"))
+    return [*spelt]
+
+
+def token_finder(rule: TokenRule, shape: Shape) -> Finder:
+    """Looks at the form of the token around its anchor. The pattern is compiled when it is first needed."""
+    check = CHECKS.get(rule.check)
+
+    @cache
+    def pattern() -> re.Pattern[bytes]:
+        return re.compile(shape.pattern)
+
+    def find(text: bytes, start: int, _end: int, raw: bool) -> Span | None:
+        match = _match_around(pattern(), text, start, shape.head)
+        if not match or not (raw or _begins(text, match.start(), rule.left)):
+            return None
+        token = match[0]
+        if judge.is_placeholder(token) or (check and not check(token)):
+            return None
+        return match.start(), match.end(), rule.kind
+
+    return find
+
+
+def _match_around(pattern: re.Pattern[bytes], text: bytes, start: int, head: int) -> re.Match[bytes] | None:
+    if not head:
+        return pattern.match(text, start, min(len(text), start + _LONGEST))
+    for at in range(max(0, start - head), start + 1):
+        match = pattern.match(text, at, min(len(text), start + _LONGEST))
+        if match and match.start() <= start < match.end():
+            return match
+    return None
+
+
+def _begins(text: bytes, start: int, left: str) -> bool:
+    """Whether a token may begin here: not within a word, and for common prefixes not within a name or a path."""
+    if not start:
+        return True
+    last = text[start - 1 : start]
+    if left != "strict":
+        return not _WORD.match(last)
+    return not _STRICT.match(last)
+
+
+def place_finder(rule: PlaceRule) -> Finder:
+    accept = judge.JUDGES[rule.judge]
+
+    @cache
+    def pattern() -> re.Pattern[bytes]:
+        return re.compile(rule.pattern.encode())
+
+    def find(text: bytes, start: int, end: int, raw: bool) -> Span | None:
+        match = pattern().match(text, start) if not rule.back else _search_back(pattern(), text, start, end, rule.back)
+        if not match:
+            return None
+        first, last = match.span("secret")
+        value = text[first:last]
+        if b"[redacted:" in value:
+            return None
+        if not accept(value) and not (raw and text[last : last + 1] == b"\\"):
+            return None
+        return first, last, rule.kind
+
+    return find
+
+
+def _search_back(pattern: re.Pattern[bytes], text: bytes, start: int, end: int, back: int) -> re.Match[bytes] | None:
+    for match in pattern.finditer(text, max(0, start - back), min(len(text), end + 400)):
+        if match.end() > start:
+            return match
+    return None
+
+
+def name_finder(rule: NameRule) -> Finder:
+    def find(text: bytes, start: int, end: int, raw: bool) -> Span | None:
+        return assignment.find_value(text, rule, start, end, raw)
+
+    return find
