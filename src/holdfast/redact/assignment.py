@@ -22,35 +22,36 @@ _TAIL_WORDS = (
 _TAIL = rb"(?P<tail>(?:[_.-]?(?:" + "|".join(_TAIL_WORDS).encode() + rb"|\d{1,3})(?![a-z])){0,3})"
 _TYPE = rb"(?::\s?[&A-Za-z_'][A-Za-z0-9_.<>\[\]|&' ]{0,40}(?==)|\s(?:string|String|str|text|varchar)\s(?==))?"
 _LINE = rb"(?:\\{0,3}\\[rn]|\r?\n)"
-_SIGN = rb"(?:=>|:=|\?=|\+=|={1,3}|!=|:(?!:)|\xef\xbc\x9a|\xef\xbc\x9d|\x1e|<-)"
+_SIGN = rb"(?:=>|\|\|=|:=|\?=|\+=|={1,3}|!=|:(?!:)|\xef\xbc\x9a|\xef\xbc\x9d|\x1e|<-)"
 _GAP = rb"[ \t]{0,40}"
 _VALUE_WORD = rb"(?:value|val|default|plaintext|secret_string|stringvalue|content)"
 _ASSIGN = _GAP + _TYPE + _SIGN + _GAP + rb"(?:[>|][+-]?[ \t]{0,4})?(?:\\?" + _LINE + rb"[ \t]{1,40})?(?:[bfru@$]{1,2}(?=[\"']))?"
+_ANSI = rb"(?:(?:\x1b|\\{1,4}u001[bB]|\\x1b|\\033|\\e)\[[0-9;]{0,12}m){0,3}"
 _CHOICES = (
-    (b"assign", _ASSIGN),
-    (b"comma", rb"(?<=[\"'`])\s{0,4},\s{0,4}(?=" + Q + rb")"),
-    (b"xml", rb"\s{0,3}(?:>|&gt;)\s{0,8}(?:</key>\s{0,8}<string>)?"),
-    (b"attr", rb"(?<=[\"'`])\s{1,4}" + _VALUE_WORD + rb"=(?=" + Q + rb")"),
-    (b"plist", rb"</key>\s{0,8}<string>"),
-    (b"table", rb"[ \t]{0,40}[|\t][ \t]{0,40}(?=\S)"),
-    (b"orelse", rb"[)\]]{0,2}\s{0,4}(?:\|\||\?\?|or|\?:|:-)\s{0,4}(?=" + Q + rb")"),
-    (b"prop", rb"\s{0,3}\{[^{}\"']{0,40}\}\s{0,3}=\s{0,3}(?=" + Q + rb")"),
+    (b"orelse", rb"[)\]]{0,2}\s{0,4}(?:\|\||\?\?|or|\?:|:-)\s{1,4}(?=" + Q + rb")"),
     (b"block", rb"\s{0,3}[:=]?\s{0,3}\{(?:[^{}]{0,160}?[\s\"'\\,])?" + _VALUE_WORD + rb"(?:" + Q + rb")?\s{0,3}[:=]\s{0,3}(?=" + Q + rb")"),
     (b"inner", rb"\x1e" + _VALUE_WORD + rb"\x1e"),
-    (b"pair", rb"(?:\x1f|,)?(?:\s|" + _LINE + rb"){0,20}(?:" + Q + rb")?(?:" + _VALUE_WORD + rb"|Value)(?:" + Q + rb")?(?:\s{0,3}[:=]\s{0,3}|\x1e)"),
-    (b"index", rb"\s?\]?\)?\s{0,3}=(?!=)\s{0,3}"),
+    (b"prop", rb"(?:\sby lazy)?\s{0,3}\{(?:[^{}\"']{0,40}\}\s{0,3}=)?\s{0,3}(?=" + Q + rb")"),
+    (b"pair", rb"(?:\x1f|,)?(?:\s|" + _LINE + rb"){0,20}(?:" + Q + rb")?(?:" + _VALUE_WORD + rb")(?:" + Q + rb")?(?:\s{0,3}[:=]\s{0,3}|\x1e)"),
+    (b"plist", rb"</key>\s{0,8}<string>"),
+    (b"assign", _ASSIGN),
+    (b"comma", rb"(?<=[\"'`])\s{0,4},\s{0,4}(?=" + Q + rb")"),
+    (b"xml", rb"\s{0,3}(?:>|&gt;)\s{0,8}"),
+    (b"table", rb"[ \t]{0,40}[|\t][ \t]{0,40}(?=[^\s|=])"),
+    (b"index", rb"\s?\]?\)?\s{0,3}(?:\|\||\?\?)?=(?!=)\s{0,3}"),
     (b"fill", rb"[^\"'\x1e\x1f\n]{0,20}(?:" + Q + rb")?[^\"'\x1e\x1f\n]{0,14}\)\.(?:fill|type|pressSequentially|press_sequentially|send_keys|sendKeys|setValue|clear_and_fill)\(\s{0,2}(?=" + Q + rb")"),
     (b"typed", rb"[^\"'\x1e\x1f\n\\]{0,40}(?:\x1f|" + Q + rb"\s{0,2},)(?:[^\x1e\x1f\n]{0,30}(?:\x1e|:)[^\x1e\x1f\n,]{0,60}(?:\x1f|,)){0,3}\s{0,2}(?:" + Q + rb")?(?:text|value)(?:\x1e|" + Q + rb"\s{0,2}:\s{0,2})"),
-    (b"space", rb"[ \t]{1,8}(?:\\" + _LINE + rb"[ \t]{0,20})?(?:(?:--body|-b|--value|--secret-string)[ =])?(?=[^\s=:])"),
+    (b"space", rb"[ \t]{1,8}(?:\\" + _LINE + rb"[ \t]{0,20})?(?:(?:--body|-b|--value|--secret-string|<<<)[ =])?(?=[^\s=:])"),
     (b"said", rb""),
 )  # fmt: skip
+_OPEN = rb"(?P<open>\"\"\"|'\'\'|" + Q + rb"(?:\\{1,7}[\"'])?)?"
 _AFTER = re.compile(
-    _TAIL + rb"(?P<close>" + Q + rb")?(?:" + b"|".join(b"(?P<%b>%b)" % pair for pair in _CHOICES[:-1]) + rb")"
-    rb"(?P<open>" + Q + rb")?(?P<value>)", re.IGNORECASE,
+    _TAIL + rb"(?P<close>" + Q + rb")?" + _ANSI + rb"(?:" + b"|".join(b"(?P<%b>%b)" % pair for pair in _CHOICES[:-1]) + rb")"
+    + _ANSI + _OPEN + rb"(?P<value>)", re.IGNORECASE,
 )  # fmt: skip
 _SAID = re.compile(
     rb"(?P<tail>s?)(?P<close>" + Q + rb")?(?:\s(?:for|of|to|on|in|f\xc3\xbcr|para|pour|per|de|del|do|von|der)\s[^\s:=]{1,40}(?:\s[^\s:=]{1,24}){0,3}?)?"
-    rb"(?:[ \t\xe3\x80\x80]{0,3})(?:(?:is now|is set to|should be|will be|is|are|was|to|ist|lautet|war|es|est|sera|\xc3\xa8|\xc3\xa9|\xc3\xa4r|er|jest|on|stands for)(?=[ \t:\"'`])|=|:|\xe3\x81\xaf|\xe6\x98\xaf|\xe4\xb8\xba|\xe7\x82\xba|\xec\x9d\x80|\xeb\x8a\x94|\xef\xbc\x9a|->|\xe2\x86\x92|\xe2\x80\x94)"
+    rb"(?:[ \t\xe3\x80\x80]{0,3})(?:(?:is now|is set to|should be|will be|is|are|was|to|ist|lautet|war|es|est|sera|\xc3\xa8|\xc3\xa9|\xc3\xa4r|er|jest|on|stands for)(?=[ \t:\"'`])|\|\|=|=|:|\xe3\x81\xaf|\xe6\x98\xaf|\xe4\xb8\xba|\xe7\x82\xba|\xec\x9d\x80|\xeb\x8a\x94|\xef\xbc\x9a|->|\xe2\x86\x92|\xe2\x80\x94|\((?=[^\s()]{8}))"
     rb"(?P<said>[ \t:]{0,3})(?P<open>" + Q + rb")?(?P<value>)", re.IGNORECASE,
 )  # fmt: skip
 
@@ -66,7 +67,8 @@ _TO_TAG = re.compile(rb"[^<\r\n\x1f]*")
 _STOP = re.compile(rb"[,;)}\]|&]")
 _LINE_END = re.compile(rb"[ \t]*(?:$|[\r\n\"'\x1f#]|\\[nr\"])")
 _LINE_START = re.compile(rb"(?:^|[\r\n\x1e\x1f]|\\n)[ \t+>-]*(?:export |set |ENV |declare -x |[\w./-]+:\d+:|\d+\s)?[\w.:;$ -]{0,60}$")
-_FLAG = re.compile(rb"(?:--?|/)[A-Za-z][\w.-]*$|(?:#define|setx?|set -[gxU]{1,3}|ENV|secret set|secrets? add|export|machine \S+.{0,60}|login \S+)\s+(?:/M )?[\w.$:-]*$", re.DOTALL)
+_CALL_BEFORE = re.compile(rb"\(\s{0,3}(?:[\"']String[\"']\s{0,2},\s{0,2})?" + Q + rb"[\w.-]*$|--?[\w-]*$")
+_FLAG = re.compile(rb"(?:^|[\s\"'])(?:--?|/)[A-Za-z][\w.-]*$|(?:#define|setx?|set -[gxU]{1,3}|ENV|secret set|secrets? add|export|machine \S+.{0,60}|login \S+)\s+(?:/M )?[\w.$:-]*$", re.DOTALL)
 _LONGEST = 4096
 _PEEK = 200
 
@@ -124,7 +126,7 @@ def _value_end(notation: str, quote: bytes | None, after_key: bool) -> re.Patter
     if after_key:
         return _TO_STRING_END
     if quote:
-        return _IN_ESCAPED if len(quote) > 1 else _IN_QUOTES[quote]
+        return _IN_ESCAPED if b"\\" in quote else _IN_QUOTES[quote[:1]]
     return _TO_TAG if notation in ("xml", "plist") else _UNQUOTED
 
 
@@ -143,23 +145,38 @@ def _in_query(text: bytes, name: int) -> bool:
 
 
 def _is_part(rule: NameRule, before: bytes, stem: bytes, after: bytes) -> bool:
+    """Whether the stem is a part of the name, as `pass` is in `db_pass` and `dbPass`, and not in `compass`."""
     if rule.part == "":
         return True
     last = before[-1:]
-    if stem[:1].islower() and last.isalpha() or (stem.isupper() and last.isupper()):
-        return rule.part == "key" and _qualifier(before).endswith(("api", "access", "secret", "private", "master", "auth"))
-    if stem[:1].isupper() and stem[1:2].islower() and last.isupper():
+    if _is_glued(last, stem):
+        return _may_be_glued(rule, before, stem, after)
+    if rule.part == "key":
+        return True
+    if stem.lower() == b"pat" and last not in b"_-." and not stem.isupper():
         return False
-    if rule.part in ("word", "query", "cookie") and after.isalpha() and not (stem[-1:].islower() and after.isupper()):
-        return False
-    return True
+    return not after.isalpha() or (stem[-1:].islower() and after.isupper())
+
+
+def _is_glued(last: bytes, stem: bytes) -> bool:
+    """Whether it runs on from the letter before it without a change of case."""
+    if stem[:1].islower() or not stem[:1].isalpha():
+        return last.isalpha() and last.isascii()
+    return last.isupper()
+
+
+def _may_be_glued(rule: NameRule, before: bytes, stem: bytes, after: bytes) -> bool:
+    if rule.part == "key":
+        return _qualifier(before).endswith(("api", "access", "secret", "private", "master", "auth", "account"))
+    return stem.lower() in (b"pass", b"pwd") and after in (b"=", b":", b'"', b"'", KEY_END)
 
 
 def _qualifier(before: bytes) -> str:
     """The word right before the stem: `api` in `MY_API_KEY` and in `myApiKey`."""
     name = re.search(rb"[A-Za-z0-9]*[_.\- ]?$", before)
     words = re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z0-9]+", name[0].decode("ascii", "replace") if name else "")
-    return words[-1].lower() if words else ""
+    word = words[-1].lower() if words else ""
+    return "" if before.endswith(b" ") and word not in SECRET_QUALIFIERS and word not in PLAIN_QUALIFIERS else word
 
 
 def _accept(text: bytes, rule: NameRule, value: Value, before: bytes, stem: bytes) -> bool:
@@ -167,17 +184,26 @@ def _accept(text: bytes, rule: NameRule, value: Value, before: bytes, stem: byte
     if found.startswith(b"[redacted") or b"[redacted:" in found:
         return False
     if value.notation == "space" and not _FLAG.search(before + stem):
-        return _accept_bare_space(rule, found, before)
+        return _accept_bare_space(rule, found, value.quoted)
+    if value.notation == "comma" and not _CALL_BEFORE.search(before):
+        return False
+    if value.sign == b"=" and not value.quoted and text[value.start - 3 : value.start].strip().endswith(b"=="):
+        return False
     if value.notation == "table" and not judge.is_mixed_password(found):
         return False
     return _BY_JUDGE[rule.judge](text, rule, value, found, before, stem)
 
 
-def _accept_bare_space(rule: NameRule, found: bytes, before: bytes) -> bool:
+def _accept_bare_space(rule: NameRule, found: bytes, quoted: bool) -> bool:
     """`using deploy password gldt… for`: a name and a value with nothing between them."""
     if rule.judge not in ("password", "token", "phrase") or rule.part not in ("", "key"):
         return False
-    return judge.looks_strong(found) and any(48 <= c <= 57 for c in found)
+    if judge.looks_strong(found) and any(48 <= c <= 57 for c in found):
+        return True
+    if rule.judge == "token":
+        return False
+    cases = (any(48 <= c <= 57 for c in found), any(97 <= c <= 122 for c in found), any(65 <= c <= 90 for c in found))
+    return len(found) >= 8 and (all(cases) or quoted) and judge.is_mixed_password(found)
 
 
 def _accept_password(text: bytes, rule: NameRule, value: Value, found: bytes, before: bytes, stem: bytes) -> bool:
@@ -207,7 +233,7 @@ def _accept_bare_password(text: bytes, value: Value, found: bytes, stem: bytes) 
     if not judge.is_word(found):
         return True
     if value.notation == "space":
-        return found.islower() and len(found) >= 6
+        return False
     if value.sign == b":":
         return found.islower() and len(found) >= 6 and bool(_LINE_END.match(text, value.end))
     return value.sign == b"=" and stem.isupper()
@@ -260,7 +286,8 @@ def _accept_strong(_text: bytes, rule: NameRule, value: Value, found: bytes, bef
         return False
     if value.notation == "space" and not _FLAG.search(before + stem):
         return False
-    return b" " not in found and len(found) >= 16 and judge.looks_random(found)
+    least = 10 if stem.isupper() and before[-1:] == b"_" else 16
+    return b" " not in found and len(found) >= least and judge.looks_random(found)
 
 
 def _accept_pin(_text: bytes, _rule: NameRule, value: Value, found: bytes, _before: bytes, _stem: bytes) -> bool:

@@ -23,7 +23,7 @@ _DATE = re.compile(rb"\d{2,4}[-/.:]\d{1,2}([-/.:T]|$)")
 _VERSION = re.compile(rb"[v^~]?\d+(?:\.\d+){1,3}(?:[-+.]\w+)*$")
 _NUMBER = re.compile(rb"-?\d[\d._eE+-]*$")
 _CALL = re.compile(rb"[\w.$:]+[(\[]")
-_PUNCTUATION = re.compile(rb"[^A-Za-z0-9]")
+_SIGNED = re.compile(rb"[a-z][^\n]*[A-Z][^\n]*[!@#$%^&*?+]|[A-Z][^\n]*[a-z][^\n]*[!@#$%^&*?+]")
 NO_PASSWORDS = frozenset(
     b"password passwd passphrase passwort pwd secret token none null nil undefined true false yes no on off str string"
     b" bytes text int integer number bool boolean any object char varchar unknown void optional required hidden masked"
@@ -73,7 +73,9 @@ def is_mixed_password(value: bytes) -> bool:
         return False
     if is_code(value) or _VERSION.match(value):
         return False
-    return any(48 <= c <= 57 for c in value) and any(c > 64 for c in value) or _wild(value)
+    if any(48 <= c <= 57 for c in value) and any(c > 64 for c in value):
+        return True
+    return _wild(value) or (len(value) >= 8 and bool(_SIGNED.search(value)))
 
 
 def _wild(value: bytes) -> bool:

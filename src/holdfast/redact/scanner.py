@@ -1,5 +1,6 @@
 """One pass over a text: an Aho–Corasick automaton finds candidates, and only those are checked."""
 
+import json
 import re
 from collections.abc import Callable, Iterable
 from functools import cache
@@ -25,6 +26,7 @@ Finder = Callable[[bytes, int, int, bool], "list[Span] | Span | None"]
 
 _STRICT = re.compile(rb"[A-Za-z0-9_.+-]")
 _WORD = re.compile(rb"[A-Za-z0-9]")
+_COLOUR = re.compile(rb"\[[0-9;]{0,12}m$")
 _LONGEST = 8192
 _MEMO_AFTER = 400
 _CONTEXT = 24
@@ -37,9 +39,9 @@ class Scanner:
         table = _anchor_table([name for name in names if name])
         self._finders = [tuple(finders) for finders in table.values()]
         self._escapes = len(table)
-        self._percents = self._escapes + len(views.ESCAPE_MARKS)
+        self._percents = self._escapes + len(_escape_marks())
         self._encoded = self._percents + len(views.PERCENT_MARKS)
-        anchors = (*table, *views.ESCAPE_MARKS, *views.PERCENT_MARKS, *views.base64_marks())
+        anchors = (*table, *_escape_marks(), *views.PERCENT_MARKS, *views.base64_marks())
         self._automaton = BytesAhoCorasick(
             [anchor.encode() for anchor in anchors], matchkind=MatchKind.Standard, implementation=Implementation.DFA
         )
@@ -113,6 +115,14 @@ def join_spans(found: list[Span]) -> list[Span]:
     return joined
 
 
+@cache
+def _escape_marks() -> tuple[str, ...]:
+    """What says that JSON must be decoded: escapes of plain letters, and names in other scripts as JSON writes them."""
+    stems = [stem for rule in NAME_RULES for stem in _casings(rule) if not stem.isascii()]
+    spelt = {json.dumps(stem)[1:-1] for stem in stems}
+    return (*views.ESCAPE_MARKS, *sorted(spelt | {mark.upper().replace("\\U", "\\u") for mark in spelt}))
+
+
 def _anchor_table(names: list[str]) -> dict[str, list[Finder]]:
     table: dict[str, list[Finder]] = {}
 
@@ -130,6 +140,7 @@ def _anchor_table(names: list[str]) -> dict[str, list[Finder]]:
     add(blocks.KEY_ANCHORS, blocks.find_private_key)
     add(blocks.PUTTY_ANCHORS, blocks.find_putty_key)
     add(blocks.SECRET_ANCHORS, blocks.find_secret_values)
+    add(blocks.USE_ANCHORS, blocks.find_used_as)
     add(headers.COOKIE_ANCHORS, headers.find_cookies)
     add(headers.BASIC_ANCHORS, headers.find_basic_login)
     return table
@@ -149,6 +160,7 @@ def _casings(rule: NameRule) -> list[str]:
 def token_finder(rule: TokenRule, shape: Shape) -> Finder:
     """Looks at the form of the token around its anchor. The pattern is compiled when it is first needed."""
     check = CHECKS.get(rule.check)
+    open_left = rule.shape.startswith("{")
 
     @cache
     def pattern() -> re.Pattern[bytes]:
@@ -156,7 +168,7 @@ def token_finder(rule: TokenRule, shape: Shape) -> Finder:
 
     def find(text: bytes, start: int, _end: int, raw: bool) -> Span | None:
         match = _match_around(pattern(), text, start, shape.head)
-        if not match or not (raw or _begins(text, match.start(), rule.left)):
+        if not match or not (raw or open_left or _begins(text, match.start(), rule.left)):
             return None
         token = match[0]
         if judge.is_placeholder(token) or (check and not check(token)):
@@ -181,6 +193,8 @@ def _begins(text: bytes, start: int, left: str) -> bool:
     if not start:
         return True
     last = text[start - 1 : start]
+    if last == b"m" and _COLOUR.search(text, max(0, start - 16), start):
+        return True
     if left != "strict":
         return not _WORD.match(last)
     return not _STRICT.match(last)

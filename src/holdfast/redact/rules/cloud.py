@@ -77,7 +77,7 @@ CLOUD_TOKENS = (
     TokenRule("onepassword-secret-key", "A3-<u6>-<u6>-<u5>-<u5>-<u5>-<u5>", left="strict"),
     TokenRule("bitwarden-machine-token", "0.<uuid>.<w30>:<B24>", left="strict"),
     TokenRule("infracost-key", "ico-<w32>", left="strict"),
-    TokenRule("harness-token", "(pat|sat).<t20+>.<h20+>.<w20>", left="strict"),
+    TokenRule("harness-token", "(pat|sat).<t20+>.<w20+>.<w20>", left="strict"),
     TokenRule("tailscale-key", "tskey-(auth|api|client|scim|webhook)-<w10+>-<w20+>"),
     TokenRule("tailscale-old-key", "tskey-<w10+>-<w16+>"),
     TokenRule("netbird-token", "nbp_<w30+>"),
