@@ -25,7 +25,7 @@ _LINE = rb"(?:\\{0,3}\\[rn]|\r?\n)"
 _SIGN = rb"(?:=>|\|\|=|:=|\?=|\+=|={1,3}|!=|:(?!:)|\xef\xbc\x9a|\xef\xbc\x9d|\x1e|<-)"
 _GAP = rb"[ \t]{0,40}"
 _VALUE_WORD = rb"(?:value|val|default|plaintext|secret_string|stringvalue|content)"
-_ASSIGN = _GAP + _TYPE + _SIGN + _GAP + rb"(?:[>|][+-]?[ \t]{0,4})?(?:\\?" + _LINE + rb"[ \t]{1,40})?(?:[bfru@$]{1,2}(?=[\"']))?"
+_ASSIGN = _GAP + _TYPE + _SIGN + _GAP + rb"(?:[>|][+-]?[ \t]{0,4})?(?:\\?" + _LINE + rb"[ \t]{1,40})?\(?(?:(?<!\()|(?=[\"']))(?:[bfru@$]{1,2}(?=[\"']))?"
 _ANSI = rb"(?:(?:\x1b|\\{1,4}u001[bB]|\\x1b|\\033|\\e)\[[0-9;]{0,12}m){0,3}"
 _CHOICES = (
     (b"orelse", rb"[)\]]{0,2}\s{0,4}(?:\|\||\?\?|or|\?:|:-)\s{1,4}(?=" + Q + rb")"),
@@ -66,9 +66,11 @@ _TO_STRING_END = re.compile(rb"[^\x1f]*")
 _TO_TAG = re.compile(rb"[^<\r\n\x1f]*")
 _STOP = re.compile(rb"[,;)}\]|&]")
 _LINE_END = re.compile(rb"[ \t]*(?:$|[\r\n\"'\x1f#]|\\[nr\"])")
-_LINE_START = re.compile(rb"(?:^|[\r\n\x1e\x1f]|\\n)[ \t+>-]*(?:export |set |ENV |declare -x |[\w./-]+:\d+:|\d+\s)?[\w.:;$ -]{0,60}$")
+_LINE_START = re.compile(rb"(?:^|[\r\n\x1e\x1f\"]|\\n)[ \t+>#/*;-]*(?:export |set |ENV |declare -x |[\w./-]+:\d+:|\d+\s)?[\w.:;$ -]{0,60}$")
 _CALL_BEFORE = re.compile(rb"\(\s{0,3}(?:[\"']String[\"']\s{0,2},\s{0,2})?" + Q + rb"[\w.-]*$|--?[\w-]*$")
 _FLAG = re.compile(rb"(?:^|[\s\"'])(?:--?|/)[A-Za-z][\w.-]*$|(?:#define|setx?|set -[gxU]{1,3}|ENV|secret set|secrets? add|export|machine \S+.{0,60}|login \S+)\s+(?:/M )?[\w.$:-]*$", re.DOTALL)
+_CELL = re.compile(rb"(?:^|[\n|\x1e\x1f]|\\n)[ \t`*]*[\w.$-]*$")
+_WORDS_OF_LINE = re.compile(rb"[^\r\n\"'\x1e\x1f\\]{8,200}")
 _LONGEST = 4096
 _PEEK = 200
 
@@ -89,14 +91,26 @@ Judge = Callable[[bytes, Value, bytes, bytes], bool]
 def find_value(text: bytes, rule: NameRule, start: int, end: int, raw: bool) -> Span | None:
     """The secret after the name whose stem stands at `start:end`, if there is one."""
     before = text[max(0, start - 48) : start]
+    if raw and before[-2:] in (b"\\n", b"\\r", b"\\t"):
+        before = before[:-2] + b"\n"
     if not _is_part(rule, before, text[start:end], text[end : end + 1]):
         return None
     for pattern in (_AFTER, _SAID) if rule.spoken else (_AFTER,):
         match = pattern.match(text, end)
         value = _read_value(text, start, match) if match else None
+        if value and rule.judge == "phrase" and not value.quoted:
+            value = _whole_phrase(text, value)
         if value and (_is_cut(text, value, raw) or _accept(text, rule, value, before, text[start:end])):
             return value.start, value.end, rule.kind.partition("-")[0] if rule.kind.startswith("password-") else rule.kind
     return None
+
+
+def _whole_phrase(text: bytes, value: Value) -> Value:
+    """A passphrase without quotes goes on to the end of its line, if it is one of several words."""
+    line = _WORDS_OF_LINE.match(text, value.start)
+    if line and value.notation in ("assign", "said") and 3 <= len(line[0].split()) <= 12 and judge.is_phrase(line[0]):
+        return Value(value.start, line.end(), True, value.notation, value.sign)
+    return value
 
 
 def _is_cut(text: bytes, value: Value, raw: bool) -> bool:
@@ -184,24 +198,24 @@ def _accept(text: bytes, rule: NameRule, value: Value, before: bytes, stem: byte
     if found.startswith(b"[redacted") or b"[redacted:" in found:
         return False
     if value.notation == "space" and not _FLAG.search(before + stem):
-        return _accept_bare_space(rule, found, value.quoted)
+        return _accept_bare_space(rule, found, value.quoted, before)
     if value.notation == "comma" and not _CALL_BEFORE.search(before):
         return False
     if value.sign == b"=" and not value.quoted and text[value.start - 3 : value.start].strip().endswith(b"=="):
         return False
-    if value.notation == "table" and not judge.is_mixed_password(found):
+    if value.notation == "table" and not (_CELL.search(before) and judge.is_mixed_password(found)):
         return False
     return _BY_JUDGE[rule.judge](text, rule, value, found, before, stem)
 
 
-def _accept_bare_space(rule: NameRule, found: bytes, quoted: bool) -> bool:
+def _accept_bare_space(rule: NameRule, found: bytes, quoted: bool, before: bytes) -> bool:
     """`using deploy password gldt… for`: a name and a value with nothing between them."""
     if rule.judge not in ("password", "token", "phrase") or rule.part not in ("", "key"):
         return False
     if judge.looks_strong(found) and any(48 <= c <= 57 for c in found):
         return True
     if rule.judge == "token":
-        return False
+        return len(found) >= 32 and judge.looks_random(found) and _qualifier(before) in ("api", "secret", "access", "auth")
     cases = (any(48 <= c <= 57 for c in found), any(97 <= c <= 122 for c in found), any(65 <= c <= 90 for c in found))
     return len(found) >= 8 and (all(cases) or quoted) and judge.is_mixed_password(found)
 
@@ -282,7 +296,7 @@ def _is_secret_key(text: bytes, value: Value, found: bytes, before: bytes, stem:
 def _accept_strong(_text: bytes, rule: NameRule, value: Value, found: bytes, before: bytes, stem: bytes) -> bool:
     if rule.part == "query":
         return before[-1:] in (b"?", b"&", b";") and len(found) >= 16 and judge.looks_random(found)
-    if rule.part == "word" and value.notation not in ("assign", "index", "comma", "space"):
+    if rule.part == "word" and value.notation not in ("assign", "index", "comma", "space", "orelse", "pair", "block", "prop"):
         return False
     if value.notation == "space" and not _FLAG.search(before + stem):
         return False

@@ -33,7 +33,7 @@ def find_private_key(text: bytes, start: int, end: int, raw: bool) -> Span | Non
             return begin.start(), closing.end(), "private-key"
         stop = _lines_after(text, begin.end())
         return (begin.start(), stop, "private-key") if stop > begin.end() and _BODY_RUN.search(text, begin.end(), stop) else None
-    return _find_tail(text, start, end)
+    return _find_tail(text, start, end, raw)
 
 
 def _lines_after(text: bytes, at: int) -> int:
@@ -50,11 +50,11 @@ def _lines_after(text: bytes, at: int) -> int:
     return max(stop, escaped.end() if escaped else 0)
 
 
-def _find_tail(text: bytes, start: int, end: int) -> Span | None:
+def _find_tail(text: bytes, start: int, end: int, raw: bool) -> Span | None:
     """The last lines of a key whose beginning was cut off."""
     closing = next((m for m in _END.finditer(text, max(0, start - 50), min(len(text), end + 20)) if m.start() <= start < m.end()), None)
-    if not closing:
-        return None
+    if not closing or raw:
+        return (start, end, "private-key") if closing else None
     at = closing.start()
     for _ in range(400):
         line_start = max(text.rfind(b"\n", max(0, at - 300), at - 1), text.rfind(b"\x1f", max(0, at - 300), at - 1)) + 1
@@ -73,20 +73,22 @@ def find_putty_key(text: bytes, start: int, _end: int, _raw: bool) -> Span | Non
 _DATA = re.compile(rb"(?:^|[\n\x1e\x1f{,\"'])[ \t]*[\"']?(?:data|stringData)\\{0,3}[\"']?(?:[ \t]*:|\x1e)")
 _ENTRY = re.compile(
     rb"(?:\r?\n[ \t]+[\"']?[\w.-]{1,80}[\"']?:[ \t]*(?!\||>)[\"']?|[\"'][\w.-]{1,80}\\{0,3}[\"']\s{0,3}:\s{0,3}\\{0,3}[\"']|[\w.-]{1,80}\x1e)"
-    rb"(?P<value>[^\s\"'\\\x1e\x1f]{4,20000})"
+    rb"(?P<value>[^\s\"'\\\x1e\x1f]{4,20000}(?: [a-z0-9]{2,20}){0,24})"
 )
 _DOCUMENT = 16_000
 
 
 def find_secret_values(text: bytes, start: int, end: int, raw: bool) -> list[Span]:
     """Every value under `data` or `stringData` of the document that says `kind: Secret`."""
+    if raw:
+        return [(start, end, "kubernetes-secret")]
     first = max(text.rfind(b"\n---", max(0, start - _DOCUMENT), start), max(0, start - _DOCUMENT))
     last = text.find(b"\n---", end, end + _DOCUMENT)
     last = last if last >= 0 else min(len(text), end + _DOCUMENT)
     spans: list[Span] = []
     for data in _DATA.finditer(text, first, last):
         spans += _entries(text, data.end(), last)
-    return [(start, end, "kubernetes-secret")] if raw and spans else spans
+    return spans
 
 
 def _entries(text: bytes, at: int, last: int) -> list[Span]:

@@ -10,11 +10,11 @@ from holdfast.redact.rule import Span
 Q = rb"\\{0,7}[\"'`]"
 COOKIE_ANCHORS = ("ookie", "OOKIE")
 BASIC_ANCHORS = ("asic ", "auth", "AUTH")
-_PAIR = rb"[A-Za-z0-9!#$%&*+.^_|~-]{1,100}=[^\s\"'`\\;,<>{}()\[\]]{0,4096}"
+_PAIR = rb"[A-Za-z0-9!#$%&*+.^_|~-]{1,100}=[^\s\"'`\\;,<>{}()\[\]\x1e\x1f]{0,4096}"
 _COOKIES = re.compile(
     rb"(?i:ookies?)(?:" + Q + rb")?(?:\s{0,4}[:=,\x1e]\s{0,4}|\s{1,4})(?:" + Q + rb")?(?P<cookies>" + _PAIR + rb"(?:;\s?" + _PAIR + rb"){0,60})"
 )
-_ONE = re.compile(rb"([^=;\s]+)=([^;\s]*)")
+_ONE = re.compile(rb"([^=;\s]+)=([^;\s\x1f]*)")
 _OF_A_SESSION = re.compile(rb"(?i)sess|sid|auth|token|csrf|xsrf|login|remember|jwt|key|secret|pass")
 _BASIC = re.compile(
     rb"(?:asic\s{1,4}|(?i:auth)(?:" + Q + rb"\s{0,4})?[:=\x1e]\s{0,4}(?:" + Q + rb")?(?:Basic\s)?)(?P<basic>[A-Za-z0-9+/_-]{6,4096}={0,2})"

@@ -119,7 +119,12 @@ _MARKS = (b"example", b"your_", b"your-", b"placeholder", b"redacted", b"changem
 def _mixed(value: bytes) -> bool:
     if len(value) < 20:
         return (any(48 <= c <= 57 for c in value) and any(c > 64 for c in value)) or _wild(value)
-    return len(_FLIP.findall(value)) * 12 >= len(value)
+    return len(_FLIP.findall(value)) * 12 >= len(value) or _has_many_signs(value)
+
+
+def _has_many_signs(value: bytes) -> bool:
+    """Digits, letters and at least four different signs that no path or sentence has, as keys of web frameworks."""
+    return any(48 <= c <= 57 for c in value) and len(set(value) & set(b"!@#$%^&*()+=~?")) >= 4
 
 
 JUDGES: dict[str, Callable[[bytes], bool]] = {

@@ -11,7 +11,7 @@ class TokenRule(msgspec.Struct, frozen=True):
     check: str = ""
     """The name of a further check in `checks.CHECKS`: a checksum, or that the rest is random."""
     left: str = ""
-    """`strict`: no letter, digit, `_`, `-`, `.` or `/` may stand before it, for prefixes that are common."""
+    """`strict`: no letter, digit, `_`, `-`, `.` or `/` may stand before it, for prefixes that are common; `any`: anything may."""
 
 
 class PlaceRule(msgspec.Struct, frozen=True):

@@ -56,6 +56,8 @@ class Scanner:
         found = self._check([hit for hit in hits if hit[0] < plain], text, raw)
         if depth and not (raw and found):
             found += self._find_spelt([hit for hit in hits if hit[0] >= plain], text, raw, depth - 1)
+        if found and not raw:
+            found = [_extend(text, span) for span in found]
         return join_spans(found) if len(found) > 1 else found
 
     def _check(self, hits: list[tuple[int, int, int]], text: bytes, raw: bool) -> list[Span]:
@@ -93,6 +95,28 @@ class Scanner:
         if encoded and not (raw and found):
             found += views.find_in_base64(text, encoded, find)
         return found
+
+
+_JOINED = re.compile(
+    rb"(?:\\{0,3}[\"'`]\s{0,4}[+.&]?\s{0,4}\\?\r?\n?\s{0,12}[+.&]?\s{0,4}[\"'`]|\\\r?\n[ \t]{0,12})(?P<rest>[A-Za-z0-9+/=_.~-]{3,400})"
+)
+_WRAPPED = re.compile(rb"\r?\n(?P<rest>[A-Za-z0-9+/_~-]{8,400}={0,2})(?=[\r\n\x1f\"']|$)")
+_PIECES = 8
+
+
+def _extend(text: bytes, span: Span) -> Span:
+    """A value goes on where a string is joined to the next one, or where a terminal broke the line."""
+    start, end, kind = span
+    for _ in range(_PIECES):
+        more = _JOINED.match(text, end)
+        if not more:
+            more = _WRAPPED.match(text, end)
+            if more and not (end - start >= 8 and judge.looks_random(more["rest"])):
+                more = None
+        if not more:
+            break
+        end = more.end()
+    return start, end, kind
 
 
 def _collect(found: list[Span], got: "list[Span] | Span | None") -> None:
@@ -160,7 +184,7 @@ def _casings(rule: NameRule) -> list[str]:
 def token_finder(rule: TokenRule, shape: Shape) -> Finder:
     """Looks at the form of the token around its anchor. The pattern is compiled when it is first needed."""
     check = CHECKS.get(rule.check)
-    open_left = rule.shape.startswith("{")
+    open_left = rule.shape.startswith("{") or rule.left == "any"
 
     @cache
     def pattern() -> re.Pattern[bytes]:
@@ -205,7 +229,7 @@ def place_finder(rule: PlaceRule) -> Finder:
 
     @cache
     def pattern() -> re.Pattern[bytes]:
-        return re.compile(rule.pattern.encode())
+        return re.compile(rule.pattern.replace("[^", "[^\x1e\x1f").encode())  # a value ends with its string
 
     def find(text: bytes, start: int, end: int, raw: bool) -> Span | None:
         match = pattern().match(text, start) if not rule.back else _search_back(pattern(), text, start, end, rule.back)

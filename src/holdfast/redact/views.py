@@ -15,9 +15,9 @@ _ENTITIES = {b"quot": b'"', b"amp": b"&", b"apos": b"'", b"lt": b"<", b"gt": b">
 _PERCENT = re.compile(rb"%([2-7][0-9A-Fa-f])")
 _RUN = re.compile(rb"[^\s\"'<>\\\x1e\x1f`]{1,4096}")
 _BASE64 = re.compile(rb"[A-Za-z0-9+/_-]{16,}={0,2}")
-_HEX_DUMP = re.compile(rb"(?:^|(?<=\n))(?:[0-9a-f]{6,8}[: ] ?(?:[0-9a-f]{2,4} {0,2}){1,16}[^\n]{0,24}(?:\n|$)){2,400}")
-_HEX_LINE = re.compile(rb"[0-9a-f]{6,8}[: ] ?((?:[0-9a-f]{4} |[0-9a-f]{2} {1,2}){1,16})")
-ESCAPE_MARKS = (*(f"\\u00{digit}" for digit in "234567"), *(f"\\x{digit}" for digit in "234567"), "&#", "&quot;", "&amp;")
+_HEX_DUMP = re.compile(rb"(?<![0-9a-f])(?:[0-9a-f]{6,8}[: ] {0,2}(?:[0-9a-f]{2,4} {1,2}){1,16}[^\n\x1f]{0,24}(?:\n|(?=\x1f)|$)){2,400}")
+_HEX_LINE = re.compile(rb"(?<![0-9a-f])[0-9a-f]{6,8}[: ] {0,2}((?:[0-9a-f]{4} |[0-9a-f]{2} {1,2}){1,16})")
+ESCAPE_MARKS = (*(f"\\u00{digit}" for digit in "234567"), *(f"\\x{digit}" for digit in "234567"), "\\/", "&#", "&quot;", "&amp;", "00000010: ", "00000010  ")
 PERCENT_MARKS = tuple(
     {mark for code in range(0x20, 0x7F) for mark in (f"%{code:02x}", f"%{code:02X}") if chr(code).isalnum() or chr(code) in "_-:@/=+.~"}
 )
@@ -72,7 +72,10 @@ class View:
 def find_in_escaped(text: bytes, find: Find) -> list[Span]:
     """Secrets that appear once `\\u0070`, `\\x70`, `&quot;` and the like are read."""
     view = View(text, _ESCAPE, _unescape)
-    return [view.source_span(span) for span in find(view.text)]
+    dumps = find_in_hex_dump(text, find) if b"00000010" in text else []
+    if view.text == text:
+        return dumps
+    return dumps + [view.source_span(span) for span in find(view.text)]
 
 
 def _unescape(match: re.Match[bytes]) -> bytes:

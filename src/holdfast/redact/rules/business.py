@@ -43,7 +43,7 @@ BUSINESS_TOKENS = (
     TokenRule("zapier-hook", "https://hooks.zapier.com/hooks/catch/<b10+>"),
     TokenRule("make-hook", "{.make.com/}<l28+>", check="random"),
     TokenRule("ifttt-key", "https://maker.ifttt.com/trigger/<t1+>/with/key/<t20+>"),
-    TokenRule("telegram-bot-token", "<d8-10>{:AA}<t32+>"),
+    TokenRule("telegram-bot-token", "<d8-10>{:AA}<t32+>", left="any"),
     TokenRule("twilio-key", "SK<h32>", left="strict"),
     TokenRule("sendgrid-key", "SG.<t16-64>.<t16+>", left="strict"),
     TokenRule("mailgun-key", "key-<h32>", left="strict"),
