@@ -102,7 +102,21 @@ def find_value(text: bytes, rule: NameRule, start: int, end: int, raw: bool) -> 
             value = _whole_phrase(text, value)
         if value and (_is_cut(text, value, raw) or _accept(text, rule, value, before, text[start:end])):
             return value.start, value.end, rule.kind.partition("-")[0] if rule.kind.startswith("password-") else rule.kind
-    return None
+    return _find_used(text, start, before) if rule.spoken and b" as " in before else None
+
+
+_AS_A = re.compile(rb" as (?:the |a |my |your |our )?(?:[\w.-]{1,30} ){0,4}$", re.IGNORECASE)
+_USED = re.compile(rb"(?:use|set|put|take|try|with|using|enter|choose) [\"'`]?(?P<secret>[^\s\"'`]{6,300})[\"'`]?$", re.IGNORECASE)
+
+
+def _find_used(text: bytes, start: int, before: bytes) -> Span | None:
+    """`please use … as the api key`: the value stands before the name."""
+    said = _AS_A.search(before)
+    if not said:
+        return None
+    end = start - len(before) + said.start()
+    used = _USED.search(text, max(0, end - 340), end)
+    return (*used.span("secret"), "password") if used and judge.is_mixed_password(used["secret"]) else None
 
 
 def _whole_phrase(text: bytes, value: Value) -> Value:
@@ -160,15 +174,13 @@ def _in_query(text: bytes, name: int) -> bool:
 
 def _is_part(rule: NameRule, before: bytes, stem: bytes, after: bytes) -> bool:
     """Whether the stem is a part of the name, as `pass` is in `db_pass` and `dbPass`, and not in `compass`."""
-    if rule.part == "":
+    if rule.part in ("", "tail"):
         return True
     last = before[-1:]
     if _is_glued(last, stem):
         return _may_be_glued(rule, before, stem, after)
     if rule.part == "key":
         return True
-    if stem.lower() == b"pat" and last not in b"_-." and not stem.isupper():
-        return False
     return not after.isalpha() or (stem[-1:].islower() and after.isupper())
 
 
@@ -294,8 +306,6 @@ def _is_secret_key(text: bytes, value: Value, found: bytes, before: bytes, stem:
 
 
 def _accept_strong(_text: bytes, rule: NameRule, value: Value, found: bytes, before: bytes, stem: bytes) -> bool:
-    if rule.part == "query":
-        return before[-1:] in (b"?", b"&", b";") and len(found) >= 16 and judge.looks_random(found)
     if rule.part == "word" and value.notation not in ("assign", "index", "comma", "space", "orelse", "pair", "block", "prop"):
         return False
     if value.notation == "space" and not _FLAG.search(before + stem):

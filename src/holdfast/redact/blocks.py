@@ -2,7 +2,6 @@
 
 import re
 
-from holdfast.redact import judge
 from holdfast.redact.rule import Span
 
 _BEGIN = re.compile(rb"-{4,5} ?BEGIN (?:[A-Z0-9]{1,12} ){0,3}PRIVATE KEY(?: BLOCK)? ?-{4,5}|---- BEGIN SSH2 ENCRYPTED PRIVATE KEY ----")
@@ -111,17 +110,3 @@ def _indent(text: bytes, at: int) -> int:
 def _line_indent(line: bytes) -> int:
     line = line.lstrip(b"\r\n")
     return len(line) - len(line.lstrip(b" \t"))
-
-
-USE_ANCHORS = (" as ",)
-_USE_AS = re.compile(rb" as (?:the |a |my |your |our )?(?:[\w.-]{1,30} ){0,4}?(?:api.?key|key|password|passphrase|passcode|token|secret|pin|credentials?|pw)\b", re.IGNORECASE)
-_USED = re.compile(rb"(?:use|set|put|take|try|with|using|enter|choose) [\"'`]?(?P<secret>[^\s\"'`]{6,300})[\"'`]?$", re.IGNORECASE)
-
-
-def find_used_as(text: bytes, start: int, _end: int, _raw: bool) -> Span | None:
-    """`please use … as the api key`."""
-    if not _USE_AS.match(text, start):
-        return None
-    first = max(0, start - 320)
-    used = _USED.search(text, max(first, text.rfind(b" ", first, text.rfind(b" ", first, start)) - 8), start)
-    return (*used.span("secret"), "password") if used and judge.is_mixed_password(used["secret"]) else None

@@ -24,7 +24,6 @@ TOKEN_RULES = (*MODEL_TOKENS, *DEVELOPMENT_TOKENS, *CLOUD_TOKENS, *BUSINESS_TOKE
 Finder = Callable[[bytes, int, int, bool], "list[Span] | Span | None"]
 """(text, start and end of the anchor, whether the text is undecoded JSON) → what to remove."""
 
-_STRICT = re.compile(rb"[A-Za-z0-9_.+-]")
 _WORD = re.compile(rb"[A-Za-z0-9]")
 _COLOUR = re.compile(rb"\[[0-9;]{0,12}m$")
 _LONGEST = 8192
@@ -38,6 +37,7 @@ class Scanner:
     def __init__(self, names: Iterable[str] = ()) -> None:
         table = _anchor_table([name for name in names if name])
         self._finders = [tuple(finders) for finders in table.values()]
+        self._openings = tuple(anchor[1:].encode() for anchor in table if anchor[0] == "\n")
         self._escapes = len(table)
         self._percents = self._escapes + len(_escape_marks())
         self._encoded = self._percents + len(views.PERCENT_MARKS)
@@ -50,6 +50,8 @@ class Scanner:
         """The spans in order, without overlap. `raw`: undecoded JSON, where too much is found rather than too little.
         `depth`: how many spellings within one another are read."""
         hits = self._automaton.find_matches_as_indexes(text, overlapping=True)
+        if not raw and text.startswith(self._openings):
+            hits[:0] = self._hits_at_start(text)
         if not hits:
             return []
         plain = self._escapes
@@ -59,6 +61,11 @@ class Scanner:
         if found and not raw:
             found = [_extend(text, span) for span in found]
         return join_spans(found) if len(found) > 1 else found
+
+    def _hits_at_start(self, text: bytes) -> list[tuple[int, int, int]]:
+        """Short prefixes are searched for with what stands before them: at the start of a text nothing does."""
+        got = self._automaton.find_matches_as_indexes(b"\n" + text[:80], overlapping=True)
+        return [(number, 0, end - 1) for number, start, end in got if start == 0 and end > 1]
 
     def _check(self, hits: list[tuple[int, int, int]], text: bytes, raw: bool) -> list[Span]:
         found: list[Span] = []
@@ -156,7 +163,8 @@ def _anchor_table(names: list[str]) -> dict[str, list[Finder]]:
 
     for token in TOKEN_RULES:
         shape = parse_shape(token.shape)
-        add(shape.anchors, token_finder(token, shape))
+        short = token.left == "strict" and not shape.head
+        add(_with_left_context(shape.anchors) if short else shape.anchors, token_finder(token, shape, short))
     for place in PLACE_RULES:
         add(place.anchors, place_finder(place))
     for rule in (*NAME_RULES, *(NameRule("named", (name,), "any", spoken=False) for name in names)):
@@ -164,35 +172,49 @@ def _anchor_table(names: list[str]) -> dict[str, list[Finder]]:
     add(blocks.KEY_ANCHORS, blocks.find_private_key)
     add(blocks.PUTTY_ANCHORS, blocks.find_putty_key)
     add(blocks.SECRET_ANCHORS, blocks.find_secret_values)
-    add(blocks.USE_ANCHORS, blocks.find_used_as)
     add(headers.COOKIE_ANCHORS, headers.find_cookies)
     add(headers.BASIC_ANCHORS, headers.find_basic_login)
     return table
+
+
+_LEFT_CONTEXT = (*" \"'`=:(,<>[{|&;/@\t\n\x1e\x1f", "\\n", "\\t", "\\r")
+"""What may stand before a token with a short prefix; the last three as undecoded JSON writes them."""
+
+
+def _with_left_context(anchors: Iterable[str]) -> list[str]:
+    """Short prefixes are common within words: searching for what stands before them too spares most of the checks."""
+    return [context + anchor for anchor in anchors for context in _LEFT_CONTEXT]
 
 
 def _casings(rule: NameRule) -> list[str]:
     """Every spelling of the stems that is searched for: the automaton minds case."""
     spelt: dict[str, None] = {}
     for stem in rule.stems:
-        for variant in (stem, stem.lower(), stem.upper(), stem.capitalize(), stem.title()):
+        for variant in (stem, stem.lower(), stem.upper(), stem.capitalize(), stem.title()) if stem.islower() else (stem,):
             spelt[variant] = None
     if "password" in rule.stems:
         spelt |= dict.fromkeys(("passWord", "PassWord", "passWd", "PassWd"))
     return [*spelt]
 
 
-def token_finder(rule: TokenRule, shape: Shape) -> Finder:
-    """Looks at the form of the token around its anchor. The pattern is compiled when it is first needed."""
+def token_finder(rule: TokenRule, shape: Shape, short: bool) -> Finder:
+    """Looks at the form of the token around its anchor. The pattern is compiled when it is first needed.
+    `short`: the anchor has the character before the token in it, so that what it may be is known."""
     check = CHECKS.get(rule.check)
-    open_left = rule.shape.startswith("{") or rule.left == "any"
+    open_left = short or rule.shape.startswith("{") or rule.left == "any"
+    widths = {len(anchor) for anchor in shape.anchors}
 
     @cache
     def pattern() -> re.Pattern[bytes]:
         return re.compile(shape.pattern)
 
-    def find(text: bytes, start: int, _end: int, raw: bool) -> Span | None:
+    def find(text: bytes, start: int, end: int, raw: bool) -> Span | None:
+        if short:
+            start = next((at for at in (start + 1, start + 2, start) if end - at in widths), start)
+        elif not open_left and not shape.head and not raw and not _begins(text, start):
+            return None
         match = _match_around(pattern(), text, start, shape.head)
-        if not match or not (raw or open_left or _begins(text, match.start(), rule.left)):
+        if not match or not (raw or open_left or not shape.head or _begins(text, match.start())):
             return None
         token = match[0]
         if judge.is_placeholder(token) or (check and not check(token)):
@@ -212,16 +234,10 @@ def _match_around(pattern: re.Pattern[bytes], text: bytes, start: int, head: int
     return None
 
 
-def _begins(text: bytes, start: int, left: str) -> bool:
-    """Whether a token may begin here: not within a word, and for common prefixes not within a name or a path."""
-    if not start:
-        return True
-    last = text[start - 1 : start]
-    if last == b"m" and _COLOUR.search(text, max(0, start - 16), start):
-        return True
-    if left != "strict":
-        return not _WORD.match(last)
-    return not _STRICT.match(last)
+def _begins(text: bytes, start: int) -> bool:
+    """Whether a token may begin here: not within a word, unless what stands before it is a colour of the terminal."""
+    last = text[start - 1 : start] if start else b""
+    return not _WORD.match(last) or (last == b"m" and bool(_COLOUR.search(text, max(0, start - 16), start)))
 
 
 def place_finder(rule: PlaceRule) -> Finder:

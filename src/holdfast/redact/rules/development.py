@@ -80,7 +80,7 @@ DEVELOPMENT_TOKENS = (
     TokenRule("newrelic-key", "NR(AK|II|IQ|RA|SP|BR|JS)-<t18+>"),
     TokenRule("newrelic-license-key", "<h36>{FFFFNRAL}"),
     TokenRule("newrelic-license-key", "<x30-40>{NRAL}"),
-    TokenRule("newrelic-region-license-key", "(eu|gov)<h2>xx<h30>NRAL"),
+    TokenRule("newrelic-region-license-key", "(eu|gov)<h2>xx<h30>NRAL", left="strict"),
     TokenRule("logfire-token", "pylf_v<d1>_<a2>_<w30+>"),
     TokenRule("dynatrace-token", "dt0(c|s)<d2>.<u20+>.<u40+>"),
     TokenRule("honeycomb-ingest-key", "hc(aik|bik|xik|amk|xmk|alk|xlk)_<l50+>"),
