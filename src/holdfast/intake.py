@@ -1,7 +1,8 @@
-"""From a delivery to an event: capped, redacted, read by its agent's adapter, placed in its repository."""
+"""From a delivery to an event: redacted, capped, read by its agent's adapter, placed in its repository."""
 
 import hashlib
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 from typing import Any
 
 import msgspec
@@ -16,6 +17,7 @@ from holdfast.private import without_private
 decode = msgspec.json.decode
 encode = msgspec.json.encode
 
+SHORT_TEXTS = 1024
 LONGEST_STRING = 24 * 1024
 LONGEST_LIST = 200
 DEEPEST = 12
@@ -30,27 +32,43 @@ class Intake:
 
     def __init__(self, agents: Mapping[str, Agent], surroundings: Surroundings, redact: Redact) -> None:
         self._agents, self._surroundings, self._redact = agents, surroundings, redact
+        # The same branch and the same folder come with every event.
+        self._redact_short = lru_cache(SHORT_TEXTS)(lambda text: _redact_string(redact, text))
 
     def clean(self, delivery: Delivery) -> Delivery:
         """As it may be written to disk: secrets and what is private are out of it."""
         if delivery.cleaned:
             return delivery
-        body, whole, digest = capped(without_private(delivery.body))
-        body, _ = self._redact(body)
-        return msgspec.structs.replace(delivery, body=body, cleaned=True, whole=whole, digest=digest)
+        whole = without_private(delivery.body)
+        # Before it is cut: half a key is still most of a key, and no rule knows it any more.
+        body, _, digest = capped(self._redact(whole)[0])
+        return msgspec.structs.replace(
+            delivery,
+            body=body,
+            cleaned=True,
+            whole=len(whole),
+            digest=digest,
+            cwd=self._clean_text(delivery.cwd),
+            env={name: self._clean_text(value) for name, value in delivery.env.items()},
+        )
 
     def read(self, delivery: Delivery) -> Event:
         delivery = self.clean(delivery)
         event, same = self._understood(delivery, delivery.body)
         around = self._surroundings.of(event.get("cwd") or delivery.cwd)
+        place = {name: self._clean_text(value) for name, value in _place(around).items()}
         return msgspec.structs.replace(
             event,
             project=self.project(event.project or delivery.cwd),
-            data={**event.data, **same, **_place(around), **_paused(delivery), **_named(delivery)},
+            data={**event.data, **same, **place, **_paused(delivery), **_named(delivery)},
             body=delivery.body,
             body_size=delivery.whole,
             body_hash=delivery.digest,
         )
+
+    def _clean_text(self, text: str) -> str:
+        """Branches, folders and variables of the environment may hold a secret as well."""
+        return self._redact_short(text) if text else text
 
     def project(self, folder: str) -> str:
         """The repository it lies in, as the command line takes it: who begins in a subfolder has the same settings."""
@@ -86,6 +104,11 @@ class Intake:
 
     def _default(self) -> Agent:
         return next(iter(self._agents.values()))
+
+
+def _redact_string(redact: Redact, text: str) -> str:
+    cleaned, count = redact(text.encode("utf-8", "replace"))
+    return cleaned.decode("utf-8", "replace") if count else text
 
 
 def _same(event: Event, mark: str) -> dict[str, str]:

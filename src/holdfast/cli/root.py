@@ -91,6 +91,7 @@ def _register() -> None:
         lease,
         mcp,
         memory,
+        redact,
         search,
         serve,
         sessions,
@@ -103,7 +104,7 @@ def _register() -> None:
     )  # fmt: skip
 
     for group in (
-        up, status, sessions, doctor, installing, importing, store, state, search, serve, dashboard, demo, memory, mcp,
+        up, status, sessions, doctor, installing, importing, store, state, search, serve, dashboard, demo, memory, mcp, redact,
     ):  # fmt: skip
         group.register(app)
     app.add_typer(daemon.app, name="daemon")

@@ -55,6 +55,8 @@ _SAID = re.compile(
     rb"(?P<said>[ \t:]{0,3})(?P<open>" + Q + rb")?(?P<value>)", re.IGNORECASE,
 )  # fmt: skip
 
+_NOTATIONS = [kind.decode() for kind, _ in _CHOICES[:-1]]
+
 _IN_QUOTES = {
     b'"': re.compile(rb"(?:[^\"\\\r\n\x1f]|\\(?=[^\"])|\\\")*"),
     b"'": re.compile(rb"[^'\r\n\x1f]*"),
@@ -70,7 +72,7 @@ _LINE_START = re.compile(rb"(?:^|[\r\n\x1e\x1f\"]|\\n)[ \t+>#/*;-]*(?:export |se
 _CALL_BEFORE = re.compile(rb"\(\s{0,3}(?:[\"']String[\"']\s{0,2},\s{0,2})?" + Q + rb"[\w.-]*$|--?[\w-]*$")
 _FLAG = re.compile(rb"(?:^|[\s\"'])(?:--?|/)[A-Za-z][\w.-]*$|(?:#define|setx?|set -[gxU]{1,3}|ENV|secret set|secrets? add|export|machine \S+.{0,60}|login \S+)\s+(?:/M )?[\w.$:-]*$", re.DOTALL)
 _CELL = re.compile(rb"(?:^|[\n|\x1e\x1f]|\\n)[ \t`*]*[\w.$-]*$")
-_WORDS_OF_LINE = re.compile(rb"[^\r\n\"'\x1e\x1f\\]{8,200}")
+_WORDS_OF_LINE = re.compile(rb"[A-Za-z0-9 .,'!-]{8,200}(?=[\r\n\x1f\"\\]|$)")
 _LONGEST = 4096
 _PEEK = 200
 
@@ -90,7 +92,9 @@ Judge = Callable[[bytes, Value, bytes, bytes], bool]
 
 def find_value(text: bytes, rule: NameRule, start: int, end: int, raw: bool) -> Span | None:
     """The secret after the name whose stem stands at `start:end`, if there is one."""
-    before = text[max(0, start - 48) : start]
+    if not _may_have_value(text, end):
+        return None
+    before = text[start - 48 if start > 48 else 0 : start]
     if raw and before[-2:] in (b"\\n", b"\\r", b"\\t"):
         before = before[:-2] + b"\n"
     if not _is_part(rule, before, text[start:end], text[end : end + 1]):
@@ -119,6 +123,27 @@ def _find_used(text: bytes, start: int, before: bytes) -> Span | None:
     return (*used.span("secret"), "password") if used and judge.is_mixed_password(used["secret"]) else None
 
 
+_NAME_BYTES = b"_-. "
+_NO_VALUE = frozenset(b");,.([]}+*/!&%^~@#\r;?$")
+_LETTERS = frozenset(b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_-0123456789")
+_TAIL_ONLY = re.compile(_TAIL + rb"(?![A-Za-z0-9])", re.IGNORECASE)
+_AFTER_SPACE = re.compile(
+    rb"[ \t]{1,40}(?:[^A-Za-z0-9]|(?:is|are|was|to|for|of|on|in|ist|lautet|war|es|est|sera|er|jest|by|or|string|String|str|value|should|will|f\xc3|para|pour|per|de|del|do|von|der|stands)\b"
+    rb"|[^\s]{0,24}[0-9!@#$%^&*]|[A-Za-z]{1,24}[A-Z])"
+)
+
+
+def _may_have_value(text: bytes, end: int) -> bool:
+    """A cheap look at what follows the stem: in most places no value can."""
+    after = text[end] if end < len(text) else 0
+    if after in _NO_VALUE:
+        return False
+    if after in _LETTERS:
+        tail = _TAIL_ONLY.match(text, end)
+        return bool(tail) and tail.end() > end and (tail.end() >= len(text) or text[tail.end()] not in _NO_VALUE)
+    return after not in b" \t" or bool(_AFTER_SPACE.match(text, end))
+
+
 def _whole_phrase(text: bytes, value: Value) -> Value:
     """A passphrase without quotes goes on to the end of its line, if it is one of several words."""
     line = _WORDS_OF_LINE.match(text, value.start)
@@ -129,12 +154,14 @@ def _whole_phrase(text: bytes, value: Value) -> Value:
 
 def _is_cut(text: bytes, value: Value, raw: bool) -> bool:
     """In raw JSON an escape may hide the rest of the value: only the decoded text can be judged."""
-    return raw and text[value.end : value.end + 1] == b"\\" and text[value.end + 1 : value.end + 2] not in (b"n", b"r", b"t")
+    if not raw or text[value.end : value.end + 1] != b"\\" or text[value.end + 1 : value.end + 2] in (b"n", b"r", b"t"):
+        return False
+    return not judge.is_reference(text[value.start : value.end])
 
 
 def _read_value(text: bytes, name: int, match: re.Match[bytes]) -> Value | None:
-    notation, quote, start = match.lastgroup or "", match["open"], match.start("value")
-    notation = next(kind.decode() for kind, _ in _CHOICES if kind.decode() in match.re.groupindex and match[kind.decode()] is not None)
+    quote, start = match["open"], match.start("value")
+    notation = "said" if match.re is _SAID else next(kind for kind in _NOTATIONS if match[kind] is not None)
     sign = match[0][: start - match.start()].strip(b" \t\"'`\\")[-1:]
     after_key = text[start - 1 : start] == KEY_END
     if quote and text[start - len(quote) - 1 : start - len(quote)] == KEY_END:
@@ -180,7 +207,7 @@ def _is_part(rule: NameRule, before: bytes, stem: bytes, after: bytes) -> bool:
     if _is_glued(last, stem):
         return _may_be_glued(rule, before, stem, after)
     if rule.part == "key":
-        return True
+        return last in _NAME_BYTES or last in b"?&-" or last.isupper() or last.islower() or stem[:1] in b"tT"
     return not after.isalpha() or (stem[-1:].islower() and after.isupper())
 
 
@@ -197,11 +224,13 @@ def _may_be_glued(rule: NameRule, before: bytes, stem: bytes, after: bytes) -> b
     return stem.lower() in (b"pass", b"pwd") and after in (b"=", b":", b'"', b"'", KEY_END)
 
 
+_LAST_WORD = re.compile(rb"([A-Z]+|[A-Z]?[a-z0-9]+)[_.\- ]?$")
+
+
 def _qualifier(before: bytes) -> str:
     """The word right before the stem: `api` in `MY_API_KEY` and in `myApiKey`."""
-    name = re.search(rb"[A-Za-z0-9]*[_.\- ]?$", before)
-    words = re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z0-9]+", name[0].decode("ascii", "replace") if name else "")
-    word = words[-1].lower() if words else ""
+    found = _LAST_WORD.search(before[-24:])
+    word = found[1].decode().lower() if found else ""
     return "" if before.endswith(b" ") and word not in SECRET_QUALIFIERS and word not in PLAIN_QUALIFIERS else word
 
 
@@ -265,7 +294,7 @@ def _accept_bare_password(text: bytes, value: Value, found: bytes, stem: bytes) 
     return value.sign == b"=" and stem.isupper()
 
 
-_PASSWORD_WORDS = re.compile(rb"pass ?wor|passwd|passphrase|kennwort|contrase|mot de passe|senha|secret|\xd0\xbf\xd0\xb0\xd1\x80\xd0\xbe\xd0\xbb|\xe3\x83\x91\xe3\x82\xb9\xe3\x83\xaf|\xe5\xaf\x86", re.IGNORECASE)
+_PASSWORD_WORDS = re.compile(rb"pass ?wor|passwd|passphrase|kennwort|contrase|mot de passe|senha|\xd0\xbf\xd0\xb0\xd1\x80\xd0\xbe\xd0\xbb|\xe3\x83\x91\xe3\x82\xb9\xe3\x83\xaf|\xe5\xaf\x86", re.IGNORECASE)
 
 
 def _says_password(found: bytes) -> bool:

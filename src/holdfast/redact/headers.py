@@ -17,7 +17,7 @@ _COOKIES = re.compile(
 _ONE = re.compile(rb"([^=;\s]+)=([^;\s\x1f]*)")
 _OF_A_SESSION = re.compile(rb"(?i)sess|sid|auth|token|csrf|xsrf|login|remember|jwt|key|secret|pass")
 _BASIC = re.compile(
-    rb"(?:asic\s{1,4}|(?i:auth)(?:" + Q + rb"\s{0,4})?[:=\x1e]\s{0,4}(?:" + Q + rb")?(?:Basic\s)?)(?P<basic>[A-Za-z0-9+/_-]{6,4096}={0,2})"
+    rb"(?:asic\s{1,4}|(?<![A-Za-z0-9])(?i:auth)(?:" + Q + rb"\s{0,4})?[:=\x1e]\s{0,4}(?:" + Q + rb")?(?:Basic\s)?)(?P<basic>[A-Za-z0-9+/_-]{6,4096}={0,2})"
 )
 
 

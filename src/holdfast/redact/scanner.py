@@ -24,11 +24,10 @@ TOKEN_RULES = (*MODEL_TOKENS, *DEVELOPMENT_TOKENS, *CLOUD_TOKENS, *BUSINESS_TOKE
 Finder = Callable[[bytes, int, int, bool], "list[Span] | Span | None"]
 """(text, start and end of the anchor, whether the text is undecoded JSON) → what to remove."""
 
-_WORD = re.compile(rb"[A-Za-z0-9]")
 _COLOUR = re.compile(rb"\[[0-9;]{0,12}m$")
 _LONGEST = 8192
 _MEMO_AFTER = 400
-_CONTEXT = 24
+_BEFORE, _AFTER = 48, 64
 
 
 class Scanner:
@@ -65,7 +64,7 @@ class Scanner:
     def _hits_at_start(self, text: bytes) -> list[tuple[int, int, int]]:
         """Short prefixes are searched for with what stands before them: at the start of a text nothing does."""
         got = self._automaton.find_matches_as_indexes(b"\n" + text[:80], overlapping=True)
-        return [(number, 0, end - 1) for number, start, end in got if start == 0 and end > 1]
+        return [(number, 0, end - 1) for number, start, end in got if start == 0 and end > 1 and number < self._escapes]
 
     def _check(self, hits: list[tuple[int, int, int]], text: bytes, raw: bool) -> list[Span]:
         found: list[Span] = []
@@ -74,7 +73,7 @@ class Scanner:
         around = b""
         for number, start, end in hits:
             if many:
-                around = text[start - _CONTEXT if start > _CONTEXT else 0 : end + _CONTEXT]
+                around = text[start - _BEFORE if start > _BEFORE else 0 : end + _AFTER]
                 if around in fruitless:
                     continue
             before = len(found)
@@ -134,16 +133,20 @@ def _collect(found: list[Span], got: "list[Span] | Span | None") -> None:
 
 
 def join_spans(found: list[Span]) -> list[Span]:
-    """Where two overlap, the span is both together and the kind is that of the longer one."""
+    """Where two overlap, the span is both together and the kind is the one that says more."""
     found.sort(key=lambda span: (span[0], -span[1]))
     joined = [found[0]]
     for span in found[1:]:
         last = joined[-1]
         if span[0] >= last[1]:
             joined.append(span)
-        elif span[1] > last[1]:
-            joined[-1] = (last[0], span[1], last[2] if last[1] - last[0] >= span[1] - span[0] else span[2])
+        else:
+            joined[-1] = (last[0], max(last[1], span[1]), span[2] if last[2] in _GENERIC and span[2] not in _GENERIC else last[2])
     return joined
+
+
+_GENERIC = frozenset((*(rule.kind for rule in NAME_RULES), "bearer-token", "url-token", "vendor-token", "login-token"))
+"""Kinds that say less about a secret than a form that names its issuer."""
 
 
 @cache
@@ -163,7 +166,7 @@ def _anchor_table(names: list[str]) -> dict[str, list[Finder]]:
 
     for token in TOKEN_RULES:
         shape = parse_shape(token.shape)
-        short = token.left == "strict" and not shape.head
+        short = token.left == "strict" and not shape.head and any(map(_is_common, shape.anchors))
         add(_with_left_context(shape.anchors) if short else shape.anchors, token_finder(token, shape, short))
     for place in PLACE_RULES:
         add(place.anchors, place_finder(place))
@@ -177,7 +180,14 @@ def _anchor_table(names: list[str]) -> dict[str, list[Finder]]:
     return table
 
 
-_LEFT_CONTEXT = (*" \"'`=:(,<>[{|&;/@\t\n\x1e\x1f", "\\n", "\\t", "\\r")
+_COMMON = frozenset(("pat", "ck_", "cs_", "re_", "st.", "at_", "ser.", "test_", "live_", "key_", "key-", "act.", "api_", "sl.", "eu"))
+
+
+def _is_common(anchor: str) -> bool:
+    return len(anchor) <= 2 or anchor in _COMMON
+
+
+_LEFT_CONTEXT = (*" \"'`=:(,<>[{|&;/@\t\n\x1e\x1f“‘«：（", "\\n", "\\t", "\\r")
 """What may stand before a token with a short prefix; the last three as undecoded JSON writes them."""
 
 
@@ -202,7 +212,9 @@ def token_finder(rule: TokenRule, shape: Shape, short: bool) -> Finder:
     `short`: the anchor has the character before the token in it, so that what it may be is known."""
     check = CHECKS.get(rule.check)
     open_left = short or rule.shape.startswith("{") or rule.left == "any"
-    widths = {len(anchor) for anchor in shape.anchors}
+    strict = rule.left == "strict"
+    prefixes = tuple(anchor.encode() for anchor in shape.anchors)
+    widths = sorted({len(prefix) for prefix in prefixes}, reverse=True)
 
     @cache
     def pattern() -> re.Pattern[bytes]:
@@ -210,11 +222,11 @@ def token_finder(rule: TokenRule, shape: Shape, short: bool) -> Finder:
 
     def find(text: bytes, start: int, end: int, raw: bool) -> Span | None:
         if short:
-            start = next((at for at in (start + 1, start + 2, start) if end - at in widths), start)
-        elif not open_left and not shape.head and not raw and not _begins(text, start):
+            start = next((end - width for width in widths if text.startswith(prefixes, end - width)), start)
+        elif not open_left and not shape.head and not raw and not _begins(text, start, strict):
             return None
         match = _match_around(pattern(), text, start, shape.head)
-        if not match or not (raw or open_left or not shape.head or _begins(text, match.start())):
+        if not match or not (raw or open_left or not shape.head or _begins(text, match.start(), strict)):
             return None
         token = match[0]
         if judge.is_placeholder(token) or (check and not check(token)):
@@ -234,10 +246,13 @@ def _match_around(pattern: re.Pattern[bytes], text: bytes, start: int, head: int
     return None
 
 
-def _begins(text: bytes, start: int) -> bool:
-    """Whether a token may begin here: not within a word, unless what stands before it is a colour of the terminal."""
+def _begins(text: bytes, start: int, strict: bool) -> bool:
+    """Whether a token may begin here: not within a word, unless what stands before it is a colour of the terminal.
+    `strict`: not within a name or a number either."""
     last = text[start - 1 : start] if start else b""
-    return not _WORD.match(last) or (last == b"m" and bool(_COLOUR.search(text, max(0, start - 16), start)))
+    if last == b"m" and _COLOUR.search(text, max(0, start - 16), start):
+        return True
+    return not last.isalnum() and not (strict and last in b"_.+-" and last)
 
 
 def place_finder(rule: PlaceRule) -> Finder:

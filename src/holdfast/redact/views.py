@@ -5,12 +5,15 @@ import binascii
 import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterator
+from urllib.parse import unquote_to_bytes
 
 from holdfast.redact.rule import Span
 
 Find = Callable[[bytes], list[Span]]
 
-_ESCAPE = re.compile(rb"\\{1,8}(?:u00|x)([2-7][0-9A-Fa-f])|&#x([2-7][0-9A-Fa-f]);|&#(\d{2,3});|&(quot|amp|apos|lt|gt);|\\{1,8}(/)")
+_ESCAPE = re.compile(
+    rb"[\\&](?:(?<=\\)\\{0,7}(?:(?:u00|x)([2-7][0-9A-Fa-f])|(/))|(?<=&)(?:#x([2-7][0-9A-Fa-f]);|#(\d{2,3});|(quot|amp|apos|lt|gt);))"
+)
 _ENTITIES = {b"quot": b'"', b"amp": b"&", b"apos": b"'", b"lt": b"<", b"gt": b">"}
 _PERCENT = re.compile(rb"%([2-7][0-9A-Fa-f])")
 _RUN = re.compile(rb"[^\s\"'<>\\\x1e\x1f`]{1,4096}")
@@ -71,26 +74,29 @@ class View:
 
 def find_in_escaped(text: bytes, find: Find) -> list[Span]:
     """Secrets that appear once `\\u0070`, `\\x70`, `&quot;` and the like are read."""
-    view = View(text, _ESCAPE, _unescape)
     dumps = find_in_hex_dump(text, find) if b"00000010" in text else []
-    if view.text == text:
+    plain = _ESCAPE.sub(_unescape, text)
+    if plain == text or not find(plain):
         return dumps
+    view = View(text, _ESCAPE, _unescape)
     return dumps + [view.source_span(span) for span in find(view.text)]
 
 
 def _unescape(match: re.Match[bytes]) -> bytes:
-    code = match[1] or match[2]
+    code = match[1] or match[3]
     if code:
         return bytes([int(code, 16)])
-    if match[3]:
-        return bytes([int(match[3])]) if 32 <= int(match[3]) < 127 else match[0]
-    return match[5] or _ENTITIES[match[4]]
+    if match[4]:
+        return bytes([int(match[4])]) if 32 <= int(match[4]) < 127 else match[0]
+    return match[2] or _ENTITIES[match[5]]
 
 
 def find_in_percent(text: bytes, hits: list[int], find: Find) -> list[Span]:
     """Secrets in addresses and forms that are percent-encoded."""
     found: list[Span] = []
     for start, end in runs_around(text, hits):
+        if not find(unquote_to_bytes(text[start:end])):
+            continue
         view = View(text[start:end], _PERCENT, lambda match: bytes([int(match[1], 16)]))
         found += [view.source_span(span, start) for span in find(view.text)]
     return found
