@@ -173,3 +173,8 @@ ORDINARY = (
     "credentials: include",
     "login: 2026-11-15 10:00:00",
 )
+FIXED = {
+    "otpauth://totp/x:ada?secret=JBSWY3DPEHPK3PXPABCDEFGH&issuer=x": "JBSWY3DPEHPK3PXPABCDEFGH",
+    "Proxy-Authorization: Basic YWRhOmh1bnRlcjIyeHk=": "YWRhOmh1bnRlcjIyeHk=",
+}
+"""Those whose secret is not made at random."""

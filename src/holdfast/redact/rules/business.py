@@ -29,7 +29,7 @@ BUSINESS_TOKENS = (
     TokenRule("shopify-token", "shp(at|ss|ca|pa|ua|tka|rka)_<x32>"),
     TokenRule("woocommerce-key", "c(k|s)_<h40>", left="strict"),
     TokenRule("persona-key", "persona_(production|sandbox)_<uuid>"),
-    TokenRule("alpaca-key", "(PK|AK)<u18>", check="random", left="strict"),
+    TokenRule("alpaca-key", "PK<u18>", check="random", left="strict"),
     TokenRule("slack-token", "xox(a|b|c|d|e|o|p|r|s)-<r10+>"),
     TokenRule("slack-app-token", "xapp-<d1>-<t20+>"),
     TokenRule("slack-refresh-token", "xoxe.xox(b|p)-<d1>-<w60+>"),
