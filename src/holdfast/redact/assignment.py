@@ -92,13 +92,13 @@ Judge = Callable[[bytes, Value, bytes, bytes], bool]
 
 def find_value(text: bytes, rule: NameRule, start: int, end: int, raw: bool) -> Span | None:
     """The secret after the name whose stem stands at `start:end`, if there is one."""
-    if not _may_have_value(text, end):
-        return None
     before = text[start - 48 if start > 48 else 0 : start]
     if raw and before[-2:] in (b"\\n", b"\\r", b"\\t"):
         before = before[:-2] + b"\n"
     if not _is_part(rule, before, text[start:end], text[end : end + 1]):
         return None
+    if not _may_have_value(text, end):
+        return _find_used(text, start, before) if rule.spoken and b" as " in before else None
     for pattern in (_AFTER, _SAID) if rule.spoken else (_AFTER,):
         match = pattern.match(text, end)
         value = _read_value(text, start, match) if match else None
@@ -123,8 +123,20 @@ def _find_used(text: bytes, start: int, before: bytes) -> Span | None:
     return (*used.span("secret"), "password") if used and judge.is_mixed_password(used["secret"]) else None
 
 
-_NAME_BYTES = b"_-. "
+_SPOKEN_QUALIFIERS = tuple(f"{word} ".encode() for word in SECRET_QUALIFIERS)
+
+
+def _may_be_secret_key(before: bytes, last: bytes) -> bool:
+    """A cheap look at what stands before `key`: most keys are those of a table."""
+    if last == b" ":
+        return before[-16:].lower().endswith(_SPOKEN_QUALIFIERS)
+    if last in (b"_", b"-", b"."):
+        return _qualifier(before) not in PLAIN_QUALIFIERS
+    return last in (b"?", b"&") or last.isalnum()
+
+
 _NO_VALUE = frozenset(b");,.([]}+*/!&%^~@#\r;?$")
+_NO_VALUE_BYTES = frozenset(bytes([code]) for code in _NO_VALUE)
 _LETTERS = frozenset(b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_-0123456789")
 _TAIL_ONLY = re.compile(_TAIL + rb"(?![A-Za-z0-9])", re.IGNORECASE)
 _AFTER_SPACE = re.compile(
@@ -140,7 +152,7 @@ def _may_have_value(text: bytes, end: int) -> bool:
         return False
     if after in _LETTERS:
         tail = _TAIL_ONLY.match(text, end)
-        return bool(tail) and tail.end() > end and (tail.end() >= len(text) or text[tail.end()] not in _NO_VALUE)
+        return tail is not None and tail.end() > end and text[tail.end() : tail.end() + 1] not in _NO_VALUE_BYTES
     return after not in b" \t" or bool(_AFTER_SPACE.match(text, end))
 
 
@@ -207,7 +219,7 @@ def _is_part(rule: NameRule, before: bytes, stem: bytes, after: bytes) -> bool:
     if _is_glued(last, stem):
         return _may_be_glued(rule, before, stem, after)
     if rule.part == "key":
-        return last in _NAME_BYTES or last in b"?&-" or last.isupper() or last.islower() or stem[:1] in b"tT"
+        return stem[:1] in b"tT" or _may_be_secret_key(before, last)
     return not after.isalpha() or (stem[-1:].islower() and after.isupper())
 
 

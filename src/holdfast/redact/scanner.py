@@ -61,6 +61,11 @@ class Scanner:
             found = [_extend(text, span) for span in found]
         return join_spans(found) if len(found) > 1 else found
 
+    def _must_decode(self, hits: list[tuple[int, int, int]]) -> bool:
+        """Names in other scripts and dumps can only be read in decoded text."""
+        first = self._escapes + len(views.ESCAPE_MARKS) - 2
+        return any(first <= hit[0] < self._percents for hit in hits)
+
     def _hits_at_start(self, text: bytes) -> list[tuple[int, int, int]]:
         """Short prefixes are searched for with what stands before them: at the start of a text nothing does."""
         got = self._automaton.find_matches_as_indexes(b"\n" + text[:80], overlapping=True)
@@ -92,10 +97,13 @@ class Scanner:
         encoded = [hit[1] for hit in hits if hit[0] >= self._encoded]
 
         def find(inner: bytes) -> list[Span]:
-            return self.find(inner, depth=depth)
+            return self.find(inner, raw, depth)
 
-        if any(hit[0] < self._percents for hit in hits):
-            found += [(0, 0, "escape")] if raw else views.find_in_escaped(text, find)
+        escapes = [hit[1] for hit in hits if hit[0] < self._percents]
+        if escapes and raw and self._must_decode(hits):
+            return [(0, 0, "escape")]
+        if escapes:
+            found += views.find_in_escaped(text, escapes, find)
         if percents and not (raw and found):
             found += views.find_in_percent(text, percents, find)
         if encoded and not (raw and found):

@@ -17,10 +17,13 @@ _ESCAPE = re.compile(
 _ENTITIES = {b"quot": b'"', b"amp": b"&", b"apos": b"'", b"lt": b"<", b"gt": b">"}
 _PERCENT = re.compile(rb"%([2-7][0-9A-Fa-f])")
 _RUN = re.compile(rb"[^\s\"'<>\\\x1e\x1f`]{1,4096}")
+_WINDOW_BEFORE, _WINDOW_AFTER = 256, 2048
+_DUMP = b"00000010"
 _BASE64 = re.compile(rb"[A-Za-z0-9+/_-]{16,}={0,2}")
 _HEX_DUMP = re.compile(rb"(?<![0-9a-f])(?:[0-9a-f]{6,8}[: ] {0,2}(?:[0-9a-f]{2,4} {1,2}){1,16}[^\n\x1f]{0,24}(?:\n|(?=\x1f)|$)){2,400}")
 _HEX_LINE = re.compile(rb"(?<![0-9a-f])[0-9a-f]{6,8}[: ] {0,2}((?:[0-9a-f]{4} |[0-9a-f]{2} {1,2}){1,16})")
-ESCAPE_MARKS = (*(f"\\u00{digit}" for digit in "234567"), *(f"\\x{digit}" for digit in "234567"), "\\/", "&#", "&quot;", "&amp;", "00000010: ", "00000010  ")
+_CODES = tuple(f"{kind}{digit}" for kind in ("\\u00", "\\x") for digit in "234567")
+ESCAPE_MARKS = (*_CODES, "\\/", "&#", "&quot;", "&amp;", "00000010: ", "00000010  ")
 PERCENT_MARKS = tuple(
     {mark for code in range(0x20, 0x7F) for mark in (f"%{code:02x}", f"%{code:02X}") if chr(code).isalnum() or chr(code) in "_-:@/=+.~"}
 )
@@ -72,14 +75,29 @@ class View:
         return self._in[n] + at - self._out[n] if n % 2 == 0 else self._in[n + 1]
 
 
-def find_in_escaped(text: bytes, find: Find) -> list[Span]:
+def find_in_escaped(text: bytes, hits: list[int], find: Find) -> list[Span]:
     """Secrets that appear once `\\u0070`, `\\x70`, `&quot;` and the like are read."""
-    dumps = find_in_hex_dump(text, find) if b"00000010" in text else []
-    plain = _ESCAPE.sub(_unescape, text)
-    if plain == text or not find(plain):
-        return dumps
-    view = View(text, _ESCAPE, _unescape)
-    return dumps + [view.source_span(span) for span in find(view.text)]
+    found = find_in_hex_dump(text, find) if _DUMP in text else []
+    for start, end in _windows(hits, len(text)):
+        window = text[start:end]
+        plain = _ESCAPE.sub(_unescape, window)
+        if plain != window and find(plain):
+            view = View(window, _ESCAPE, _unescape)
+            found += [view.source_span(span, start) for span in find(view.text)]
+    return found
+
+
+def _windows(hits: list[int], length: int) -> Iterator[tuple[int, int]]:
+    """What lies around these places; where two meet they are one."""
+    start = end = -1
+    for hit in hits:
+        if hit > end:
+            if start >= 0:
+                yield start, end
+            start = max(0, end, hit - _WINDOW_BEFORE)
+        end = min(length, hit + _WINDOW_AFTER)
+    if start >= 0:
+        yield start, end
 
 
 def _unescape(match: re.Match[bytes]) -> bytes:
@@ -125,7 +143,8 @@ def find_in_base64(text: bytes, hits: list[int], find: Find) -> list[Span]:
         if hit < done:
             continue
         start = hit
-        while start > max(done, 0, hit - 4096) and text[start - 1 : start].isalnum() or text[start - 1 : start] in (b"+", b"/"):
+        lowest = max(done, 0, hit - 4096)
+        while start > lowest and (text[start - 1 : start].isalnum() or text[start - 1 : start] in (b"+", b"/")):
             start -= 1
         run = _BASE64.match(text, start, start + 65536)
         if not run:

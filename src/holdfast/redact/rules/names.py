@@ -27,7 +27,9 @@ NAME_RULES = (
     NameRule("password-korean", ("비밀번호", "암호", "패스워드"), "password"),
     NameRule("password-vietnamese", ("mật khẩu", "Mật khẩu", "kata sandi", "รหัสผ่าน"), "password"),
     NameRule("pin", ("pin code", "pin_code", "pincode", "PIN"), "pin", part="word"),
-    NameRule("backup-code", ("backup code", "recovery code", "backup_code", "recovery_code", "2fa code", "otp code"), "code"),
+    NameRule(
+        "backup-code", ("backup code", "recovery code", "backup_code", "recovery_code", "2fa code", "otp code"), "code"
+    ),
     NameRule("backup-code", ("one-time code", "one time password", "scratch code", "verification code"), "code"),
     NameRule("secret", ("secret",), "token"),
     NameRule("token", ("token", "tokken"), "token", part="key"),
@@ -41,30 +43,34 @@ NAME_RULES = (
     NameRule("bearer", ("bearer", "jwt"), "strong", part="word"),
     NameRule("personal-access-token", ("_pat", "-pat", "_PAT", "-PAT", " PAT", "PAT="), "strong", part="tail"),
     NameRule("salt", ("salt", "pepper"), "strong", part="word"),
-    NameRule("session-id", ("sessionid", "session_id", "sessid", "phpsessid", "jsessionid"), "strong", part="cookie"),
+    NameRule("session-id", ("sessid", "phpsessid", "jsessionid"), "strong", part="cookie"),
     NameRule("session-id", ("connect.sid", "_session", "remember_token"), "strong", part="cookie"),
     NameRule("code-verifier", ("code_verifier", "client_assertion"), "token"),
     NameRule("encryption-key", ("cipher", "fernet", "encryption"), "strong", part="word"),
     NameRule("license", ("licence", "license"), "strong", part="word"),
 )
 
-SECRET_QUALIFIERS = (
-    "api app access private secret encryption encrypt decryption signing sign signature master account auth shared subscription deploy license"
-    " licence webhook jwt service server storage hmac aes cipher client consumer write read admin integration insert ingest ingestion"
-    " rsa dsa ssh gpg pgp ssl tls root user team personal project management maps site crypto wallet seed session cookie security"
-    " secure nonce in stripe openai anthropic google azure aws hf bot sdk rest live test prod production staging primary secondary"
-    " function host registry push vapid notary publish npm pypi token refresh bearer x partner merchant gateway device kms"
-).split()
+SECRET_QUALIFIERS = frozenset(
+    (
+        "api app access private secret encryption encrypt decryption signing sign signature master account auth shared subscription deploy license"
+        " licence webhook jwt service server storage hmac aes cipher client consumer write read admin integration insert ingest ingestion"
+        " rsa dsa ssh gpg pgp ssl tls root user team personal project management maps site crypto wallet seed session cookie security"
+        " secure nonce in stripe openai anthropic google azure aws hf bot sdk rest live test prod production staging primary secondary"
+        " function host registry push vapid notary publish npm pypi token refresh bearer x partner merchant gateway device kms"
+    ).split()
+)
 """What may stand before `key`: the value is then judged as a token's is."""
 
-PLAIN_QUALIFIERS = (
-    "public publishable pub primary foreign cache sort partition idempotency object row hash dict map group route nav query file"
-    " order i18n translation translations locale item list tab index unique composite natural surrogate event lookup dedupe bucket registry"
-    " menu hot shortcut arrow reg json next page continuation sync cursor resume pagination publickey cancel cancellation syntax"
-    " lexer eos bos pad stop special cls sep mask unk start end current prev previous last first peek expected"
-    " image color colour design theme css font spacing msg message label title trie search state storage_path react"
-    " kv hash_ip range candidate natural_ doc document entity record config setting settings column field attr attribute"
-    " stream lock mutex metric trace span request correlation transaction etag upload part marker count max min num total"
-    " input output prompt completion cached reasoning thought audio video text"
-).split()
+PLAIN_QUALIFIERS = frozenset(
+    (
+        "public publishable pub primary foreign cache sort partition idempotency object row hash dict map group route nav query file"
+        " order i18n translation translations locale item list tab index unique composite natural surrogate event lookup dedupe bucket registry"
+        " menu hot shortcut arrow reg json next page continuation sync cursor resume pagination publickey cancel cancellation syntax"
+        " lexer eos bos pad stop special cls sep mask unk start end current prev previous last first peek expected"
+        " image color colour design theme css font spacing msg message label title trie search state storage_path react"
+        " kv hash_ip range candidate natural_ doc document entity record config setting settings column field attr attribute"
+        " stream lock mutex metric trace span request correlation transaction etag upload part marker count max min num total"
+        " input output prompt completion cached reasoning thought audio video text"
+    ).split()
+)
 """What may stand before `key` or `token` without making it a secret."""
