@@ -17,9 +17,10 @@ from holdfast.redact.rules.keys import KEY_TOKENS
 from holdfast.redact.rules.models import MODEL_TOKENS
 from holdfast.redact.rules.names import NAME_RULES
 from holdfast.redact.rules.places import PLACE_RULES
+from holdfast.redact.rules.services import SERVICE_TOKENS
 from holdfast.redact.shape import Shape, parse_shape
 
-TOKEN_RULES = (*MODEL_TOKENS, *DEVELOPMENT_TOKENS, *CLOUD_TOKENS, *BUSINESS_TOKENS, *KEY_TOKENS)
+TOKEN_RULES = (*MODEL_TOKENS, *DEVELOPMENT_TOKENS, *CLOUD_TOKENS, *BUSINESS_TOKENS, *SERVICE_TOKENS, *KEY_TOKENS)
 
 Finder = Callable[[bytes, int, int, bool], "list[Span] | Span | None"]
 """(text, start and end of the anchor, whether the text is undecoded JSON) → what to remove."""
@@ -153,7 +154,7 @@ def join_spans(found: list[Span]) -> list[Span]:
     return joined
 
 
-_GENERIC = frozenset((*(rule.kind for rule in NAME_RULES), "bearer-token", "url-token", "vendor-token", "login-token"))
+_GENERIC = frozenset((*(rule.kind for rule in NAME_RULES), "bearer-token", "url-token", "vendor-token", "login-token", "live-key"))
 """Kinds that say less about a secret than a form that names its issuer."""
 
 
