@@ -135,7 +135,8 @@ def _may_be_secret_key(before: bytes, last: bytes) -> bool:
     return last in (b"?", b"&") or last.isalnum()
 
 
-_NO_VALUE = frozenset(b");,.([]}+*/!&%^~@#\r;?$")
+_NO_VALUE = frozenset(b");,.([]}+*/!&%^~@#;?$")
+_VALUE_BELOW = re.compile(_LINE + rb"[ \t]{0,20}\\{0,3}[\"']?val", re.IGNORECASE)
 _NO_VALUE_BYTES = frozenset(bytes([code]) for code in _NO_VALUE)
 _LETTERS = frozenset(b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_-0123456789")
 _TAIL_ONLY = re.compile(_TAIL + rb"(?![A-Za-z0-9])", re.IGNORECASE)
@@ -147,9 +148,11 @@ _AFTER_SPACE = re.compile(
 
 def _may_have_value(text: bytes, end: int) -> bool:
     """A cheap look at what follows the stem: in most places no value can."""
-    after = text[end] if end < len(text) else 0
+    after = text[end] if end < len(text) else 10
     if after in _NO_VALUE:
         return False
+    if after in b"\r\n" or (after == 0x5C and text[end + 1 : end + 2] in (b"n", b"r", b"t")):
+        return bool(_VALUE_BELOW.match(text, end))
     if after in _LETTERS:
         tail = _TAIL_ONLY.match(text, end)
         return tail is not None and tail.end() > end and text[tail.end() : tail.end() + 1] not in _NO_VALUE_BYTES

@@ -50,7 +50,7 @@ def place_examples(rule: PlaceRule) -> tuple[Example, Example]:
 
 def name_examples(rule: NameRule) -> tuple[Example, Example]:
     stem = rule.stems[0]
-    name = f"db_{stem}" if rule.part == "word" and stem.isascii() else f"api_{stem}" if rule.part == "key" else f"X{stem}" if rule.part == "tail" else stem
+    name = f"db_{stem}" if rule.part == "word" and stem.isascii() else f"api_{stem.lstrip('_')}" if rule.part == "key" else f"X{stem}" if rule.part == "tail" else stem
     value = make_value(rule.judge, rule.kind + stem)
     return Example(f"{name}: {value}", value), Example(f"{name}: ${{VALUE}}")
 

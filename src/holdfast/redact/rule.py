@@ -41,6 +41,8 @@ class NameRule(msgspec.Struct, frozen=True):
     """Whether a sentence may give the value (`the password is …`)."""
     part: str = ""
     """`word`: the stem must be a whole part of the name; `key`: what stands before it decides."""
+    stem_width: int = 0
+    """How many characters at the end of a stem are the name's own word, where the rest is what stands before it."""
 
 
 class Finding(msgspec.Struct, frozen=True):

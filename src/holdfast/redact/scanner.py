@@ -150,11 +150,17 @@ def join_spans(found: list[Span]) -> list[Span]:
         if span[0] >= last[1]:
             joined.append(span)
         else:
-            joined[-1] = (last[0], max(last[1], span[1]), span[2] if last[2] in _GENERIC and span[2] not in _GENERIC else last[2])
+            joined[-1] = (
+                last[0],
+                max(last[1], span[1]),
+                span[2] if last[2] in _GENERIC and span[2] not in _GENERIC else last[2],
+            )
     return joined
 
 
-_GENERIC = frozenset((*(rule.kind for rule in NAME_RULES), "bearer-token", "url-token", "vendor-token", "login-token", "live-key"))
+_GENERIC = frozenset(
+    (*(rule.kind for rule in NAME_RULES), "bearer-token", "url-token", "vendor-token", "login-token", "live-key")
+)
 """Kinds that say less about a secret than a form that names its issuer."""
 
 
@@ -189,7 +195,33 @@ def _anchor_table(names: list[str]) -> dict[str, list[Finder]]:
     return table
 
 
-_COMMON = frozenset(("pat", "ck_", "cs_", "re_", "st.", "at_", "ser.", "test_", "live_", "key_", "key-", "act.", "api_", "sl.", "eu"))
+_COMMON = frozenset(
+    (
+        "pat",
+        "ck_",
+        "cs_",
+        "re_",
+        "st.",
+        "at_",
+        "ser.",
+        "test_",
+        "live_",
+        "key_",
+        "key-",
+        "act.",
+        "api_",
+        "sl.",
+        "eu",
+        "ion_",
+        "ptr_",
+        "ctp_",
+        "cta_",
+        "ctr_",
+        "ak_",
+        "sk_",
+        "cc_",
+    )
+)
 
 
 def _is_common(anchor: str) -> bool:
@@ -209,7 +241,9 @@ def _casings(rule: NameRule) -> list[str]:
     """Every spelling of the stems that is searched for: the automaton minds case."""
     spelt: dict[str, None] = {}
     for stem in rule.stems:
-        for variant in (stem, stem.lower(), stem.upper(), stem.capitalize(), stem.title()) if stem.islower() else (stem,):
+        for variant in (
+            (stem, stem.lower(), stem.upper(), stem.capitalize(), stem.title()) if stem.islower() else (stem,)
+        ):
             spelt[variant] = None
     if "password" in rule.stems:
         spelt |= dict.fromkeys(("passWord", "PassWord", "passWd", "PassWd"))
@@ -294,7 +328,9 @@ def _search_back(pattern: re.Pattern[bytes], text: bytes, start: int, end: int, 
 
 
 def name_finder(rule: NameRule) -> Finder:
+    width = rule.stem_width
+
     def find(text: bytes, start: int, end: int, raw: bool) -> Span | None:
-        return assignment.find_value(text, rule, start, end, raw)
+        return assignment.find_value(text, rule, end - width if width else start, end, raw)
 
     return find

@@ -2,6 +2,37 @@
 
 from holdfast.redact.rule import NameRule
 
+SECRET_QUALIFIERS = frozenset(
+    (
+        "api app access private secret encryption encrypt decryption signing sign signature master account auth shared subscription deploy license"
+        " licence webhook jwt service server storage hmac aes cipher client consumer write read admin integration insert ingest ingestion"
+        " rsa dsa ssh gpg pgp ssl tls root user team personal project management maps site crypto wallet seed session cookie security"
+        " secure nonce in stripe openai anthropic google azure aws hf bot sdk rest live test prod production staging primary secondary"
+        " function host registry push vapid notary publish npm pypi token refresh bearer x partner merchant gateway device kms"
+    ).split()
+)
+"""What may stand before `key`: the value is then judged as a token's is."""
+
+KEY_STEMS = (
+    *(
+        "_key",
+        "-key",
+        ".key",
+        "Key",
+        "?key",
+        "&key",
+        "apikey",
+        "authkey",
+        "accesskey",
+        "secretkey",
+        "privatekey",
+        "masterkey",
+    ),
+    *("accountkey", "API key", "API Key", "SSH key"),
+    *(f"{word} key" for word in sorted(SECRET_QUALIFIERS)),
+)
+"""`key` alone is in every program: what is searched for has what stands before it."""
+
 NAME_RULES = (
     NameRule("password", ("password", "passwd", "passwrd", "psswd", "pswd", "paswd"), "password"),
     NameRule("password", ("passphrase", "pass_phrase", "pass-phrase", "passcode", "passkey"), "phrase"),
@@ -34,7 +65,7 @@ NAME_RULES = (
     NameRule("secret", ("secret",), "token"),
     NameRule("token", ("token", "tokken"), "token", part="key"),
     NameRule("token", ("jeton", "токен", "令牌", "トークン", "토큰"), "token"),
-    NameRule("key", ("key",), "token", part="key"),
+    NameRule("key", KEY_STEMS, "token", part="key", stem_width=3),
     NameRule("key", ("clave api", "clé api", "clé d'api", "api-schlüssel", "chave de api", "chiave api"), "token"),
     NameRule("key", ("APIキー", "api 密钥", "API密钥", "密钥", "密鑰", "API 키"), "token"),
     NameRule("credential", ("credential", "creds"), "token"),
@@ -50,16 +81,6 @@ NAME_RULES = (
     NameRule("license", ("licence", "license"), "strong", part="word"),
 )
 
-SECRET_QUALIFIERS = frozenset(
-    (
-        "api app access private secret encryption encrypt decryption signing sign signature master account auth shared subscription deploy license"
-        " licence webhook jwt service server storage hmac aes cipher client consumer write read admin integration insert ingest ingestion"
-        " rsa dsa ssh gpg pgp ssl tls root user team personal project management maps site crypto wallet seed session cookie security"
-        " secure nonce in stripe openai anthropic google azure aws hf bot sdk rest live test prod production staging primary secondary"
-        " function host registry push vapid notary publish npm pypi token refresh bearer x partner merchant gateway device kms"
-    ).split()
-)
-"""What may stand before `key`: the value is then judged as a token's is."""
 
 PLAIN_QUALIFIERS = frozenset(
     (
