@@ -35,7 +35,9 @@ def disguised(draw: st.DrawFn) -> str:
     for char in draw(st.sampled_from(MARKS)):
         how = draw(st.integers(0, 9))
         out.append(WIDE.get(char, char) if how == 1 else char.upper() if how == 2 else char)
-        out.append(draw(st.sampled_from(INVISIBLE)) if how == 3 else draw(st.sampled_from(COMBINING)) if how == 4 else "")
+        out.append(
+            draw(st.sampled_from(INVISIBLE)) if how == 3 else draw(st.sampled_from(COMBINING)) if how == 4 else ""
+        )
         out.append(draw(st.sampled_from([" ", "\n", "\t", "\u00a0"])) if how == 5 else "")
     return "".join(out)
 

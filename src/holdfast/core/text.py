@@ -25,7 +25,9 @@ _ESCAPES = re.compile(
 _INVISIBLE = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f\u2800\u3164\uffa0")
 _SEPARATORS = {"\u2028": "\n", "\u2029": "\n", "\x85": "\n", "\v": "\n", "\f": "\n"}
 _MOST_MARKS = 3
-_PILED = re.compile(r"([\u0300-\u036f\u0483-\u0489\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f]{3})[\u0300-\u036f\u0483-\u0489\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f]+")
+_PILED = re.compile(
+    r"([\u0300-\u036f\u0483-\u0489\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f]{3})[\u0300-\u036f\u0483-\u0489\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f]+"
+)
 _SUSPECT = re.compile(r"[^\n\t\x20-\x7e]")
 
 
@@ -57,7 +59,9 @@ _TAG = re.compile(r"<+[!?]?/?(?:\||(?:[a-z0-9]{1,12}[:_])?(?:" + "|".join(map(re
 _BRACKET = re.compile(r"\[/?(?:inst|sys|system_prompt|available_tools|tool_calls|tool_results|assistant|avail)")
 _TURN = re.compile(r"(?m)^([ \t]*(?:Human|Assistant|System|H|A))(:)(?=\s|$)")
 _OPENERS = "<[\uff1c\ufe64\u2329\u3008\u27e8\u276c\u276e\u2770\u1438\u02c2\u300a\u226a\u00ab\uff3b\u3010\u27e6\u02f1\u29fc\u2a79"
-_FOLDED_OPENERS = dict.fromkeys("\uff1c\ufe64\u2329\u3008\u27e8\u276c\u276e\u2770\u1438\u02c2\u300a\u226a\u00ab\u02f1\u29fc\u2a79", "<") | dict.fromkeys("\uff3b\u3010\u27e6", "[")
+_FOLDED_OPENERS = dict.fromkeys(
+    "\uff1c\ufe64\u2329\u3008\u27e8\u276c\u276e\u2770\u1438\u02c2\u300a\u226a\u00ab\u02f1\u29fc\u2a79", "<"
+) | dict.fromkeys("\uff3b\u3010\u27e6", "[")
 _LOOKALIKES = str.maketrans(
     {
         **dict(zip("аеорсхуіѕԁһӏոкмтвнԛԝјгզցսνορατκικυεγϲϳɡɑıℓⅼⅿⅾⅽⅰⅴⅹ", "aeopcxyisdhlnkmtbhqwjrqgunopatkikueycjgaillmdcivx", strict=False)),
@@ -128,7 +132,9 @@ def _fold(char: str) -> str:
     if char in _FOLDED_OPENERS:
         return _FOLDED_OPENERS[char]
     apart = unicodedata.normalize("NFKD", char).translate(_LOOKALIKES)
-    plain = "".join(c for c in apart if not unicodedata.combining(c) and unicodedata.category(c) not in ("Mn", "Me", "Cf"))
+    plain = "".join(
+        c for c in apart if not unicodedata.combining(c) and unicodedata.category(c) not in ("Mn", "Me", "Cf")
+    )
     return plain.casefold().translate(_LOOKALIKES).strip()
 
 

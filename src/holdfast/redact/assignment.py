@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import msgspec
 
-from holdfast.redact import judge
+from holdfast.redact import judge, notation
 from holdfast.redact.rule import NameRule, Span
 from holdfast.redact.rules.names import PLAIN_QUALIFIERS, SECRET_QUALIFIERS
 
@@ -14,65 +14,6 @@ KEY_END = b"\x1e"
 STRING_END = b"\x1f"
 """Stands after any other string of it."""
 
-Q = rb"\\{0,7}[\"'`]"
-_TAIL_WORDS = (
-    "access key base value string b64 base64 enc prod production dev development test testing staging live old new primary"
-    " secondary current main admin root default env plain plaintext raw header id_token hash digest text field secret token s"
-).replace("id_token ", "").split()  # fmt: skip
-_TAIL = rb"(?P<tail>(?:[_.-]?(?:" + "|".join(_TAIL_WORDS).encode() + rb"|\d{1,3})(?![a-z])){0,3})"
-_TYPE = rb"(?::\s?[&A-Za-z_'][A-Za-z0-9_.<>\[\]|&' ]{0,40}(?==)|\s(?:string|String|str|text|varchar)\s(?==))?"
-_LINE = rb"(?:\\{0,3}\\[rn]|\r?\n)"
-_SIGN = rb"(?:=>|\|\|=|:=|\?=|\+=|={1,3}|!=|:(?!:)|\xef\xbc\x9a|\xef\xbc\x9d|\x1e|<-)"
-_GAP = rb"[ \t]{0,40}"
-_VALUE_WORD = rb"(?:value|val|default|plaintext|secret_string|stringvalue|content)"
-_ASSIGN = _GAP + _TYPE + _SIGN + _GAP + rb"(?:[>|][+-]?[ \t]{0,4})?(?:\\?" + _LINE + rb"[ \t]{1,40})?\(?(?:(?<!\()|(?=[\"']))(?:[bfru@$]{1,2}(?=[\"']))?"
-_ANSI = rb"(?:(?:\x1b|\\{1,4}u001[bB]|\\x1b|\\033|\\e)\[[0-9;]{0,12}m){0,3}"
-_CHOICES = (
-    (b"orelse", rb"[)\]]{0,2}\s{0,4}(?:\|\||\?\?|or|\?:|:-)\s{1,4}(?=" + Q + rb")"),
-    (b"block", rb"\s{0,3}[:=]?\s{0,3}\{(?:[^{}]{0,160}?[\s\"'\\,])?" + _VALUE_WORD + rb"(?:" + Q + rb")?\s{0,3}[:=]\s{0,3}(?=" + Q + rb")"),
-    (b"inner", rb"\x1e" + _VALUE_WORD + rb"\x1e"),
-    (b"prop", rb"(?:\sby lazy)?\s{0,3}\{(?:[^{}\"']{0,40}\}\s{0,3}=)?\s{0,3}(?=" + Q + rb")"),
-    (b"pair", rb"(?:\x1f|,)?(?:\s|" + _LINE + rb"){0,20}(?:" + Q + rb")?(?:" + _VALUE_WORD + rb")(?:" + Q + rb")?(?:\s{0,3}[:=]\s{0,3}|\x1e)"),
-    (b"plist", rb"</key>\s{0,8}<string>"),
-    (b"assign", _ASSIGN),
-    (b"comma", rb"(?<=[\"'`])\s{0,4},\s{0,4}(?=" + Q + rb")"),
-    (b"xml", rb"\s{0,3}(?:>|&gt;)\s{0,8}"),
-    (b"table", rb"[ \t]{0,40}[|\t][ \t]{0,40}(?=[^\s|=])"),
-    (b"index", rb"\s?\]?\)?\s{0,3}(?:\|\||\?\?)?=(?!=)\s{0,3}"),
-    (b"fill", rb"[^\"'\x1e\x1f\n]{0,20}(?:" + Q + rb")?[^\"'\x1e\x1f\n]{0,14}\)\.(?:fill|type|pressSequentially|press_sequentially|send_keys|sendKeys|setValue|clear_and_fill)\(\s{0,2}(?=" + Q + rb")"),
-    (b"typed", rb"[^\"'\x1e\x1f\n\\]{0,40}(?:\x1f|" + Q + rb"\s{0,2},)(?:[^\x1e\x1f\n]{0,30}(?:\x1e|:)[^\x1e\x1f\n,]{0,60}(?:\x1f|,)){0,3}\s{0,2}(?:" + Q + rb")?(?:text|value)(?:\x1e|" + Q + rb"\s{0,2}:\s{0,2})"),
-    (b"space", rb"[ \t]{1,8}(?:\\" + _LINE + rb"[ \t]{0,20})?(?:(?:--body|-b|--value|--secret-string|<<<)[ =])?(?=[^\s=:])"),
-    (b"said", rb""),
-)  # fmt: skip
-_OPEN = rb"(?P<open>\"\"\"|'\'\'|" + Q + rb"(?:\\{1,7}[\"'])?)?"
-_AFTER = re.compile(
-    _TAIL + rb"(?P<close>" + Q + rb")?" + _ANSI + rb"(?:" + b"|".join(b"(?P<%b>%b)" % pair for pair in _CHOICES[:-1]) + rb")"
-    + _ANSI + _OPEN + rb"(?P<value>)", re.IGNORECASE,
-)  # fmt: skip
-_SAID = re.compile(
-    rb"(?P<tail>s?)(?P<close>" + Q + rb")?(?:\s(?:for|of|to|on|in|f\xc3\xbcr|para|pour|per|de|del|do|von|der)\s[^\s:=]{1,40}(?:\s[^\s:=]{1,24}){0,3}?)?"
-    rb"(?:[ \t\xe3\x80\x80]{0,3})(?:(?:is now|is set to|should be|will be|is|are|was|to|ist|lautet|war|es|est|sera|\xc3\xa8|\xc3\xa9|\xc3\xa4r|er|jest|on|stands for)(?=[ \t:\"'`])|\|\|=|=|:|\xe3\x81\xaf|\xe6\x98\xaf|\xe4\xb8\xba|\xe7\x82\xba|\xec\x9d\x80|\xeb\x8a\x94|\xef\xbc\x9a|->|\xe2\x86\x92|\xe2\x80\x94|\((?=[^\s()]{8}))"
-    rb"(?P<said>[ \t:]{0,3})(?P<open>" + Q + rb")?(?P<value>)", re.IGNORECASE,
-)  # fmt: skip
-
-_NOTATIONS = [kind.decode() for kind, _ in _CHOICES[:-1]]
-
-_IN_QUOTES = {
-    b'"': re.compile(rb"(?:[^\"\\\r\n\x1f]|\\(?=[^\"])|\\\")*"),
-    b"'": re.compile(rb"[^'\r\n\x1f]*"),
-    b"`": re.compile(rb"[^`\r\n\x1f]*"),
-}
-_IN_ESCAPED = re.compile(rb"[^\"'`\\\r\n\x1f]*")
-_UNQUOTED = re.compile(rb"[^\s\"'`\\<>\x1e\x1f\x1b]*")
-_TO_STRING_END = re.compile(rb"[^\x1f]*")
-_TO_TAG = re.compile(rb"[^<\r\n\x1f]*")
-_STOP = re.compile(rb"[,;)}\]|&]")
-_LINE_END = re.compile(rb"[ \t]*(?:$|[\r\n\"'\x1f#]|\\[nr\"])")
-_LINE_START = re.compile(rb"(?:^|[\r\n\x1e\x1f\"]|\\n)[ \t+>#/*;-]*(?:export |set |ENV |declare -x |[\w./-]+:\d+:|\d+\s)?[\w.:;$ -]{0,60}$")
-_CALL_BEFORE = re.compile(rb"\(\s{0,3}(?:[\"']String[\"']\s{0,2},\s{0,2})?" + Q + rb"[\w.-]*$|--?[\w-]*$")
-_FLAG = re.compile(rb"(?:^|[\s\"'])(?:--?|/)[A-Za-z][\w.-]*$|(?:#define|setx?|set -[gxU]{1,3}|ENV|secret set|secrets? add|export|machine \S+.{0,60}|login \S+)\s+(?:/M )?[\w.$:-]*$", re.DOTALL)
-_CELL = re.compile(rb"(?:^|[\n|\x1e\x1f]|\\n)[ \t`*]*[\w.$-]*$")
-_WORDS_OF_LINE = re.compile(rb"[A-Za-z0-9 .,'!-]{8,200}(?=[\r\n\x1f\"\\]|$)")
 _LONGEST = 4096
 _PEEK = 200
 
@@ -87,9 +28,6 @@ class Value(msgspec.Struct, frozen=True):
     sign: bytes
 
 
-Judge = Callable[[bytes, Value, bytes, bytes], bool]
-
-
 def find_value(text: bytes, rule: NameRule, start: int, end: int, raw: bool) -> Span | None:
     """The secret after the name whose stem stands at `start:end`, if there is one."""
     before = text[start - 48 if start > 48 else 0 : start]
@@ -99,18 +37,24 @@ def find_value(text: bytes, rule: NameRule, start: int, end: int, raw: bool) -> 
         return None
     if not _may_have_value(text, end):
         return _find_used(text, start, before) if rule.spoken and b" as " in before else None
-    for pattern in (_AFTER, _SAID) if rule.spoken else (_AFTER,):
+    for pattern in (notation.AFTER_NAME, notation.SAID) if rule.spoken else (notation.AFTER_NAME,):
         match = pattern.match(text, end)
         value = _read_value(text, start, match) if match else None
         if value and rule.judge == "phrase" and not value.quoted:
             value = _whole_phrase(text, value)
         if value and (_is_cut(text, value, raw) or _accept(text, rule, value, before, text[start:end])):
-            return value.start, value.end, rule.kind.partition("-")[0] if rule.kind.startswith("password-") else rule.kind
+            return (
+                value.start,
+                value.end,
+                rule.kind.partition("-")[0] if rule.kind.startswith("password-") else rule.kind,
+            )
     return _find_used(text, start, before) if rule.spoken and b" as " in before else None
 
 
 _AS_A = re.compile(rb" as (?:the |a |my |your |our )?(?:[\w.-]{1,30} ){0,4}$", re.IGNORECASE)
-_USED = re.compile(rb"(?:use|set|put|take|try|with|using|enter|choose) [\"'`]?(?P<secret>[^\s\"'`]{6,300})[\"'`]?$", re.IGNORECASE)
+_USED = re.compile(
+    rb"(?:use|set|put|take|try|with|using|enter|choose) [\"'`]?(?P<secret>[^\s\"'`]{6,300})[\"'`]?$", re.IGNORECASE
+)
 
 
 def _find_used(text: bytes, start: int, before: bytes) -> Span | None:
@@ -136,14 +80,8 @@ def _may_be_secret_key(before: bytes, last: bytes) -> bool:
 
 
 _NO_VALUE = frozenset(b");,.([]}+*/!&%^~@#;?$")
-_VALUE_BELOW = re.compile(_LINE + rb"[ \t]{0,20}\\{0,3}[\"']?val", re.IGNORECASE)
 _NO_VALUE_BYTES = frozenset(bytes([code]) for code in _NO_VALUE)
 _LETTERS = frozenset(b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_-0123456789")
-_TAIL_ONLY = re.compile(_TAIL + rb"(?![A-Za-z0-9])", re.IGNORECASE)
-_AFTER_SPACE = re.compile(
-    rb"[ \t]{1,40}(?:[^A-Za-z0-9]|(?:is|are|was|to|for|of|on|in|ist|lautet|war|es|est|sera|er|jest|by|or|string|String|str|value|should|will|f\xc3|para|pour|per|de|del|do|von|der|stands)\b"
-    rb"|[^\s]{0,24}[0-9!@#$%^&*]|[A-Za-z]{1,24}[A-Z])"
-)
 
 
 def _may_have_value(text: bytes, end: int) -> bool:
@@ -152,16 +90,16 @@ def _may_have_value(text: bytes, end: int) -> bool:
     if after in _NO_VALUE:
         return False
     if after in b"\r\n" or (after == 0x5C and text[end + 1 : end + 2] in (b"n", b"r", b"t")):
-        return bool(_VALUE_BELOW.match(text, end))
+        return bool(notation.VALUE_BELOW.match(text, end))
     if after in _LETTERS:
-        tail = _TAIL_ONLY.match(text, end)
+        tail = notation.TAIL_ONLY.match(text, end)
         return tail is not None and tail.end() > end and text[tail.end() : tail.end() + 1] not in _NO_VALUE_BYTES
-    return after not in b" \t" or bool(_AFTER_SPACE.match(text, end))
+    return after not in b" \t" or bool(notation.AFTER_SPACE.match(text, end))
 
 
 def _whole_phrase(text: bytes, value: Value) -> Value:
     """A passphrase without quotes goes on to the end of its line, if it is one of several words."""
-    line = _WORDS_OF_LINE.match(text, value.start)
+    line = notation.WORDS_OF_LINE.match(text, value.start)
     if line and value.notation in ("assign", "said") and 3 <= len(line[0].split()) <= 12 and judge.is_phrase(line[0]):
         return Value(value.start, line.end(), True, value.notation, value.sign)
     return value
@@ -176,35 +114,39 @@ def _is_cut(text: bytes, value: Value, raw: bool) -> bool:
 
 def _read_value(text: bytes, name: int, match: re.Match[bytes]) -> Value | None:
     quote, start = match["open"], match.start("value")
-    notation = "said" if match.re is _SAID else next(kind for kind in _NOTATIONS if match[kind] is not None)
+    form = "said" if match.re is notation.SAID else next(kind for kind in notation.NOTATIONS if match[kind] is not None)
     sign = match[0][: start - match.start()].strip(b" \t\"'`\\")[-1:]
     after_key = text[start - 1 : start] == KEY_END
     if quote and text[start - len(quote) - 1 : start - len(quote)] == KEY_END:
         start, quote, after_key = start - len(quote), b"", True
-    ends = _value_end(notation, quote, after_key)
+    ends = _value_end(form, quote, after_key)
     limit = min(len(text), start + _LONGEST)
     got = ends.match(text, start, limit)
     stop = got.end() if got else start
-    if ends is _UNQUOTED:
+    if ends is notation.UNQUOTED:
         stop = _cut_bare(text, name, start, stop)
     if stop <= start:
         return None
-    return Value(start, stop, bool(quote) or after_key or ends is _TO_TAG, notation, KEY_END if after_key else sign)
+    return Value(start, stop, bool(quote) or after_key or ends is notation.TO_TAG, form, KEY_END if after_key else sign)
 
 
-def _value_end(notation: str, quote: bytes | None, after_key: bool) -> re.Pattern[bytes]:
+def _value_end(form: str, quote: bytes | None, after_key: bool) -> re.Pattern[bytes]:
     if after_key:
-        return _TO_STRING_END
+        return notation.TO_STRING_END
     if quote:
-        return _IN_ESCAPED if b"\\" in quote else _IN_QUOTES[quote[:1]]
-    return _TO_TAG if notation in ("xml", "plist") else _UNQUOTED
+        return notation.IN_ESCAPED if b"\\" in quote else notation.IN_QUOTES[quote[:1]]
+    return notation.TO_TAG if form in ("xml", "plist") else notation.UNQUOTED
 
 
 def _cut_bare(text: bytes, name: int, start: int, stop: int) -> int:
     """A bare value ends at `,` `;` `&` and the like, except on a line of its own, where all of it is the value."""
-    if _LINE_END.match(text, stop) and _LINE_START.search(text, max(0, name - 80), name) and not _in_query(text, name):
+    if (
+        notation.LINE_END.match(text, stop)
+        and notation.LINE_START.search(text, max(0, name - 80), name)
+        and not _in_query(text, name)
+    ):
         return start + len(text[start:stop].rstrip(b",;"))
-    found = _STOP.search(text, start, stop)
+    found = notation.STOP.search(text, start, stop)
     stop = found.start() if found else stop
     return start + len(text[start:stop].rstrip(b".:!?"))
 
@@ -253,13 +195,13 @@ def _accept(text: bytes, rule: NameRule, value: Value, before: bytes, stem: byte
     found = text[value.start : min(value.end, value.start + _PEEK)]
     if found.startswith(b"[redacted") or b"[redacted:" in found:
         return False
-    if value.notation == "space" and not _FLAG.search(before + stem):
+    if value.notation == "space" and not notation.FLAG.search(before + stem):
         return _accept_bare_space(rule, found, value.quoted, before)
-    if value.notation == "comma" and not _CALL_BEFORE.search(before):
+    if value.notation == "comma" and not notation.CALL_BEFORE.search(before):
         return False
     if value.sign == b"=" and not value.quoted and text[value.start - 3 : value.start].strip().endswith(b"=="):
         return False
-    if value.notation == "table" and not (_CELL.search(before) and judge.is_mixed_password(found)):
+    if value.notation == "table" and not (notation.CELL.search(before) and judge.is_mixed_password(found)):
         return False
     return _BY_JUDGE[rule.judge](text, rule, value, found, before, stem)
 
@@ -271,12 +213,14 @@ def _accept_bare_space(rule: NameRule, found: bytes, quoted: bool, before: bytes
     if judge.looks_strong(found) and any(48 <= c <= 57 for c in found):
         return True
     if rule.judge == "token":
-        return len(found) >= 32 and judge.looks_random(found) and _qualifier(before) in ("api", "secret", "access", "auth")
+        return (
+            len(found) >= 32 and judge.looks_random(found) and _qualifier(before) in ("api", "secret", "access", "auth")
+        )
     cases = (any(48 <= c <= 57 for c in found), any(97 <= c <= 122 for c in found), any(65 <= c <= 90 for c in found))
     return len(found) >= 8 and (all(cases) or quoted) and judge.is_mixed_password(found)
 
 
-def _accept_password(text: bytes, rule: NameRule, value: Value, found: bytes, before: bytes, stem: bytes) -> bool:
+def _accept_password(text: bytes, _rule: NameRule, value: Value, found: bytes, before: bytes, stem: bytes) -> bool:
     if not judge.is_password(found) or found.startswith((b"/", b"./", b"../", b"~/")) or b"://" in found:
         return False
     if _says_password(found):
@@ -286,12 +230,14 @@ def _accept_password(text: bytes, rule: NameRule, value: Value, found: bytes, be
     if value.notation == "typed":
         return b" " not in found or judge.is_phrase(found)
     if value.quoted:
-        return b" " not in found or (len(found) < 40 and found.count(b" ") < 4 and any(48 <= c <= 57 for c in found) and judge.is_phrase(found))
+        return b" " not in found or (
+            len(found) < 40 and found.count(b" ") < 4 and any(48 <= c <= 57 for c in found) and judge.is_phrase(found)
+        )
     return _accept_bare_password(text, value, found, stem)
 
 
 def _accept_short_name(value: Value, found: bytes, before: bytes, stem: bytes) -> bool:
-    environment = stem.isupper() and before[-1:] == b"_" or before[-1:] in b"_." and value.sign in b"=:" + KEY_END
+    environment = (stem.isupper() and before[-1:] == b"_") or (before[-1:] in b"_." and value.sign in b"=:" + KEY_END)
     if environment and value.notation == "assign" and b" " not in found and not judge.is_code(found):
         return len(found) >= 4 and not found.isdigit()
     return b" " not in found and judge.is_mixed_password(found)
@@ -305,42 +251,37 @@ def _accept_bare_password(text: bytes, value: Value, found: bytes, stem: bytes) 
     if value.notation == "space":
         return False
     if value.sign == b":":
-        return found.islower() and len(found) >= 6 and bool(_LINE_END.match(text, value.end))
+        return found.islower() and len(found) >= 6 and bool(notation.LINE_END.match(text, value.end))
     return value.sign == b"=" and stem.isupper()
-
-
-_PASSWORD_WORDS = re.compile(rb"pass ?wor|passwd|passphrase|kennwort|contrase|mot de passe|senha|\xd0\xbf\xd0\xb0\xd1\x80\xd0\xbe\xd0\xbb|\xe3\x83\x91\xe3\x82\xb9\xe3\x83\xaf|\xe5\xaf\x86", re.IGNORECASE)
 
 
 def _says_password(found: bytes) -> bool:
     """A label or a type such as `NewPassword`: the word for it and only letters."""
-    return bool(_PASSWORD_WORDS.search(found)) and not any(48 <= c <= 57 for c in found)
+    return bool(notation.PASSWORD_WORDS.search(found)) and not any(48 <= c <= 57 for c in found)
 
 
 def _accept_phrase(text: bytes, rule: NameRule, value: Value, found: bytes, before: bytes, stem: bytes) -> bool:
     if value.quoted and b" " in found:
         return judge.is_phrase(found)
-    if b" " not in found and _LINE_END.match(text, value.end) is None and not value.quoted:
-        return _accept_password(text, rule, value, found, before, stem)
     return _accept_password(text, rule, value, found, before, stem)
 
 
 def _accept_token(text: bytes, rule: NameRule, value: Value, found: bytes, before: bytes, stem: bytes) -> bool:
     if text[value.end : value.end + 1] in (b"(", b"[") or b" " in found.strip():
         return False
-    if rule.part == "key" and not _is_secret_key(text, value, found, before, stem):
+    if rule.part == "key" and not _is_secret_key(found, before, stem):
         return False
     if value.notation == "said" and not any(48 <= c <= 57 for c in found):
         return False
     return judge.looks_random(found.strip())
 
 
-def _is_secret_key(text: bytes, value: Value, found: bytes, before: bytes, stem: bytes) -> bool:
+def _is_secret_key(found: bytes, before: bytes, stem: bytes) -> bool:
     """`api_key` is a secret, `cache_key` is not; an unknown word before it asks for a value that is clearly random."""
     word = _qualifier(before)
     if word in PLAIN_QUALIFIERS:
         return False
-    if stem.lower().startswith("tok".encode()):
+    if stem.lower().startswith(b"tok"):
         return True
     if word in SECRET_QUALIFIERS:
         return True
@@ -350,9 +291,18 @@ def _is_secret_key(text: bytes, value: Value, found: bytes, before: bytes, stem:
 
 
 def _accept_strong(_text: bytes, rule: NameRule, value: Value, found: bytes, before: bytes, stem: bytes) -> bool:
-    if rule.part == "word" and value.notation not in ("assign", "index", "comma", "space", "orelse", "pair", "block", "prop"):
+    if rule.part == "word" and value.notation not in (
+        "assign",
+        "index",
+        "comma",
+        "space",
+        "orelse",
+        "pair",
+        "block",
+        "prop",
+    ):
         return False
-    if value.notation == "space" and not _FLAG.search(before + stem):
+    if value.notation == "space" and not notation.FLAG.search(before + stem):
         return False
     least = 10 if stem.isupper() and before[-1:] == b"_" else 16
     return b" " not in found and len(found) >= least and judge.looks_random(found)

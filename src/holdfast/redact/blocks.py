@@ -4,7 +4,9 @@ import re
 
 from holdfast.redact.rule import Span
 
-_BEGIN = re.compile(rb"-{4,5} ?BEGIN (?:[A-Z0-9]{1,12} ){0,3}PRIVATE KEY(?: BLOCK)? ?-{4,5}|---- BEGIN SSH2 ENCRYPTED PRIVATE KEY ----")
+_BEGIN = re.compile(
+    rb"-{4,5} ?BEGIN (?:[A-Z0-9]{1,12} ){0,3}PRIVATE KEY(?: BLOCK)? ?-{4,5}|---- BEGIN SSH2 ENCRYPTED PRIVATE KEY ----"
+)
 _END = re.compile(rb"-{4,5} ?END [A-Z0-9 ]{0,40}?PRIVATE KEY(?: BLOCK)? ?-{4,5}")
 _NOT_BODY = re.compile(rb"-{4,5} ?BEGIN |[^\x00-\x7f]|[{}$]")
 _LONGEST = 20_000
@@ -16,14 +18,23 @@ _BODY_LINE = re.compile(
 _BODY_RUN = re.compile(rb"[A-Za-z0-9+/=]{16,}")
 KEY_ANCHORS = ("PRIVATE KEY",)
 PUTTY_ANCHORS = ("Private-Lines:",)
-SECRET_ANCHORS = ("kind: Secret", 'kind": "Secret', 'kind":"Secret', "kind\\\": \\\"Secret", "kind\x1eSecret", "stringData")
+SECRET_ANCHORS = (
+    "kind: Secret",
+    'kind": "Secret',
+    'kind":"Secret',
+    'kind\\": \\"Secret',
+    "kind\x1eSecret",
+    "stringData",
+)
 _PUTTY = re.compile(rb"Private-Lines: ?\d{1,3}\s{1,2}(?P<body>(?:[A-Za-z0-9+/=]{1,80}\s{1,2}){1,60})")
 
 
 def find_private_key(text: bytes, start: int, end: int, raw: bool) -> Span | None:
     """From `-----BEGIN … PRIVATE KEY` to its end; without an end as far as lines of a key go; or back from an end."""
     first = max(0, start - 50)
-    begin = next((m for m in _BEGIN.finditer(text, first, min(len(text), end + 20)) if m.start() <= start < m.end()), None)
+    begin = next(
+        (m for m in _BEGIN.finditer(text, first, min(len(text), end + 20)) if m.start() <= start < m.end()), None
+    )
     if begin:
         if raw:
             return begin.start(), begin.end(), "private-key"
@@ -31,7 +42,11 @@ def find_private_key(text: bytes, start: int, end: int, raw: bool) -> Span | Non
         if closing and not _NOT_BODY.search(text, begin.end(), closing.start()):
             return begin.start(), closing.end(), "private-key"
         stop = _lines_after(text, begin.end())
-        return (begin.start(), stop, "private-key") if stop > begin.end() and _BODY_RUN.search(text, begin.end(), stop) else None
+        return (
+            (begin.start(), stop, "private-key")
+            if stop > begin.end() and _BODY_RUN.search(text, begin.end(), stop)
+            else None
+        )
     return _find_tail(text, start, end, raw)
 
 
@@ -43,15 +58,20 @@ def _lines_after(text: bytes, at: int) -> int:
         if not line or line.end() == at or not _BODY_LINE.match(line[0]):
             break
         stop = at = line.end()
-    if stop > at or stop > 0 and text[stop - 1 : stop] in b"\r\n\x1f":
+    if stop > at or (stop > 0 and text[stop - 1 : stop] in b"\r\n\x1f"):
         stop = len(text[:stop].rstrip(b"\r\n\x1f")) if stop - at < 400 else stop
-    escaped = re.compile(rb"(?:\\{1,7}[nr]|[A-Za-z0-9+/=\s]){16,}").match(text, at if stop <= at else stop, at + _LONGEST)
+    escaped = re.compile(rb"(?:\\{1,7}[nr]|[A-Za-z0-9+/=\s]){16,}").match(
+        text, at if stop <= at else stop, at + _LONGEST
+    )
     return max(stop, escaped.end() if escaped else 0)
 
 
 def _find_tail(text: bytes, start: int, end: int, raw: bool) -> Span | None:
     """The last lines of a key whose beginning was cut off."""
-    closing = next((m for m in _END.finditer(text, max(0, start - 50), min(len(text), end + 20)) if m.start() <= start < m.end()), None)
+    closing = next(
+        (m for m in _END.finditer(text, max(0, start - 50), min(len(text), end + 20)) if m.start() <= start < m.end()),
+        None,
+    )
     if not closing or raw:
         return (start, end, "private-key") if closing else None
     at = closing.start()
@@ -71,7 +91,8 @@ def find_putty_key(text: bytes, start: int, _end: int, _raw: bool) -> Span | Non
 
 _DATA = re.compile(rb"(?:^|[\n\x1e\x1f{,\"'])[ \t]*[\"']?(?:data|stringData)\\{0,3}[\"']?(?:[ \t]*:|\x1e)")
 _ENTRY = re.compile(
-    rb"(?:\r?\n[ \t]+[\"']?[\w.-]{1,80}[\"']?:[ \t]*(?!\||>)[\"']?|[\"'][\w.-]{1,80}\\{0,3}[\"']\s{0,3}:\s{0,3}\\{0,3}[\"']|[\w.-]{1,80}\x1e)"
+    rb"(?:\r?\n[ \t]+[\"']?[\w.-]{1,80}[\"']?:[ \t]*(?!\||>)[\"']?"
+    rb"|[\"'][\w.-]{1,80}\\{0,3}[\"']\s{0,3}:\s{0,3}\\{0,3}[\"']|[\w.-]{1,80}\x1e)"
     rb"(?P<value>[^\s\"'\\\x1e\x1f]{4,20000}(?: [a-z0-9]{2,20}){0,24})"
 )
 _DOCUMENT = 16_000
@@ -94,7 +115,11 @@ def _entries(text: bytes, at: int, last: int) -> list[Span]:
     found: list[Span] = []
     depth = _indent(text, at)
     for entry in _ENTRY.finditer(text, at, last):
-        if entry.start() < len(text) and text[entry.start() : entry.start() + 1] in b"\r\n" and _line_indent(entry[0]) <= depth:
+        if (
+            entry.start() < len(text)
+            and text[entry.start() : entry.start() + 1] in b"\r\n"
+            and _line_indent(entry[0]) <= depth
+        ):
             break
         value = entry["value"]
         if not value.startswith((b"$", b"{", b"<", b"[")):

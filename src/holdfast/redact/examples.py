@@ -21,7 +21,20 @@ _VALUES = {
     "pin": "<d8>",
     "code": "<l5>-<l5>",
 }
-_SEED_WORDS = ("acid", "bench", "cargo", "dune", "echo", "fabric", "gadget", "hockey", "icon", "jungle", "ketchup", "lemon")
+_SEED_WORDS = (
+    "acid",
+    "bench",
+    "cargo",
+    "dune",
+    "echo",
+    "fabric",
+    "gadget",
+    "hockey",
+    "icon",
+    "jungle",
+    "ketchup",
+    "lemon",
+)
 _WIF_VERSIONS = {"bitcoin-wif": 0x80, "testnet-wif": 0xEF, "litecoin-key": 0xB0}
 _PIECE = re.compile(r"<\w\d+\+?>")
 
@@ -50,7 +63,15 @@ def place_examples(rule: PlaceRule) -> tuple[Example, Example]:
 
 def name_examples(rule: NameRule) -> tuple[Example, Example]:
     stem = rule.stems[0]
-    name = f"db_{stem}" if rule.part == "word" and stem.isascii() else f"api_{stem.lstrip('_')}" if rule.part == "key" else f"X{stem}" if rule.part == "tail" else stem
+    name = (
+        f"db_{stem}"
+        if rule.part == "word" and stem.isascii()
+        else f"api_{stem.lstrip('_')}"
+        if rule.part == "key"
+        else f"X{stem}"
+        if rule.part == "tail"
+        else stem
+    )
     value = make_value(rule.judge, rule.kind + stem)
     return Example(f"{name}: {value}", value), Example(f"{name}: ${{VALUE}}")
 
@@ -59,7 +80,12 @@ def make_value(judge: str, seed: str) -> str:
     """A value of the sort that this judge accepts."""
     if judge == "seed":
         return " ".join(_SEED_WORDS)
-    shape = {"dotnet-machine-key": "<H64>", "ntlm-hash": "<h32>:<h32>", "totp-secret": "<232>", "scanner-login": "<h40>"}.get(seed)
+    shape = {
+        "dotnet-machine-key": "<H64>",
+        "ntlm-hash": "<h32>:<h32>",
+        "totp-secret": "<232>",
+        "scanner-login": "<h40>",
+    }.get(seed)
     return make_example(shape or _VALUES[judge], seed)
 
 

@@ -12,12 +12,24 @@ COOKIE_ANCHORS = ("ookie", "OOKIE")
 BASIC_ANCHORS = ("asic ", "auth", "AUTH")
 _PAIR = rb"[A-Za-z0-9!#$%&*+.^_|~-]{1,100}=[^\s\"'`\\;,<>{}()\[\]\x1e\x1f]{0,4096}"
 _COOKIES = re.compile(
-    rb"(?i:ookies?)(?:" + Q + rb")?(?:\s{0,4}[:=,\x1e]\s{0,4}|\s{1,4})(?:" + Q + rb")?(?P<cookies>" + _PAIR + rb"(?:;\s?" + _PAIR + rb"){0,60})"
+    rb"(?i:ookies?)(?:"
+    + Q
+    + rb")?(?:\s{0,4}[:=,\x1e]\s{0,4}|\s{1,4})(?:"
+    + Q
+    + rb")?(?P<cookies>"
+    + _PAIR
+    + rb"(?:;\s?"
+    + _PAIR
+    + rb"){0,60})"
 )
 _ONE = re.compile(rb"([^=;\s]+)=([^;\s\x1f]*)")
 _OF_A_SESSION = re.compile(rb"(?i)sess|sid|auth|token|csrf|xsrf|login|remember|jwt|key|secret|pass")
 _BASIC = re.compile(
-    rb"(?:asic\s{1,4}|(?<![A-Za-z0-9])(?i:auth)(?:" + Q + rb"\s{0,4})?[:=\x1e]\s{0,4}(?:" + Q + rb")?(?:Basic\s)?)(?P<basic>[A-Za-z0-9+/_-]{6,4096}={0,2})"
+    rb"(?:asic\s{1,4}|(?<![A-Za-z0-9])(?i:auth)(?:"
+    + Q
+    + rb"\s{0,4})?[:=\x1e]\s{0,4}(?:"
+    + Q
+    + rb")?(?:Basic\s)?)(?P<basic>[A-Za-z0-9+/_-]{6,4096}={0,2})"
 )
 
 
@@ -46,7 +58,13 @@ def find_basic_login(text: bytes, start: int, _end: int, _raw: bool) -> Span | N
 def is_encoded_login(value: bytes) -> bool:
     """Base64 of `name:password`."""
     try:
-        name, colon, password = base64.b64decode(value.rstrip(b"=") + b"=" * (-len(value.rstrip(b"=")) % 4), altchars=None, validate=True).partition(b":")
+        name, colon, password = base64.b64decode(
+            value.rstrip(b"=") + b"=" * (-len(value.rstrip(b"=")) % 4), altchars=None, validate=True
+        ).partition(b":")
     except (binascii.Error, ValueError):
         return False
-    return bool(colon and name and password) and all(32 < byte < 127 for byte in name) and all(32 <= byte < 127 for byte in password)
+    return (
+        bool(colon and name and password)
+        and all(32 < byte < 127 for byte in name)
+        and all(32 <= byte < 127 for byte in password)
+    )

@@ -113,7 +113,17 @@ def is_placeholder(value: bytes) -> bool:
     return any(word in low for word in _MARKS) or (len(value) < 60 and bool(re.search(rb"x{6}|\*{3}|\.{3}|0{10}", low)))
 
 
-_MARKS = (b"example", b"your_", b"your-", b"placeholder", b"redacted", b"changeme", b"_here", b"xxxxxxxx", b"1234567890abcdef")
+_MARKS = (
+    b"example",
+    b"your_",
+    b"your-",
+    b"placeholder",
+    b"redacted",
+    b"changeme",
+    b"_here",
+    b"xxxxxxxx",
+    b"1234567890abcdef",
+)
 
 
 def _mixed(value: bytes) -> bool:

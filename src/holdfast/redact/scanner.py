@@ -84,7 +84,7 @@ class Scanner:
                     continue
             before = len(found)
             for finder in self._finders[number]:
-                _collect(found, finder(text, start, end, raw))
+                _collect(found, _run_finder(finder, text, start, end, raw))
             if len(found) > before and raw:
                 return found
             if many and len(found) == before:
@@ -132,6 +132,14 @@ def _extend(text: bytes, span: Span) -> Span:
             break
         end = more.end()
     return start, end, kind
+
+
+def _run_finder(finder: Finder, text: bytes, start: int, end: int, raw: bool) -> "list[Span] | Span | None":
+    """A fault of one rule must stop neither the hook nor the other rules."""
+    try:
+        return finder(text, start, end, raw)
+    except Exception:
+        return None
 
 
 def _collect(found: list[Span], got: "list[Span] | Span | None") -> None:

@@ -20,12 +20,19 @@ _RUN = re.compile(rb"[^\s\"'<>\\\x1e\x1f`]{1,4096}")
 _WINDOW_BEFORE, _WINDOW_AFTER = 256, 2048
 _DUMP = b"00000010"
 _BASE64 = re.compile(rb"[A-Za-z0-9+/_-]{16,}={0,2}")
-_HEX_DUMP = re.compile(rb"(?<![0-9a-f])(?:[0-9a-f]{6,8}[: ] {0,2}(?:[0-9a-f]{2,4} {1,2}){1,16}[^\n\x1f]{0,24}(?:\n|(?=\x1f)|$)){2,400}")
+_HEX_DUMP = re.compile(
+    rb"(?<![0-9a-f])(?:[0-9a-f]{6,8}[: ] {0,2}(?:[0-9a-f]{2,4} {1,2}){1,16}[^\n\x1f]{0,24}(?:\n|(?=\x1f)|$)){2,400}"
+)
 _HEX_LINE = re.compile(rb"(?<![0-9a-f])[0-9a-f]{6,8}[: ] {0,2}((?:[0-9a-f]{4} |[0-9a-f]{2} {1,2}){1,16})")
 _CODES = tuple(f"{kind}{digit}" for kind in ("\\u00", "\\x") for digit in "234567")
 ESCAPE_MARKS = (*_CODES, "\\/", "&#", "&quot;", "&amp;", "00000010: ", "00000010  ")
 PERCENT_MARKS = tuple(
-    {mark for code in range(0x20, 0x7F) for mark in (f"%{code:02x}", f"%{code:02X}") if chr(code).isalnum() or chr(code) in "_-:@/=+.~"}
+    {
+        mark
+        for code in range(0x20, 0x7F)
+        for mark in (f"%{code:02x}", f"%{code:02X}")
+        if chr(code).isalnum() or chr(code) in "_-:@/=+.~"
+    }
 )
 _STEMS = (
     "password", "PASSWORD", "Password", "passwd", "secret", "SECRET", "Secret", "token", "TOKEN", "Token", "api_key", "API_KEY",
@@ -127,7 +134,10 @@ def runs_around(text: bytes, hits: list[int]) -> Iterator[tuple[int, int]]:
         if hit < done:
             continue
         start = max(done, hit - 1024, 0)
-        first = max((text.rfind(stop, start, hit) for stop in (b" ", b"\n", b'"', b"'", b"\x1e", b"\x1f", b"<", b"\t")), default=-1)
+        first = max(
+            (text.rfind(stop, start, hit) for stop in (b" ", b"\n", b'"', b"'", b"\x1e", b"\x1f", b"<", b"\t")),
+            default=-1,
+        )
         start = max(start, first + 1)
         run = _RUN.match(text, start)
         if run and run.end() > hit:
@@ -158,7 +168,9 @@ def find_in_base64(text: bytes, hits: list[int], find: Find) -> list[Span]:
 def _holds_secret(run: bytes, find: Find) -> bool:
     body = run.rstrip(b"=").replace(b"-", b"+").replace(b"_", b"/")
     try:
-        content = base64.b64decode(body[: len(body) // 4 * 4 + (len(body) % 4 if len(body) % 4 > 1 else 0)] + b"=" * (-len(body) % 4))
+        content = base64.b64decode(
+            body[: len(body) // 4 * 4 + (len(body) % 4 if len(body) % 4 > 1 else 0)] + b"=" * (-len(body) % 4)
+        )
     except (binascii.Error, ValueError):
         return False
     return bool(find(content))
