@@ -18,6 +18,7 @@ decode = msgspec.json.decode
 encode = msgspec.json.encode
 
 SHORT_TEXTS = 1024
+BOUNDED = 4 << 20
 LONGEST_STRING = 24 * 1024
 LONGEST_LIST = 200
 DEEPEST = 12
@@ -41,7 +42,7 @@ class Intake:
             return delivery
         whole = without_private(delivery.body)
         # Before it is cut: half a key is still most of a key, and no rule knows it any more.
-        body, _, digest = capped(self._redact(whole)[0])
+        body, _, digest = capped(self._redact(_bounded(whole))[0])
         return msgspec.structs.replace(
             delivery,
             body=body,
@@ -175,6 +176,16 @@ def capped(body: bytes) -> tuple[bytes, int, str]:
     return kept if len(kept) <= BODY_LIMIT else _still_too_long(kept), len(body), digest
 
 
+def _bounded(body: bytes) -> bytes:
+    """A body of many megabytes, with far more of each string than is kept: what is cut here is cut again later."""
+    if len(body) <= BOUNDED:
+        return body
+    try:
+        return encode(_trimmed(decode(body), DEEPEST, 16 * LONGEST_STRING))
+    except Exception:
+        return body[: 16 * BODY_LIMIT]
+
+
 def _still_too_long(kept: bytes) -> bytes:
     try:
         return encode({k: v for k, v in decode(kept).items() if len(encode(v)) < 2048})
@@ -182,16 +193,17 @@ def _still_too_long(kept: bytes) -> bytes:
         return kept[:BODY_LIMIT]
 
 
-def _trimmed(value: Any, depth: int) -> Any:
+def _trimmed(value: Any, depth: int, longest: int = LONGEST_STRING) -> Any:
     if isinstance(value, str):
-        return value if len(value) <= LONGEST_STRING else _middle_out(value)
+        return value if len(value) <= longest else _middle_out(value, longest)
     if isinstance(value, dict):
-        return {k[:200]: _trimmed(v, depth - 1) for k, v in list(value.items())[:LONGEST_LIST]} if depth else {}
+        kept = list(value.items())[:LONGEST_LIST] if depth else []
+        return {k[:200]: _trimmed(v, depth - 1, longest) for k, v in kept}
     if isinstance(value, list):
-        return [_trimmed(v, depth - 1) for v in value[:LONGEST_LIST]] if depth else []
+        return [_trimmed(v, depth - 1, longest) for v in value[:LONGEST_LIST]] if depth else []
     return value
 
 
-def _middle_out(text: str) -> str:
-    half = LONGEST_STRING // 2
+def _middle_out(text: str, longest: int) -> str:
+    half = longest // 2
     return f"{text[:half]}\n[… {len(text) - 2 * half} characters left out …]\n{text[-half:]}"

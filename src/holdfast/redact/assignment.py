@@ -67,6 +67,7 @@ def _find_used(text: bytes, start: int, before: bytes) -> Span | None:
     return (*used.span("secret"), "password") if used and judge.is_mixed_password(used["secret"]) else None
 
 
+_SETTER = re.compile(rb"(?:set|with|use|add|put)_?[A-Za-z]{0,16}_?$", re.IGNORECASE)
 _SPOKEN_QUALIFIERS = tuple(f"{word} ".encode() for word in SECRET_QUALIFIERS)
 
 
@@ -79,7 +80,7 @@ def _may_be_secret_key(before: bytes, last: bytes) -> bool:
     return last in (b"?", b"&") or last.isalnum()
 
 
-_NO_VALUE = frozenset(b");,.([]}+*/!&%^~@#;?$")
+_NO_VALUE = frozenset(b");,.[]}+*/!&%^~@#;?$")
 _NO_VALUE_BYTES = frozenset(bytes([code]) for code in _NO_VALUE)
 _LETTERS = frozenset(b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_-0123456789")
 
@@ -197,6 +198,8 @@ def _accept(text: bytes, rule: NameRule, value: Value, before: bytes, stem: byte
         return False
     if value.notation == "space" and not notation.FLAG.search(before + stem):
         return _accept_bare_space(rule, found, value.quoted, before)
+    if value.notation == "call":
+        return bool(_SETTER.search(before)) and judge.is_mixed_password(found) and b" " not in found
     if value.notation == "comma" and not notation.CALL_BEFORE.search(before):
         return False
     if value.sign == b"=" and not value.quoted and text[value.start - 3 : value.start].strip().endswith(b"=="):

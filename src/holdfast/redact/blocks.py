@@ -2,6 +2,7 @@
 
 import re
 
+from holdfast.redact import judge
 from holdfast.redact.rule import Span
 
 _BEGIN = re.compile(
@@ -135,3 +136,30 @@ def _indent(text: bytes, at: int) -> int:
 def _line_indent(line: bytes) -> int:
     line = line.lstrip(b"\r\n")
     return len(line) - len(line.lstrip(b" \t"))
+
+
+INSERT_ANCHORS = ("VALUES", "values", "Values")
+_INSERT = re.compile(rb"\((?P<columns>[^()]{1,600})\)\s{0,4}VALUES\s{0,4}\((?P<values>[^()]{1,4000})\)", re.IGNORECASE)
+_SECRET_COLUMN = re.compile(rb"passw|passwd|secret|api_?key|token|pwd|private_?key", re.IGNORECASE)
+_ITEM = re.compile(rb"\s*(?:N?'(?P<value>[^']{0,2000})'|[^,']{0,200})\s*(?:,|$)")
+
+
+def find_inserted(text: bytes, start: int, end: int, _raw: bool) -> list[Span]:
+    """`INSERT INTO users (name, password) VALUES ('ada', '…')`: values by the names of their columns."""
+    for insert in _INSERT.finditer(text, max(0, start - 620), min(len(text), end + 4010)):
+        if insert.start() < start < insert.end():
+            return _inserted(text, insert)
+    return []
+
+
+def _inserted(text: bytes, insert: re.Match[bytes]) -> list[Span]:
+    at, last = insert.span("values")
+    found: list[Span] = []
+    for column in insert["columns"].split(b","):
+        item = _ITEM.match(text, at, last)
+        if not item or item.end() == at:
+            break
+        if item["value"] and _SECRET_COLUMN.search(column) and judge.is_mixed_password(item["value"]):
+            found.append((*item.span("value"), "sql-password"))
+        at = item.end()
+    return found

@@ -31,7 +31,7 @@ _CHOICES = (
     (b"prop", rb"(?:\sby lazy)?\s{0,3}\{(?:[^{}\"']{0,40}\}\s{0,3}=)?\s{0,3}(?=" + Q + rb")"),
     (b"pair", rb"(?:\x1f|,)?(?:\s|" + LINE + rb"){0,20}(?:" + Q + rb")?(?:" + VALUE_WORD
         + rb")(?:" + Q + rb")?(?:\s{0,3}[:=]\s{0,3}|\x1e)"),
-    (b"plist", rb"</key>\s{0,8}<string>"),
+    (b"plist", rb"</(?:key|name)>\s{0,8}<(?:string|value)>"),
     (b"assign", ASSIGN),
     (b"comma", rb"(?<=[\"'`])\s{0,4},\s{0,4}(?=" + Q + rb")"),
     (b"xml", rb"\s{0,3}(?:>|&gt;)\s{0,8}"),
@@ -43,6 +43,7 @@ _CHOICES = (
         rb"(?:[^\x1e\x1f\n]{0,30}(?:\x1e|:)[^\x1e\x1f\n,]{0,60}(?:\x1f|,)){0,3}\s{0,2}"
         rb"(?:" + Q + rb")?(?:text|value)(?:\x1e|" + Q + rb"\s{0,2}:\s{0,2})"),
     (b"space", rb"[ \t]{1,8}(?:\\" + LINE + rb"[ \t]{0,20})?(?:(?:--body|-b|--value|--secret-string|<<<)[ =])?(?=[^\s=:])"),
+    (b"call", rb"\(\s{0,2}(?=" + Q + rb")"),
     (b"said", rb""),
 )  # fmt: skip
 OPEN = rb"(?P<open>\"\"\"|'\'\'|" + Q + rb"(?:\\{1,7}[\"'])?)?"
@@ -52,7 +53,7 @@ AFTER_NAME = re.compile(
 )  # fmt: skip
 SAID = re.compile(
     rb"(?P<tail>s?)(?P<close>" + Q + rb")?"
-    rb"(?:\s(?:for|of|to|on|in|f\xc3\xbcr|para|pour|per|de|del|do|von|der)\s[^\s:=]{1,40}(?:\s[^\s:=]{1,24}){0,3}?)?"
+    rb"(?:\s(?:for|of|to|on|in|f\xc3\xbcr|para|pour|per|de|del|della|du|da|do|von|der|\xd0\xbe\xd1\x82|\xd0\xb4\xd0\xbb\xd1\x8f)\s[^\s:=]{1,40}(?:\s[^\s:=]{1,24}){0,3}?)?"
     rb"(?:[ \t\xe3\x80\x80]{0,3})(?:"
     rb"(?:is now|is set to|should be|will be|is|are|was|to|ist|lautet|war|es|est|sera|\xc3\xa8|\xc3\xa9|\xc3\xa4r|er|jest|on"
     rb"|stands for)(?=[ \t:\"'`])"
@@ -91,7 +92,7 @@ VALUE_BELOW = re.compile(LINE + rb"[ \t]{0,20}\\{0,3}[\"']?val", re.IGNORECASE)
 TAIL_ONLY = re.compile(TAIL + rb"(?![A-Za-z0-9])", re.IGNORECASE)
 AFTER_SPACE = re.compile(
     rb"[ \t]{1,40}(?:[^A-Za-z0-9]"
-    rb"|(?:is|are|was|to|for|of|on|in|ist|lautet|war|es|est|sera|er|jest|by|or|string|String|str|value|should|will|f\xc3|para|pour|per|de|del|do|von|der|stands)\b"
+    rb"|(?:is|are|was|to|for|of|on|in|ist|lautet|war|es|est|sera|er|jest|by|or|string|String|str|value|should|will|f\xc3|para|pour|per|de|del|della|du|da|do|von|der|stands)\b"
     rb"|[^\s]{0,24}[0-9!@#$%^&*]|[A-Za-z]{1,24}[A-Z])"
 )
 

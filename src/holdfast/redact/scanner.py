@@ -198,6 +198,7 @@ def _anchor_table(names: list[str]) -> dict[str, list[Finder]]:
     add(blocks.KEY_ANCHORS, blocks.find_private_key)
     add(blocks.PUTTY_ANCHORS, blocks.find_putty_key)
     add(blocks.SECRET_ANCHORS, blocks.find_secret_values)
+    add(blocks.INSERT_ANCHORS, blocks.find_inserted)
     add(headers.COOKIE_ANCHORS, headers.find_cookies)
     add(headers.BASIC_ANCHORS, headers.find_basic_login)
     return table

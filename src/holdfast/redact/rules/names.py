@@ -74,7 +74,7 @@ NAME_RULES = (
     NameRule("bearer", ("bearer", "jwt"), "strong", part="word"),
     NameRule("personal-access-token", ("_pat", "-pat", "_PAT", "-PAT", " PAT", "PAT="), "strong", part="tail"),
     NameRule("salt", ("salt", "pepper"), "strong", part="word"),
-    NameRule("session-id", ("sessid", "phpsessid", "jsessionid"), "strong", part="cookie"),
+    NameRule("session-id", ("sessionid", "sessid", "phpsessid", "jsessionid"), "strong", part="cookie"),
     NameRule("session-id", ("connect.sid", "_session", "remember_token"), "strong", part="cookie"),
     NameRule("code-verifier", ("code_verifier", "client_assertion"), "token"),
     NameRule("encryption-key", ("cipher", "fernet", "encryption"), "strong", part="word"),
