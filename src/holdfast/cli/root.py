@@ -93,6 +93,7 @@ def _register() -> None:
         mcp,
         memory,
         prices,
+        redact,
         search,
         serve,
         sessions,
@@ -105,7 +106,7 @@ def _register() -> None:
     )  # fmt: skip
 
     for group in (
-        up, status, sessions, doctor, installing, importing, store, state, search, serve, dashboard, demo, memory, mcp,
+        up, status, sessions, doctor, installing, importing, store, state, search, serve, dashboard, demo, memory, mcp, redact,
     ):  # fmt: skip
         group.register(app)
     app.add_typer(daemon.app, name="daemon")

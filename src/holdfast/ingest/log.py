@@ -9,6 +9,8 @@ from typing import Any
 
 import msgspec
 
+from holdfast.redact import redact
+
 KEEP = 3
 
 
@@ -19,7 +21,7 @@ class Log:
         self._fd = self._open()
 
     def __call__(self, event: str, **fields: Any) -> None:
-        line = _line({"at": _now(), "event": event, **fields})
+        line = redact(_line({"at": _now(), "event": event, **fields}))[0]  # an error may quote what it choked on
         with self._lock:
             try:
                 if os.fstat(self._fd).st_size + len(line) > self._max:
