@@ -32,7 +32,7 @@ IMPERATIVE_START = re.compile(
     rf"^{_POLITE}(?:{_IMPERATIVES}|{_IMPERATIVES_DE}|{_IMPERATIVES_ROMANCE}|{_IMPERATIVES_RU})\b", re.IGNORECASE
 )
 QUESTION_START = re.compile(
-    r"^(?:and |so |but |hm+,? |ok,? |now )*(?:what|why|how|when|where|who|which|whose|can|could|would|should|shouldn't|wouldn't|is|are|am|do|does|did|don't we|was|were|"
+    r"^(?:and |so |but |hm+,? |ok,? |now )*(?:what|why|how|when (?:did|do|does|is|was|will)|where|who|which|whose|can|could|would|should|shouldn't|wouldn't|is|are|am|do|does|did|don't we|was|were|"
     r"has|have (?:we|you|i)|will|isn't|aren't|any (?:idea|reason|chance)|warum|wieso|wie|was|wer|wo|wann|welche\w*|kannst|könntest|könnten|sollten?|ist das|gibt es|"
     r"¿|por qué|qué|cómo|cuándo|dónde|quién|puedes|pourquoi|comment|quand|où|qui|quel\w*|est-ce|peux-tu|por que|como|quando|onde|quem|será|"
     r"почему|как|когда|где|кто|что|какой|можно ли|зачем|为什么|怎么|什么|哪|谁|是不是|なぜ|どう|どこ|いつ|誰|何)(?=\W|$|[\u3040-\u9fff])",

@@ -11,7 +11,7 @@ from holdfast.features.memory.statements.features import feature_names, feature_
 from holdfast.features.memory.statements.segments import OwnText, Segment, restore_quotations, split_prompt
 
 KEPT, CANDIDATE = "kept", "candidate"
-KEPT_FROM, CANDIDATE_FROM = 0.72, 0.30
+KEPT_FROM, CANDIDATE_FROM = 0.84, 0.22
 MOST_OBSERVED = 8
 SHORTEST = 2
 
