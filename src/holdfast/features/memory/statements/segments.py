@@ -74,6 +74,11 @@ def split_prompt(prompt: str) -> OwnText:
     return OwnText(segments, tuple(quotations), pasted or bare != text)
 
 
+def split_sentences(text: str) -> list[str]:
+    """Every sentence, whoever wrote it and wherever it was pasted from."""
+    return [piece for piece, _ in _pieces(text[:LONGEST_PROMPT])][:MOST_SEGMENTS]
+
+
 def restore_quotations(text: str, quotations: tuple[str, ...]) -> str:
     for number, words in enumerate(quotations):
         text = text.replace(f"{QUOTE_OPEN}{number}{QUOTE_CLOSE}", words)

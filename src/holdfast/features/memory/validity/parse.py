@@ -49,13 +49,14 @@ _DONE = re.compile(
 _UNTIL = re.compile(r"\b(?:until|till|as long as|before|bis|solange|hasta|jusqu'à ce que|até|пока)\b(.{3,80})", re.IGNORECASE)
 _TAKEN_BACK = (
     re.compile(r"\b(?:from|de|von) ([\w.+#/-]+(?: [\w.+#/-]+)?) (?:to|a|à|auf|nach|zu)\b", re.IGNORECASE),
-    re.compile(r"\b(?:replac(?:es|ed|ing)|took over from|takes over from|takes the place of|instead of|in place of|rather than|no longer|no more|forget|dropp?(?:ed|ing|s)?|off|statt|no) ((?:the )?[\w.+#/-]+(?: [\w.+#/-]+)?)", re.IGNORECASE),
+    re.compile(r"\b(?:replac(?:es|ed|ing)|took over from|takes over from|takes the place of|instead of|in place of|rather than|no longer|no more|forget|dropp?(?:ed|ing|s)?|off|statt) ((?:the )?[\w.+#/-]+(?: [\w.+#/-]+)?)", re.IGNORECASE),
     re.compile(r"((?:[\w.+#/-]+ ){1,3})(?:thing |stuff |rule )?(?:is|are|was|were|gets?|goes?|went) (?:(?:now|finally|also) )?(?:gone|over|closed|deleted|dropped|off|lifted|away|switched off|removed|dead|cancelled|too \w+|history|ended|not (?:needed|required)|n't (?:needed|required))\b", re.IGNORECASE),
     re.compile(r"((?:[\w.+#/-]+ ){1,4})(?:aren't|isn't|are not|is not) (?:needed|required|necessary|used)\b", re.IGNORECASE),
     re.compile(r"\b(?:dropped|lifted|cancelled) (?:the )?((?:[\w.+#/-]+ ?){1,2})", re.IGNORECASE),
     re.compile(r"((?:[\w.+#/-]+ ){1,2})(?:broke|clashed|can't be|couldn't|had no|was too|failed)\b", re.IGNORECASE),
     re.compile(r"([\w.+#/-]+) (?:goes|is on its way out|wird abgeschafft|fliegt raus|queda descartad\w+)\b(?! (?:to|in|up|down|through|on|against))", re.IGNORECASE),
 )  # fmt: skip
+_NEGATED = re.compile(r"\b(?:not|no|nicht|kein|non|pas|не) (?:the )?([\w.-]+)", re.IGNORECASE)
 _SCOPE_WORDS = frozenset("staging production prod dev test local locally frontend backend unit e2e integration mobile web python yaml typescript golang sql ios android partners partner kiosk admin admins internal public windows mac linux".split())
 _PATH = re.compile(r"[\w.-]*/[\w./-]*|\b[\w-]+\.(?:ya?ml|py|ts|tsx|js|json|md|toml|sql|css)\b")
 _FOR_SCOPE = re.compile(
@@ -75,6 +76,7 @@ class Parsed(msgspec.Struct, frozen=True):
     tools: dict[str, set[str]]
     scopes: frozenset[str]
     taken_back: frozenset[str]
+    negated: frozenset[str]
     until: frozenset[str]
     exception: bool
     as_well: bool
@@ -100,7 +102,7 @@ def parse_statement(text: str) -> Parsed:
     return Parsed(
         text=plain, main=frozenset(main), words=frozenset(content_words(plain)), subject=tuple(_subject(tokens)), tokens=tuple(tokens),
         numbers=frozenset(_numbers(tokens)), units=frozenset(units), tools=tools_in(set(tokens)), scopes=frozenset(_scopes(plain, tokens)),
-        taken_back=frozenset(_taken_back(plain)), until=frozenset(content_words(until[1])) if until else frozenset(),
+        taken_back=frozenset(_taken_back(plain)), negated=frozenset(w.lower() for w in _NEGATED.findall(plain)), until=frozenset(content_words(until[1])) if until else frozenset(),
         exception=bool(_EXCEPTION.search(plain)), as_well=bool(_AS_WELL.search(plain)), strong=bool(_STRONG_CHANGE.search(plain)), now=bool(_NOW.search(plain)),
         only=bool(_ONLY.search(plain)), universal=bool(_UNIVERSAL.search(plain)), general=bool(_GENERAL_SCOPE.search(plain)), others=bool(_OTHERS.search(plain)),
         done=bool(_DONE.search(plain)), not_yet=bool(_NOT_YET.search(plain)),

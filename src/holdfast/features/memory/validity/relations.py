@@ -68,7 +68,9 @@ def _rival_tool(new: Parsed, old: Parsed) -> bool:
     """Another tool of the same group for the same thing."""
     for group, names in new.tools.items():
         before = old.tools.get(group, set())
-        kept = names - new.taken_back
+        kept = names - new.taken_back - new.negated
+        if before and before <= new.negated and kept and not _about(new, group) - old.words:
+            return True
         if not before or before & kept:
             continue
         if not kept and not new.strong:
@@ -85,8 +87,9 @@ def _rival_tool(new: Parsed, old: Parsed) -> bool:
     return False
 
 
-def _about(one: Parsed) -> frozenset[str]:
-    tools = {name for names in one.tools.values() for name in names}
+def _about(one: Parsed, group: str = "") -> frozenset[str]:
+    """What is said besides the names of tools (of this group)."""
+    tools = {name for known, names in one.tools.items() if not group or known == group for name in names}
     return frozenset(word for word in one.main if word not in tools) - {"repo", "monorepo", "workspac", "everyth", "everything", "team"}
 
 

@@ -33,7 +33,7 @@ class Statement(msgspec.Struct, frozen=True):
 def valid_statements(statements: Sequence[Statement], asked_at: str) -> list[int]:
     """The agent's words never hold by themselves and supersede nothing."""
     ended = superseded_by(statements)
-    today = _date(asked_at)
+    today = parse_date(asked_at)
     return [
         n for n, one in enumerate(statements)
         if one.by == USER and n not in ended and _is_lasting(one.text) and not _is_over(one, today)
@@ -53,7 +53,7 @@ def superseded_by(statements: Sequence[Statement]) -> dict[int, int]:
 
 def _may_replace(statements: Sequence[Statement], older: int, newer: int) -> bool:
     """What was said for a while only takes nothing back for good."""
-    until = end_of(statements[newer].text, _date(statements[newer].at) or date.min)
+    until = end_of(statements[newer].text, parse_date(statements[newer].at) or date.min)
     return until is None
 
 
@@ -65,12 +65,12 @@ def _is_lasting(text: str) -> bool:
 
 
 def _is_over(one: Statement, today: date | None) -> bool:
-    said = _date(one.at)
+    said = parse_date(one.at)
     until = end_of(one.text, said) if said else None
     return until is not None and today is not None and today > until
 
 
-def _date(text: str) -> date | None:
+def parse_date(text: str) -> date | None:
     try:
         return date.fromisoformat(text[:10])
     except ValueError:
