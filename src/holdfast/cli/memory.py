@@ -119,6 +119,38 @@ def forget(id: Id, json: Json = False) -> None:
 
 
 @app.command()
+def explain(
+    source: Annotated[str, typer.Argument(help="A file of JSON lines, or - for standard input.")] = "-",
+    json: Json = False,
+) -> None:
+    """Show what would be remembered, what holds and what would be told; nothing is stored."""
+    import contextlib
+    import sys
+
+    from holdfast.features.memory.recall.explain import explain_line
+
+    opened = contextlib.nullcontext(sys.stdin.buffer) if source == "-" else open(source, "rb")  # noqa: SIM115
+    with opened as lines:
+        for line in lines:
+            if line.strip():
+                answer = explain_line(line)
+                print(_json_text(answer) if json else _plain_text(answer), flush=True)
+
+
+def _json_text(answer: dict[str, Any]) -> str:
+    import msgspec
+
+    return msgspec.json.encode(answer).decode()
+
+
+def _plain_text(answer: dict[str, Any]) -> str:
+    if "remembered" in answer:
+        rows = [f"{one['outcome']:<10} {one['type']:<11} {one['text']}" for one in answer["remembered"]]
+        return render.clean("\n".join(rows) or "nothing lasting", 4000)
+    return render.clean(" ".join(f"{name}: {value}" for name, value in answer.items()), 4000)
+
+
+@app.command()
 def injected(
     session: Annotated[str, typer.Option("--session", help="Only this session (the full id).")] = "",
     limit: Limit = 10,

@@ -68,7 +68,7 @@ def _answered_quickly() -> bool:
     return True
 
 
-ALONE = frozenset(("config", "daemon", "events", "gate", "index", "lease", "state", "task", "uat"))
+ALONE = frozenset(("config", "daemon", "events", "gate", "index", "lease", "memory", "state", "task", "uat"))
 """Groups that are a module of their own: when one is asked for, the others are not loaded (a third of the time)."""
 
 
