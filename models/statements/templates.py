@@ -27,6 +27,7 @@ def generated(seed: int) -> list[dict[str, Any]]:
     tasks = [r for r in data.read_markup(data.FOLDER / "negative.txt", "n") if r["tag"] in ("neg-oneoff", "neg-bug", "neg-question", "neg-chat", "neg-momentary", "neg-status", "neg-complaint")]
     plain = [r for r in own if r["tag"] in ("pos-plain", "pos-gotcha", "pos-fact", "pos-pref", "pos-decision", "pos-trade") and "context" not in r and len(r["expect"]) == 1]
     rows += [_mixed(rng, n, rng.choice(tasks), rng.choice(plain)) for n in range(500)]
+    rows += [_listed(rng, n, rng.sample(plain, rng.randint(3, 8))) for n in range(110)]
     rows += [_two_negatives(rng, n, rng.choice(tasks), rng.choice(tasks)) for n in range(250)]
     return rows
 
@@ -35,6 +36,12 @@ def _mixed(rng: random.Random, n: int, task: dict[str, Any], lasting: dict[str, 
     first, second = _sentence(task["prompt"]), lasting["prompt"]
     prompt = f"{first} {_cased(rng, second)}" if rng.random() < 0.7 else f"{_sentence(_cased(rng, second))} {task['prompt']}"
     return {**lasting, "id": f"x{n}", "prompt": prompt, "expect": [{**lasting["expect"][0], "quote": lasting["expect"][0]["quote"]}], "tag": "made-mixed"}
+
+
+def _listed(rng: random.Random, n: int, several: list[dict[str, Any]]) -> dict[str, Any]:
+    glue = rng.choice(("\n- ", ". ", "\n"))
+    prompt = rng.choice(("", "some rules: ", "for the record: ", "about this project.")) + (glue if glue != ". " else " ") + glue.join(r["prompt"] for r in several)
+    return {**several[0], "id": f"z{n}", "prompt": prompt.strip(), "expect": [r["expect"][0] for r in several], "tag": "made-list"}
 
 
 def _two_negatives(rng: random.Random, n: int, one: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:

@@ -4,6 +4,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Sequence
+from functools import lru_cache
 
 import msgspec
 
@@ -58,12 +59,24 @@ def select_memories(memories: Sequence[Memory], next_: Next, summary: Summary | 
     holding = [m for m in still_valid(memories, next_.at) if not _repeats_task(m, goals)]
     if next_.kind == "start":
         return [m.id for m in holding if m.type != "bug_fix"][: 2 * MOST_TOLD]
-    if _TALK.search(next_.prompt) or not holding:
+    return [identity for identity, _ in rank_fitting(holding, next_.prompt, summary, memories)][:MOST_TOLD]
+
+
+def rank_fitting(
+    holding: Sequence[Memory], prompt: str, summary: Summary | None = None, known: Sequence[Memory] = ()
+) -> list[tuple[str, float]]:
+    """Ids with how well they fit, the best first; how rare a word is, is counted over `known`."""
+    if _TALK.search(prompt) or not holding:
         return []
-    asked = _question(next_.prompt, summary)
-    often = Counter(word for m in memories for word in content_words(m.text))
-    scored = sorted(((_fit(m, next_.prompt, asked, often, len(memories)), m) for m in holding), key=lambda one: (-one[0], one[1].id))
-    return [m.id for fit, m in scored if fit >= LEAST_FIT][:MOST_TOLD]
+    asked, everything = _question(prompt, summary), known or holding
+    often = Counter(word for m in everything for word in memory_words(m.text))
+    scored = [(m.id, _fit(m, prompt, asked, often, len(everything))) for m in holding]
+    return sorted((one for one in scored if one[1] >= LEAST_FIT), key=lambda one: (-one[1], one[0]))
+
+
+@lru_cache(maxsize=2_000)
+def memory_words(text: str) -> frozenset[str]:
+    return frozenset(_with_parts(content_words(text)))
 
 
 def still_valid(memories: Sequence[Memory], asked_at: str) -> list[Memory]:
@@ -122,7 +135,7 @@ def _with_parts(words: set[str]) -> set[str]:
 
 
 def _fit(memory: Memory, prompt: str, asked: _Question, often: Counter[str], total: int) -> float:
-    words = _with_parts(content_words(memory.text))
+    words = set(memory_words(memory.text))
     if not words:
         return 0.0
     if _always_of_use(memory, prompt):

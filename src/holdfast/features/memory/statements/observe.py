@@ -11,9 +11,10 @@ from holdfast.features.memory.statements.features import feature_names, feature_
 from holdfast.features.memory.statements.segments import OwnText, Segment, restore_quotations, split_prompt
 
 KEPT, CANDIDATE = "kept", "candidate"
-KEPT_FROM, CANDIDATE_FROM = 0.84, 0.22
+KEPT_FROM, CANDIDATE_FROM = 0.84, 0.3
 MOST_OBSERVED = 8
-SHORTEST = 2
+SHORTEST_ALONE = 2
+"""A single word says something lasting only as the answer to a question of the agent."""
 
 
 class Observation(msgspec.Struct, frozen=True):
@@ -50,8 +51,12 @@ def spans_of(prompt: str, context: str = "") -> Iterator[Span]:
         near = [cues[n] for n in (number - 1, number + 1) if 0 <= n < len(segments)]
         names = feature_names(segment, cues[number], context=context, pasted=own.pasted, neighbours=near)
         text = restore_quotations(shorten_to_quote(segment.text), own.quotations)
-        if text:
+        if text and (context or _long_enough(text)):
             yield Span(text, tuple(feature_numbers(names)))
+
+
+def _long_enough(text: str) -> bool:
+    return len(text.split()) >= SHORTEST_ALONE or sum(char > "\u2e80" for char in text) >= 2 * SHORTEST_ALONE
 
 
 def _with_clauses(own: OwnText) -> Iterator[Segment]:

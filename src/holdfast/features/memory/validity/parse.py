@@ -1,6 +1,7 @@
 """A statement, taken apart: subject words, values, scope, what it takes back, what it says about itself."""
 
 import re
+from functools import lru_cache
 
 import msgspec
 
@@ -90,6 +91,7 @@ class Parsed(msgspec.Struct, frozen=True):
     not_yet: bool
 
 
+@lru_cache(maxsize=2_000)
 def parse_statement(text: str) -> Parsed:
     plain = text[:600]
     for spaced, joined in MULTIWORD.items():
