@@ -26,7 +26,15 @@ def _row(line: str, identity: str, tag: str) -> dict[str, Any]:
     context = _CONTEXT.match(line)
     line = _CONTEXT.sub("", line)
     expect = [{"type": kind, "quote": words} for kind, words in _MARK.findall(line)]
-    row = {"id": identity, "lang": "", "tag": tag, "prompt": _MARK.sub(r"\2", line), "expect": expect, "not": [], "neutral": []}
+    row = {
+        "id": identity,
+        "lang": "",
+        "tag": tag,
+        "prompt": _MARK.sub(r"\2", line),
+        "expect": expect,
+        "not": [],
+        "neutral": [],
+    }
     return {**row, "context": context.group(1)} if context else row
 
 
@@ -46,5 +54,15 @@ def chain_rows() -> list[dict[str, Any]]:
             if momentary:
                 continue
             expect = [] if s["i"] in never else [{"type": "", "quote": s["text"]}]
-            rows.append({"id": f"{chain['id']}-{s['i']}", "lang": chain["lang"], "tag": "chain", "prompt": s["text"], "expect": expect, "not": [], "neutral": []})
+            rows.append(
+                {
+                    "id": f"{chain['id']}-{s['i']}",
+                    "lang": chain["lang"],
+                    "tag": "chain",
+                    "prompt": s["text"],
+                    "expect": expect,
+                    "not": [],
+                    "neutral": [],
+                }
+            )
     return rows

@@ -15,11 +15,11 @@ from typing import Any
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parent))
-import data  # noqa: E402
-from templates import generated  # noqa: E402
+import data
+from templates import generated
 
-from holdfast.features.memory.statements import classifier, observe  # noqa: E402
-from holdfast.features.memory.statements.features import BUCKETS  # noqa: E402
+from holdfast.features.memory.statements import classifier, observe
+from holdfast.features.memory.statements.features import BUCKETS
 
 _spec = importlib.util.spec_from_file_location("score", data.CORPUS / "score.py")
 assert _spec and _spec.loader
@@ -102,7 +102,10 @@ def _logistic(features: list[list[int]], target: np.ndarray, weights: np.ndarray
 def predictions(rows: list[dict[str, Any]], model: classifier.Classifier) -> dict[str, Any]:
     """Everything with at least a small chance; thresholds are tried on it afterwards."""
     return {
-        row["id"]: [{"type": o.type, "text": o.text, "p": o.probability} for o in observe.observe_prompt(row["prompt"], row.get("context", ""), model, LEAST)]
+        row["id"]: [
+            {"type": o.type, "text": o.text, "p": o.probability}
+            for o in observe.observe_prompt(row["prompt"], row.get("context", ""), model, LEAST)
+        ]
         for row in rows
     }
 
@@ -114,20 +117,34 @@ def above(said: dict[str, Any], least: float) -> dict[str, Any]:
 def figures(rows: list[dict[str, Any]], said: dict[str, Any]) -> dict[str, float]:
     hits = found = expected = clean = empty = kindred = 0
     for row in rows:
-        mine = [f for f in said[row["id"]]["remembered"] if not any(score.overlap(score.words(n), score.words(f["text"])) >= 0.6 for n in row.get("neutral", ()))]
+        mine = [
+            f
+            for f in said[row["id"]]["remembered"]
+            if not any(score.overlap(score.words(n), score.words(f["text"])) >= 0.6 for n in row.get("neutral", ()))
+        ]
         pairs = score.matched(row["expect"], mine, row.get("context", ""))
         hits, found, expected = hits + len(pairs), found + len(mine), expected + len(row["expect"])
-        kindred += sum(score.KINDRED.get(row["expect"][i]["type"]) == score.KINDRED.get(mine[j]["type"]) for i, j in pairs)
+        kindred += sum(
+            score.KINDRED.get(row["expect"][i]["type"]) == score.KINDRED.get(mine[j]["type"]) for i, j in pairs
+        )
         if not row["expect"]:
             empty, clean = empty + 1, clean + (not mine)
-    return {"precision": hits / max(1, found), "recall": hits / max(1, expected), "clean": clean / max(1, empty), "kindred": kindred / max(1, hits)}
+    return {
+        "precision": hits / max(1, found),
+        "recall": hits / max(1, expected),
+        "clean": clean / max(1, empty),
+        "kindred": kindred / max(1, hits),
+    }
 
 
 def report(name: str, rows: list[dict[str, Any]], said: dict[str, Any]) -> None:
     print(name)
     for least in (0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95):
         f = figures(rows, above(said, least))
-        print(f"   {least:.2f} precision {f['precision']:.3f} recall {f['recall']:.3f} clean {f['clean']:.3f} kindred {f['kindred']:.2f}", flush=True)
+        print(
+            f"   {least:.2f} precision {f['precision']:.3f} recall {f['recall']:.3f} clean {f['clean']:.3f} kindred {f['kindred']:.2f}",
+            flush=True,
+        )
 
 
 def evaluate(name: str, rows: list[dict[str, Any]], model: classifier.Classifier) -> None:
@@ -160,7 +177,9 @@ def main() -> None:
     model = _quantised(*fit(everything))
     evaluate("all -> held-out", held, model)
     if given.save:
-        Path(given.save).write_text("".join(json.dumps({"id": i, "remembered": r}, ensure_ascii=False) + "\n" for i, r in said.items()), "utf-8")
+        Path(given.save).write_text(
+            "".join(json.dumps({"id": i, "remembered": r}, ensure_ascii=False) + "\n" for i, r in said.items()), "utf-8"
+        )
     if given.write:
         classifier.WEIGHTS.write_bytes(model.encode())
         print(f"written: {classifier.WEIGHTS.stat().st_size:,} bytes")

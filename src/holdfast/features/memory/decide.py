@@ -84,7 +84,9 @@ def _before_edit(state: State, event: Event, settings: MemorySettings) -> Iterat
     paths = event.get("paths") or ()
     if event.get("action") != "edit" or not paths:
         return
-    known = [i for i in _items(state, event) if i["type"] in ("gotcha", "decision", "rule", "trade_off") and _about(i, paths)]
+    known = [
+        i for i in _items(state, event) if i["type"] in ("gotcha", "decision", "rule", "trade_off") and _about(i, paths)
+    ]
     yield from _told(sorted(known, key=lambda i: -worth(i, event.at))[:FILE_ITEMS], settings.prompt_tokens)
 
 
@@ -155,7 +157,8 @@ def _about(item: Doc, paths: Iterable[str]) -> bool:
 def _told(items: Sequence[Doc], budget: int) -> Iterator[Context]:
     lines, left = [], budget - fence.tokens(ABOUT)
     for item in items:
-        words = f"- {item['type']} ({day_of(item['at'])}, {WHOSE.get(item['origin'], item['origin'])}): {line(item['text'], 300)} [{item['id']}]"
+        source = f"{day_of(item['at'])}, {WHOSE.get(item['origin'], item['origin'])}"
+        words = f"- {item['type']} ({source}): {line(item['text'], 300)} [{item['id']}]"
         cost = fence.tokens(words) + 1
         if cost <= left:
             lines.append(words)

@@ -32,9 +32,10 @@ def _observed(doc: Doc | None, event: Event, identity: str) -> Doc | None:
         return doc
     evidence = list(dict.fromkeys((*doc["evidence"], *_numbers(event))))
     fresh = evidence != doc["evidence"]
+    status = CANDIDATE if _is(doc, CANDIDATE) and _uncertain(event) else ACTIVE
     return {
         **doc, "evidence": evidence[-MOST_EVIDENCE:], "times": doc["times"] + fresh, "at": event.at,
-        "status": CANDIDATE if _is(doc, CANDIDATE) and _uncertain(event) else ACTIVE, "superseded_by": "", "importance": max(doc["importance"], int(event.get("importance") or 0)),
+        "status": status, "superseded_by": "", "importance": max(doc["importance"], int(event.get("importance") or 0)),
     }  # fmt: skip
 
 
@@ -46,7 +47,8 @@ def _born(event: Event, identity: str) -> Doc:
         "evidence": _numbers(event), "session": event.session, "project": event.project, "agent": event.agent,
         "repo": str(event.get("repo") or ""),
         "supersedes": strings(event.get("supersedes")), "superseded_by": "", "pinned": bool(event.get("pinned")),
-        "promoted": False, "times": 1, "status": CANDIDATE if _uncertain(event) else ACTIVE, "first_at": event.at, "at": event.at, "seq": event.seq,
+        "promoted": False, "times": 1, "status": CANDIDATE if _uncertain(event) else ACTIVE,
+        "first_at": event.at, "at": event.at, "seq": event.seq,
     }  # fmt: skip
 
 

@@ -34,7 +34,10 @@ def search(call: Call) -> dict[str, Any]:
 def _row(call: Call, hit: Hit, type_: str) -> dict[str, Any] | None:
     entry = hit.entry
     about = [doc for one in (entry.id, *hit.observations) if one and (doc := call.reader.state(observation_ref(one)))]
-    doc = next((d for d in about if d["status"] not in (FORGOTTEN, CANDIDATE, DROPPED) and (not type_ or d["type"] == type_)), None)
+    doc = next(
+        (d for d in about if d["status"] not in (FORGOTTEN, CANDIDATE, DROPPED) and (not type_ or d["type"] == type_)),
+        None,
+    )
     if (type_ and not doc) or (entry.id and not doc):
         return None
     event = None if entry.id else call.reader.event(entry.seq)

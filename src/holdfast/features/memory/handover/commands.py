@@ -7,13 +7,22 @@ from typing import Protocol
 import msgspec
 
 CHECK = re.compile(
-    r"\b(?:test|tests|pytest|tox|nox|jest|vitest|mocha|rspec|phpunit|ctest|e2e|spec|axe|lint|check|typecheck|tsc|mypy|ruff|eslint|build|cargo|go vet|playwright|cypress|bench\w*|migrate|docs|verify|ci)\b",
+    (
+        r"\b(?:test|tests|pytest|tox|nox|jest|vitest|mocha|rspec|phpunit|ctest|e2e|spec|axe|lint|check|typecheck|"
+        r"tsc|mypy|ruff|eslint|build|cargo|go vet|playwright|cypress|bench\w*|migrate|docs|verify|ci)\b"
+    ),
     re.IGNORECASE,
 )
-_DULL = re.compile(r"^\s*(?:cd|ls|cat|grep|rg|find|echo|pwd|which|head|tail|sed|awk|less|git (?:status|diff|log|show|branch|checkout|add|stash|restore|reset|rev-parse))\b")
+_DULL = re.compile(
+    r"^\s*(?:cd|ls|cat|grep|rg|find|echo|pwd|which|head|tail|sed|awk|less|git (?:status|diff|log|show|branch|"
+    r"checkout|add|stash|restore|reset|rev-parse))\b"
+)
 _REVERT = re.compile(r"^\s*git (?:checkout|restore|reset|stash|revert)\b(?P<rest>.*)$")
 _NAMES = re.compile(r"\b(?:FAILED|FAIL|ERROR)\s+(\S+)")
-_COUNTS = re.compile(r"\b\d+ (?:failed|passed|skipped|errors?|violations?|warnings?)\b|\bp\d\d \d+ ?ms|\b\d+(?:\.\d+)? ?(?:ms|s)\b", re.IGNORECASE)
+_COUNTS = re.compile(
+    r"\b\d+ (?:failed|passed|skipped|errors?|violations?|warnings?)\b|\bp\d\d \d+ ?ms|\b\d+(?:\.\d+)? ?(?:ms|s)\b",
+    re.IGNORECASE,
+)
 LONGEST_OUTPUT = 160
 
 
@@ -52,20 +61,32 @@ class CommandRun(msgspec.Struct, frozen=True):
 
 def command_runs(events: Sequence[RunEvent]) -> list[CommandRun]:
     """In order; a command whose exit is unknown is left out."""
-    return [CommandRun(n, e.command, e.exit == 0, e.output) for n, e in enumerate(events) if e.kind in ("command", "check") and e.command and e.exit is not None]
+    return [
+        CommandRun(n, e.command, e.exit == 0, e.output)
+        for n, e in enumerate(events)
+        if e.kind in ("command", "check") and e.command and e.exit is not None
+    ]
 
 
 def failing_runs(runs: Sequence[CommandRun]) -> list[CommandRun]:
     """The last run of each command that failed, and that no later run of the same kind made good."""
     last = {run.command: run for run in runs}
-    return [run for run in last.values() if not run.ok and not _DULL.match(run.command) and not any(_makes_good(later, run) for later in runs)]
+    return [
+        run
+        for run in last.values()
+        if not run.ok and not _DULL.match(run.command) and not any(_makes_good(later, run) for later in runs)
+    ]
 
 
 def _makes_good(later: CommandRun, failed: CommandRun) -> bool:
     if later.at < failed.at or not later.ok or later.only_skipped:
         return False
     one, other = set(_parts(later.command)), set(_parts(failed.command))
-    return one >= other or other >= one or (_is_test(later.command) and _is_test(failed.command) and not (other - one) & _targets(failed.command))
+    return (
+        one >= other
+        or other >= one
+        or (_is_test(later.command) and _is_test(failed.command) and not (other - one) & _targets(failed.command))
+    )
 
 
 def _is_test(command: str) -> bool:

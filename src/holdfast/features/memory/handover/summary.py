@@ -8,34 +8,55 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
-from holdfast.features.memory.handover.commands import CommandRun, command_runs, failing_runs, reverted_paths, working_runs
+from holdfast.features.memory.handover.commands import (
+    CommandRun,
+    command_runs,
+    failing_runs,
+    reverted_paths,
+    working_runs,
+)
 from holdfast.features.memory.statements.cues import IMPERATIVE_START
 from holdfast.features.memory.statements.observe import KEPT, observe_prompt
 from holdfast.features.memory.statements.segments import split_prompt, split_sentences
 
 MOST_GOALS, MOST_LINES, LONGEST_LINE = 5, 6, 220
 _OPEN = re.compile(
-    r"\b(?:left|still|remain\w*|not (?:started|done|yet|included|covered|tested)|haven'?t|hasn'?t|isn'?t (?:done|started|there|signed)|can'?t|couldn'?t|could not|won'?t|stub|missing|todo|to do|pending|waiting|blocked|next (?:big )?part|without|"
-    r"refused|fails?|failing|unclear|doesn'?t say|offen|fehlt|noch|queda[n]?|falta[n]?|reste|manque|faltan?|осталось|ещё)\b|还|没|残り|まだ",
+    r"\b(?:left|still|remain\w*|not (?:started|done|yet|included|covered|tested)|haven'?t|hasn'?t|isn'?t "
+    r"(?:done|started|there|signed)|can'?t|couldn'?t|could not|won'?t|stub|missing|todo|to do|pending|waiting|"
+    r"blocked|next (?:big )?part|without|"
+    r"refused|fails?|failing|unclear|doesn'?t say|offen|fehlt|noch|queda[n]?|falta[n]?|reste|manque|faltan?|"
+    r"осталось|ещё)\b|还|没|残り|まだ",
     re.IGNORECASE,
 )
 _LATER = re.compile(
-    r"\b(?:tomorrow|tonight|later|another day|next (?:time|week|session|sprint)|monday|tuesday|wednesday|thursday|friday|not now|until then|afterwards|leave (?:it|the|that)|for another|some other|morgen|später|mañana|luego|demain|plus tard|amanhã|depois|"
+    r"\b(?:tomorrow|tonight|later|another day|next (?:time|week|session|sprint)|monday|tuesday|wednesday|"
+    r"thursday|friday|not now|until then|afterwards|leave (?:it|the|that)|for another|some other|morgen|"
+    r"später|mañana|luego|demain|plus tard|amanhã|depois|"
     r"завтра|потом)\b|明天|以后再|明日|あとで",
     re.IGNORECASE,
 )
 _NEXT = re.compile(
-    r"\b(?:next(?: step| up| time)?|then|start with|begin with|continue with|go on with|first|after that|tomorrow|nächster schritt|als nächstes|morgen|siguiente|primero|mañana|ensuite|d'abord|prochaine|demain|próximo|primeiro|amanhã|дальше|сначала|завтра)\b|下一步|明天|次は|明日",
+    r"\b(?:next(?: step| up| time)?|then|start with|begin with|continue with|go on with|first|after that|"
+    r"tomorrow|nächster schritt|als nächstes|morgen|siguiente|primero|mañana|ensuite|d'abord|prochaine|demain|"
+    r"próximo|primeiro|amanhã|дальше|сначала|завтра)\b|下一步|明天|次は|明日",
     re.IGNORECASE,
 )
 _CLAIM = re.compile(
-    r"\b(?:fixed|green|pass(?:es|ed|ing)?|works?|working|done|all good|complete[d]?|resolved|finished|solved|behoben|grün|läuft|fertig|arreglad\w+|funciona|corrigé\w*|marche|funciona|pronto|исправлен\w*|работает)\b|修好|通过|直り",
+    r"\b(?:fixed|green|pass(?:es|ed|ing)?|works?|working|done|all good|complete[d]?|resolved|finished|solved|"
+    r"behoben|grün|läuft|fertig|arreglad\w+|funciona|corrigé\w*|marche|funciona|pronto|исправлен\w*|"
+    r"работает)\b|修好|通过|直り",
     re.IGNORECASE,
 )
-_CHAT = re.compile(r"^(?:ok(?:ay)?|yes|no|hi|hello|hey|thanks?|thx|good|great|fine|cool|right|ah nothing\b.*|sure|go on|continue|good plan|perfect|danke|gut|ja|nein)[\s.,!]*$", re.IGNORECASE)
+_CHAT = re.compile(
+    r"^(?:ok(?:ay)?|yes|no|hi|hello|hey|thanks?|thx|good|great|fine|cool|right|ah nothing\b.*|sure|go on|"
+    r"continue|good plan|perfect|danke|gut|ja|nein)[\s.,!]*$",
+    re.IGNORECASE,
+)
 _EMPTY_ANSWER = re.compile(r"^(?:ok(?:ay)?|done|sure|hello!?.*\?|alright|understood|gut|fertig)[.!\s]*$", re.IGNORECASE)
 _TAKES_BACK = re.compile(
-    r"\b(?:put .* back|back!|undo|revert|restore|take .* back|throw (?:it|that) away|wrong|not what|don'?t|not passing|no,|stop|zurück|deshaz|annule|desfaz|верни)\b|!$|还原|戻して", re.IGNORECASE
+    r"\b(?:put .* back|back!|undo|revert|restore|take .* back|throw (?:it|that) away|wrong|not what|don'?t|"
+    r"not passing|no,|stop|zurück|deshaz|annule|desfaz|верни)\b|!$|还原|戻して",
+    re.IGNORECASE,
 )
 _CHOICE = re.compile(r"^\s*(?:option |number |nr\.? ?|#)?(\d)\b[.,:)]?\s*(.*)$", re.IGNORECASE | re.DOTALL)
 _OPTION = re.compile(r"(?:^|[\s,;:])\(?(\d)[).:]\s*([^0-9\n].*?)(?=(?:[,;]?\s+\(?\d[).:]\s)|\n|$)", re.DOTALL)
@@ -67,8 +88,10 @@ class Summary(msgspec.Struct, frozen=True):
 
     def as_text(self) -> str:
         named = (
-            ("Goal", self.goals, "; then: "), ("Outcome", self.outcome, " "), ("Proven by", self.proven, "; "), ("Failing", self.failing, "; "), ("Open", self.open, "; "),
-            ("Next", self.next, "; "), ("Decided", self.decided, "; "), ("Commands that work", self.commands, ", "), ("Files", self.files, ", "), ("Commits", self.commits, ", "),
+            ("Goal", self.goals, "; then: "), ("Outcome", self.outcome, " "), ("Proven by", self.proven, "; "),
+            ("Failing", self.failing, "; "), ("Open", self.open, "; "), ("Next", self.next, "; "),
+            ("Decided", self.decided, "; "), ("Commands that work", self.commands, ", "), ("Files", self.files, ", "),
+            ("Commits", self.commits, ", "),
         )  # fmt: skip
         return "\n".join(f"{name}: {glue.join(values)}" for name, values, glue in named if values)
 
@@ -79,7 +102,9 @@ def build_summary(events: Sequence[SessionEvent]) -> Summary:
     failing = failing_runs(runs)
     open_, next_ = _left_open(events, prompts), _next_steps(events, prompts)
     gone = reverted_paths(runs)
-    edited = dict.fromkeys(e.path for e in events if e.kind == "edit" and e.path and not any(e.path.startswith(g) for g in gone))
+    edited = dict.fromkeys(
+        e.path for e in events if e.kind == "edit" and e.path and not any(e.path.startswith(g) for g in gone)
+    )
     worked = any(e.kind in ("answer", "command", "edit", "check") for e in events)
     return Summary(
         goals=tuple(_goals(prompts)) if worked else (),
@@ -97,11 +122,13 @@ def build_summary(events: Sequence[SessionEvent]) -> Summary:
 
 def _goals(prompts: Sequence[tuple[int, str]]) -> Iterator[str]:
     """The first prompt whole; of later ones the task alone."""
-    for number, (_, text) in enumerate(prompts[:1] + prompts[1:][-MOST_GOALS + 1 :]):
+    for number, (_, text) in enumerate([*prompts[:1], *prompts[1:][-MOST_GOALS + 1 :]]):
         if number == 0:
             yield _line(" ".join(text.split()))
             continue
-        sentences = [s.text for s in split_prompt(text).segments if not _CHAT.match(s.text) and not _LATER.search(s.text)]
+        sentences = [
+            s.text for s in split_prompt(text).segments if not _CHAT.match(s.text) and not _LATER.search(s.text)
+        ]
         tasks = [_task_clause(s) for s in sentences if IMPERATIVE_START.match(s) or "?" in s or _looks_like_task(s)]
         if tasks:
             yield _line(" ".join(tasks))
@@ -114,7 +141,11 @@ def _looks_like_task(text: str) -> bool:
 def _task_clause(text: str) -> str:
     """Up to a comma after which no further task is named."""
     head, comma, tail = text.partition(", ")
-    return head if comma and IMPERATIVE_START.match(head) and not IMPERATIVE_START.match(tail) and len(head.split()) > 3 else text
+    return (
+        head
+        if comma and IMPERATIVE_START.match(head) and not IMPERATIVE_START.match(tail) and len(head.split()) > 3
+        else text
+    )
 
 
 def _outcome(events: Sequence[SessionEvent], failing: bool) -> Iterator[str]:
@@ -171,7 +202,11 @@ def _next_steps(events: Sequence[SessionEvent], prompts: Sequence[tuple[int, str
     sentences = _sentences(text)
     for number, sentence in enumerate(sentences):
         if _NEXT.search(sentence):
-            about = sentences[number - 1] if number and len(sentence.split()) < 7 and not _CHAT.match(sentences[number - 1]) else ""
+            about = (
+                sentences[number - 1]
+                if number and len(sentence.split()) < 7 and not _CHAT.match(sentences[number - 1])
+                else ""
+            )
             yield _line(f"{about} {sentence}".strip())
             yield from _named_options(sentence, events[:at])
 
@@ -194,7 +229,11 @@ def _decisions(events: Sequence[SessionEvent]) -> Iterator[str]:
             continue
         if (choice := _CHOICE.match(event.text)) and (options := dict(_OPTION.findall(said))).get(choice[1]):
             yield _line(options[choice[1]].rstrip(" ,;."), 160)
-        yield from (_line(o.text) for o in observe_prompt(event.text, said) if o.outcome == KEPT or (said and o.probability > 0.4))
+        yield from (
+            _line(o.text)
+            for o in observe_prompt(event.text, said)
+            if o.outcome == KEPT or (said and o.probability > 0.4)
+        )
 
 
 def _sentences(text: str) -> list[str]:

@@ -1,4 +1,4 @@
-"""Stored memories + what comes next → the few that are told. Stale, finished and momentary ones never; sharing a word is no reason. Pure."""
+"""Stored memories and what comes next → the few that are told; stale, finished and momentary ones never. Pure."""
 
 import math
 import re
@@ -24,15 +24,38 @@ DONE_BELOW, REPEATED = 0.9, 0.8
 """A memory less certain than the first that repeats the task of a session to the second is that task, not knowledge."""
 USER, AGENT, DEED = "user", "agent", "deed"
 _CONTINUES = re.compile(
-    r"\b(?:continue|go on|carry on|finish|back to|what was left|what's left|left|where were we|resume|start with|let's start|still open|anything open|weiter|sigue|continúa|reprends|continua|продолж\w*)\b|继续|続き", re.IGNORECASE
-)
-_TALK = re.compile(r"\b(?:just the \w+ (?:here )?in (?:the )?chat|what'?s \d|how many (?:bytes|seconds)|what does \w+ mean|just a question|regex that)\b", re.IGNORECASE)
-_WORK = re.compile(r"\b(?:add|implement|write|fix|change|refactor|remove|make|build|create|run|test|update|rename|move|finish|show|bring|start|speed|clean|convert|upgrade|merge|deploy|prepare|put|delete|füge|bau|lies|reparier|mach)\b", re.IGNORECASE)
-_ABOUT_AGENT = re.compile(
-    r"\b(?:answers?|antworten|respuestas?|réponses?|respostas?|reply|summary|summaries|explain|ask (?:me|before)|tell me|commit messages?|i do the|you never|diffs?|in (?:english|german|french|spanish)|auf (?:deutsch|englisch)|short|bullet)\b|回答|отвечай",
+    (
+        r"\b(?:continue|go on|carry on|finish|back to|what was left|what's left|left|where were we|resume|start "
+        r"with|let's start|still open|anything open|weiter|sigue|continúa|reprends|continua|продолж\w*)\b|继续|続き"
+    ),
     re.IGNORECASE,
 )
-_HOW_TO_TEST = re.compile(r"\btests? (?:have to be|must be|are) run with\b|\brun (?:the )?tests? with\b|\bmake test\b", re.IGNORECASE)
+_TALK = re.compile(
+    (
+        r"\b(?:just the \w+ (?:here )?in (?:the )?chat|what'?s \d|how many (?:bytes|seconds)|what does \w+ mean|"
+        r"just a question|regex that)\b"
+    ),
+    re.IGNORECASE,
+)
+_WORK = re.compile(
+    (
+        r"\b(?:add|implement|write|fix|change|refactor|remove|make|build|create|run|test|update|rename|move|"
+        r"finish|show|bring|start|speed|clean|convert|upgrade|merge|deploy|prepare|put|delete|füge|bau|lies|"
+        r"reparier|mach)\b"
+    ),
+    re.IGNORECASE,
+)
+_ABOUT_AGENT = re.compile(
+    (
+        r"\b(?:answers?|antworten|respuestas?|réponses?|respostas?|reply|summary|summaries|explain|ask (?:me|"
+        r"before)|tell me|commit messages?|i do the|you never|diffs?|in (?:english|german|french|spanish)|auf "
+        r"(?:deutsch|englisch)|short|bullet)\b|回答|отвечай"
+    ),
+    re.IGNORECASE,
+)
+_HOW_TO_TEST = re.compile(
+    r"\btests? (?:have to be|must be|are) run with\b|\brun (?:the )?tests? with\b|\bmake test\b", re.IGNORECASE
+)
 _COMMAND_LORE = re.compile(r"^`[^`]+` fails here; `[^`]+` works")
 _HAPPENED = re.compile(r"^\S+(?: \S+){0,3} (?:is|are) (?:out|done|over|released|merged|live)\W*$", re.IGNORECASE)
 
@@ -125,8 +148,14 @@ def _question(prompt: str, summary: Summary | None) -> _Question:
     words = _with_parts(content_words(prompt))
     goals = _with_parts(content_words(" ".join(summary.goals))) if summary else set()
     goes_on = bool(_CONTINUES.search(prompt)) or len((words & goals) - _COMMON) >= 1
-    around = goals | content_words(" ".join((*summary.open, *summary.next, *summary.outcome))) if summary and goes_on else set()
-    return _Question(frozenset(words), frozenset(concepts_of(words)), frozenset(around), frozenset(concepts_of(around)), goes_on)
+    around = (
+        goals | content_words(" ".join((*summary.open, *summary.next, *summary.outcome)))
+        if summary and goes_on
+        else set()
+    )
+    return _Question(
+        frozenset(words), frozenset(concepts_of(words)), frozenset(around), frozenset(concepts_of(around)), goes_on
+    )
 
 
 def _with_parts(words: set[str]) -> set[str]:
@@ -145,7 +174,9 @@ def _fit(memory: Memory, prompt: str, asked: _Question, often: Counter[str], tot
     direct = sum(weight[w] for w in words & asked.words)
     around = sum(weight[w] for w in (words & asked.around) - asked.words)
     concepts = concepts_of(words)
-    shared = sum(1.0 if is_specific(c, words) or is_specific(c, asked_words) else 0.5 for c in concepts & asked.concepts)
+    shared = sum(
+        1.0 if is_specific(c, words) or is_specific(c, asked_words) else 0.5 for c in concepts & asked.concepts
+    )
     near = len((concepts & asked.around_concepts) - asked.concepts)
     fit = direct + 0.6 * around + 0.45 * min(shared, 3) + 0.2 * min(near, 3)
     return fit + (0.8 if memory.type == "session_summary" and asked.goes_on else 0.0)
@@ -156,7 +187,12 @@ def _weight(word: str, often: Counter[str], total: int) -> float:
     return (0.25 if word in _COMMON else 0.9) * (0.6 + 0.6 * rare)
 
 
-_COMMON = frozenset("api test user file data code page run project repo service name new part thing client local field app list order time write add local locally".split())
+_COMMON = frozenset(
+    (
+        "api test user file data code page run project repo service name new part thing client local field app "
+        "list order time write add local locally"
+    ).split()
+)
 
 
 def _always_of_use(memory: Memory, prompt: str) -> bool:

@@ -39,7 +39,9 @@ class Classifier:
 def decode(content: bytes) -> Classifier:
     magic, buckets, kinds, scale, type_scale = _HEAD.unpack_from(content)
     if magic != _MAGIC or buckets != BUCKETS or kinds != len(TYPES):
-        raise ValueError("weights of another version of the statement classifier: run models/statements/train.py --write")
+        raise ValueError(
+            "weights of another version of the statement classifier: run models/statements/train.py --write"
+        )
     body = zlib.decompress(content[_HEAD.size :])
     parts = [body[n * buckets : (n + 1) * buckets] for n in range(kinds + 1)]
     return Classifier(parts[0], scale, parts[1:], type_scale)

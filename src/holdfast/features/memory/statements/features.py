@@ -3,26 +3,37 @@
 import re
 import zlib
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 
 from holdfast.features.memory.statements.segments import Segment
 
 BUCKETS = 1 << 16
 MOST_TOKENS = 60
 CONTEXT_LOOKED_AT = 1_000
-_TOKEN = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]|`[^`]{1,80}`|\ue000\d+\ue001|[^\W_]+(?:['’][^\W_]+)?(?:[_./-]+[^\W_]+)*/?|[?!:,;]")
+_TOKEN = re.compile(
+    r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]|`[^`]{1,80}`|\ue000\d+\ue001|"
+    r"[^\W_]+(?:['’][^\W_]+)?(?:[_./-]+[^\W_]+)*/?|[?!:,;]"
+)
 _CJK = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 
 FUNCTION_WORDS = frozenset(
-    """a an the this that these those it its there here i you we they he she me us them my your our their his her who whoever nobody everybody anything nothing everything something
-    is are was were be been being am isn't aren't wasn't do does did don't doesn't didn't has have had haven't can can't could may might must should shall will won't would
-    not no never always only also still yet again ever just now then so and or but if when while until unless because since before after once as than instead otherwise else without with
-    in on at of to from by for under over through into against per between out up off about all any each every some both same other another one two three new old own
-    use uses used need needs go goes gets get keep stays stay make makes run runs want prefer like please let's let that's it's i'm we're you're don't we've i've i'd we'll what why how where which
-    der die das ein eine den dem des ist sind war wird werden nicht kein keine nie immer nur auch und oder aber wenn bis weil wir ich du man es im in auf mit von zu für bei nach vor aus an über bitte muss müssen darf dürfen soll
-    el la los las un una de del en con por para que se no nunca siempre sin y o si al es son está hay le lo nos me te su mi solo
-    le les des du au aux et ou est sont ne pas jamais toujours sans sur dans pour par que qui on nous je tu il elle ce cette doit si
-    o os as um uma do da dos das no na nos nas em com por para que não nunca sempre sem e ou se é são a gente eu você
-    и в на с не по из для что это мы я ты он она все всегда никогда только без если то а но к у за от""".split()
+    """
+    a an the this that these those it its there here i you we they he she me us them my your our their his her
+    who whoever nobody everybody anything nothing everything something is are was were be been being am isn't
+    aren't wasn't do does did don't doesn't didn't has have had haven't can can't could may might must should
+    shall will won't would not no never always only also still yet again ever just now then so and or but if
+    when while until unless because since before after once as than instead otherwise else without with in on at
+    of to from by for under over through into against per between out up off about all any each every some both
+    same other another one two three new old own use uses used need needs go goes gets get keep stays stay make
+    makes run runs want prefer like please let's let that's it's i'm we're you're don't we've i've i'd we'll
+    what why how where which der die das ein eine den dem des ist sind war wird werden nicht kein keine nie
+    immer nur auch und oder aber wenn bis weil wir ich du man es im in auf mit von zu für bei nach vor aus an
+    über bitte muss müssen darf dürfen soll el la los las un una de del en con por para que se no nunca siempre
+    sin y o si al es son está hay le lo nos me te su mi solo le les des du au aux et ou est sont ne pas jamais
+    toujours sans sur dans pour par que qui on nous je tu il elle ce cette doit si o os as um uma do da dos das
+    no na nos nas em com por para que não nunca sempre sem e ou se é são a gente eu você и в на с не по из для
+    что это мы я ты он она все всегда никогда только без если то а но к у за от
+    """.split()
 )
 
 
@@ -58,15 +69,31 @@ def feature_names(
 
 
 _PAIRED = frozenset(
-    ("deontic", "always_never", "imperative", "question_start", "this_one", "now_today", "bug_word", "because", "generic_passive", "everywhere", "i_want", "we_habit",
-     "only_no", "product_noun", "negated_verb", "should", "past", "hypothetical", "place_fact", "agent_address", "workaround", "from_now", "quote_token", "bug_again", "exempt")
-)  # fmt: skip
-_NEIGHBOUR_CUES = frozenset(("question_mark", "imperative", "bug_again", "others", "quote_token", "hypothetical", "past", "task_spec", "now_today"))
+    """
+    deontic always_never imperative question_start this_one now_today bug_word because
+    generic_passive everywhere i_want we_habit only_no product_noun negated_verb should
+    past hypothetical place_fact agent_address workaround from_now quote_token bug_again
+    exempt
+    """.split()
+)
+_NEIGHBOUR_CUES = frozenset(
+    (
+        "question_mark",
+        "imperative",
+        "bug_again",
+        "others",
+        "quote_token",
+        "hypothetical",
+        "past",
+        "task_spec",
+        "now_today",
+    )
+)
 
 
 def _word_features(tokens: Sequence[str]) -> Iterator[str]:
     marked = ["^", *tokens, "$"]
-    for one, two in zip(marked, marked[1:], strict=False):
+    for one, two in pairwise(marked):
         yield f"b:{one} {two}"
     for one in tokens:
         yield f"w:{one}"

@@ -11,7 +11,7 @@ from holdfast.features.memory.statements.features import feature_names, feature_
 from holdfast.features.memory.statements.segments import OwnText, Segment, restore_quotations, split_prompt
 
 KEPT, CANDIDATE = "kept", "candidate"
-KEPT_FROM, CANDIDATE_FROM = 0.84, 0.3
+KEPT_FROM, CANDIDATE_FROM = 0.88, 0.3
 MOST_OBSERVED = 8
 SHORTEST_ALONE = 2
 """A single word says something lasting only as the answer to a question of the agent."""
@@ -29,18 +29,25 @@ class Span(msgspec.Struct, frozen=True):
 
     text: str
     features: tuple[int, ...]
+    asks: bool = False
 
 
-def observe_prompt(prompt: str, context: str = "", model: Classifier | None = None, least: float = CANDIDATE_FROM) -> list[Observation]:
+def observe_prompt(
+    prompt: str, context: str = "", model: Classifier | None = None, least: float = CANDIDATE_FROM
+) -> list[Observation]:
     """`context`: what the agent said just before. Nothing lasting means an empty list."""
     classifier = model or load_classifier()
     found: dict[str, Observation] = {}
     for span in spans_of(prompt, context):
         chance = classifier.probability(span.features)
         if chance >= least and span.text not in found:
-            outcome = KEPT if chance >= KEPT_FROM else CANDIDATE
+            outcome = KEPT if chance >= KEPT_FROM and not span.asks else CANDIDATE
             found[span.text] = Observation(classifier.type_of(span.features), span.text, outcome, chance)
-    return sorted(found.values(), key=lambda one: -one.probability)[:MOST_OBSERVED] if len(found) > MOST_OBSERVED else list(found.values())
+    return (
+        sorted(found.values(), key=lambda one: -one.probability)[:MOST_OBSERVED]
+        if len(found) > MOST_OBSERVED
+        else list(found.values())
+    )
 
 
 def spans_of(prompt: str, context: str = "") -> Iterator[Span]:
@@ -52,7 +59,7 @@ def spans_of(prompt: str, context: str = "") -> Iterator[Span]:
         names = feature_names(segment, cues[number], context=context, pasted=own.pasted, neighbours=near)
         text = restore_quotations(shorten_to_quote(segment.text), own.quotations)
         if text and (context or _long_enough(text)):
-            yield Span(text, tuple(feature_numbers(names)))
+            yield Span(text, tuple(feature_numbers(names)), "question_mark" in cues[number])
 
 
 def _long_enough(text: str) -> bool:

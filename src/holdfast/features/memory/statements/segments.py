@@ -15,26 +15,35 @@ QUOTE_OPEN, QUOTE_CLOSE = "\ue000", "\ue001"
 
 _FENCE = re.compile(r"```.*?(?:```|\Z)|~~~.*?(?:~~~|\Z)", re.DOTALL)
 _TAGGED = re.compile(r"<(\w[\w-]*)\b[^>]*>.*?</\1\s*>", re.DOTALL)
-_QUOTATION = re.compile(r"\"([^\"\n]{2,600})\"|“([^”\n]{2,600})”|„([^“”\n]{2,600})[“”]|«([^»\n]{2,600})»|「([^」\n]{2,600})」")
+_QUOTATION = re.compile(
+    r"\"([^\"\n]{2,600})\"|“([^”\n]{2,600})”|„([^“”\n]{2,600})[“”]|«([^»\n]{2,600})»|「([^」\n]{2,600})」"
+)
 _LOG_LINE = re.compile(
-    r"^\s*(?:>|\||\$ |[#%] \S+$|at \S+\(|File \"|Traceback|\d+\s*[|:]\s|</?\w|\{|\}|\[\d|@@|diff --git|index [0-9a-f]{7}"
-    r"|(?:<{7}|={7}|>{7})|-->|CONFLICT|FAIL(?:ED)?\b|PASS(?:ED)?\s|npm (?:ERR|WARN)|make(?:\[\d\])?: \*\*\*|(?:fatal|panic|remote|ld|gcc|clang): "
-    r"|(?:[A-Za-z_.]*(?:Error|Exception|Warning))\b\s*(?::|in )|(?:error|warning|Error|ERROR|WARN|INFO|DEBUG|WARNING)\b(?:\[|\(|:\s| in |\s+\d|\s+\[)"
+    r"^\s*(?:>|\||\$ |[#%] \S+$|at \S+\(|File \"|Traceback|\d+\s*[|:]\s|</?\w|\{|\}|\[\d|@@|diff --git|index "
+    r"[0-9a-f]{7}"
+    r"|(?:<{7}|={7}|>{7})|-->|CONFLICT|FAIL(?:ED)?\b|PASS(?:ED)?\s|npm (?:ERR|WARN)|make(?:\[\d\])?: \*\*\*|"
+    r"(?:fatal|panic|remote|ld|gcc|clang): "
+    r"|(?:[A-Za-z_.]*(?:Error|Exception|Warning))\b\s*(?::|in )|(?:error|warning|Error|ERROR|WARN|INFO|DEBUG|"
+    r"WARNING)\b(?:\[|\(|:\s| in |\s+\d|\s+\[)"
     r"|[EWI] \(\d+\)|thread '|goroutine |\d{4}-\d\d-\d\d[T ]\d\d:|\d\d:\d\d:\d\d|\d+ (?:failed|passed|skipped)\b"
     r"|[-*] \[[ x]\]|[\w./-]+\.\w{1,5}:\d+(?::\d+)?:?\s|exit code \d|^\s{4,}\S)"
 )
 _DIFF_LINE = re.compile(r"^[+-](?!\s*-|\s+[a-z]+ [a-z]+ [a-z]+)")
 _CHAT_LINE = re.compile(r"^\s*[A-Za-zÀ-ÿ]{2,15}: \S")
-_HEADING = re.compile(r"^\s*#{2,6} |^\s*(?:acceptance(?: criteria)?|steps to reproduce|expected(?: behaviou?r)?)\s*:", re.IGNORECASE)
+_HEADING = re.compile(
+    r"^\s*#{2,6} |^\s*(?:acceptance(?: criteria)?|steps to reproduce|expected(?: behaviou?r)?)\s*:", re.IGNORECASE
+)
 _TEXT_TASK = re.compile(
-    r"\b(?:translate|proofread|summari[sz]e|rewrite|rephrase|paraphrase|reply to|turn th\w+ \w+ into|commit message|bullet points"
+    r"\b(?:translate|proofread|summari[sz]e|rewrite|rephrase|paraphrase|reply to|turn th\w+ \w+ into|commit "
+    r"message|bullet points"
     r"|übersetz\w*|formulier\w*|traduce|traduis|resume|resuma|traduz\w*)\b[^:\n]{0,60}:\s",
     re.IGNORECASE,
 )
 _BOUNDARY = re.compile(
     r"(?<=[.!?…])(?<!\be\.g\.)(?<!\bi\.e\.)(?<!\bvs\.)(?<!\betc\.)(?<!z\.B\.)(?<! \.)(?<!\.\.)[\"')\]]*\s+(?!\.)"
     r"|\n+|(?<=[。！？])"
-    r"|[,;.]?\s+(?=(?:and |oh,? |und |ach,? |et |y |e )*(?:by the way|btw|while i think of it|one more thing|fyi|ach und|übrigens"
+    r"|[,;.]?\s+(?=(?:and |oh,? |und |ach,? |et |y |e )*(?:by the way|btw|while i think of it|one more thing|"
+    r"fyi|ach und|übrigens"
     r"|por cierto|au fait|aliás|a propósito|кстати)\b)"
     r"|,?\s+(?=(?:oh|ach) (?:and|und|ja)\b)",
     re.IGNORECASE,
@@ -60,7 +69,11 @@ class OwnText(msgspec.Struct, frozen=True):
 
 def split_prompt(prompt: str) -> OwnText:
     """Bounded whatever came; never raises."""
-    text = prompt if len(prompt) <= LONGEST_PROMPT else f"{prompt[: LONGEST_PROMPT // 2]}\n{prompt[-LONGEST_PROMPT // 2 :]}"
+    text = (
+        prompt
+        if len(prompt) <= LONGEST_PROMPT
+        else f"{prompt[: LONGEST_PROMPT // 2]}\n{prompt[-LONGEST_PROMPT // 2 :]}"
+    )
     text = text.replace(QUOTE_OPEN, " ").replace(QUOTE_CLOSE, " ")
     bare = _FENCE.sub("\n\n", text)
     bare = _TAGGED.sub("\n", bare) if bare.count("<") <= MOST_TAGS else ""
@@ -69,7 +82,8 @@ def split_prompt(prompt: str) -> OwnText:
     pieces = list(_pieces(masked))[:MOST_SEGMENTS]
     beside = pasted and "\n\n" not in bare.strip()
     segments = tuple(
-        Segment(piece, index, len(pieces), beside and index == 0, bullet) for index, (piece, bullet) in enumerate(pieces)
+        Segment(piece, index, len(pieces), beside and index == 0, bullet)
+        for index, (piece, bullet) in enumerate(pieces)
     )
     return OwnText(segments, tuple(quotations), pasted or bare != text)
 
@@ -87,7 +101,10 @@ def restore_quotations(text: str, quotations: tuple[str, ...]) -> str:
 
 def _own_lines(text: str) -> tuple[list[str], bool]:
     lines = text.split("\n")
-    diff = any(line.startswith(("diff --git", "@@ ")) for line in lines) or sum(bool(_DIFF_LINE.match(x)) for x in lines) > 1
+    diff = (
+        any(line.startswith(("diff --git", "@@ ")) for line in lines)
+        or sum(bool(_DIFF_LINE.match(x)) for x in lines) > 1
+    )
     chat = sum(bool(_CHAT_LINE.match(line)) for line in lines) > 1
     last_heading = max((n for n, line in enumerate(lines) if _HEADING.match(line)), default=-1)
     kept: list[str] = []
@@ -96,7 +113,12 @@ def _own_lines(text: str) -> tuple[list[str], bool]:
     for number, line in enumerate(lines):
         if until_blank and number > last_heading and not line.strip():
             until_blank = False
-        drop = until_blank or _LOG_LINE.match(line) or (diff and _DIFF_LINE.match(line)) or (chat and _CHAT_LINE.match(line))
+        drop = (
+            until_blank
+            or _LOG_LINE.match(line)
+            or (diff and _DIFF_LINE.match(line))
+            or (chat and _CHAT_LINE.match(line))
+        )
         if drop and line.strip():
             pasted = True
             kept.append("")

@@ -25,12 +25,20 @@ def _lifts_end(new: Parsed, old: Parsed) -> bool:
     if new.not_yet or not new.done:
         return False
     shared = old.until & new.words
-    return bool(shared) and (len(shared) * 2 >= len(old.until) or bool(old.numbers & new.numbers)) or _until_number(new, old)
+    return (bool(shared) and (len(shared) * 2 >= len(old.until) or bool(old.numbers & new.numbers))) or _until_number(
+        new, old
+    )
 
 
 def _is_lifted(new: Parsed, old: Parsed) -> bool:
     """ "the freeze is over": nothing is said but that it ended."""
-    return new.done and not new.not_yet and bool(new.taken_back & old.words) and len(new.words) <= 2 and len(new.words & old.words) >= 1
+    return (
+        new.done
+        and not new.not_yet
+        and bool(new.taken_back & old.words)
+        and len(new.words) <= 2
+        and len(new.words & old.words) >= 1
+    )
 
 
 def _until_number(new: Parsed, old: Parsed) -> bool:
@@ -46,9 +54,13 @@ def _taken_back(new: Parsed, old: Parsed) -> bool:
     gone = new.taken_back & (old.words | old.numbers)
     if not gone or (new.as_well and not new.strong):
         return False
-    named = any(word in group for word in gone for group in old.tools.values()) or any(char in word for word in gone for char in "./_#-+")
+    named = any(word in group for word in gone for group in old.tools.values()) or any(
+        char in word for word in gone for char in "./_#-+"
+    )
     shared = len(old.words & new.words) / max(1, len(old.words))
-    return shared >= HALF or (named and (new.strong or new.now or shared >= COVERED)) or (shared >= COVERED and new.strong)
+    return (
+        shared >= HALF or (named and (new.strong or new.now or shared >= COVERED)) or (shared >= COVERED and new.strong)
+    )
 
 
 def _new_value(new: Parsed, old: Parsed) -> bool:
@@ -57,7 +69,12 @@ def _new_value(new: Parsed, old: Parsed) -> bool:
         return False
     if new.units and old.units and not new.units & old.units:
         return False
-    if not (set(new.scopes) <= old.words | {""}) and not new.general and not new.strong and not (old.scopes & new.words):
+    if (
+        not (set(new.scopes) <= old.words | {""})
+        and not new.general
+        and not new.strong
+        and not (old.scopes & new.words)
+    ):
         return False
     shared = new.main & old.main or (new.words & old.main)
     new_only, old_only = new.main - old.words, old.main - new.words
@@ -90,7 +107,14 @@ def _rival_tool(new: Parsed, old: Parsed) -> bool:
 def _about(one: Parsed, group: str = "") -> frozenset[str]:
     """What is said besides the names of tools (of this group)."""
     tools = {name for known, names in one.tools.items() if not group or known == group for name in names}
-    return frozenset(word for word in one.main if word not in tools) - {"repo", "monorepo", "workspac", "everyth", "everything", "team"}
+    return frozenset(word for word in one.main if word not in tools) - {
+        "repo",
+        "monorepo",
+        "workspac",
+        "everyth",
+        "everything",
+        "team",
+    }
 
 
 def _same_frame(new: Parsed, old: Parsed) -> bool:
@@ -135,7 +159,20 @@ def _plan_is_off(new: Parsed, old: Parsed) -> bool:
     off = any(f" {word}" in f" {new.text.lower()}" for word in ("is off", "cancelled", "called off", "won't happen"))
     back = "after all" in new.text.lower()
     names_it = bool(tools & mine) or len(old.words & new.words) >= 2
-    return (off and names_it and not old.exception) or (back and names_it and any(w in old.text.lower() for w in (" is off", "cancel", "called off", "won't")))
+    return (off and names_it and not old.exception) or (
+        back and names_it and any(w in old.text.lower() for w in (" is off", "cancel", "called off", "won't"))
+    )
 
 
-_RULES = (_lifts_end, _is_lifted, _withdraws_exception, _taken_back, _new_value, _rival_tool, _same_frame, _changed, _narrowed, _plan_is_off)
+_RULES = (
+    _lifts_end,
+    _is_lifted,
+    _withdraws_exception,
+    _taken_back,
+    _new_value,
+    _rival_tool,
+    _same_frame,
+    _changed,
+    _narrowed,
+    _plan_is_off,
+)

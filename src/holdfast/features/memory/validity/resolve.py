@@ -16,10 +16,30 @@ from holdfast.features.memory.validity.relations import replaces
 USER = "user"
 NEVER_LASTING, DOUBTFUL, REPORTED = 0.03, 0.4, 0.97
 _QUESTION = re.compile(r"[?？]\s*$")
-_WONDERING = re.compile(r"\b(?:maybe|perhaps|might|would|could|wonder|not sure|some day|one day|worth another look|vielleicht|quizás?|tal vez|peut-être|talvez|может)\b|也许|かも", re.IGNORECASE)
-_REPORT = re.compile(r"\b(?:please check|can you (?:check|look)|look (?:at|into) it|please look|fix (?:it|this)|no idea why|schau mal|revísalo|regarde|посмотри)\b|看一下|调べて", re.IGNORECASE)
-_PAST = re.compile(r"\b(?:last year|last month|years? ago|used to|back then|früher|damals|el año pasado|l'année dernière|в прошлом году|once had)\b|去年|昔", re.IGNORECASE)
-_ONCE = re.compile(r"\b(?:once now|just this once|this (?:one )?time|once, now|for this (?:one|change|run|test|time))\b", re.IGNORECASE)
+_WONDERING = re.compile(
+    (
+        r"\b(?:maybe|perhaps|might|would|could|wonder|not sure|some day|one day|worth another look|vielleicht|"
+        r"quizás?|tal vez|peut-être|talvez|может)\b|也许|かも"
+    ),
+    re.IGNORECASE,
+)
+_REPORT = re.compile(
+    (
+        r"\b(?:please check|can you (?:check|look)|look (?:at|into) it|please look|fix (?:it|this)|no idea why|"
+        r"schau mal|revísalo|regarde|посмотри)\b|看一下|调べて"
+    ),
+    re.IGNORECASE,
+)
+_PAST = re.compile(
+    (
+        r"\b(?:last year|last month|years? ago|used to|back then|früher|damals|el año pasado|l'année dernière|в "
+        r"прошлом году|once had)\b|去年|昔"
+    ),
+    re.IGNORECASE,
+)
+_ONCE = re.compile(
+    r"\b(?:once now|just this once|this (?:one )?time|once, now|for this (?:one|change|run|test|time))\b", re.IGNORECASE
+)
 
 
 class Statement(msgspec.Struct, frozen=True):
@@ -42,18 +62,25 @@ def valid_statements(statements: Sequence[Statement], asked_at: str) -> list[int
 
 def superseded_by(statements: Sequence[Statement]) -> dict[int, int]:
     """Older → the newer one that made it void; in the order they were said."""
-    parsed = {n: parse_statement(one.text) for n, one in enumerate(statements) if one.by == USER and _is_lasting(one.text)}
+    parsed = {
+        n: parse_statement(one.text) for n, one in enumerate(statements) if one.by == USER and _is_lasting(one.text)
+    }
     ended: dict[int, int] = {}
     for newer, said in parsed.items():
         for older in range(newer):
-            if older in parsed and older not in ended and _may_replace(statements, older, newer) and replaces(said, parsed[older]):
+            if (
+                older in parsed
+                and older not in ended
+                and _may_replace(statements[newer])
+                and replaces(said, parsed[older])
+            ):
                 ended[older] = newer
     return ended
 
 
-def _may_replace(statements: Sequence[Statement], older: int, newer: int) -> bool:
+def _may_replace(newer: Statement) -> bool:
     """What was said for a while only takes nothing back for good."""
-    until = end_of(statements[newer].text, parse_date(statements[newer].at) or date.min)
+    until = end_of(newer.text, parse_date(newer.at) or date.min)
     return until is None
 
 
@@ -75,4 +102,3 @@ def parse_date(text: str) -> date | None:
         return date.fromisoformat(text[:10])
     except ValueError:
         return None
-

@@ -2,12 +2,21 @@
 
 GROUPS: dict[str, str] = {
     "package manager": "npm pnpm yarn bun pip uv poetry pipenv conda pdm cargo maven gradle bazel composer bundler",
-    "hosting": "hetzner aws gcp azure heroku fly.io fly render vercel netlify digitalocean linode ovh onprem on-prem cloudflare scaleway",
-    "ci": "jenkins travis circleci github-actions gitlab-ci woodpecker drone buildkite teamcity tekton argo ansible flux spinnaker",
+    "hosting": (
+        "hetzner aws gcp azure heroku fly.io fly render vercel netlify digitalocean linode ovh onprem on-prem "
+        "cloudflare scaleway"
+    ),
+    "ci": (
+        "jenkins travis circleci github-actions gitlab-ci woodpecker drone buildkite teamcity tekton argo "
+        "ansible flux spinnaker"
+    ),
     "test runner": "jest vitest mocha jasmine karma pytest unittest nose tox nox rspec minitest junit testng",
     "e2e": "cypress playwright selenium puppeteer webdriverio",
     "logger": "structlog loguru logging winston pino bunyan log4j logback zap slog",
-    "database": "postgres postgresql mysql mariadb sqlite mongo mongodb oracle dynamodb cassandra cockroachdb sqlserver mssql clickhouse",
+    "database": (
+        "postgres postgresql mysql mariadb sqlite mongo mongodb oracle dynamodb cassandra cockroachdb sqlserver "
+        "mssql clickhouse"
+    ),
     "cache": "redis memcached valkey dragonfly hazelcast",
     "queue": "celery rabbitmq rabbit kafka nats sqs dramatiq rq sidekiq bullmq temporal pulsar activemq skip-locked",
     "search": "elasticsearch elastic opensearch solr meilisearch typesense algolia",
@@ -40,7 +49,14 @@ GROUPS: dict[str, str] = {
     "mail": "ses sendgrid mailgun postmark mailchimp",
 }
 GROUP_OF = {name: group for group, names in GROUPS.items() for name in names.split()}
-MULTIWORD = {"github actions": "github-actions", "gitlab ci": "gitlab-ci", "django orm": "django-orm", "react native": "react-native", "skip locked": "skip-locked", "github issues": "github-issues"}
+MULTIWORD = {
+    "github actions": "github-actions",
+    "gitlab ci": "gitlab-ci",
+    "django orm": "django-orm",
+    "react native": "react-native",
+    "skip locked": "skip-locked",
+    "github issues": "github-issues",
+}
 
 
 def tools_in(words: set[str]) -> dict[str, set[str]]:
