@@ -196,17 +196,20 @@ CUES: dict[str, str] = {
 }
 
 
+CASED = frozenset(("names_code",))
+"""Looked for in the text as it was written; all others in its lower case, which is twice as fast as ignoring the case."""
+
+
 @lru_cache(maxsize=1)
 def compiled_cues() -> tuple[tuple[str, re.Pattern[str]], ...]:
-    return tuple(
-        (name, re.compile(pattern, 0 if name == "names_code" else re.IGNORECASE)) for name, pattern in CUES.items()
-    )
+    return tuple((name, re.compile(pattern)) for name, pattern in CUES.items())
 
 
 def find_cues(text: str) -> set[str]:
-    found = {name for name, pattern in compiled_cues() if pattern.search(text)}
-    if IMPERATIVE_START.match(text):
+    lower = text.lower()
+    found = {name for name, pattern in compiled_cues() if pattern.search(text if name in CASED else lower)}
+    if IMPERATIVE_START.match(lower):
         found.add("imperative")
-    if QUESTION_START.match(text):
+    if QUESTION_START.match(lower):
         found.add("question_start")
     return found
