@@ -157,7 +157,7 @@ def main() -> None:
     parser.add_argument("--folds", type=int, default=5)
     parser.add_argument("--save", default="", help="write the cross-validated predictions here")
     given = parser.parse_args()
-    corpus, held = data.read_corpus(), data.read_markup(data.FOLDER / "heldout.txt", "h")
+    corpus, held = data.read_corpus(), data.read_markup(data.CORPUS / "own_statements.txt", "h")
     own = data.read_markup(data.FOLDER / "positive.txt", "p") + data.read_markup(data.FOLDER / "negative.txt", "n")
     made = generated(seed=11)
     own_part, made_part, chain_part = Examples(own), Examples(made, 0.4), Examples(data.chain_rows(), 0.5)
