@@ -1,6 +1,8 @@
 """Whether a newer statement makes an older one void. Same subject and a claim that cannot hold beside it; in doubt, both stay."""
 
-from holdfast.features.memory.validity.parse import Parsed
+import re
+
+from holdfast.features.memory.validity.parse import Parsed, content_words
 
 COVERED, HALF = 0.33, 0.5
 
@@ -78,7 +80,10 @@ def _new_value(new: Parsed, old: Parsed) -> bool:
         return False
     shared = new.main & old.main or (new.words & old.main)
     new_only, old_only = new.main - old.words, old.main - new.words
-    return bool(shared) and (not old_only or not new_only or (new.strong and len(shared) >= 1 and len(old_only) <= 1))
+    if not shared:
+        return False
+    names_old_value = bool(new.numbers & old.numbers) or len(shared) >= 2
+    return not old_only or not new_only or (new.strong and names_old_value and len(old_only) <= 1)
 
 
 def _rival_tool(new: Parsed, old: Parsed) -> bool:
@@ -131,6 +136,40 @@ _BANS = frozenset("no never always only don't do not we i you keep use".split())
 _LINKS = frozenset("to against in on at by is are with from under through into".split())
 
 
+_VERBS = frozenset("is are live lives go goes run runs sit sits come comes happen happens get gets stay stays".split())
+_PLACING = frozenset("in on at with by through to from over under into".split())
+
+
+def _same_slot(new: Parsed, old: Parsed) -> bool:
+    """ "secrets are in vault since …" after "secrets are kept in …": the same thing, placed anew."""
+    one, other = _before_verb(new), _before_verb(old)
+    placed = all(_PLACING & set(p.tokens[len(one) : len(one) + 5]) for p in (new, old))
+    return bool(one) and one == other and placed and (new.strong or new.now) and not new.as_well
+
+
+def _before_verb(one: Parsed) -> tuple[str, ...]:
+    at = next((n for n, token in enumerate(one.tokens) if token in _VERBS), 0)
+    return tuple(token for token in one.tokens[:at] if token not in ("the", "our", "all"))
+
+
+_OWNER = re.compile(
+    r"^(?P<person>[A-Z]\w+)(?: now)? (?:owns|maintains|looks after|runs|is responsible for) (?P<area>.+)$"
+    r"|(?P<area2>[\w /-]+?) (?:goes to|belongs to|is owned by|is maintained by|moves to|is now|is) (?P<person2>[A-Z]\w+)\W*$"
+)
+
+
+def _new_owner(new: Parsed, old: Parsed) -> bool:
+    now, before = _owner(new), _owner(old)
+    return bool(now and before and now[0] != before[0] and now[1] & before[1]) and not new.as_well
+
+
+def _owner(one: Parsed) -> tuple[str, set[str]] | None:
+    for clause in one.text.split(", "):
+        if found := _OWNER.search(clause.strip()):
+            return found["person"] or found["person2"], content_words(found["area"] or found["area2"])
+    return None
+
+
 def _changed(new: Parsed, old: Parsed) -> bool:
     """Says of itself that something changed, and speaks of what the older one is about."""
     shared = old.words & new.words
@@ -165,6 +204,8 @@ def _plan_is_off(new: Parsed, old: Parsed) -> bool:
 
 
 _RULES = (
+    _same_slot,
+    _new_owner,
     _lifts_end,
     _is_lifted,
     _withdraws_exception,
