@@ -97,7 +97,7 @@ def _said_by_user(turn: Doc) -> Iterator[Candidate]:
 
 def _summary(event: Event) -> Candidate:
     files = tuple(strings(event.get("files"), 5))
-    text = line(event.get("text"), 400)
+    text = line(event.get("outcome") or event.get("text"))
     return Candidate(type="session_summary", text=text, origin=DEED, importance=3, evidence=(event.seq,), files=files)
 
 

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
+from holdfast.core.event import Event
 from holdfast.features.memory.handover.commands import (
     CommandRun,
     command_runs,
@@ -19,7 +20,7 @@ from holdfast.features.memory.statements.cues import IMPERATIVE_START
 from holdfast.features.memory.statements.observe import KEPT, observe_prompt
 from holdfast.features.memory.statements.segments import split_prompt, split_sentences
 
-MOST_GOALS, MOST_LINES, LONGEST_LINE = 5, 6, 220
+MOST_GOALS, MOST_LINES, LONGEST_LINE, LONGEST_EVENT = 5, 6, 220, 4_000
 _OPEN = re.compile(
     r"\b(?:left|still|remain\w*|not (?:started|done|yet|included|covered|tested)|haven'?t|hasn'?t|isn'?t "
     r"(?:done|started|there|signed)|can'?t|couldn'?t|could not|won'?t|stub|missing|todo|to do|pending|waiting|"
@@ -94,6 +95,38 @@ class Summary(msgspec.Struct, frozen=True):
             ("Commits", self.commits, ", "),
         )  # fmt: skip
         return "\n".join(f"{name}: {glue.join(values)}" for name, values, glue in named if values)
+
+    def as_line(self) -> str:
+        """The part that matters for going on, on one line: what comes next before what was."""
+        named = (("Goal", self.goals[:2], 110), ("Next", self.next, 130), ("Open", self.open, 130),
+                 ("Failing", self.failing, 120), ("Outcome", self.outcome, 160))  # fmt: skip
+        return " ".join(f"{name}: {_line('; '.join(values), most)}" for name, values, most in named if values)
+
+
+def session_event(event: Event) -> SessionEvent | None:
+    """An event of the log, as far as a summary is made of it. Later the verdicts of checks come this way, too."""
+    if event.get("lane"):
+        return None
+    if event.kind == "prompt.submitted" and not event.get("synthetic"):
+        return SessionEvent("prompt", text=str(event.get("prompt") or "")[:LONGEST_EVENT])
+    if event.kind in ("turn.ended", "turn.interrupted"):
+        kind = "answer" if event.kind == "turn.ended" else "note"
+        return SessionEvent(kind, text=str(event.get("message") or "")[:LONGEST_EVENT] or "interrupted")
+    if event.kind in ("tool.finished", "tool.failed"):
+        return _tool_event(event)
+    return None
+
+
+def _tool_event(event: Event) -> SessionEvent | None:
+    """A command whose exit code nobody told counts by whether the agent's tool said it failed."""
+    if event.get("action") == "edit" and event.kind == "tool.finished":
+        return SessionEvent("edit", path=str(next(iter(event.get("paths") or ()), ""))[:300])
+    if event.get("action") != "shell" or not event.get("command"):
+        return None
+    failed = event.kind == "tool.failed" or event.get("ok") is False
+    code = event.get("exit_code") if isinstance(event.get("exit_code"), int) else int(failed)
+    output = str(event.get("error") or event.get("output") or "")[-LONGEST_EVENT:]
+    return SessionEvent("command", command=str(event.get("command"))[:300], exit=code, output=output)
 
 
 def build_summary(events: Sequence[SessionEvent]) -> Summary:

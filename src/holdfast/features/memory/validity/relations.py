@@ -174,7 +174,8 @@ def _changed(new: Parsed, old: Parsed) -> bool:
     """Says of itself that something changed, and speaks of what the older one is about."""
     shared = old.words & new.words
     share = len(shared) / max(1, len(old.words))
-    if new.as_well or not shared or not new.main & old.words or new.not_yet:
+    values = bool(new.numbers and old.numbers)
+    if new.as_well or values or not shared or not new.main & old.words or new.not_yet:
         return False
     if new.strong:
         return share >= HALF and (len(shared) >= 2 or len(old.words) <= 2)
