@@ -18,8 +18,8 @@ sys.path.insert(0, str(Path(__file__).parent))
 import data
 from templates import generated
 
-from holdfast.features.memory.statements import classifier, observe
-from holdfast.features.memory.statements.features import BUCKETS
+from holdfast.statements import classifier, observe
+from holdfast.statements.features import BUCKETS
 
 _spec = importlib.util.spec_from_file_location("score", data.CORPUS / "score.py")
 assert _spec and _spec.loader

@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 
 from holdfast.core.ports import Doc
-from holdfast.features.memory.handover.summary import Summary
 from holdfast.features.memory.project import worth
 from holdfast.features.memory.recall.selection import LEAST_FIT, Memory, rank_fitting
 from holdfast.features.memory.words import names
+from holdfast.handover.summary import Summary
 
 LOOKED_AT = 2_000
 

@@ -33,11 +33,11 @@ from holdfast.features.memory.model import (
 )  # fmt: skip
 from holdfast.features.memory.rules import actions, agent_text
 from holdfast.features.memory.rules.candidate import Candidate
-from holdfast.features.memory.statements.observe import KEPT, observe_prompt
 from holdfast.features.memory.validity.expiry import end_of
 from holdfast.features.memory.validity.parse import parse_statement
 from holdfast.features.memory.validity.relations import replaces
 from holdfast.features.memory.words import files_in
+from holdfast.statements.observe import KEPT, observe_prompt
 
 SUMMARY, MOST_SUPERSEDED = "session_summary", 5
 IMPORTANCE = {"decision": 8, "rule": 8, "preference": 7, "gotcha": 7, "fact": 7, "trade_off": 6}

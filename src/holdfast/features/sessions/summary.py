@@ -7,8 +7,8 @@ from typing import Any
 from holdfast.core.event import Event
 from holdfast.core.feature import JobCall
 from holdfast.core.ports import Doc, Ref
-from holdfast.features.memory.handover.summary import SessionEvent, build_summary, session_event
 from holdfast.features.sessions.model import SESSION, TITLE, counted, head, said
+from holdfast.handover.summary import SessionEvent, build_summary, session_event
 
 MOST_STEPS = 300
 MOST_FILES, MOST_COMMANDS, MOST_TESTS, MOST_COMMITS, MOST_OPEN = 50, 15, 15, 20, 10

@@ -2,8 +2,8 @@
 
 import msgspec
 
-from holdfast.features.memory.handover.summary import SessionEvent, build_summary
 from holdfast.features.memory.recall.selection import Memory, Next, select_memories
+from holdfast.handover.summary import SessionEvent, build_summary
 from tests.features.memory.corpus import read_cases
 
 TODAY = Next(at="2026-04-21", prompt="add a filter to the orders list")

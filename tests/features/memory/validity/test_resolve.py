@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from holdfast.features.memory.statements.observe import observe_prompt
 from holdfast.features.memory.validity import Statement, valid_statements
+from holdfast.statements.observe import observe_prompt
 from tests.features.memory.corpus import read_cases, read_own_chains
 
 

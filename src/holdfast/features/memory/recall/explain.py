@@ -4,10 +4,10 @@ from typing import Any
 
 import msgspec
 
-from holdfast.features.memory.handover.summary import SessionEvent, build_summary
 from holdfast.features.memory.recall.selection import Memory, Next, select_memories
-from holdfast.features.memory.statements.observe import observe_prompt
 from holdfast.features.memory.validity import Statement, valid_statements
+from holdfast.handover.summary import SessionEvent, build_summary
+from holdfast.statements.observe import observe_prompt
 
 FORMS = '{"prompt", "context"}, {"statements": [{"at", "by", "text"}], "asked_at"} or {"events", "memories", "next"}'
 

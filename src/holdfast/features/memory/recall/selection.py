@@ -8,15 +8,15 @@ from functools import lru_cache
 
 import msgspec
 
-from holdfast.features.memory.handover.summary import Summary
 from holdfast.features.memory.recall.concepts import concepts_of, is_specific
-from holdfast.features.memory.statements.classifier import load_classifier
-from holdfast.features.memory.statements.cues import IMPERATIVE_START
-from holdfast.features.memory.statements.observe import spans_of
 from holdfast.features.memory.validity import Statement, superseded_by
 from holdfast.features.memory.validity.expiry import end_of
 from holdfast.features.memory.validity.parse import content_words
 from holdfast.features.memory.validity.resolve import parse_date
+from holdfast.handover.summary import Summary
+from holdfast.statements.classifier import load_classifier
+from holdfast.statements.cues import IMPERATIVE_START
+from holdfast.statements.observe import spans_of
 
 MOST_TOLD = 5
 LEAST_LASTING, LEAST_FIT = 0.5, 0.4

@@ -6,12 +6,12 @@ from datetime import date
 
 import msgspec
 
-from holdfast.features.memory.statements.classifier import load_classifier
-from holdfast.features.memory.statements.cues import QUESTION_START
-from holdfast.features.memory.statements.observe import spans_of
 from holdfast.features.memory.validity.expiry import end_of
 from holdfast.features.memory.validity.parse import parse_statement
 from holdfast.features.memory.validity.relations import replaces
+from holdfast.statements.classifier import load_classifier
+from holdfast.statements.cues import QUESTION_START
+from holdfast.statements.observe import spans_of
 
 USER = "user"
 NEVER_LASTING, DOUBTFUL, REPORTED = 0.03, 0.4, 0.97

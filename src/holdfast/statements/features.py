@@ -5,7 +5,7 @@ import zlib
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
-from holdfast.features.memory.statements.segments import Segment
+from holdfast.statements.segments import Segment
 
 BUCKETS = 1 << 16
 MOST_TOKENS = 60

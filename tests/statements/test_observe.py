@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from holdfast.features.memory.statements.observe import MOST_OBSERVED, observe_prompt
+from holdfast.statements.observe import MOST_OBSERVED, observe_prompt
 from tests.features.memory.corpus import read_cases, read_own_statements, statement_figures
 
 

@@ -9,16 +9,16 @@ from collections.abc import Iterator, Sequence
 import msgspec
 
 from holdfast.core.event import Event
-from holdfast.features.memory.handover.commands import (
+from holdfast.handover.commands import (
     CommandRun,
     command_runs,
     failing_runs,
     reverted_paths,
     working_runs,
 )
-from holdfast.features.memory.statements.cues import IMPERATIVE_START
-from holdfast.features.memory.statements.observe import KEPT, observe_prompt
-from holdfast.features.memory.statements.segments import split_prompt, split_sentences
+from holdfast.statements.cues import IMPERATIVE_START
+from holdfast.statements.observe import KEPT, observe_prompt
+from holdfast.statements.segments import split_prompt, split_sentences
 
 MOST_GOALS, MOST_LINES, LONGEST_LINE, LONGEST_EVENT = 5, 6, 220, 4_000
 _OPEN = re.compile(

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
 
-from holdfast.features.memory.statements.features import BUCKETS
+from holdfast.statements.features import BUCKETS
 
 TYPES = ("decision", "rule", "preference", "gotcha", "fact", "trade_off")
 WEIGHTS = Path(__file__).with_name("weights.bin")

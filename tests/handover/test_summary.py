@@ -4,7 +4,7 @@ import msgspec
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from holdfast.features.memory.handover.summary import SessionEvent, build_summary
+from holdfast.handover.summary import SessionEvent, build_summary
 from tests.corpus.memory import score
 from tests.features.memory.corpus import read_cases
 

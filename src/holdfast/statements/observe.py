@@ -4,11 +4,11 @@ from collections.abc import Iterator
 
 import msgspec
 
-from holdfast.features.memory.statements.classifier import Classifier, load_classifier
-from holdfast.features.memory.statements.clauses import cut_clauses, shorten_to_quote
-from holdfast.features.memory.statements.cues import find_cues
-from holdfast.features.memory.statements.features import feature_names, feature_numbers
-from holdfast.features.memory.statements.segments import OwnText, Segment, restore_quotations, split_prompt
+from holdfast.statements.classifier import Classifier, load_classifier
+from holdfast.statements.clauses import cut_clauses, shorten_to_quote
+from holdfast.statements.cues import find_cues
+from holdfast.statements.features import feature_names, feature_numbers
+from holdfast.statements.segments import OwnText, Segment, restore_quotations, split_prompt
 
 KEPT, CANDIDATE = "kept", "candidate"
 KEPT_FROM, CANDIDATE_FROM = 0.86, 0.3

@@ -2,7 +2,7 @@
 
 import re
 
-from holdfast.features.memory.statements.cues import IMPERATIVES
+from holdfast.statements.cues import IMPERATIVES
 
 LEAST_WORDS = 3
 _ALSO_LASTING = frozenset("use keep ask let go do call avoid stick run set leave see think say".split())
