@@ -68,7 +68,9 @@ def _answered_quickly() -> bool:
     return True
 
 
-ALONE = frozenset(("checks", "config", "daemon", "events", "gate", "index", "lease", "prices", "state", "task", "uat"))
+ALONE = frozenset(
+    ("checks", "config", "daemon", "events", "gate", "index", "lease", "memory", "prices", "state", "task", "uat")
+)
 """Groups that are a module of their own: when one is asked for, the others are not loaded (a third of the time)."""
 
 
