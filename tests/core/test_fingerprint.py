@@ -4,6 +4,7 @@ import os
 import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -157,3 +158,24 @@ def test_mid_rebase_and_conflicts(root: Path) -> None:
     first = take(root)
     (root / "README.md").write_text("resolved\n")
     assert take(root) != first
+
+
+def test_programs_that_the_repository_names_are_not_run(root: Path, tmp_path: Path) -> None:
+    ran = tmp_path / "ran"
+    git(root, "config", "filter.evil.clean", f"sh -c 'touch {ran}; cat'")
+    (root / ".gitattributes").write_text("* filter=evil\n")
+    (root / "src" / "a.py").write_text("a = 3\n")
+    take(root)
+    assert not ran.exists()
+
+
+def test_several_parts_cost_one_look(root: Path) -> None:
+    looks: list[Sequence[str]] = []
+
+    def counting(argv: Sequence[str], **how: Any) -> Ran:
+        looks.append(argv)
+        return run(argv, **how)
+
+    found = Fingerprinter(counting, os.environ).take_parts(str(root), [(), ("src/**",), ("*.md",)], 30)
+    assert [one.content for one in found] == [take(root), take(root, "src/**"), take(root, "*.md")]
+    assert sum("status" in argv for argv in looks) == 1
