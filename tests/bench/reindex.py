@@ -14,7 +14,7 @@ from pathlib import Path
 
 import msgspec
 
-from holdfast.cli import client
+from holdfast import client
 from holdfast.features.reindex.model import Settings
 from holdfast.search import inspect, static
 from holdfast.search.index import quick

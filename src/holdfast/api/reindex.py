@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from holdfast.cli import client
+from holdfast import client
 from holdfast.features.reindex import seed
 from holdfast.features.reindex.model import STATE_FILE
 from holdfast.features.reindex.seed import migrate_session_state

@@ -1,4 +1,4 @@
-"""The shape of a room. A feature is one value of this type; it imports core and nothing else of ours."""
+"""The shape of a feature. A feature is one value of this type; it imports core and nothing else of ours."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field

@@ -84,6 +84,8 @@ class SessionStarted(HookPayload):
     """An agent session began, went on or was compacted."""
 
     source: str = ""
+    parent: str = ""
+    """The session that started this one, where the agent names it."""
     idle_s: int | float = 0
 
 
@@ -315,10 +317,19 @@ class ModelRequested(HookPayload):
 
 @event_kind("model.answered")
 class ModelAnswered(HookPayload):
-    """The model answered."""
+    """The model answered; token use by kind, as far as the agent tells it."""
 
     tokens: dict[str, int] = {}
     status: str = ""
+    answer: str = ""
+    prompt_tokens: int = 0
+    """The whole prompt of the call, where `tokens` has only what this record adds."""
+    reported: int | None = None
+    """Micro-dollars, where the agent itself says what it cost."""
+    summed: bool = False
+    """A sum over several calls: no price by the length of one prompt can be told."""
+    compaction: bool = False
+    trigger: str = ""
 
 
 @event_kind("worktree.created")

@@ -4,7 +4,7 @@ import posixpath
 import re
 from fnmatch import translate
 
-from holdfast.core.redact import redact
+from holdfast.redact import redact
 from holdfast.search import languages
 
 LINK, BINARY, LARGE, MINIFIED, GENERATED, DATA, SECRET, UNDECODABLE, UNREADABLE, UNKNOWN, EMPTY = (
