@@ -189,3 +189,16 @@ def test_replaying_the_log_gives_the_same_state(world: World) -> None:
     before = world.json("checks", "list")["runs"]
     assert [run["kind"] for run in before] == ["lint", "test"]
     world.cli("verify")
+
+
+def test_a_secret_in_the_name_of_a_branch_is_not_stored(world: World) -> None:
+    secret = "ghp_" + "a1B2c3D4e5" * 4
+    agent = world.session()
+    agent.start()
+    agent.before("Bash", "c1", command=f"git checkout -b {secret}")
+    git(world.project, "checkout", "-qb", secret)
+    agent.after("Bash", "c1", command=f"git checkout -b {secret}")
+    shell(agent, "pytest -q", GREEN)
+    assert [act.verb for act in acts(world)] == ["checkout"]
+    assert all(secret not in repr(event.data) for event in world.events())
+    assert checks(world)[0].verdict == "passed"

@@ -38,10 +38,10 @@ class Observer:
         self._git = GitWatch()
         self._running = RunningCalls()
 
-    def enrich(self, event: Event, settings: Settings, parts: ContentParts) -> None:
+    def enrich(self, event: Event, settings: Settings, parts: ContentParts) -> bool:
         data = event.data
         if not isinstance(data, HookPayload) or data.imported or data.paused:
-            return
+            return False
         if isinstance(data, ToolEndPayload) and event.kind in TOOL_ENDS:
             if data.action in ACTING:
                 self._see_end(event, data, settings or DEFAULTS, parts)
@@ -50,6 +50,7 @@ class Observer:
                 self._see_start(event, data, settings or DEFAULTS, parts)
         else:
             self._see_moment(event, data, settings or DEFAULTS, parts)
+        return data.git is not None or (isinstance(data, ToolEndPayload) and data.judgement is not None)
 
     # ── moments ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
