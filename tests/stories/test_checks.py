@@ -108,6 +108,15 @@ def test_sessions_worktrees_and_branches_are_kept_apart(world: World, tmp_path: 
     assert runs == [(str(other), "topic", "failed"), (str(other), "topic", "passed")]
 
 
+def test_a_run_in_one_folder_is_no_proof_for_the_others(world: World) -> None:
+    agent = world.session()
+    agent.start()
+    shell(agent, "cd src && pytest -q", GREEN)
+    told = world.json("checks", "show")
+    assert (told["holds"], told["why"]) == (False, "it ran in src only")
+    assert world.json("checks", "show", "--dir", "src/deeper")["holds"]
+
+
 def test_git_acts_are_taken_from_git(world: World) -> None:
     agent = world.session()
     agent.start()

@@ -52,13 +52,14 @@ def list_(
 def show(
     seq: Annotated[int, typer.Argument(help="The number of the check, as `list` shows it.")] = 0,
     kind: Annotated[str, typer.Option("--kind", help="Without a number: the nearest run of this kind.")] = "test",
+    folder: Annotated[str, typer.Option("--dir", help="The folder that must be covered; . is all of it.")] = ".",
     json: Json = False,
 ) -> None:
     """One check with its reason; without a number: whether the tests are proved to pass here and now, and why not."""
     from holdfast import client
     from holdfast.cli import render
 
-    told = client.view("checks.show", seq=seq) if seq else client.view("checks.explain_last", kind=kind)
+    told = client.view("checks.show", seq=seq) if seq else client.view("checks.explain_last", kind=kind, dir=folder)
     if json:
         render.json_line(told)
     elif seq:
