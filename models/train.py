@@ -20,7 +20,7 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from holdfast.search import words
+from holdfast.search import tokenize
 from holdfast.search.static import FIELDS, pieces
 
 PARTS = ("q", "b", "n", "p")
@@ -45,9 +45,9 @@ def vocabulary(pairs: Iterable[dict], size: int) -> list[str]:
     """By the number of pairs a word is in; a word of a question counts more than one of code."""
     found: Counter[str] = Counter()
     for one in pairs:
-        found.update(words.counted(one["b"]).keys())
+        found.update(tokenize.counted(one["b"]).keys())
         for part, weight in (("q", 3), ("n", 1)):
-            for word in words.counted(one[part]):
+            for word in tokenize.counted(one[part]):
                 found[word] += weight
     letters = [*"abcdefghijklmnopqrstuvwxyz0123456789"]
     common = [
@@ -83,7 +83,7 @@ def encoded(
     text: str, known: dict[str, int], longest: int, cache: dict[str, list[int]]
 ) -> tuple[np.ndarray, np.ndarray]:
     counts: dict[int, int] = {}
-    for word, times in words.counted(text).items():
+    for word, times in tokenize.counted(text).items():
         if (ids := cache.get(word)) is None:
             ids = cache[word] = pieces(word, known, longest)
         for number in ids:

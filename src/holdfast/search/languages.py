@@ -1,6 +1,7 @@
 """Which language a file is in, by its name alone."""
 
 import posixpath
+import re
 
 BY_SUFFIX = {
     "python": (".py", ".pyi", ".pyw"),
@@ -82,3 +83,39 @@ def of(path: str) -> str:
     """Empty when the name says nothing we know."""
     name = posixpath.basename(path).lower()
     return BY_NAME.get(name) or _SUFFIXES.get(posixpath.splitext(name)[1], "")
+
+
+CODE, TEST, DOCUMENT, CONFIGURATION, TRANSLATION, CHANGELOG, DATA = (
+    "code",
+    "test",
+    "document",
+    "configuration",
+    "translation",
+    "changelog",
+    "data",
+)
+_TEST = re.compile(
+    r"(?i)(?:^|/)(?:tests?|testing|testdata|test-utils|__tests__|__mocks__|specs?|e2e|fixtures|cypress)/"
+    r"|(?:^|/)(?:test_|conftest\.)|[._-](?:tests?|spec)\.\w+$"
+)
+_TEST_CLASS = re.compile(r"[a-z0-9](?:Tests?|TestCase|Spec)\.\w+$")
+_TRANSLATION = re.compile(
+    r"(?i)(?:^|/)(?:i18n|l10n|locales?|langs?|languages?|translations?)/.*\.(?:json|ya?ml|php|properties|js|ts|xml|toml|rb|py|po)$"
+    r"|(?:^|/)messages?_[a-z]{2}(?:_[a-z]{2})?\.\w+$"
+)
+_CHANGELOG = re.compile(r"(?i)(?:^|/)(?:changelog|changes|history|news|release[-_]?notes|upgrade|authors|contributors)\b[^/]*$")
+_CONFIGURATION_LANGUAGES = frozenset(("yaml", "toml", "json", "ini", "xml", "make", "docker", "terraform", "nix", "go-mod"))
+
+
+def role_of(path: str) -> str:
+    """What a file is for, by its path alone."""
+    if _TEST.search(path) or _TEST_CLASS.search(path):
+        return TEST
+    if _TRANSLATION.search(path):
+        return TRANSLATION
+    if _CHANGELOG.search(path):
+        return CHANGELOG
+    language = of(path)
+    if language in PROSE:
+        return DOCUMENT
+    return CONFIGURATION if language in _CONFIGURATION_LANGUAGES else CODE

@@ -6,17 +6,20 @@ from typing import Any
 
 import apsw
 
-from holdfast.search import choose, fulltext, fuse, rank, words
-from holdfast.search.answer import Answer, Hit, Question
+from holdfast.search import choose, lexical
+from holdfast.search.answer import Answer, Question
 from holdfast.search.embedder import NoEmbedder
 from holdfast.search.index import database
 from holdfast.search.index.piece import unpacked
 from holdfast.search.index.place import Place
+from holdfast.search.hits import shown
 from holdfast.search.memory import Vectors
+from holdfast.search.query import parse_query
+from holdfast.search.ranking import DEPTH, Ranking
 from holdfast.search.settings import IndexSettings
 
-LONGEST_EXCERPT = 5
-LONGEST_LINE = 160
+MOST_WORDS = 32
+MOST_TEXTS = 300
 FILTERED_DEPTH = 2_000
 FAR = 0.15
 """What shares no word with the question and is no nearer to it than this has nothing to do with it."""
@@ -34,6 +37,8 @@ class Searcher:
         self._generation = 0
         self._seen = -1
         self._vectors: Vectors | None = None
+        self._texts: dict[int, list[str]] = {}
+        self._texts_version = -1
         self._about: tuple[int, dict[str, int]] | None = None
 
     def ask(self, question: Question, settings: IndexSettings) -> Answer:
@@ -69,17 +74,32 @@ class Searcher:
 
     def _ask(self, db: apsw.Connection, question: Question, settings: IndexSettings) -> Answer:
         allowed = _allowed(db, question)
-        meaning, note = self._meaning(db, question, settings, allowed)
-        text = fulltext.best(db, question.text, fuse.DEPTH if allowed is None else FILTERED_DEPTH)
+        sizes = self._sizes(db)
+        query = parse_query(question.text)
+        rarity = lexical.rarities(db, query.words[:MOST_WORDS], sizes["chunks"])
+        meant = lexical.corrected(db, query, rarity, sizes["chunks"])
+        meaning, note = self._meaning(db, " ".join([question.text, *meant.values()]), settings, allowed)
+        words = tuple(dict.fromkeys([*query.telling_words, *meant.values()]))
+        text = lexical.best_by_words(db, words, DEPTH if allowed is None else FILTERED_DEPTH)
         kept = None if allowed is None else set(allowed)
         text = text if kept is None else [one for one in text if one[0] in kept]
         near, worded = dict(meaning), {c for c, _ in text}
-        ranked = [
-            one for one in rank.ranked(db, question.text, meaning, text, kept)
-            if one[2] or one[0] in worded or near[one[0]] >= FAR
-        ]  # fmt: skip
-        hits = _shown(db, question, ranked[: question.limit], near, worded)
-        return Answer(hits=hits, note=note, **self._sizes(db))
+        ranked = Ranking(db, query, rarity, self._text_of, kept).ranked(meaning, text)
+        ranked = [one for one in ranked if one.why or one.chunk in worded or near.get(one.chunk, 0.0) >= FAR]
+        hits = shown(db, query, ranked, near, worded, self._text_of, question.limit)
+        return Answer(hits=hits, note=note, **sizes)
+
+    def _text_of(self, db: apsw.Connection, file: int) -> list[str]:
+        """The lines of a file as they are in the index; those of the last questions are kept."""
+        version = int(db.pragma("data_version"))
+        if version != self._texts_version:
+            self._texts.clear()
+            self._texts_version = version
+        if file not in self._texts:
+            if len(self._texts) >= MOST_TEXTS:
+                self._texts.pop(next(iter(self._texts)))
+            self._texts[file] = unpacked(database.one(db, "select text from texts where file = ?", (file,))[0])
+        return self._texts[file]
 
     def _sizes(self, db: apsw.Connection) -> dict[str, int]:
         version = int(db.pragma("data_version"))
@@ -88,11 +108,11 @@ class Searcher:
         return self._about[1]
 
     def _meaning(
-        self, db: apsw.Connection, question: Question, settings: IndexSettings, allowed: list[int] | None
+        self, db: apsw.Connection, text: str, settings: IndexSettings, allowed: list[int] | None
     ) -> tuple[list[tuple[int, float]], str]:
         try:
             embedder, note = choose.maker(database.meta(db, "model"), settings)
-            return self._fresh(db, embedder.id).best(embedder.query(question.text), fuse.DEPTH, allowed), note
+            return self._fresh(db, embedder.id).best(embedder.query(text), DEPTH, allowed), note
         except NoEmbedder as error:
             return [], f"full text only: {error}"
 
@@ -121,55 +141,6 @@ def _allowed(db: apsw.Connection, question: Question) -> list[int] | None:
         (question.lang.lower(), question.path, glob, question.kind),
     )
     return [row[0] for row in rows]
-
-
-def _shown(
-    db: apsw.Connection, question: Question, ranked: Any, meaning: dict[int, float], text: set[int]
-) -> list[Hit]:
-    asked = {w for w in words.distinct([question.text]) if w not in words.STOPWORDS}
-    texts: dict[int, list[str]] = {}
-    return [_hit(db, one, asked, meaning, text, texts) for one in ranked]
-
-
-def _hit(
-    db: apsw.Connection,
-    ranked: tuple[int, float, str],
-    asked: set[str],
-    meaning: dict[int, float],
-    text: set[int],
-    texts: dict[int, list[str]],
-) -> Hit:
-    chunk, score, exactly = ranked
-    file, path, lang, symbol, kind, start, stop = database.one(
-        db, "select f.id, f.path, f.lang, c.symbol, c.kind, c.start, c.stop from chunks c join files f on f.id = c.file"
-        " where c.id = ?", (chunk,),
-    )  # fmt: skip
-    if file not in texts:
-        texts[file] = unpacked(database.one(db, "select text from texts where file = ?", (file,))[0])
-    body = "\n".join(texts[file][start - 1 : stop])
-    why = [exactly] if exactly else []
-    if chunk in text and (shared := _shared(asked, f"{symbol} {path} {body}")):
-        why.append("words: " + ", ".join(shared[:6]))
-    if chunk in meaning:
-        why.append(f"meaning {meaning[chunk]:.2f}")
-    return Hit(
-        path=path, line=start, end=stop, symbol=symbol, kind=kind, lang=lang, score=round(score, 4), why=why,
-        excerpt=_excerpt(body, set() if exactly else asked), chunk=chunk,
-    )  # fmt: skip
-
-
-def _shared(asked: set[str], text: str) -> list[str]:
-    """Words of the question that are there, as far as their beginnings tell (`parsing` and `parse`)."""
-    low = text.lower()
-    return sorted(w for w in asked if w in low or (len(w) > 4 and w[: max(4, len(w) - 3)] in low))
-
-
-def _excerpt(body: str, asked: set[str]) -> str:
-    """The lines that say most of what was asked."""
-    lines = body.split("\n")
-    scores = [sum(w in low for w in asked) for low in body.lower().split("\n")]
-    best = max(range(len(lines)), key=lambda n: sum(scores[n : n + LONGEST_EXCERPT])) if any(scores) else 0
-    return "\n".join(line[:LONGEST_LINE].rstrip() for line in lines[best : best + LONGEST_EXCERPT])
 
 
 def _about(db: apsw.Connection) -> dict[str, int]:

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
-from holdfast.search.chunks import headings, outline, syntax
-from holdfast.search.chunks.chunk import Chunk, windows
+from holdfast.search.chunks import outline, sections, syntax
+from holdfast.search.chunks.chunk import Chunk, join_small, windows
 from holdfast.search.languages import PROSE
 
 LONGEST_LINE = 20_000
@@ -16,12 +16,12 @@ def lines_of(text: str) -> list[str]:
 
 def cut(text: str, language: str) -> list[Chunk]:
     """Every line that says something is in at least one chunk. A chunk's text is its lines of `lines_of(text)`."""
-    return list(_cut(lines_of(text), language))
+    return join_small(list(_cut(lines_of(text), language)))
 
 
 def _cut(lines: list[str], language: str) -> Iterator[Chunk]:
     if language in PROSE:
-        return headings.cut(lines, language)
+        return sections.cut(lines, language)
     if found := syntax.cut(lines, language):
         return iter(found)
     if found := outline.cut(lines, language):

@@ -7,7 +7,7 @@ import apsw
 
 from holdfast.core.errors import HoldfastError
 
-FORMAT = "3"
+FORMAT = "4"
 """Raised when chunks are cut or words are stored differently: indexes of another format are made anew."""
 SCHEMA = Path(__file__).with_name("schema.sql")
 BUSY_MS = 5_000

@@ -6,8 +6,8 @@ import zlib
 
 import msgspec
 
-from holdfast.search import words
-from holdfast.search.chunks import Chunk, cut, lines_of
+from holdfast.search import tokenize
+from holdfast.search.chunks import Chunk, Definition, cut, lines_of
 from holdfast.search.index import files, judge
 from holdfast.search.settings import IndexSettings
 
@@ -17,12 +17,15 @@ class Part(msgspec.Struct):
 
     kind: str
     symbol: str
-    name: str
     start: int
     stop: int
     hash: bytes
     words: str
     """What the full text sees."""
+    tokens: str
+    """Whole names, with a space between them."""
+    definitions: list[Definition]
+    """Lines counted from the first line of the chunk."""
 
 
 class Piece(msgspec.Struct):
@@ -68,8 +71,12 @@ def _read(found: files.Found, content: bytes, largest: int, known_hash: bytes) -
 
 
 def _part(chunk: Chunk) -> Part:
-    digest = hashlib.blake2b(chunk.text.encode("utf-8", "replace"), digest_size=8).digest()
-    return Part(chunk.kind, chunk.symbol, chunk.name, chunk.start, chunk.end, digest, searchable(chunk.text))
+    defined = [Definition(d.kind, d.symbol, d.start - chunk.start, d.end - chunk.start) for d in chunk.definitions]
+    digest = hashlib.blake2b(chunk.text.encode("utf-8", "replace"), digest_size=8)
+    digest.update(repr(defined).encode("utf-8", "replace"))
+    tokens = " ".join(sorted(tokenize.whole_tokens(chunk.text)))
+    words = searchable(chunk.text)
+    return Part(chunk.kind, chunk.symbol, chunk.start, chunk.end, digest.digest(), words, tokens, defined)
 
 
 def packed(text: str) -> bytes:
@@ -84,6 +91,6 @@ def searchable(text: str) -> str:
     """Words for the full text: identifiers cut into parts. What is there often is put in fewer times: the tenth time
     tells a ranking next to nothing, and each takes room in the index."""
     out: list[str] = []
-    for word, times in words.counted(text).items():
+    for word, times in tokenize.counted(text).items():
         out.extend((word,) * times.bit_length())
     return " ".join(out)

@@ -12,11 +12,13 @@ import apsw
 import msgspec
 
 from holdfast.search import choose
+from holdfast.search.chunks import Definition
 from holdfast.search.embedder import Embedder, Passage
 from holdfast.search.index import files
 from holdfast.search.index.database import one, set_meta
 from holdfast.search.index.hands import Map, hands
 from holdfast.search.index.piece import Part, Piece, piece, searchable, trusted, unpacked
+from holdfast.search.lexical import squeezed
 from holdfast.search.settings import BUILTIN, IndexSettings
 from holdfast.search.vectors import packed
 
@@ -24,7 +26,16 @@ BATCH_FILES = 50
 MANY_FILES = 300
 MANY_CHUNKS = 4_000
 BATCH_CHUNKS = 1_000
+MOST_SPARE = 20_000
+"""Vectors kept of chunks that went away."""
 
+CONTENT = "hex(c.hash) || c.symbol || '/' || replace(f.path, rtrim(f.path, replace(f.path, '/', '')), '')"
+"""What a vector was made of, but for the folders of its file: those weigh least."""
+KEEP_VECTOR = (
+    f"insert into spare_vectors (model, content, vector) select v.model, {CONTENT}, v.vector"
+    " from chunks c join files f on f.id = c.file join vectors v on v.chunk = c.id and v.model in (select id from models)"
+    " where c.id = ?"
+)
 Tell = Callable[[str, int, int], None]
 """(what is done now, how many, of how many). It raises when the run is to end."""
 
@@ -141,22 +152,38 @@ class Update:
         self._drop(list(itertools.chain(*old.values())))
 
     def _insert(self, file: int, path: str, part: Part) -> None:
-        values = (file, part.kind, part.symbol, part.name, part.start, part.stop, part.hash)
-        self._db.execute(
-            "insert into chunks (file, kind, symbol, name, start, stop, hash) values (?, ?, ?, ?, ?, ?, ?)", values
-        )
+        values = (file, part.kind, part.symbol, part.start, part.stop, part.hash)
+        self._db.execute("insert into chunks (file, kind, symbol, start, stop, hash) values (?, ?, ?, ?, ?, ?)", values)
         id_ = self._db.last_insert_rowid()
+        named = searchable(" ".join(dict.fromkeys((part.symbol, *(d.symbol for d in part.definitions)))))
         self._db.execute(
             "insert into words (rowid, name, path, body) values (?, ?, ?, ?)",
-            (id_, searchable(part.symbol), searchable(path), part.words),
+            (id_, named, searchable(path), part.words),
         )
+        self._db.execute("insert into tokens (rowid, token) values (?, ?)", (id_, part.tokens))
+        for one in part.definitions:
+            self._define(id_, one)
         self.counts.chunks += 1
 
+    def _define(self, chunk: int, one: Definition) -> None:
+        self._db.execute(
+            "insert into definitions (chunk, name, symbol, kind, first, last) values (?, ?, ?, ?, ?, ?)",
+            (chunk, one.name, one.symbol, one.kind, one.start, one.end),
+        )
+        id_ = self._db.last_insert_rowid()
+        self._db.execute("insert into names (rowid, name) values (?, ?)", (id_, squeezed(one.name)))
+
     def _drop(self, chunks: Sequence[int]) -> None:
-        self._db.executemany("delete from words where rowid = ?", [(c,) for c in chunks])
+        """Their vectors are kept for a while: the same content may come back under another path or with another branch."""
+        given = [(c,) for c in chunks]
+        self._db.executemany(KEEP_VECTOR, given)
         of_any_model = "delete from vectors where model in (select id from models) and chunk = ?"
-        self._db.executemany(of_any_model, [(c,) for c in chunks])
-        self._db.executemany("delete from chunks where id = ?", [(c,) for c in chunks])
+        self._db.executemany(of_any_model, given)
+        self._db.executemany("delete from words where rowid = ?", given)
+        self._db.executemany("delete from tokens where rowid = ?", given)
+        self._db.executemany("delete from names where rowid in (select id from definitions where chunk = ?)", given)
+        self._db.executemany("delete from definitions where chunk = ?", given)
+        self._db.executemany("delete from chunks where id = ?", given)
 
 
 def _hash(row: Row | None) -> bytes:
@@ -204,6 +231,7 @@ class Embedding:
 
     def run(self, embedder: Embedder) -> int:
         model = self._model(embedder.id)
+        self._reuse(model)
         missing = self._missing(model)
         many = len(missing) >= MANY_CHUNKS and self._settings.embedder == BUILTIN
         work = partial(embedded_by, self._settings) if many else partial(embedded, embedder)
@@ -213,6 +241,8 @@ class Embedding:
             set_meta(self._db, model=embedder.id)
             self._db.execute("delete from vectors where model <> ?", (model,))
             self._db.execute("delete from models where id <> ?", (model,))
+            self._db.execute("delete from spare_vectors where model <> ?", (model,))
+            self._db.execute("delete from spare_vectors where id <= (select max(id) from spare_vectors) - ?", (MOST_SPARE,))
         return len(missing)
 
     def _write_all(self, model: int, missing: Sequence[int], each: Map, work: Callable) -> None:
@@ -230,6 +260,15 @@ class Embedding:
         with self._db:
             self._db.execute("insert or ignore into models (name) values (?)", (name,))
         return one(self._db, "select id from models where name = ?", (name,))[0]
+
+    def _reuse(self, model: int) -> None:
+        """Chunks whose content had a vector before, in another file or on another branch, get it back."""
+        with self._db:
+            self._db.execute(
+                "insert or ignore into vectors select ?1, c.id, s.vector from chunks c join files f on f.id = c.file"
+                f" join spare_vectors s on s.model = ?1 and s.content = {CONTENT}"
+                " where not exists (select 1 from vectors v where v.model = ?1 and v.chunk = c.id)", (model,),
+            )  # fmt: skip
 
     def _missing(self, model: int) -> list[int]:
         rows = self._db.execute(
