@@ -39,7 +39,11 @@ def phrase_share(query_words: Sequence[str], text: str, rarity: dict[str, float]
         longest = max(longest, length)
         at += max(1, length)
     whole = longest == len(query_words)
-    return share / total * (len(query_words) / (len(query_words) - 1) if whole else 1.0) if longest >= least or whole else 0.0
+    return (
+        share / total * (len(query_words) / (len(query_words) - 1) if whole else 1.0)
+        if longest >= least or whole
+        else 0.0
+    )
 
 
 def _run(words: Sequence[str], at: int, text: str) -> int:
@@ -65,7 +69,9 @@ def _patterns(name: str) -> tuple[re.Pattern[str], ...]:
             r"(?i)(?:\b(?:const|let|var|def|func|function|fn|class|struct|interface|trait|enum|static|final|type|val|module|define|"
             rf"table|table if not exists|export|readonly|property|env|arg)\b[^=(;]{{0,60}}?[\"'`]?{escaped})"
         ),
-        re.compile(rf"(?i)^\s*(?:[-*|] +)?[\"'`]?[-.$#/]{{0,2}}{escaped}[\"'`]?\s*(?:\([^)]*\)\s*)?(?::|=(?!=)|=>|\{{)"),
+        re.compile(
+            rf"(?i)^\s*(?:[-*|] +)?[\"'`]?[-.$#/]{{0,2}}{escaped}[\"'`]?\s*(?:\([^)]*\)\s*)?(?::|=(?!=)|=>|\{{)"
+        ),
         re.compile(rf"(?i)^\s*(?:#+ |\.\. |[*-] )?[*`\"]*[-./$]{{0,2}}{escaped}[`*:\"]*(?:\s*\([^)]*\))?\s*$"),
         re.compile(rf"(?i)[\w\])][(\[]\s*{quoted}"),
         re.compile(rf"(?i){quoted}"),
@@ -105,7 +111,7 @@ def examine(query: Query, names: Sequence[str], lines: Sequence[str], rarity: di
         value, where = name_in_lines(name, lines)
         if value > found.name:
             found.name, found.line = value, where
-    words = [word for word in tokenize.in_order(query.text)][:64]
+    words = tokenize.in_order(query.text)[:64]
     if len(words) > 1:
         least = 2 if query.is_name or len(words) == 2 else SHORTEST_RUN
         found.phrase = phrase_share(words, flattened("\n".join(lines)), rarity, least)

@@ -103,8 +103,12 @@ _TRANSLATION = re.compile(
     r"(?i)(?:^|/)(?:i18n|l10n|locales?|langs?|languages?|translations?)/.*\.(?:json|ya?ml|php|properties|js|ts|xml|toml|rb|py|po)$"
     r"|(?:^|/)messages?_[a-z]{2}(?:_[a-z]{2})?\.\w+$"
 )
-_CHANGELOG = re.compile(r"(?i)(?:^|/)(?:changelog|changes|history|news|release[-_]?notes|upgrade|authors|contributors)\b[^/]*$")
-_CONFIGURATION_LANGUAGES = frozenset(("yaml", "toml", "json", "ini", "xml", "make", "docker", "terraform", "nix", "go-mod"))
+_CHANGELOG = re.compile(
+    r"(?i)(?:^|/)(?:changelog|changes|history|news|release[-_]?notes|upgrade|authors|contributors)\b[^/]*$"
+)
+_CONFIGURATION_LANGUAGES = frozenset(
+    ("yaml", "toml", "json", "ini", "xml", "make", "docker", "terraform", "nix", "go-mod")
+)
 
 
 def role_of(path: str) -> str:

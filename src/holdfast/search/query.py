@@ -15,7 +15,9 @@ MOST_WORDS = 32
 SHORTEST_QUOTE = 3
 
 _ABOUT_TESTS = frozenset(("tested", "unittest", "unittests", "spec", "specs", "fixture", "fixtures", "mock", "mocks"))
-_TEST_PHRASE = re.compile(r"(?i)\btests? (?:for|of|that|which|case|cases|suite|file|files)\b|\b(?:unit|integration) tests?\b")
+_TEST_PHRASE = re.compile(
+    r"(?i)\btests? (?:for|of|that|which|case|cases|suite|file|files)\b|\b(?:unit|integration) tests?\b"
+)
 _ABOUT_DOCUMENTS = re.compile(
     r"(?i)^\W*(?:how (?:do|can|should) (?:i|we|you|one)\b|should (?:i|we|you|the)\b|what does .{1,60} mean\b|explain\b|"
     r"instructions?\b)|\b(?:documentation|documented|docs?|readme|guide|manual|tutorial|faq|instructions|explained|"

@@ -81,6 +81,7 @@ class Ranked(msgspec.Struct):
     score: float
     why: list[str] = []
     symbol: str = ""
+    kind: str = ""
     first: int = -1
     last: int = -1
     """The lines meant, counted from the chunk's first; -1: the whole chunk."""
@@ -104,9 +105,16 @@ class Ranking:
     """All that is known of the chunks that may answer one question."""
 
     def __init__(
-        self, db: apsw.Connection, query: Query, rarity: dict[str, float], text_of: TextOf, allowed: set[int] | None
+        self,
+        db: apsw.Connection,
+        query: Query,
+        rarity: dict[str, float],
+        text_of: TextOf,
+        allowed: set[int] | None,
+        kind: str = "",
     ) -> None:
         self._db, self._query, self._rarity, self._text_of, self._allowed = db, query, rarity, text_of, allowed
+        self._kind = kind
         self._found: dict[int, Ranked] = {}
         self._rows: dict[int, ChunkRow] = {}
 
@@ -193,7 +201,7 @@ class Ranking:
             self._take_definition(one, WEIGHTS.likeness * weight * (2 * one.likeness - 0.6), "similar name")
 
     def _take_definition(self, named: lexical.NamedChunk, worth: float, why: str) -> None:
-        if self._allowed is not None and named.chunk not in self._allowed:
+        if self._kind not in ("", named.kind) or (self._allowed is not None and named.chunk not in self._allowed):
             return
         self._load([named.chunk])
         one = self._one(named.chunk)
@@ -201,7 +209,7 @@ class Ranking:
             return
         one.score += worth
         one.why = [why, *one.why]
-        one.symbol, one.first, one.last = named.symbol, named.first, named.last
+        one.symbol, one.kind, one.first, one.last = named.symbol, named.kind, named.first, named.last
 
     def _weigh_paths(self) -> None:
         for number, chunk in enumerate(lexical.chunks_of_path(self._db, self._query.text)):

@@ -2,21 +2,21 @@
 
 import threading
 from functools import lru_cache
-from typing import Any
 
 import apsw
 
-from holdfast.search import choose, lexical
+from holdfast.search import embedder as embedders
+from holdfast.search import lexical
 from holdfast.search.answer import Answer, Question
 from holdfast.search.embedder import NoEmbedder
+from holdfast.search.hits import Found, shown
 from holdfast.search.index import database
-from holdfast.search.index.piece import unpacked
-from holdfast.search.index.place import Place
-from holdfast.search.hits import shown
-from holdfast.search.memory import Vectors
+from holdfast.search.index.file_entry import unpack_text
+from holdfast.search.index.index_dir import IndexDir
 from holdfast.search.query import parse_query
 from holdfast.search.ranking import DEPTH, Ranking
 from holdfast.search.settings import IndexSettings
+from holdfast.search.vectors import Vectors
 
 MOST_WORDS = 32
 MOST_TEXTS = 300
@@ -30,7 +30,7 @@ class NoIndex(Exception):
 
 
 class Searcher:
-    def __init__(self, place: Place) -> None:
+    def __init__(self, place: IndexDir) -> None:
         self._place = place
         self._lock = threading.Lock()
         self._db: apsw.Connection | None = None
@@ -84,9 +84,9 @@ class Searcher:
         kept = None if allowed is None else set(allowed)
         text = text if kept is None else [one for one in text if one[0] in kept]
         near, worded = dict(meaning), {c for c, _ in text}
-        ranked = Ranking(db, query, rarity, self._text_of, kept).ranked(meaning, text)
+        ranked = Ranking(db, query, rarity, self._text_of, kept, question.kind).ranked(meaning, text)
         ranked = [one for one in ranked if one.why or one.chunk in worded or near.get(one.chunk, 0.0) >= FAR]
-        hits = shown(db, query, ranked, near, worded, self._text_of, question.limit)
+        hits = shown(db, query, ranked, Found(near, worded, rarity), self._text_of, question)
         return Answer(hits=hits, note=note, **sizes)
 
     def _text_of(self, db: apsw.Connection, file: int) -> list[str]:
@@ -98,7 +98,7 @@ class Searcher:
         if file not in self._texts:
             if len(self._texts) >= MOST_TEXTS:
                 self._texts.pop(next(iter(self._texts)))
-            self._texts[file] = unpacked(database.one(db, "select text from texts where file = ?", (file,))[0])
+            self._texts[file] = unpack_text(database.one(db, "select text from texts where file = ?", (file,))[0])
         return self._texts[file]
 
     def _sizes(self, db: apsw.Connection) -> dict[str, int]:
@@ -111,7 +111,7 @@ class Searcher:
         self, db: apsw.Connection, text: str, settings: IndexSettings, allowed: list[int] | None
     ) -> tuple[list[tuple[int, float]], str]:
         try:
-            embedder, note = choose.maker(database.meta(db, "model"), settings)
+            embedder, note = embedders.embedder_of(database.meta(db, "model"), settings)
             return self._fresh(db, embedder.id).best(embedder.query(text), DEPTH, allowed), note
         except NoEmbedder as error:
             return [], f"full text only: {error}"
@@ -127,7 +127,7 @@ class Searcher:
 
 
 @lru_cache(maxsize=8)
-def searcher(place: Place) -> Searcher:
+def searcher(place: IndexDir) -> Searcher:
     return Searcher(place)
 
 
@@ -137,7 +137,8 @@ def _allowed(db: apsw.Connection, question: Question) -> list[int] | None:
     glob = question.path if any(c in question.path for c in "*?[") else f"{question.path}*"
     rows = db.execute(
         "select c.id from chunks c join files f on f.id = c.file where (?1 = '' or f.lang = ?1)"
-        " and (?2 = '' or f.path glob ?3) and (?4 = '' or c.kind = ?4)",
+        " and (?2 = '' or f.path glob ?3) and (?4 = '' or c.kind = ?4"
+        " or exists (select 1 from definitions d where d.chunk = c.id and d.kind = ?4))",
         (question.lang.lower(), question.path, glob, question.kind),
     )
     return [row[0] for row in rows]

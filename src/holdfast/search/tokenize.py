@@ -12,7 +12,7 @@ _QUOTED_NAME = re.compile(r"(?<=[\"'`])[-./:@#]{0,2}\w[\w$]*(?:[-./:]{1,2}[\w$]+
 _KEY_OR_FLAG = re.compile(r"(?m)^[ \t]*[-./]{0,2}(\w+(?:[-.]\w+)+)(?= *[:={])|(?<![\w-])--(\w+(?:-\w+)*)")
 LONGEST = 40
 """Anything longer is a hash or a blob, not a word."""
-LONGEST_WHOLE = 80
+LONGEST_WHOLE = 64
 
 
 @lru_cache(maxsize=200_000)

@@ -22,9 +22,9 @@ from holdfast.features.reindex.model import (
     Settings,
     settings_or_default,
 )
-from holdfast.search.index import quick, repository
+from holdfast.search.index import checkout, freshness
 from holdfast.search.index.build import Result, Task
-from holdfast.search.index.place import place_of, root_of
+from holdfast.search.index.index_dir import index_dir_of, root_of
 
 WORKER = [sys.executable, "-m", "holdfast.search.worker"]
 NICE = 15
@@ -47,11 +47,11 @@ def _index(call: JobCall, settings: Settings) -> dict[str, Any]:
     root, repo = checkout_of(project)
     if why := unfit(root):
         return {"status": SKIPPED, "cause": NOT_READY, "reason": why, "root": root}
-    place = place_of(call.state_dir, root)
-    where = {"root": root, "branch": repository.branch(root)}
+    place = index_dir_of(call.state_dir, root)
+    where = {"root": root, "branch": checkout.branch(root)}
     rebuild = call.job.payload.get("rebuild") is True
-    if not rebuild and quick.unchanged(place, root, settings.index()):
-        return {"status": UNCHANGED, "reason": "nothing changed", **where, **quick.sizes(place)}
+    if not rebuild and freshness.is_unchanged(place, root, settings.index()):
+        return {"status": UNCHANGED, "reason": "nothing changed", **where, **freshness.index_counts(place)}
     task = Task(
         root=root, folder=str(place.folder), run=str(call.job.payload["run"]), repo=repo, rebuild=rebuild,
         settings=settings.index(),
@@ -110,7 +110,7 @@ def _is_home(folder: str) -> bool:
 def cancel(call: JobCall) -> list[Event]:
     """The run looks for this file a few times a second and ends; what it has done so far stays."""
     root, _ = checkout_of(str(call.job.payload["project"]))
-    place = place_of(call.state_dir, root)
+    place = index_dir_of(call.state_dir, root)
     if place.folder.is_dir():
         place.cancel.write_text(str(call.job.payload["run"]), "ascii", "replace")
     return []

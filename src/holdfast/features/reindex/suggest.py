@@ -9,7 +9,7 @@ from holdfast.core.ports import EventQuery
 from holdfast.features.reindex.jobs import checkout_of
 from holdfast.features.reindex.model import settings_or_default
 from holdfast.search.answer import Hit, Question
-from holdfast.search.index.place import place_of
+from holdfast.search.index.index_dir import index_dir_of
 from holdfast.search.searcher import NoIndex, searcher
 
 MOST = 3
@@ -22,7 +22,7 @@ def suggest(call: JobCall) -> list[Event]:
     prompt = str(payload.get("prompt") or "").strip()
     if not settings.context or len(prompt) < SHORTEST_PROMPT:
         return []
-    place = place_of(call.state_dir, checkout_of(payload["project"])[0])
+    place = index_dir_of(call.state_dir, checkout_of(payload["project"])[0])
     try:
         answer = searcher(place).ask(Question(text=prompt[:2000], limit=MOST), settings.index())
     except NoIndex:

@@ -12,10 +12,10 @@ from holdfast.features.reindex.jobs import checkout_of
 from holdfast.features.reindex.model import CHECKOUT, SESSION, Settings, settings_or_default
 from holdfast.search import inspect
 from holdfast.search.answer import Question
-from holdfast.search.index import claim
+from holdfast.search.index import run_lock
 from holdfast.search.index.build import progress
 from holdfast.search.index.database import IndexDamaged
-from holdfast.search.index.place import Place, place_of
+from holdfast.search.index.index_dir import IndexDir, index_dir_of
 from holdfast.search.searcher import NoIndex, searcher
 
 LONGEST_QUESTION = 2_000
@@ -26,9 +26,9 @@ RUNS = 10
 def status(call: Call) -> dict[str, Any]:
     project = _project(call)
     root, _ = checkout_of(project)
-    place = place_of(call.state_dir, root)
+    place = index_dir_of(call.state_dir, root)
     doc = call.reader.state(Ref(CHECKOUT, project)) or {}
-    holder = claim.holder(place.claim)
+    holder = run_lock.holder(place.claim)
     return {
         "project": project,
         "root": root,
@@ -46,7 +46,7 @@ def status(call: Call) -> dict[str, Any]:
 def watch(call: Call) -> dict[str, Any]:
     """As much of `status` as somebody who waits for a run asks for again and again."""
     project = _project(call)
-    place = place_of(call.state_dir, checkout_of(project)[0])
+    place = index_dir_of(call.state_dir, checkout_of(project)[0])
     doc = call.reader.state(Ref(CHECKOUT, project)) or {}
     return {"run": doc.get("run"), "last": doc.get("last"), "progress": progress(place)}
 
@@ -125,8 +125,8 @@ def _no_index(call: Call) -> CommandRefused:
     return CommandRefused(f"{_project(call)} has no index yet", fix="Run: holdfast index run")
 
 
-def _place(call: Call) -> Place:
-    return place_of(call.state_dir, checkout_of(_project(call))[0])
+def _place(call: Call) -> IndexDir:
+    return index_dir_of(call.state_dir, checkout_of(_project(call))[0])
 
 
 def _settings(call: Call) -> Settings:

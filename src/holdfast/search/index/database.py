@@ -1,5 +1,6 @@
-"""Opening an index file for writing or for reading."""
+"""Opening an index file for writing or for reading, and the disk space it leaves to others."""
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -82,3 +83,24 @@ def set_meta(db: apsw.Connection, **values: Any) -> None:
         "insert into meta values (?, ?) on conflict (name) do update set value = excluded.value",
         [(name, str(value)) for name, value in values.items()],
     )
+
+
+KEPT_FREE = 64 << 20
+KEPT_SHARE = 0.1
+"""Of a disk so small that the above were most of it."""
+
+
+class DiskAlmostFull(HoldfastError):
+    """The disk is full"""
+
+
+def check_disk_space(db: apsw.Connection, folder: Path) -> None:
+    """Raises DiskAlmostFull. Pages of the index that hold nothing any more count as free: they are used first."""
+    disk = os.statvfs(folder)
+    free = disk.f_bavail * disk.f_frsize + int(db.pragma("freelist_count")) * int(db.pragma("page_size"))
+    if free < min(KEPT_FREE, disk.f_blocks * disk.f_frsize * KEPT_SHARE):
+        raise DiskAlmostFull(
+            f"{free >> 20} MB are free, the log needs them",
+            where=str(folder),
+            fix="Free some space, then run: holdfast index run. Until then the index answers as it is.",
+        )

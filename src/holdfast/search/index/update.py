@@ -11,16 +11,16 @@ from typing import Any
 import apsw
 import msgspec
 
-from holdfast.search import choose
+from holdfast.search import embedder as embedders
 from holdfast.search.chunks import Definition
 from holdfast.search.embedder import Embedder, Passage
-from holdfast.search.index import files
+from holdfast.search.index import checkout
 from holdfast.search.index.database import one, set_meta
-from holdfast.search.index.hands import Map, hands
-from holdfast.search.index.piece import Part, Piece, piece, searchable, trusted, unpacked
+from holdfast.search.index.file_entry import FileChunk, FileEntry, read_entry, searchable, trusted_mtime, unpack_text
+from holdfast.search.index.processes import Map, process_map
 from holdfast.search.lexical import squeezed
 from holdfast.search.settings import BUILTIN, IndexSettings
-from holdfast.search.vectors import packed
+from holdfast.search.vectors import pack_vectors
 
 BATCH_FILES = 50
 MANY_FILES = 300
@@ -59,13 +59,13 @@ class Row(msgspec.Struct, frozen=True):
     left_out: str
 
 
-Batch = list[tuple[files.Found, bytes]]
+Batch = list[tuple[checkout.Found, bytes]]
 """Files to look at, each with the hash under which it is known."""
 
 
-def prepared(root: str, settings: IndexSettings, batch: Batch) -> list[Piece | None]:
+def prepared(root: str, settings: IndexSettings, batch: Batch) -> list[FileEntry | None]:
     """Everything that needs no database; may run in another process."""
-    return [piece(root, found, settings, known) for found, known in batch]
+    return [read_entry(root, found, settings, known) for found, known in batch]
 
 
 class Update:
@@ -73,12 +73,12 @@ class Update:
         self._db, self._root, self._settings, self._tell = db, root, settings, tell
         self.counts = Counts()
 
-    def run(self, listing: files.Listing) -> Counts:
+    def run(self, listing: checkout.Listing) -> Counts:
         known = self._known()
         changed = [found for found in listing.files if not _same(known.get(found.name), found)]
         gone = known.keys() - {found.name for found in listing.files}
         self._remove([known[path].id for path in gone])
-        with hands(len(changed) >= MANY_FILES) as each:
+        with process_map(len(changed) >= MANY_FILES) as each:
             self._write_all(changed, known, each)
         self.counts.files = len(listing.files)
         self.counts.left_out = one(self._db, "select count(*) from files where left_out <> ''")[0]
@@ -97,7 +97,7 @@ class Update:
                     self._db.execute("delete from files where id = ?", (file,))
         self.counts.removed += len(gone)
 
-    def _write_all(self, changed: Sequence[files.Found], known: dict[str, Row], each: Map) -> None:
+    def _write_all(self, changed: Sequence[checkout.Found], known: dict[str, Row], each: Map) -> None:
         done = 0
         self._tell("index", done, len(changed))
         batches = [[(found, _hash(known.get(found.name))) for found in b] for b in _batches(changed, BATCH_FILES)]
@@ -106,7 +106,7 @@ class Update:
             done += len(batch)
             self._tell("index", done, len(changed))
 
-    def _write(self, batch: Batch, pieces: Sequence[Piece | None], known: dict[str, Row]) -> None:
+    def _write(self, batch: Batch, pieces: Sequence[FileEntry | None], known: dict[str, Row]) -> None:
         with self._db:
             for (found, _), made in zip(batch, pieces, strict=True):
                 if made is None:
@@ -114,11 +114,11 @@ class Update:
                 else:
                     self._put(known.get(found.name), made)
 
-    def _touch(self, file: int, found: files.Found) -> None:
-        times = (found.size, trusted(found), found.ctime, file)
+    def _touch(self, file: int, found: checkout.Found) -> None:
+        times = (found.size, trusted_mtime(found), found.ctime, file)
         self._db.execute("update files set size = ?, mtime = ?, ctime = ? where id = ?", times)
 
-    def _put(self, row: Row | None, made: Piece) -> None:
+    def _put(self, row: Row | None, made: FileEntry) -> None:
         found = made.found
         values = (found.name, found.size, made.mtime, found.ctime, made.hash, made.lang, made.left_out)
         file = one(
@@ -134,7 +134,7 @@ class Update:
             self._db.execute("delete from texts where file = ?", (file,))
         self._put_parts(file, found.name, made.parts)
 
-    def _put_parts(self, file: int, path: str, parts: Sequence[Part]) -> None:
+    def _put_parts(self, file: int, path: str, parts: Sequence[FileChunk]) -> None:
         """Chunks that are still there keep their row, their words and their vector."""
         old: dict[tuple, list[int]] = {}
         for id_, kind, symbol, digest in self._db.execute(
@@ -151,7 +151,7 @@ class Update:
                 self._insert(file, path, part)
         self._drop(list(itertools.chain(*old.values())))
 
-    def _insert(self, file: int, path: str, part: Part) -> None:
+    def _insert(self, file: int, path: str, part: FileChunk) -> None:
         values = (file, part.kind, part.symbol, part.start, part.stop, part.hash)
         self._db.execute("insert into chunks (file, kind, symbol, start, stop, hash) values (?, ?, ?, ?, ?, ?)", values)
         id_ = self._db.last_insert_rowid()
@@ -161,8 +161,8 @@ class Update:
             (id_, named, searchable(path), part.words),
         )
         self._db.execute("insert into tokens (rowid, token) values (?, ?)", (id_, part.tokens))
-        for one in part.definitions:
-            self._define(id_, one)
+        for defined in part.definitions:
+            self._define(id_, defined)
         self.counts.chunks += 1
 
     def _define(self, chunk: int, one: Definition) -> None:
@@ -190,7 +190,7 @@ def _hash(row: Row | None) -> bytes:
     return row.hash if row and not row.left_out else b""
 
 
-def _same(row: Row | None, found: files.Found) -> bool:
+def _same(row: Row | None, found: checkout.Found) -> bool:
     return row is not None and (row.size, row.mtime, row.ctime) == (found.size, found.mtime, found.ctime)
 
 
@@ -207,8 +207,8 @@ class Page(msgspec.Struct):
 
 
 def embedded(embedder: Embedder, page: Page) -> list[bytes]:
-    lines = {file: unpacked(text) for file, text in page.texts.items()}
-    return packed(
+    lines = {file: unpack_text(text) for file, text in page.texts.items()}
+    return pack_vectors(
         embedder.documents(
             [
                 Passage("\n".join(lines[file][start - 1 : stop]), symbol, path)
@@ -220,7 +220,7 @@ def embedded(embedder: Embedder, page: Page) -> list[bytes]:
 
 def embedded_by(settings: IndexSettings, page: Page) -> list[bytes]:
     """In another process: an embedder does not travel, settings do."""
-    return embedded(choose.embedder(settings), page)
+    return embedded(embedders.choose_embedder(settings), page)
 
 
 class Embedding:
@@ -235,14 +235,16 @@ class Embedding:
         missing = self._missing(model)
         many = len(missing) >= MANY_CHUNKS and self._settings.embedder == BUILTIN
         work = partial(embedded_by, self._settings) if many else partial(embedded, embedder)
-        with hands(many) as each:
+        with process_map(many) as each:
             self._write_all(model, missing, each, work)
         with self._db:
             set_meta(self._db, model=embedder.id)
             self._db.execute("delete from vectors where model <> ?", (model,))
             self._db.execute("delete from models where id <> ?", (model,))
             self._db.execute("delete from spare_vectors where model <> ?", (model,))
-            self._db.execute("delete from spare_vectors where id <= (select max(id) from spare_vectors) - ?", (MOST_SPARE,))
+            self._db.execute(
+                "delete from spare_vectors where id <= (select max(id) from spare_vectors) - ?", (MOST_SPARE,)
+            )
         return len(missing)
 
     def _write_all(self, model: int, missing: Sequence[int], each: Map, work: Callable) -> None:
