@@ -1,6 +1,7 @@
 """What the text of a chunk itself says for it: words of the question in the same order, a name where it is declared. Pure."""
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 from functools import lru_cache
 
@@ -103,6 +104,31 @@ def name_in_lines(name: str, lines: Sequence[str]) -> tuple[float, int]:
             if value > best:
                 best, where = value, number
     return best, where
+
+
+MANY_NAMES, FEW_NAMES = 10, 2
+FEWEST_LISTED = 6
+_WORDS, _STRINGS = re.compile(r"\w+"), re.compile(r"[\"'`].*?[\"'`]")
+
+
+def listed_names(words: Sequence[str], lines: Sequence[str]) -> float:
+    """From 0 to 1: how many different names (`MailNotifier`, `SmsNotifier`) hold one word of the question."""
+    names = {name for name in tokenize.identifiers("\n".join(lines)) if len(tokenize.parts(name)) > 1}
+    most = 0
+    for word in words:
+        if len(word) > 3:
+            stem = word[: max(4, len(word) - 3)]
+            most = max(most, sum(any(part.startswith(stem) for part in tokenize.parts(name)) for name in names))
+    return min(1.0, max(0, most - FEW_NAMES) / (MANY_NAMES - FEW_NAMES))
+
+
+def alike_lines(lines: Sequence[str]) -> float:
+    """From 0 to 1: the share of lines that are built in the same way, as in a list or a table."""
+    shapes = Counter(_STRINGS.sub("S", _WORDS.sub("w", line)).strip() for line in lines if line.strip())
+    if sum(shapes.values()) < FEWEST_LISTED:
+        return 0.0
+    shape, count = shapes.most_common(1)[0]
+    return count / sum(shapes.values()) if shape not in ("}", "w", "") else 0.0
 
 
 def examine(query: Query, names: Sequence[str], lines: Sequence[str], rarity: dict[str, float]) -> Evidence:

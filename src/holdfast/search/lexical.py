@@ -8,7 +8,7 @@ import apsw
 from holdfast.search import tokenize
 from holdfast.search.query import Query, dotted
 
-NAME, PATH, BODY = 5.0, 1.0, 1.0
+NAME, PATH, BODY = 5.0, 3.0, 1.0
 """How much a word in the name, in the path and in the body of a chunk weighs."""
 MOST_DEFINITIONS = 40
 MOST_TOKEN_CHUNKS = 300

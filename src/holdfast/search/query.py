@@ -13,6 +13,14 @@ _EDGES = "`'\"(),;:?!{}[]<>"
 MOST_NAMES = 8
 MOST_WORDS = 32
 SHORTEST_QUOTE = 3
+MOST_WORDS_OF_A_NAME = 3
+_QUESTION_WORDS = frozenset(
+    (
+        "decides decide decided code works work made makes make sure one ones existing add new another more list place want "
+        "need used use get gets way something somebody someone here put called between several each every all any also "
+        "before after must not no too very"
+    ).split()
+)
 
 _ABOUT_TESTS = frozenset(("tested", "unittest", "unittests", "spec", "specs", "fixture", "fixtures", "mock", "mocks"))
 _TEST_PHRASE = re.compile(
@@ -51,7 +59,11 @@ class Query(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def telling_words(self) -> tuple[str, ...]:
+        """Without stopwords, and in a sentence without the words that questions are made of."""
         told = tuple(word for word in self.words if word not in tokenize.STOPWORDS)
+        if len(told) > MOST_WORDS_OF_A_NAME:
+            telling = tuple(word for word in told if word not in _QUESTION_WORDS)
+            told = telling if len(telling) > 1 else told
         return (told or self.words)[:MOST_WORDS]
 
 

@@ -1,16 +1,16 @@
 """The order of an answer: what was asked for by name or word for word, then the mixture of meaning and full text. Pure."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 
 import apsw
 import msgspec
 
 from holdfast.search import languages, lexical, tokenize
-from holdfast.search.evidence import examine
+from holdfast.search.evidence import alike_lines, examine, listed_names
 from holdfast.search.query import Query
 
 Scored = Sequence[tuple[int, float]]
-MEANING = 0.62
+MEANING = 0.6
 """The share of meaning in the mixture, full text has the rest."""
 DEPTH = 100
 
@@ -19,7 +19,8 @@ class Weights(msgspec.Struct, frozen=True):
     phrase: float = 1.6
     name: float = 1.2
     likeness: float = 0.9
-    file: float = 0.15
+    registry: float = 0.4
+    uniform: float = 0.4
     test: float = 0.6
     translation: float = 0.25
     changelog: float = 0.45
@@ -64,18 +65,6 @@ def role_factor(query: Query, path: str, weights: Weights = WEIGHTS) -> float:
     return 1.0
 
 
-def add_neighbours(scores: Mapping[int, float], file_of: Mapping[int, int], share: float) -> dict[int, float]:
-    """A chunk gains from the other good chunks of its file: where a subject is treated at length, it is treated at all."""
-    by_file: dict[int, list[float]] = {}
-    for chunk, score in scores.items():
-        by_file.setdefault(file_of.get(chunk, 0), []).append(score)
-    found = {}
-    for chunk, score in scores.items():
-        others = sorted(by_file[file_of.get(chunk, 0)], reverse=True)[:4]
-        found[chunk] = score + share * (sum(others) - min(score, others[0])) / 3
-    return found
-
-
 class Ranked(msgspec.Struct):
     chunk: int
     score: float
@@ -98,6 +87,7 @@ TextOf = Callable[[apsw.Connection, int], list[str]]
 EXAMINED = 60
 """Chunks whose text is read, of those that full text finds."""
 EXAMINED_USES = 120
+EXAMINED_REGISTRIES = 100
 SHORT_NAME = 0.75
 
 
@@ -122,9 +112,10 @@ class Ranking:
         mixed = mix(meaning, text)
         uses = self._uses()
         self._load([*mixed, *uses])
-        scores = add_neighbours(mixed, {c: row.file for c, row in self._rows.items()}, WEIGHTS.file)
-        for chunk, score in scores.items():
+        for chunk, score in mixed.items():
             self._one(chunk).score = score
+        if self._query.is_task:
+            self._weigh_registries(sorted(mixed, key=lambda chunk: -mixed[chunk])[:EXAMINED_REGISTRIES])
         self._weigh_evidence([*dict.fromkeys([*(c for c, _ in text[:EXAMINED]), *uses])])
         self._weigh_definitions()
         for chunk in self._found:
@@ -171,6 +162,14 @@ class Ranking:
                 one.score += WEIGHTS.name * found.name * share
                 one.why = [*one.why, "name"]
                 one.first = one.last = found.line
+
+    def _weigh_registries(self, chunks: Sequence[int]) -> None:
+        """Who adds one more of a kind looks for the place where the others are listed."""
+        for chunk in chunks:
+            row = self._rows[chunk]
+            lines = self._text_of(self._db, row.file)[row.start - 1 : row.stop]
+            names, alike = listed_names(self._query.telling_words, lines), alike_lines(lines)
+            self._found[chunk].score *= 1 + WEIGHTS.registry * names + WEIGHTS.uniform * alike
 
     def _share_of_names(self) -> float:
         """How much of what the question says is said by its names."""
