@@ -15,7 +15,7 @@ from pathlib import Path
 import msgspec
 
 from holdfast.cli import client
-from holdfast.features.reindex.model import Settings
+from holdfast.features.reindex.settings import Settings
 from holdfast.search import inspect, static_model
 from holdfast.search.index import freshness
 from holdfast.search.index.build import Result, Task

@@ -93,32 +93,40 @@ def _narrow(block: Block, one: Ranked) -> None:
     block.focus = block.start
 
 
+class Inner(msgspec.Struct, frozen=True):
+    """A definition in a block; lines counted from the block's first."""
+
+    symbol: str
+    kind: str
+    first: int
+    last: int
+
+    def holds(self, other: "Inner") -> bool:
+        return self != other and self.first <= other.first and other.last <= self.last
+
+
 def _focus(
     db: apsw.Connection, block: Block, one: Ranked, asked: set[str], rarity: dict[str, float], kind: str
 ) -> None:
     """Of several definitions in a block the one that says most of what was asked; else the line with the name."""
-    defined = db.execute("select symbol, kind, first, last from definitions where chunk = ?", (one.chunk,)).fetchall()
-    inner = [
-        row for row in defined if (not kind or row[1] == kind) and not any(_holds(row, other) for other in defined)
-    ]
+    select = "select symbol, kind, first, last from definitions where chunk = ?"
+    defined = [Inner(*row) for row in db.execute(select, (one.chunk,))]
+    inner = [d for d in defined if kind in ("", d.kind) and not any(d.holds(other) for other in defined)]
     if one.first >= 0:
         block.focus = block.start + one.first
-        inner = [row for row in inner if row[2] <= one.first <= row[3]]
+        inner = [d for d in inner if d.first <= one.first <= d.last]
     if len(defined) < 2 or not inner:
         return
 
-    def worth(row: tuple[str, str, int, int]) -> float:
-        text = "\n".join([row[0], *block.lines[block.start - 1 + row[2] : block.start + row[3]]]).lower()
-        return sum(rarity.get(word, 1.0) for word in asked if word in text) - row[2] / 1e4
+    def worth(defined: Inner) -> float:
+        lines = block.lines[block.start - 1 + defined.first : block.start + defined.last]
+        text = "\n".join([defined.symbol, *lines]).lower()
+        return sum(rarity.get(word, 1.0) for word in asked if word in text) - defined.first / 1e4
 
-    symbol, defined_kind, first, _ = max(inner, key=worth)  # type: ignore[type-var]
-    block.symbol, block.kind = symbol, defined_kind
+    best = max(inner, key=worth)
+    block.symbol, block.kind = best.symbol, best.kind
     if one.first < 0:
-        block.focus = min(block.stop, block.start + first)
-
-
-def _holds(row: tuple[str, str, int, int], other: tuple[str, str, int, int]) -> bool:
-    return row != other and row[2] <= other[2] and other[3] <= row[3]
+        block.focus = min(block.stop, block.start + best.first)
 
 
 def _reasons(one: Ranked, block: Block, asked: set[str], found: Found) -> list[str]:

@@ -64,7 +64,7 @@ def _summary(place: IndexDir, db: apsw.Connection) -> dict[str, Any]:
 
 
 def why(place: IndexDir, root: str, name: str, settings: IndexSettings) -> dict[str, Any]:
-    path = _within(root, name)
+    path = path_within(root, name)
     with _opened(place) as db:
         row = db.execute("select id, left_out, lang from files where path = ?", (path,)).fetchone()
         if row and not row[1]:
@@ -83,7 +83,7 @@ def why(place: IndexDir, root: str, name: str, settings: IndexSettings) -> dict[
         }
 
 
-def _within(root: str, name: str) -> str:
+def path_within(root: str, name: str) -> str:
     real, base = os.path.realpath(os.path.join(root, name)), os.path.realpath(root)
     return os.path.relpath(real, base) if real == base or real.startswith(f"{base}{os.sep}") else name
 

@@ -2,6 +2,7 @@
 
 import math
 import re
+from typing import Any
 
 import apsw
 
@@ -61,7 +62,7 @@ class NamedChunk:
 
     __slots__ = ("chunk", "first", "kind", "last", "likeness", "name", "symbol")
 
-    def __init__(self, row: tuple[int, str, str, str, int, int], likeness: float = 1.0) -> None:
+    def __init__(self, row: tuple[Any, ...], likeness: float = 1.0) -> None:
         self.chunk, self.name, self.symbol, self.kind, self.first, self.last = row
         self.likeness = likeness
 
@@ -74,7 +75,7 @@ def definitions_named(db: apsw.Connection, name: str) -> list[NamedChunk]:
         "select chunk, name, symbol, kind, first, last from definitions where name = ? and kind <> 'section' limit 400",
         (last,),
     )
-    found = [NamedChunk(row) for row in rows]  # type: ignore[arg-type]
+    found = [NamedChunk(row) for row in rows]
     return [one for one in found if one.symbol.lower() == whole or one.symbol.lower().endswith(f".{whole}")]
 
 
@@ -89,7 +90,7 @@ def similar_names(db: apsw.Connection, name: str) -> list[NamedChunk]:
         "select d.chunk, d.name, d.symbol, d.kind, d.first, d.last from names n join definitions d on d.id = n.rowid"
         " where names match ? and d.kind <> 'section' order by bm25(names) limit 200", (expression,),
     )  # fmt: skip
-    found = [NamedChunk(row, likeness(grams, row[1])) for row in rows]  # type: ignore[arg-type]
+    found = [NamedChunk(row, likeness(grams, row[1])) for row in rows]
     near = [one for one in found if one.likeness >= LEAST_SIMILAR]
     return sorted(near, key=lambda one: -one.likeness)[:MOST_SIMILAR]
 

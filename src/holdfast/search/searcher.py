@@ -1,12 +1,14 @@
 """Asking an index. One searcher per index lives as long as its process: what it loaded once stays in step by itself."""
 
+import contextlib
 import threading
+from collections.abc import Iterator
 from functools import lru_cache
 
 import apsw
 
 from holdfast.search import embedder as embedders
-from holdfast.search import lexical
+from holdfast.search import lexical, symbols
 from holdfast.search.answer import Answer, Question
 from holdfast.search.embedder import NoEmbedder
 from holdfast.search.hits import Found, shown
@@ -14,12 +16,14 @@ from holdfast.search.index import database
 from holdfast.search.index.file_entry import unpack_text
 from holdfast.search.index.index_dir import IndexDir
 from holdfast.search.query import parse_query
-from holdfast.search.ranking import DEPTH, Ranking
+from holdfast.search.ranking import DEPTH, Ranked, Ranking
 from holdfast.search.settings import IndexSettings
 from holdfast.search.vectors import Vectors
 
 MOST_WORDS = 32
 MOST_TEXTS = 300
+RELATED_SPARE = 10
+"""More than are shown, because windows of the same text are left out."""
 FILTERED_DEPTH = 2_000
 FAR = 0.15
 """What shares no word with the question and is no nearer to it than this has nothing to do with it."""
@@ -50,7 +54,37 @@ class Searcher:
             except database.DAMAGE as error:
                 self.close()
                 raise database.IndexDamaged(str(error), fix="Run: holdfast index rebuild") from None
-        return answer
+            return answer
+
+    def related(self, path: str, line: int, limit: int, settings: IndexSettings) -> Answer:
+        """What is nearest in meaning to the chunk that line is in; without vectors, what shares its name's words."""
+        with self.read() as db:
+            return self._related(db, path, line, limit, settings)
+
+    def _related(self, db: apsw.Connection, path: str, line: int, limit: int, settings: IndexSettings) -> Answer:
+        chunk = symbols.chunk_at(db, path, line)
+        sizes = self._sizes(db)
+        if not chunk:
+            return Answer(hits=[], note=f"{path} is not in the index", **sizes)
+        try:
+            embedder, note = embedders.embedder_of(database.meta(db, "model"), settings)
+            nearest = self._fresh(db, embedder.id).nearest(chunk, limit + RELATED_SPARE)
+        except NoEmbedder as error:
+            nearest, note = [], f"no vectors: {error}"
+        query = parse_query("")
+        ranked = [Ranked(other, score) for other, score in nearest if other != chunk]
+        found = Found(dict(nearest), set(), {})
+        own = symbols.chunk_lines(db, chunk)
+        hits = shown(db, query, ranked, found, self._text_of, Question(text="", limit=limit + RELATED_SPARE))
+        return Answer(hits=[hit for hit in hits if not own.covers(hit.path, hit.line)][:limit], note=note, **sizes)
+
+    @contextlib.contextmanager
+    def read(self) -> Iterator[apsw.Connection]:
+        """The index as it is now, for those who look something up in it."""
+        with self._lock:
+            db = self._open()
+            with db:
+                yield db
 
     def close(self) -> None:
         if self._db is not None:

@@ -73,6 +73,14 @@ class Vectors:
         elif not kept.all():
             self._rows, self._scales = self._rows[kept], self._scales[kept]
 
+    def nearest(self, chunk: int, limit: int) -> list[tuple[int, float]]:
+        """Chunks nearest to one of them; nothing where it has no vector yet."""
+        at = self._np.flatnonzero(self.ids == chunk)
+        if not len(at):
+            return []
+        row = self._rows[at[0]].astype(self._np.float32)
+        return self.best(row / max(1e-9, float(self._np.linalg.norm(row))), limit)
+
     def best(self, query: Any, limit: int, allowed: Any = None) -> list[tuple[int, float]]:
         np = self._np
         if not len(self.ids):

@@ -1,19 +1,20 @@
-"""Reindex (seed 000): the first prompt of a session refreshes the code index in the background, and nobody waits."""
+"""Reindex: the first prompt of a session refreshes the code index in the background, and nobody waits."""
 
 from functools import partial
 
 from holdfast.core.feature import Feature
 from holdfast.core.later import later
 from holdfast.features.reindex import commands
-from holdfast.features.reindex.enqueue import CANCEL, INDEX, SUGGEST, enqueue
+from holdfast.features.reindex.events import KINDS, LISTENS
 from holdfast.features.reindex.files import files
-from holdfast.features.reindex.follow import follow
-from holdfast.features.reindex.model import KINDS, LISTENS, Settings
-from holdfast.features.reindex.offer import decide, may_answer
-from holdfast.features.reindex.reduce import facets, keys, reduce
+from holdfast.features.reindex.policy import CANCEL, INDEX, SUGGEST, decide, enqueue, follow, may_answer
+from holdfast.features.reindex.settings import Settings
+from holdfast.features.reindex.state import facets, keys, reduce
 
 _later = partial(later, __name__)
 """The search library is loaded when somebody searches, not when the daemon starts."""
+
+VIEWS = ("status", "watch", "runs", "search", "related", "outline", "symbol", "why", "left_out", "flag")
 
 FEATURE = Feature(
     name="reindex",
@@ -28,8 +29,11 @@ FEATURE = Feature(
     follow=follow,
     enqueue=enqueue,
     commands={"run": commands.run, "initialize": commands.initialize, "mark": commands.mark},
-    views={name: _later("views", name) for name in ("status", "watch", "runs", "search", "why", "left_out", "flag")},
-    jobs={INDEX: _later("jobs", "index"), CANCEL: _later("jobs", "cancel"), SUGGEST: _later("suggest", "suggest")},
+    views={
+        name: _later("views", name)
+        for name in ("status", "watch", "runs", "search", "related", "outline", "symbol", "why", "left_out", "flag")
+    },
+    jobs={INDEX: _later("jobs", "index"), CANCEL: _later("jobs", "cancel"), SUGGEST: _later("jobs", "suggest")},
     files=files,
     settings=Settings,
 )

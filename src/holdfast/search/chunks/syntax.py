@@ -163,7 +163,7 @@ def _wrapper(node: Node) -> Node:
 
 
 def _start(node: Node) -> int:
-    row = node.start_point[0]
+    row: int = node.start_point[0]
     above = node.prev_sibling
     while above is not None and any(word in above.type for word in BEFORE) and row - above.end_point[0] <= 1:
         before = above.prev_sibling

@@ -6,6 +6,7 @@ import threading
 import time
 from concurrent.futures import BrokenExecutor
 from pathlib import Path
+from typing import Any
 
 import apsw
 import msgspec
@@ -235,7 +236,7 @@ def cancelled(place: IndexDir, run_id: str) -> bool:
         return False
 
 
-def progress(place: IndexDir) -> dict | None:
+def progress(place: IndexDir) -> dict[str, Any] | None:
     with contextlib.suppress(OSError, msgspec.DecodeError):
         told = msgspec.json.decode(place.progress.read_bytes())
         return told if isinstance(told, dict) else None

@@ -67,7 +67,7 @@ def _tune(db: apsw.Connection) -> None:
 
 def one(db: apsw.Connection, sql: str, given: tuple[Any, ...] = ()) -> tuple[Any, ...]:
     """The row that must be there; where it is not, somebody else wrote into the file."""
-    row = db.execute(sql, given).fetchone()
+    row: tuple[Any, ...] | None = db.execute(sql, given).fetchone()
     if row is None:
         raise IndexDamaged("a row is missing", fix="Run: holdfast index rebuild")
     return row

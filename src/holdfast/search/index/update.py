@@ -6,7 +6,7 @@ Every transaction leaves an index that is right for the files it has seen, so a 
 import itertools
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 import apsw
 import msgspec
@@ -22,6 +22,7 @@ from holdfast.search.lexical import squeezed
 from holdfast.search.settings import BUILTIN, IndexSettings
 from holdfast.search.vectors import pack_vectors
 
+T = TypeVar("T")
 BATCH_FILES = 50
 MANY_FILES = 300
 MANY_CHUNKS = 4_000
@@ -97,7 +98,7 @@ class Update:
                     self._db.execute("delete from files where id = ?", (file,))
         self.counts.removed += len(gone)
 
-    def _write_all(self, changed: Sequence[checkout.Found], known: dict[str, Row], each: Map) -> None:
+    def _write_all(self, changed: Sequence[checkout.Found], known: dict[str, Row], each: Map[Any, Any]) -> None:
         done = 0
         self._tell("index", done, len(changed))
         batches = [[(found, _hash(known.get(found.name))) for found in b] for b in _batches(changed, BATCH_FILES)]
@@ -136,7 +137,7 @@ class Update:
 
     def _put_parts(self, file: int, path: str, parts: Sequence[FileChunk]) -> None:
         """Chunks that are still there keep their row, their words and their vector."""
-        old: dict[tuple, list[int]] = {}
+        old: dict[tuple[str, str, bytes], list[int]] = {}
         for id_, kind, symbol, digest in self._db.execute(
             "select id, kind, symbol, hash from chunks where file = ? order by id desc", (file,)
         ):
@@ -194,7 +195,7 @@ def _same(row: Row | None, found: checkout.Found) -> bool:
     return row is not None and (row.size, row.mtime, row.ctime) == (found.size, found.mtime, found.ctime)
 
 
-def _batches(items: Sequence, size: int) -> Iterator[Sequence]:
+def _batches(items: Sequence[T], size: int) -> Iterator[Sequence[T]]:
     for at in range(0, len(items), size):
         yield items[at : at + size]
 
@@ -247,7 +248,9 @@ class Embedding:
             )
         return len(missing)
 
-    def _write_all(self, model: int, missing: Sequence[int], each: Map, work: Callable) -> None:
+    def _write_all(
+        self, model: int, missing: Sequence[int], each: Map[Any, Any], work: Callable[[Page], list[bytes]]
+    ) -> None:
         done = 0
         for ids, vectors in zip(
             _batches(missing, BATCH_CHUNKS), each(work, map(self._page, _batches(missing, BATCH_CHUNKS))), strict=True
@@ -261,7 +264,7 @@ class Embedding:
     def _model(self, name: str) -> int:
         with self._db:
             self._db.execute("insert or ignore into models (name) values (?)", (name,))
-        return one(self._db, "select id from models where name = ?", (name,))[0]
+        return int(one(self._db, "select id from models where name = ?", (name,))[0])
 
     def _reuse(self, model: int) -> None:
         """Chunks whose content had a vector before, in another file or on another branch, get it back."""
