@@ -124,7 +124,7 @@ CODE, TEST, DOCUMENT, CONFIGURATION, TRANSLATION, CHANGELOG, DATA = (
     "data",
 )
 _TEST = re.compile(
-    r"(?i)(?:^|/)(?:tests?|testing|testdata|test-utils|__tests__|__mocks__|specs?|e2e|fixtures|cypress)/"
+    r"(?i)(?:^|/)(?:tests?|testing|testdata|test-utils|__tests__|__mocks__|specs?|e2e|regress(?:ion)?|fixtures|cypress)/"
     r"|(?:^|/)(?:test_|conftest\.)|[._-](?:tests?|spec)\.\w+$"
 )
 _TEST_CLASS = re.compile(r"[a-z0-9](?:Tests?|TestCase|Spec)\.\w+$")

@@ -57,6 +57,10 @@ def chunks_with_token(db: apsw.Connection, token: str) -> list[int]:
     return [row[0] for row in rows]
 
 
+def is_indexed(db: apsw.Connection, word: str) -> bool:
+    return db.execute("select 1 from words where words match ? limit 1", (f'"{word}"',)).fetchone() is not None
+
+
 class NamedChunk:
     """A definition as it was found: its chunk, its symbol, its lines counted from the chunk's first."""
 

@@ -7,7 +7,7 @@ import msgspec
 
 from holdfast.search import languages, lexical, tokenize
 from holdfast.search.evidence import alike_lines, examine, listed_names
-from holdfast.search.query import Query
+from holdfast.search.query import MOST_WORDS_OF_A_NAME, Query, dotted
 
 Scored = Sequence[tuple[int, float]]
 MEANING = 0.6
@@ -17,6 +17,7 @@ DEPTH = 100
 
 class Weights(msgspec.Struct, frozen=True):
     phrase: float = 1.6
+    whole_phrase: float = 1.0
     name: float = 1.2
     likeness: float = 0.9
     registry: float = 0.4
@@ -89,6 +90,10 @@ EXAMINED = 60
 EXAMINED_USES = 120
 EXAMINED_REGISTRIES = 100
 SHORT_NAME = 0.75
+LONG_WORD = 8
+OTHER_CASE = 0.5
+"""For a definition whose name differs in letter case."""
+MOST_OF_IT = 0.8
 
 
 class Ranking:
@@ -156,6 +161,8 @@ class Ranking:
             one = self._one(chunk)
             if found.phrase:
                 one.score += WEIGHTS.phrase * found.phrase
+                if found.phrase > MOST_OF_IT and len(self._query.words) > MOST_WORDS_OF_A_NAME:
+                    one.score += WEIGHTS.whole_phrase
                 if found.phrase > 0.4:
                     one.why = [*one.why, "phrase"]
             if found.name:
@@ -184,16 +191,21 @@ class Ranking:
         share = self._share_of_names()
         for name in self._query.names:
             named = lexical.definitions_named(self._db, name)
+            last = dotted(name).rpartition(".")[2]
             for one in named:
-                self._take_definition(one, (1.3 + 0.2 * (one.kind != "method")) * max(share, 0.5), "symbol")
+                worth = (1.3 + 0.2 * (one.kind != "method")) * max(share, 0.5)
+                self._take_definition(one, worth if one.name == last else worth * OTHER_CASE, "symbol")
             if not named and not lexical.chunks_with_token(self._db, name):
                 self._weigh_similar(name, 1.0)
         words = self._query.text.split()
         if 1 < len(words) <= 4:
             self._weigh_similar("".join(words), SHORT_NAME)
             for word in words:
-                if len(word) >= 8:
+                if len(word) >= LONG_WORD and not self._is_known(word):
                     self._weigh_similar(word, SHORT_NAME)
+
+    def _is_known(self, word: str) -> bool:
+        return all(lexical.is_indexed(self._db, part) for part in tokenize.in_order(word))
 
     def _weigh_similar(self, name: str, weight: float) -> None:
         for one in lexical.similar_names(self._db, name):
