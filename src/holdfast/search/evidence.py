@@ -47,6 +47,16 @@ def phrase_share(query_words: Sequence[str], text: str, rarity: dict[str, float]
     )
 
 
+def _may_hold_run(words: Sequence[str], low: str, least: int) -> bool:
+    """Cheaper than looking: so many words in a row of the question are somewhere in the text."""
+    row = 0
+    for word in words:
+        row = row + 1 if word in low else 0
+        if row >= least:
+            return True
+    return row == len(words)
+
+
 def _run(words: Sequence[str], at: int, text: str) -> int:
     length = 1
     while at + length < len(words) and f" {' '.join(words[at : at + length + 1])} " in text:
@@ -73,7 +83,7 @@ def _patterns(name: str) -> tuple[re.Pattern[str], ...]:
         re.compile(
             rf"(?i)^\s*(?:[-*|] +)?[\"'`]?[-.$#/]{{0,2}}{escaped}[\"'`]?\s*(?:\([^)]*\)\s*)?(?::|=(?!=)|=>|\{{)"
         ),
-        re.compile(rf"(?i)^\s*(?:#+ |\.\. |[*-] )?[*`\"]*[-./$]{{0,2}}{escaped}[`*:\"]*(?:\s*\([^)]*\))?\s*$"),
+        re.compile(rf"(?i)^\s*(?:#+ |\.\. |[*-] )?[*`\"]*[-./$]{{0,2}}{escaped}[`*:\"]*(?:\s+\([^)]*\))?\s*$"),
         re.compile(rf"(?i)[\w\])][(\[]\s*{quoted}"),
         re.compile(rf"(?i){quoted}"),
     )
@@ -140,5 +150,7 @@ def examine(query: Query, names: Sequence[str], lines: Sequence[str], rarity: di
     words = tokenize.in_order(query.text)[:64]
     if len(words) > 1:
         least = 2 if query.is_name or len(words) == 2 else SHORTEST_RUN
-        found.phrase = phrase_share(words, flattened("\n".join(lines)), rarity, least)
+        text = "\n".join(lines)
+        if _may_hold_run(words, text.lower(), least):
+            found.phrase = phrase_share(words, flattened(text), rarity, least)
     return found

@@ -2,6 +2,7 @@
 
 import posixpath
 import re
+from functools import lru_cache
 
 BY_SUFFIX = {
     "python": (".py", ".pyi", ".pyw"),
@@ -140,6 +141,7 @@ _CONFIGURATION_LANGUAGES = frozenset(
 )
 
 
+@lru_cache(maxsize=20_000)
 def role_of(path: str) -> str:
     """What a file is for, by its path alone."""
     if _TEST.search(path) or _TEST_CLASS.search(path):

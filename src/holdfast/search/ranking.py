@@ -85,15 +85,15 @@ class ChunkRow(msgspec.Struct, frozen=True):
 
 
 TextOf = Callable[[apsw.Connection, int], list[str]]
-EXAMINED = 60
+EXAMINED = 50
 """Chunks whose text is read, of those that full text finds."""
 EXAMINED_USES = 120
-EXAMINED_REGISTRIES = 100
+EXAMINED_REGISTRIES = 60
 SHORT_NAME = 0.75
 LONG_WORD = 8
 OTHER_CASE = 0.5
 """For a definition whose name differs in letter case."""
-MOST_OF_IT = 0.8
+SOME_OF_IT, MOST_OF_IT = 0.25, 0.8
 
 
 class Ranking:
@@ -163,7 +163,7 @@ class Ranking:
                 one.score += WEIGHTS.phrase * found.phrase
                 if found.phrase > MOST_OF_IT and len(self._query.words) > MOST_WORDS_OF_A_NAME:
                     one.score += WEIGHTS.whole_phrase
-                if found.phrase > 0.4:
+                if found.phrase > SOME_OF_IT:
                     one.why = [*one.why, "phrase"]
             if found.name:
                 one.score += WEIGHTS.name * found.name * share
