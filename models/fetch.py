@@ -1,7 +1,7 @@
 """Sources to learn from, by package name: `python models/fetch.py FOLDER [group …]`.
 
 Python packages come through `pip download`, JavaScript through `npm pack`, Go and Rust through `apt-get download` (Debian
-packs their sources), Java through `apt-get source`. What does not say a permissive licence in its own metadata is left
+packs their sources), Ruby and PHP likewise, Java, C and C++ through `apt-get source`. What does not say a permissive licence in its own metadata is left
 out and named in FOLDER/manifest.jsonl. Nothing of a package is run: archives are only read.
 """
 
@@ -36,7 +36,8 @@ BATCH = 60
 MOST_BYTES = 60_000_000
 """Of one package: a giant must not drown the rest."""
 
-TESTED = ("django", "sqlalchemy", "pydantic", "werkzeug", "httpx", "gin-gonic", "tokio", "vitest", "gson", "jsoup")
+TESTED = ("django", "sqlalchemy", "pydantic", "werkzeug", "httpx", "gin-gonic", "tokio", "vitest", "gson", "jsoup", "beets", "composer",
+          "miniflux", "traccar", "uptime-kuma", "jekyll", "nlog", "tmux")  # fmt: skip
 """Measured on (tests/bench/search.py), so never learnt from: not as a package, not as a vendored folder."""
 OWN_PROJECT_THOUGH_ITS_NAME = ("pytest-django", "marshmallow-sqlalchemy", "cookiecutter-django")
 

@@ -112,7 +112,7 @@ def _deb(package: str, folder: Path) -> Files:
 def _source(package: str, folder: Path) -> Files:
     import fetch
 
-    fetch.prepare_java()
+    fetch.prepare_source_lists()
     _run("apt-get", "source", "--download-only", *fetch._source_lists(), package, folder=folder)
     _run("dpkg-source", "--no-check", "-x", str(next(folder.glob("*.dsc"))), "unpacked", folder=folder)
     return _tree(folder / "unpacked")

@@ -134,7 +134,8 @@ _TRANSLATION = re.compile(
     r"|(?:^|/)messages?_[a-z]{2}(?:_[a-z]{2})?\.\w+$"
 )
 _CHANGELOG = re.compile(
-    r"(?i)(?:^|/)(?:changelog|changes|history|news|release[-_]?notes|upgrade|authors|contributors)\b[^/]*$"
+    r"(?i)(?:^|/)(?:changelog|changes|history|news|release[-_]?notes|upgrade|authors|contributors)\b[^/.]*"
+    r"(?:\.(?:md|rst|txt|adoc|org))?$"
 )
 _CONFIGURATION_LANGUAGES = frozenset(
     ("yaml", "toml", "json", "ini", "xml", "make", "docker", "terraform", "nix", "go-mod")

@@ -10,7 +10,7 @@ from holdfast.search.evidence import alike_lines, examine, listed_names
 from holdfast.search.query import MOST_WORDS_OF_A_NAME, Query, dotted
 
 Scored = Sequence[tuple[int, float]]
-MEANING = 0.6
+MEANING = 0.64
 """The share of meaning in the mixture, full text has the rest."""
 DEPTH = 100
 
@@ -91,9 +91,11 @@ EXAMINED_USES = 120
 EXAMINED_REGISTRIES = 60
 SHORT_NAME = 0.75
 LONG_WORD = 8
+VERY_LIKE = 0.75
 OTHER_CASE = 0.5
 """For a definition whose name differs in letter case."""
-SOME_OF_IT, MOST_OF_IT = 0.25, 0.8
+SOME_OF_IT, HALF_OF_IT, MOST_OF_IT = 0.25, 0.5, 0.8
+"""Of a question, word for word in one place: worth naming, more than chance, the place that is meant."""
 
 
 class Ranking:
@@ -160,7 +162,7 @@ class Ranking:
             found = examine(self._query, names, lines, self._rarity)
             one = self._one(chunk)
             if found.phrase:
-                one.score += WEIGHTS.phrase * found.phrase
+                one.score += WEIGHTS.phrase * found.phrase * min(1.0, found.phrase / HALF_OF_IT)
                 if found.phrase > MOST_OF_IT and len(self._query.words) > MOST_WORDS_OF_A_NAME:
                     one.score += WEIGHTS.whole_phrase
                 if found.phrase > SOME_OF_IT:
@@ -199,16 +201,19 @@ class Ranking:
                 self._weigh_similar(name, 1.0)
         words = self._query.text.split()
         if 1 < len(words) <= 4:
-            self._weigh_similar("".join(words), SHORT_NAME)
-            for word in words:
-                if len(word) >= LONG_WORD and not self._is_known(word):
+            unknown = [word for word in words if not self._is_known(word)]
+            self._weigh_similar("".join(words), SHORT_NAME, least=0.0 if unknown else VERY_LIKE)
+            for word in unknown:
+                if len(word) >= LONG_WORD:
                     self._weigh_similar(word, SHORT_NAME)
 
     def _is_known(self, word: str) -> bool:
         return all(lexical.is_indexed(self._db, part) for part in tokenize.in_order(word))
 
-    def _weigh_similar(self, name: str, weight: float) -> None:
+    def _weigh_similar(self, name: str, weight: float, least: float = 0.0) -> None:
         for one in lexical.similar_names(self._db, name):
+            if one.likeness < least:
+                break
             self._take_definition(one, WEIGHTS.likeness * weight * (2 * one.likeness - 0.6), "similar name")
 
     def _take_definition(self, named: lexical.NamedChunk, worth: float, why: str) -> None:
