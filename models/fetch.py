@@ -1,7 +1,8 @@
 """Sources to learn from, by package name: `python models/fetch.py FOLDER [group …]`.
 
 Python packages come through `pip download`, JavaScript through `npm pack`, Go and Rust through `apt-get download` (Debian
-packs their sources), Ruby and PHP likewise, Java, C and C++ through `apt-get source`. What does not say a permissive licence in its own metadata is left
+packs their sources), Ruby and PHP likewise, Java, C and C++ through `apt-get source`.
+What does not say a permissive licence in its own metadata is left
 out and named in FOLDER/manifest.jsonl. Nothing of a package is run: archives are only read.
 """
 
