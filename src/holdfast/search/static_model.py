@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from holdfast.search import words
+from holdfast.search import tokenize
 from holdfast.search.embedder import NoEmbedder, Passage
 
 FOLDER = Path(__file__).with_name("model")
@@ -95,7 +95,7 @@ class StaticModel:
     def _counted(self, texts: Iterable[str]) -> dict[int, int]:
         found: dict[int, int] = {}
         for text in texts:
-            for identifier, times in Counter(words.identifiers(text)).items():
+            for identifier, times in Counter(tokenize.identifiers(text)).items():
                 for number in self._numbers(identifier):
                     found[number] = found.get(number, 0) + times
         return found if len(found) <= MOST_WORDS else dict(list(found.items())[:MOST_WORDS])
@@ -103,7 +103,7 @@ class StaticModel:
     def _numbers(self, identifier: str) -> tuple[int, ...]:
         found = self._ids.get(identifier)
         if found is None:
-            found = tuple(n for part in words.parts(identifier) for n in self._pieces(part))
+            found = tuple(n for part in tokenize.parts(identifier) for n in self._pieces(part))
             if len(self._ids) > 500_000:
                 self._ids.clear()
             self._ids[identifier] = found

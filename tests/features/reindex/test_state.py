@@ -11,7 +11,8 @@ from holdfast.core.event import Event
 from holdfast.core.ports import EventQuery, Ref
 from holdfast.core.replay import fold
 from holdfast.features.reindex import FEATURE
-from holdfast.features.reindex.model import CHECKOUT, SESSION, Settings
+from holdfast.features.reindex.settings import Settings
+from holdfast.features.reindex.state import CHECKOUT, SESSION
 from holdfast.stores import open_store
 from tests.factories import NOON, an_engine, an_event
 

@@ -1,25 +1,55 @@
-"""Events → documents. Pure. The id the agent gives is the session; a new id is a new document, so no flag can stick."""
+"""Documents of this feature and how events change them. Pure.
+
+The id the agent gives is the session; a new id is a new document, so no flag can stick.
+"""
 
 from collections.abc import Callable, Iterable
 
 from holdfast.core.event import Event
 from holdfast.core.ports import Doc, Ref
-from holdfast.features.reindex.model import (
-    AGAIN,
-    CHECKOUT,
-    CONCURRENT,
-    GOOD,
-    NOT_READY,
-    RUN,
-    SESSION,
-    SKIPPED,
-    SOURCE,
-    new_checkout,
-    new_session,
-)
+from holdfast.features.reindex.events import AGAIN, CONCURRENT, GOOD, NOT_READY, RUN, SKIPPED, SOURCE
 
+SESSION, CHECKOUT = "reindex_session", "reindex_checkout"
+"""One document per session (its flag), one per project (its run, its last result, its newest session)."""
 MOST_CHUNKS = 3
 Step = Callable[[Doc, Event], Doc]
+
+
+def new_session(session: str, project: str, at: int) -> Doc:
+    return {
+        "session_id": session,
+        "project": project,
+        "shown": False,
+        "first_prompt_seq": 0,
+        "first_prompt_at": 0,
+        "started": False,
+        "branch": "",
+        "switched_seq": 0,
+        "edits": 0,
+        "commands": 0,
+        "turn": {},
+        "last_reindex": None,
+        "offer": None,
+        "status": "waiting",
+        "at": at,
+    }
+
+
+def new_checkout(project: str, at: int) -> Doc:
+    return {
+        "project": project,
+        "newest": None,
+        "prompts": 0,
+        "run": None,
+        "again": False,
+        "last": None,
+        "good_at": 0,
+        "started_at": 0,
+        "refused": None,
+        "decided": None,
+        "status": "new",
+        "at": at,
+    }
 
 
 def keys(event: Event) -> Iterable[Ref]:

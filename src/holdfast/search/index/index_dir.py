@@ -14,7 +14,7 @@ from pathlib import Path
 import msgspec
 
 from holdfast.core.errors import UnsafePath
-from holdfast.search.index import repository
+from holdfast.search.index import checkout
 
 KEPT_S = 14 * 86_400
 DATABASE = re.compile(r"^(\d+)\.db$")
@@ -25,7 +25,7 @@ class About(msgspec.Struct, frozen=True):
     repo: str = ""
 
 
-class Place(msgspec.Struct, frozen=True):
+class IndexDir(msgspec.Struct, frozen=True):
     folder: Path
 
     @property
@@ -86,7 +86,7 @@ class Place(msgspec.Struct, frozen=True):
         except (OSError, msgspec.DecodeError):
             return None
 
-    def prepare(self, about: About) -> "Place":
+    def prepare(self, about: About) -> "IndexDir":
         for folder in (self.folder.parent, self.folder):
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             if folder.is_symlink():
@@ -102,25 +102,25 @@ def folder_of(state_dir: Path) -> Path:
     return state_dir / "indexes"
 
 
-def place_of(state_dir: Path, root: str) -> Place:
+def index_dir_of(state_dir: Path, root: str) -> IndexDir:
     """By the real path: a checkout reached by two names has one index."""
     real = os.path.realpath(root)
     name = re.sub(r"[^\w.-]", "_", os.path.basename(real))[:40] or "root"
     digest = hashlib.sha256(os.fsencode(real)).hexdigest()[:16]
-    return Place(folder_of(state_dir) / f"{name}-{digest}")
+    return IndexDir(folder_of(state_dir) / f"{name}-{digest}")
 
 
-def siblings(place: Place, repo: str) -> list[Place]:
+def siblings(place: IndexDir, repo: str) -> list[IndexDir]:
     """Indexes of other worktrees of the same repository: what is the same there need not be cut again."""
     if not repo or not place.folder.parent.is_dir():
         return []
-    others = [Place(p) for p in sorted(place.folder.parent.iterdir()) if p != place.folder and p.is_dir()]
+    others = [IndexDir(p) for p in sorted(place.folder.parent.iterdir()) if p != place.folder and p.is_dir()]
     return [other for other in others if (about := other.about()) and about.repo == repo and other.current()]
 
 
 def sweep_gone(folder: Path) -> None:
     """Indexes of checkouts that were removed, some days later: a disk that is not mounted may come back."""
-    for place in (Place(p) for p in folder.iterdir() if p.is_dir() and not p.is_symlink()):
+    for place in (IndexDir(p) for p in folder.iterdir() if p.is_dir() and not p.is_symlink()):
         about = place.about()
         if about and not os.path.lexists(about.root) and time.time() - place.folder.stat().st_mtime > KEPT_S:
             shutil.rmtree(place.folder, ignore_errors=True)
@@ -131,6 +131,6 @@ def root_of(project: str) -> tuple[str, str]:
     folder = project
     while folder and folder != os.path.dirname(folder):
         if os.path.lexists(os.path.join(folder, ".git")):
-            return folder, repository.common_dir(folder)
+            return folder, checkout.common_dir(folder)
         folder = os.path.dirname(folder)
     return project, ""

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.features.reindex import seed
-from holdfast.features.reindex.seed import migrate_session_state, validate_session_state
+from holdfast.features.reindex import state_file
+from holdfast.features.reindex.state_file import migrate_session_state, validate_session_state
 
 SEED_ID = "session_20251212_154827"
 UUID = "11111111-2222-4333-8444-555555555555"
@@ -56,7 +56,7 @@ def test_version_1_becomes_version_2_with_defaults() -> None:
 def test_an_unknown_version_is_left_alone_and_still_read() -> None:
     newer = {**GOOD, "version": 9, "first_semantic_search_shown": True, "more": [1]}
     assert migrate_session_state(newer) == newer
-    assert seed.read(json.dumps(newer).encode()) == (SEED_ID, True)
+    assert state_file.read(json.dumps(newer).encode()) == (SEED_ID, True)
 
 
 @pytest.mark.parametrize(
@@ -75,12 +75,12 @@ def test_an_unknown_version_is_left_alone_and_still_read() -> None:
 )
 def test_whatever_the_file_holds_it_is_read(text: bytes | None, read: tuple[str, bool]) -> None:
     """S0-14."""
-    assert seed.read(text) == read
+    assert state_file.read(text) == read
 
 
 @given(st.binary(max_size=300))
 def test_no_bytes_raise(text: bytes) -> None:
-    seed.read(text)
+    state_file.read(text)
 
 
 @given(
@@ -95,11 +95,11 @@ def test_no_value_raises(value: object) -> None:
 
 def test_the_file_in_both_versions() -> None:
     newest = {"session_id": SEED_ID, "shown": True}
-    assert json.loads(seed.content(newest, 1)) == {"session_id": SEED_ID, "first_semantic_search_shown": True}
-    assert validate_session_state(json.loads(seed.content(newest, 2, {"trigger": "first_prompt"})))
-    assert seed.read(seed.content(newest, 2)) == (SEED_ID, True)
+    assert json.loads(state_file.content(newest, 1)) == {"session_id": SEED_ID, "first_semantic_search_shown": True}
+    assert validate_session_state(json.loads(state_file.content(newest, 2, {"trigger": "first_prompt"})))
+    assert state_file.read(state_file.content(newest, 2)) == (SEED_ID, True)
 
 
 def test_no_field_is_deprecated_today() -> None:
     """S0-16: a field named here is still read and written in this release."""
-    assert set(seed.DEPRECATED) <= {"session_id", "first_semantic_search_shown", *seed.NEW_IN_2}
+    assert set(state_file.DEPRECATED) <= {"session_id", "first_semantic_search_shown", *state_file.NEW_IN_2}

@@ -1,49 +1,13 @@
-"""Words and shapes of this room: kinds of events, documents, settings."""
+"""Settings of the code index."""
 
 from typing import Annotated, Any, Literal
 
 from msgspec import Meta
 
-from holdfast.core.ports import Doc
 from holdfast.core.section import After, Section
 from holdfast.search.settings import IndexSettings
 
-SESSION, CHECKOUT = "reindex_session", "reindex_checkout"
-"""Documents: one per session (its flag), one per project (its run, its last result, its newest session)."""
-
-KINDS = {
-    "reindex.initialized": "a session's first-prompt flag was set up (`source`, `shown`, `reset`, `previous`)",
-    "reindex.marked": "a session's first-prompt flag was set by hand (`shown`)",
-    "reindex.asked": "a person asked for the index (`rebuild`)",
-    "reindex.decided": "whether to index now (`decision`, `reason`, `details`, `trigger`, `run`)",
-    "reindex.finished": "a run over a checkout ended (`run`, `trigger`, `status`, `reason`, `files`, `chunks`, `ms`)",
-    "reindex.suggested": "chunks that fit a prompt (`of`, `chunks`)",
-}
-SUBSCRIBED_KINDS = frozenset(
-    (*KINDS, "session.started", "session.ended", "prompt.submitted", "tool.finished", "turn.ended", "decision.made")
-)
-
 STATE_FILE = "logs/state/session-reindex-tracking.json"
-FIRST_PROMPT, TURN_END, BRANCH, COMMAND, AGAIN = "first_prompt", "turn_end", "branch_switch", "command", "again"
-RUN, SKIP = "run", "skip"
-NOT_READY, COOLDOWN, CONCURRENT, SPAWNED = (
-    "prerequisites_not_ready",
-    "cooldown_active",
-    "concurrent_reindex",
-    "reindex_spawned",
-)
-COMPLETED, UNCHANGED, SUPERSEDED, SKIPPED, FAILED, TIMEOUT, KILLED = (
-    "completed",
-    "unchanged",
-    "superseded",
-    "skipped",
-    "failed",
-    "timeout",
-    "killed",
-)
-GOOD = frozenset((COMPLETED, UNCHANGED))
-SOURCE = "reindex"
-"""Under this name the agent is told about chunks."""
 
 
 def _inside(path: str) -> str:
@@ -102,43 +66,6 @@ class Settings(Section):
 
 
 DEFAULTS = Settings()
-
-
-def new_session(session: str, project: str, at: int) -> Doc:
-    return {
-        "session_id": session,
-        "project": project,
-        "shown": False,
-        "first_prompt_seq": 0,
-        "first_prompt_at": 0,
-        "started": False,
-        "branch": "",
-        "switched_seq": 0,
-        "edits": 0,
-        "commands": 0,
-        "turn": {},
-        "last_reindex": None,
-        "offer": None,
-        "status": "waiting",
-        "at": at,
-    }
-
-
-def new_checkout(project: str, at: int) -> Doc:
-    return {
-        "project": project,
-        "newest": None,
-        "prompts": 0,
-        "run": None,
-        "again": False,
-        "last": None,
-        "good_at": 0,
-        "started_at": 0,
-        "refused": None,
-        "decided": None,
-        "status": "new",
-        "at": at,
-    }
 
 
 def settings_or_default(settings: Any) -> Settings:

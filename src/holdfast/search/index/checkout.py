@@ -2,6 +2,7 @@
 
 import os
 import stat
+import subprocess
 import time
 from collections.abc import Iterable, Iterator
 from fnmatch import fnmatchcase
@@ -9,8 +10,8 @@ from functools import lru_cache
 
 import msgspec
 
+from holdfast.core import git
 from holdfast.core.errors import HoldfastError
-from holdfast.search.index import repository
 from holdfast.search.settings import IndexSettings
 
 FRESH_NS = 50_000_000
@@ -81,13 +82,13 @@ class Listing(msgspec.Struct):
 
 def look(root: str, settings: IndexSettings) -> Listing:
     began = time.time_ns() - FRESH_NS
-    listed = repository.names(root)
+    listed = git_names(root)
     folders: set[str] = {""}
     if listed is None:
         names: Iterable[str] = _walked(root, folders)
     else:
         names = listed
-        for folder in repository.new_folders(root):
+        for folder in new_folders(root):
             for _ in _walked(root, folders, folder):
                 pass
     files = list(_found(root, names, settings, folders))
@@ -210,3 +211,76 @@ def _opened(fd: int, root: str, path: str) -> str:
 @lru_cache(maxsize=8)
 def _real(root: str) -> str:
     return os.path.realpath(root)
+
+
+# ── what git says of a checkout ──────────────────────────────────────────────────────────────────────────────────────
+
+GIT_TIMEOUT_S = 120.0
+
+
+def git_names(root: str) -> list[str] | None:
+    """Tracked and new files that are not ignored. None where git cannot say: then the folder is walked."""
+    return _listed(root, git.files(others=True))
+
+
+def new_folders(root: str) -> list[str]:
+    """Folders with nothing tracked in them that are not ignored, empty ones too; those inside them are not named."""
+    listed = _listed(root, git.argv("ls-files", "-z", "--others", "--directory", "--exclude-standard"))
+    return [name.rstrip("/") for name in listed or () if name.endswith("/")]
+
+
+def _listed(root: str, argv: list[str]) -> list[str] | None:
+    if not os.path.lexists(os.path.join(root, ".git")):
+        return None
+    try:
+        done = subprocess.run(
+            argv, cwd=root, env=git.environment(os.environ), stdin=subprocess.DEVNULL, capture_output=True,
+            timeout=GIT_TIMEOUT_S, check=False,
+        )  # fmt: skip
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return list(dict.fromkeys(git.parse_names(done.stdout))) if done.returncode == 0 else None
+
+
+def git_dir(root: str) -> str:
+    """Of this worktree; empty outside git."""
+    dot_git = os.path.join(root, ".git")
+    if os.path.isdir(dot_git):
+        return dot_git
+    pointer = first_line(dot_git)
+    return os.path.normpath(os.path.join(root, pointer.removeprefix("gitdir:").strip())) if pointer else ""
+
+
+def common_dir(root: str) -> str:
+    """What the worktrees of one repository share; empty outside git."""
+    own = git_dir(root)
+    shared = first_line(os.path.join(own, "commondir")) if own else ""
+    return os.path.normpath(os.path.join(own, shared)) if shared else own
+
+
+def branch(root: str) -> str:
+    """Empty outside git, or where no branch is checked out."""
+    head = first_line(os.path.join(git_dir(root), "HEAD")) if git_dir(root) else ""
+    return head.removeprefix("ref: refs/heads/") if head.startswith("ref: refs/heads/") else ""
+
+
+def git_marks(root: str) -> list[list[int]]:
+    """What may change the list of files without changing a file or a folder: git's own list, and what it ignores."""
+    own, shared = git_dir(root), common_dir(root)
+    return [_mark(os.path.join(own, "index")), _mark(os.path.join(shared, "info", "exclude"))] if own else []
+
+
+def _mark(path: str) -> list[int]:
+    try:
+        seen = os.lstat(path)
+    except OSError:
+        return []
+    return [seen.st_size, seen.st_mtime_ns]
+
+
+def first_line(path: str) -> str:
+    try:
+        with open(path, encoding="utf-8", errors="replace") as file:
+            return file.readline(4096).strip()
+    except OSError:
+        return ""

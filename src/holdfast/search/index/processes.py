@@ -7,7 +7,7 @@ import multiprocessing
 import os
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Executor, Future, ProcessPoolExecutor
-from typing import TypeVar
+from typing import Any, TypeVar
 
 Given = TypeVar("Given")
 Made = TypeVar("Made")
@@ -17,7 +17,7 @@ MOST = 4
 
 
 @contextlib.contextmanager
-def hands(worth_it: bool) -> Iterator[Map]:
+def process_map(worth_it: bool) -> Iterator[Map[Any, Any]]:
     """A `map` that keeps the order. Only so much is in flight that results do not pile up in memory."""
     count = min(MOST, os.cpu_count() or 1)
     if not worth_it or count < 2:

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator, Sequence
 
-from holdfast.search.chunks.chunk import Chunk, of_lines
+from holdfast.search.chunks.chunk import Chunk, named_chunks, of_lines
 
 _MARKDOWN = re.compile(r"^ {0,3}(#{1,6})\s+(.+?)\s*#*\s*$")
 _FENCE = re.compile(r"^ {0,3}(```|~~~)")
@@ -23,7 +23,8 @@ def cut(lines: Sequence[str], language: str) -> Iterator[Chunk]:
     for number, (row, level, title) in enumerate(found):
         above = [*(a for a in above if a[0] < level), (level, title)]
         end = starts[number + 1] if number + 1 < len(starts) else len(lines)
-        yield from of_lines(lines, row, end, "section", " > ".join(title for _, title in above[-3:]))
+        symbol = " > ".join(title for _, title in above[-3:])
+        yield from named_chunks(of_lines(lines, row, end, "section", symbol), "section", symbol, row, end)
 
 
 def _markdown(lines: Sequence[str]) -> Iterator[Heading]:

@@ -4,8 +4,10 @@ from typing import Any
 
 import pytest
 
-from holdfast.features.reindex.model import AGAIN, BRANCH, COMMAND, FIRST_PROMPT, TURN_END, Settings, new_checkout
-from holdfast.features.reindex.trigger import choose
+from holdfast.features.reindex.events import AGAIN, BRANCH, COMMAND, FIRST_PROMPT, TURN_END
+from holdfast.features.reindex.policy import choose_run
+from holdfast.features.reindex.settings import Settings
+from holdfast.features.reindex.state import new_checkout
 
 NOW = 10_000_000
 MINE = Settings(cooldown_s=300, timeout_s=100)
@@ -13,7 +15,7 @@ RUNNING = {"id": "r1", "trigger": FIRST_PROMPT, "at": NOW - 1000, "session": "s"
 
 
 def told(trigger: str, settings: Settings = MINE, rebuild: bool = False, **doc: Any) -> tuple[str, str, dict]:
-    choice = choose(trigger, {**new_checkout("/p", 0), **doc}, NOW, settings, rebuild=rebuild)
+    choice = choose_run(trigger, {**new_checkout("/p", 0), **doc}, NOW, settings, rebuild=rebuild)
     return choice.decision, choice.reason, choice.details
 
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.search import words
+from holdfast.search import tokenize
 
 
 @pytest.mark.parametrize(
@@ -21,10 +21,10 @@ from holdfast.search import words
     ],
 )
 def test_parts(identifier: str, parts: tuple[str, ...]) -> None:
-    assert words.parts(identifier) == parts
+    assert tokenize.parts(identifier) == parts
 
 
 @given(st.text(max_size=400))
 def test_any_text_gives_plain_words_and_the_count_agrees_with_the_order(text: str) -> None:
-    assert sum(words.counted(text).values()) == len(words.in_order(text))
-    assert all(word == word.lower() and " " not in word and '"' not in word for word in words.in_order(text))
+    assert sum(tokenize.counted(text).values()) == len(tokenize.in_order(text))
+    assert all(word == word.lower() and " " not in word and '"' not in word for word in tokenize.in_order(text))

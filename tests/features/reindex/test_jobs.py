@@ -3,13 +3,13 @@
 from pathlib import Path
 
 from holdfast.core.decision import Decision
-from holdfast.features.reindex.enqueue import SUGGEST
-from holdfast.features.reindex.model import SESSION, Settings, new_session
-from holdfast.features.reindex.offer import decide
-from holdfast.features.reindex.suggest import _fits
+from holdfast.features.reindex.jobs import _fits
+from holdfast.features.reindex.policy import SUGGEST, decide
+from holdfast.features.reindex.settings import Settings
+from holdfast.features.reindex.state import SESSION, new_session
 from holdfast.search.answer import Hit
 from tests.factories import an_event
-from tests.features.reindex.test_reduce import Room
+from tests.features.reindex.test_state import Room
 
 ON = Settings(context=True)
 

@@ -6,10 +6,10 @@ from typing import Any
 import apsw
 import msgspec
 
-from holdfast.search import choose
+from holdfast.search import embedder as embedders
 from holdfast.search.embedder import NoEmbedder
-from holdfast.search.index import database, repository
-from holdfast.search.index.place import Place
+from holdfast.search.index import checkout, database
+from holdfast.search.index.index_dir import IndexDir
 from holdfast.search.settings import IndexSettings
 
 
@@ -18,10 +18,10 @@ def fingerprint(settings: IndexSettings) -> str:
 
 
 def marks(root: str) -> str:
-    return msgspec.json.encode(repository.marks(root)).decode()
+    return msgspec.json.encode(checkout.git_marks(root)).decode()
 
 
-def unchanged(place: Place, root: str, settings: IndexSettings) -> bool:
+def is_unchanged(place: IndexDir, root: str, settings: IndexSettings) -> bool:
     generation = place.current()
     if not generation:
         return False
@@ -50,7 +50,7 @@ def _same_terms(db: apsw.Connection, root: str, settings: IndexSettings) -> bool
 def _same_vectors(db: apsw.Connection, settings: IndexSettings) -> bool:
     """Ours may be another one since Holdfast was updated; where there was none to be had, there may be one now."""
     try:
-        wanted = choose.embedder(settings).id
+        wanted = embedders.choose_embedder(settings).id
     except NoEmbedder:
         return True
     return database.meta(db, "model") == wanted and not database.meta(db, "note")
@@ -77,7 +77,7 @@ def _same_files(db: apsw.Connection, root: str) -> bool:
     return True
 
 
-def sizes(place: Place) -> dict[str, Any]:
+def index_counts(place: IndexDir) -> dict[str, Any]:
     """What the index holds, for those who look at its last run."""
     db = database.open_to_read(place.database(place.current()))
     try:
