@@ -1,5 +1,6 @@
 """What is seen of the world when an event comes, with real git."""
 
+import os
 import time
 from pathlib import Path
 from typing import Any
@@ -75,6 +76,17 @@ def test_an_event_that_comes_late_says_nothing_of_the_content_now(seen: Seen) ->
     assert seen.event("turn.ended", late=LATE_MS + 1_000).content == {}
 
 
+def test_what_was_written_after_the_end_of_the_run_was_not_checked(seen: Seen) -> None:
+    file = seen.root / "src" / "a.py"
+    file.write_text("a = 2\n")
+    later = time.time() + 60
+    os.utime(file, (later, later))
+    data = seen.end("pytest -q", output="1 passed in 0.1s")
+    assert ([check.verdict for check in data.judgement.checks], data.content) == (["passed"], {})
+    os.utime(file, (1, 1))
+    assert seen.end("pytest -q", output="1 passed in 0.1s").content[""]
+
+
 def test_a_check_is_judged_from_where_the_command_began(seen: Seen) -> None:
     seen.start("cd src && pytest -q")
     data = seen.end("cd src && pytest -q", cwd=str(seen.root / "src"), output="1 passed in 0.1s")
@@ -112,7 +124,9 @@ def test_a_refused_call_is_forgotten_at_the_end_of_the_turn(seen: Seen) -> None:
 def test_what_a_command_is_about_to_do_in_git(seen: Seen) -> None:
     assert seen.start("bash -c 'git -C . commit -m x' && git push").git_verbs == ["commit", "push"]
     assert seen.start("git log | grep commit; git commit --dry-run").git_verbs == []
-    assert seen.start("git commit -m x; " * 1_500).git_verbs == ["?"], "too large to be followed, so nothing is ruled out"
+    assert seen.start("git commit -m x; " * 1_500).git_verbs == ["?"], (
+        "too large to be followed, so nothing is ruled out"
+    )
     assert seen.start("git commit -m 'unbalanced").content[""]
     assert seen.start("ls; " * 3_000).git_verbs == []
 

@@ -20,7 +20,8 @@ class ChecksSettings(Section):
         ),
     ] = LOOK_MS
     reports: Annotated[
-        bool, Meta(description="Read the JUnit XML and JSON reports that a test run wrote, where its command names one.")
+        bool,
+        Meta(description="Read the JUnit XML and JSON reports that a test run wrote, where its command names one."),
     ] = True
 
 
