@@ -28,6 +28,8 @@ def default_config_dir() -> Path:
 
 INTENT_SUFFIX = ".erase"
 """Files in `run/` that say what is to be erased, until it is."""
+WIPE_MARK = "erase-everything"
+"""In `run/` from the moment when everything is to be erased until all of it is."""
 _PARTIAL = re.compile(r"^\..*?(?:\.(\d+))?\.partial(?:-\w+)?$")
 
 
@@ -158,7 +160,15 @@ PARTIAL_S = 3600.0
 def remove_partials(paths: Paths) -> int:
     """Half-written files whose writer died: nobody will ever finish them. Only the holder of the lease may do this."""
     removed = 0
-    for folder in (paths.state, paths.run, paths.backups, paths.quarantine, paths.logs, paths.derived, *_indexes(paths)):
+    for folder in (
+        paths.state,
+        paths.run,
+        paths.backups,
+        paths.quarantine,
+        paths.logs,
+        paths.derived,
+        *_indexes(paths),
+    ):
         for path in folder.glob(".*.partial*"):
             found = _PARTIAL.match(path.name)
             if found and not _being_written(path, found[1], paths):

@@ -49,7 +49,10 @@ def test_other_words_stay() -> None:
 
 
 def test_a_single_word_goes_also_out_of_longer_names() -> None:
-    assert without("class ZebrafinchService: see zebrafinch.py", "Zebrafinch") == f"class {INSTEAD}Service: see {INSTEAD}.py"
+    assert (
+        without("class ZebrafinchService: see zebrafinch.py", "Zebrafinch")
+        == f"class {INSTEAD}Service: see {INSTEAD}.py"
+    )
     assert without("an art of cart", "art") == f"an {INSTEAD} of cart"
 
 
@@ -60,12 +63,20 @@ def test_in_json_however_it_is_escaped() -> None:
 
 def test_letters_escaped_twice() -> None:
     text = "der Schlüssel heißt Käsekuchen morgen"
-    inner = msgspec.json.encode({"a": text}).decode().replace("ü", "\\u00fc").replace("ä", "\\u00e4").replace("ß", "\\u00df")
+    inner = (
+        msgspec.json.encode({"a": text})
+        .decode()
+        .replace("ü", "\\u00fc")
+        .replace("ä", "\\u00e4")
+        .replace("ß", "\\u00df")
+    )
     assert "kuchen" not in without(inner, text)
 
 
 def test_the_files_it_named_go_with_it() -> None:
-    row = msgspec.json.encode({"text": "Please keep it in vault/zebra.key for now", "files": ["vault/zebra.key", "app.py"]})
+    row = msgspec.json.encode(
+        {"text": "Please keep it in vault/zebra.key for now", "files": ["vault/zebra.key", "app.py"]}
+    )
     left = msgspec.json.decode(build_eraser([Quotation("Please keep it in vault/zebra.key for now")])(row))
     assert left == {"text": INSTEAD, "files": ["app.py"]}
 

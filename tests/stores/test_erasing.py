@@ -34,7 +34,9 @@ def test_events_of_a_session_become_numbers(store: Store, reader: Reader) -> Non
     with store.transaction():
         store.append(
             [
-                an_event(seq=1, kind="prompt.submitted", session="gone", project="/p", data={"prompt": TEXT}, body=b"{}"),
+                an_event(
+                    seq=1, kind="prompt.submitted", session="gone", project="/p", data={"prompt": TEXT}, body=b"{}"
+                ),
                 an_event(seq=2, kind="prompt.submitted", session="stays", project="/p", data={"prompt": "hello"}),
             ]
         )

@@ -74,7 +74,14 @@ ALONE = frozenset(
 """Groups that are a module of their own: when one is asked for, the others are not loaded (a third of the time)."""
 
 
+SINGLE = frozenset(("erase", "redact"))
+"""The same for commands that are a module of their own."""
+
+
 def _register() -> None:
+    if sys.argv[1:2] and sys.argv[1] in SINGLE:
+        import_module(f"holdfast.cli.{sys.argv[1]}").register(app)
+        return
     if sys.argv[1:2] and sys.argv[1] in ALONE:
         group = import_module(f"holdfast.cli.{sys.argv[1]}")
         app.add_typer(group.app, name=sys.argv[1])
@@ -86,6 +93,7 @@ def _register() -> None:
         dashboard,
         demo,
         doctor,
+        erase,
         events,
         gate,
         importing,
@@ -108,7 +116,7 @@ def _register() -> None:
     )  # fmt: skip
 
     for group in (
-        up, status, sessions, doctor, installing, importing, store, state, search, serve, dashboard, demo, memory, mcp, redact,
+        up, status, sessions, doctor, installing, importing, store, state, search, serve, dashboard, demo, memory, mcp, redact, erase,
     ):  # fmt: skip
         group.register(app)
     app.add_typer(daemon.app, name="daemon")

@@ -148,7 +148,8 @@ class Control:
         sessions, projects = (tuple(map(str, request.get(name) or ())) for name in ("sessions", "projects"))
         if not (texts or sessions or projects):
             raise CommandRefused("nothing was named that is to be erased")
-        yield {"done": erase(self._daemon, new_intent(now_ms(), texts=texts, sessions=sessions, projects=projects))}
+        receipt = erase(self._daemon, new_intent(now_ms(), texts=texts, sessions=sessions, projects=projects))
+        yield {"done": msgspec.structs.asdict(receipt)}
 
     def _shown_files(self, _request: Request) -> Iterator[dict]:
         reader = self.reader()

@@ -27,7 +27,7 @@ from holdfast.daemon.erase_intent import (
 )
 from holdfast.paths import remove_partials
 from holdfast.stores import backup, sqlite_path
-from holdfast.stores.erase import ERASED_KIND, name_id, rewrite_copy, sqlite_sql
+from holdfast.stores.erase import ERASED_KIND, drop_documents, name_id, rewrite_copy, sqlite_sql
 
 if TYPE_CHECKING:
     from holdfast.daemon.service import Daemon
@@ -225,6 +225,7 @@ class _Erasure:
         there = db.execute("select count(*) from sqlite_schema where name in ('events', 'facts', 'jobs')").get
         if there != 3:
             raise StoreUnavailable("it is not a database of ours")
+        drop_documents(db)
         sql = sqlite_sql(db)
         blanked = sql.blank_events(
             self._intent.sessions, self._intent.projects, name_id(db, ERASED_KIND), name_id(db, "")

@@ -117,6 +117,12 @@ def name_id(db: apsw.Connection, name: str) -> int:
     return int(db.execute(SQL["add_name"], (name,)).get if found is None else found)
 
 
+def drop_documents(db: apsw.Connection) -> None:
+    """In a copy nobody serves from: documents are made anew from its log, should it ever be restored."""
+    db.execute("delete from states")
+    db.execute("update meta set value = '' where name like 'feature:%'")
+
+
 def vacuum_erased(db: apsw.Connection, path: Path) -> None:
     """Deleted rows lie in free pages and in the write-ahead log until both are written anew."""
     db.execute("vacuum")

@@ -192,3 +192,11 @@ class PostgresStore:
 def _prepare(link: Link, db: psycopg.Connection) -> None:
     for_writing(db)
     migrate.postgres(db, link)
+
+
+def drop_tables(url: str) -> None:
+    """Everything of ours on the server; its own log and backups are the administrator's."""
+    link = Link(url, lambda _link, _db: None)
+    with translated(link):
+        link.db.execute("drop table if exists events, facts, bodies, states, jobs, names, meta cascade")
+    link.lose()
