@@ -31,7 +31,7 @@ def a_session_that_says_it(world: World, session: str = "session-secret-1") -> N
     agent.start()
     agent.prompt(f"We decided: {TEXT}. Always remember this.")
     agent.tool("Write", file_path=str(world.project / "notes.md"), content=f"# Notes\n\n> {TEXT.upper()}\n")
-    agent.tool("Bash", {"stdout": f"{{\"note\": \"{TEXT}\"}}", "stderr": ""}, command=f"echo '{TEXT}' | tee -a log")
+    agent.tool("Bash", {"stdout": f'{{"note": "{TEXT}"}}', "stderr": ""}, command=f"echo '{TEXT}' | tee -a log")
     agent.stop(f"Understood. **{TEXT}** it is.")
     world.cli("memory", "add", TEXT)
     world.cli("task", "add", TEXT, code=None)

@@ -6,7 +6,7 @@ import pytest
 
 from tests.campaign import (
     damage,
-    erasing,
+    erase,
     full_disk,
     indexing,
     kills,
@@ -95,7 +95,7 @@ def test_kill_9_of_an_index_run(tmp_path: Path) -> None:
 
 def test_death_at_any_call_of_an_erasure(tmp_path: Path) -> None:
     """Issue 19: it is done, or done at the next start."""
-    assert "0 leftovers" in sampled(erasing, tmp_path, 4)
+    assert "0 leftovers" in sampled(erase, tmp_path, 4)
 
 
 @needs_strace

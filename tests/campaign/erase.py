@@ -24,7 +24,7 @@ def run(folder: Path, size: int, **env: str) -> str:
         raise NotImplementedError("strace may not trace here")
     pristine = World(folder / "pristine", **env)
     prepare(pristine)
-    calls = count_calls(pristine, folder)
+    calls = count_calls(pristine, folder, **env)
     chance = random.Random(size)
     early = 0
     for number in range(size):
@@ -60,10 +60,10 @@ def copy_of(world: World, root: Path, **env: str) -> World:
     return World(root, **env)
 
 
-def count_calls(pristine: World, folder: Path) -> list[tracing.Call]:
-    world = copy_of(pristine, folder / "counted")
+def count_calls(pristine: World, folder: Path, **env: str) -> list[tracing.Call]:
+    world = copy_of(pristine, folder / "counted", **env)
     try:
-        with tracing.attached(serving(world), "", folder / "trace"):
+        with tracing.attached(ready(world), "", folder / "trace"):
             assert ask(world)
         assert not leftovers(world), leftovers(world)
     finally:
@@ -71,6 +71,19 @@ def count_calls(pristine: World, folder: Path) -> list[tracing.Call]:
     calls = tracing.counted(folder / "trace")
     assert len(calls) > 50, "nothing was traced"
     return calls
+
+
+def ready(world: World) -> int:
+    """A daemon that also answers people's tools."""
+    serving(world)
+    wait_until(lambda: _answers(world), "it answers", PATIENCE_S)
+    return world.pid
+
+
+def _answers(world: World) -> bool:
+    with contextlib.suppress(AssertionError, ValueError, OSError):
+        return bool(world.ask(op="settle"))
+    return False
 
 
 def ask(world: World) -> bool:
@@ -83,11 +96,11 @@ def ask(world: World) -> bool:
 
 def erase_under(world: World, fault: str) -> int:
     """1 when it died before the intent was on disk, so that nothing was promised."""
-    with tracing.attached(serving(world), fault):
+    with tracing.attached(ready(world), fault):
         acknowledged = ask(world)
-    wait_until(lambda: world.pid <= 0 or not intents(world), "it died, or went on", PATIENCE_S)
+        world.kill()  # Where the call was not reached, it dies right after the answer.
     begun = acknowledged or bool(intents(world))
-    serving(world)
+    ready(world)
     wait_until(lambda: not intents(world), "the next start finishes it", PATIENCE_S)
     early = not begun and bool(leftovers(world))
     if early:
