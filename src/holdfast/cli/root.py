@@ -9,6 +9,7 @@ import typer
 
 from holdfast import __version__
 from holdfast.core.errors import HoldfastError
+from holdfast.core.text import strip_controls
 
 EXIT_ERROR = 1
 EXIT_USAGE = 2
@@ -49,7 +50,7 @@ def run() -> None:
             _register()
             app()
     except HoldfastError as error:
-        print(f"holdfast: {error.message}", file=sys.stderr)
+        print(f"holdfast: {strip_controls(error.message)}", file=sys.stderr)
         sys.exit(EXIT_ERROR)
     except KeyboardInterrupt:
         sys.exit(130)
