@@ -35,7 +35,8 @@ enum outcome { ANSWERED, REFUSED, TIMED_OUT, BROKEN };
 enum {
     ASK_MS = 2000, TELL_MS = 250, START_MS = 5000, SLOW_MS = 50, /* how long each mode waits for the daemon */
     SLOW_FOR_MS = 5000, FAILED_FOR_MS = 30000,                   /* how long run/slow and run/failed count */
-    STDIN_IDLE_MS = 5000, LOCK_MS = 500,
+    STDIN_ASK_MS = 2000, STDIN_TELL_MS = 1000,                   /* how long stdin may keep us waiting, in all */
+    STDOUT_IDLE_MS = 5000, LOCK_MS = 500,
     VALUE_MAX = 4096, PATH_ROOM = 2 * PATH_MAX + 64,
     RECORD_HEAD = 12, FRAME_HEAD = 12, ANSWER_HEAD = 8,
     HEADER_ROOM = 128 << 10, /* 29 values of at most VALUE_MAX and their names */
@@ -58,7 +59,7 @@ static size_t room = sizeof first_room, used = RECORD_HEAD + FRAME_HEAD, header_
 
 static unsigned char first_answer[64 << 10], *answer = first_answer;
 static char cwd[PATH_MAX], state[PATH_ROOM], joined[2 * PATH_ROOM], own_log[32 + sizeof ".log"];
-static long long deadline;
+static long long deadline, stdin_deadline;
 static int slow; /* the daemon was silent a moment ago: do not make this hook pay for it too */
 
 /* ---- small things ---- */
@@ -116,7 +117,7 @@ static int write_all(int fd, const unsigned char *from, size_t n) {
         struct pollfd full = {fd, POLLOUT, 0};
         ssize_t done = write(fd, from, n);
         if (done >= 0) from += done, n -= (size_t)done;
-        else if (errno == EAGAIN) { if (poll(&full, 1, STDIN_IDLE_MS) == 0) return 0; }
+        else if (errno == EAGAIN) { if (poll(&full, 1, STDOUT_IDLE_MS) == 0) return 0; }
         else if (errno != EINTR) return 0;
     }
     return 1;
@@ -203,11 +204,13 @@ static void write_header(const char *mode, const char *agent, const char *event,
     header_end = used;
 }
 
-/* Bytes read, 0 at the end (a closed or unreadable stdin is an empty one), -1 when nothing came for too long. */
+/* Bytes read, 0 at the end (a closed or unreadable stdin is an empty one), -1 when it kept us waiting for too long.
+ * What is there already is read also after the deadline: a long body that flows is whole, one that drips is cut. */
 static ssize_t read_stdin(void *to, size_t n) {
     for (;;) {
         struct pollfd in = {0, POLLIN, 0};
-        int ready = poll(&in, 1, STDIN_IDLE_MS);
+        long long wait = stdin_deadline - now();
+        int ready = poll(&in, 1, wait > 0 ? (int)wait : 0);
         if (ready == 0) return -1;
         if (ready < 0 && errno == EINTR) continue;
         ssize_t got = read(0, to, n);
@@ -225,9 +228,10 @@ static int grow(void) {
     return 1;
 }
 
-/* An agent whose pipe breaks may take that for a failing hook: always read to the end. */
+/* An agent whose pipe breaks may take that for a failing hook: read to the end, unless there is none. */
 static void drain(void) {
-    while (read_stdin(first_answer, sizeof first_answer) > 0) {}
+    long long until = now() + STDIN_ASK_MS;
+    while (now() < until && read_stdin(first_answer, sizeof first_answer) > 0) {}
 }
 
 /* Is the body whole? A cut one is kept, but only spooled. */
@@ -249,12 +253,15 @@ static void seal_frame(void) {
 
 /* ---- directories ---- */
 
-/* Into a directory of ours: one of another user could show us his socket or take our events. */
+/* Into a directory of ours: one of another user, or behind a link, could show us his socket or take our events. */
 static int enter(const char *dir) {
     struct stat st;
-    if (!dir || chdir(dir) != 0 || stat(".", &st) != 0) return 0;
+    int fd = dir ? open(dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC) : -1;
+    if (fd < 0) return 0;
+    int inside = fstat(fd, &st) == 0 && fchdir(fd) == 0;
+    close(fd);
     errno = EPERM;
-    return st.st_uid == geteuid();
+    return inside && st.st_uid == geteuid();
 }
 
 static void make_state(void) {
@@ -535,6 +542,7 @@ int main(int argc, char **argv) {
     for (size_t i = 0; i < sizeof IGNORED / sizeof *IGNORED; i++) signal(IGNORED[i], SIG_IGN);
     if (!getcwd(cwd, sizeof cwd)) cwd[0] = 0;
     if (argc > 2 && !strcmp(argv[1], "--state")) given = argv[2], argc -= 2, argv += 2;
+    stdin_deadline = now() + (argc == 4 && !strcmp(argv[1], "tell") ? STDIN_TELL_MS : STDIN_ASK_MS);
     int meant = argc == 4 && wait_of(argv[1]) && *argv[2] && *argv[3] && choose_state(given);
     if (meant) hook(argv[1], argv[2], argv[3], at);
     else drain();

@@ -14,7 +14,8 @@ ANSWERED, REFUSED, TIMED_OUT, BROKEN = range(4)
 WAITS = {b"ask": 2.0, b"tell": 0.25, b"start": 5.0}  # how long each mode waits for the daemon
 SLOW_WAIT = 0.05
 SLOW_FOR, FAILED_FOR = 5.0, 30.0  # how long run/slow and run/failed count
-STDIN_IDLE_MS, LOCK_WAIT = 5000, 0.5
+STDIN_WAIT, STDIN_TELL_WAIT = 2.0, 1.0  # how long stdin may keep us waiting, in all
+STDOUT_IDLE_MS, LOCK_WAIT = 5000, 0.5
 VALUE_MAX, ANSWER_MAX, BODY_MAX = 4096, 16 << 20, 1 << 30
 ENVIRONMENT = (
     b"CLAUDECODE CLAUDE_PROJECT_DIR CLAUDE_PID CLAUDE_CODE_SESSION_ID CLAUDE_CODE_ENTRYPOINT CLAUDE_PROJECT "
@@ -63,7 +64,7 @@ def write_all(fd, data):
         try:
             data = data[posix.write(fd, data) :]
         except BlockingIOError:
-            if not poll(fd, 4, STDIN_IDLE_MS):  # 4 = POLLOUT
+            if not poll(fd, 4, STDOUT_IDLE_MS):  # 4 = POLLOUT
                 raise TimeoutError from None
 
 
@@ -119,11 +120,14 @@ def make_header(words, at, key, cwd, state):
     return b"".join([b"%b=%b\0" % (name, value[:VALUE_MAX]) for name, value in fields])
 
 
-def read_stdin():
-    """Some bytes; none at the end (an unreadable stdin is an empty one); None when nothing came for too long."""
+def read_stdin(deadline):
+    """Some bytes; none at the end (an unreadable stdin is an empty one); None when it kept us waiting for too long.
+
+    What is there already is read also after the deadline: a long body that flows is whole, one that drips is cut.
+    """
     while True:
         try:
-            stalled = not poll(0, 1, STDIN_IDLE_MS)  # 1 = POLLIN
+            stalled = not poll(0, 1, int(deadline.left() * 1000))  # 1 = POLLIN
         except OSError:
             stalled = False
         try:
@@ -135,15 +139,16 @@ def read_stdin():
 
 
 def drain():
-    """An agent whose pipe breaks may take that for a failing hook: always read to the end."""
-    while read_stdin():
+    """An agent whose pipe breaks may take that for a failing hook: read to the end, unless there is none."""
+    deadline = Deadline(STDIN_WAIT)
+    while deadline.left() and read_stdin(deadline):
         pass
 
 
-def read_body():
+def read_body(deadline):
     """The body, and whether it is whole. A cut one is kept, but only spooled."""
     chunks, size = [], 0
-    while chunk := read_stdin():
+    while chunk := read_stdin(deadline):
         chunks.append(chunk)
         size += len(chunk)
         if size > BODY_MAX:
@@ -156,8 +161,12 @@ def read_body():
 
 
 def enter(directory):
-    """Into a directory of ours: one of another user could show us his socket or take our events."""
-    posix.chdir(directory)
+    """Into a directory of ours: one of another user, or behind a link, could show us his socket or take our events."""
+    fd = posix.open(directory, posix.O_RDONLY | posix.O_DIRECTORY | posix.O_NOFOLLOW)
+    try:
+        posix.fchdir(fd)
+    finally:
+        posix.close(fd)
     if posix.stat(b".").st_uid != posix.geteuid():
         raise PermissionError(directory)
 
@@ -488,7 +497,7 @@ def ask_daemon(mode, state, frame):
 def hook(words, at, cwd, state):
     key = make_key(at)
     header = make_header(words, at, key, cwd, state)
-    body, whole = read_body()
+    body, whole = read_body(Deadline(STDIN_TELL_WAIT if words[0] == b"tell" else STDIN_WAIT))
     frame = b"".join((b"HFQ1", u32(len(header)), u32(len(body)), header, body))
     end, answer = ask_daemon(words[0], state, frame) if whole else (BROKEN, b"")
     if end == ANSWERED:

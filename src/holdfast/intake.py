@@ -12,8 +12,8 @@ from holdfast.core.dedupe import AT_ONCE
 from holdfast.core.delivery import Delivery
 from holdfast.core.event import BODY_LIMIT, Event
 from holdfast.core.kinds import HookPayload
-from holdfast.core.kinds.agent_events import CUT_MARK
 from holdfast.core.ports import GitContext
+from holdfast.core.text import CUT_MARK
 from holdfast.private import without_private
 
 decode = msgspec.json.decode

@@ -1,7 +1,10 @@
 """Every path we touch. Ours are 0700/0600, owned by us, never symlinks (P8)."""
 
+import contextlib
 import os
+import re
 import stat
+import time
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,6 +24,13 @@ def default_config_dir() -> Path:
     if config := os.environ.get("HOLDFAST_CONFIG"):
         return Path(config)
     return Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config") / "holdfast"
+
+
+INTENT_SUFFIX = ".erase"
+"""Files in `run/` that say what is to be erased, until it is."""
+WIPE_MARK = "erase-everything"
+"""In `run/` from the moment when everything is to be erased until all of it is."""
+_PARTIAL = re.compile(r"^\..*?(?:\.(\d+))?\.partial(?:-\w+)?$")
 
 
 @dataclass(frozen=True)
@@ -124,3 +134,60 @@ def write_atomically(path: Path, content: bytes, mode: int = 0o600) -> None:
     except BaseException:
         partial.unlink(missing_ok=True)
         raise
+
+
+def overwrite_file(path: Path) -> None:
+    """The bytes of a file become zeros on disk, as far as the file system writes in place."""
+    fd = os.open(path, os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    try:
+        os.pwrite(fd, bytes(os.fstat(fd).st_size), 0)
+        os.fsync(fd)
+    finally:
+        os.close(fd)
+
+
+def sync_folder(folder: Path) -> None:
+    fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)
+
+
+PARTIAL_S = 3600.0
+
+
+def remove_partials(paths: Paths) -> int:
+    """Half-written files whose writer died: nobody will ever finish them. Only the holder of the lease may do this."""
+    removed = 0
+    for folder in (
+        paths.state,
+        paths.run,
+        paths.backups,
+        paths.quarantine,
+        paths.logs,
+        paths.derived,
+        *_indexes(paths),
+    ):
+        for path in folder.glob(".*.partial*"):
+            found = _PARTIAL.match(path.name)
+            if found and not _being_written(path, found[1], paths):
+                path.unlink(missing_ok=True)
+                removed += 1
+    return removed
+
+
+def _indexes(paths: Paths) -> list[Path]:
+    folder = paths.state / "indexes"
+    return [path for path in folder.iterdir() if path.is_dir()] if folder.is_dir() else []
+
+
+def _being_written(path: Path, pid: str | None, paths: Paths) -> bool:
+    """The daemon writes those without a number itself, except in the folders of indexes, where another process may."""
+    if pid is not None:
+        return int(pid) != os.getpid() and Path(f"/proc/{pid}").exists()
+    if path.parent.parent != paths.state / "indexes":
+        return False
+    with contextlib.suppress(OSError):
+        return time.time() - path.stat().st_mtime < PARTIAL_S
+    return False

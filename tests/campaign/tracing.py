@@ -71,7 +71,11 @@ def attached(pid: int, inject: str, out: Path | str = "/dev/null") -> Iterator[s
     finally:
         with contextlib.suppress(ProcessLookupError):
             tracer.send_signal(signal.SIGINT)
-        tracer.wait(10)
+        try:
+            tracer.wait(10)
+        except subprocess.TimeoutExpired:  # It sometimes goes on waiting for a tracee that is dead already.
+            tracer.kill()
+            tracer.wait(10)
 
 
 def _is_traced(pid: int) -> bool:

@@ -6,6 +6,7 @@ import pytest
 
 from tests.campaign import (
     damage,
+    erase,
     full_disk,
     indexing,
     kills,
@@ -90,6 +91,11 @@ def test_any_interleaving_of_deliveries_crashes_and_drains(tmp_path: Path) -> No
 def test_kill_9_of_an_index_run(tmp_path: Path) -> None:
     """Issue 7: the next run makes what a first one would make."""
     assert "equal to a fresh one" in sampled(indexing, tmp_path, 8)
+
+
+def test_death_at_any_call_of_an_erasure(tmp_path: Path) -> None:
+    """Issue 19: it is done, or done at the next start."""
+    assert "0 leftovers" in sampled(erase, tmp_path, 4)
 
 
 @needs_strace

@@ -248,3 +248,40 @@ def test_spool_of_another_user(world):
     world.run(*ASK).quiet()
     assert not any(world.log.parent.iterdir())
     assert emergency_frame(world).body == b"{}"
+
+
+@pytest.mark.parametrize("words", [ASK, TELL], ids=["ask", "tell"])
+def test_a_stdin_that_drips_is_cut_and_what_came_is_kept(world, words):
+    """Each byte comes soon after the one before: only a deadline for all of it ends the waiting."""
+    with world.open(*words) as process:
+        process.stdin.write(b'{"first": "part')
+        process.stdin.flush()
+
+        def drip() -> None:
+            with contextlib.suppress(OSError, ValueError):
+                while process.poll() is None:
+                    process.stdin.write(b".")
+                    process.stdin.flush()
+                    time.sleep(0.05)
+
+        dripping = threading.Thread(target=drip)
+        dripping.start()
+        assert process.wait(30) == 0
+        dripping.join()
+        with contextlib.suppress(OSError):
+            process.stdin.close()
+    [frame] = parse_records(world.log.read_bytes())
+    assert frame.body.startswith(b'{"first": "part')
+
+
+@pytest.mark.parametrize("below", ["run", "spool"])
+def test_a_folder_behind_a_link_is_not_entered(world, below, tmp_path):
+    world.prepare()
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir(mode=0o700)
+    (world.state / below).rmdir()
+    (world.state / below).symlink_to(elsewhere)
+    world.run(*TELL).quiet()
+    assert list(elsewhere.iterdir()) == []
+    kept = world.log if below == "run" else next(world.emergency.iterdir())
+    assert len(parse_records(kept.read_bytes())) == 1

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from typing import Any
 
-from holdfast.core.kinds.agent_events import CUT_MARK
+from holdfast.core.text import shorten
 
 PROMPT, MESSAGE, OUTPUT, COMMAND, ERROR = 10_000, 5_000, 4_000, 32_000, 4_000
 NAME, PATH = 512, 4_096
@@ -33,12 +33,7 @@ def storable(text: str) -> str:
 
 def capped(text: str, limit: int) -> str:
     """Head and tail: what was asked for is at the beginning, how it ended at the end."""
-    if len(text) <= limit:
-        return storable(text)
-    note = f"\n…[{len(text) - limit} {CUT_MARK}]…\n"
-    room = max(limit - len(note), 0)
-    tail = room // 3
-    return storable((text[: room - tail] + note + text[len(text) - tail :])[:limit])
+    return storable(shorten(text, limit))
 
 
 def words(limit: int) -> Callable[[Any], str | None]:

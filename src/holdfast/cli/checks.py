@@ -10,6 +10,7 @@ import typer
 
 from holdfast.cli.options import Json
 from holdfast.core.errors import HoldfastError
+from holdfast.core.text import escape_invisible, strip_controls
 
 if TYPE_CHECKING:
     from holdfast.features.checks.judge import Judgement
@@ -159,14 +160,17 @@ def _answer(request: Request) -> str:
     answer |= {"git": judgement["git"], "why": judgement["why"], "writes": judgement["writes"]}
     if request.id is not None:
         answer = {"id": request.id, **answer}
-    return msgspec.json.encode(answer).decode()
+    return escape_invisible(msgspec.json.encode(answer).decode())
 
 
 def _show(judgement: "Judgement") -> None:
     for check in judgement.checks:
         counts = f", {check.passed} passed, {check.failed} failed" if check.passed is not None else ""
-        print(f"  {check.kind} {check.runner} in {check.dir} ({check.selection}): {check.verdict}{counts}: {check.why}")
+        where = strip_controls(f"{check.kind} {check.runner} in {check.dir} ({check.selection})")
+        print(f"  {where}: {check.verdict}{counts}: {strip_controls(check.why)}")
     for act in judgement.git:
         effect = {True: "took effect", False: "had no effect", None: "effect unknown"}[act.effective]
         print(f"  git {act.verb}: {effect}")
-    print(f"  {'proves' if judgement.proves_tests_pass else 'does not prove'} that the tests pass: {judgement.why}")
+    print(
+        f"  {'proves' if judgement.proves_tests_pass else 'does not prove'} that the tests pass: {strip_controls(judgement.why)}"
+    )

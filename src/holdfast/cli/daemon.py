@@ -72,10 +72,10 @@ def logs(
         return
     with open(path, encoding="utf-8", errors="replace") as file:
         for line in file.readlines()[-lines:]:
-            print(line, end="")
+            render.print_text(line)
         while follow:
             line = file.readline()
-            print(line, end="", flush=True) if line else time.sleep(0.2)
+            render.print_text(line) if line else time.sleep(0.2)
 
 
 @app.command()

@@ -8,6 +8,7 @@ from rich.text import Text
 from holdfast import client
 from holdfast.cli import render
 from holdfast.cli.options import Json
+from holdfast.core.errors import CommandRefused
 
 app = typer.Typer(help="What is remembered: find, add, forget, vouch for.", no_args_is_help=True)
 
@@ -173,9 +174,23 @@ def _decide(doc: dict[str, Any]) -> bool:
 
 
 @app.command()
-def forget(id: Id, json: Json = False) -> None:
+def forget(
+    id: Annotated[str, typer.Argument(help="m… or e…, as `search` shows it; not with --text.")] = "",
+    text: Annotated[str, typer.Option("--text", help="A text, wherever it is repeated; - reads standard input.")] = "",
+    yes: Annotated[bool, typer.Option("--yes", help="With --text: do it. Without this it is only shown.")] = False,
+    json: Json = False,
+) -> None:
     """Remove its text from the database, all that is made of it, and the backups. This cannot be undone."""
-    _changed(client.command("memory.forget", id=id), "forgotten", json)
+    if bool(id) == bool(text):
+        raise CommandRefused("name a memory or a --text", fix="See: holdfast memory search")
+    if id:
+        _changed(client.command("memory.forget", id=id), "forgotten", json)
+        return
+    import sys
+
+    from holdfast.cli.erase import erase_text
+
+    erase_text(sys.stdin.read() if text == "-" else text, yes, json)
 
 
 @app.command()

@@ -3,28 +3,40 @@
 import os
 import sys
 import time
-import unicodedata
+from collections.abc import Iterable
 from typing import Any
 
 import msgspec
 from rich.console import Console
+from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
 
 from holdfast.core.ids import alias
+from holdfast.core.text import escape_invisible, shorten_line, strip_controls
 
 SCHEMA = 1
 """Raised when the JSON of any command changes in a way a script would notice."""
 
 FOR_PIPES = 200
 """Columns where nobody's terminal says how many: a table that is searched or saved must not lose its ends."""
-out = Console(
+
+
+class VisibleConsole(Console):
+    """Whatever is printed through it, nothing but its own styles reaches the terminal as an escape sequence."""
+
+    def _render_buffer(self, buffer: Iterable[Segment]) -> str:
+        visible = [s if s.control else Segment(strip_controls(s.text), s.style) for s in buffer]
+        return super()._render_buffer(visible)
+
+
+out = VisibleConsole(
     highlight=False,
     soft_wrap=True,
     markup=False,
     width=None if sys.stdout.isatty() or "COLUMNS" in os.environ else FOR_PIPES,
 )
-err = Console(stderr=True, highlight=False, soft_wrap=True, markup=False)
+err = VisibleConsole(stderr=True, highlight=False, soft_wrap=True, markup=False)
 
 STYLES = {
     "session": "cyan",
@@ -38,13 +50,21 @@ STYLES = {
 
 
 def clean(value: Any, limit: int = 200) -> str:
-    text = " ".join(str(value).split())
-    shown = "".join(c for c in text[: limit + 1] if unicodedata.category(c)[0] != "C")
-    return shown if len(shown) <= limit else f"{shown[: limit - 1]}…"
+    """On one line, at most so long, and nothing in it that a reader cannot see."""
+    return shorten_line(" ".join(strip_controls(str(value)).split()), limit)
+
+
+def json_text(value: Any) -> str:
+    return escape_invisible(msgspec.json.encode(value, enc_hook=str).decode())
 
 
 def json_line(value: Any) -> None:
-    print(msgspec.json.encode({"schema": SCHEMA, "data": value}, enc_hook=str).decode())
+    print(json_text({"schema": SCHEMA, "data": value}))
+
+
+def print_text(text: str) -> None:
+    """A whole text of others, as it is but for what a reader cannot see."""
+    print(strip_controls(text), end="", flush=True)
 
 
 def clock(at_ms: int) -> str:

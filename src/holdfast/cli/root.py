@@ -9,6 +9,7 @@ import typer
 
 from holdfast import __version__
 from holdfast.core.errors import HoldfastError
+from holdfast.core.text import strip_controls
 
 EXIT_ERROR = 1
 EXIT_USAGE = 2
@@ -49,7 +50,7 @@ def run() -> None:
             _register()
             app()
     except HoldfastError as error:
-        print(f"holdfast: {error.message}", file=sys.stderr)
+        print(f"holdfast: {strip_controls(error.message)}", file=sys.stderr)
         sys.exit(EXIT_ERROR)
     except KeyboardInterrupt:
         sys.exit(130)
@@ -74,7 +75,14 @@ ALONE = frozenset(
 """Groups that are a module of their own: when one is asked for, the others are not loaded (a third of the time)."""
 
 
+SINGLE = frozenset(("erase", "redact"))
+"""The same for commands that are a module of their own."""
+
+
 def _register() -> None:
+    if sys.argv[1:2] and sys.argv[1] in SINGLE:
+        import_module(f"holdfast.cli.{sys.argv[1]}").register(app)
+        return
     if sys.argv[1:2] and sys.argv[1] in ALONE:
         group = import_module(f"holdfast.cli.{sys.argv[1]}")
         app.add_typer(group.app, name=sys.argv[1])
@@ -86,6 +94,7 @@ def _register() -> None:
         dashboard,
         demo,
         doctor,
+        erase,
         events,
         gate,
         importing,
@@ -108,7 +117,7 @@ def _register() -> None:
     )  # fmt: skip
 
     for group in (
-        up, status, sessions, doctor, installing, importing, store, state, search, serve, dashboard, demo, memory, mcp, redact,
+        up, status, sessions, doctor, installing, importing, store, state, search, serve, dashboard, demo, memory, mcp, redact, erase,
     ):  # fmt: skip
         group.register(app)
     app.add_typer(daemon.app, name="daemon")

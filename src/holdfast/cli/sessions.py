@@ -11,6 +11,7 @@ from rich.text import Text
 from holdfast import client
 from holdfast.cli import render
 from holdfast.cli.options import Json
+from holdfast.core.text import escape_invisible, strip_controls
 
 app = typer.Typer(help="Look at sessions; close, reopen or export one.", no_args_is_help=True)
 
@@ -179,11 +180,12 @@ def export(
 
 
 def _pieces(session: str, format_: str) -> Any:
+    visible = escape_invisible if format_ == "jsonl" else strip_controls
     told = client.view("sessions.export", id=session, format=format_)
-    yield told["text"]
+    yield visible(told["text"])
     while told["next"]:
         told = client.view("sessions.export", id=told["id"], format=format_, after=told["next"])
-        yield told["text"]
+        yield visible(told["text"])
 
 
 def _print(table: Table) -> None:

@@ -48,7 +48,7 @@ def show(at: At = "", json: Json = False) -> None:
 
         render.json_line(told["document"])
     else:
-        print(told["text"], end="")
+        _print_text(told["text"])
 
 
 @app.command()
@@ -148,7 +148,13 @@ def migrate(
     elif write:
         render.out.print(f"{file}: now version 4; the old one is {told['kept']}")
     else:
-        print(told["text"], end="")
+        _print_text(told["text"])
+
+
+def _print_text(text: str) -> None:
+    from holdfast.core.text import strip_controls
+
+    print(strip_controls(text), end="")
 
 
 def _replace(file: Path, text: str) -> Path:

@@ -12,6 +12,7 @@ from holdfast import client
 from holdfast.cli import render
 from holdfast.cli.options import Json
 from holdfast.core.errors import CommandRefused
+from holdfast.core.text import strip_controls
 
 app = typer.Typer(help="UAT: begin, watch, report and compare runs of a scenario.", no_args_is_help=True)
 
@@ -181,7 +182,7 @@ def signal(
     if json:
         render.json_line(found)
     else:
-        print(msgspec.json.encode(found).decode())
+        print(render.json_text(found))
 
 
 @app.command()
@@ -211,9 +212,9 @@ def report(
     if out is not None:
         text = client.view("uat.report", run=run, session=session, format=formats[0])
         if str(out) == "-":
-            print(text, end="")
+            render.print_text(text)
         else:
-            out.write_text(text, encoding="utf-8")
+            out.write_text(strip_controls(text), encoding="utf-8")
             _said({"path": str(out.absolute())}, f"Written: {out}", json)
         return
     made = _done(client.command("uat.report", run=run, session=session, formats=formats))

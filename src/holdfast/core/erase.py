@@ -1,67 +1,205 @@
-"""Taking words out of stored JSON, wherever they are quoted: whole, cut off in the middle, or on one line. Pure."""
+"""Finds what quotes a text, and takes it out: whole, cut off, in other case, in Markdown, escaped, or a long part. Pure."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import msgspec
 
 INSTEAD = "[forgotten]"
 FEWEST = 4
-"""So many words in a row are taken for a quotation; a shorter text must be there as a whole."""
+"""The first so many words in a row are taken for a quotation; a shorter text must be there as a whole."""
+FEWEST_INSIDE = 5
+"""A quotation that does not begin at the beginning is this long, and has one of the text's longest words."""
+MOST_ANCHORS = 6
+SHORTEST_ANCHOR = 5
 
 Change = Callable[[bytes], bytes]
+Span = tuple[int, int]
+
+_SEPARATOR = r"(?:\\[nrtbf]|%[0-9A-Fa-f]{2}|\\u00[0-2][0-9a-fA-F]|[\W_])"
+_TOKEN = re.compile(rf"{_SEPARATOR}+|((?:[^\W_]|\\u[0-9a-fA-F]{{4}})+)")
+_ESCAPED = re.compile(r"\\u([0-9a-fA-F]{4})")
+_CUT_AFTER = re.compile(r"\s*(?:…|\.\.\.|\Z)")
+_CUT_BEFORE = re.compile(r"(?:…|\.\.\.|\A)\s*\Z")
 
 
-def probe(text: str) -> bytes:
-    """A word that every row with the text must have, in a spelling no JSON escapes; empty: look at every row."""
-    plain: list[str] = re.findall(r"[A-Za-z0-9]+", " ".join(text.split()[:FEWEST]))
-    return max(plain, key=len, default="").encode()
+class Token(msgspec.Struct, frozen=True):
+    """A word of a text in plain letters, and where it stands."""
+
+    word: str
+    start: int
+    end: int
 
 
-def eraser(text: str) -> Change:
-    """Bytes of a JSON value → the same without the text. What is not JSON is searched as it is."""
+def split_words(text: str) -> list[Token]:
+    return [Token(_plain(found[1]), *found.span(1)) for found in _TOKEN.finditer(text) if found[1]]
+
+
+def _plain(word: str) -> str:
+    decoded = _ESCAPED.sub(lambda code: chr(int(code[1], 16)), word) if "\\" in word else word
+    return decoded.lower()
+
+
+class Quotation:
+    """One text that is to be found wherever it is repeated."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.words = [token.word for token in split_words(text)]
+        long = sorted({w for w in self.words if len(w) >= SHORTEST_ANCHOR}, key=lambda word: (-len(word), word))
+        self._anchors = set(long[:MOST_ANCHORS])
+        self._places: dict[str, list[int]] = {}
+        for number, word in enumerate(self.words):
+            self._places.setdefault(word, []).append(number)
+        self._short = _short_pattern(text, self.words) if len(self.words) < FEWEST else None
+        self._containing = " ".join(self.words)
+
+    @property
+    def probes(self) -> tuple[bytes, ...]:
+        """Small letters one of which is in every row that quotes it, in a spelling no JSON escapes; `b""`: in any."""
+        opening = [ascii_part(word) for word in self.words[:FEWEST]]
+        first = max(opening, key=len, default="")
+        if not first:
+            return (b"",)
+        inside = {ascii_part(word) for word in self._anchors} if not self._short else set()
+        return (first.encode(), *sorted(word.encode() for word in inside - {first, ""}))
+
+    def spans(self, quoting: str) -> list[Span]:
+        """Where it is quoted, in order."""
+        if self._short:
+            return [found.span() for found in self._short.finditer(quoting)]
+        tokens = split_words(quoting)
+        spans: list[Span] = []
+        at = 0
+        while at < len(tokens):
+            run = self._longest_run(tokens, at)
+            if run is None:
+                at += 1
+                continue
+            first, last, place = run
+            spans.append(self._widened(quoting, tokens, first, last, place))
+            at = last + 1
+        return spans
+
+    def without(self, quoting: str) -> str:
+        pieces, at = [], 0
+        for start, end in self.spans(quoting):
+            pieces += [quoting[at:start], INSTEAD]
+            at = max(at, end)
+        return "".join([*pieces, quoting[at:]]) if pieces else quoting
+
+    def mentions(self, word: str) -> bool:
+        """Whether a string, such as the name of a file, was taken out of this text."""
+        words = [token.word for token in split_words(word)]
+        return bool(words) and f" {' '.join(words)} " in f" {self._containing} "
+
+    def _longest_run(self, tokens: list[Token], at: int) -> tuple[int, int, int] | None:
+        """(first token, last token, place of the first one in the text) of the longest quotation that begins here."""
+        best: tuple[int, int, int] | None = None
+        for place in self._places.get(tokens[at].word, ()):
+            length = 0
+            while (
+                at + length < len(tokens)
+                and place + length < len(self.words)
+                and tokens[at + length].word == self.words[place + length]
+            ):
+                length += 1
+            if self._counts(place, length) and (best is None or length > best[1] - best[0] + 1):
+                best = (at, at + length - 1, place)
+        return best
+
+    def _counts(self, place: int, length: int) -> bool:
+        if place == 0:
+            return length >= FEWEST
+        return length >= FEWEST_INSIDE and not self._anchors.isdisjoint(self.words[place : place + length])
+
+    def _widened(self, quoting: str, tokens: list[Token], first: int, last: int, place: int) -> Span:
+        """With the halves of words in which it was cut off."""
+        start, end = tokens[first].start, tokens[last].end
+        following = place + last - first + 1
+        if last + 1 < len(tokens) and following < len(self.words):
+            cut = tokens[last + 1]
+            if self.words[following].startswith(cut.word) and _CUT_AFTER.match(quoting, cut.end):
+                end = cut.end
+        if first and place:
+            cut = tokens[first - 1]
+            if self.words[place - 1].endswith(cut.word) and _CUT_BEFORE.search(quoting, 0, cut.start):
+                start = cut.start
+        return start, end
+
+
+def ascii_part(word: str) -> str:
+    return max(re.findall(r"[a-z0-9]+", word), key=len, default="")
+
+
+def _short_pattern(text: str, words: list[str]) -> re.Pattern[str]:
+    """A word or two: anywhere, also inside a longer name, unless it is so short that it would be everywhere."""
+    if not words:
+        return re.compile(re.escape(text.strip()) or r"(?!)")
+    flexible = rf"{_SEPARATOR}+".join("".join(_letter(char) for char in word) for word in words)
+    bound = "" if sum(map(len, words)) >= SHORTEST_ANCHOR + 1 else r"(?<![^\W_])"
+    return re.compile(f"{bound}{flexible}{bound.replace('<!', '!')}", re.IGNORECASE)
+
+
+def _letter(char: str) -> str:
+    return re.escape(char) if char.isascii() else rf"(?:{re.escape(char)}|\\u{ord(char):04x})"
+
+
+def build_eraser(quotations: Iterable[Quotation]) -> Change:
+    """Bytes of a JSON value → the same without the texts. What is not JSON is searched as it is."""
+    wanted = tuple(quotations)
 
     def change(row: bytes) -> bytes:
         try:
             value = msgspec.json.decode(row)
-        except (msgspec.DecodeError, UnicodeError):
-            return without(row.decode("utf-8", "replace"), text).encode()
-        changed = _walked(value, text)
+        except (msgspec.DecodeError, UnicodeError, RecursionError):
+            return _erase_plain(row, wanted)
+        changed = _erase_value(value, wanted)
         return row if changed == value else msgspec.json.encode(changed)
 
     return change
 
 
-def _walked(value: Any, text: str) -> Any:
+def _erase_plain(row: bytes, wanted: tuple[Quotation, ...]) -> bytes:
+    text = row.decode("utf-8", "surrogateescape")
+    changed = erase_text(text, wanted)
+    return row if changed == text else changed.encode("utf-8", "surrogateescape")
+
+
+def erase_text(text: str, wanted: Iterable[Quotation]) -> str:
+    for quotation in wanted:
+        text = quotation.without(text)
+    return text
+
+
+def _erase_value(value: Any, wanted: tuple[Quotation, ...]) -> Any:
     if isinstance(value, str):
-        return without(value, text)
+        return erase_text(value, wanted)
+    if isinstance(value, list):
+        return [_erase_value(one, wanted) for one in value]
+    if not isinstance(value, dict):
+        return value
+    changed = {erase_text(name, wanted): _erase_value(one, wanted) for name, one in value.items()}
+    quoted = [q for q in wanted if any(isinstance(one, str) and q.spans(one) for one in value.values())]
+    return {name: _without_extracts(one, quoted) for name, one in changed.items()} if quoted else changed
+
+
+def _without_extracts(value: Any, quoted: list[Quotation]) -> Any:
+    """A list of strings beside the text, such as the files it names: those that were taken out of it go with it."""
+    if not isinstance(value, list):
+        return value
+    return [one for one in value if not (isinstance(one, str) and any(q.mentions(one) for q in quoted))]
+
+
+def excerpts(value: Any, quotation: Quotation, around: int = 40) -> Iterator[tuple[str, str]]:
+    """(name of the field, the words with a little of what stands around them) for every place that quotes it."""
     if isinstance(value, dict):
-        return {without(k, text): _walked(v, text) for k, v in value.items()}
-    return [_walked(one, text) for one in value] if isinstance(value, list) else value
-
-
-def without(quoting: str, text: str) -> str:
-    words = text.split()
-    if not words:
-        return quoting
-    begins = re.compile(r"\s+".join(map(re.escape, words[:FEWEST])))
-    pieces, at = [], 0
-    while found := begins.search(quoting, at):
-        pieces += [quoting[at : found.start()], INSTEAD]
-        at = _end(quoting, found.end(), words[FEWEST:])
-    return "".join([*pieces, quoting[at:]])
-
-
-def _end(quoting: str, at: int, words: list[str]) -> int:
-    """How far the quotation goes: word by word, and a piece of the word it was cut off in."""
-    for word in words:
-        gap = re.compile(r"\s*").match(quoting, at)
-        start = gap.end() if gap else at
-        same = next((n for n, c in enumerate(word) if quoting[start + n : start + n + 1] != c), len(word))
-        if same == 0:
-            break
-        at = start + same
-        if same < len(word):
-            break
-    return at
+        for name, one in value.items():
+            yield from ((f"{name}.{inner}".rstrip("."), said) for inner, said in excerpts(one, quotation, around))
+    elif isinstance(value, list):
+        for one in value:
+            yield from excerpts(one, quotation, around)
+    elif isinstance(value, str):
+        for start, end in quotation.spans(value):
+            yield "", value[max(0, start - around) : end + around]

@@ -39,6 +39,35 @@ def strip_controls(text: str) -> str:
     return _PILED.sub(r"\1", visible)
 
 
+def escape_invisible(text: str, *, yaml: bool = False) -> str:
+    """A text of JSON, or a double-quoted scalar of YAML, with the same as escapes: nothing is lost to a program."""
+    return _SUSPECT.sub(lambda match: _escape(match[0], yaml), text) if _SUSPECT.search(text) else text
+
+
+def _escape(char: str, yaml: bool) -> str:
+    if _seen(char) == char:
+        return char
+    code = ord(char)
+    if code < 0x10000:
+        return f"\\u{code:04x}"
+    high, low = divmod(code - 0x10000, 0x400)
+    return f"\\U{code:08x}" if yaml else f"\\u{0xD800 + high:04x}\\u{0xDC00 + low:04x}"
+
+
+def name_invisible(text: str) -> str:
+    """The same as visible names, for people who look at what an agent sent: `⟨202E⟩`, `␛`."""
+    return _SUSPECT.sub(lambda match: _name(match[0]), text) if _SUSPECT.search(text) else text
+
+
+def _name(char: str) -> str:
+    code = ord(char)
+    if _seen(char) == char or char == "\r":
+        return char
+    if 0xFE00 <= code <= 0xFE0F:  # They only choose how the letter before them is drawn.
+        return ""
+    return chr(0x2400 + code) if code < 0x20 else f"⟨{code:04X}⟩"
+
+
 @lru_cache(4096)
 def _seen(char: str) -> str:
     if char in _SEPARATORS:
@@ -152,11 +181,15 @@ def wrap_untrusted(text: str, source: str) -> str:
 # ── Shortening ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
+CUT_MARK = "characters left out"
+"""Stands where a text was cut: what is judged by its whole must not be judged then."""
+
+
 def shorten(text: str, limit: int) -> str:
     """At most `limit` characters: the beginning, how much is left out, and the end."""
     if len(text) <= limit:
         return text
-    note = f"\n…[{len(text) - limit} characters left out]…\n"
+    note = f"\n…[{len(text) - limit} {CUT_MARK}]…\n"
     space = max(limit - len(note), 0)
     tail = space // 3
     return (text[: space - tail] + note + text[len(text) - tail :])[:limit]

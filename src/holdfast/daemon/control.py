@@ -12,10 +12,12 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from holdfast import __version__
+from holdfast.app import now_ms
 from holdfast.core.errors import CommandRefused, HoldfastError, StoreDamaged
 from holdfast.core.ports import EventQuery, Reader
 from holdfast.core.replay import Rebuild
-from holdfast.daemon.erase import erase
+from holdfast.daemon.erase import erase, find_repetitions, shown_files
+from holdfast.daemon.erase_intent import new_intent
 from holdfast.ingest import imported
 from holdfast.ingest.server import listen, peer_is_owner
 from holdfast.stores import backup, sqlite_path
@@ -129,11 +131,30 @@ class Control:
         try:
             call = app.call(request["name"], request.get("args") or {}, reader, **_asker(request))
             ask = app.command(request["name"], call)
-            if ask.events:
-                self._daemon.call(lambda: app.engine.handle(ask.events))
             if ask.erase:
-                erase(self._daemon, ask.erase)
+                erase(self._daemon, new_intent(now_ms(), texts=ask.erase, events=ask.events))
+            elif ask.events:
+                self._daemon.call(lambda: app.engine.handle(ask.events))
             yield {"done": ask.answer(reader) if callable(ask.answer) else ask.answer}
+        finally:
+            reader.close()
+
+    def _erase(self, request: Request) -> Iterator[dict]:
+        """With `dry`, what quotes a text; else what it names is gone when this answers."""
+        texts = tuple(str(text) for text in request.get("texts") or () if str(text).strip())
+        if request.get("dry"):
+            yield {"done": [one for text in texts for one in find_repetitions(self._daemon, text)]}
+            return
+        sessions, projects = (tuple(map(str, request.get(name) or ())) for name in ("sessions", "projects"))
+        if not (texts or sessions or projects):
+            raise CommandRefused("nothing was named that is to be erased")
+        receipt = erase(self._daemon, new_intent(now_ms(), texts=texts, sessions=sessions, projects=projects))
+        yield {"done": msgspec.structs.asdict(receipt)}
+
+    def _shown_files(self, _request: Request) -> Iterator[dict]:
+        reader = self.reader()
+        try:
+            yield {"done": sorted(set(shown_files(self._daemon.app, reader)))}
         finally:
             reader.close()
 
@@ -165,7 +186,8 @@ class Control:
         path = sqlite_path(self._daemon.app.store.url)
         if not path:
             raise CommandRefused("the store is PostgreSQL", fix="Back it up with pg_dump.")
-        yield {"done": {"path": str(backup.write(path, self._daemon.paths.backups, reason="by-hand"))}}
+        with self._daemon.copying:
+            yield {"done": {"path": str(backup.write(path, self._daemon.paths.backups, reason="by-hand"))}}
 
     def _rebuild(self, request: Request) -> Iterator[dict]:
         from holdfast.daemon.service import finish_rebuild
@@ -219,6 +241,8 @@ OPERATIONS: dict[str, Callable[[Control, Request], Iterator[dict]]] = {
     "settle": Control._settle,
     "view": Control._view,
     "command": Control._command,
+    "erase": Control._erase,
+    "shown_files": Control._shown_files,
     "ingest": Control._ingest,
     "told": Control._told,
     "stop": Control._stop,

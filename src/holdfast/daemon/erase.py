@@ -1,66 +1,276 @@
-"""What a person wants forgotten leaves the log, everything made from it, the files and the backups."""
+"""Erasing as a job that survives its daemon: an intent on disk, steps that may be done again, a search at the end."""
 
+import contextlib
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import apsw
+import msgspec
+
+from holdfast.app import App, now_ms
 from holdfast.core.engine import Committed
-from holdfast.core.erase import Change, eraser, probe
-from holdfast.core.errors import HoldfastError
+from holdfast.core.erase import Quotation, build_eraser, excerpts
+from holdfast.core.errors import HoldfastError, StoreUnavailable
+from holdfast.core.event import own_event
+from holdfast.core.feature import Feature
+from holdfast.core.kinds.engine_events import EraseFinished
+from holdfast.core.ports import Doc, Reader, Ref
 from holdfast.core.replay import Rebuild
+from holdfast.daemon import erase_files
+from holdfast.daemon.erase_intent import (
+    EraseIntent,
+    open_intents,
+    path_of,
+    remove_intent,
+    save_intent,
+)
+from holdfast.paths import remove_partials
 from holdfast.stores import backup, sqlite_path
-from holdfast.stores.erase import rewrite_file
+from holdfast.stores.erase import ERASED_KIND, drop_documents, name_id, rewrite_copy, sqlite_sql
 
 if TYPE_CHECKING:
     from holdfast.daemon.service import Daemon
 
-Wanted = list[tuple[bytes, Change]]
+FILES_S = 60.0
 
 
-def erase(daemon: "Daemon", texts: tuple[str, ...]) -> None:
-    """The documents are made anew from the log as it is then, so that state is still its replay (P5)."""
-    wanted = [(probe(text), eraser(text)) for text in texts if text.strip()]
-    if not wanted:
-        return
-    daemon.call(lambda: _rewrite(daemon, wanted))
-    _rebuild(daemon)
-    _empty(daemon.paths.derived)
-    daemon.call(daemon.app.store.vacuum_erased)
-    if sqlite_path(daemon.app.store.url):
-        for path in backup.listed(daemon.paths.backups):
-            _in_backup(daemon, path, wanted)
+class NotFinished(HoldfastError):
+    """What is to be erased is not gone everywhere yet"""
 
 
-def _empty(folder: Path) -> None:
-    """After the rebuild is told: whoever writes there from now on has seen it."""
-    for path in folder.glob("*"):
-        path.unlink(missing_ok=True)
+class Repetition(msgspec.Struct):
+    """One place that repeats a text."""
+
+    table: str
+    key: str
+    field: str
+    excerpt: str
 
 
-def _rewrite(daemon: "Daemon", wanted: Wanted) -> None:
-    with daemon.app.store.transaction():
-        for found, change in wanted:
-            daemon.app.store.rewrite(found, change)
-    daemon.journal.wipe()
+def find_repetitions(daemon: "Daemon", text: str) -> list[Repetition]:
+    """What would be erased, without doing it."""
+    quotation = Quotation(text)
+
+    def look() -> list[Repetition]:
+        with daemon.app.store.transaction():
+            return list(_repetitions(daemon, quotation))
+
+    return daemon.call(look)  # type: ignore[no-any-return]
 
 
-def _rebuild(daemon: "Daemon") -> None:
-    from holdfast.daemon.service import finish_rebuild
-
-    reader = daemon.app.store.reader()
-    try:
-        work = Rebuild(daemon.app.features, reader)
-        work.read()
-        daemon.call(lambda: finish_rebuild(daemon, work))
-    finally:
-        reader.close()
-    documents = [(f, ref, doc) for f in work.features if f.files for ref, doc in work.docs[f.name].items()]
-    daemon.files.watch(Committed((), tuple(documents), 0))
+def _repetitions(daemon: "Daemon", quotation: Quotation) -> Iterator[Repetition]:
+    for row in daemon.app.store.rows_with(quotation.probes):
+        try:
+            value = msgspec.json.decode(row.content)
+        except (msgspec.DecodeError, UnicodeError):
+            value = row.content.decode("utf-8", "replace")
+        key = " ".join(str(part) for part in row.key)
+        for field, said in excerpts(value, quotation):
+            yield Repetition(row.table, key, field, said)
 
 
-def _in_backup(daemon: "Daemon", path: Path, wanted: Wanted) -> None:
-    try:
-        for found, change in wanted:
-            rewrite_file(path, found, change)
-        backup.check(path)
-    except HoldfastError as error:
-        daemon.log.error("backup.not-erased", error, path=path.name)
+def erase(daemon: "Daemon", intent: EraseIntent) -> EraseFinished:
+    """The intent is on disk before anything else happens; where a step fails, it stays and is tried again."""
+    save_intent(daemon.paths, intent)
+    return carry_out(daemon, intent)
+
+
+def carry_out(daemon: "Daemon", intent: EraseIntent) -> EraseFinished:
+    with daemon.copying:
+        if not path_of(daemon.paths, intent).exists():
+            return EraseFinished(id=intent.id, what=intent.what)  # Another thread has done it meanwhile.
+        try:
+            return _Erasure(daemon, intent).run()
+        except (HoldfastError, OSError, apsw.Error) as error:
+            intent.attempts += 1
+            with contextlib.suppress(OSError):
+                save_intent(daemon.paths, intent)
+            daemon.log("erase.not-finished", id=intent.id, attempts=intent.attempts, error=type(error).__name__)
+            detail = error.detail if isinstance(error, HoldfastError) else type(error).__name__
+            raise NotFinished(detail, fix="It is tried again by itself.") from error
+
+
+def finish_open_erasures(daemon: "Daemon") -> None:
+    """What a daemon before us, or a failed attempt, left to be done."""
+    for intent in open_intents(daemon.paths):
+        with contextlib.suppress(NotFinished):
+            carry_out(daemon, intent)
+
+
+def shown_files(app: App, reader: Reader) -> Iterator[str]:
+    """Files in people's projects that show documents."""
+    for feature in app.features:
+        kinds = {kind.kind: kind for kind in feature.documents}
+        for row in reader.rows(feature.name) if feature.files else ():
+            with contextlib.suppress(Exception):
+                typed = kinds.get(row.ref.kind)
+                doc = typed.decode(row.doc) if typed else msgspec.json.decode(row.doc)
+                yield from _paths_of(app, feature, row.ref, doc)
+
+
+def _paths_of(app: App, feature: Feature, ref: Ref, doc: Doc) -> list[str]:
+    section = app.settings.for_project(feature.facets(ref, doc)[0]).get(feature.name)
+    files = feature.files(ref, doc, section) if feature.files else ()
+    return [str(file.path) for file in files if file.content is not None]
+
+
+class _Erasure:
+    """Each step may be repeated: what was done already is then found done."""
+
+    def __init__(self, daemon: "Daemon", intent: EraseIntent) -> None:
+        self._daemon, self._intent = daemon, intent
+        self._store, self._paths = daemon.app.store, daemon.paths
+        self._live = sqlite_path(self._store.url)
+        self._wanted = intent.quotations()
+        self._change = build_eraser(self._wanted)
+        self._probes = tuple({probe for quotation in self._wanted for probe in quotation.probes})
+        self._receipt = EraseFinished(id=intent.id, what=intent.what)
+
+    def run(self) -> EraseFinished:
+        self._note_files()
+        self._append_events()
+        self._daemon.call(self._daemon.drain_now)
+        self._daemon.call(self._rewrite_store, None)
+        self._rebuild()
+        self._receipt.removed += erase_files.remove_all(self._paths.derived)
+        self._daemon.call(self._store.vacuum_erased, None)
+        self._rewrite_copies()
+        self._rewrite_files()
+        self._verify()
+        self._daemon.call(self._append_receipt)
+        remove_intent(self._paths, self._intent)
+        self._daemon.log("erase.finished", **self._receipt.as_dict())
+        return self._receipt
+
+    # ── the store ──────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _append_events(self) -> None:
+        if self._intent.events:
+            self._daemon.call(lambda: self._daemon.app.engine.handle(self._intent.events))
+
+    def _rewrite_store(self) -> None:
+        """In the writer thread: what was answered is in the store first, and no copy of it stays in the journal."""
+        daemon = self._daemon
+        daemon.store_guard.retry_buffered()
+        daemon.pipeline.flush()
+        daemon.app.engine.flush()
+        if daemon.pipeline.has_pending or daemon.store_guard.has_retries:
+            raise StoreUnavailable("the store takes nothing now")
+        with self._store.transaction():
+            self._receipt.events += self._store.blank_events(self._intent.sessions, self._intent.projects)
+            self._receipt.rows += self._store.rewrite(self._probes, self._change) if self._wanted else 0
+        if not daemon.journal.wipe():
+            raise StoreUnavailable("the journal cannot be written")
+
+    def _rebuild(self) -> None:
+        """Documents are made anew from the log as it is now, so that state is still its replay (P5)."""
+        from holdfast.daemon.service import finish_rebuild
+
+        reader = self._store.reader()
+        try:
+            work = Rebuild(self._daemon.app.features, reader)
+            work.read()
+            self._daemon.call(lambda: finish_rebuild(self._daemon, work), None)
+        finally:
+            reader.close()
+        documents = [(f, ref, doc) for f in work.features if f.files for ref, doc in work.docs[f.name].items()]
+        self._daemon.files.watch(Committed((), tuple(documents), 0))
+        if not self._daemon.files.flush(FILES_S):
+            raise StoreUnavailable("files that show documents are still being written")
+        self._remove_files(work)
+
+    def _append_receipt(self) -> None:
+        self._daemon.app.engine.handle([own_event(self._receipt, now_ms(), once=self._intent.id)])
+        self._daemon.app.engine.publish()
+
+    # ── files that show documents ──────────────────────────────────────────────────────────────────────────────────
+
+    def _note_files(self) -> None:
+        """Which files show the documents of today: those whose document is gone afterwards must go too."""
+        if self._intent.files is None:
+            reader = self._store.reader()
+            try:
+                removing = self._intent.sessions or self._intent.projects
+                self._intent.files = tuple(sorted(set(shown_files(self._daemon.app, reader)))) if removing else ()
+            finally:
+                reader.close()
+            save_intent(self._paths, self._intent)
+
+    def _remove_files(self, work: Rebuild) -> None:
+        left: set[str] = set()
+        for feature in work.features:
+            for ref, doc in work.docs[feature.name].items() if feature.files else ():
+                with contextlib.suppress(Exception):
+                    left.update(_paths_of(self._daemon.app, feature, ref, doc))
+        for name in set(self._intent.files or ()) - left:
+            Path(name).unlink(missing_ok=True)
+            self._receipt.removed += 1
+
+    # ── everything else in the state folder ────────────────────────────────────────────────────────────────────────
+
+    def _rewrite_copies(self) -> None:
+        remove_partials(self._paths)
+        for path in erase_files.copies_of_database(self._paths, self._live):
+            try:
+                rewrite_copy(path, self._rewrite_rows)
+                backup.check(path)
+                backup.remove_side_files(path)
+                self._receipt.copies += 1
+            except (HoldfastError, apsw.Error):
+                backup.remove(path)  # Damaged: nobody can say what is in it.
+                self._receipt.removed += 1
+
+    def _rewrite_rows(self, db: apsw.Connection) -> int:
+        there = db.execute("select count(*) from sqlite_schema where name in ('events', 'facts', 'jobs')").get
+        if there != 3:
+            raise StoreUnavailable("it is not a database of ours")
+        drop_documents(db)
+        sql = sqlite_sql(db)
+        blanked = sql.blank_events(
+            self._intent.sessions, self._intent.projects, name_id(db, ERASED_KIND), name_id(db, "")
+        )
+        return blanked + (sql.rewrite(self._probes, self._change) if self._wanted else 0)
+
+    def _rewrite_files(self) -> None:
+        state = self._paths.state
+        self._receipt.removed += erase_files.remove_indexes(state, self._intent.projects, self._wanted)
+        self._receipt.files += self._daemon.log.rewrite(lambda path: erase_files.erase_in_file(path, self._wanted))
+        for path in self._text_files():
+            self._receipt.files += erase_files.erase_in_file(path, self._wanted)
+
+    def _text_files(self) -> list[Path]:
+        return [p for p in erase_files.plain_files(self._paths.state) if not self._is_special(p)]
+
+    def _is_special(self, path: Path) -> bool:
+        own = (path_of(self._paths, self._intent), self._paths.journal, self._paths.lease, self._paths.start_lock)
+        return (
+            path in own
+            or path.parent in (self._paths.spool, self._paths.logs)
+            or erase_files.is_database(path)
+            or erase_files.is_beside_database(path)
+        )
+
+    # ── the proof ──────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _verify(self) -> None:
+        """The whole state folder is read. The spool is not ours to judge: what hooks bring now is new."""
+        intents = {path_of(self._paths, intent) for intent in open_intents(self._paths)}
+        left = [
+            path.relative_to(self._paths.state)
+            for path in erase_files.plain_files(self._paths.state)
+            if path not in intents and path.parent != self._paths.spool and self._quotes(path)
+        ]
+        if left or self._daemon.call(self._rows_left, None):
+            raise StoreUnavailable(f"it is still in {', '.join(map(str, left)) or 'the store'}")
+
+    def _quotes(self, path: Path) -> bool:
+        try:
+            return erase_files.quotes(path, self._wanted)
+        except FileNotFoundError:
+            return False
+
+    def _rows_left(self) -> bool:
+        with self._store.transaction():
+            rows = self._store.rows_with(self._probes) if self._wanted else ()
+            return any(self._change(row.content) != row.content for row in rows)

@@ -11,7 +11,7 @@ from pathlib import Path
 from holdfast.core.daemon_lease import Lease
 from holdfast.core.errors import HoldfastError
 from holdfast.ingest.log import Log
-from holdfast.paths import Paths, default_state_dir, private_folder, write_atomically
+from holdfast.paths import WIPE_MARK, Paths, default_state_dir, private_folder, write_atomically
 
 
 def main(argv: list[str] | None = None) -> None:
@@ -29,6 +29,7 @@ def run(paths: Paths, *, foreground: bool = False) -> int:
         if not lease.take():
             _close_start_lock()
             return 0
+        _finish_wipe(paths)
         log = Log(paths.log_file, echo=foreground)
         return _serve(paths, lease, log)
     except (HoldfastError, OSError) as error:
@@ -59,6 +60,17 @@ def _serve(paths: Paths, lease: Lease, log: Log) -> int:
     daemon.serve()
     lease.release()
     return 0
+
+
+def _finish_wipe(paths: Paths) -> None:
+    """`erase --everything` was cut off: it is finished before anything else, and then we begin anew."""
+    if not (paths.run / WIPE_MARK).exists():
+        return
+    from holdfast.app import open_settings, store_url
+    from holdfast.daemon.wipe import finish_wipe
+
+    finish_wipe(paths, store_url(paths, open_settings()))
+    paths.prepare()
 
 
 def _tune() -> None:

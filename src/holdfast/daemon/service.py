@@ -31,12 +31,13 @@ from holdfast.ingest.server import HookServer, listen
 from holdfast.ingest.spool import Drained, Spool
 from holdfast.ingest.store_guard import StoreGuard
 from holdfast.ingest.writer import WriterCalls
-from holdfast.paths import Paths, write_atomically
+from holdfast.paths import INTENT_SUFFIX, Paths, remove_partials, write_atomically
 from holdfast.stores import sqlite_path
 
 RETIRE_EVERY_S = 3600.0
 SMALL_SPOOL = 4 << 20
 SMALL_LOG = 2_000
+CALL_S = 60.0
 
 
 class Daemon:
@@ -45,6 +46,8 @@ class Daemon:
         self.started = time.time()
         self.errors: dict[str, int] = {}
         self.calls = WriterCalls()
+        self.copying = threading.Lock()
+        """Held while the database is copied or something is erased from it and its copies: never both."""
         database = sqlite_path(store_url(paths, open_settings()))
         self.high_water_mark = HighWaterMark(database)
         self.app = self._build(database)
@@ -77,9 +80,9 @@ class Daemon:
         self.server.stopping = True
         self.calls.wake()
 
-    def call(self, work: Any) -> Any:
+    def call(self, work: Any, timeout: float | None = CALL_S) -> Any:
         """Runs `work` in the writer thread."""
-        return self.calls.call(work)
+        return self.calls.call(work, timeout)
 
     def _engine(self) -> Engine:
         return self.app.engine
@@ -259,7 +262,12 @@ class _Background:
         self._control: Any = None
 
     def start(self) -> None:
-        duties = {"control": self._open_control, "spool": self._drain, "housekeeping": self._keep_house}
+        duties = {
+            "control": self._open_control,
+            "spool": self._drain,
+            "erase": self._finish_erasures,
+            "housekeeping": self._keep_house,
+        }
         for name, work in (*duties.items(), ("journal", self._daemon.journal.grow)):
             threading.Thread(target=work, name=name, daemon=True).start()
         self._daemon.files.start()
@@ -320,6 +328,15 @@ class _Background:
                     daemon.log("spool.stuck", files=failed)
             except Exception as error:
                 daemon.log.error("spool.failed", error)
+
+    def _finish_erasures(self) -> None:
+        """What was begun before the last daemon died; half-written files of its go too."""
+        try:
+            remove_partials(self._daemon.paths)
+            if any(self._daemon.paths.run.glob(f"*{INTENT_SUFFIX}")):
+                self._housekeeping.finish_erasures()
+        except Exception as error:
+            self._daemon.log.error("erase.failed", error)
 
     def _keep_house(self) -> None:
         while not self._stopping.wait(5.0):

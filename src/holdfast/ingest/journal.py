@@ -100,12 +100,14 @@ class Journal:
             self._at = 0
             self._generation += 1
 
-    def wipe(self) -> None:
-        """Something is to be forgotten for good, here too."""
-        if self._fd >= 0:
-            self._blank(self._size)
-            _on_disk(self._fd)
-            self.clear()
+    def wipe(self) -> bool:
+        """Something is to be forgotten for good, here too. False: what lies in it is not in the log yet."""
+        if self._fd < 0:
+            return not self._path.exists()
+        self._blank(self._size)
+        _on_disk(self._fd)
+        self.clear()
+        return True
 
     def _blank(self, size: int) -> None:
         os.ftruncate(self._fd, size)

@@ -4,6 +4,7 @@ import os
 import threading
 import time
 import traceback
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +37,15 @@ class Log:
         where = traceback.extract_tb(error.__traceback__)
         place = f"{where[-1].filename}:{where[-1].lineno}" if where else ""
         self(event, error=f"{type(error).__name__}: {error}", where=place, **fields)
+
+    def rewrite(self, change: Callable[[Path], bool]) -> int:
+        """Lets `change` write each file anew. How many it did."""
+        with self._lock:
+            paths = [self._path, *(Path(f"{self._path}.{n}") for n in range(1, KEEP + 1))]
+            changed = sum(change(path) for path in paths if path.exists())
+            os.close(self._fd)
+            self._fd = self._open()
+        return changed
 
     def _open(self) -> int:
         flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW

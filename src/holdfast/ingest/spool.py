@@ -1,5 +1,6 @@
 """Taking in what hooks had to leave behind: rename, lock, ingest, remove. Exactly once by delivery key."""
 
+import contextlib
 import fcntl
 import os
 import stat
@@ -12,7 +13,7 @@ import msgspec
 
 from holdfast.core.delivery import Delivery
 from holdfast.ingest.frames import BadFrame, as_delivery, as_record, records
-from holdfast.paths import Paths, emergency_spools, private_folder, write_atomically
+from holdfast.paths import Paths, emergency_spools, overwrite_file, private_folder, write_atomically
 from holdfast.redact import redact
 
 CHUNK = 256
@@ -85,7 +86,9 @@ class Spool:
         done.files += 1
         done.torn += len(torn) + len(unreadable)
         self._set_aside(held, [*torn, *unreadable])
-        held.unlink(missing_ok=True)
+        with contextlib.suppress(FileNotFoundError):
+            overwrite_file(held)
+            held.unlink()
         return True
 
     def _set_aside(self, held: Path, torn: list[bytes]) -> None:

@@ -122,6 +122,12 @@ def remove(path: Path) -> None:
         name.unlink(missing_ok=True)
 
 
+def remove_side_files(path: Path) -> None:
+    """What SQLite leaves beside a file that was replaced as a whole."""
+    for name in _with_side_files(path)[1:]:
+        name.unlink(missing_ok=True)
+
+
 def repair(target: Path) -> Path:
     """Where a new database is put together."""
     return target.with_name(f"{target.name}.mending")

@@ -1,53 +1,181 @@
-"""Rows of a SQLite file rewritten in place: for the live database and for its backups."""
+"""What must be gone leaves every table: the same on both engines, in the live database and in copies of it."""
 
 import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import cast
+from typing import Any
 
 import apsw
+import msgspec
 
 from holdfast.core.erase import Change
+from holdfast.core.errors import StoreUnavailable
 from holdfast.stores.sql import queries
 from holdfast.stores.sqlite_connection import BUSY_MS, translated
 
 SQL = queries("sqlite")
-TABLES = ("facts", "bodies", "states", "jobs")
+TABLES = {"facts": ("key",), "bodies": ("key",), "states": ("kind", "key")}
+"""The tables of JSON, each with the parameters that name a row of it."""
+ERASED_KIND = "event.erased"
+AT_ONCE = 10_000
 
 
-def rewrite(db: apsw.Connection, probe: bytes, change: Change) -> int:
-    """Inside a transaction. How many rows were changed."""
-    changed = 0
-    for table in TABLES:
-        for *key, found in db.execute(SQL[f"{table}_with"], (probe,)).fetchall():
-            row = cast(bytes, found)
-            after = change(row)
-            if after != row:
-                db.execute(SQL[f"set_{table}"], (after, *key))
+class StoredRow(msgspec.Struct, frozen=True):
+    """One row of JSON, or the words of one background job."""
+
+    table: str
+    key: tuple[Any, ...]
+    content: bytes
+
+
+class EraseSql:
+    """Runs the named statements of `queries.sql` on one engine; lists of numbers are given as that engine wants them."""
+
+    def __init__(
+        self,
+        ask: Callable[[str, dict[str, Any]], list[tuple[Any, ...]]],
+        act: Callable[[str, dict[str, Any]], object],
+        pack_ids: Callable[[Sequence[int]], Any],
+    ) -> None:
+        self._ask, self._act, self._pack_ids = ask, act, pack_ids
+
+    def rows_with(self, probes: Iterable[bytes]) -> Iterator[StoredRow]:
+        """Every row that has one of these small letters in any case, once, and every job."""
+        seen: set[tuple[Any, ...]] = set()
+        for probe in probes:
+            for table in TABLES:
+                for *key, content in self._ask(f"{table}_with", {"probe": probe.decode()}):
+                    if (table, *key) not in seen:
+                        seen.add((table, *key))
+                        yield StoredRow(table, tuple(key), bytes(content))
+        for number, dedupe, error, payload in self._ask("all_jobs", {}):
+            said = msgspec.json.encode([dedupe, error, bytes(payload).decode("utf-8", "replace")])
+            yield StoredRow("jobs", (number,), said)
+
+    def rewrite(self, probes: Iterable[bytes], change: Change) -> int:
+        """Inside a transaction. How many rows were changed; a job that quotes it is dropped."""
+        changed = 0
+        for row in list(self.rows_with(probes)):
+            after = change(row.content)
+            if after == row.content:
+                continue
+            changed += 1
+            if row.table == "jobs":
+                self._act("drop_job", {"key": row.key[0]})
+            else:
+                where = dict(zip(TABLES[row.table], row.key, strict=True))
+                self._act(f"set_{row.table}", {**where, "row": after})
+        return changed + self._rename(change)
+
+    def _rename(self, change: Change) -> int:
+        """Sessions and projects whose very name quotes it."""
+        changed = 0
+        for number, name in self._ask("place_names", {}):
+            plain = msgspec.json.encode(name)
+            if (after := change(plain)) != plain:
+                self._act("set_name", {"name": f"{msgspec.json.decode(after)} {number}", "key": number})
                 changed += 1
+        return changed
+
+    def blank_events(self, sessions: Sequence[str], projects: Sequence[str], erased: int, nothing: int) -> int:
+        """Events keep their number, key and time, and nothing else. How many there were."""
+        ids = self._places(sessions, projects)
+        if not ids:
+            return 0
+        seqs = [seq for (seq,) in self._ask("events_named", {"ids": self._pack_ids(ids)})]
+        for start in range(0, len(seqs), AT_ONCE):
+            portion = self._pack_ids(seqs[start : start + AT_ONCE])
+            self._act("blank_facts", {"ids": portion})
+            self._act("blank_bodies", {"ids": portion})
+            self._act("blank_events", {"ids": portion, "none": nothing, "kind": erased})
+        self._act("drop_states_of", {"ids": self._pack_ids(ids)})
+        self._act("drop_names", {"ids": self._pack_ids(ids)})
+        return len(seqs)
+
+    def _places(self, sessions: Sequence[str], projects: Sequence[str]) -> list[int]:
+        named = [(int(number), str(name)) for number, name in self._ask("place_names", {})]
+        inside = [number for number, name in named if any(_is_under(name, project) for project in projects)]
+        only_there = self._ask("sessions_only_in", {"ids": self._pack_ids(inside)}) if inside else []
+        wanted = {number for number, name in named if name in sessions}
+        return sorted(wanted.union(inside, (int(number) for (number,) in only_there)))
+
+
+def _is_under(name: str, folder: str) -> bool:
+    return name == folder or name.startswith(f"{folder.rstrip('/')}/")
+
+
+def sqlite_sql(db: apsw.Connection) -> EraseSql:
+    return EraseSql(
+        ask=lambda name, values: db.execute(SQL[name], values).fetchall(),
+        act=lambda name, values: db.execute(SQL[name], values).fetchall(),
+        pack_ids=lambda ids: msgspec.json.encode(list(ids)).decode(),
+    )
+
+
+def name_id(db: apsw.Connection, name: str) -> int:
+    found = db.execute(SQL["name_id"], (name,)).get
+    return int(db.execute(SQL["add_name"], (name,)).get if found is None else found)
+
+
+def drop_documents(db: apsw.Connection) -> None:
+    """In a copy nobody serves from: documents are made anew from its log, should it ever be restored."""
+    db.execute("delete from states")
+    db.execute("update meta set value = '' where name like 'feature:%'")
+
+
+def vacuum_erased(db: apsw.Connection, path: Path) -> None:
+    """Deleted rows lie in free pages and in the write-ahead log until both are written anew."""
+    db.execute("vacuum")
+    truncate_log(db, path)
+
+
+def truncate_log(db: apsw.Connection, path: Path) -> None:
+    """Raises while a reader holds on to old pages: whoever asked must ask again."""
+    db.execute("pragma wal_checkpoint(truncate)").fetchall()
+    log = Path(f"{path}-wal")
+    if log.exists() and log.stat().st_size:
+        raise StoreUnavailable("a reader holds its old pages", where=str(log), fix="It is tried again.")
+
+
+def rewrite_copy(path: Path, work: Callable[[apsw.Connection], int]) -> int:
+    """A copy of the file is changed, written anew without free pages, and takes its place. Says what `work` says."""
+    partial = path.with_name(f".{path.name}.erasing.partial")
+    with translated(path):
+        _copy_private(path, partial)
+        db = apsw.Connection(str(partial), flags=apsw.SQLITE_OPEN_READWRITE)
+        try:
+            db.set_busy_timeout(BUSY_MS)
+            db.pragma("journal_mode", "memory")
+            db.execute("begin immediate")
+            changed = work(db)
+            db.execute("commit")
+            db.execute("vacuum")
+        finally:
+            db.close()
+        _sync(partial)
+        partial.replace(path)
+        _sync(path.parent)
     return changed
 
 
-def vacuum_erased(db: apsw.Connection) -> None:
-    """Deleted rows lie in free pages and in the write-ahead log until both are written anew."""
-    db.execute("vacuum")
-    db.pragma("wal_checkpoint", "truncate")
+def _copy_private(path: Path, partial: Path) -> None:
+    """By SQLite itself, so that a log beside the file is read too; the log goes when the copy takes the place."""
+    partial.unlink(missing_ok=True)
+    os.close(os.open(partial, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600))
+    source, target = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE), apsw.Connection(str(partial))
+    try:
+        source.set_busy_timeout(BUSY_MS)
+        with target.backup("main", source, "main") as copy:
+            copy.step()
+        target.pragma("journal_mode", "delete")
+    finally:
+        target.close()
+        source.close()
 
 
-def rewrite_file(path: Path, probe: bytes, change: Change) -> int:
-    with translated(path):
-        db = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)
-        try:
-            db.set_busy_timeout(BUSY_MS)
-            db.execute("begin immediate")
-            changed = rewrite(db, probe, change)
-            db.execute("commit")
-            if changed:
-                db.execute("vacuum")
-        finally:
-            db.close()
+def _sync(path: Path) -> None:
     fd = os.open(path, os.O_RDONLY)
     try:
         os.fsync(fd)
     finally:
         os.close(fd)
-    return changed

@@ -11,7 +11,7 @@ from holdfast.core.errors import StoreUnavailable
 from holdfast.core.event import Event
 from holdfast.core.job import ClaimedJob, Job
 from holdfast.core.ports import Ref, StateRow
-from holdfast.stores import migrate
+from holdfast.stores import erase, migrate
 from holdfast.stores.postgres_connection import SQL, Link, for_writing, translated
 from holdfast.stores.postgres_reader import PostgresReader
 from holdfast.stores.rows import decode, encode
@@ -134,18 +134,35 @@ class PostgresStore:
     def expire_bodies(self, older_than: int, limit: int) -> int:
         return len(self._all("expire_bodies", limit, older_than))
 
-    def rewrite(self, probe: bytes, change: Change) -> int:
-        changed = 0
-        for table in ("facts", "bodies", "states", "jobs"):
-            for *key, row in self._all(f"{table}_with", probe):
-                after = change(bytes(row))
-                if after != bytes(row):
-                    self._db.execute(SQL[f"set_{table}"], (after, *key))
-                    changed += 1
-        return changed
+    def rows_with(self, probes: Iterable[bytes]) -> Iterator[erase.StoredRow]:
+        return self._erase_sql().rows_with(probes)
+
+    def rewrite(self, probes: Iterable[bytes], change: Change) -> int:
+        self._names.clear()
+        return self._erase_sql().rewrite(probes, change)
+
+    def blank_events(self, sessions: Sequence[str], projects: Sequence[str]) -> int:
+        ids = self._ids((erase.ERASED_KIND, ""))
+        erased, nothing = ids[erase.ERASED_KIND], ids[""]
+        self._names.clear()
+        return self._erase_sql().blank_events(sessions, projects, erased, nothing)
 
     def vacuum_erased(self) -> None:
-        """The server's own vacuum frees old row versions in its time."""
+        """Tables are written anew, or old row versions would lie in them until the server's own vacuum comes by.
+        The server's write-ahead log and its backups are the administrator's."""
+        with translated(self._link):
+            self._reach()
+            self._db.execute("vacuum full facts, bodies, states, jobs, events, names")
+
+    def truncate_log(self) -> None:
+        """The server recycles its own."""
+
+    def _erase_sql(self) -> erase.EraseSql:
+        return erase.EraseSql(
+            ask=lambda name, values: self._db.execute(SQL[name], values, binary=True).fetchall(),
+            act=lambda name, values: self._db.execute(SQL[name], values),
+            pack_ids=list,
+        )
 
     def reader(self) -> PostgresReader:
         return PostgresReader(self.url)
@@ -175,3 +192,11 @@ class PostgresStore:
 def _prepare(link: Link, db: psycopg.Connection) -> None:
     for_writing(db)
     migrate.postgres(db, link)
+
+
+def drop_tables(url: str) -> None:
+    """Everything of ours on the server; its own log and backups are the administrator's."""
+    link = Link(url, lambda _link, _db: None)
+    with translated(link):
+        link.db.execute("drop table if exists events, facts, bodies, states, jobs, names, meta cascade")
+    link.lose()

@@ -1,7 +1,7 @@
 """SQLite: WAL, synchronous FULL, one write connection. Acknowledged means durable (P2)."""
 
 import contextlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -138,14 +138,32 @@ class SqliteStore:
         self._db.execute(SQL["set_meta"], (name, value))
 
     def expire_bodies(self, older_than: int, limit: int) -> int:
-        return len(list(self._db.execute(SQL["expire_bodies"], (limit, older_than))))
+        """What is deleted is overwritten in its page, so that no free page tells it."""
+        self._db.execute("pragma secure_delete = on").fetchall()
+        try:
+            return len(list(self._db.execute(SQL["expire_bodies"], (limit, older_than))))
+        finally:
+            self._db.execute("pragma secure_delete = off").fetchall()
 
-    def rewrite(self, probe: bytes, change: Change) -> int:
-        return erase.rewrite(self._db, probe, change)
+    def rows_with(self, probes: Iterable[bytes]) -> Iterator[erase.StoredRow]:
+        return erase.sqlite_sql(self._db).rows_with(probes)
+
+    def rewrite(self, probes: Iterable[bytes], change: Change) -> int:
+        self._names.clear()
+        return erase.sqlite_sql(self._db).rewrite(probes, change)
+
+    def blank_events(self, sessions: Sequence[str], projects: Sequence[str]) -> int:
+        erased, nothing = self._name_id(erase.ERASED_KIND), self._name_id("")
+        self._names.clear()
+        return erase.sqlite_sql(self._db).blank_events(sessions, projects, erased, nothing)
 
     def vacuum_erased(self) -> None:
         with translated(self.path):
-            erase.vacuum_erased(self._db)
+            erase.vacuum_erased(self._db, self.path)
+
+    def truncate_log(self) -> None:
+        with translated(self.path):
+            erase.truncate_log(self._db, self.path)
 
     def reader(self) -> SqliteReader:
         return SqliteReader(self.path)

@@ -12,6 +12,7 @@ import msgspec
 
 from holdfast.client import connect
 from holdfast.core.ports import EventQuery
+from holdfast.core.text import escape_invisible
 from holdfast.web.asking import Asking
 
 REMEMBERED = 2_000
@@ -181,4 +182,4 @@ def _wanted(news: News, session: str, kinds: tuple[str, ...]) -> bool:
 
 
 def _line(seq: int, shown: dict[str, object]) -> bytes:
-    return f"id: {seq}\ndata: ".encode() + msgspec.json.encode(shown) + b"\n\n"
+    return f"id: {seq}\ndata: {escape_invisible(msgspec.json.encode(shown).decode())}\n\n".encode()

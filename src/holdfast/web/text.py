@@ -8,10 +8,8 @@ from urllib.parse import quote, urlencode
 
 from markupsafe import Markup, escape
 
-HIDDEN = re.compile(
-    "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
-    "\U000e0000-\U000e007f\ud800-\udfff]"
-)
+from holdfast.core.text import name_invisible, shorten_line
+
 LONGEST = 20_000
 UNITS = ((86_400_000, "d"), (3_600_000, "h"), (60_000, "min"), (1_000, "s"))
 
@@ -19,19 +17,14 @@ UNITS = ((86_400_000, "d"), (3_600_000, "h"), (60_000, "min"), (1_000, "s"))
 def harmless(value: Any) -> Any:
     """Every expression of every template goes through here (Jinja's `finalize`)."""
     if type(value) is str and not (value.isascii() and value.isprintable()):
-        return HIDDEN.sub(_named, value)
+        return name_invisible(value)
     return "" if value is None else value
-
-
-def _named(found: re.Match[str]) -> str:
-    code = ord(found[0])
-    return chr(0x2400 + code) if code < 0x20 else f"⟨{code:04X}⟩"
 
 
 def cut(value: Any, limit: int = 200) -> str:
     """On one line, not longer than this."""
     text = " ".join(str(value or "")[: limit * 4].split())
-    return text if len(text) <= limit else f"{text[: limit - 1]}…"
+    return shorten_line(text, limit)
 
 
 def long(value: Any, limit: int = LONGEST) -> str:

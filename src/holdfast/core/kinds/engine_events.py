@@ -80,6 +80,24 @@ class JobFailed(Payload):
     error: str = ""
 
 
+@event_kind("event.erased")
+class EventErased(Payload):
+    """An event that was erased: its number, key and time are left."""
+
+
+@event_kind("erase.finished")
+class EraseFinished(Payload):
+    """Something was erased for good, and the store was searched for it afterwards. Says how much, never what."""
+
+    id: str = ""
+    what: str = ""
+    events: int = 0
+    rows: int = 0
+    copies: int = 0
+    files: int = 0
+    removed: int = 0
+
+
 @event_kind("note.added")
 class NoteAdded(Payload):
     """A person left a note in the log."""

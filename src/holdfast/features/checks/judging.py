@@ -5,8 +5,9 @@ import os
 import msgspec
 
 from holdfast.core.checks import Check, CommandJudgement, JudgedGitAct, Verdict
-from holdfast.core.kinds.agent_events import CUT_MARK, UNKNOWN_VERB
+from holdfast.core.kinds.agent_events import UNKNOWN_VERB
 from holdfast.core.shell.analysis import analyse_command
+from holdfast.core.text import CUT_MARK
 from holdfast.features.checks.git_acts import git_acts
 from holdfast.features.checks.git_watch import Place, find_place
 from holdfast.features.checks.judge import Judgement, judge_command

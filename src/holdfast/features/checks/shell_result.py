@@ -6,7 +6,7 @@ import msgspec
 
 from holdfast.core.event import Event
 from holdfast.core.kinds import ToolEndPayload
-from holdfast.core.kinds.agent_events import CUT_MARK
+from holdfast.core.text import CUT_MARK
 
 
 class ShellResult(msgspec.Struct, frozen=True):

@@ -7,9 +7,10 @@ from typing import Any
 
 import msgspec
 
+from holdfast.core.text import escape_invisible
+
 _PLAIN_KEY = re.compile(r"^[A-Za-z_][\w.-]*$")
 _RESERVED = frozenset(("y", "n", "yes", "no", "on", "off", "true", "false", "null"))
-_UNPRINTABLE = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
 DEEPEST = 20
 
 
@@ -49,4 +50,4 @@ def scalar(value: Any) -> str:
     if isinstance(value, str):
         value = value.encode("utf-8", "replace").decode()
     text = msgspec.json.encode(value, enc_hook=str).decode()
-    return _UNPRINTABLE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+    return escape_invisible(text, yaml=True)

@@ -12,6 +12,7 @@ from pydantic import BaseModel, Field
 from starlette.exceptions import HTTPException
 
 from holdfast.core.errors import CommandRefused, DaemonUnreachable, HoldfastError, StoreDamaged, StoreUnavailable
+from holdfast.core.text import escape_invisible
 from holdfast.ingest.log import Log
 from holdfast.web.asking import TooSlow
 
@@ -55,7 +56,9 @@ ERRORS: dict[int | str, dict[str, Any]] = {
 def answered(data: Any, following: Any = None) -> Response:
     """`following` is what the view says about the next page, in whatever form; outside it is one opaque word."""
     body = {"schema": SCHEMA, "data": data, "next": None if following is None else cursor(following)}
-    return Response(encode(body), media_type="application/json", headers={"cache-control": "no-store"})
+    return Response(
+        escape_invisible(encode(body).decode()), media_type="application/json", headers={"cache-control": "no-store"}
+    )
 
 
 def cursor(value: Any) -> str:

@@ -99,28 +99,63 @@ select value from meta where name = %s
 insert into meta (name, value) values (%s, %s) on conflict (name) do update set value = excluded.value
 
 -- name: facts_with
-select seq, data from facts where position(%s::bytea in data) > 0
+select seq, data from facts where position(%(probe)s::text in lower(encode(data, 'escape'))) > 0
 
 -- name: set_facts
-update facts set data = %s where seq = %s
+update facts set data = %(row)s where seq = %(key)s
 
 -- name: bodies_with
-select seq, body from bodies where position(%s::bytea in body) > 0
+select seq, body from bodies where position(%(probe)s::text in lower(encode(body, 'escape'))) > 0
 
 -- name: set_bodies
-update bodies set body = %s where seq = %s
+update bodies set body = %(row)s where seq = %(key)s
 
 -- name: states_with
-select kind, key, doc from states where position(%s::bytea in doc) > 0
+select kind, key, doc from states where position(%(probe)s::text in lower(encode(doc, 'escape'))) > 0
 
 -- name: set_states
-update states set doc = %s where kind = %s and key = %s
+update states set doc = %(row)s where kind = %(kind)s and key = %(key)s
 
--- name: jobs_with
-select id, payload from jobs where position(%s::bytea in payload) > 0
+-- name: all_jobs
+select id, dedupe, error, payload from jobs order by id
 
--- name: set_jobs
-update jobs set payload = %s where id = %s
+-- name: drop_job
+delete from jobs where id = %(key)s
+
+-- name: place_names
+-- Sessions and projects: kinds and tools are words of ours and of agents.
+select id, name from names
+where id in (select session from events union select project from events) and name <> ''
+
+-- name: set_name
+update names set name = %(name)s where id = %(key)s
+
+-- name: sessions_only_in
+-- Sessions of which every event that has a project has one of these.
+select distinct session from events where project = any(%(ids)s) and session not in (
+  select session from events where not (project = any(%(ids)s)) and project not in (select id from names where name = ''))
+  and session not in (select id from names where name = '')
+
+-- name: events_named
+select seq from events where session = any(%(ids)s) or project = any(%(ids)s)
+
+-- name: blank_facts
+update facts set data = '{}'::bytea where seq = any(%(ids)s)
+
+-- name: blank_bodies
+delete from bodies where seq = any(%(ids)s)
+
+-- name: blank_events
+update events set session = %(none)s, project = %(none)s, tool = %(none)s, agent = %(none)s, kind = %(kind)s, v = 1
+where seq = any(%(ids)s)
+
+-- name: drop_states_of
+delete from states where project = any(%(ids)s)
+
+-- name: drop_names
+delete from names where id = any(%(ids)s)
+  and not exists (select 1 from events where session = names.id or project = names.id)
+  and not exists (select 1 from states where project = names.id)
 
 -- name: expire_bodies
 -- Only the oldest are looked at: a log without old bodies must not be read through to find that out.

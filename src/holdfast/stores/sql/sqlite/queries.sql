@@ -83,28 +83,63 @@ select value from meta where name = ?
 insert into meta (name, value) values (?, ?) on conflict (name) do update set value = excluded.value
 
 -- name: facts_with
-select seq, data from facts where instr(data, ?) > 0
+select seq, data from facts where instr(lower(cast(data as text)), :probe) > 0 or instr(data, cast(:probe as blob)) > 0
 
 -- name: set_facts
-update facts set data = ? where seq = ?
+update facts set data = :row where seq = :key
 
 -- name: bodies_with
-select seq, body from bodies where instr(body, ?) > 0
+select seq, body from bodies where instr(lower(cast(body as text)), :probe) > 0 or instr(body, cast(:probe as blob)) > 0
 
 -- name: set_bodies
-update bodies set body = ? where seq = ?
+update bodies set body = :row where seq = :key
 
 -- name: states_with
-select kind, key, doc from states where instr(doc, ?) > 0
+select kind, key, doc from states where instr(lower(cast(doc as text)), :probe) > 0 or instr(doc, cast(:probe as blob)) > 0
 
 -- name: set_states
-update states set doc = ? where kind = ? and key = ?
+update states set doc = :row where kind = :kind and key = :key
 
--- name: jobs_with
-select id, payload from jobs where instr(payload, ?) > 0
+-- name: all_jobs
+select id, dedupe, error, payload from jobs order by id
 
--- name: set_jobs
-update jobs set payload = ? where id = ?
+-- name: drop_job
+delete from jobs where id = :key
+
+-- name: place_names
+-- Sessions and projects: kinds and tools are words of ours and of agents.
+select id, name from names
+where id in (select session from events union select project from events) and name <> ''
+
+-- name: set_name
+update names set name = :name where id = :key
+
+-- name: sessions_only_in
+-- Sessions of which every event that has a project has one of these.
+select distinct session from events where project in (select value from json_each(:ids)) and session not in (
+  select session from events where not (project in (select value from json_each(:ids))) and project not in (select id from names where name = ''))
+  and session not in (select id from names where name = '')
+
+-- name: events_named
+select seq from events where session in (select value from json_each(:ids)) or project in (select value from json_each(:ids))
+
+-- name: blank_facts
+update facts set data = cast('{}' as blob) where seq in (select value from json_each(:ids))
+
+-- name: blank_bodies
+delete from bodies where seq in (select value from json_each(:ids))
+
+-- name: blank_events
+update events set session = :none, project = :none, tool = :none, agent = :none, kind = :kind, v = 1
+where seq in (select value from json_each(:ids))
+
+-- name: drop_states_of
+delete from states where project in (select value from json_each(:ids))
+
+-- name: drop_names
+delete from names where id in (select value from json_each(:ids))
+  and not exists (select 1 from events where session = names.id or project = names.id)
+  and not exists (select 1 from states where project = names.id)
 
 -- name: expire_bodies
 -- Only the oldest are looked at: a log without old bodies must not be read through to find that out.

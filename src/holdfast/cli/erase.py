@@ -1,0 +1,108 @@
+"""`holdfast erase`: a session, a project, a text or everything, gone for good."""
+
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from holdfast import client
+from holdfast.cli import render
+from holdfast.cli.options import Json
+from holdfast.core.errors import CommandRefused
+
+MOST_SHOWN = 40
+STDIN = "-"
+
+
+def register(app: typer.Typer) -> None:
+    app.command()(erase)
+
+
+def erase(
+    session: Annotated[str, typer.Option("--session", help="A session, by its full id.")] = "",
+    project: Annotated[str, typer.Option("--project", help="A project's folder, with all below it.")] = "",
+    text: Annotated[str, typer.Option("--text", help="A text, wherever it is repeated; - reads standard input.")] = "",
+    everything: Annotated[bool, typer.Option("--everything", help="All that Holdfast has stored.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Do it. Without this it is only shown.")] = False,
+    json: Json = False,
+) -> None:
+    """Erase for good: store, files, indexes, backups, logs. Survives a crash: it is finished at the next start."""
+    if sum(map(bool, (session, project, text, everything))) != 1:
+        raise CommandRefused("name one of --session, --project, --text, --everything")
+    if everything:
+        erase_everything(yes, json)
+        return
+    if text:
+        erase_text(sys.stdin.read() if text == STDIN else text, yes, json)
+        return
+    folder = str(Path(project).expanduser().resolve()) if project else ""
+    if not yes:
+        raise CommandRefused(f"erasing {session or folder} cannot be undone", fix="Say --yes to do it.")
+    sessions, projects = [session] if session else [], [folder] if folder else []
+    show_receipt(client.ask("erase", sessions=sessions, projects=projects), json)
+
+
+def erase_text(text: str, yes: bool, json: bool) -> None:
+    """Shows everything that repeats it; `yes` does it."""
+    if not yes:
+        _show_repetitions(client.ask("erase", texts=[text], dry=True), json)
+        return
+    show_receipt(client.ask("erase", texts=[text]), json)
+
+
+def _show_repetitions(found: list[dict[str, Any]], json: bool) -> None:
+    if json:
+        render.json_line(found)
+        return
+    for one in found[:MOST_SHOWN]:
+        where = f"{one['table']} {one['key']} {one['field']}".strip()
+        render.out.print(f"{render.clean(where, 60):<60}  {render.clean(one['excerpt'], 160)}")
+    if len(found) > MOST_SHOWN:
+        render.out.print(f"… and {len(found) - MOST_SHOWN} more")
+    render.out.print(
+        f"{len(found)} places repeat it. Erase them with --yes; this cannot be undone."
+        if found
+        else "Nothing in the store repeats it. Logs, backups and files are searched when it is done with --yes."
+    )
+
+
+def show_receipt(receipt: dict[str, Any], json: bool) -> None:
+    if json:
+        render.json_line(receipt)
+        return
+    render.out.print(
+        f"Erased and searched for: {receipt['events']} events, {receipt['rows']} rows, {receipt['copies']} backups and"
+        f" copies, {receipt['files']} files changed, {receipt['removed']} files removed. Receipt {receipt['id']}."
+    )
+
+
+def erase_everything(yes: bool, json: bool) -> None:
+    """With no daemon running; a daemon that starts and finds it half done goes on with it."""
+    paths = client.paths()
+    if not yes:
+        raise CommandRefused(
+            f"this erases all of {paths.state} and the files Holdfast keeps in projects", fix="Say --yes to do it."
+        )
+    from holdfast.app import open_settings, store_url
+    from holdfast.core.daemon_lease import Lease
+    from holdfast.daemon.wipe import begin_wipe, finish_wipe, remove_state
+
+    shown = client.ask("shown_files")
+    begin_wipe(paths)
+    client.stop_daemon("holdfast erase --everything")
+    lease = Lease(paths.lease)
+    if not lease.take():
+        raise CommandRefused("a daemon has started meanwhile and erases everything", fix="See: holdfast status")
+    for name in shown:
+        Path(name).unlink(missing_ok=True)
+    finish_wipe(paths, store_url(paths, open_settings()))
+    remove_state(paths)
+    lease.release()
+    if json:
+        render.json_line({"erased": str(paths.state), "files": len(shown)})
+    else:
+        render.out.print(
+            f"Erased: {paths.state}, and {len(shown)} files in projects. Settings and installed hooks are left;"
+            " `holdfast uninstall` removes the hooks."
+        )

@@ -1,0 +1,107 @@
+"""Files of the state folder that may quote what is to be gone: logs, torn records, copies of the database, indexes."""
+
+import os
+import shutil
+import stat
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+from holdfast.core.erase import Quotation, build_eraser
+from holdfast.paths import Paths, write_atomically
+
+WINDOW, OVERLAP = 4 << 20, 64 << 10
+DATABASE_SUFFIXES = (".db", ".mending", ".mended", ".restoring")
+SIDE_SUFFIXES = ("-wal", "-shm", "-journal")
+LARGEST_PLAIN = 256 << 20
+
+
+def quotes(path: Path, wanted: Sequence[Quotation]) -> bool:
+    """Whether the raw bytes of a file have one of the texts, read piece by piece."""
+    probes = [probe for quotation in wanted for probe in quotation.probes]
+    with open(path, "rb", opener=_no_symlink) as file:
+        before = b""
+        while piece := file.read(WINDOW):
+            window = before + piece
+            small = window.lower()
+            if any(probe in small for probe in probes) and _found(window, wanted):
+                return True
+            before = window[-OVERLAP:]
+    return False
+
+
+def _found(window: bytes, wanted: Sequence[Quotation]) -> bool:
+    text = window.decode("utf-8", "replace")
+    return any(quotation.spans(text) for quotation in wanted)
+
+
+def _no_symlink(path: str, flags: int) -> int:
+    return os.open(path, flags | os.O_CLOEXEC | os.O_NOFOLLOW)
+
+
+def plain_files(folder: Path) -> Iterator[Path]:
+    """Every plain file below, without following links."""
+    for base, _, names in os.walk(folder):
+        for name in names:
+            path = Path(base, name)
+            if path.exists() and stat.S_ISREG(path.lstat().st_mode):
+                yield path
+
+
+def is_database(path: Path) -> bool:
+    return path.suffix in DATABASE_SUFFIXES
+
+
+def is_beside_database(path: Path) -> bool:
+    return path.name.endswith(SIDE_SUFFIXES)
+
+
+def copies_of_database(paths: Paths, live: Path | None) -> list[Path]:
+    """Backups, damaged databases that were set aside, and one that is not in use because the store is a server."""
+    found = [p for folder in (paths.backups, paths.quarantine) for p in plain_files(folder) if is_database(p)]
+    found += [p for p in paths.state.glob("*") if p.is_file() and is_database(p) and p != live]
+    return sorted(found)
+
+
+def erase_in_file(path: Path, wanted: Sequence[Quotation]) -> bool:
+    """A file of text is written anew without it, line by line so that JSON stays JSON; true when it changed."""
+    if not quotes(path, wanted):
+        return False
+    if path.stat().st_size > LARGEST_PLAIN:
+        path.unlink()
+        return True
+    change = build_eraser(wanted)
+    content = path.read_bytes()
+    changed = b"\n".join(change(line) for line in content.split(b"\n"))
+    if quotes_bytes(changed, wanted):  # It spans lines.
+        changed = change(changed)
+    write_atomically(path, changed)
+    return True
+
+
+def quotes_bytes(content: bytes, wanted: Sequence[Quotation]) -> bool:
+    return _found(content, wanted)
+
+
+def remove_indexes(state: Path, projects: Sequence[str], wanted: Sequence[Quotation]) -> int:
+    """Indexes of code are made again from the code: one that quotes the text goes as a whole."""
+    from holdfast.search.index.place import Place, folder_of
+
+    removed = 0
+    folder = folder_of(state)
+    for path in sorted(folder.iterdir()) if folder.is_dir() else ():
+        about = Place(path).about()
+        root = about.root if about else ""
+        mine = any(root == p or root.startswith(f"{p.rstrip('/')}/") for p in projects)
+        if mine or any(quotes(file, wanted) for file in plain_files(path)):
+            shutil.rmtree(path, ignore_errors=True)
+            removed += 1
+    return removed
+
+
+def remove_all(folder: Path, keep: Callable[[Path], bool] = lambda _path: False) -> int:
+    removed = 0
+    for path in list(plain_files(folder)):
+        if not keep(path):
+            path.unlink(missing_ok=True)
+            removed += 1
+    return removed

@@ -1,0 +1,82 @@
+"""`erase --everything`: a mark on disk, then every file and table of ours goes; a start that finds the mark goes on."""
+
+import contextlib
+import os
+import shutil
+from pathlib import Path
+
+from holdfast.core.delivery import Delivery
+from holdfast.core.errors import HoldfastError
+from holdfast.ingest.frames import BadFrame, as_delivery, records
+from holdfast.paths import WIPE_MARK, Paths, emergency_spools, private_folder, sync_folder, write_atomically
+from holdfast.stores import sqlite_path
+
+
+def mark_of(paths: Paths) -> Path:
+    return paths.run / WIPE_MARK
+
+
+def begin_wipe(paths: Paths) -> None:
+    private_folder(paths.state)
+    private_folder(paths.run)
+    write_atomically(mark_of(paths), b"")
+    sync_folder(paths.run)
+
+
+def finish_wipe(paths: Paths, url: str) -> None:
+    """The caller holds the lease. The lease and the mark are left, the mark until all else is gone."""
+    _remove_database(url)
+    _remove_emergency_spools(paths)
+    kept = (paths.run, mark_of(paths), paths.lease, paths.start_lock)
+    for path in sorted(paths.state.iterdir()):
+        if path != paths.run:
+            _remove(path)
+    for path in sorted(paths.run.iterdir()):
+        if path not in kept:
+            _remove(path)
+    sync_folder(paths.state)
+    mark_of(paths).unlink(missing_ok=True)
+    sync_folder(paths.run)
+
+
+def remove_state(paths: Paths) -> None:
+    """The empty folders and the lease, at the very end."""
+    for path in (paths.lease, paths.start_lock):
+        path.unlink(missing_ok=True)
+    for folder in (paths.run, paths.state):
+        with contextlib.suppress(OSError):  # A hook has come meanwhile and begins anew.
+            folder.rmdir()
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
+
+
+def _remove_database(url: str) -> None:
+    """One outside the state folder, or on a server."""
+    if path := sqlite_path(url):
+        for suffix in ("", "-wal", "-shm", "-journal"):
+            Path(f"{path}{suffix}").unlink(missing_ok=True)
+        path.with_suffix(".head").unlink(missing_ok=True)
+        return
+    from holdfast.stores.postgres import drop_tables
+
+    drop_tables(url)
+
+
+def _remove_emergency_spools(paths: Paths) -> None:
+    for folder in emergency_spools():
+        for path in folder.glob("*") if folder.is_dir() and folder.stat().st_uid == os.geteuid() else ():
+            if (first := _first_delivery(path)) and Path(first.state).resolve() == paths.state.resolve():
+                path.unlink(missing_ok=True)
+
+
+def _first_delivery(path: Path) -> Delivery | None:
+    try:
+        frames, _ = records(path.read_bytes())
+        return as_delivery(frames[0]) if frames else None
+    except (OSError, BadFrame, ValueError, HoldfastError):
+        return None
