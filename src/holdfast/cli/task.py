@@ -98,3 +98,17 @@ def done(task: Id, json: Json = False) -> None:
         render.json_line(told)
     else:
         render.out.print(f"{told['id']} is done: {render.clean(told['description'], 200)}")
+
+
+@app.command()
+def dismiss(
+    task: Id,
+    reason: Annotated[str, typer.Option("--reason", help="Why it is no task; kept in the history.")],
+    json: Json = False,
+) -> None:
+    """Take any task off the list. It returns when what it was found on changed and it is found again."""
+    answer = client.command("project.dismiss_task", id=task, reason=reason)
+    if json:
+        render.json_line(answer)
+    else:
+        render.out.print(f"{answer['id']} is dismissed: {render.clean(answer['description'], 200)}")

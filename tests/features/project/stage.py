@@ -27,7 +27,7 @@ class Stage:
         self.at_once = 1
         """Events in one transaction: more of them where there are very many."""
 
-    def say(self, kind: str, *, session: str = "", tool: str = "", project: str = ROOT, **data: Any) -> Event:
+    def say(self, kind: str, /, *, session: str = "", tool: str = "", project: str = ROOT, **data: Any) -> Event:
         """An event, a second after the one before."""
         self.now += 1000
         event = Event(key=a_key(), kind=kind, at=self.now, session=session, project=project, tool=tool, data=data)
@@ -50,6 +50,18 @@ class Stage:
         kind = "tool.finished" if code == 0 else "tool.failed"
         fields = {"action": "shell", "command": command, "output": output, "exit_code": code, **data}
         self.say(kind, session=session, tool="Bash", **fields)
+
+    def check(self, verdict: str, runner: str = "pytest", folder: str = ".", **data: Any) -> Event:
+        """What the feature checks says of a run: whole, of tests, on main, unless told otherwise."""
+        fields = {"kind": "test", "runner": runner, "dir": folder, "selection": "all", "verdict": verdict}
+        fields |= {"worktree": ROOT, "branch": "main", "command": runner, "why": "exit status 1", "content": {}}
+        content = {"content": {"": data.pop("content")}} if "content" in data else {}
+        return self.say("check.finished", session="s-1", **{**fields, **data, **content})
+
+    def commit(self, head: str = "c2", **data: Any) -> None:
+        fields = {"verb": "commit", "worktree": ROOT, "commits": [head]}
+        refs = {"before": {"head": "c1", "branch": "main"}, "after": {"head": head, "branch": "main"}}
+        self.say("git.acted", session="s-1", **{**fields, **refs, **data})
 
     def run_of_unknown_end(self, command: str, output: str = "", session: str = "s-1") -> Event:
         """As Codex tells it: without an exit code."""
@@ -80,6 +92,12 @@ class Stage:
 
     def gaps(self) -> dict[str, dict[str, Any]]:
         return {task["type"]: task for task in self.doc["tasks"]}
+
+    def tasks(self, type_: str) -> list[str]:
+        return [task["description"] for task in self.doc["tasks"] if task["type"] == type_]
+
+    def history(self) -> list[str]:
+        return [line["summary"] for line in self.doc["history"]]
 
     def completed(self) -> list[str]:
         return [line["task_id"] for line in self.doc["history"] if line["change_type"] == "task_completed"]

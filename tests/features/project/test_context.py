@@ -9,8 +9,8 @@ from holdfast.features.project.model import DAY, HOUR, MINUTE, empty
 from tests.factories import NOON
 
 FILE = {"path": "src/a.py", "code": ".M", "modified": NOON - 10 * MINUTE, "size": 10}
-FAILED = {"runner": "pytest", "scope": [], "ok": False, "failures": ["t::x"], "command": "pytest", "at": NOON - HOUR,
-          "total": 3, "passed": 2, "failed": 1, "skipped": 0}  # fmt: skip
+FAILED = {"kind": "test", "runner": "pytest", "verdict": "failed", "at": NOON - HOUR, "passed": 2, "failed": 1}
+PASSED = {**FAILED, "verdict": "passed", "began": NOON, "failed": 0}
 
 
 def doc(modified: int = NOON - 10 * MINUTE, **changes: Any) -> dict[str, Any]:
@@ -53,12 +53,11 @@ def test_a_merge_explains_everything() -> None:
 
 
 def test_failing_tests_are_being_fixed() -> None:
-    assert reason(doc(tests={"runs": {"pytest": FAILED}})) == "fixing_tests"
+    assert reason(doc(results=[FAILED])) == "fixing_tests"
 
 
 def test_validated_changes_are_ready() -> None:
-    proof = {"tests": {"since": NOON, "command": "pytest"}}
-    assert reason(doc(validations=proof)) == "ready_to_commit"
+    assert reason(doc(results=[PASSED])) == "ready_to_commit"
 
 
 def test_new_files_alone_are_an_alternative() -> None:
@@ -77,7 +76,7 @@ def test_nothing_uncommitted_needs_no_reason() -> None:
 
 def test_shares_add_up() -> None:
     for age in (MINUTE, 3 * HOUR, 5 * HOUR, 3 * DAY):
-        told = context.uncommitted(doc(NOON - age, tests={"runs": {"pytest": FAILED}}), NOON)
+        told = context.uncommitted(doc(NOON - age, results=[FAILED]), NOON)
         total = told["confidence"] + sum(a["confidence"] for a in told["alternative_interpretations"])  # type: ignore[index]
         assert 0.85 <= total <= 1.02
 
@@ -88,8 +87,8 @@ PHASES = [
     ({"git": {**CLEAN, "ahead": 2}}, "ready_to_push"),
     ({"git": {}}, "unknown"),
     ({}, "building"),
-    ({"tests": {"runs": {"pytest": FAILED}}}, "fixing_tests"),
-    ({"validations": {"checks": {"since": NOON, "command": "ruff"}}}, "ready_to_commit"),
+    ({"results": [FAILED]}, "fixing_tests"),
+    ({"results": [{**PASSED, "kind": "lint", "runner": "ruff"}]}, "ready_to_commit"),
     ({"git": {**CLEAN, "doing": "rebase"}}, "rebase_in_progress"),
     ({"rules": {"phase": "phase_5_active"}}, "phase_5_active"),
 ]

@@ -24,11 +24,11 @@ def clean(stage: Stage) -> None:
 
 
 def failing(stage: Stage) -> None:
-    stage.run("pytest", "FAILED t.py::a - x\n1 failed, 2 passed in 0.1s", 1)
+    stage.check("failed", failed=1, passed=2, failures=["t.py::a"])
 
 
 def passing(stage: Stage) -> None:
-    stage.run("pytest", "3 passed in 0.1s")
+    stage.check("passed", passed=3)
 
 
 def refused(stage: Stage) -> None:
@@ -66,6 +66,11 @@ def done(stage: Stage) -> None:
 
 GOLDEN: dict[str, tuple[Callable[[Stage], Any], Callable[[Stage], Any], dict[str, Any]]] = {
     "broken_tests": (failing, passing, {"priority": "P0", "description": "1 test failing"}),
+    "tests_not_started": (
+        lambda s: s.check("did_not_run", why="exit status 127: the program could not be started"), passing,
+        {"priority": "P2",
+         "description": "The tests could not be started: pytest, exit status 127: the program could not be started"},
+    ),
     "merge_conflict": (
         lambda s: s.git(status="dirty", count=2, doing="merge", conflicts=["a.py", "b.py"]), clean,
         {"priority": "P0", "description": "2 conflicts in the merge"},
@@ -223,10 +228,10 @@ def test_areas_have_their_own_proof(tmp_path: Path) -> None:
 
 def test_a_check_that_began_before_the_change_proves_nothing(stage: Stage) -> None:
     dirty(stage, files=[{**FILE, "modified": NOON + 2500}])
-    stage.run("ruff check .", "All checks passed!", ms=30_000)
+    stage.check("passed", "ruff", kind="lint", ms=30_000)
     assert "unvalidated_changes" in stage.gaps()
     stage.now += 60_000
-    stage.run("ruff check .", "All checks passed!", ms=100)
+    stage.check("passed", "ruff", kind="lint", ms=100)
     assert "unvalidated_changes" not in stage.gaps()
 
 

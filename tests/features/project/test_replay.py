@@ -47,11 +47,21 @@ def tool(action: str, command: str, output: str, code: int, path: str) -> dict[s
 TOOLS = st.builds(
     tool, st.sampled_from(["shell", "edit"]), SHELL, OUTPUT, st.integers(0, 1), st.sampled_from(["/a", f"{ROOT}/b.py"])
 )
+CHECKS = st.fixed_dictionaries(
+    {
+        "kind": st.sampled_from(["test", "lint"]), "runner": st.sampled_from(["pytest", "make", "ruff"]),
+        "dir": st.sampled_from([".", "a", "a/b"]), "selection": st.sampled_from(["all", "part"]),
+        "operands": st.lists(st.sampled_from(["t.py", "-k"]), max_size=2), "branch": NAMES,
+        "verdict": st.sampled_from(["passed", "failed", "did_not_run", "unknown"]), "failed": st.integers(0, 3),
+        "verb": st.sampled_from(["commit", "checkout"]),
+    }
+)  # fmt: skip
 GIT = st.fixed_dictionaries(
     {"count": st.integers(0, 3), "head": NAMES, "branch": NAMES, "doing": st.sampled_from(["", "merge"])}
 )
 DATA = st.one_of(
     TOOLS,
+    CHECKS,
     st.fixed_dictionaries({"facts": st.fixed_dictionaries({"git": GIT})}),
     st.fixed_dictionaries(
         {"name": NAMES, "owner": NAMES, "pid": st.integers(0, 3), "request": NAMES, "wait": st.booleans()}
@@ -97,7 +107,12 @@ def test_whatever_comes_the_state_is_what_the_log_says(
 
 @settings(max_examples=60, deadline=None)
 @given(
-    st.lists(st.tuples(st.sampled_from(["tool.finished", "turn.ended", "prompt.submitted"]), TOOLS, NAMES), max_size=30)
+    st.lists(
+        st.tuples(
+            st.sampled_from(["tool.finished", "turn.ended", "check.finished", "git.acted"]), TOOLS | CHECKS, NAMES
+        ),
+        max_size=30,
+    )
 )
 def test_well_formed_events_make_a_valid_document(
     tmp_path_factory: pytest.TempPathFactory, found: list[tuple[str, dict[str, Any], str]]
@@ -144,7 +159,7 @@ def test_time_travel_is_replay_to_a_point(stage: Stage) -> None:
 def test_reading_never_changes_what_was_given(stage: Stage) -> None:
     """Reducers are pure: the document before is the same after."""
     stage.git(branch="one")
-    stage.run("pytest", "1 failed in 1s", 1)
+    stage.check("failed")
     before = stage.doc
     copy = msgspec.json.encode(before)
     event = Event(

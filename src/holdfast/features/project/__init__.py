@@ -14,7 +14,7 @@ from holdfast.features.project.reduce import keys, reduce
 from holdfast.features.project.settings import ProjectSettings
 from holdfast.features.project.views import VIEWS
 
-TOOLS = frozenset(("tool.started", "tool.finished", "tool.failed", "tool.exit_read"))
+TOOLS = frozenset(("tool.started", "tool.finished", "tool.failed", "tool.exit_read", "check.finished", "git.acted"))
 SUBSCRIBED_KINDS = frozenset(
     (*KINDS, *TOOLS, *SOON, *activity.TOUCHES, *activity.SPENDS, *elsewhere.HEARD, *leases.TABLE)
 )
@@ -30,6 +30,7 @@ def stream(ref: Ref) -> Mapping[str, str]:
 
 FEATURE = Feature(
     name="project",
+    version=2,
     kinds=KINDS,
     subscribed_kinds=SUBSCRIBED_KINDS,
     keys=keys,

@@ -7,9 +7,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from holdfast.core.event import Event
+from holdfast.core.kinds import SESSION_ENDS
 from holdfast.core.ports import Doc
+from holdfast.features.project.command_names import habit_names
 from holdfast.features.project.model import DAY, HOUR, iso, number
-from holdfast.features.project.words import commits, telling
 
 MOST_EDITS, MOST_SESSIONS = 60, 30
 MOST_AREAS, MOST_COMMANDS = 10, 15
@@ -17,8 +18,8 @@ MOST_DAYS, MOST_ENDED = 62, 50
 PAUSE = 2 * HOUR
 """After so long without an edit the next one begins another activity."""
 
-ENDS = frozenset(("session.ended", "session.lost", "session.stale", "session.left", "session.closed"))
-TOUCHES = frozenset(("session.started", "prompt.submitted", "turn.ended", *ENDS))
+TOUCHES = frozenset(("session.started", "prompt.submitted", "turn.ended", *SESSION_ENDS))
+CHECKED = frozenset(("git.acted",))
 SPENDS = frozenset(("tokens.read", "model.answered"))
 COUNTED = ("input", "output", "cache_creation", "cache_write")
 """What is read from the cache again and again is not counted: it would drown the rest."""
@@ -27,19 +28,19 @@ COUNTED = ("input", "output", "cache_creation", "cache_write")
 def touches(event: Event) -> bool:
     if event.kind in ("tool.finished", "tool.failed"):
         return event.data.get("action") in ("edit", "shell")
-    if event.kind == "tool.exit_read":  # That it ran is known.
-        return _made_a_commit(event)
     return event.kind in TOUCHES or event.kind in SPENDS
 
 
 def reduce(doc: Doc | None, event: Event) -> Doc:
     doc = doc or {"project": event.project, "at": 0, "edits": [], "sessions": {}, "spent": {}, "ended": []}
     doc = {**doc, "at": max(doc["at"], event.at)}
-    if event.kind in ENDS:
+    if event.kind in SESSION_ENDS:
         return _ended(doc, event)
     if event.kind in SPENDS:
         return _spent(doc, event)
-    if event.kind in ("tool.finished", "tool.failed", "tool.exit_read"):
+    if event.kind in CHECKED:
+        return _committed(doc, event) if event.data.verb == "commit" and not event.data.outside else doc
+    if event.kind in ("tool.finished", "tool.failed"):
         return _edited(doc, event) if event.data["action"] == "edit" else _ran(doc, event)
     return _with_session(doc, event, _turn_over(_session(doc, event), event) if event.kind == "turn.ended" else {})
 
@@ -109,19 +110,13 @@ def _edited(doc: Doc, event: Event) -> Doc:
 
 
 def _ran(doc: Doc, event: Event) -> Doc:
-    if _made_a_commit(event):
-        return _committed(doc, event)
-    names = telling(str(event.data.get("command") or "")) if event.kind == "tool.finished" else ()
+    names = habit_names(event.data.command) if event.kind == "tool.finished" else ()
     if not names:
         return _with_session(doc, event, {})
     turn = _turn(_session(doc, event))
     ran = list(dict.fromkeys([*turn["ran"], *names]))[-MOST_COMMANDS:]
     since = list(dict.fromkeys([*doc.get("since_commit", ()), *names]))[-MOST_COMMANDS:]
     return _with_session({**doc, "since_commit": since}, event, {"turn": {**turn, "ran": ran}})
-
-
-def _made_a_commit(event: Event) -> bool:
-    return event.data.get("exit_code") == 0 and commits(str(event.data.get("command") or ""))
 
 
 def _committed(doc: Doc, event: Event) -> Doc:

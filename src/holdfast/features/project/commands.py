@@ -14,7 +14,7 @@ from holdfast.features.project.gaps import PRIORITIES
 from holdfast.features.project.model import LEASES, SECOND, activity_ref, empty, project_ref, said
 from holdfast.features.project.resolve import safe_name
 from holdfast.features.project.settings import DEFAULTS
-from holdfast.features.project.tasks import settled
+from holdfast.features.project.tasks import with_tasks_of
 from holdfast.features.project.views import answered
 
 LONGEST_TTL_S = 7 * 86_400
@@ -64,16 +64,36 @@ def _own(reader: Reader, root: str, key: str) -> dict[str, Any]:
 
 def finish_task(call: Call) -> CommandResult:
     root, wanted = _root(call), str(call.args.get("id") or "")
-    doc = settled(call.reader.state(project_ref(root)) or empty(root), call.now)
-    task = next((one for one in doc["tasks"] if one["id"] == wanted), None)
-    if task is None:
-        raise CommandRefused(f"there is no open task {wanted!r}", fix="See: holdfast task list")
+    task = _open_task(call, root, wanted)
     if task["type"] != "own_task":
         raise CommandRefused(
-            f"{wanted} is derived from what is true", fix=f"It closes by itself when: {'; '.join(task['done_when'])}."
+            f"{wanted} is derived from what is true",
+            fix=f"It closes by itself when: {'; '.join(task['done_when'])}. "
+            f"If it is wrong: holdfast task dismiss {wanted} --reason WHY",
         )
     done = said("project.task_done", root, call.now, key=task["key"], id=wanted)
     return CommandResult((done,), {"id": wanted, "description": task["description"]})
+
+
+def dismiss_task(call: Call) -> CommandResult:
+    """Any task; it returns when what it was found on changed and it is found again."""
+    root, wanted = _root(call), str(call.args.get("id") or "")
+    reason = " ".join(str(call.args.get("reason") or "").split())[:300]
+    if not reason:
+        raise CommandRefused("a dismissal needs a reason", fix=f"holdfast task dismiss {wanted or 'ID'} --reason WHY")
+    task = _open_task(call, root, wanted)
+    said_of = {name: task[name] for name in ("type", "key", "basis", "id")}
+    events = [said("project.task_dismissed", root, call.now, **said_of, reason=reason)]
+    return CommandResult(tuple(events), {"id": wanted, "description": task["description"], "reason": reason})
+
+
+def _open_task(call: Call, root: str, wanted: str) -> dict[str, Any]:
+    doc = with_tasks_of(call.reader.state(project_ref(root)) or empty(root), call.now)
+    task = next((one for one in doc["tasks"] if one["id"] == wanted), None)
+    if task is None:
+        raise CommandRefused(f"there is no open task {wanted!r}", fix="See: holdfast task list")
+    found: dict[str, Any] = task
+    return found
 
 
 # ── resolution ───────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -194,6 +214,7 @@ COMMANDS = {
     "look": look,
     "add_task": add_task,
     "finish_task": finish_task,
+    "dismiss_task": dismiss_task,
     "resolve": resolve,
     "acquire": acquire,
     "tend": tend,

@@ -6,9 +6,9 @@ from typing import Any
 import msgspec
 
 from holdfast.core.ports import Doc
-from holdfast.features.project import tests_now
+from holdfast.features.project.check_results import summarise_tests
 from holdfast.features.project.model import HOUR, MINUTE, number, plural
-from holdfast.features.project.validation import area_of, unvalidated
+from holdfast.features.project.validation import area_of, check_runs, unvalidated
 
 RECENT = 2 * HOUR
 AT_WORK = 30 * MINUTE
@@ -46,12 +46,12 @@ def work_context(doc: Doc, now: int) -> dict[str, Any]:
 
 def phase(doc: Doc, now: int) -> str:
     """The first that holds; the settings may name one."""
-    git, tests = doc["git"], tests_now.of(doc)
+    git, tests = doc["git"], summarise_tests(check_runs(doc))
     if doc["rules"].get("phase"):
         return str(doc["rules"]["phase"])
     if git.get("doing"):
         return f"{git['doing']}_in_progress"
-    if tests["status"] == "failing":
+    if tests.status == "failing":
         return "fixing_tests"
     if number(git.get("count")):
         if not unvalidated(doc):
@@ -147,11 +147,11 @@ def merging(doc: Doc) -> Hypothesis:
 
 
 def fixing(doc: Doc) -> Hypothesis:
-    tests = tests_now.of(doc)
-    failing = tests["status"] == "failing"
-    after = failing and number(doc["git"].get("newest_change")) >= tests["last_run"]
+    tests = summarise_tests(check_runs(doc))
+    failing = tests.status == "failing"
+    after = failing and number(doc["git"].get("newest_change")) >= tests.last_run
     clues = _clues(
-        (failing, 1.2, f"{plural(max(1, tests['failed']), 'test')} failing"),
+        (failing, 1.2, f"{plural(tests.failed, 'test')} failing"),
         (after, 0.6, "Files changed since the tests failed"),
     )
     return Hypothesis("fixing_tests", "Making the tests pass before committing", clues)

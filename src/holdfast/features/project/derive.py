@@ -12,11 +12,10 @@ from holdfast.core.ports import Doc
 from holdfast.features.project import activity, leases
 from holdfast.features.project.model import ACTIVITY, LEASES, MINUTE, PROJECT, following, project_ref
 from holdfast.features.project.settings import DEFAULTS, ProjectSettings
-from holdfast.features.project.testruns import seen_run
-from holdfast.features.project.validation import validates
+from holdfast.features.project.validation import proven_areas
 
-ENDS = frozenset(("tool.finished", "tool.failed", "tool.exit_read"))
-"""The last is told by the sessions room, of the time when the command ended."""
+ENDS = frozenset(("tool.finished", "tool.exit_read"))
+"""The last is told by the feature sessions, of the time when the command ended."""
 MOST_CHANGED = 8
 """Projects told of one change of a lease."""
 
@@ -28,31 +27,24 @@ def derive(state: State, event: Event, settings: ProjectSettings | None) -> Iter
     if kind in leases.TABLE:
         yield from _lease_changed(state.get(LEASES.kind, LEASES.key), event)
     elif kind in ENDS and event.data.get("action") == "shell":
-        yield from _shell(state, event, settings or DEFAULTS)
+        yield from _area_proven(event, settings or DEFAULTS)
+    elif kind == "git.acted":
+        yield from _commit_seen(state, event)
     elif kind == "turn.ended":
         yield from _turn_summed(state, event)
 
 
-def _shell(state: State, event: Event, settings: ProjectSettings) -> Iterator[Event]:
-    run = seen_run(event)
-    if run and not (event.kind == "tool.exit_read" and _told(state, event, str(run["command"]))):
-        yield following(event, "project.tests_ran", **run)
-    if event.kind == "tool.failed":
-        return
-    if what := validates(event, settings.proofs()):
-        command, took = str(event.data.get("command"))[:200], event.data.get("ms")
-        since = event.at - int(took if isinstance(took, int | float) else 0)
-        yield following(event, "project.validated", what=what, command=command, since=since)
+def _area_proven(event: Event, settings: ProjectSettings) -> Iterator[Event]:
+    patterns = settings.proofs()
+    if patterns and (what := proven_areas(event, patterns)):
+        since = event.at - int(event.data.ms or 0)
+        yield following(event, "project.validated", what=what, command=event.data.command[:200], since=since)
+
+
+def _commit_seen(state: State, event: Event) -> Iterator[Event]:
     commit = (_activity(state, event) or {}).get("commit") or {}
     if commit.get("seq") == event.seq:
         yield following(event, "project.commit_seen", commands=commit["commands"], first_edit=commit["first_edit"])
-
-
-def _told(state: State, event: Event, command: str) -> bool:
-    """An exit code found out later says nothing new where the output had said how the tests went."""
-    doc = state.get(PROJECT, project_ref(event.project).key)
-    runs = doc["tests"].get("runs") or {} if doc else {}
-    return any(run.get("command") == command and run["at"] >= event.at for run in runs.values())
 
 
 def _turn_summed(state: State, event: Event) -> Iterator[Event]:
@@ -142,7 +134,7 @@ def enqueue(_state: State, event: Event, settings: ProjectSettings | None) -> It
     if not event.project.startswith("/"):
         return
     kind = event.kind
-    if kind in SOON:
+    if kind in SOON or kind in ("check.finished", "git.acted"):
         yield _look("project.refresh", event, SOON_MS)
     elif kind == "project.look_asked":
         yield from _everything(event, settings)
@@ -152,7 +144,7 @@ def enqueue(_state: State, event: Event, settings: ProjectSettings | None) -> It
             yield _look("project.trees", event, SLOW_MS)
     elif kind == "project.observed":
         yield from _after_a_look(event, settings)
-    elif kind in ("project.task_added", "project.task_done", "project.override_set", "project.tests_ran"):
+    elif kind in ("project.task_added", "project.task_done", "project.task_dismissed", "project.override_set"):
         yield _look("project.refresh", event, SOON_MS)
         yield from _notion(event, settings)
 

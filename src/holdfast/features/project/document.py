@@ -4,12 +4,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from holdfast.core.ports import Doc
-from holdfast.features.project import tests_now
+from holdfast.features.project.check_results import CheckRun, summarise_tests
 from holdfast.features.project.context import work_context
 from holdfast.features.project.habits import confidence
 from holdfast.features.project.model import SCHEMA_VERSION, iso, number
 from holdfast.features.project.tasks import sections
-from holdfast.features.project.validation import is_validated
+from holdfast.features.project.validation import check_runs, is_validated
 
 USUAL_LOCKS = ("git_repository", "notion_workspace")
 
@@ -47,7 +47,7 @@ def current_state(doc: Doc) -> dict[str, Any]:
 def _git(doc: Doc) -> dict[str, Any]:
     git = doc["git"]
     last = git.get("last") or {}
-    files = git.get("files") or []
+    files, runs = git.get("files") or [], check_runs(doc)
     found = {
         "repository": git.get("repository"),
         "status": git.get("status") or "unknown",
@@ -56,7 +56,7 @@ def _git(doc: Doc) -> dict[str, Any]:
         "commits_behind": number(git.get("behind")),
         "uncommitted_files": {
             "count": number(git.get("count")),
-            "files": [_file(doc, file) for file in files],
+            "files": [_file(doc, file, runs) for file in files],
         },
         "last_commit": {
             "hash": last.get("hash"),
@@ -71,19 +71,19 @@ def _git(doc: Doc) -> dict[str, Any]:
     return {**found, **({"in_progress": more.pop("doing")} if "doing" in more else {}), **more}
 
 
-def _file(doc: Doc, file: Mapping[str, Any]) -> dict[str, Any]:
+def _file(doc: Doc, file: Mapping[str, Any], runs: list[CheckRun]) -> dict[str, Any]:
     return {
         "path": file["path"],
         "modified": iso(file.get("modified")),
         "size_bytes": file.get("size"),
-        "validated": is_validated(doc, file),
+        "validated": is_validated(doc, file, runs),
     }
 
 
 def _tests(doc: Doc) -> dict[str, Any]:
-    now = tests_now.of(doc)
-    counts = {name: now[name] for name in ("total", "passed", "failed", "skipped", "failures")}
-    return {"last_run": iso(now["last_run"]), "status": now["status"], **counts}
+    now = summarise_tests(check_runs(doc))
+    counts = {"total": now.total, "passed": now.passed, "failed": now.failed, "skipped": now.skipped}
+    return {"last_run": iso(now.last_run), "status": now.status, **counts, "failures": now.failures}
 
 
 def _tree(tree: Mapping[str, Any]) -> dict[str, Any]:

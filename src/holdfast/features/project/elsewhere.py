@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from holdfast.core.event import Event
+from holdfast.core.kinds import SESSION_ENDS
 from holdfast.core.ports import Doc
 
 MOST_NAMES = 30
@@ -118,10 +119,7 @@ HEARD: dict[str, Callable[[Doc, Event], Doc]] = {
     "gates.satisfied": _satisfied,
     "gates.approved": _satisfied,
     "prompt.submitted": _went_on,
-    "session.ended": _session_over,
-    "session.lost": _session_over,
-    "session.stale": _session_over,
-    "session.closed": _session_over,
+    **dict.fromkeys(SESSION_ENDS, _session_over),
     "uat.started": _uat_began,
     "uat.step": _uat_went,
     "uat.asserted": _uat_went,

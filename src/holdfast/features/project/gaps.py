@@ -1,14 +1,16 @@
 """The table of gap rules: each looks at a project's facts and says what is missing. Pure; time is an argument."""
 
+import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 import msgspec
 
+from holdfast.core.checks import Verdict
 from holdfast.core.ports import Doc
-from holdfast.features.project import tests_now
-from holdfast.features.project.model import DAY, HOUR, MINUTE, number, plural
-from holdfast.features.project.validation import area_of, unvalidated
+from holdfast.features.project.check_results import CheckRun, count_failed, failing_suites
+from holdfast.features.project.model import DAY, HOUR, MINUTE, iso, number, plural
+from holdfast.features.project.validation import area_of, check_runs, unvalidated
 
 PRIORITIES = ("P0", "P1", "P2", "P3")
 NAMED = 5
@@ -31,6 +33,8 @@ class Gap(msgspec.Struct, kw_only=True, frozen=True):
     complexity: str = "low"
     minutes: int = 5
     confidence: float = 0.8
+    basis: str = ""
+    """What it was found on, e.g. the fingerprint of the content: a task that was dismissed returns when this changes."""
 
 
 Rule = Callable[[Doc, int], Iterator[Gap]]
@@ -38,10 +42,24 @@ Rule = Callable[[Doc, int], Iterator[Gap]]
 
 def open_gaps(doc: Doc, at: int) -> list[Gap]:
     """All gaps of this moment, the most pressing first. What the settings switch off or reprioritise is heeded."""
+    dismissed = doc["dismissed"]
     off, moved = set(_rules(doc).get("off") or ()), _rules(doc).get("priorities") or {}
     found = [gap for rule in RULES for gap in rule(doc, at) if gap.type not in off]
+    found = [gap for gap in found if (dismissed.get(task_identity(gap.type, gap.key)) or {}).get("basis") != gap.basis]
     placed = [msgspec.structs.replace(g, priority=moved.get(g.type, g.priority)) for g in found]
     return sorted(placed, key=lambda gap: PRIORITIES.index(gap.priority))
+
+
+def task_identity(type_: str, key: str) -> str:
+    return f"{type_} {key}"
+
+
+def _digest(*parts: Any) -> str:
+    return hashlib.sha256(msgspec.json.encode(parts)).hexdigest()[:16]
+
+
+def _changes(files: Iterable[Mapping[str, Any]]) -> list[Any]:
+    return [[file["path"], file.get("changed") or file.get("modified")] for file in files]
 
 
 def _rules(doc: Doc) -> Mapping[str, Any]:
@@ -64,24 +82,39 @@ def duration(ms: int) -> str:
 
 
 def broken_tests(doc: Doc, _at: int) -> Iterator[Gap]:
-    tests = tests_now.of(doc)
-    if tests["status"] != "failing":
-        return
-    failed = max(tests["failed"], len(tests["failures"]), 1)
-    yield Gap(
+    """One for each failing suite and folder."""
+    for (folder, suite, branch), runs in failing_suites(check_runs(doc)).items():
+        yield _broken_suite(f"{folder}:{suite}@{branch}", runs)
+
+
+def _broken_suite(key: str, runs: list[CheckRun]) -> Gap:
+    failed, last = count_failed(runs), max(runs, key=lambda run: run.at)
+    failures = list(dict.fromkeys(name for run in runs for name in run.failures))
+    counted = any(run.failed or run.failures for run in runs)
+    where = f" in {last.dir}" if last.dir != "." else ""
+    told = f" ({names(failures)})" if failures else ""
+    commit = f", on commit {last.commit[:12]} or changes on top of it" if last.commit else ""
+    return Gap(
         type="broken_tests",
+        key=key,
         priority="P0",
-        description=f"{plural(failed, 'test')} failing",
-        why=f"The last run said: {names(tests['failures']) or tests['command']}.",
-        done_when=("The failing tests pass", "The same command, or all tests, exit without a failure"),
+        description=f"{plural(failed, 'test')} failing{where}" if counted else f"Tests failing{where}",
+        why=f"`{last.command or last.runner}` failed at {iso(last.at)}{commit}: {last.why or 'it failed'}{told}.",
+        done_when=(f"A run of {last.place} that includes what failed passes",),
         method="test_run",
         blocking=("commit", "push"),
         capabilities=("test_execution", "code_editing"),
-        resources=tuple(f"test:{name}" for name in tests["failures"][:NAMED]),
+        resources=tuple(f"test:{name}" for name in failures[:NAMED]),
         complexity="medium",
         minutes=15 * min(failed, 8),
         confidence=0.5,
+        basis=_basis_of(runs),
     )
+
+
+def _basis_of(runs: list[CheckRun]) -> str:
+    """The content that failed. Where it is not known, the run itself: the next failure is another one."""
+    return _digest(*(run.content or run.at for run in runs))
 
 
 def unfinished_merge(doc: Doc, _at: int) -> Iterator[Gap]:
@@ -105,6 +138,7 @@ def unfinished_merge(doc: Doc, _at: int) -> Iterator[Gap]:
         complexity="high" if len(conflicts) > 3 else "medium",
         minutes=10 + 5 * min(len(conflicts), 20),
         confidence=0.5,
+        basis=_digest(doing, conflicts, git.get("head")),
     )
 
 
@@ -114,15 +148,16 @@ def unfinished_merge(doc: Doc, _at: int) -> Iterator[Gap]:
 def unvalidated_changes(doc: Doc, _at: int) -> Iterator[Gap]:
     """One gap for each area that has changes nobody proved, and one for all other files together."""
     areas = _rules(doc).get("areas") or {}
-    by_area: dict[str, list[str]] = {}
+    by_area: dict[str, list[Mapping[str, Any]]] = {}
     for file in unvalidated(doc):
-        by_area.setdefault(area_of(file["path"], areas), []).append(file["path"])
+        by_area.setdefault(area_of(file["path"], areas), []).append(file)
     beyond = max(0, number(doc["git"].get("count")) - len(doc["git"].get("files") or ()))
-    for area, paths in by_area.items():
-        yield _unvalidated(area, areas.get(area) or {}, paths, beyond if not area else 0)
+    for area, files in by_area.items():
+        yield _unvalidated(area, areas.get(area) or {}, files, beyond if not area else 0)
 
 
-def _unvalidated(area: str, said: Mapping[str, Any], paths: list[str], beyond: int) -> Gap:
+def _unvalidated(area: str, said: Mapping[str, Any], files: list[Mapping[str, Any]], beyond: int) -> Gap:
+    paths = [str(file["path"]) for file in files]
     count = len(paths) + beyond
     noun = str(said.get("noun") or "files")
     noun = noun.removesuffix("s") if count == 1 else noun
@@ -133,8 +168,11 @@ def _unvalidated(area: str, said: Mapping[str, Any], paths: list[str], beyond: i
         key=area,
         priority="P1",
         description=f"{count} uncommitted {noun} {'needs' if count == 1 else 'need'} validation",
-        why=f"Nothing that proves them passed since their last change: {names(paths)}.",
-        done_when=tuple(said.get("done_when") or ("The tests or a checker pass after the last change",)),
+        why=f"No check that covers them passed since their last change: {names(paths)}.",
+        done_when=tuple(
+            said.get("done_when")
+            or ("Tests of their folder, or a checker of their file types, pass after the last change",)
+        ),
         method="git_status_check",
         blocking=tuple(said.get("blocks") or ("commit",)),
         capabilities=tuple(said.get("capabilities") or ("test_execution",)),
@@ -142,6 +180,7 @@ def _unvalidated(area: str, said: Mapping[str, Any], paths: list[str], beyond: i
         complexity="low" if count <= 10 else "medium",
         minutes=5 if count <= 10 else 15,
         confidence=0.9 if said.get("validate") else 0.7,
+        basis=_digest(_changes(files)),
     )
 
 
@@ -161,6 +200,7 @@ def unpushed_commits(doc: Doc, at: int) -> Iterator[Gap]:
         resources=("lock:git_repository",),
         minutes=2,
         confidence=0.9,
+        basis=str(git.get("head") or ""),
     )
 
 
@@ -182,6 +222,7 @@ def out_of_sync(doc: Doc, _at: int) -> Iterator[Gap]:
             resources=(f"filesystem:{tree.get('path')}", f"lock:{name}"),
             minutes=5,
             confidence=0.8,
+            basis=_digest(differing, tree.get("modified")),
         )
 
 
@@ -199,6 +240,7 @@ def unsatisfied_gates(doc: Doc, _at: int) -> Iterator[Gap]:
             capabilities=("review",),
             minutes=10,
             confidence=0.6,
+            basis=_digest(sorted(waiting)),
         )
 
 
@@ -217,6 +259,7 @@ def uat_failures(doc: Doc, _at: int) -> Iterator[Gap]:
             complexity="medium",
             minutes=20 * min(len(failed), 6),
             confidence=0.5,
+            basis=_digest(failed),
         )
 
 
@@ -236,6 +279,7 @@ def stuck_leases(doc: Doc, at: int) -> Iterator[Gap]:
                 resources=(f"lock:{name}",),
                 minutes=2,
                 confidence=0.7,
+                basis=_digest(lock.get("token"), until),
             )
 
 
@@ -255,6 +299,7 @@ def own_rules(doc: Doc, _at: int) -> Iterator[Gap]:
                 blocking=tuple(rule.get("blocks") or ()),
                 minutes=number(rule.get("minutes")) or 10,
                 confidence=0.5,
+                basis=_digest(rule, check.get("exit_code")),
             )
 
 
@@ -277,6 +322,24 @@ def own_tasks(doc: Doc, _at: int) -> Iterator[Gap]:
 # ── P2: maintenance ──────────────────────────────────────────────────────────────────────────────────────────────────
 
 
+def tests_not_started(doc: Doc, _at: int) -> Iterator[Gap]:
+    for run in check_runs(doc):
+        if run.verdict == Verdict.DID_NOT_RUN:
+            yield Gap(
+                type="tests_not_started",
+                key=f"{run.dir}:{run.suite}@{run.branch}",
+                priority="P2",
+                description=f"The tests could not be started: {run.place}, {run.why}"[:200],
+                why=f"`{run.command or run.runner}` at {iso(run.at)}: {run.why}. Whether the tests pass is not known.",
+                done_when=(f"{run.place} starts, whether its tests pass or fail",),
+                method="test_run",
+                capabilities=("test_execution",),
+                minutes=10,
+                confidence=0.5,
+                basis=_basis_of([run]),
+            )
+
+
 def old_uncommitted_work(doc: Doc, at: int) -> Iterator[Gap]:
     git = doc["git"]
     oldest, limit = number(git.get("oldest_change")), number(_rules(doc).get("uncommitted_hours")) or 4
@@ -293,6 +356,7 @@ def old_uncommitted_work(doc: Doc, at: int) -> Iterator[Gap]:
         resources=("lock:git_repository",),
         minutes=10,
         confidence=0.7,
+        basis=_digest(_changes(git.get("files") or ())),
     )
 
 
@@ -310,6 +374,7 @@ def stale_index(doc: Doc, _at: int) -> Iterator[Gap]:
             capabilities=("indexing",),
             minutes=5,
             confidence=0.8,
+            basis=_digest(index),
         )
 
 
@@ -332,6 +397,7 @@ def new_todos(doc: Doc, _at: int) -> Iterator[Gap]:
             complexity="medium",
             minutes=15 * min(count, 8),
             confidence=0.3,
+            basis=_digest(places),
         )
 
 
@@ -349,6 +415,7 @@ def untracked_sources(doc: Doc, _at: int) -> Iterator[Gap]:
             resources=tuple(f"filesystem:{path}" for path in found[:NAMED]),
             minutes=3,
             confidence=0.8,
+            basis=_digest(found),
         )
 
 
@@ -363,6 +430,7 @@ RULES: tuple[Rule, ...] = (
     stuck_leases,
     own_rules,
     own_tasks,
+    tests_not_started,
     old_uncommitted_work,
     stale_index,
     new_todos,

@@ -4,9 +4,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from holdfast.core.ports import Doc
-from holdfast.features.project import tests_now
+from holdfast.features.project.check_results import summarise_tests
 from holdfast.features.project.model import HISTORY, number, plural
-from holdfast.features.project.validation import area_of
+from holdfast.features.project.validation import area_of, check_runs, unvalidated
 
 Line = Mapping[str, Any]
 LONGEST_SUMMARY = 300
@@ -69,16 +69,15 @@ def _uncommitted(old: Mapping[str, Any], new: Mapping[str, Any], noun: str) -> I
 
 
 def _tests(before: Doc, after: Doc) -> Iterator[tuple[str, str]]:
-    if before["tests"] is after["tests"]:
+    if before["results"] is after["results"]:
         return
-    old, new = tests_now.of(before), tests_now.of(after)
-    if (old["status"], old["failed"]) == (new["status"], new["failed"]):
+    old, new = (summarise_tests(check_runs(doc)) for doc in (before, after))
+    if (old.status, old.failed) == (new.status, new.failed):
         return
-    if new["status"] == "passing":
-        counts = f", {new['passed']} of {new['total']}" if new["total"] else ""
-        yield "tests", f"Tests passing{counts}"
-    elif new["status"] == "failing":
-        yield "tests", f"{plural(max(1, new['failed']), 'test')} failing"
+    if new.status == "passing":
+        yield "tests", "Tests passing" + (f", {new.passed} of {new.total}" if new.total else "")
+    elif new.status == "failing":
+        yield "tests", f"{plural(new.failed, 'test')} failing"
 
 
 def _others(before: Doc, after: Doc) -> Iterator[tuple[str, str]]:
@@ -98,3 +97,61 @@ def _others(before: Doc, after: Doc) -> Iterator[tuple[str, str]]:
 def _percent_spent(doc: Doc) -> int:
     limit = number(doc["tokens"].get("limit"))
     return number(doc["tokens"].get("used")) * 100 // limit if limit else 0
+
+
+# ── how a task closed ────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def closing_line(before: Doc, after: Doc, task: Mapping[str, Any]) -> dict[str, Any] | None:
+    """What happened to it, in true words; None when it is only out of sight, e.g. on another branch."""
+    dismissed = after["dismissed"].get(f"{task['type']} {task['key']}")
+    if dismissed and dismissed["basis"] == task["basis"]:
+        summary = f"Dismissed: {task['description']} ({dismissed['reason']})"
+        return {"change_type": "task_dismissed", "task_id": task["id"], "summary": summary}
+    summary = CLOSINGS.get(task["type"], _done)(before, after, task)
+    return {"change_type": "task_completed", "task_id": task["id"], "summary": summary} if summary else None
+
+
+def _done(_before: Doc, _after: Doc, task: Mapping[str, Any]) -> str:
+    return f"Done: {task['description']}"
+
+
+def _tests_closed(before: Doc, after: Doc, task: Mapping[str, Any]) -> str:
+    if before["git"].get("branch") != after["git"].get("branch"):
+        return ""
+    return f"Passing again: {_lower(task['description'])} before" if before["results"] != after["results"] else ""
+
+
+def _start_closed(before: Doc, after: Doc, task: Mapping[str, Any]) -> str:
+    return f"Started since: {_lower(task['description'])}" if before["results"] != after["results"] else ""
+
+
+def _validation_closed(before: Doc, after: Doc, task: Mapping[str, Any]) -> str:
+    """Validated, committed without validation, or no longer changed: which of them, for the files it was about."""
+    areas = before["rules"].get("areas") or {}
+    about = {str(file["path"]) for file in unvalidated(before) if area_of(str(file["path"]), areas) == task["key"]}
+    left = {str(file["path"]) for file in after["git"].get("files") or ()}
+    gone, validated = about - left, about & left
+    if not gone:
+        return f"Validated: {plural(len(validated), 'file')}" if validated else _done(before, after, task)
+    how = _how_they_went(before, after)
+    return f"{how}: {plural(len(gone), 'file')}" + (f"; validated: {len(validated)}" if validated else "")
+
+
+def _how_they_went(before: Doc, after: Doc) -> str:
+    """A commit is what git showed as one; another head alone may be a pull or another branch."""
+    head = after["git"].get("head")
+    if head and head in after.get("commits", ()):
+        return "Committed without validation"
+    return "No longer changed" if before["git"].get("head") == head else "No longer uncommitted, without validation"
+
+
+def _lower(text: str) -> str:
+    return text[:1].lower() + text[1:]
+
+
+CLOSINGS = {
+    "broken_tests": _tests_closed,
+    "tests_not_started": _start_closed,
+    "unvalidated_changes": _validation_closed,
+}

@@ -5,31 +5,36 @@ from typing import Any
 import msgspec
 
 from holdfast.core.ports import Doc
-from holdfast.features.project.gaps import Gap, open_gaps
-from holdfast.features.project.history import with_line
+from holdfast.features.project.gaps import Gap, open_gaps, task_identity
+from holdfast.features.project.history import closing_line, with_line
 
 SECTIONS = {"P0": "P0_blockers", "P1": "P1_urgent", "P2": "P2_maintenance", "P3": "P3_improvements"}
 MOST_TASKS = 200
 Task = dict[str, Any]
 
 
-def settled(doc: Doc, at: int, pid: int = 0) -> Doc:
-    """The same facts with the tasks they mean at this moment, and a line of history for each that is done."""
+def settled(before: Doc, doc: Doc, at: int, pid: int = 0) -> Doc:
+    """The same facts with the tasks they mean at this moment, and a line of history for each that closed."""
     gaps = {_identity(gap): gap for gap in open_gaps(doc, at)[:MOST_TASKS]}
-    before = {_task_identity(task): task for task in doc["tasks"]}
+    known = {_task_identity(task): task for task in doc["tasks"]}
     number, tasks = doc["next_task"], []
     for identity, gap in gaps.items():
-        known = before.get(identity)
-        tasks.append(_task(gap, known["id"], known["discovered_at"]) if known else _task(gap, f"task_{number:03}", at))
-        number += known is None
-    done = [task for identity, task in before.items() if identity not in gaps]
-    if not done and tasks == doc["tasks"]:
+        task = known.get(identity)
+        tasks.append(_task(gap, task["id"], task["discovered_at"]) if task else _task(gap, f"task_{number:03}", at))
+        number += task is None
+    closed = [task for identity, task in known.items() if identity not in gaps]
+    if not closed and tasks == doc["tasks"]:
         return doc
     after = {**doc, "tasks": tasks, "next_task": number}
-    for task in done:
-        line = {"change_type": "task_completed", "task_id": task["id"], "summary": f"Done: {task['description']}"}
-        after = with_line(after, at, pid, line)
+    for task in closed:
+        if line := closing_line(before, after, task):
+            after = with_line(after, at, pid, line)
     return after
+
+
+def with_tasks_of(doc: Doc, at: int) -> Doc:
+    """For reading: the tasks as they are at this moment, where only time went by."""
+    return settled(doc, doc, at)
 
 
 def due(doc: Doc, now: int) -> bool:
@@ -42,12 +47,12 @@ def sections(tasks: list[Task]) -> dict[str, list[Task]]:
     return {name: [task for task in tasks if task["priority"] == level] for level, name in SECTIONS.items()}
 
 
-def _identity(gap: Gap) -> tuple[str, str]:
-    return gap.type, gap.key
+def _identity(gap: Gap) -> str:
+    return task_identity(gap.type, gap.key)
 
 
-def _task_identity(task: Task) -> tuple[str, str]:
-    return task["type"], task["key"]
+def _task_identity(task: Task) -> str:
+    return task_identity(task["type"], task["key"])
 
 
 def _task(gap: Gap, name: str, at: int) -> Task:

@@ -10,7 +10,7 @@ from holdfast.features.project import board, differences, formats, owners, schem
 from holdfast.features.project.document import document, task
 from holdfast.features.project.files import text
 from holdfast.features.project.model import LEASES, empty, project_ref
-from holdfast.features.project.tasks import SECTIONS, settled
+from holdfast.features.project.tasks import SECTIONS, with_tasks_of
 from holdfast.features.project.times import moment
 
 NOT_KNOWN = "Nothing is known of this project yet."
@@ -25,7 +25,7 @@ def state(call: Call) -> dict[str, Any]:
             raise CommandRefused(f"nothing was known of this project at {call.args['at']}")
     else:
         doc, now = known(call), call.now
-        doc = settled(doc, now)
+        doc = with_tasks_of(doc, now)
     found = document(doc, now)
     return {"document": found, "text": text(found), "root": doc["project"], "open": len(doc["tasks"])}
 
@@ -70,7 +70,7 @@ def _moment(call: Call, name: str) -> tuple[Doc, int]:
 
 def tasks(call: Call) -> dict[str, Any]:
     """Open tasks, the most pressing first, each with why it is there and when it is done."""
-    doc = settled(known(call), call.now)
+    doc = with_tasks_of(known(call), call.now)
     return {
         "project": doc.get("name") or "",
         "root": doc["project"],

@@ -193,7 +193,15 @@ def _file(root: str, change: git.Change, known: Mapping[str, Any], now: int) -> 
         # It is gone: the moment it was first missed stands for its time.
         return {"path": shown, "code": change.code, "modified": known.get(shown) or now, "size": None}
     size = seen.st_size if stat.S_ISREG(seen.st_mode) else None
-    return {"path": shown, "code": change.code, "modified": seen.st_mtime_ns // 1_000_000, "size": size}
+    modified, inode_changed = seen.st_mtime_ns // 1_000_000, seen.st_ctime_ns // 1_000_000
+    # A file that was moved here keeps its time of modification; the inode's own time is the kernel's.
+    return {
+        "path": shown,
+        "code": change.code,
+        "modified": modified,
+        "changed": max(modified, inode_changed),
+        "size": size,
+    }
 
 
 def shown_path(path: str) -> str:

@@ -4,11 +4,14 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from holdfast.core.checks import CheckKind, Verdict
+from holdfast.features.project.check_results import MAX_FAILURES, CheckRun
+
+PREFIX = "junit "
 MOST_REPORTS, LARGEST = 50, 32 << 20
-MOST_FAILURES = 50
 
 
-def reports(root: str, globs: Iterable[str], known: Mapping[str, Mapping[str, Any]]) -> list[dict[str, Any]]:
+def reports(root: str, globs: Iterable[str], known: Mapping[str, int]) -> list[CheckRun]:
     """Each file that changed, as a test run of everything it covers."""
     return [run for file in _files(root, globs) if (run := _read(root, file, known))]
 
@@ -24,20 +27,19 @@ def _files(root: str, globs: Iterable[str]) -> Iterator[Path]:
             continue
 
 
-def _read(root: str, file: Path, known: Mapping[str, Mapping[str, Any]]) -> dict[str, Any] | None:
-    name = f"junit {file.relative_to(root)}"[:200]
+def _read(root: str, file: Path, known: Mapping[str, int]) -> CheckRun | None:
+    name = f"{PREFIX}{file.relative_to(root)}"[:200]
     try:
         seen = file.stat()
     except OSError:
         return None
     stamp = seen.st_mtime_ns // 1_000_000
-    if (known.get(name) or {}).get("stamp") == stamp or seen.st_size > LARGEST:
+    if known.get(name) == stamp or seen.st_size > LARGEST:
         return None
-    counts = _counts(file)
-    return {"runner": name, "scope": [], "stamp": stamp, "command": name, **counts} if counts else None
+    return _run_of_report(name, file, stamp)
 
 
-def _counts(file: Path) -> dict[str, Any] | None:
+def _run_of_report(name: str, file: Path, written: int) -> CheckRun | None:
     from junitparser import Error, Failure, JUnitXml, Skipped, TestCase, TestSuite
 
     try:
@@ -48,16 +50,14 @@ def _counts(file: Path) -> dict[str, Any] | None:
     cases = [case for suite in suites for case in _cases(suite, TestCase)]
     failed = [c for c in cases if any(isinstance(r, Failure | Error) for r in c.result)]
     skipped = [c for c in cases if any(isinstance(r, Skipped) for r in c.result)]
-    return {
-        "ok": not failed,
-        "total": len(cases),
-        "passed": len(cases) - len(failed) - len(skipped),
-        "failed": len(failed),
-        "skipped": len(skipped),
-        "failures": [f"{c.classname}::{c.name}"[:300] if c.classname else str(c.name)[:300] for c in failed][
-            :MOST_FAILURES
-        ],
-    }
+    if not cases:
+        return None
+    names = [f"{c.classname}::{c.name}"[:300] if c.classname else str(c.name)[:300] for c in failed]
+    return CheckRun(
+        kind=CheckKind.TEST.value, runner=name, suite=name, command=name, why="the report says so", at=written,
+        verdict=(Verdict.FAILED if failed else Verdict.PASSED).value, passed=len(cases) - len(failed) - len(skipped),
+        failed=len(failed), skipped=len(skipped), failures=names[:MAX_FAILURES],
+    )  # fmt: skip
 
 
 def _cases(suite: Any, case: type) -> Iterator[Any]:

@@ -23,10 +23,15 @@ def refresh(call: JobCall) -> list[Event]:
     doc = call.reader.state(project_ref(root)) or empty(root)
     git = git_facts.look(root, call.run, doc["git"], call.now)
     facts = {"git": git, **told(call.reader, root, git.get("remote") or "", settings, call.now)}
-    reports = junit.reports(root, settings.junit, doc["tests"].get("runs") or {})
+    reports = junit.reports(root, settings.junit, _known_reports(doc))
     if reports:
         facts["junit"] = reports
     return observed(doc, facts, call.now, number(call.job.payload.get("pid")))
+
+
+def _known_reports(doc: Doc) -> dict[str, int]:
+    """When each report that was read was written."""
+    return {run["runner"]: run["at"] for run in doc["results"] if run["runner"].startswith(junit.PREFIX)}
 
 
 def told(reader: Reader, root: str, remote: str, settings: ProjectSettings, now: int) -> dict[str, Any]:
