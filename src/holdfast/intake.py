@@ -11,6 +11,7 @@ from holdfast.core.dedupe import AT_ONCE
 from holdfast.core.delivery import Delivery
 from holdfast.core.event import BODY_LIMIT, Event
 from holdfast.core.kinds import HookPayload
+from holdfast.core.kinds.agent_events import CUT_MARK
 from holdfast.core.ports import GitContext
 from holdfast.private import without_private
 
@@ -43,15 +44,17 @@ class Intake:
     def read(self, delivery: Delivery) -> Event:
         delivery = self.clean(delivery)
         event = self._understood(delivery, delivery.body)
+        project = self.project(event.project or delivery.cwd)
         data = event.data
         if isinstance(data, HookPayload):
             git = self._git_context.of(data.cwd or delivery.cwd)
             data.branch, data.repo = git.get("branch", ""), git.get("repo", "")
             data.paused = _paused(delivery)
             data.project_name = delivery.env.get("CLAUDE_PROJECT", "")[:80]
+            data.worktree = "" if git.get("root") == project else git.get("root", "")
         return msgspec.structs.replace(
             event,
-            project=self.project(event.project or delivery.cwd),
+            project=project,
             body=delivery.body,
             body_size=delivery.whole,
             body_hash=delivery.digest,
@@ -168,4 +171,4 @@ def _trimmed(value: Any, depth: int) -> Any:
 
 def _middle_out(text: str) -> str:
     half = LONGEST_STRING // 2
-    return f"{text[:half]}\n[… {len(text) - 2 * half} characters left out …]\n{text[-half:]}"
+    return f"{text[:half]}\n[… {len(text) - 2 * half} {CUT_MARK} …]\n{text[-half:]}"

@@ -44,14 +44,51 @@ class Check(msgspec.Struct, kw_only=True, frozen=True):
     """What part was asked for, where it is named."""
 
 
-class CheckFinished(msgspec.Struct, kw_only=True, frozen=True):
-    """The payload of `check.finished`: a check with where it ran and on which content."""
+class JudgedGitAct(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A git command by its words: `effective` is None when it cannot be told without a look at the repository."""
 
-    check: Check
-    command: str
-    duration_ms: int | None = None
+    verb: str
+    effective: bool | None = None
+
+
+class CommandJudgement(msgspec.Struct, kw_only=True, frozen=True, omit_defaults=True):
+    """What a finished shell command did, as it is kept with its event."""
+
+    checks: list[Check] = []
+    proves_tests_pass: bool = False
+    git: list[JudgedGitAct] = []
+    writes: list[str] = []
+    why: str = ""
     worktree: str = ""
+    """Where the checks ran: the worktree of the command's own folder (`cd`, `-C`)."""
+    repo: str = ""
     branch: str = ""
     commit: str = ""
-    fingerprint: str = ""
-    """Empty when the content could not be looked at in time."""
+    cwd: str = ""
+    """The folder that the command began in."""
+
+
+class GitLogEntry(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One act that git itself has on record: a line of HEAD's reflog, or a remote branch that moved."""
+
+    verb: str
+    old: str = ""
+    new: str = ""
+    detail: str = ""
+    at: int = 0
+    """Its end in the reflog, in bytes; 0 for what is not from HEAD's reflog."""
+
+
+class GitLook(msgspec.Struct, kw_only=True, frozen=True, omit_defaults=True):
+    """What git showed of one worktree at a moment, and what is new since the look before."""
+
+    worktree: str
+    head: str = ""
+    branch: str = ""
+    log_size: int = 0
+    """Length of HEAD's reflog."""
+    operation: str = ""
+    """`rebase`, `merge` … while one is in progress."""
+    acts: list[GitLogEntry] = []
+    outside: bool = False
+    """Nobody's tool call ran in the worktree when the acts happened."""

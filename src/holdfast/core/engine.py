@@ -5,6 +5,7 @@ it what was promised (docs/decisions/0009).
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import msgspec
@@ -142,10 +143,19 @@ class Engine:
         """What features saw of the world when the event came is written into its payload."""
         for feature, enrich in self.subscribers_of(event.kind).enrichers:
             try:
-                enrich(event, self.ports.settings(event.project).get(feature.name))
+                settings = self.ports.settings(event.project)
+                enrich(event, settings.get(feature.name), partial(self._content_parts, settings))
             except Exception as error:
                 self.ports.report(feature.name, event, error)
         return event
+
+    def _content_parts(self, settings: Mapping[str, Any]) -> list[Sequence[str]]:
+        return [
+            part
+            for feature in self.features
+            if feature.content_parts and (section := settings.get(feature.name)) is not None
+            for part in feature.content_parts(section)
+        ]
 
     def _begin_transaction(self, head: int, *, past: bool = False) -> Transaction:
         if head != self.head:

@@ -1,6 +1,6 @@
 """The shape of a room. A feature is one value of this type; it imports core and nothing else of ours."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
@@ -78,7 +78,9 @@ Keys = Callable[[Event], Iterable[Ref]]
 Reduce = Callable[[Doc | None, Event, Ref], Doc | None]
 Decide = Callable[[State, Event, Settings], Decision | None]
 Enqueue = Callable[[State, Event, Settings], Iterable[Job]]
-Enrich = Callable[[Event, Settings], None]
+ContentParts = Callable[[], Iterable[Sequence[str]]]
+"""Asks for the parts of a worktree's content that features compare, each as globs (`Feature.content_parts`)."""
+Enrich = Callable[[Event, Settings, ContentParts], None]
 Derive = Callable[[State, Event, Settings], Iterable[Event]]
 Command = Callable[[Call], CommandResult]
 View = Callable[[Call], Any]
@@ -135,6 +137,9 @@ class Feature:
     What it saw is on record with the event, so `derive`, `reduce` and `decide` stay pure and replay is exact."""
     enriches: frozenset[str] = frozenset()
     """The kinds that `enrich` wants."""
+    content_parts: Callable[[Settings], Iterable[Sequence[str]]] | None = None
+    """Parts of a worktree's content whose fingerprints it compares, each a list of globs. Where a fingerprint is taken,
+    `HookPayload.content` has it for each part too, under `core.fingerprint.content_key(globs)`."""
     derive: Derive | None = None
     """Pure. What an event means under the settings of the moment, as events of its own: they are appended in the
     same transaction, also for a spooled delivery that nobody waits for, so that replay needs no settings."""

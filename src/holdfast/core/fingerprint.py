@@ -9,7 +9,7 @@ import os
 import re
 import stat
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
@@ -49,8 +49,22 @@ class _Index(msgspec.Struct):
     sums: dict[tuple[str, ...], int]
 
 
+class _Seen(msgspec.Struct, frozen=True):
+    """What one look at a worktree showed; sums over parts of it need no second look."""
+
+    root: str
+    status: git.Status
+    index: _Index
+    changed: list[git.Change]
+
+
 class _OutOfTime(Exception):
     pass
+
+
+def content_key(covers: Sequence[str]) -> str:
+    """The name of a part of the content in `HookPayload.content`; the empty one is everything."""
+    return "\n".join(sorted(set(covers)))
 
 
 class Fingerprinter:
@@ -64,16 +78,23 @@ class Fingerprinter:
 
     def take(self, root: str, covers: Iterable[str] = (), budget_s: float = 0.15) -> Fingerprint:
         """`covers`: globs as in .gitignore; only matching files count. Over the budget the content is unknown."""
+        return self.take_parts(root, (tuple(covers),), budget_s)[0]
+
+    def take_parts(self, root: str, parts: Sequence[Sequence[str]], budget_s: float = 0.15) -> list[Fingerprint]:
+        """One look for several parts of the content, each given as globs."""
         deadline = time.monotonic() + budget_s
         try:
-            return self._take(os.path.realpath(root), tuple(covers), deadline, 0)
+            seen = self._look(os.path.realpath(root), deadline)
+            return [seen if isinstance(seen, Fingerprint) else self._sum(seen, tuple(p), deadline, 0) for p in parts]
         except _OutOfTime:
-            return Fingerprint(why_unknown=f"the content could not be read within {budget_s * 1000:.0f} ms")
+            why = f"the content could not be read within {budget_s * 1000:.0f} ms"
         except (OSError, ValueError) as error:
-            return Fingerprint(why_unknown=f"the content could not be read: {error}")
+            why = f"the content could not be read: {error}"
+        return [Fingerprint(why_unknown=why) for _ in parts]
 
-    def _take(self, root: str, covers: tuple[str, ...], deadline: float, depth: int) -> Fingerprint:
-        out = self._git(root, deadline, *self._status_words())
+    def _look(self, root: str, deadline: float) -> "_Seen | Fingerprint":
+        """What git shows of the worktree, or why nothing can be known."""
+        out = self._git(root, deadline, *git.status(filters=self._own_filters(root, deadline)))
         if out is None:
             return Fingerprint(why_unknown=f"git shows no worktree at {root}")
         status = git.parse_status(out)
@@ -82,18 +103,31 @@ class Fingerprinter:
         index = self._index(root, deadline)
         if index is None:
             return Fingerprint(head=status.head, branch=status.branch, why_unknown="git could not list the index")
-        matches = _matcher(covers)
-        total = self._index_sum(index, covers)
         changed = [change for change in status.changes if change.untracked or change.conflict or change.code[1:] != "."]
-        for change in changed:
-            if matches(change.path):
-                total += self._difference(root, change.path, index, deadline)
-        total += self._submodules(root, covers, index, deadline, depth)
-        return Fingerprint(f"{total % _WIDTH:032x}", status.head, status.branch, len(changed))
+        return _Seen(root, status, index, changed)
 
-    @staticmethod
-    def _status_words() -> list[str]:
-        return git.status()
+    def _sum(self, seen: _Seen, covers: tuple[str, ...], deadline: float, depth: int) -> Fingerprint:
+        matches = _matcher(covers)
+        total = self._index_sum(seen.index, covers)
+        for change in seen.changed:
+            if matches(change.path):
+                total += self._difference(seen.root, change.path, seen.index, deadline)
+        total += self._submodules(seen.root, covers, seen.index, deadline, depth)
+        return Fingerprint(f"{total % _WIDTH:032x}", seen.status.head, seen.status.branch, len(seen.changed))
+
+    def _take(self, root: str, deadline: float, depth: int) -> Fingerprint:
+        seen = self._look(root, deadline)
+        return seen if isinstance(seen, Fingerprint) else self._sum(seen, (), deadline, depth)
+
+    def _own_filters(self, root: str, deadline: float) -> list[str]:
+        """Programs that the repository's own config would have git run on changed files: they are switched off."""
+        folder = git_folder(root)
+        texts = [read_head(os.path.join(where, "config"), 1 << 20) for where in git_folders(folder)] if folder else []
+        if folder:
+            texts.append(read_head(os.path.join(folder, "config.worktree"), 1 << 20))
+        if not any(git.may_name_filters(text) for text in texts):
+            return []
+        return git.own_filters(self._git(root, deadline, *git.config_names()) or b"")
 
     def _git(self, root: str, deadline: float, *words: str) -> bytes | None:
         left = deadline - time.monotonic()
@@ -160,7 +194,7 @@ class Fingerprinter:
         for path in links if depth < MAX_SUBMODULE_DEPTH else ():
             folder = os.path.join(root, path)
             if os.path.exists(os.path.join(folder, ".git")):
-                inner = self._take(folder, (), deadline, depth + 1)
+                inner = self._take(folder, deadline, depth + 1)
                 if not inner.known:
                     raise ValueError(f"submodule {path}: {inner.why_unknown}")
                 total += _value(path, _Entry("submodule", inner.content))
@@ -196,6 +230,21 @@ def git_folder(root: str) -> str | None:
         return None
     target = text.partition("gitdir:")[2].strip()
     return os.path.normpath(os.path.join(root, target)) if target else None
+
+
+def git_folders(folder: str) -> list[str]:
+    """A worktree's git folder, and the one it shares with the others where that is another."""
+    shared = read_head(os.path.join(folder, "commondir"), 4_096).decode("utf-8", "surrogateescape").strip()
+    return [folder, os.path.normpath(os.path.join(folder, shared))] if shared else [folder]
+
+
+def read_head(path: str, size: int) -> bytes:
+    """The beginning of a file; empty where it cannot be read."""
+    try:
+        with open(path, "rb") as file:
+            return file.read(size)
+    except OSError:
+        return b""
 
 
 def _parse_stage(out: bytes) -> dict[str, _Entry]:

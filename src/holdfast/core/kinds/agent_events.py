@@ -2,7 +2,12 @@
 
 import msgspec
 
+from holdfast.core.checks import CommandJudgement, GitLook
 from holdfast.core.kinds.base import JsonObject, Payload, Record, event_kind
+
+
+CUT_MARK = "characters left out"
+"""Stands where the middle of a long text was taken out."""
 
 
 class HookPayload(Payload):
@@ -28,8 +33,13 @@ class HookPayload(Payload):
     paused: bool = False
     """Whoever started the agent asked Holdfast to stay out of it."""
     project_name: str = ""
+    worktree: str = ""
+    """The root of the git worktree of `cwd`, where that is not the event's project."""
     content: dict[str, str] = {}
-    """Fingerprints of the worktree when it came, by what they cover ("" is everything), where somebody wanted to know."""
+    """Fingerprints of the worktree when it came, by what they cover ("" is everything, else `content_key`). Taken by the
+    feature `checks` at the end of a check, of a turn, at the start of a session and before a git act; absent: unknown."""
+    git: GitLook | None = None
+    """What git showed when it came, where the feature `checks` looked."""
     imported: str = ""
     """Which importer brought it; empty for what came from a live hook."""
 
@@ -46,6 +56,8 @@ class ToolPayload(HookPayload):
     skill: str = ""
     server: str = ""
     ms: float | int | None = None
+    git_verbs: list[str] = []
+    """Git acts that the command is about to do, at its start (`commit`, `push`, …): by its parse, not by its text."""
 
 
 class ToolEndPayload(ToolPayload):
@@ -56,6 +68,8 @@ class ToolEndPayload(ToolPayload):
     interrupted: bool = False
     detached: bool = False
     """It runs on in the background; how it ended is not known."""
+    judgement: CommandJudgement | None = None
+    """What the shell command did, where the feature `checks` saw something of interest in it."""
 
 
 class ToolCallRef(Record):

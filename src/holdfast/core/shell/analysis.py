@@ -93,7 +93,7 @@ def analyse_command(
 
 
 def _conclude(executor: Executor, paths: list[Path], exit_code: int | None, stdout: str) -> Analysis:
-    killed = exit_code is None or exit_code in KILLED
+    killed = exit_code is None or exit_code in KILLED or exit_code < 0
     fitting = [path for path in paths if killed or _fits_exit(path, path.status, exit_code)]
     fitting = [path for path in fitting if _fits_text(path, stdout)] or fitting
     defined = tuple(name for path in paths for name in path.functions)
@@ -159,7 +159,7 @@ def _fits_text(path: Path, stdout: str) -> bool:
     pattern = "".join(r"(\d+)" if p.status else re.escape(p.text.rstrip("\n")).replace(UNKNOWN, ".*?") for p in last)
     if len(pattern) > MAX_TAIL or not pattern.strip():
         return True
-    match = re.search(rf"{pattern}\s*\Z", stdout[-MAX_TAIL:], re.DOTALL)
+    match = re.search(rf"(?:\A|\n){pattern}\s*\Z", stdout[-MAX_TAIL:], re.DOTALL)
     if match is None:
         return False
     statuses = [p.status for p in last if p.status]

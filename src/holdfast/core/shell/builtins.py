@@ -31,6 +31,9 @@ _HARMLESS_SOURCE = re.compile(
     r"|virtualenvwrapper\.sh|env)$"
 )
 _PROGRAM_SEARCH = frozenset(("LD_PRELOAD", "LD_LIBRARY_PATH", "BASH_ENV", "ENV", "PYTHONSTARTUP", "PYTHONHOME"))
+_TOOL_MANAGERS = frozenset(
+    "pyenv rbenv nodenv direnv conda mamba micromamba ssh-agent fnm mise rtx brew opam asdf jenv goenv nvm starship".split()
+)
 _PRINTF = re.compile(r"%(?:%|[-+ 0#]*\d*(?:\.\d+)?[sdiqbxucf])")
 _ESCAPES = {"\\n": "\n", "\\t": "\t", "\\\\": "\\", "\\r": "\r", '\\"': '"', "\\033": "\x1b", "\\e": "\x1b"}
 _ESCAPE = re.compile(r"\\(?:n|t|\\|r|\"|033|e)")
@@ -220,7 +223,8 @@ def _declare(executor: "Executor", call: "Call", path: Path) -> list[Path]:
         assign(path, assignment.name, value, assignment.append)
     names = [word.partition("=")[0] for word in call.words[1:] if not word.startswith("-")]
     if call.words[0] == "export":
-        path.exported |= {*names, *(a.name for a in call.node.assignments)}
+        functions = "-f" in call.words
+        path.exported |= {f"{name}()" if functions else name for name in (*names, *(a.name for a in call.node.assignments))}
     path.status = SUCCESS
     return [path]
 
@@ -312,9 +316,18 @@ def _eval(executor: "Executor", call: "Call", path: Path) -> list[Path]:
     text = " ".join(call.words[1:])
     if UNKNOWN in text:
         path.status = UNKNOWN_STATUS
+        if _sets_up_tools(executor, call, path):
+            return [path]
         path.tampered = path.tampered or "eval of text that is not known"
         return [path]
     return executor.run(parse_command(text), path, call.streams, True)
+
+
+def _sets_up_tools(executor: "Executor", call: "Call", path: Path) -> bool:
+    """`eval "$(pyenv init -)"` and its like: the well-known way to put tools on the search path."""
+    words = call.node.words[call.offset + 1 :]
+    indexes = [piece.invocation for word in words for piece in word_pieces(path, word) if piece.invocation >= 0]
+    return bool(indexes) and all(executor.invocations[n].words[0] in _TOOL_MANAGERS for n in indexes)
 
 
 def _source(executor: "Executor", call: "Call", path: Path) -> list[Path]:

@@ -103,9 +103,8 @@ class Executor:
 
     def sequence(self, node: Sequence, path: Path, streams: Streams, checked: bool) -> list[Path]:
         paths = [path]
-        last = len(node.items) - 1
-        for at, item in enumerate(node.items):
-            paths = merge(self.run_all(item, paths, streams, checked and at == last or checked), MAX_PATHS)
+        for item in node.items:
+            paths = merge(self.run_all(item, paths, streams, checked), MAX_PATHS)
         return paths
 
     def and_or(self, node: AndOr, path: Path, streams: Streams, checked: bool) -> list[Path]:
@@ -296,13 +295,12 @@ class Executor:
         paths = self.substitutions(words, [path])
         done: list[Path] = []
         for one in paths:
-            for ran in self._simple(node, one, streams):
+            for ran in self._simple(node, one, streams, checked):
                 done += self.after(ran, checked)
         return done
 
-    def _simple(self, node: Simple, path: Path, streams: Streams) -> list[Path]:
+    def _simple(self, node: Simple, path: Path, streams: Streams, checked: bool) -> list[Path]:
         words = expand_words(path, node.words)
-        before = streams
         streams = self.redirect(path, node.redirects, streams)
         if not words:
             status = self._substitution_status(node, path)
@@ -315,7 +313,7 @@ class Executor:
             path.status = SUCCESS
             return [path]
         environment = {a.name: value_text(self._assigned(path, a.value)) for a in node.assignments}
-        call = programs.Call(words, node, environment, streams, before)
+        call = programs.Call(words, node, environment, streams, checked=checked)
         paths = programs.run_call(self, call, path)
         for one in paths:
             one.pipestatus = ()

@@ -31,16 +31,22 @@ def classify_filter(words: list[str]) -> str | None:
     if name in ("cat", "tee", "less", "more", "ansifilter", "strings"):
         return REWRITTEN if any(a in ("-n", "-A", "-b", "-e", "-v", "-T") for a in arguments) and name == "cat" else WHOLE
     if name == "tail":
-        return LINES if any(a.startswith("-c") for a in arguments) else TAIL
+        return REWRITTEN if _cuts_bytes(arguments) else TAIL
     if name in ("head", "sort", "uniq", "tac"):
-        return REWRITTEN if name == "uniq" and "-c" in arguments else LINES
+        return REWRITTEN if name in ("uniq", "head") and _cuts_bytes(arguments) else LINES
     if name in ("grep", "egrep", "fgrep", "rg", "ag"):
-        return REWRITTEN if any(_CHANGING_GREP.match(a) for a in arguments) else LINES
+        replaces = name == "rg" and "-r" in arguments
+        return REWRITTEN if replaces or any(_CHANGING_GREP.match(a) for a in arguments) else LINES
     if name == "sed":
         return _classify_sed(arguments)
     if name in ("awk", "gawk") and len(arguments) == 1 and re.fullmatch(r"/(?:[^/\\]|\\.)*/|END *{ *print *}", arguments[0]):
         return LINES
     return REWRITTEN
+
+
+def _cuts_bytes(arguments: list[str]) -> bool:
+    """`-c` takes bytes of `head` and `tail`, so that a line can lose its beginning; `uniq -c` puts counts before lines."""
+    return any(argument.startswith(("-c", "--bytes", "--count")) for argument in arguments)
 
 
 def _classify_sed(arguments: list[str]) -> str:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from holdfast.core.shell.execute import Executor
 
 SHELLS = frozenset(("bash", "sh", "zsh", "dash", "ksh", "ash"))
-_NOT_A_FUNCTION = frozenset(("command", "exec", "builtin", "env", "timeout", "nice", "nohup", "sudo", "xargs", "time -p"))
+_READERS = frozenset("chmod ls stat file test diff cmp less wc git bat open code echo du md5sum sha256sum".split())
 
 
 class Call(msgspec.Struct):
@@ -36,11 +36,12 @@ class Call(msgspec.Struct):
     node: Simple
     environment: dict[str, str]
     streams: Streams
-    outer: Streams
     wrappers: tuple[str, ...] = ()
     repeated: bool = False
     code_hidden: bool = False
     uncertain: bool = False
+    checked: bool = False
+    """Somebody looks at the status, so `set -e` does not end the shell inside of it."""
 
     @property
     def offset(self) -> int:
@@ -104,7 +105,7 @@ def _run_function(executor: "Executor", call: Call, path: Path) -> list[Path]:
     before, outer = path.variables, executor.context
     positional(path, call.words[1:])
     executor.context = (*outer, id(call.node))
-    paths = executor.run(path.functions[name], path, call.streams, False)
+    paths = executor.run(path.functions[name], path, call.streams, call.checked)
     executor.context = outer
     for one in paths:
         one.control = "" if one.control == "return" else one.control
@@ -170,12 +171,13 @@ def _run_plain(executor: "Executor", call: Call, path: Path) -> list[Path]:
         path.ran[invocation.index] = False
     how = classify_filter(call.words)
     streams = call.streams
-    if how is not None:
+    if how is not None and not any(word.startswith(("-i", "--in-place", "-pi")) for word in call.words[1:] if _edits(call.words)):
         path.write(streams.stdout, _filtered(executor, call, path, how, invocation.index))
         known_input = all(executor.file_name(path, file) in path.outputs for file in operands(call.words))
         path.status = SUCCESS if always_succeeds(call.words) and known_input else _status(invocation)
         _write_copies(executor, call, path)
         return [path]
+    _spoil_files(executor, call, path)
     mine = Piece(invocation.index)
     path.write(streams.stdout, (mine,))
     path.write(streams.stderr, (mine,))
@@ -203,6 +205,19 @@ def _filtered(executor: "Executor", call: Call, path: Path, how: str, index: int
     one_line = how == "tail" and any(word in ("-1", "-n1") for word in call.words) or call.words[-2:] == ["-n", "1"]
     how = "tail1" if one_line and how == "tail" else how
     return tuple(piece.through(how) for piece in pieces)
+
+
+def _edits(words: list[str]) -> bool:
+    return words[0].rpartition("/")[2] in ("sed", "gsed", "perl", "awk", "gawk", "sort")
+
+
+def _spoil_files(executor: "Executor", call: Call, path: Path) -> None:
+    """A file that another program is given by name may hold something else afterwards."""
+    for word in call.words[1:]:
+        name = executor.file_name(path, word) if UNKNOWN not in word else ""
+        if name and path.outputs.get(name):
+            spoiled = tuple(piece.through("rewritten") for piece in path.outputs[name])
+            path.outputs[name] = spoiled if call.words[0].rpartition("/")[2] not in _READERS else path.outputs[name]
 
 
 def _write_copies(executor: "Executor", call: Call, path: Path) -> None:
@@ -287,7 +302,8 @@ def _run_nested(
     if node is None:
         return _run_plain(executor, call, path)
     before = path.clone()
-    path.functions, path.aliases, path.options, path.trap = {}, {}, options, None
+    path.functions = {name: body for name, body in path.functions.items() if f"{name}()" in path.exported}
+    path.aliases, path.options, path.trap = {}, options, None
     path.variables = {k: v for k, v in path.variables.items() if k in path.exported or k.startswith("$(")}
     for name, value in call.environment.items():
         path.variables[name] = Value(value)

@@ -1,15 +1,20 @@
 """Which summary in the output belongs to which command, and whether it can be trusted."""
 
+import re
+
 import msgspec
 
 from holdfast.core.checks import CheckKind
 from holdfast.core.shell.analysis import Analysis, Ran, ShellCommand
 from holdfast.core.shell.flow import Piece
+from holdfast.core.shell.syntax import UNKNOWN
 from holdfast.features.checks.entries import Entry
 from holdfast.features.checks.output import prints_anything
 from holdfast.features.checks.recognise import TEST_RUNNERS, Match
 from holdfast.features.checks.runners.spec import Report, Runner
 
+_UNKNOWN_LINE = re.compile(rf"^{UNKNOWN}", re.MULTILINE)
+"""A line that the command prints and that may be anything."""
 _ORDER = ("whole", "tail", "lines", "rewritten", "hidden")
 
 
@@ -175,7 +180,7 @@ def _attribute_runner(
 
 
 def _distrust(runner: Runner, literal: str, loud: list[int], entries: bool) -> str:
-    if literal and runner.read(literal):
+    if literal and (_UNKNOWN_LINE.search(literal) or runner.read(literal)):
         return "the command itself prints a text like the summary"
     if loud:
         return "another program of the command could have printed the summary"
@@ -239,7 +244,7 @@ def sum_reports(reports: list[Report], runner: Runner) -> Report:
 
 def _attribute_entries(entries: list[Candidate], output: Output, literal: str, loud: list[int], direct: set[str]) -> None:
     reports = read_all(output, direct)
-    faked = bool(literal) and bool(read_all(Output(literal, "", True), set()))
+    faked = bool(literal) and bool(_UNKNOWN_LINE.search(literal) or read_all(Output(literal, "", True), set()))
     takers = [entry for entry in entries if entry.kind in (CheckKind.TEST, None)] or entries
     if len(takers) == 1:
         takers[0].reports = reports

@@ -18,6 +18,7 @@ _DRIVER = re.compile(
     r"|(?:system|popen|call|run|check_call|check_output|Popen|execSync|spawnSync|exec|runpy\.run_module)\s*\(\s*(?:\[[^\]]*)?f?['\"][^'\"]*\b(?:pytest|unittest|jest|npm test|make)"
 )
 _SUMMARY_LIKE = re.compile(r"\d+ (?:passed|passing|tests?,)|passed in|Tests: |test result", re.I)
+_CHANGES_TEXT = re.compile(r"\breplace\(|\.sub\(|translate\(|\.split\(|\bgsub|exitcode *=")
 _VERSION = frozenset(("--version", "-v", "-V", "--help", "-h", "help"))
 _MAKE_NOTHING = re.compile(r"^-[a-zA-Z]*[nqt]|^--(?:dry-run|just-print|recon|question|touch)$")
 _MAKE_VALUES = frozenset(("-C", "-f", "-I", "-j", "-l", "-o", "-W", "--directory", "--file", "--makefile"))
@@ -92,7 +93,7 @@ def _make(words: list[str], environment: dict[str, str]) -> Entry:
             directory = words[at + 1] if at + 1 < len(words) else ""
         elif word.startswith("-C") or word.startswith("--directory="):
             directory = word.partition("=")[2] if "=" in word else word[2:]
-        if _MAKE_NOTHING.match(word) or word in ("--version", "-v", "--help", "-h", "-p"):
+        if (_MAKE_NOTHING.match(word) and not word.startswith("-O")) or word in ("--version", "-v", "--help", "-h", "-p"):
             nothing = f"make {word} runs no recipe"
         at += 2 if word in _MAKE_VALUES and not (word == "-j" and words[at + 1 : at + 2] and not words[at + 1].isdecimal()) else 1
         if not word.startswith("-") and "=" not in word:
@@ -177,7 +178,7 @@ def _driver(words: list[str], stdin: Pieces | None) -> Entry | None:
     if not code and stdin and (words[1:] in ([], ["-"]) or words[1:2] == ["-"]):
         code = "".join(piece.text for piece in stdin)
     if code:
-        if _DRIVER.search(code) and not _SUMMARY_LIKE.search(code):
+        if _DRIVER.search(code) and not _SUMMARY_LIKE.search(code) and not _CHANGES_TEXT.search(code):
             return Entry("driver", CheckKind.TEST)
         return None
     script = next((word for word in words[1:] if not word.startswith("-")), "")

@@ -1,6 +1,7 @@
 """From a finished shell command to its checks, their verdicts, and whether it proves that tests pass."""
 
 import posixpath
+import re
 
 import msgspec
 
@@ -46,6 +47,8 @@ def judge_command(
     if analysis.problem:
         return Judgement(why=analysis.problem)
     candidates = find_candidates(analysis)
+    writes = guess_writes(analysis.commands)
+    _distrust_written(candidates, writes)
     text = f"{out}\n{err}" if err else out
     output = Output(out, err, reported)
     attribute_reports(candidates, analysis, output)
@@ -59,7 +62,7 @@ def judge_command(
         checks=checks,
         proves_tests_pass=proves,
         git=git_acts(analysis.commands, text),
-        writes=guess_writes(analysis.commands),
+        writes=writes,
         why=why,
     )
 
@@ -73,6 +76,22 @@ def _narrow(candidates: list[Candidate], analysis: Analysis) -> bool:
     }
     ran = {c.command.invocation.index for c in candidates if c.trusted}
     return bool(ran) and analysis.narrow(ran, told)
+
+
+_CONFIGURATION = re.compile(r"(?:^|/)(?:conftest\.py|pytest\.ini|tox\.ini|setup\.cfg|pyproject\.toml|sitecustomize\.py|usercustomize\.py|\.mocharc\.\w+|jest\.config\.\w+|vitest\.config\.\w+|package\.json)$")
+
+
+def _distrust_written(candidates: list[Candidate], writes: list[str]) -> None:
+    """A command that writes a program or the settings of a runner may have changed what the runner's status means."""
+    for candidate in candidates:
+        match = candidate.match
+        if match is None:
+            continue
+        names = {program.split()[0] for program in match.runner.programs} | set(match.runner.modules)
+        if any(path.rpartition("/")[2].partition(".")[0] in names for path in writes if not path.endswith((".log", ".txt", ".xml", ".json", ".ini", ".toml", ".out"))):
+            match.foreign = f"the command itself writes a file named {sorted(names)[0]}"
+        if any(_CONFIGURATION.search(path) for path in writes):
+            match.lenient = match.lenient or "settings written by the command"
 
 
 def _read_entries(candidates: list[Candidate], read_file: ReadFile) -> None:

@@ -48,6 +48,8 @@ class Match(msgspec.Struct):
     selection: Selection = Selection.ALL
     operands: list[str] = []
     quiet: bool = False
+    lenient: str = ""
+    """A flag with which exit status 0 tells nothing by itself."""
     foreign: str = ""
     """The program is not where such a tool is installed."""
 
@@ -152,6 +154,8 @@ def _read_arguments(runner: Runner, match: Match) -> None:
         flag = _flag(word)
         if word in runner.runs_nothing or flag in runner.runs_nothing:
             match.nothing = match.nothing or f"{word} runs no check"
+        if flag in runner.lenient or word.startswith("@"):
+            match.lenient = match.lenient or word
         if flag in runner.selects:
             match.selection = Selection.PART
         if word.startswith("-") and word != "-":

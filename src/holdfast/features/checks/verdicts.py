@@ -92,7 +92,10 @@ def _by_exit(candidate: Candidate, runner: Runner, code: int) -> tuple[Verdict, 
 
 def _success(candidate: Candidate, runner: Runner) -> tuple[Verdict, str]:
     report = candidate.reports[0] if candidate.reports else None
+    lenient = candidate.match.lenient if candidate.match else ""
     if runner.kind is not CheckKind.TEST:
+        if lenient:
+            return (report.verdict if report else Verdict.UNKNOWN), f"exit status 0 tells nothing with {lenient}"
         return Verdict.PASSED, "exit status 0"
     if report is not None and (candidate.trusted or not _loudly(candidate)):
         if report.failed:
@@ -102,6 +105,8 @@ def _success(candidate: Candidate, runner: Runner) -> tuple[Verdict, str]:
         return Verdict.PASSED, "exit status 0 and the summary"
     if candidate.signs and candidate.signs[0].partial and candidate.trusted:
         return Verdict.UNKNOWN, "exit status 0, but failures are shown"
+    if lenient:
+        return Verdict.UNKNOWN, f"exit status 0 tells nothing by itself here ({lenient}), and no summary is shown"
     if runner.empty_succeeds:
         return Verdict.UNKNOWN, f"exit status 0, but {runner.name} ends so without any test too, and no count is shown"
     if candidate.shown == "whole" and not (candidate.match and candidate.match.quiet) and not _loudly(candidate):

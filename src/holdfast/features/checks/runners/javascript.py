@@ -140,6 +140,7 @@ JEST = Runner(
     takes_value=flags("-c --config -t --testNamePattern --maxWorkers -w --reporters --coverageDirectory --rootDir --selectProjects --shard --testTimeout --env --roots"),
     selects=flags("-t --testNamePattern -o --onlyChanged --changedSince --lastCommit -f --onlyFailures --testPathPattern --testPathPatterns --findRelatedTests --selectProjects --shard --testPathIgnorePatterns"),
     whole_operands=re.compile(r"^\.?/?$"),
+    lenient=flags("--passWithNoTests -o --onlyChanged --changedSince --lastCommit --findRelatedTests -f --onlyFailures"),
     read=read_jest,
     stream="stderr",
     watches=flags("--watch --watchAll"),
@@ -152,6 +153,7 @@ VITEST = Runner(
     takes_value=flags("-c --config -t --testNamePattern --reporter --outputFile -r --root --dir --pool --shard --project --environment --bail"),
     selects=flags("-t --testNamePattern --changed --shard --project --exclude"),
     whole_operands=re.compile(r"^(?:run|watch|dev|\.)$"),
+    lenient=flags("--passWithNoTests --changed --dangerouslyIgnoreUnhandledErrors"),
     read=read_vitest,
     watches=flags("--watch -w"),
 )  # fmt: skip
@@ -200,6 +202,7 @@ PLAYWRIGHT = Runner(
     runs_nothing=flags("--help -h --list --version --ui"),
     takes_value=flags("-g --grep --project -c --config --reporter -j --workers --retries --shard"),
     selects=flags("-g --grep --project --shard --last-failed --only-changed --grep-invert"),
+    lenient=flags("--pass-with-no-tests --last-failed --only-changed"),
     read=read_playwright,
 )
 CYPRESS = Runner(

@@ -33,6 +33,7 @@ def _lint(name: str, programs: str, *, read: Reader | None = None, codes: dict[i
         runs_nothing=flags(f"{_HELP} {nothing}"),
         codes=codes or _ONE_FAILS,
         read=read or says(r"(?!)", r"(?!)"),
+        lenient=flags("--exit-zero -e --exit-zero-even-if-changed"),
         requires=flags(requires),
         takes_value=flags(values),
         whole_operands=re.compile(r"^(?:\.|src|lib|tests?|app|\./\.\.\.|\*\*/.*)/?$"),

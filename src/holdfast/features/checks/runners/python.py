@@ -31,7 +31,7 @@ def read_pytest(text: str) -> list[Report]:
 
 def _pytest_report(summary: str, position: int, text: str) -> Report:
     passed = numbers(summary, ["passed", "xpassed"])
-    failed, errors = numbers(summary, ["failed"]), numbers(summary, ["errors?"])
+    failed, errors = numbers(summary, ["failed", "subtests? failed"]), numbers(summary, ["errors?"])
     skipped = numbers(summary, ["skipped", "xfailed"])
     if not passed and not failed:
         if errors and not _COLLECTION.search(text):
@@ -72,6 +72,7 @@ PYTEST = Runner(
     ),
     selects=flags("-k -m --deselect --ignore --ignore-glob --lf --last-failed --sw --stepwise --testmon --picked --pyargs --splits --group --shard-id"),
     codes={0: Verdict.PASSED, 1: Verdict.FAILED, 2: Verdict.UNKNOWN, 3: Verdict.UNKNOWN, 4: Verdict.DID_NOT_RUN, 5: Verdict.DID_NOT_RUN},
+    lenient=flags("--suppress-no-test-exit-code --suppress-tests-failed-exit-code --lfnf --last-failed-no-failures -c --config-file --override-ini -o"),
     options_variable="PYTEST_ADDOPTS",
     read=read_pytest,
     quiet=flags("-qq -qqq -qqqq"),

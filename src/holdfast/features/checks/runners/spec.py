@@ -57,6 +57,8 @@ class Runner(msgspec.Struct, frozen=True, kw_only=True):
     codes: dict[int, Verdict] = msgspec.field(default_factory=lambda: {0: Verdict.PASSED, 1: Verdict.FAILED})
     empty_succeeds: bool = False
     """Exit status 0 is possible although no test was run."""
+    lenient: frozenset[str] = frozenset()
+    """Flags with which exit status 0 tells nothing by itself."""
     options_variable: str = ""
     """The environment variable that adds flags."""
     read: Reader = read_nothing
