@@ -1,4 +1,4 @@
-"""The room on a real engine and a real store, without a daemon: events in, documents out."""
+"""The feature on a real engine and a real store, without a daemon: events in, documents out."""
 
 from pathlib import Path
 from typing import Any
@@ -6,11 +6,11 @@ from typing import Any
 import msgspec
 
 from holdfast.core.event import Event
-from holdfast.core.ports import Doc
 from holdfast.features.project import FEATURE
-from holdfast.features.project.document import document
-from holdfast.features.project.model import HOUR, empty, project_ref
+from holdfast.features.project.document.text import HOUR
+from holdfast.features.project.document.v4 import project_document
 from holdfast.features.project.settings import ProjectSettings
+from holdfast.features.project.state import PROJECT, Project, Task
 from holdfast.stores import open_store
 from tests.factories import NOON, a_key, an_engine
 
@@ -41,7 +41,7 @@ class Stage:
         self.say("project.observed", facts=facts)
 
     def git(self, **facts: Any) -> None:
-        self.observe(git={**self.doc["git"], "status": "clean", "count": 0, "files": [], **facts})
+        self.observe(git={**msgspec.to_builtins(self.doc.git), "status": "clean", "count": 0, "files": [], **facts})
 
     def edit(self, path: str, session: str = "s-1", **data: Any) -> None:
         self.say("tool.finished", session=session, tool="Edit", action="edit", paths=[f"{ROOT}/{path}"], **data)
@@ -79,25 +79,25 @@ class Stage:
         self.say("project.time_passed")
 
     @property
-    def doc(self) -> Doc:
+    def doc(self) -> Project:
         reader = self.store.reader()
         try:
-            return reader.state(project_ref(ROOT)) or empty(ROOT)
+            return PROJECT.load(reader, ROOT) or Project(project=ROOT)
         finally:
             reader.close()
 
     @property
     def document(self) -> dict[str, Any]:
-        return document(self.doc, self.now)
+        return project_document(self.doc, self.now)
 
-    def gaps(self) -> dict[str, dict[str, Any]]:
-        return {task["type"]: task for task in self.doc["tasks"]}
+    def gaps(self) -> dict[str, Task]:
+        return {task.type: task for task in self.doc.tasks}
 
     def tasks(self, type_: str) -> list[str]:
-        return [task["description"] for task in self.doc["tasks"] if task["type"] == type_]
+        return [task.description for task in self.doc.tasks if task.type == type_]
 
     def history(self) -> list[str]:
-        return [line["summary"] for line in self.doc["history"]]
+        return [line.summary for line in self.doc.history]
 
     def completed(self) -> list[str]:
-        return [line["task_id"] for line in self.doc["history"] if line["change_type"] == "task_completed"]
+        return [line.task_id for line in self.doc.history if line.change_type == "task_completed"]

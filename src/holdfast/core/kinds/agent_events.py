@@ -5,7 +5,6 @@ import msgspec
 from holdfast.core.checks import CommandJudgement, GitLook
 from holdfast.core.kinds.base import JsonObject, Payload, Record, event_kind
 
-
 CUT_MARK = "characters left out"
 """Stands where the middle of a long text was taken out."""
 
