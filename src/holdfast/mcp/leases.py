@@ -4,7 +4,7 @@ import os
 from collections.abc import Callable
 
 from holdfast.cli import client
-from holdfast.cli.lease import TTL_S, taken
+from holdfast.cli.lease import TTL_S, acquire_lease
 from holdfast.core.errors import CommandRefused
 from holdfast.mcp.told import told
 
@@ -32,7 +32,7 @@ def lease_tools(*, alone: bool) -> tuple[Tool, ...]:
         granted or busy. Give it back with lease_release. `pid`: the process that holds it; needed over HTTP."""
         wait = max(0.0, min(wait_seconds, LONGEST_WAIT_S))
         how = {"exactly": bool(pid), "shared": shared, "ttl": ttl_seconds, "why": why}
-        return told(lambda: taken(name, owner(pid), wait, **how))
+        return told(lambda: acquire_lease(name, owner(pid), wait, **how))
 
     def lease_release(name: str, pid: int = 0) -> str:
         """Give a lease back."""

@@ -219,6 +219,7 @@ class CommitSeen(Payload):
 
     commands: list[str] = []
     first_edit: int = 0
+    committed_at: int = 0
 
 
 class CheckRule(Record):

@@ -53,10 +53,9 @@ def derive(state: State, event: Event, settings: ProjectSettings | None) -> Iter
         yield from _lease_changed(state, event)
     elif kind in COMMAND_ENDS and event.data.get("action") == "shell":
         yield from _area_validated(event, settings or DEFAULTS)
-    elif kind == GitActed.KIND:
-        yield from _commit_seen(state, event)
     elif kind == "turn.ended":
         yield from _turn_summed(state, event)
+        yield from _commits_seen(state, event)
 
 
 def _area_validated(event: Event, settings: ProjectSettings) -> Iterator[Event]:
@@ -71,11 +70,13 @@ def _area_validated(event: Event, settings: ProjectSettings) -> Iterator[Event]:
         yield derived_event(event, proof)
 
 
-def _commit_seen(state: State, event: Event) -> Iterator[Event]:
+def _commits_seen(state: State, event: Event) -> Iterator[Event]:
+    """With the turn they were made in: what is derived from a derived event would not be heard."""
     doing = _activity(state, event)
-    commit = doing.commit if doing else None
-    if commit and commit.seq == event.seq:
-        yield derived_event(event, CommitSeen(commands=commit.commands, first_edit=commit.first_edit))
+    for commit in doing.commits if doing else ():
+        if commit.over == event.seq:
+            seen = CommitSeen(commands=commit.commands, first_edit=commit.first_edit, committed_at=commit.at)
+            yield derived_event(event, seen)
 
 
 def _turn_summed(state: State, event: Event) -> Iterator[Event]:

@@ -188,12 +188,13 @@ class Edit(Document, frozen=True, array_like=True):
     at: int
 
 
-class CommitWork(Document, frozen=True):
-    """What was run and edited before the commit that event `seq` tells of."""
+class CommitWork(Document, kw_only=True, frozen=True):
+    """What was run and edited before a commit. `over` is the end of the turn it was made in."""
 
-    seq: int
+    at: int
     commands: list[str]
     first_edit: int
+    over: int = 0
 
 
 class Activity(Document, kw_only=True):
@@ -209,7 +210,8 @@ class Activity(Document, kw_only=True):
     first_edit: int = 0
     """Of those that are not committed."""
     since_commit: list[str] = []
-    commit: CommitWork | None = None
+    commits: list[CommitWork] = []
+    """Of the turn going on, and of the one that ended last."""
 
 
 class Habit(Document, frozen=True):

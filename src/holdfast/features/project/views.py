@@ -170,7 +170,13 @@ def show_task(call: Call) -> Fields:
         return {**_shown_task(found), "open": True, "looked_at": _looked_at(doc)}
     line = next((line for line in doc.history if line.task_id == wanted), None)
     if line:
-        return {"id": wanted, "open": False, "summary": line.summary, "done_at": line.timestamp}
+        return {
+            "id": wanted,
+            "open": False,
+            "summary": line.summary,
+            "done_at": line.timestamp,
+            "looked_at": _looked_at(doc),
+        }
     raise CommandRefused(f"there is no task {wanted!r}", fix="See: holdfast task list")
 
 

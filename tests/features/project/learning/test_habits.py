@@ -90,6 +90,7 @@ def test_what_runs_before_every_commit(stage: Stage) -> None:
         stage.edit("src/a.py")
         stage.run("pre-commit run --all-files")
         stage.commit(f"c{n}")
+        stage.say("turn.ended", session="s-1")
     patterns = {told.pattern: told for told in habit(stage)}
     assert patterns["Always run pre-commit run before commit"].seen == 8
     assert "Uncommitted files normal for <1 hours" in patterns

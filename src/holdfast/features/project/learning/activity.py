@@ -19,7 +19,7 @@ from holdfast.features.project.state import Activity, CommitWork, Edit, OpenSess
 
 MAX_EDITS, MAX_SESSIONS = 60, 30
 MAX_AREAS, MAX_COMMANDS = 10, 15
-MAX_DAYS, MAX_ENDED = 62, 50
+MAX_DAYS, MAX_ENDED, MAX_COMMITS = 62, 50, 20
 PAUSE = 2 * HOUR
 """After so long without an edit the next one begins another activity."""
 
@@ -48,7 +48,9 @@ def reduce_activity(doc: Activity | None, event: Event) -> Activity:
     if event.kind in TOOL_ENDS:
         return _edit(doc, event) if event.data.action == "edit" else _run_command(doc, event)
     session = _session(doc, event)
-    turn = _end_turn(session.turn, event) if event.kind == "turn.ended" else session.turn
+    turn = session.turn
+    if event.kind == "turn.ended":
+        turn, doc = _end_turn(turn, event), replace(doc, commits=_end_commits(doc, event))
     return _with_session(doc, event, replace(session, turn=turn))
 
 
@@ -141,8 +143,9 @@ def _commit(doc: Activity, event: Event) -> Activity:
     act: GitActed = event.data
     if act.verb != "commit" or act.outside:
         return doc
-    work = CommitWork(event.seq, list(doc.since_commit), doc.first_edit)
-    return _with_session(replace(doc, commit=work, since_commit=[], first_edit=0), event, _session(doc, event))
+    work = CommitWork(at=event.at, commands=list(doc.since_commit), first_edit=doc.first_edit)
+    commits = [*doc.commits, work][-MAX_COMMITS:]
+    return _with_session(replace(doc, commits=commits, since_commit=[], first_edit=0), event, _session(doc, event))
 
 
 def _open_turn(session: OpenSession) -> TurnWork:
@@ -153,6 +156,11 @@ def _open_turn(session: OpenSession) -> TurnWork:
 def _end_turn(turn: TurnWork, event: Event) -> TurnWork:
     """An agent may end a turn twice (a refused stop): it is summed up once."""
     return replace(turn, over=event.seq) if not turn.over else turn
+
+
+def _end_commits(doc: Activity, event: Event) -> list[CommitWork]:
+    """Those of this turn are summed up with it; what was summed up before is dropped."""
+    return [replace(commit, over=event.seq) for commit in doc.commits if not commit.over]
 
 
 def _folder_of(path: str, project: str) -> str:

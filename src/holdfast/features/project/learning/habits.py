@@ -34,7 +34,9 @@ def reduce_habits(doc: Habits | None, event: Event) -> Habits:
         return replace(doc, at=event.at, after=_after(doc.after, data, event.at))
     if isinstance(data, CommitSeen):
         before_commit = _count(doc.before_commit, data.commands, event.at)
-        return replace(doc, at=event.at, before_commit=before_commit, waits=_waits(doc.waits, data, event.at))
+        return replace(
+            doc, at=event.at, before_commit=before_commit, waits=_waits(doc.waits, data, data.committed_at or event.at)
+        )
     return doc
 
 
