@@ -17,7 +17,7 @@ from holdfast.features.project.document import differences, old_formats, schema
 from holdfast.features.project.document.text import DAY, HOUR, MINUTE, SECOND, plural
 from holdfast.features.project.document.v4 import project_document, task_fields
 from holdfast.features.project.files import document_text
-from holdfast.features.project.jobs.refresh import LAST_LOOKS, load_project
+from holdfast.features.project.jobs.refresh import load_project
 from holdfast.features.project.leases import why_lost
 from holdfast.features.project.state import (
     ALL,
@@ -47,8 +47,8 @@ def _known(call: Call) -> Project:
 
 
 def _looked_at(doc: Project) -> int:
-    """When git was last looked at; a look that found nothing new is known only to the daemon that made it."""
-    return max(doc.looked.get("git", 0), LAST_LOOKS.get(doc.project, 0))
+    """When a look last found something new: later looks that found nothing are not in the log."""
+    return doc.looked.get("git", 0)
 
 
 # ── the document ─────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -23,8 +23,6 @@ from holdfast.features.project.state import ACTIVITY, ALL, GLOBAL, HABITS, PROJE
 
 MAX_PATTERNS = 20
 FINGERPRINT_S = 0.5
-LAST_LOOKS: dict[str, int] = {}
-"""When this daemon last looked at each project: a look that found nothing new is not in the log."""
 
 
 def load_project(reader: Reader, root: str) -> Project:
@@ -39,7 +37,6 @@ def refresh(call: JobCall) -> list[Event]:
     facts = _known_facts(call.reader, root, git.remote, settings, call.now)
     facts.git = git
     facts.junit = read_reports(root, settings.junit, _known_reports(doc)) or None
-    LAST_LOOKS[root] = call.now
     return report_changes(doc, facts, call.now, int(call.job.payload.get("pid") or 0))
 
 
