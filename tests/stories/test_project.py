@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from ruamel.yaml import YAML
 
-from tests.features.project.asking import command, view
+from tests.features.project.daemon_calls import command, view
 from tests.features.project.notion_server import DATABASE, NotionServer
 from tests.kit import BIN, World, alive, git, wait_until
 

@@ -272,7 +272,7 @@ import sys, os, time
 sys.path.insert(0, sys.argv[3])
 from pathlib import Path
 from tests.kit import World
-from tests.features.project.asking import command, view
+from tests.features.project.daemon_calls import command, view
 world = World(Path(sys.argv[1]))
 os.chdir(world.paths.run)
 inside = Path(sys.argv[1]) / "inside"

@@ -171,3 +171,44 @@ def test_names_of_agents_go_from_the_text_too() -> None:
     actions = [{"action": "Hand over to agent-validator and check", "assigned_to": "agent-validator", "priority": "P0"}]
     (task,) = api.convert_next_actions_to_tasks(actions)["P0_blockers"]
     assert task["description"] == "Hand over and check"
+
+
+# ── what version 3 files also hold ───────────────────────────────────────────────────────────────────────────────────
+
+WHOLE = """
+PROJECT: engine
+LAST_UPDATED: 2025-11-16T10:00:00Z
+CURRENT_FOCUS: Moving to the new parser
+BLOCKERS:
+  - The build server is down
+  - {description: No key for the API}
+NEXT_ACTIONS:
+  P1: [Write the tests, {action: Review the plan}]
+  P3_improvements: [Tidy up]
+RECENT_WORK:
+  - Added the parser
+  - {timestamp: 2025-11-16T09:00:00Z, action: Fixed the lexer}
+"""
+
+
+def test_nothing_of_a_version_3_file_is_dropped() -> None:
+    found = api.read_state(io.StringIO(WHOLE))
+    texts = {level: [task["description"] for task in tasks] for level, tasks in found["TASKS"].items()}
+    assert texts["P0_blockers"] == ["The build server is down", "No key for the API"]
+    assert texts["P1_urgent"] == ["Write the tests", "Review the plan"]
+    assert texts["P3_improvements"] == ["Tidy up"]
+    assert found["WORK_CONTEXT"] == {"current_phase": "Moving to the new parser"}
+    history = [(line["timestamp"], line["summary"]) for line in found["STATE_HISTORY"]]
+    assert history == [("2025-11-16T10:00:00Z", "The parser added"), ("2025-11-16T09:00:00Z", "The lexer fixed")]
+    assert schema.problems(found) == []
+
+
+def test_latin_1_is_read(tmp_path: Path) -> None:
+    (tmp_path / "state").write_bytes("PROJECT: x\nNEXT_ACTIONS: [Prüfen]\n".encode("latin-1"))
+    assert api.read_state(tmp_path / "state")["TASKS"]["P2_maintenance"][0]["description"] == "Prüfen"
+
+
+@pytest.mark.parametrize("text", ["Delegate to agent-x: check the plan", "Assigned to agent-x, check the plan"])
+def test_a_delegation_is_what_was_to_be_done(text: str) -> None:
+    (task,) = api.convert_next_actions_to_tasks([{"action": text, "assigned_to": "agent-x"}])["P2_maintenance"]
+    assert task["description"] == "check the plan"

@@ -17,6 +17,8 @@ LARGEST = 1 << 20
 DEEPEST = 100
 State = dict[str, Any]
 
+_BINARY = re.compile(rb"[\x00-\x08\x0e-\x1f\x7f-\x9f]")
+_DELEGATION = re.compile(r"^(?:delegated?|assign(?:ed)?|hand(?:ed)? over)\s*[:,\u2013-]\s*", re.IGNORECASE)
 _FENCE = re.compile(r"^```ya?ml[ \t]*\n(.*?)^```[ \t]*$", re.MULTILINE | re.DOTALL)
 GAP_WORDS = (
     ("broken_tests", ("failing test", "fix test", "broken test", "test fail")),
@@ -40,12 +42,22 @@ def read_state(state_file: str | Path | TextIO) -> State:
         try:
             if path.stat().st_size > LARGEST:
                 raise BadState(f"it is larger than {LARGEST >> 20} MB", where=str(path))
-            return as_v4(parsed(path.read_bytes().decode("utf-8"), str(path)), str(path))
+            return as_v4(parsed(decode_text(path.read_bytes()), str(path)), str(path))
         except OSError as error:
             raise BadState(str(error.strerror), where=str(path)) from error
         except UnicodeDecodeError as error:
             raise BadState("it is not UTF-8 text", where=str(path), fix="The file was left as it is.") from error
     return as_v4(parsed(state_file.read(), getattr(state_file, "name", "")), getattr(state_file, "name", ""))
+
+
+def decode_text(content: bytes) -> str:
+    """UTF-8, else Latin-1 where it reads as text: `UnicodeDecodeError` for what is neither."""
+    try:
+        return content.decode("utf-8")
+    except UnicodeDecodeError:
+        if _BINARY.search(content):
+            raise
+        return content.decode("latin-1")
 
 
 def as_v4(state: State, where: str = "") -> State:
@@ -118,11 +130,44 @@ def migrate_v3_to_v4(v3_state: State) -> State:
         "LAST_UPDATED": v3_state.get("LAST_UPDATED"),
         "PROJECT": safe_name(str(v3_state.get("PROJECT") or "unknown")),
         "CURRENT_STATE": derive_state_from_v3(v3_state),
-        "TASKS": convert_next_actions_to_tasks(v3_state.get("NEXT_ACTIONS") or ()),
+        "TASKS": convert_next_actions_to_tasks([*_blockers(v3_state), *_actions(v3_state.get("NEXT_ACTIONS"))]),
+        **_work_context(v3_state),
         "LEARNED_PATTERNS": [],
         "RESOURCE_LOCKS": {},
         "STATE_HISTORY": _history(v3_state),
     }
+
+
+def _blockers(v3_state: State) -> list[State]:
+    """What stood in the way is a task of the highest priority."""
+    found = _actions(v3_state.get("BLOCKERS"))
+    return [
+        {**one, "priority": "P0"} if isinstance(one, Mapping) else {"action": one, "priority": "P0"} for one in found
+    ]
+
+
+def _actions(written: Any) -> list[Any]:
+    """A list, one text, or a mapping: of lists by priority, or of actions by name."""
+    if isinstance(written, str):
+        return [written]
+    if not isinstance(written, Mapping):
+        return list(written) if isinstance(written, Iterable) else []
+    found: list[Any] = []
+    for key, value in written.items():
+        level = {"priority": str(key).upper()[:2]} if re.match(r"(?i)p[0-3](?![a-z0-9])", str(key)) else {}
+        for one in value if isinstance(value, list) else [value]:
+            if isinstance(one, Mapping):
+                found.append({**({} if level else {"action": str(key)}), **level, **one})
+            elif one is not None:
+                found.append({"action": str(one) if level else f"{key}: {one}", **level})
+    return found
+
+
+def _work_context(v3_state: State) -> State:
+    focus = v3_state.get("CURRENT_FOCUS")
+    if isinstance(focus, Mapping):
+        focus = focus.get("description") or focus.get("focus") or "; ".join(f"{k}: {v}" for k, v in focus.items())
+    return {"WORK_CONTEXT": {"current_phase": str(focus)[:300]}} if focus else {}
 
 
 def derive_state_from_v3(v3_state: State) -> State:
@@ -140,7 +185,8 @@ def derive_state_from_v3(v3_state: State) -> State:
 
 def convert_next_actions_to_tasks(next_actions: Iterable[Any]) -> State:
     """By priority; who was to do it is left out, and named nowhere in the text."""
-    actions = [action for action in next_actions or () if isinstance(action, Mapping | str)]
+    listed = _actions(next_actions) if isinstance(next_actions, Mapping | str) else next_actions or ()
+    actions = [action for action in listed if isinstance(action, Mapping | str)]
     tasks: dict[str, list[State]] = {name: [] for name in SECTIONS.values()}
     for number, action in enumerate(actions, 1):
         given = action if isinstance(action, Mapping) else {"action": action}
@@ -163,18 +209,26 @@ def gap_type(text: str) -> str:
 
 
 def _history(v3_state: State) -> list[State]:
-    work = [one for one in v3_state.get("RECENT_WORK") or () if isinstance(one, Mapping)]
+    """Work without a time of its own happened, as far as is known, by the time the file was written."""
+    written = v3_state.get("RECENT_WORK")
+    listed = [written] if isinstance(written, str | Mapping) else written if isinstance(written, list) else []
+    work = [one if isinstance(one, Mapping) else {"action": str(one)} for one in listed if one]
+    last = _time_or_none(v3_state.get("LAST_UPDATED"))
     lines = [
         {
-            "timestamp": str(one["timestamp"]),
+            "timestamp": str(one["timestamp"]) if one.get("timestamp") else last,
             "change_type": "state_update",
             "section": _section(str(one.get("action") or "")),
             "summary": _as_fact(_without_names(str(one.get("action") or ""), one)),
         }
         for one in work
-        if one.get("timestamp")
     ]
-    return sorted(lines, key=lambda line: line["timestamp"], reverse=True)[:MAX_HISTORY]
+    return sorted(lines, key=lambda line: str(line["timestamp"] or ""), reverse=True)[:MAX_HISTORY]
+
+
+def _time_or_none(value: Any) -> str | None:
+    text = str(value or "")
+    return text if re.match(r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d", text) else None
 
 
 def _section(text: str) -> str:
@@ -193,4 +247,4 @@ def _without_names(text: str, entry: Mapping[str, Any]) -> str:
     names = {str(entry[field]) for field in ("agent", "assigned_to", "created_by") if entry.get(field)}
     for name in sorted(names, key=len, reverse=True):
         text = re.sub(rf"(?i)\b(?:by |to |with )?{re.escape(name)}\b", "", text)
-    return " ".join(text.split()) or "unnamed"
+    return _DELEGATION.sub("", " ".join(text.split()).replace(" :", ":")) or "unnamed"
