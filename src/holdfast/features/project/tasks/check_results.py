@@ -142,10 +142,18 @@ def add_run(runs: list[CheckRun], run: CheckRun) -> list[CheckRun]:
     kept = [old for old in runs if old not in replaced]
     wide = next((old for old in kept if _stands_for(old, run)), None)
     if wide is not None:
-        confirmed = msgspec.structs.replace(wide, content=run.content)
+        confirmed = msgspec.structs.replace(wide, content=run.content or wide.content)
         return [confirmed if old is wide else old for old in kept]
     suite = next((old.suite for old in replaced if old.dir == run.dir), run.suite)
-    return _bounded([*kept, msgspec.structs.replace(run, suite=suite)])
+    return _bounded([*kept, msgspec.structs.replace(run, suite=suite, content=_content_of(run, replaced))])
+
+
+def _content_of(run: CheckRun, replaced: list[CheckRun]) -> str:
+    """A failure whose content could not be read in time is not known to be of another content than the one before."""
+    if run.content or run.verdict != Verdict.FAILED:
+        return run.content
+    before = (old for old in replaced if old.verdict == Verdict.FAILED and old.commit == run.commit)
+    return next((old.content for old in before if old.dir == run.dir), "")
 
 
 def _stands_for(wide: CheckRun, run: CheckRun) -> bool:
