@@ -1,7 +1,8 @@
 """Sources to learn from, by package name: `python models/fetch.py FOLDER [group …]`.
 
 Python packages come through `pip download`, JavaScript through `npm pack`, Go and Rust through `apt-get download` (Debian
-packs their sources), Java through `apt-get source`. What does not say a permissive licence in its own metadata is left
+packs their sources), Ruby and PHP likewise, Java, C and C++ through `apt-get source`.
+What does not say a permissive licence in its own metadata is left
 out and named in FOLDER/manifest.jsonl. Nothing of a package is run: archives are only read.
 """
 
@@ -26,13 +27,18 @@ SUFFIXES = {
     "rust": (".rs",),
     "javascript": (".js", ".ts", ".tsx", ".jsx", ".mjs", ".cjs", ".mts"),
     "java": (".java",),
+    "c": (".c", ".h"),
+    "cpp": (".cc", ".cpp", ".cxx", ".hpp", ".hh", ".hxx", ".h"),
+    "ruby": (".rb",),
+    "php": (".php",),
 }
 LARGEST_FILE = 400_000
 BATCH = 60
 MOST_BYTES = 60_000_000
 """Of one package: a giant must not drown the rest."""
 
-TESTED = ("django", "sqlalchemy", "pydantic", "werkzeug", "httpx", "gin-gonic", "tokio", "vitest", "gson", "jsoup")
+TESTED = ("django", "sqlalchemy", "pydantic", "werkzeug", "httpx", "gin-gonic", "tokio", "vitest", "gson", "jsoup", "beets", "composer",
+          "miniflux", "traccar", "uptime-kuma", "jekyll", "nlog", "tmux")  # fmt: skip
 """Measured on (tests/bench/search.py), so never learnt from: not as a package, not as a vendored folder."""
 OWN_PROJECT_THOUGH_ITS_NAME = ("pytest-django", "marshmallow-sqlalchemy", "cookiecutter-django")
 
@@ -135,7 +141,27 @@ def _debian_licences(text: str) -> list[str]:
     ]
 
 
+def ruby(name: str, folder: Path) -> Source:
+    return _debian(name, folder, "ruby")
+
+
+def php(name: str, folder: Path) -> Source:
+    return _debian(name, folder, "php")
+
+
 def java(name: str, folder: Path) -> Source:
+    return _debian_source(name, folder, "java")
+
+
+def c(name: str, folder: Path) -> Source:
+    return _debian_source(name, folder, "c")
+
+
+def cpp(name: str, folder: Path) -> Source:
+    return _debian_source(name, folder, "cpp")
+
+
+def _debian_source(name: str, folder: Path, group: str) -> Source:
     if _quiet("apt-get", "source", "--download-only", name, *_source_lists(), cwd=folder):
         raise LookupError("not in Debian")
     description = next(folder.glob("*.dsc"))
@@ -143,17 +169,17 @@ def java(name: str, folder: Path) -> Source:
     if _quiet("dpkg-source", "--no-check", "-x", str(description), str(unpacked), cwd=folder):
         raise LookupError("unreadable")
     text = (unpacked / "debian" / "copyright").read_text(errors="replace")
-    return _debian_licences(text), _unpacked(unpacked, "java")
+    return _debian_licences(text), _unpacked(unpacked, group)
 
 
 def _source_lists() -> list[str]:
-    """Set up once by `prepare_java`: source lists of our own, the system's are left alone."""
+    """Set up once by `prepare_source_lists`: source lists of our own, the system's are left alone."""
     place = Path(tempfile.gettempdir()) / "holdfast-model-apt"
     return ["-o", f"Dir::Etc::SourceList={place}/sources.list", "-o", "Dir::Etc::SourceParts=/dev/null",
             "-o", f"Dir::State::Lists={place}/lists", "-o", f"Dir::Cache={place}/cache"]  # fmt: skip
 
 
-def prepare_java() -> None:
+def prepare_source_lists() -> None:
     place = Path(tempfile.gettempdir()) / "holdfast-model-apt"
     (place / "lists" / "partial").mkdir(parents=True, exist_ok=True)
     (place / "cache" / "archives" / "partial").mkdir(parents=True, exist_ok=True)
@@ -205,7 +231,11 @@ def _quiet(*argv: str, cwd: Path | None = None) -> int:
 
 # ── all of them ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
-KINDS = {"python": python, "go": go, "rust": rust, "javascript": javascript, "java": java}
+KINDS = {
+    "python": python, "go": go, "rust": rust, "javascript": javascript, "java": java, "c": c, "cpp": cpp, "ruby": ruby, "php": php,
+}  # fmt: skip
+FROM_SOURCE_PACKAGES = ("java", "c", "cpp")
+FROM_BINARY_PACKAGES = ("go", "rust", "ruby", "php")
 
 
 def expanded(group: str) -> list[str]:
@@ -261,8 +291,8 @@ def main() -> None:
         else set()
     )
     for group in sys.argv[2:] or KINDS:
-        if group == "java":
-            prepare_java()
+        if group in FROM_SOURCE_PACKAGES:
+            prepare_source_lists()
         names = [n for n in expanded(group) if (group, n) not in known]
         with manifest.open("a") as log:
             for at in range(0, len(names), BATCH):
@@ -274,7 +304,7 @@ def main() -> None:
 
 def taken(group: str, names: list[str], out: Path) -> list[dict]:
     with tempfile.TemporaryDirectory() as near, concurrent.futures.ThreadPoolExecutor(3) as pool:
-        if group in ("go", "rust"):  # One call for many: most of its time is reading the lists.
+        if group in FROM_BINARY_PACKAGES:  # One call for many: most of its time is reading the lists.
             (Path(near) / "debs").mkdir()
             _quiet("apt-get", "download", *names, cwd=Path(near) / "debs")
         return list(pool.map(lambda name: take(group, name, out, near), names))

@@ -1,11 +1,13 @@
-"""Trains the search model: `python models/train.py PAIRS.jsonl… FOLDER`. CPU is enough; needs torch, the product does not.
+"""Trains the search model: `python models/train.py PAIRS.jsonl… FOLDER`. A GPU makes it minutes; needs torch, the product does not.
 
 A text's vector is Σ (1 + log tf)·E[word] / √Σ (1 + log tf); a function's is that of its body, its name and its path, each
 with a learned factor; a question has a table of its own. The loss is contrastive: in a batch, the right function among all
-others. Batches are made of blocks from one package, so that the others are near.
+others. Batches are made of blocks from one package, so that the others are near. Words of a question are now and then
+replaced by words of like meaning (`src/holdfast/search/everyday`), so that people need not use the author's own words.
 """
 
 import argparse
+import gzip
 import hashlib
 import json
 import math
@@ -13,25 +15,32 @@ import random
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
 from torch import nn
 from torch.nn import functional as F
 
-from holdfast.search import words
-from holdfast.search.static import FIELDS, pieces
+from holdfast.search import tokenize
+from holdfast.search.static_model import FIELDS, pieces
 
 PARTS = ("q", "b", "n", "p")
 MOST_WORDS = 300
-SHARPEST = 17.0
-"""Left to itself the loss grows ever surer of the pairs it has seen, and worse at others (0.723 against 0.743 held out)."""
+MOST_ALIKE = 6
+HELD_OUT = 40
+"""One package in so many is kept for measuring."""
+
+Pair = dict[str, str]
+Bag = tuple[torch.Tensor, torch.Tensor, torch.Tensor]
 
 
-def lines(paths: Iterable[Path], left_out: set[str]) -> Iterator[dict]:
+def read_pairs(paths: Iterable[Path], left_out: set[str]) -> Iterator[Pair]:
     for path in paths:
-        with path.open() as file:
+        with gzip.open(path, "rt") if path.suffix == ".gz" else path.open() as file:
             for line in file:
                 one = json.loads(line)
                 if one["k"] not in left_out:
@@ -41,70 +50,93 @@ def lines(paths: Iterable[Path], left_out: set[str]) -> Iterator[dict]:
 # ── words ────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def vocabulary(pairs: Iterable[dict], size: int) -> list[str]:
+def vocabulary(pairs: Iterable[Pair], size: int) -> list[str]:
     """By the number of pairs a word is in; a word of a question counts more than one of code."""
     found: Counter[str] = Counter()
     for one in pairs:
-        found.update(words.counted(one["b"]).keys())
+        found.update(tokenize.counted(one["b"]).keys())
         for part, weight in (("q", 3), ("n", 1)):
-            for word in words.counted(one[part]):
+            for word in tokenize.counted(one[part]):
                 found[word] += weight
     letters = [*"abcdefghijklmnopqrstuvwxyz0123456789"]
     common = [
         w
-        for w, n in found.most_common(size * 2)
+        for w, _ in found.most_common(size * 2)
         if (w.isascii() and 1 < len(w) <= 24 and not w.isdigit()) or w in "0123456789"
     ]
     return list(dict.fromkeys([*letters, *common]))[:size]
 
 
-class Ragged:
-    """Rows of (word, weight), end to end."""
-
-    def __init__(self, rows: list[tuple[np.ndarray, np.ndarray]]) -> None:
-        self.starts = np.concatenate([[0], np.cumsum([len(ids) for ids, _ in rows])])
-        self.ids = np.concatenate([ids for ids, _ in rows]) if rows else np.zeros(0, np.int32)
-        self.weights = np.concatenate([weights for _, weights in rows]) if rows else np.zeros(0, np.float32)
-
-    def take(self, rows: np.ndarray) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-        sizes = self.starts[rows + 1] - self.starts[rows]
-        where = np.repeat(self.starts[rows] - np.concatenate([[0], np.cumsum(sizes)[:-1]]), sizes) + np.arange(
-            sizes.sum()
-        )
-        offsets = np.concatenate([[0], np.cumsum(sizes)[:-1]])
-        return (
-            torch.from_numpy(self.ids[where].astype(np.int64)),
-            torch.from_numpy(self.weights[where]),
-            torch.from_numpy(offsets),
-        )
-
-
-def encoded(
+def encode_one(
     text: str, known: dict[str, int], longest: int, cache: dict[str, list[int]]
-) -> tuple[np.ndarray, np.ndarray]:
+) -> tuple[list[int], list[int]]:
     counts: dict[int, int] = {}
-    for word, times in words.counted(text).items():
+    for word, times in tokenize.counted(text).items():
         if (ids := cache.get(word)) is None:
             ids = cache[word] = pieces(word, known, longest)
         for number in ids:
             counts[number] = counts.get(number, 0) + times
     kept = list(counts.items())[:MOST_WORDS]
-    ids_ = np.array([n for n, _ in kept], np.int32)
-    weights = np.array([1 + math.log(t) for _, t in kept], np.float32)
-    return ids_, weights / math.sqrt(max(float(weights.sum()), 1e-9))
+    return [n for n, _ in kept], [t for _, t in kept]
 
 
-def encode(pairs: Iterable[dict], known: dict[str, int]) -> tuple[dict[str, Ragged], list[str]]:
+def encode_batch(known: dict[str, int], batch: list[Pair]) -> list[tuple[str, dict[str, tuple[list[int], list[int]]]]]:
     longest, cache = max(map(len, known)), {}
-    rows: dict[str, list] = {part: [] for part in PARTS}
-    packages = []
-    for one in pairs:
-        made = {part: encoded(one[part], known, longest, cache) for part in PARTS}
-        if len(made["q"][0]) >= 2 and len(made["b"][0]) >= 3:
-            for part in PARTS:
-                rows[part].append(made[part])
-            packages.append(f"{one['g']}/{one['k']}")
-    return {part: Ragged(rows[part]) for part in PARTS}, packages
+    made = [
+        (f"{one['g']}/{one['k']}", {part: encode_one(one[part], known, longest, cache) for part in PARTS})
+        for one in batch
+    ]
+    return [one for one in made if len(one[1]["q"][0]) >= 2 and len(one[1]["b"][0]) >= 3]
+
+
+class Ragged:
+    """Rows of (word, weight), end to end, on the device."""
+
+    def __init__(self, rows: list[tuple[list[int], list[int]]], device: str) -> None:
+        sizes = np.array([len(ids) for ids, _ in rows])
+        self.starts = torch.tensor(np.concatenate([[0], np.cumsum(sizes)]), device=device)
+        self.ids = torch.tensor(np.concatenate([np.array(ids, np.int64) for ids, _ in rows]), device=device)
+        weights = (
+            np.concatenate([1 + np.log(np.array(t, np.float32)) for _, t in rows]) if rows else np.zeros(0, np.float32)
+        )
+        self.weights = torch.tensor(weights, dtype=torch.float32, device=device)
+
+    def take(self, rows: torch.Tensor) -> Bag:
+        sizes = self.starts[rows + 1] - self.starts[rows]
+        offsets = torch.cat([sizes.new_zeros(1), sizes.cumsum(0)[:-1]])
+        where = torch.repeat_interleave(self.starts[rows] - offsets, sizes) + torch.arange(
+            int(sizes.sum()), device=rows.device
+        )
+        return self.ids[where], self.weights[where], offsets
+
+
+def encode(pairs: list[Pair], known: dict[str, int], device: str, jobs: int) -> tuple[dict[str, Ragged], list[str]]:
+    batches = [pairs[at : at + 5_000] for at in range(0, len(pairs), 5_000)]
+    with ProcessPoolExecutor(jobs) as pool:
+        made = [one for batch in pool.map(partial(encode_batch, known), batches) for one in batch]
+    return {part: Ragged([rows[part] for _, rows in made], device) for part in PARTS}, [package for package, _ in made]
+
+
+def alike(known: list[str], folder: Path, device: str) -> torch.Tensor:
+    """For each word those of like meaning, by the table of everyday words; itself where there are none."""
+    stems = (folder / "words.txt").read_text("utf-8").split("\n")
+    rows = np.load(folder / "words.npy").astype(np.float32)
+    rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+    by_word = {word: n for n, word in enumerate(known)}
+    likeness = rows @ rows.T
+    table = np.tile(np.arange(len(known))[:, None], (1, MOST_ALIKE))
+    for number, stem in enumerate(stems):
+        forms = [
+            by_word[form]
+            for form in (stem, stem + "s", stem + "ed", stem + "ing", stem + "e", stem + "es")
+            if form in by_word
+        ]
+        near = [m for m in np.argsort(-likeness[number])[1 : MOST_ALIKE + 6] if likeness[number, m] > 0.5]
+        others = [by_word[stems[m]] for m in near if stems[m] in by_word][:MOST_ALIKE]
+        if others:
+            for form in forms:
+                table[form] = np.resize(others, MOST_ALIKE)
+    return torch.tensor(table, device=device)
 
 
 # ── the model ────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -120,18 +152,39 @@ class Model(nn.Module):
         self.factors = nn.Parameter(torch.tensor([1.0, 1.0, 0.3]))
         self.sharpness = nn.Parameter(torch.tensor(math.log(10.0)))
 
-    def query(self, bag: tuple) -> torch.Tensor:
+    def load(self, folder: Path) -> None:
+        for name, table in (("documents", self.documents), ("queries", self.queries)):
+            rows = np.load(folder / f"{name}.npy").astype(np.float32) * np.load(folder / f"{name}-scales.npy")[:, None]
+            table.weight.data.copy_(torch.tensor(rows))
+        about = json.loads((folder / "about.json").read_text())
+        self.factors.data.copy_(torch.tensor([about["factors"][field] for field in FIELDS]))
+        self.sharpness.data.fill_(math.log(17.0))
+
+    def query(self, bag: Bag) -> torch.Tensor:
         return F.normalize(self.queries(bag[0], bag[2], bag[1]), dim=1)
 
-    def document(self, bags: list[tuple]) -> torch.Tensor:
-        total = sum(self.factors[n] * self.documents(bag[0], bag[2], bag[1]) for n, bag in enumerate(bags))
+    def document(self, bags: list[Bag]) -> torch.Tensor:
+        """Each field by itself over the root of its weights, then added."""
+        total = torch.zeros((), device=bags[0][1].device)
+        for number, bag in enumerate(bags):
+            total = total + self.factors[number] * self.documents(bag[0], bag[2], bag[1])
         return F.normalize(total, dim=1)
 
 
-def batches(packages: list[str], size: int, block: int, rng: random.Random) -> Iterator[np.ndarray]:
+def rooted(bag: Bag, rows: int) -> Bag:
+    """Weights over the root of their sum in each row."""
+    ids, weights, offsets = bag
+    row = torch.zeros(len(ids), dtype=torch.long, device=ids.device)
+    row[offsets[offsets < len(ids)][1:]] = 1
+    row = torch.bucketize(torch.arange(len(ids), device=ids.device), offsets, right=True) - 1
+    sums = torch.zeros(rows, device=ids.device).index_add_(0, row, weights)
+    return ids, weights / sums.clamp(min=1e-9).sqrt()[row], offsets
+
+
+def batches(packages: list[str], rows: list[int], size: int, block: int, rng: random.Random) -> Iterator[list[int]]:
     by_package: dict[str, list[int]] = {}
-    for number, package in enumerate(packages):
-        by_package.setdefault(package, []).append(number)
+    for number in rows:
+        by_package.setdefault(packages[number], []).append(number)
     blocks: list[list[int]] = []
     for members in by_package.values():
         rng.shuffle(members)
@@ -139,54 +192,93 @@ def batches(packages: list[str], size: int, block: int, rng: random.Random) -> I
     rng.shuffle(blocks)
     flat = [n for one in blocks for n in one]
     for at in range(0, len(flat) - size // 2, size):
-        yield np.array(flat[at : at + size])
+        yield flat[at : at + size]
 
 
-def train(model: Model, data: dict[str, Ragged], packages: list[str], options: argparse.Namespace) -> None:
-    rng = random.Random(options.seed)
-    optimizer = torch.optim.Adam(model.parameters(), lr=options.rate, betas=(0.9, 0.98))
-    steps = options.epochs * (len(packages) // options.batch)
-    step, began, shown = 0, time.time(), 0.0
-    for epoch in range(options.epochs):
-        for rows in batches(packages, options.batch, options.block, rng):
-            for group in optimizer.param_groups:
-                group["lr"] = options.rate * min(1.0, (step + 1) / 50) * max(0.05, 1 - step / max(steps, 1))
-            loss = _loss(model, data, rows, options)
-            optimizer.zero_grad(set_to_none=True)
-            loss.backward()
-            optimizer.step()
-            step, shown = step + 1, 0.98 * shown + 0.02 * float(loss)
-            if step % 100 == 0:
-                print(
-                    f"epoch {epoch} step {step}/{steps} loss {shown / (1 - 0.98**step):.3f} {time.time() - began:.0f} s",
-                    flush=True,
-                )
+class Training:
+    def __init__(
+        self, model: Model, data: dict[str, Ragged], packages: list[str], near: torch.Tensor | None, options: Any
+    ) -> None:
+        self.model, self.data, self.packages, self.near, self.options = model, data, packages, near, options
+        held = {
+            p for p in set(packages) if int(hashlib.blake2b(p.encode(), digest_size=4).hexdigest(), 16) % HELD_OUT == 0
+        }
+        self.learnt = [n for n, p in enumerate(packages) if p not in held or options.all]
+        self.held = [n for n, p in enumerate(packages) if p in held]
+        self.device = next(model.parameters()).device
+
+    def run(self) -> None:
+        options, rng = self.options, random.Random(self.options.seed)
+        optimizer = torch.optim.Adam(self.model.parameters(), lr=options.rate, betas=(0.9, 0.98))
+        steps = options.epochs * max(1, len(self.learnt) // options.batch)
+        step, began, shown = 0, time.time(), 0.0
+        print(f"held out before: {self.measure():.4f}", flush=True)
+        for epoch in range(options.epochs):
+            for rows in batches(self.packages, self.learnt, options.batch, options.block, rng):
+                for group in optimizer.param_groups:
+                    group["lr"] = options.rate * min(1.0, (step + 1) / 50) * max(0.05, 1 - step / max(steps, 1))
+                loss = self._loss(torch.tensor(rows, device=self.device))
+                optimizer.zero_grad(set_to_none=True)
+                loss.backward()
+                optimizer.step()
+                step, shown = step + 1, float(loss.detach())
+            print(
+                f"epoch {epoch} loss {shown:.3f} held out {self.measure():.4f} {time.time() - began:.0f} s", flush=True
+            )
+
+    def _loss(self, rows: torch.Tensor) -> torch.Tensor:
+        drop = self.options.drop
+        query = self.model.query(rooted(self._replaced(dropped(self.data["q"].take(rows), drop)), len(rows)))
+        document = self._document(rows, drop)
+        scores = query @ document.T * self.model.sharpness.exp().clamp(max=self.options.sharpest)
+        right = torch.arange(len(rows), device=self.device)
+        return (F.cross_entropy(scores, right) + F.cross_entropy(scores.T, right)) / 2
+
+    def _document(self, rows: torch.Tensor, drop: float) -> torch.Tensor:
+        return self.model.document([rooted(dropped(self.data[p].take(rows), drop), len(rows)) for p in ("b", "n", "p")])
+
+    def _replaced(self, bag: Bag) -> Bag:
+        """Now and then another word of like meaning."""
+        if self.near is None or not self.options.alike:
+            return bag
+        ids, weights, offsets = bag
+        chosen = torch.rand(len(ids), device=ids.device) < self.options.alike
+        other = self.near[ids, torch.randint(0, MOST_ALIKE, (len(ids),), device=ids.device)]
+        return torch.where(chosen, other, ids), weights, offsets
+
+    @torch.no_grad()
+    def measure(self) -> float:
+        """Mean reciprocal rank among the pairs of the same package, over packages that were held back."""
+        by_package: dict[str, list[int]] = {}
+        for number in self.held:
+            by_package.setdefault(self.packages[number], []).append(number)
+        found: list[float] = []
+        for members in by_package.values():
+            rows = torch.tensor(members[:1000], device=self.device)
+            if len(rows) < 30:
+                continue
+            scores = self.model.query(rooted(self.data["q"].take(rows), len(rows))) @ self._document(rows, 0.0).T
+            ranks = (scores >= scores.diagonal()[:, None]).sum(1)
+            found.append(float((1.0 / ranks.float()).mean()))
+        return sum(found) / max(1, len(found))
 
 
-def _loss(model: Model, data: dict[str, Ragged], rows: np.ndarray, options: argparse.Namespace) -> torch.Tensor:
-    query = model.query(_dropped(data["q"].take(rows), options.drop))
-    document = model.document([_dropped(data[part].take(rows), options.drop) for part in ("b", "n", "p")])
-    scores = query @ document.T * model.sharpness.exp().clamp(max=SHARPEST)
-    right = torch.arange(len(rows))
-    return (F.cross_entropy(scores, right) + F.cross_entropy(scores.T, right)) / 2
-
-
-def _dropped(bag: tuple, share: float) -> tuple:
+def dropped(bag: Bag, share: float) -> Bag:
     if not share:
         return bag
-    kept = (torch.rand(len(bag[1])) >= share).float() / (1 - share)
+    kept = (torch.rand(len(bag[1]), device=bag[1].device) >= share).float()
     return bag[0], bag[1] * kept, bag[2]
 
 
 # ── writing it down ──────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def write(model: Model, known: list[str], folder: Path, about: dict) -> None:
+def write(model: Model, known: list[str], folder: Path, about: dict[str, Any]) -> None:
     """The id ends in a digest of the weights: vectors of two trainings are never taken for one another's."""
     folder.mkdir(parents=True, exist_ok=True)
     digest = hashlib.blake2b(digest_size=4)
     for name, table in (("documents", model.documents), ("queries", model.queries)):
-        rows = table.weight.detach().numpy()
+        rows = table.weight.detach().cpu().numpy()
         scales = np.maximum(np.abs(rows).max(axis=1), 1e-9).astype(np.float32) / 127
         small = np.rint(rows / scales[:, None]).astype(np.int8)
         digest.update(small.tobytes())
@@ -198,11 +290,11 @@ def write(model: Model, known: list[str], folder: Path, about: dict) -> None:
     (folder / "about.json").write_text(json.dumps(told, indent=1) + "\n")
 
 
-def main() -> None:
+def parse_options() -> argparse.Namespace:
     parser = argparse.ArgumentParser()
     parser.add_argument("pairs", nargs="+", type=Path)
     parser.add_argument("folder", type=Path)
-    parser.add_argument("--id", default="holdfast-code-1")
+    parser.add_argument("--id", default="holdfast-code-2")
     parser.add_argument("--words", type=int, default=36_000)
     parser.add_argument("--dims", type=int, default=256)
     parser.add_argument("--epochs", type=int, default=5)
@@ -210,17 +302,36 @@ def main() -> None:
     parser.add_argument("--block", type=int, default=512)
     parser.add_argument("--rate", type=float, default=0.003)
     parser.add_argument("--drop", type=float, default=0.05)
+    parser.add_argument("--alike", type=float, default=0.15, help="share of a question's words replaced by like ones")
+    parser.add_argument("--sharpest", type=float, default=17.0)
     parser.add_argument("--seed", type=int, default=7)
-    parser.add_argument("--leave-out", type=Path, help="a file of package names that are kept for measuring")
-    options = parser.parse_args()
+    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
+    parser.add_argument("--start", type=Path, help="a model to go on from, with its words")
+    parser.add_argument("--everyday", type=Path, default=Path("src/holdfast/search/everyday"))
+    parser.add_argument("--all", action="store_true", help="learn from the packages kept for measuring, too")
+    parser.add_argument("--leave-out", type=Path, help="a file of package names that are not learnt from")
+    return parser.parse_args()
+
+
+def main() -> None:
+    options = parse_options()
     random.seed(options.seed)
     torch.manual_seed(options.seed)
     left_out = set(options.leave_out.read_text().split()) if options.leave_out else set()
-    known = vocabulary(lines(options.pairs, left_out), options.words)
-    data, packages = encode(lines(options.pairs, left_out), {w: n for n, w in enumerate(known)})
+    pairs = list(read_pairs(options.pairs, left_out))
+    known = (
+        (options.start / "words.txt").read_text("utf-8").split("\n")
+        if options.start
+        else vocabulary(pairs, options.words)
+    )
+    data, packages = encode(pairs, {w: n for n, w in enumerate(known)}, options.device, options.jobs)
     print(f"{len(packages)} pairs of {len(set(packages))} packages, {len(known)} words", flush=True)
     model = Model(len(known), options.dims)
-    train(model, data, packages, options)
+    if options.start:
+        model.load(options.start)
+    model.to(options.device)
+    Training(model, data, packages, alike(known, options.everyday, options.device), options).run()
     about = {
         "id": options.id,
         "dims": options.dims,

@@ -15,11 +15,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from holdfast import install
 from holdfast.agents import AGENTS
 from holdfast.core.errors import InstallRefused
-from holdfast.installing import entries, hooks_text, places
-from holdfast.installing.json_text import parse
+from holdfast.install import entries, hooks_text, locations
+from holdfast.install import hooks as install
+from holdfast.install.json_text import parse
 
 CLAUDE = AGENTS["claude-code"]
 EVENTS = [hook.event for hook in CLAUDE.hooks if hook.register]
@@ -498,8 +498,8 @@ def test_a_write_that_fails_leaves_the_old_file(world, monkeypatch):
 def killed_at(world: World, verb: str, call: int) -> int:
     """Runs install or remove in a process of its own, killed as it makes the numbered system call."""
     work = (
-        "import sys; from pathlib import Path; from holdfast import install; from holdfast.agents import AGENTS;"
-        "from holdfast.installing import entries; entries._script_folders = lambda: [Path(sys.argv[2])];"
+        "import sys; from pathlib import Path; from holdfast.install import hooks as install; from holdfast.agents import AGENTS;"
+        "from holdfast.install import entries; entries._script_folders = lambda: [Path(sys.argv[2])];"
         "getattr(install, sys.argv[1])(AGENTS['claude-code'], 'project', Path(sys.argv[3]))"
     )
     calls = "fsync,rename,unlink,mkdir,rmdir"
@@ -524,7 +524,7 @@ def test_killed_at_any_step_the_file_is_old_or_new_and_comes_back(world, text, v
         assert (world.file.read_bytes() if world.file.exists() else None) in (original, new)
         world.remove()
         assert (world.file.read_bytes() if world.file.exists() else None) == original
-        assert not places.partial_of(world.file).exists()
+        assert not locations.partial_of(world.file).exists()
         if verb == "remove":
             world.install()
         if rc == 0:
@@ -625,6 +625,6 @@ def test_any_file_comes_back_to_the_byte_and_keeps_an_edit(value, text_seed, edi
 
 def test_the_real_home_is_never_touched(world):
     """Every path comes from HOME of the environment and from the project given."""
-    plans = [install.plan(CLAUDE, level, world.project) for level in places.levels(CLAUDE)]
+    plans = [install.plan(CLAUDE, level, world.project) for level in locations.levels(CLAUDE)]
     assert all(plan.path.is_relative_to(world.root) and plan.state.is_relative_to(world.root) for plan in plans)
     assert hashlib.sha256(b"").hexdigest() not in {r for p in plans if p.record for r in p.record.results}

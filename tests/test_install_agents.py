@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from holdfast import install
 from holdfast.agents import AGENTS
 from holdfast.core.errors import InstallRefused
-from holdfast.installing import layouts, places
+from holdfast.install import hooks as install
+from holdfast.install import layouts, locations
 from tests.test_install import FILES, World, enter
 
 OTHERS = {name: agent for name, agent in AGENTS.items() if agent.setup and name != "claude-code"}
@@ -24,7 +24,7 @@ def world(tmp_path, monkeypatch):
 
 
 def file_of(agent, world, level="project") -> Path:
-    return places.settings_file(agent, level, world.project)
+    return locations.settings_file(agent, level, world.project)
 
 
 def tree(folder: Path) -> dict[str, bytes]:

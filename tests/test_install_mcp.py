@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from holdfast import install
 from holdfast.agents import AGENTS
 from holdfast.core.errors import InstallRefused
-from holdfast.installing import entries, mcp_servers
-from holdfast.installing.records import Records
+from holdfast.install import entries, mcp_servers
+from holdfast.install import hooks as install
+from holdfast.install.records import Records
 from tests.kit import World
 from tests.test_install import FILES
 

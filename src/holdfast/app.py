@@ -13,11 +13,11 @@ from holdfast.core.errors import CommandRefused
 from holdfast.core.event import Event
 from holdfast.core.feature import Call, CommandResult, Feature
 from holdfast.core.ports import Reader, Store
-from holdfast.core.redact import Redactor
 from holdfast.features import FEATURES, features_on_trial
 from holdfast.git_context import CachedGitContext
 from holdfast.intake import Intake
 from holdfast.paths import Paths
+from holdfast.redact import Redactor
 from holdfast.settings import Elsewhere, Settings, SettingsCache
 from holdfast.stores import open_store
 
@@ -62,9 +62,9 @@ class App(ReadOnlyApp):
 
 
 def _named(features: Sequence[Feature], table: str, name: str) -> Callable[[Call], Any]:
-    room, _, verb = name.partition(".")
+    owner, _, verb = name.partition(".")
     for feature in features:
-        if feature.name == room and verb in getattr(feature, table):
+        if feature.name == owner and verb in getattr(feature, table):
             return getattr(feature, table)[verb]
     raise CommandRefused(f"there is no {table[:-1]} {name!r}")
 
@@ -99,8 +99,8 @@ def build(
     settings = open_settings(features)
     store = open_store(store_url(paths, settings), backups=paths.backups)
     redact = settings.for_project("")["redact"]
-    redactor = Redactor(names=redact.names, patterns=redact.patterns, keep=redact.keep)
-    intake = Intake(agents, CachedGitContext(), redactor.redact if redact.enabled else _as_it_is)
+    redactor = Redactor(names=redact.names, patterns=redact.patterns, keep=redact.keep, enabled=redact.enabled)
+    intake = Intake(agents, CachedGitContext(), redactor.redact)
     ports = Ports(
         read=intake.read,
         clean=intake.clean,
@@ -117,7 +117,3 @@ def build(
 def _write(agents: Mapping[str, Agent], event: Event, decision: Decision) -> bytes:
     agent = agents.get(event.agent) or agents.get("plain")  # one we know only through a program of its own
     return agent.write(event, decision) if agent else b""
-
-
-def _as_it_is(body: bytes) -> tuple[bytes, int]:
-    return body, 0

@@ -21,14 +21,14 @@ class CachedGitContext:
         seen = self._seen.get(cwd)
         if seen and self._now() - seen[0] < FRESH_S:
             return seen[1]
-        found = look(cwd) if cwd.startswith("/") else NOWHERE
+        found = locate(cwd) if cwd.startswith("/") else NOWHERE
         self._seen[cwd] = (self._now(), found)
         if len(self._seen) > REMEMBERED:
             self._seen.popitem(last=False)
         return found
 
 
-def look(cwd: str) -> Mapping[str, str]:
+def locate(cwd: str) -> Mapping[str, str]:
     try:
         root = _root(cwd)
         if not root:

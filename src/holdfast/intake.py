@@ -1,7 +1,8 @@
-"""From a delivery to an event: capped, redacted, read by its agent's adapter, placed in its repository."""
+"""From a delivery to an event: redacted, capped, read by its agent's adapter, placed in its repository."""
 
 import hashlib
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 from typing import Any
 
 import msgspec
@@ -18,6 +19,8 @@ from holdfast.private import without_private
 decode = msgspec.json.decode
 encode = msgspec.json.encode
 
+SHORT_TEXTS = 1024
+BOUNDED = 4 << 20
 LONGEST_STRING = 24 * 1024
 LONGEST_LIST = 200
 DEEPEST = 12
@@ -32,14 +35,25 @@ class Intake:
 
     def __init__(self, agents: Mapping[str, Agent], git_context: GitContext, redact: Redact) -> None:
         self._agents, self._git_context, self._redact = agents, git_context, redact
+        # The same branch and the same folder come with every event.
+        self._redact_short = lru_cache(SHORT_TEXTS)(lambda text: _redact_string(redact, text))
 
     def clean(self, delivery: Delivery) -> Delivery:
         """As it may be written to disk: secrets and what is private are out of it."""
         if delivery.cleaned:
             return delivery
-        body, whole, digest = capped(without_private(delivery.body))
-        body, _ = self._redact(body)
-        return msgspec.structs.replace(delivery, body=body, cleaned=True, whole=whole, digest=digest)
+        whole = without_private(delivery.body)
+        # Before it is cut: half a key is still most of a key, and no rule knows it any more.
+        body, _, digest = capped(self._redact(_bounded(whole))[0])
+        return msgspec.structs.replace(
+            delivery,
+            body=body,
+            cleaned=True,
+            whole=len(whole),
+            digest=digest,
+            cwd=self._clean_text(delivery.cwd),
+            env={name: self._clean_text(value) for name, value in delivery.env.items()},
+        )
 
     def read(self, delivery: Delivery) -> Event:
         delivery = self.clean(delivery)
@@ -48,7 +62,7 @@ class Intake:
         data = event.data
         if isinstance(data, HookPayload):
             git = self._git_context.of(data.cwd or delivery.cwd)
-            data.branch, data.repo = git.get("branch", ""), git.get("repo", "")
+            data.branch, data.repo = self._clean_text(git.get("branch", "")), self._clean_text(git.get("repo", ""))
             data.paused = _paused(delivery)
             data.project_name = delivery.env.get("CLAUDE_PROJECT", "")[:80]
             data.worktree = "" if git.get("root") == project else git.get("root", "")
@@ -59,6 +73,10 @@ class Intake:
             body_size=delivery.whole,
             body_hash=delivery.digest,
         )
+
+    def _clean_text(self, text: str) -> str:
+        """Branches, folders and variables of the environment may hold a secret as well."""
+        return self._redact_short(text) if text else text
 
     def project(self, folder: str) -> str:
         """The repository it lies in, as the command line takes it: who begins in a subfolder has the same settings."""
@@ -95,6 +113,11 @@ class Intake:
 
     def _default(self) -> Agent:
         return next(iter(self._agents.values()))
+
+
+def _redact_string(redact: Redact, text: str) -> str:
+    cleaned, count = redact(text.encode("utf-8", "replace"))
+    return cleaned.decode("utf-8", "replace") if count else text
 
 
 def _dedupe_key(event: Event, mark: str) -> str:
@@ -152,6 +175,16 @@ def capped(body: bytes) -> tuple[bytes, int, str]:
     return kept if len(kept) <= BODY_LIMIT else _still_too_long(kept), len(body), digest
 
 
+def _bounded(body: bytes) -> bytes:
+    """A body of many megabytes, with far more of each string than is kept: what is cut here is cut again later."""
+    if len(body) <= BOUNDED:
+        return body
+    try:
+        return encode(_trimmed(decode(body), DEEPEST, 16 * LONGEST_STRING))
+    except Exception:
+        return body[: 16 * BODY_LIMIT]
+
+
 def _still_too_long(kept: bytes) -> bytes:
     try:
         return encode({k: v for k, v in decode(kept).items() if len(encode(v)) < 2048})
@@ -159,16 +192,17 @@ def _still_too_long(kept: bytes) -> bytes:
         return kept[:BODY_LIMIT]
 
 
-def _trimmed(value: Any, depth: int) -> Any:
+def _trimmed(value: Any, depth: int, longest: int = LONGEST_STRING) -> Any:
     if isinstance(value, str):
-        return value if len(value) <= LONGEST_STRING else _middle_out(value)
+        return value if len(value) <= longest else _middle_out(value, longest)
     if isinstance(value, dict):
-        return {k[:200]: _trimmed(v, depth - 1) for k, v in list(value.items())[:LONGEST_LIST]} if depth else {}
+        kept = list(value.items())[:LONGEST_LIST] if depth else []
+        return {k[:200]: _trimmed(v, depth - 1, longest) for k, v in kept}
     if isinstance(value, list):
-        return [_trimmed(v, depth - 1) for v in value[:LONGEST_LIST]] if depth else []
+        return [_trimmed(v, depth - 1, longest) for v in value[:LONGEST_LIST]] if depth else []
     return value
 
 
-def _middle_out(text: str) -> str:
-    half = LONGEST_STRING // 2
+def _middle_out(text: str, longest: int) -> str:
+    half = longest // 2
     return f"{text[:half]}\n[… {len(text) - 2 * half} {CUT_MARK} …]\n{text[-half:]}"

@@ -20,7 +20,7 @@ from holdfast.core.state import row
 from holdfast.features.memory import FEATURE
 from holdfast.features.memory.find.likeness import like
 from holdfast.features.memory.model import OBSERVATION
-from holdfast.search import prose, static
+from holdfast.search import similar_words, static_model
 from tests.bench.figures import fact, figure, heading, p50, p99
 from tests.features.memory.house import PROJECT, House
 from tests.kit import World
@@ -99,7 +99,7 @@ def _found(house: House, question: str, wanted: list[str], seqs: dict[int, str])
 def speed(texts: int = 100_000) -> None:
     heading(f"memory: time to find among {texts:,} observations")
     chance = random.Random(1)
-    words = prose.load().words + [_made_up(chance) for _ in range(20_000)]
+    words = similar_words.load().words + [_made_up(chance) for _ in range(20_000)]
     weights = list(itertools.accumulate(1 / (n + 10) for n in range(len(words))))
 
     def some(count: int) -> str:
@@ -145,7 +145,7 @@ def _fill(house: House, texts: Iterator[str]) -> None:
 
 def _first_search(house: House) -> float:
     house.restarted()
-    for cache in (prose.load, static.load, like):
+    for cache in (similar_words.load, static_model.load, like):
         cache.cache_clear()
     return _timed(house, "which parser did we choose for the importer") / 1e9
 

@@ -14,12 +14,12 @@ from pathlib import Path
 
 import msgspec
 
-from holdfast.cli import client
-from holdfast.features.reindex.model import Settings
-from holdfast.search import inspect, static
-from holdfast.search.index import quick
+from holdfast import client
+from holdfast.features.reindex.settings import Settings
+from holdfast.search import inspect, static_model
+from holdfast.search.index import freshness
 from holdfast.search.index.build import Result, Task
-from holdfast.search.index.place import Place, place_of
+from holdfast.search.index.index_dir import IndexDir, index_dir_of
 from tests.bench.figures import fact, figure, heading, p50
 from tests.bench.search import CACHE, all_functions, passages
 from tests.kit import World, git
@@ -67,7 +67,7 @@ def unpacked(folder: Path) -> Path:
 
 
 def _building(root: Path, folder: Path) -> None:
-    place = place_of(folder / "state", str(root))
+    place = index_dir_of(folder / "state", str(root))
     ctags = _took(
         lambda: subprocess.run(["ctags", "-R", "-f", "/dev/null", str(root)], capture_output=True, check=False)
     )
@@ -86,16 +86,16 @@ def _building(root: Path, folder: Path) -> None:
     _cold(root, place)
 
 
-def _cold(root: Path, place: Place) -> None:
+def _cold(root: Path, place: IndexDir) -> None:
     """A process that does nothing else: its start, loading the index and the model, one question."""
     script = (
         "import sys\n"
         "from pathlib import Path\n"
         "from holdfast.search.answer import Question\n"
-        "from holdfast.search.index.place import Place\n"
+        "from holdfast.search.index.index_dir import IndexDir\n"
         "from holdfast.search.searcher import Searcher\n"
         "from holdfast.search.settings import IndexSettings\n"
-        "found = Searcher(Place(Path(sys.argv[1]))).ask(Question(text='escape html in a string'), IndexSettings())\n"
+        "found = Searcher(IndexDir(Path(sys.argv[1]))).ask(Question(text='escape html in a string'), IndexSettings())\n"
         "assert found.hits and not found.note, found\n"
     )
     argv = [sys.executable, "-c", script, str(place.folder)]
@@ -103,7 +103,7 @@ def _cold(root: Path, place: Place) -> None:
     figure("one question by a process that was just started", p50(times) * 1000, 400, unit="ms")
 
 
-def _changing(root: Path, place: Place) -> None:
+def _changing(root: Path, place: IndexDir) -> None:
     times = []
     for number in range(5):
         (root / "django" / "bench.py").write_text(f"def brand_new_{number}():\n    return {number}\n")
@@ -112,7 +112,7 @@ def _changing(root: Path, place: Place) -> None:
     (root / "django" / "bench.py").unlink()
 
 
-def _nothing(root: Path, place: Place) -> None:
+def _nothing(root: Path, place: IndexDir) -> None:
     """What the job does first, in the daemon: no program is run for it."""
     settings = Settings().index()
     time.sleep(0.1)
@@ -121,12 +121,12 @@ def _nothing(root: Path, place: Place) -> None:
     plain = [_took(lambda: subprocess.run(argv, cwd=root, capture_output=True, check=False)) for _ in range(9)]
     time.sleep(0.1)
     _run(root, place)
-    assert quick.unchanged(place, str(root), settings), "nothing changed, and it is known"
-    ours = [_took(lambda: quick.unchanged(place, str(root), settings)) for _ in range(9)]
+    assert freshness.is_unchanged(place, str(root), settings), "nothing changed, and it is known"
+    ours = [_took(lambda: freshness.is_unchanged(place, str(root), settings)) for _ in range(9)]
     figure("nothing changed, to one `git status`", p50(ours) / p50(plain), 2, note=f"{p50(ours) * 1000:.0f} ms")
 
 
-def _run(root: Path, place: Place) -> tuple[float, Result]:
+def _run(root: Path, place: IndexDir) -> tuple[float, Result]:
     task = Task(root=str(root), folder=str(place.folder), run="bench", settings=Settings().index())
     began = time.perf_counter()
     done = subprocess.run(WORKER, input=msgspec.json.encode(task), capture_output=True, check=True)
@@ -159,7 +159,7 @@ def _embedding(root: Path) -> None:
     """Functions as they are, in one process."""
     texts = [(str(p.relative_to(root)), p.read_text("utf-8", "replace")) for p in sorted(root.rglob("django/**/*.py"))]
     given = passages(all_functions(texts))
-    model = static.load()
+    model = static_model.load()
     model.documents(given[:100])
     took = _took(lambda: model.documents(given))
     figure("chunks embedded per second and core", len(given) / took, 2000, unit="/s", more_is_better=True)

@@ -19,14 +19,16 @@ from pathlib import Path
 
 import apsw
 
-from holdfast.search import fulltext, fuse, languages, rank, static
+from holdfast.search import languages, lexical, ranking, static_model, tokenize
 from holdfast.search.chunks import lines_of
 from holdfast.search.embedder import Embedder, Passage
+from holdfast.search.index import database
 from holdfast.search.index.database import SCHEMA
-from holdfast.search.index.piece import packed, searchable
+from holdfast.search.index.file_entry import pack_text, searchable, unpack_text
 from holdfast.search.index.update import Embedding
-from holdfast.search.memory import Vectors
+from holdfast.search.query import parse_query
 from holdfast.search.settings import OFF, IndexSettings
+from holdfast.search.vectors import Vectors
 from tests.bench.figures import fact, figure, heading
 
 ROOT = Path(__file__).parents[2]
@@ -110,7 +112,7 @@ def _deb(package: str, folder: Path) -> Files:
 def _source(package: str, folder: Path) -> Files:
     import fetch
 
-    fetch.prepare_java()
+    fetch.prepare_source_lists()
     _run("apt-get", "source", "--download-only", *fetch._source_lists(), package, folder=folder)
     _run("dpkg-source", "--no-check", "-x", str(next(folder.glob("*.dsc"))), "unpacked", folder=folder)
     return _tree(folder / "unpacked")
@@ -133,6 +135,7 @@ class Haystack:
 
     def __init__(self, found: Sequence[Function], model: Embedder | None) -> None:
         self.db = apsw.Connection(":memory:")
+        self.count = len(found)
         list(self.db.execute(SCHEMA.read_text()))
         with self.db:
             for path, members in itertools.groupby(enumerate(found, 1), key=lambda pair: pair[1].path):
@@ -149,29 +152,41 @@ class Haystack:
         """A file of nothing but its functions, without what was said about them."""
         file = members[0][0]
         self.db.execute("insert into files values (?, ?, 0, 0, 0, x'', '', '')", (file, path))
-        self.db.execute("insert into texts values (?, ?)", (file, packed("\n".join(one.body for _, one in members))))
+        self.db.execute("insert into texts values (?, ?)", (file, pack_text("\n".join(one.body for _, one in members))))
         start = 1
         for number, one in members:
             stop = start + len(lines_of(one.body)) - 1
-            row = (number, file, one.symbol, one.name, start, stop)
-            self.db.execute("insert into chunks values (?, ?, 'function', ?, ?, ?, ?, x'')", row)
+            row = (number, file, one.symbol, start, stop)
+            self.db.execute("insert into chunks values (?, ?, 'function', ?, ?, ?, x'')", row)
+            defined = (number, number, one.name, one.symbol, stop - start)
+            self.db.execute("insert into definitions values (?, ?, ?, ?, 'function', 0, ?)", defined)
+            self.db.execute("insert into names (rowid, name) values (?, ?)", (number, lexical.squeezed(one.name)))
+            tokens = " ".join(tokenize.whole_tokens(one.body))
+            self.db.execute("insert into tokens (rowid, token) values (?, ?)", (number, tokens))
             words = (number, searchable(one.symbol), searchable(path), searchable(one.body))
             self.db.execute("insert into words (rowid, name, path, body) values (?, ?, ?, ?)", words)
             start = stop + 1
 
     def text(self, question: str) -> list[tuple[int, float]]:
-        return fulltext.best(self.db, question, fuse.DEPTH)
+        return lexical.best_by_words(self.db, parse_query(question).telling_words, ranking.DEPTH)
 
     def meaning(self, question: str) -> list[tuple[int, float]]:
         assert self.model
-        return self.vectors.best(self.model.query(question), fuse.DEPTH)
+        return self.vectors.best(self.model.query(question), ranking.DEPTH)
 
     def both(self, question: str) -> list[tuple[int, float]]:
-        return fuse.fused(self.meaning(question), self.text(question))
+        mixed = ranking.mix(self.meaning(question), self.text(question))
+        return sorted(mixed.items(), key=lambda one: (-one[1], one[0]))
 
     def product(self, question: str) -> list[tuple[int, float]]:
         """As `holdfast search` ranks: names that were typed as they are come first."""
-        return [(c, s) for c, s, _ in rank.ranked(self.db, question, self.meaning(question), self.text(question))]
+        query = parse_query(question)
+        rarity = lexical.rarities(self.db, query.words, self.count)
+        ranked = ranking.Ranking(self.db, query, rarity, self._text_of, None)
+        return [(one.chunk, one.score) for one in ranked.ranked(self.meaning(question), self.text(question))]
+
+    def _text_of(self, db: apsw.Connection, file: int) -> list[str]:
+        return unpack_text(database.one(db, "select text from texts where file = ?", (file,))[0])
 
 
 def questions(found: Sequence[Function]) -> list[tuple[str, int]]:
@@ -199,7 +214,11 @@ def scores(
 
 def main() -> None:
     heading("search: NDCG@10 on repositories the model has not seen")
-    model = static.load(Path(os.environ["HOLDFAST_MODEL"])) if os.environ.get("HOLDFAST_MODEL") else static.load()
+    model = (
+        static_model.load(Path(os.environ["HOLDFAST_MODEL"]))
+        if os.environ.get("HOLDFAST_MODEL")
+        else static_model.load()
+    )
     totals: dict[str, list[tuple[float, float, float]]] = {}
     print(
         f"    {'repository':<12}{'functions':>10}{'questions':>10}{'full text':>11}{'meaning':>9}{'both':>8}{'product':>9}"

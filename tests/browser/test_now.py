@@ -15,7 +15,7 @@ def test_the_demo_answers_as_the_day_expects(demo: Demo) -> None:
 
 def test_who_waits_for_you_is_on_top(page: Any) -> None:
     words = page.inner_text("main")
-    assert 0 < words.index("Waiting for you") < words.index("At work") < words.index("Ended lately")
+    assert 0 < words.index("Waiting for you") < words.index("At work") < words.index("Recently ended")
     first = page.locator("main [data-row]").first
     assert "Fill tags for the old notes" in first.inner_text()
     assert "psql notes" in first.inner_text()

@@ -18,9 +18,9 @@ from holdfast.core.delivery import Delivery
 from holdfast.core.event import Event
 from holdfast.core.ports import EventQuery
 from holdfast.core.replay import Rebuild
-from holdfast.daemon.log import Log
 from holdfast.ingest.frames import as_frame, as_record
 from holdfast.ingest.journal import Journal
+from holdfast.ingest.log import Log
 from holdfast.ingest.pipeline import IngestPipeline
 from holdfast.ingest.spool import Spool
 from holdfast.ingest.store_guard import StoreGuard

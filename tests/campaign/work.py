@@ -7,8 +7,8 @@ import sys
 from pathlib import Path
 
 from holdfast.agents import AGENTS
-from holdfast.daemon.log import Log
 from holdfast.daemon.service import Daemon
+from holdfast.ingest.log import Log
 from holdfast.paths import Paths
 from holdfast.stores import backup, open_store
 
@@ -32,7 +32,7 @@ def repair(paths: Paths) -> None:
 
 
 def install(paths: Paths) -> None:
-    from holdfast import install as hooks
+    from holdfast.install import hooks
 
     hooks.install(AGENTS["claude-code"], "project", paths.state.parent / "project", paths.state)
 

@@ -4,6 +4,7 @@ import os
 import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -11,7 +12,15 @@ from holdfast.core.fingerprint import Fingerprinter
 from holdfast.core.process import Ran
 
 
-def run(argv: Sequence[str], *, cwd: str | None = None, env: Mapping[str, str] | None = None, stdin: bytes = b"", timeout: float = 60.0, nice: int = 10) -> Ran:
+def run(
+    argv: Sequence[str],
+    *,
+    cwd: str | None = None,
+    env: Mapping[str, str] | None = None,
+    stdin: bytes = b"",
+    timeout: float = 60.0,
+    nice: int = 10,
+) -> Ran:
     try:
         done = subprocess.run(argv, cwd=cwd, env=env, input=stdin, capture_output=True, timeout=timeout)
     except subprocess.TimeoutExpired:
@@ -20,7 +29,16 @@ def run(argv: Sequence[str], *, cwd: str | None = None, env: Mapping[str, str] |
 
 
 def git(root: Path, *words: str) -> str:
-    settings = ["-c", "user.name=a", "-c", "user.email=a@b.c", "-c", "protocol.file.allow=always", "-c", "commit.gpgsign=false"]
+    settings = [
+        "-c",
+        "user.name=a",
+        "-c",
+        "user.email=a@b.c",
+        "-c",
+        "protocol.file.allow=always",
+        "-c",
+        "commit.gpgsign=false",
+    ]
     return subprocess.run(["git", *settings, *words], cwd=root, check=True, capture_output=True, text=True).stdout
 
 
@@ -140,3 +158,24 @@ def test_mid_rebase_and_conflicts(root: Path) -> None:
     first = take(root)
     (root / "README.md").write_text("resolved\n")
     assert take(root) != first
+
+
+def test_programs_that_the_repository_names_are_not_run(root: Path, tmp_path: Path) -> None:
+    ran = tmp_path / "ran"
+    git(root, "config", "filter.evil.clean", f"sh -c 'touch {ran}; cat'")
+    (root / ".gitattributes").write_text("* filter=evil\n")
+    (root / "src" / "a.py").write_text("a = 3\n")
+    take(root)
+    assert not ran.exists()
+
+
+def test_several_parts_cost_one_look(root: Path) -> None:
+    looks: list[Sequence[str]] = []
+
+    def counting(argv: Sequence[str], **how: Any) -> Ran:
+        looks.append(argv)
+        return run(argv, **how)
+
+    found = Fingerprinter(counting, os.environ).take_parts(str(root), [(), ("src/**",), ("*.md",)], 30)
+    assert [one.content for one in found] == [take(root), take(root, "src/**"), take(root, "*.md")]
+    assert sum("status" in argv for argv in looks) == 1

@@ -13,7 +13,7 @@ from pathlib import Path
 import apsw
 import pytest
 
-from holdfast.installing import entries
+from holdfast.install import entries
 from holdfast.stores import backup, migrate
 from tests.campaign.acks import fire, frame, judge, send, serving
 from tests.campaign.steps import an_old_schema

@@ -18,8 +18,8 @@ from holdfast.core.feature import Feature, State
 from holdfast.core.job import Job
 from holdfast.core.ports import EventQuery
 from holdfast.core.replay import Rebuild
-from holdfast.daemon.log import Log
 from holdfast.ingest.journal import Journal, JournalEntry
+from holdfast.ingest.log import Log
 from holdfast.ingest.pipeline import MOST_PROMISED, PORTION, IngestPipeline
 from holdfast.ingest.store_guard import StoreGuard
 from holdfast.paths import Paths

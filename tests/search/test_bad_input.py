@@ -13,10 +13,10 @@ import msgspec
 import pytest
 
 from holdfast.search import inspect
-from holdfast.search.index import build, files, judge, room
+from holdfast.search.index import build, checkout, database, exclusions
 from holdfast.search.index.build import Result
 from holdfast.search.index.database import IndexDamaged
-from holdfast.search.index.piece import piece
+from holdfast.search.index.file_entry import read_entry
 from holdfast.search.searcher import NoIndex
 from holdfast.search.settings import IndexSettings
 from tests.campaign.full_disk import small_disk
@@ -116,22 +116,22 @@ def test_files_that_are_left_out_and_why(tree: Tree) -> None:
     told = tree.left_out()
     told.pop("pipe.py", "")  # git does not list it; a walk does
     assert told == {
-        "image.png": judge.BINARY,
-        "app.min.js": judge.GENERATED,
-        "bundle.js": judge.MINIFIED,
-        "api_pb2.py": judge.GENERATED,
-        "gen.go": judge.GENERATED,
-        "package-lock.json": judge.GENERATED,
-        "data.csv": judge.DATA,
-        "big.json": judge.DATA,
-        ".env": judge.SECRET,
-        "key.pem": judge.SECRET,
-        "latin.txt": judge.UNDECODABLE,
-        "empty.py": judge.EMPTY,
-        "noext": judge.UNKNOWN,
-        "huge.py": judge.LARGE,
-        "loop": judge.LINK,
-        "out.py": judge.LINK,
+        "image.png": exclusions.BINARY,
+        "app.min.js": exclusions.GENERATED,
+        "bundle.js": exclusions.MINIFIED,
+        "api_pb2.py": exclusions.GENERATED,
+        "gen.go": exclusions.GENERATED,
+        "package-lock.json": exclusions.GENERATED,
+        "data.csv": exclusions.DATA,
+        "big.json": exclusions.DATA,
+        ".env": exclusions.SECRET,
+        "key.pem": exclusions.SECRET,
+        "latin.txt": exclusions.UNDECODABLE,
+        "empty.py": exclusions.EMPTY,
+        "noext": exclusions.UNKNOWN,
+        "huge.py": exclusions.LARGE,
+        "loop": exclusions.LINK,
+        "out.py": exclusions.LINK,
     }
     assert {row[0] for row in tree.content() if len(row) > 2} == {"a.py"}
 
@@ -142,7 +142,7 @@ def test_a_walk_meets_pipes_and_loops(tmp_path: Path) -> None:
     (tree.root / "sub" / "up").symlink_to("..")
     os.mkfifo(tree.root / "pipe.py")
     assert tree.index().status == "completed"
-    assert tree.left_out() == {"pipe.py": judge.LINK, "sub/up": judge.LINK}
+    assert tree.left_out() == {"pipe.py": exclusions.LINK, "sub/up": exclusions.LINK}
 
 
 def test_a_link_put_in_place_of_a_file_is_not_followed(tree: Tree, tmp_path: Path) -> None:
@@ -167,19 +167,19 @@ def test_a_link_put_in_place_of_a_folder_is_not_followed(tree: Tree, tmp_path: P
     (tree.root / "pkg").symlink_to(tmp_path / "outside")
     assert tree.index().status == "completed"
     assert tree.found("stolen", embedder="off") == []
-    assert tree.left_out() == {"pkg/a.py": judge.LINK, "pkg": judge.LINK}
+    assert tree.left_out() == {"pkg/a.py": exclusions.LINK, "pkg": exclusions.LINK}
 
 
 def test_nor_when_it_is_put_there_while_we_read(tree: Tree, tmp_path: Path) -> None:
     (tmp_path / "outside").mkdir()
     (tmp_path / "outside" / "a.py").write_text("def stolen():\n    return 1\n")
     tree.write({"pkg/a.py": WHEEL})
-    listed = files.look(str(tree.root), IndexSettings())
+    listed = checkout.look(str(tree.root), IndexSettings())
     shutil.rmtree(tree.root / "pkg")
     (tree.root / "pkg").symlink_to(tmp_path / "outside")
-    made = piece(str(tree.root), listed.files[0], IndexSettings())
+    made = read_entry(str(tree.root), listed.files[0], IndexSettings())
     assert made is not None
-    assert (made.left_out, made.parts) == (judge.UNREADABLE, [])
+    assert (made.left_out, made.parts) == (exclusions.UNREADABLE, [])
 
 
 def test_secrets_are_not_stored(tree: Tree) -> None:
@@ -192,7 +192,7 @@ def test_secrets_are_not_stored(tree: Tree) -> None:
     assert not any(part in stored for part in (token.encode(), token[4:].lower().encode()))
     assert not any(token in row[7] for row in tree.content() if len(row) > 2)
     assert "turn_wheel" in tree.ask("turn_wheel").hits[0].symbol
-    assert tree.left_out().get("b.py", judge.SECRET) == judge.SECRET
+    assert tree.left_out().get("b.py", exclusions.SECRET) == exclusions.SECRET
 
 
 def test_undecodable_names_and_odd_texts(tree: Tree) -> None:
@@ -297,7 +297,7 @@ def test_unreadable_folders_and_files_are_passed_over(repository: bool) -> None:
         finally:
             (tree.root / "shut").chmod(0o700)
         assert told.status == "completed", told
-        assert tree.left_out().get("c.py") == judge.UNREADABLE
+        assert tree.left_out().get("c.py") == exclusions.UNREADABLE
         assert {row[0] for row in tree.content() if len(row) > 2} == {"a.py"}
 
 
@@ -354,8 +354,8 @@ def test_the_last_of_the_disk_is_left_to_the_log(tree: Tree, monkeypatch: pytest
     os.utime(tree.root / "a.py", (1, 1))
     tree.index()
     tree.write({"b.py": "def press_brake():\n    return 1\n"})
-    monkeypatch.setattr(room, "KEPT_FREE", 1 << 60)
-    monkeypatch.setattr(room, "KEPT_SHARE", 1.0)
+    monkeypatch.setattr(database, "KEPT_FREE", 1 << 60)
+    monkeypatch.setattr(database, "KEPT_SHARE", 1.0)
     told = tree.index()
     assert told.status == "failed"
     assert told.reason.startswith("The disk is full")

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from holdfast.search import languages
-from holdfast.search.chunks import Chunk, cut, syntax
+from holdfast.search.chunks import Chunk, Definition, cut, syntax
 from holdfast.search.chunks.grammars import GRAMMARS, parser
 from holdfast.search.languages import LANGUAGES
 
@@ -39,7 +39,7 @@ def lines_of(chunk: Chunk, text: str) -> str:
 def test_definitions_are_found_and_every_line_is_in_a_chunk(language: str) -> None:
     text = SOURCES[language]
     chunks = cut(text, language)
-    assert EXPECTED[language] <= {chunk.symbol for chunk in chunks}
+    assert EXPECTED[language] <= {one.symbol for chunk in chunks for one in chunk.definitions}
     assert all(chunk.text == lines_of(chunk, text) for chunk in chunks)
     covered = {row for chunk in chunks for row in range(chunk.start, chunk.end + 1)}
     missing = [
@@ -53,14 +53,28 @@ def test_every_grammar_we_name_is_installed() -> None:
 
 
 def test_what_belongs_to_a_definition_comes_with_it() -> None:
-    by_symbol = {chunk.symbol: chunk for chunk in cut(SOURCES["python"], "python")}
-    assert by_symbol["load"].text.startswith("@functools.cache")
+    by_symbol = definitions_of("python")
+    assert first_line("python", by_symbol["load"]) == "@functools.cache"
     assert by_symbol["Engine.start"].kind == "method"
-    assert by_symbol["Engine"].text.rstrip().endswith("speed = 1")
-    serve = next(c for c in cut(SOURCES["go"], "go") if c.symbol == "Server.Serve")
-    assert serve.text.startswith("// Serve accepts.")
-    grow = next(c for c in cut(SOURCES["rust"], "rust") if c.symbol == "grow")
-    assert grow.text.startswith("/// Grows.")
+    assert first_line("go", definitions_of("go")["Server.Serve"]) == "// Serve accepts."
+    assert first_line("rust", definitions_of("rust")["grow"]).strip() == "/// Grows."
+
+
+def definitions_of(language: str) -> dict[str, Definition]:
+    return {one.symbol: one for chunk in cut(SOURCES[language], language) for one in chunk.definitions}
+
+
+def first_line(language: str, one: Definition) -> str:
+    return SOURCES[language].split("\n")[one.start - 1]
+
+
+def test_what_is_too_small_alone_is_joined_with_its_neighbours() -> None:
+    accessors = "".join(f"    def get_{n}(self):\n        return self.{n}\n\n" for n in "abcdef")
+    long = "    def work(self):\n" + "".join(f"        step_{n}()\n" for n in range(20))
+    chunks = cut(f"class Thing:\n{accessors}{long}", "python")
+    assert [(c.symbol, c.start, c.end) for c in chunks] == [("Thing", 1, 18), ("Thing.work", 20, 40)]
+    assert [one.name for one in chunks[0].definitions] == ["Thing", *(f"get_{n}" for n in "abcdef")]
+    assert all(chunk.text == lines_of(chunk, f"class Thing:\n{accessors}{long}") for chunk in chunks)
 
 
 def test_headings_name_their_sections() -> None:
@@ -72,9 +86,8 @@ def test_headings_name_their_sections() -> None:
 
 def test_a_language_without_a_grammar_is_cut_by_its_outline() -> None:
     text = "import x\n\n/** greets */\nfun greet(name: String) {\n  println(name)\n}\n\nclass Cat {\n  val n = 1\n}\n"
-    assert [(c.symbol, c.kind, c.start) for c in cut(text, "kotlin")] == [
-        ("", "module", 1), ("greet", "function", 3), ("Cat", "class", 8),
-    ]  # fmt: skip
+    found = [one for chunk in cut(text, "kotlin") for one in chunk.definitions]
+    assert [(one.symbol, one.kind, one.start) for one in found] == [("greet", "function", 3), ("Cat", "class", 8)]
 
 
 def test_what_is_long_is_cut_into_windows_that_overlap() -> None:

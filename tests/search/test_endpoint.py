@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from holdfast.search import choose
+from holdfast.search import embedder as embedders
 from holdfast.search.embedder import NoEmbedder
 from holdfast.search.settings import IndexSettings
 from tests.kit import wait_until
@@ -85,7 +85,7 @@ def test_from_our_model_to_an_endpoint_and_back(model: tuple[Model, str], tmp_pa
 @pytest.mark.parametrize("url", ["file:///etc/passwd", "ftp://x", "nonsense"])
 def test_only_http_addresses(url: str) -> None:
     with pytest.raises(NoEmbedder):
-        choose.embedder(IndexSettings(embedder=url))
+        embedders.choose_embedder(IndexSettings(embedder=url))
 
 
 def test_while_another_model_takes_over_the_old_one_answers(model: tuple[Model, str], tmp_path: Path) -> None:

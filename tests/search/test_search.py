@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from holdfast.search import exact, fulltext, fuse, inspect, static
+from holdfast.search import inspect, lexical, query, ranking, static_model
 from holdfast.search.embedder import Passage
 from holdfast.search.settings import IndexSettings
 from tests.search.tree import Tree
@@ -120,8 +120,8 @@ def test_what_has_nothing_to_do_with_a_question_is_not_shown(tree: Tree) -> None
 def test_a_model_that_cannot_be_read_does_not_stop_the_full_text(
     tree: Tree, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    real = static.load
-    monkeypatch.setattr(static, "load", lambda: real(tmp_path))
+    real = static_model.load
+    monkeypatch.setattr(static_model, "load", lambda: real(tmp_path))
     answer = tree.ask("connection pool")
     assert "the search model cannot be read" in answer.note
     assert answer.hits[0].path == "src/db/pool.py"
@@ -170,29 +170,26 @@ def test_why_a_file_is_in_it_or_not(tree: Tree) -> None:
 
 def test_the_mixture() -> None:
     meaning, text = [(1, 0.9), (2, 0.5), (3, 0.1)], [(3, 12.0), (2, 4.0)]
-    assert [c for c, _ in fuse.fused(meaning, text, 1.0)][:2] == [1, 2]
-    assert fuse.fused(meaning, text, 0.0)[0][0] == 3
-    assert fuse.fused([], text)[0][0] == 3
-    assert fuse.fused([], []) == []
-
-
-def test_what_counts_as_a_name() -> None:
-    assert exact.names("where is parse_status used") == ["parse_status"]
-    assert exact.names("Server::serve") == ["Server.serve"]
-    assert exact.names("the quick brown fox") == []
-    assert exact.names("why does `turn_wheel()` raise a ValueError?") == ["turn_wheel", "ValueError"]
+    by_meaning, by_text = ranking.mix(meaning, text, 1.0), ranking.mix(meaning, text, 0.0)
+    assert by_meaning[1] > by_meaning[2] > by_meaning[3]
+    assert max(by_text, key=by_text.__getitem__) == 3
+    assert [*ranking.mix([], text)] == [3, 2]
+    assert ranking.mix([], []) == {}
 
 
 def test_words_of_a_question_are_never_syntax() -> None:
-    assert fulltext.expression('say "hello" AND (NOT world)') == '"say" OR "hello" OR "not" OR "world"'
-    assert fulltext.expression("the of and") == '"the" OR "of" OR "and"'
-    assert fulltext.expression("!!!") == ""
+    def expression(text: str) -> str:
+        return lexical.any_of(query.parse_query(text).telling_words)
+
+    assert expression('say "hello" AND (NOT world)') == '"say" OR "hello" OR "world"'
+    assert expression("the of and") == '"the" OR "of" OR "and"'
+    assert expression("!!!") == ""
 
 
 def test_the_model_is_small_and_knows_what_belongs_together() -> None:
     """≤ 20 MB, numpy only; a question lies nearer to its code than to another."""
-    assert sum(p.stat().st_size for p in static.FOLDER.iterdir()) <= 20_000_000
-    model = static.load()
+    assert sum(p.stat().st_size for p in static_model.FOLDER.iterdir()) <= 20_000_000
+    model = static_model.load()
     rows = model.documents(
         [
             Passage(

@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Any
 
 from holdfast.search.answer import Answer, Question
-from holdfast.search.index import build, database, quick
+from holdfast.search.index import build, database, freshness
 from holdfast.search.index.build import Result, Task
-from holdfast.search.index.piece import unpacked
-from holdfast.search.index.place import Place, place_of, root_of
+from holdfast.search.index.file_entry import unpack_text
+from holdfast.search.index.index_dir import IndexDir, index_dir_of, root_of
 from holdfast.search.searcher import Searcher
 from holdfast.search.settings import IndexSettings
 from tests.kit import git
@@ -25,8 +25,8 @@ class Tree:
             git(root, "init", "-q")
 
     @property
-    def place(self) -> Place:
-        return place_of(self.state, str(self.root))
+    def place(self) -> IndexDir:
+        return index_dir_of(self.state, str(self.root))
 
     def write(self, files: Mapping[str, str | bytes]) -> "Tree":
         for name, content in files.items():
@@ -50,7 +50,7 @@ class Tree:
 
     def bring_up(self) -> str:
         """As the room's job does: where nothing changed, no run."""
-        if quick.unchanged(self.place, str(self.root), IndexSettings()):
+        if freshness.is_unchanged(self.place, str(self.root), IndexSettings()):
             return "unchanged"
         return self.index().status
 
@@ -59,7 +59,7 @@ class Tree:
         return Searcher(self.place).ask(Question(text=text, **given), settings)
 
     def found(self, text: str, **given: Any) -> list[str]:
-        return [f"{hit.path}:{hit.line}" for hit in self.ask(text, **given).hits]
+        return [f"{hit.path}:{hit.focus}" for hit in self.ask(text, **given).hits]
 
     def content(self) -> Content:
         return content(self.place)
@@ -72,15 +72,17 @@ class Tree:
 SETTINGS = IndexSettings.__struct_fields__
 
 
-def content(place: Place) -> Content:
-    """Every chunk with its place, text, words and vector: two indexes of the same files agree on all of it."""
+def content(place: IndexDir) -> Content:
+    """Every chunk with its lines, text and definitions: two indexes of the same files agree on all of it.
+
+    Vectors are counted, not compared: content that moved to another folder keeps the one it had."""
     with contextlib.closing(database.open_to_read(place.database(place.current()))) as db:
         chunks = db.execute(
-            "select c.id, f.path, f.lang, f.hash, c.kind, c.symbol, c.start, c.stop, t.text, v.vector"
+            "select c.id, f.path, f.lang, f.hash, c.kind, c.symbol, c.start, c.stop, t.text,"
+            " (select group_concat(symbol || first || '-' || last) from definitions d where d.chunk = c.id)"
             " from chunks c join files f on f.id = c.file join texts t on t.file = f.id"
-            " left join vectors v on v.chunk = c.id"
         )
-        rows = {(*row[1:8], "\n".join(unpacked(row[8])[row[6] - 1 : row[7]]), row[9]) for row in chunks}
+        rows = {(*row[1:8], "\n".join(unpack_text(row[8])[row[6] - 1 : row[7]]), row[9]) for row in chunks}
         assert db.execute("select count(*) from texts").fetchone()[0] == len({row[0] for row in rows})
         count, words = db.execute(
             "select (select count(*) from chunks), (select count(*) from words_docsize)"

@@ -8,13 +8,14 @@ import pytest
 
 from holdfast.core.kinds.check_events import CheckFinished, GitActed
 from tests.kit import Agent, World, git, wait_until
+from tests.stories.test_gates_codex import Codex
 
 GREEN = "..                                                                       [100%]\n2 passed in 0.02s"
 
 
 @pytest.fixture
 def world(tmp_path: Path) -> Iterator[World]:
-    world = World(tmp_path, HOLDFAST_CHECKS__LOOK_MS="150")
+    world = World(tmp_path, HOLDFAST_CHECKS__LOOK_MS="10000")
     (world.project / "src").mkdir()
     (world.project / "src" / "a.py").write_text("a = 1\n")
     git(world.project, "init", "-q")
@@ -107,6 +108,15 @@ def test_sessions_worktrees_and_branches_are_kept_apart(world: World, tmp_path: 
     assert runs == [(str(other), "topic", "failed"), (str(other), "topic", "passed")]
 
 
+def test_a_run_in_one_folder_is_no_proof_for_the_others(world: World) -> None:
+    agent = world.session()
+    agent.start()
+    shell(agent, "cd src && pytest -q", GREEN)
+    told = world.json("checks", "show")
+    assert (told["holds"], told["why"]) == (False, "it ran in src only")
+    assert world.json("checks", "show", "--dir", "src/deeper")["holds"]
+
+
 def test_git_acts_are_taken_from_git(world: World) -> None:
     agent = world.session()
     agent.start()
@@ -117,6 +127,7 @@ def test_git_acts_are_taken_from_git(world: World) -> None:
     (world.project / "src" / "a.py").write_text("a = 2\n")
     git(world.project, "commit", "-qam", "second")
     agent.after("Bash", "c1", command="git commit -qam second")
+    assert len(acts(world)) == 1  # The hook is answered before git is looked at: whoever asks waits for it.
     git(world.project, "checkout", "-qb", "topic")
     (world.project / "src" / "a.py").write_text("a = 3\n")
     git(world.project, "commit", "-qam", "third")
@@ -164,3 +175,41 @@ def test_a_report_tells_what_the_pipe_hides(world: World) -> None:
     assert (run.verdict, run.passed, run.skipped) == ("passed", 1, 1), run.why
     shell(agent, command, "")
     assert checks(world)[-1].verdict == "unknown", "the report is older than the run"
+
+
+def test_an_exit_code_that_codex_tells_late_makes_the_verdict(world: World) -> None:
+    codex = Codex(world)
+    codex.fire("SessionStart", source="startup")
+    codex.run("pytest -q | cat", 0)
+    codex.run("pytest -q", 0)
+    wait_until(lambda: len(checks(world)) == 3, "the second command is judged again")
+    codex.run("pytest -q", 1)
+    wait_until(lambda: len(checks(world)) == 5, "the third command is judged again")
+    assert [run.verdict for run in checks(world)] == ["unknown", "unknown", "passed", "unknown", "failed"]
+    assert checks(world)[2].content == checks(world)[1].content != {}
+    assert checks(world)[2].of == checks(world)[1].of
+    world.cli("verify")
+
+
+def test_replaying_the_log_gives_the_same_state(world: World) -> None:
+    agent = world.session()
+    agent.start()
+    shell(agent, "pytest -q; git commit --allow-empty -m x", GREEN)
+    shell(agent, "ruff check .", "All checks passed!")
+    before = world.json("checks", "list")["runs"]
+    assert [run["kind"] for run in before] == ["lint", "test"]
+    world.cli("verify")
+
+
+def test_a_secret_in_the_name_of_a_branch_is_not_stored(world: World) -> None:
+    secret = "ghp_" + "a1B2c3D4e5" * 4
+    agent = world.session()
+    agent.start()
+    agent.before("Bash", "c1", command=f"git checkout -b {secret}")
+    git(world.project, "checkout", "-qb", secret)
+    agent.after("Bash", "c1", command=f"git checkout -b {secret}")
+    assert acts(world)
+    shell(agent, "pytest -q", GREEN)
+    assert [act.verb for act in acts(world)] == ["checkout"]
+    assert all(secret not in repr(event.data) for event in world.events())
+    assert checks(world)[0].verdict == "passed"

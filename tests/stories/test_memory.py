@@ -96,7 +96,7 @@ def test_private_words_are_nowhere(world: World) -> None:
 def test_forgotten_is_gone_from_database_index_and_backups(world: World) -> None:
     agent = world.session()
     agent.start()
-    agent.prompt("Hello. We decided that Zebrafinch marmalade is the codename of the merger. Go on.")
+    agent.prompt("Hello. We decided to use Zebrafinch marmalade for the merger. Go on.")
     agent.stop()
     world.session("later").start()
     world.cli("backup")
@@ -119,8 +119,8 @@ def test_kill_9_loses_no_turn_and_doubles_none(world: World) -> None:
     """Pain 4: the observations of a turn are made in the transaction that ends it."""
     agent = world.session()
     agent.start()
-    for n in range(6):
-        agent.prompt(f"We decided to use library{n} for the part component{n}.")
+    for n, part in enumerate(("parser", "mailer", "router", "importer", "billing", "exporter")):
+        agent.prompt(f"We decided to use the {part} of the core team.")
         if n % 2:
             world.kill()
         agent.stop()

@@ -12,7 +12,7 @@ from tests.kit import World, git, wait_until
 from tests.stores import server
 
 DECISION = "We decided to use PostgreSQL for the event store."
-SECRET = "We decided that Zebrafinch marmalade is the codename of the merger"
+SECRET = "We decided to use Zebrafinch marmalade for the merger"
 
 
 @pytest.fixture

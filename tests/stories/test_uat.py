@@ -10,8 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast import api
-from holdfast.cli import client
+from holdfast import api, client
 from holdfast.features.uat import first
 from holdfast.features.uat.places import Places
 from tests.features.uat.pictures import png

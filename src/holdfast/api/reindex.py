@@ -10,10 +10,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from holdfast.cli import client
-from holdfast.features.reindex import seed
-from holdfast.features.reindex.model import STATE_FILE
-from holdfast.features.reindex.seed import migrate_session_state
+from holdfast import client
+from holdfast.features.reindex import state_file
+from holdfast.features.reindex.settings import STATE_FILE
+from holdfast.features.reindex.state_file import migrate_session_state
 from holdfast.paths import write_atomically
 
 __all__ = [
@@ -38,7 +38,7 @@ def should_show_first_prompt_status(session_id: str = "") -> bool:
     told = _asked(lambda: client.view("reindex.flag", **_who(session_id)))
     if told and told["known"]:
         return not told["shown"]
-    stored, shown = seed.read(_content(told))
+    stored, shown = state_file.read(_content(told))
     current = told["session_id"] if told else session_id or client.session()
     return not (shown and (not current or stored == current))
 
@@ -76,7 +76,7 @@ def _settle(told: Any, session_id: str, shown: bool) -> None:
     """Waits for the view; where the daemon could not be asked, the file alone carries the flag until it can."""
     if told:
         deadline = time.monotonic() + PATIENCE_S
-        while seed.read(_content(None)) != (told["session_id"], told["shown"]) and time.monotonic() < deadline:
+        while state_file.read(_content(None)) != (told["session_id"], told["shown"]) and time.monotonic() < deadline:
             time.sleep(0.01)
         return
     try:
@@ -86,9 +86,9 @@ def _settle(told: Any, session_id: str, shown: bool) -> None:
 
 
 def _write(session: str, shown: bool) -> None:
-    stored, flag = seed.read(_content(None))
+    stored, flag = state_file.read(_content(None))
     session = session or stored or time.strftime("session_%Y%m%d_%H%M%S")
     kept = shown or (flag and stored == session)
     path = Path(_project()) / STATE_FILE
     path.parent.mkdir(parents=True, exist_ok=True)
-    write_atomically(path, seed.content({"session_id": session, "shown": kept}, seed.CURRENT), 0o644)
+    write_atomically(path, state_file.content({"session_id": session, "shown": kept}, state_file.CURRENT), 0o644)

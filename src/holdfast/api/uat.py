@@ -14,7 +14,7 @@ from typing import Any
 
 import psutil
 
-from holdfast.cli import client
+from holdfast import client
 from holdfast.core.errors import HoldfastError
 
 LOCK_S, POLL_S, STALE_S = 30.0, 0.1, 300.0

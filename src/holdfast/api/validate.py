@@ -3,10 +3,10 @@
 from typing import Any
 
 from holdfast.api import uat
-from holdfast.features.reindex import seed
+from holdfast.features.reindex import state_file
 
 __all__ = ["validate_session_state"]
 
 
 def validate_session_state(state: Any) -> bool:
-    return uat.validate_session_state(state) if isinstance(state, str) else seed.validate_session_state(state)
+    return uat.validate_session_state(state) if isinstance(state, str) else state_file.validate_session_state(state)

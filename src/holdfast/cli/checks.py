@@ -35,7 +35,8 @@ def list_(
     verdict: Annotated[str, typer.Option("--verdict", help="passed, failed, did_not_run or unknown.")] = "",
 ) -> None:
     """The latest run of each check here, newest first, and whether it still holds for the content as it is."""
-    from holdfast.cli import client, render
+    from holdfast import client
+    from holdfast.cli import render
 
     told = client.view("checks.list", kind=kind, verdict=verdict)
     if json:
@@ -51,12 +52,14 @@ def list_(
 def show(
     seq: Annotated[int, typer.Argument(help="The number of the check, as `list` shows it.")] = 0,
     kind: Annotated[str, typer.Option("--kind", help="Without a number: the nearest run of this kind.")] = "test",
+    folder: Annotated[str, typer.Option("--dir", help="The folder that must be covered; . is all of it.")] = ".",
     json: Json = False,
 ) -> None:
     """One check with its reason; without a number: whether the tests are proved to pass here and now, and why not."""
-    from holdfast.cli import client, render
+    from holdfast import client
+    from holdfast.cli import render
 
-    told = client.view("checks.show", seq=seq) if seq else client.view("checks.explain_last", kind=kind)
+    told = client.view("checks.show", seq=seq) if seq else client.view("checks.explain_last", kind=kind, dir=folder)
     if json:
         render.json_line(told)
     elif seq:

@@ -7,12 +7,14 @@ import msgspec
 import typer
 from rich.text import Text
 
+from holdfast import client
 from holdfast import settings as layered
 from holdfast import trust as trusting
 from holdfast.app import open_settings
-from holdfast.cli import client, render
+from holdfast.cli import render
 from holdfast.cli.options import Json
 from holdfast.core.errors import CommandRefused
+from holdfast.redact import Redactor
 from holdfast.settings.edit import set_value
 
 app = typer.Typer(help="Settings and where each comes from.", no_args_is_help=True)
@@ -24,7 +26,8 @@ Layer = Annotated[str, typer.Option("--layer", help="user, project or local")]
 def show(section: Annotated[str, typer.Argument(help="Only this section.")] = "", json: Json = False) -> None:
     """Every setting as it counts here, with its origin."""
     resolved = open_settings().for_project(client.project())
-    rows = [(name, value, str(origin)) for name, value, origin in resolved.flat() if name.startswith(section)]
+    found = [(name, value, str(origin)) for name, value, origin in resolved.flat() if name.startswith(section)]
+    rows = [(name, _without_secrets(value), origin) for name, value, origin in found]
     if json:
         values = [{"name": name, "value": value, "origin": origin} for name, value, origin in rows]
         render.json_line({"settings": values, "notices": [str(n) for n in resolved.notices]})
@@ -100,6 +103,11 @@ def _yaml(text: str) -> Any:
         return YAML(typ="safe").load(text)
     except YAMLError as error:
         raise CommandRefused(f"{text!r} is not YAML", fix='Quote it: "…"') from error
+
+
+def _without_secrets(value: Any) -> Any:
+    """The address of the database may hold its password; nothing that is shown may."""
+    return Redactor().redact_text(value)[0] if isinstance(value, str) else value
 
 
 def _shown(value: Any) -> str:

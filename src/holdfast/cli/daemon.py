@@ -5,8 +5,10 @@ from typing import Annotated
 
 import typer
 
-from holdfast.cli import client, render
+from holdfast import client
+from holdfast.cli import render
 from holdfast.cli.options import Json
+from holdfast.core.units import format_bytes
 from holdfast.daemon import units
 
 app = typer.Typer(help="Start, stop and look at the daemon.", no_args_is_help=True)
@@ -52,7 +54,7 @@ def status(json: Json = False) -> None:
     elif not pid:
         render.out.print("The daemon is not running. Hooks start it by themselves; or: holdfast daemon start")
     else:
-        memory = render.size(told["memory_bytes"])
+        memory = format_bytes(told["memory_bytes"])
         render.out.print(
             f"Running: pid {pid}, {render.ago(told['started'])}, {memory}, {told['counts']['events']} events."
         )

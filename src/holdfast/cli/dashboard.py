@@ -11,7 +11,8 @@ from typing import Annotated, Any
 import msgspec
 import typer
 
-from holdfast.cli import client, render
+from holdfast import client
+from holdfast.cli import render
 from holdfast.cli.options import Json
 from holdfast.cli.serve import needs_web, port_or_default
 from holdfast.core.errors import CommandRefused

@@ -1,24 +1,14 @@
 """`holdfast doctor`: what is wrong, one line each, with the command that mends it."""
 
-import os
-import stat
-import time
-from collections.abc import Callable, Iterator
-from functools import partial
 from typing import Annotated
 
-import apsw
 import typer
 from rich.text import Text
 
-from holdfast.app import open_settings
-from holdfast.cli import client, doctor_agents, render
-from holdfast.cli.finding import Finding
+from holdfast.cli import render
 from holdfast.cli.options import Json
-from holdfast.core.errors import HoldfastError
-
-OLDEST_SQLITE = (3, 51, 3)
-STALE_SPOOL_S = 10
+from holdfast.doctor.checks import run_checks
+from holdfast.doctor.finding import Finding
 
 
 def register(app: typer.Typer) -> None:
@@ -29,7 +19,7 @@ def doctor(
     fix: Annotated[bool, typer.Option("--fix", help="Mend what is safe to mend.")] = False, json: Json = False
 ) -> None:
     """Look for everything that is known to go wrong. Exit 1 when something needs you."""
-    found = [finding for check in CHECKS for finding in _careful(check)]
+    found = run_checks()
     mended = [_mend(finding) for finding in found if fix and finding.safely]
     left = [f for f in found if not (fix and f.safely)]
     if json:
@@ -45,80 +35,10 @@ def _show(left: list[Finding], mended: list[str]) -> None:
     for finding in left:
         render.out.print(Text(f"!  {finding.problem}", style="yellow") + Text(f"   mend: {finding.mend}", style="dim"))
     if not left:
-        render.out.print("All is well.")
-
-
-def _careful(check: Callable[[], Iterator[Finding]]) -> list[Finding]:
-    try:
-        return list(check())
-    except HoldfastError as error:
-        return [Finding(error.message, error.fix or "see the message")]
+        render.out.print("No problems found.")
 
 
 def _mend(finding: Finding) -> str:
     if finding.safely:
         finding.safely()
     return finding.problem
-
-
-def _permissions() -> Iterator[Finding]:
-    place = client.paths()
-    wanted = dict.fromkeys((place.state, place.run, place.spool, place.backups, place.logs), 0o700)
-    wanted |= dict.fromkeys((place.database, place.log_file), 0o600)
-    for path, mode in wanted.items():
-        if path.exists() and stat.S_IMODE(path.stat().st_mode) & 0o077:
-            yield Finding(f"{path} can be read by others", f"chmod {mode:o} {path}", partial(path.chmod, mode))
-
-
-def _sqlite() -> Iterator[Finding]:
-    version = tuple(int(part) for part in apsw.sqlite_lib_version().split("."))
-    if version < OLDEST_SQLITE:
-        yield Finding(f"SQLite {apsw.sqlite_lib_version()} can corrupt a database", "pip install --upgrade apsw")
-
-
-def _daemon() -> Iterator[Finding]:
-    failed = client.paths().failed
-    if client.running() or not client.paths().state.exists():
-        return
-    if failed.exists():
-        yield Finding(
-            f"the daemon could not start: {failed.read_text().strip()}", "holdfast daemon run", client.start_daemon
-        )
-
-
-def _spool() -> Iterator[Finding]:
-    folder = client.paths().spool
-    waiting = [p for p in folder.iterdir() if p.stat().st_size] if folder.is_dir() else []
-    old = [p for p in waiting if time.time() - p.stat().st_mtime > STALE_SPOOL_S]
-    if old:
-        total = sum(p.stat().st_size for p in old)
-        yield Finding(f"{render.size(total)} wait in the spool", "holdfast daemon start", lambda: client.ask("drain"))
-
-
-def _store() -> Iterator[Finding]:
-    if not client.running():
-        return
-    told = client.ask("status")
-    limit = open_settings().for_project("")["store"].size_warn_mb
-    if told["refusing"]:
-        yield Finding(told["refusing"], "free some space; nothing received is lost meanwhile")
-    if told["store_bytes"] > limit << 20:
-        yield Finding(f"the store is {render.size(told['store_bytes'])}", "holdfast config set store.body_days 30")
-    if told["counts"].get("dead_jobs"):
-        yield Finding(f"{told['counts']['dead_jobs']} background jobs gave up", "holdfast daemon logs")
-    for feature, count in told["errors"].items():
-        yield Finding(f"{count} rules of “{feature}” failed since the daemon started", "holdfast daemon logs")
-
-
-def _settings() -> Iterator[Finding]:
-    for notice in open_settings().for_project(client.project()).notices:
-        yield Finding(notice.problem, notice.fix or "Correct it there.")
-
-
-def _owner() -> Iterator[Finding]:
-    state = client.paths().state
-    if state.exists() and state.stat().st_uid != os.geteuid():
-        yield Finding(f"{state} belongs to another user", "set HOLDFAST_STATE to a folder of yours")
-
-
-CHECKS = (_owner, _permissions, _sqlite, _daemon, _spool, _store, doctor_agents.check, _settings)

@@ -5,8 +5,10 @@ from typing import Annotated, Any
 import typer
 from rich.text import Text
 
-from holdfast.cli import client, render
+from holdfast import client
+from holdfast.cli import render
 from holdfast.cli.options import Json
+from holdfast.core.units import format_bytes
 
 app = typer.Typer(help="Look at the log.", no_args_is_help=True)
 
@@ -67,7 +69,7 @@ def show(seq: int, json: Json = False) -> None:
     for name, value in event["data"].items():
         render.out.print(Text(f"  {name:<12} ", style="dim") + Text(render.clean(value, 2000)))
     if event["body"]:
-        kept = "" if not event["body_hash"] else f" (cut down from {render.size(event['body_size'])})"
+        kept = "" if not event["body_hash"] else f" (cut down from {format_bytes(event['body_size'])})"
         render.out.print(Text(f"  body{kept}:", style="dim"))
         render.out.print(Text("  " + render.clean(event["body"], 4000)))
 

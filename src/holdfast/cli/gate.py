@@ -8,11 +8,12 @@ import msgspec
 import typer
 from rich.text import Text
 
+from holdfast import client
 from holdfast.agents import AGENTS
-from holdfast.cli import client, render
+from holdfast.cli import render
 from holdfast.cli.options import Json
 from holdfast.core.errors import CommandRefused
-from holdfast.git_context import look
+from holdfast.git_context import locate
 
 app = typer.Typer(help="Requirements that are checked, not believed.", no_args_is_help=True)
 
@@ -37,7 +38,7 @@ def seconds(text: str) -> int:
 
 
 def _here(**more: Any) -> dict[str, Any]:
-    around = look(str(Path.cwd()))
+    around = locate(str(Path.cwd()))
     by = "agent" if client.session() else "person"
     return {"branch": around.get("branch", ""), "repo": around.get("repo", ""), "by": by, **more}
 

@@ -7,8 +7,10 @@ import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.text import Text
 
-from holdfast.cli import client, render
+from holdfast import client
+from holdfast.cli import render
 from holdfast.cli.options import Json
+from holdfast.core.units import format_bytes
 
 app = typer.Typer(help="The code index of this checkout.", no_args_is_help=True)
 
@@ -155,7 +157,7 @@ def _show_index(told: dict[str, Any]) -> None:
         render.out.print(
             f"  vectors    {index['embedded']} of {index['chunks']}, model {render.clean(index['model'] or 'none')}"
         )
-        render.out.print(f"  size       {render.size(index['bytes'])}, {ratio:.1f}× the source text")
+        render.out.print(f"  size       {format_bytes(index['bytes'])}, {ratio:.1f}× the source text")
         render.out.print(f"  left out   {left or 'nothing'}")
         if index["note"]:
             render.out.print(f"  note       {render.clean(index['note'])}")

@@ -1,6 +1,5 @@
-"""`install` and `uninstall`: our hooks in the agents' own settings, and out again to the byte."""
+"""`install` and `uninstall`: our hooks in the agents' own settings, and out again, exactly as it was."""
 
-import shutil
 from pathlib import Path
 from typing import Any
 
@@ -8,14 +7,15 @@ import typer
 from rich.syntax import Syntax
 from rich.text import Text
 
-from holdfast import install as hooks
+from holdfast import client
 from holdfast.agents import AGENTS
-from holdfast.cli import client, render
+from holdfast.cli import render
 from holdfast.cli.options import AgentName, AtProject, AtUser, DryRun, Json, WithMcp
 from holdfast.core.agent import Agent
 from holdfast.core.errors import CommandRefused, InstallRefused
-from holdfast.installing.mcp_servers import can_serve, tools_of
-from holdfast.installing.places import levels, partial_of
+from holdfast.install import hooks
+from holdfast.install.locations import is_present, levels, partial_of
+from holdfast.install.mcp_servers import can_serve, tools_of
 
 
 def register(app: typer.Typer) -> None:
@@ -44,7 +44,7 @@ def install(
 def uninstall(
     agent: AgentName = "", project: AtProject = False, user: AtUser = False, dry_run: DryRun = False, json: Json = False
 ) -> None:
-    """Take the hooks out again. The file is what it was before, to the byte."""
+    """Take the hooks out again. The file is exactly what it was before."""
     named = [AGENTS[agent]] if agent in AGENTS else chosen(agent) if agent else list(AGENTS.values())
     where = [_level(project, user)] if project or user else ["project", "user"]
     places = [(a, level) for level in where for a in with_tools(named, level) if level in levels(a)]
@@ -68,7 +68,7 @@ def chosen(agent: str) -> list[Agent]:
         raise CommandRefused(f"there is no agent {agent!r}", fix=f"Known: {', '.join(AGENTS)}.")
     if agent:
         return [AGENTS[agent]]
-    found = [a for a in AGENTS.values() if present(a)]
+    found = [a for a in AGENTS.values() if is_present(a)]
     if not found:
         raise CommandRefused("no coding agent was found here", fix=f"Name one: --agent {next(iter(AGENTS))}")
     return found
@@ -79,12 +79,6 @@ def with_tools(agents: list[Agent], level: str, mcp: bool = True) -> list[Agent]
     also = [tools_of(agent) if mcp else None for agent in agents]
     found = zip(agents, also, strict=True)
     return [one for pair in found for one in pair if one and (one is pair[0] or level in levels(one))]
-
-
-def present(agent: Agent) -> bool:
-    if agent.setup is None:
-        return False
-    return shutil.which(agent.setup.program) is not None or (Path.home() / agent.setup.folder).is_dir()
 
 
 def where_installed() -> list[dict[str, Any]]:

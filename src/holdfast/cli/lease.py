@@ -5,16 +5,17 @@ import os
 import signal
 import subprocess
 import threading
-import time
 from collections.abc import Iterator
 from typing import Annotated, Any
 
 import typer
 from rich.text import Text
 
-from holdfast.cli import client, render
+from holdfast import client
+from holdfast.cli import render
 from holdfast.cli.options import Json
 from holdfast.core.errors import CommandRefused, HoldfastError
+from holdfast.lease_client import TTL_S, WITHIN, acquire_lease, leases_held_above, release_lease
 
 app = typer.Typer(help="Hold a named thing while you work on it; others wait in line.", no_args_is_help=True)
 
@@ -27,9 +28,6 @@ Wait = Annotated[
     float | None, typer.Option("--wait", help="Seconds to wait at most; 0 = do not wait. Default: for ever.")
 ]
 Why = Annotated[str, typer.Option("--why", help="Shown to those who wait.")]
-TTL_S = 300.0
-FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.01, 0.25
-WITHIN = "HOLDFAST_LEASE_OWNERS"
 EXIT_BUSY = 75
 """As in sysexits: try again later."""
 
@@ -41,16 +39,16 @@ def acquire(
     json: Json = False,
 ) -> None:  # fmt: skip
     """Take it, waiting in line. It is free again when released, or when the owner's process is gone."""
-    answer = acquire_lease(name, pid or os.getppid(), wait, exactly=bool(pid), shared=shared, ttl=ttl, why=why)
+    told = acquire_lease(name, pid or os.getppid(), wait, exactly=bool(pid), shared=shared, ttl=ttl, why=why)
     if json:
-        render.json_line(answer)
-    elif answer["answer"] == "granted":
+        render.json_line(told)
+    elif told["answer"] == "granted":
         render.out.print(
-            f"{name} is yours (process {answer['pid']}, token {answer['token']}). holdfast lease release {name}"
+            f"{name} is yours (process {told['pid']}, token {told['token']}). holdfast lease release {name}"
         )
     else:
-        render.err.print(f"{name} is not free: {render.clean(answer['why'])}")
-    if answer["answer"] != "granted":
+        render.err.print(f"{name} is not free: {render.clean(told['why'])}")
+    if told["answer"] != "granted":
         raise typer.Exit(EXIT_BUSY)
 
 
@@ -62,26 +60,26 @@ def release(
     json: Json = False,
 ) -> None:
     """Give it back."""
-    answer = client.command("project.release", lease=name, pid=pid or os.getppid(), exactly=bool(pid), force=force)
+    told = client.command("project.release", lease=name, pid=pid or os.getppid(), exactly=bool(pid), force=force)
     if json:
-        render.json_line(answer)
+        render.json_line(told)
     else:
-        render.out.print(f"{name} is free." if answer["released"] else f"Nobody held {name}.")
+        render.out.print(f"{name} is free." if told["released"] else f"Nobody held {name}.")
 
 
 @app.command("list")
 def list_(json: Json = False) -> None:
     """Who holds what, and who waits."""
-    answer = client.view("project.leases")
+    told = client.view("project.leases")
     if json:
-        render.json_line(answer)
+        render.json_line(told)
         return
-    if not answer["leases"]:
+    if not told["leases"]:
         render.out.print("Nothing is held.")
-    for lease in answer["leases"]:
+    for lease in told["leases"]:
         for side, word in (("holders", "held by"), ("waiters", "awaited by")):
             for entry in lease[side]:
-                render.out.print(_line(lease["name"], word, entry, answer["now"]))
+                render.out.print(_line(lease["name"], word, entry, told["now"]))
 
 
 def _line(name: str, word: str, entry: dict[str, Any], now: int) -> Text:
@@ -104,48 +102,16 @@ def run(
     words = [word for n, word in enumerate(context.args) if not (n == 0 and word == "--")]
     if not words:
         raise CommandRefused("there is no command to run", fix="holdfast lease run NAME -- COMMAND")
-    answer = acquire_lease(
+    told = acquire_lease(
         name, os.getpid(), wait, exactly=True, shared=shared, ttl=ttl, why=why or " ".join(words)[:100]
     )
-    if answer["answer"] != "granted":
-        render.err.print(f"{name} is not free: {render.clean(answer['why'])}")
+    if told["answer"] != "granted":
+        render.err.print(f"{name} is not free: {render.clean(told['why'])}")
         raise typer.Exit(EXIT_BUSY)
-    within = " ".join([*_within(), answer["owner"]])
-    env = {"HOLDFAST_LEASE": name, "HOLDFAST_LEASE_TOKEN": str(answer["token"]), WITHIN: within}
-    with _kept(name, answer["owner"], ttl):
+    within = " ".join([*leases_held_above(), told["owner"]])
+    env = {"HOLDFAST_LEASE": name, "HOLDFAST_LEASE_TOKEN": str(told["token"]), WITHIN: within}
+    with _kept(name, told["owner"], ttl):
         raise typer.Exit(_run(words, env))
-
-
-def acquire_lease(name: str, pid: int, wait: float | None, **how: Any) -> dict[str, Any]:
-    """Asks, and asks again until it is granted, refused, or one has waited long enough."""
-    waits = wait is None or wait > 0
-    answer: dict[str, Any] = client.command("project.acquire", lease=name, pid=pid, wait=waits, within=_within(), **how)
-    deadline = None if wait is None else time.monotonic() + wait
-    pause = FIRST_PAUSE_S
-    try:
-        while answer["answer"] == "waiting" and (deadline is None or time.monotonic() < deadline):
-            time.sleep(pause)
-            pause = min(pause * 1.5, LONGEST_PAUSE_S)
-            answer |= client.command("project.tend", lease=name, request=answer["request"])
-    except BaseException:
-        _give_up(name, answer["owner"])
-        raise
-    if answer["answer"] == "waiting":
-        _give_up(name, answer["owner"])
-        return {**answer, "answer": "busy", "why": f"still held by others after {wait:g} s"}
-    if answer["answer"] == "refused":
-        raise CommandRefused(answer["why"])
-    return answer
-
-
-def _within() -> list[str]:
-    """Those whose leases this command runs under: they wait for it, so it must not wait for them."""
-    return os.environ.get(WITHIN, "").split()
-
-
-def _give_up(name: str, owner: str) -> None:
-    with contextlib.suppress(HoldfastError):
-        client.command("project.release", lease=name, owner=owner)
 
 
 @contextlib.contextmanager
@@ -163,7 +129,7 @@ def _kept(name: str, owner: str, ttl: float) -> Iterator[None]:
         yield
     finally:
         over.set()
-        _give_up(name, owner)
+        release_lease(name, owner)
 
 
 def _run(words: list[str], env: dict[str, str]) -> int:

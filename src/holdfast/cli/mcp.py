@@ -4,7 +4,8 @@ from typing import Annotated
 
 import typer
 
-from holdfast.cli import client, render
+from holdfast import client
+from holdfast.cli import render
 
 
 def register(app: typer.Typer) -> None:

@@ -5,7 +5,8 @@ from typing import Annotated, Any
 import typer
 from rich.text import Text
 
-from holdfast.cli import client, render
+from holdfast import client
+from holdfast.cli import render
 from holdfast.cli.options import Json
 
 app = typer.Typer(help="What is remembered: find, add, forget, vouch for.", no_args_is_help=True)
@@ -46,19 +47,27 @@ def search(
 @app.command("list")
 def list_(
     limit: Limit = 20,
-    status: Annotated[str, typer.Option("--status", help="active, superseded or forgotten.")] = "active",
+    status: Annotated[
+        str, typer.Option("--status", help="active, candidate, superseded, dropped, forgotten.")
+    ] = "active",
+    candidates: Annotated[bool, typer.Option("--candidates", help="What waits for you to keep or drop it.")] = False,
     everywhere: Everywhere = False,
     json: Json = False,
 ) -> None:
     """The newest memories of this project."""
-    told = client.view("memory.listed", limit=limit, status=status, everywhere=everywhere)
+    wanted = "candidate" if candidates else status
+    told = client.view("memory.listed", limit=limit, status=wanted, everywhere=everywhere)
     if json:
         render.json_line(told)
         return
     for doc in told["observations"]:
-        _line(doc["id"], doc["type"], doc["at"], doc["text"], "pinned" if doc["pinned"] else "")
+        _line(doc["id"], doc["type"], doc["at"], doc["text"], "pinned" if doc["pinned"] else doc["status"])
     if not told["observations"]:
-        render.out.print("Nothing yet. Memories come by themselves, or by: holdfast memory add TEXT")
+        render.out.print(
+            "No candidates."
+            if wanted == "candidate"
+            else "Nothing yet. Memories come by themselves, or by: holdfast memory add TEXT"
+        )
 
 
 @app.command()
@@ -113,9 +122,94 @@ def promote(id: Id, json: Json = False) -> None:
 
 
 @app.command()
+def keep(
+    id: Id,
+    text: Annotated[str, typer.Option("--text", help="Keep it in these words instead.")] = "",
+    kind: Annotated[str, typer.Option("--type", help="decision, rule, preference, gotcha, fact, trade_off, …")] = "",
+    json: Json = False,
+) -> None:
+    """Keep a candidate: from now on agents are told it."""
+    _changed(client.command("memory.keep", id=id, text=text, type=kind), "kept", json)
+
+
+@app.command()
+def drop(id: Id, json: Json = False) -> None:
+    """Drop a candidate: the same words are not proposed again."""
+    _changed(client.command("memory.drop", id=id), "dropped", json)
+
+
+@app.command()
+def review(everywhere: Everywhere = False) -> None:
+    """Go through the candidates: k keeps, c changes the words, d drops, s skips, q ends."""
+    waiting = client.view("memory.listed", limit=100, status="candidate", everywhere=everywhere)["observations"]
+    if not waiting:
+        render.out.print("No candidates.")
+    for number, doc in enumerate(waiting, 1):
+        _line(doc["id"], doc["type"], doc["at"], doc["text"])
+        render.out.print(
+            Text(f"  {number} of {len(waiting)}   k keep   c change   d drop   s skip   q quit", style="dim")
+        )
+        if not _decide(doc):
+            return
+
+
+def _decide(doc: dict[str, Any]) -> bool:
+    """One key for one candidate; false when the person has had enough."""
+    import click
+
+    key = ""
+    while key not in ("k", "c", "d", "s", "q"):
+        key = click.getchar().lower()
+        if key in ("\x03", "\x04", ""):
+            return False
+    if key == "k":
+        _changed(client.command("memory.keep", id=doc["id"]), "kept", False)
+    elif key == "c":
+        words = click.prompt("  In these words", default=doc["text"])
+        _changed(client.command("memory.keep", id=doc["id"], text=words), "kept", False)
+    elif key == "d":
+        _changed(client.command("memory.drop", id=doc["id"]), "dropped", False)
+    return key != "q"
+
+
+@app.command()
 def forget(id: Id, json: Json = False) -> None:
     """Remove its text from the database, all that is made of it, and the backups. This cannot be undone."""
     _changed(client.command("memory.forget", id=id), "forgotten", json)
+
+
+@app.command()
+def explain(
+    source: Annotated[str, typer.Argument(help="A file of JSON lines, or - for standard input.")] = "-",
+    json: Json = False,
+) -> None:
+    """Show what would be remembered, what holds and what would be told; nothing is stored."""
+    import contextlib
+    import sys
+
+    from holdfast.features.memory.recall.explain import explain_line
+
+    opened = contextlib.nullcontext(sys.stdin.buffer) if source == "-" else open(source, "rb")  # noqa: SIM115
+    with opened as lines:
+        for line in lines:
+            if line.strip():
+                answer = explain_line(line)
+                print(_json_text(answer) if json else _plain_text(answer), flush=True)
+
+
+def _json_text(answer: dict[str, Any]) -> str:
+    import msgspec
+
+    return msgspec.json.encode(answer).decode()
+
+
+def _plain_text(answer: dict[str, Any]) -> str:
+    if "remembered" in answer:
+        rows = [
+            f"{one['outcome']:<10} {one['type']:<11} {render.clean(one['text'], 1000)}" for one in answer["remembered"]
+        ]
+        return "\n".join(rows) or "nothing lasting"
+    return render.clean(" ".join(f"{name}: {value}" for name, value in answer.items()), 4000)
 
 
 @app.command()

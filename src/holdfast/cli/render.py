@@ -59,15 +59,6 @@ def ago(at_ms: int, now_ms: int | None = None) -> str:
     return f"{int(seconds)} s ago"
 
 
-def size(count: int) -> str:
-    number = float(count)
-    for unit in ("B", "KB", "MB"):
-        if number < 1024:
-            return f"{number:.0f} {unit}" if unit == "B" else f"{number:.1f} {unit}"
-        number /= 1024
-    return f"{number:.1f} GB"
-
-
 def plain_table(*columns: str) -> Table:
     table = Table(box=None, pad_edge=False, show_edge=False, header_style="dim")
     for name in columns:

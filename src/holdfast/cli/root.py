@@ -68,7 +68,9 @@ def _answered_quickly() -> bool:
     return True
 
 
-ALONE = frozenset(("checks", "config", "daemon", "events", "gate", "index", "lease", "state", "task", "uat"))
+ALONE = frozenset(
+    ("checks", "config", "daemon", "events", "gate", "index", "lease", "memory", "prices", "state", "task", "uat")
+)
 """Groups that are a module of their own: when one is asked for, the others are not loaded (a third of the time)."""
 
 
@@ -92,6 +94,8 @@ def _register() -> None:
         lease,
         mcp,
         memory,
+        prices,
+        redact,
         search,
         serve,
         sessions,
@@ -104,7 +108,7 @@ def _register() -> None:
     )  # fmt: skip
 
     for group in (
-        up, status, sessions, doctor, installing, importing, store, state, search, serve, dashboard, demo, memory, mcp,
+        up, status, sessions, doctor, installing, importing, store, state, search, serve, dashboard, demo, memory, mcp, redact,
     ):  # fmt: skip
         group.register(app)
     app.add_typer(daemon.app, name="daemon")
@@ -116,3 +120,4 @@ def _register() -> None:
     app.add_typer(task.app, name="task")
     app.add_typer(lease.app, name="lease")
     app.add_typer(checks.app, name="checks")
+    app.add_typer(prices.app, name="prices")

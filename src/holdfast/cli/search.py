@@ -1,12 +1,17 @@
-"""`holdfast search "…"`: code by meaning or by name."""
+"""`holdfast search "…"`: code by meaning or by name; `related`, `outline` and `symbol` look something up in the index."""
 
+import re
 from typing import Annotated, Any
 
 import typer
 from rich.text import Text
 
-from holdfast.cli import client, render
+from holdfast import client
+from holdfast.cli import render
 from holdfast.cli.options import Json
+
+_PATH_AND_LINE = re.compile(r"^(.+):(\d+)(?:-\d+)?$")
+MOST_SHOWN = 20
 
 
 def register(app: typer.Typer) -> None:
@@ -14,15 +19,37 @@ def register(app: typer.Typer) -> None:
 
 
 def search(
-    query: Annotated[list[str], typer.Argument(help="What you look for, in words, or a name, or a path.")],
+    query: Annotated[
+        list[str],
+        typer.Argument(
+            help="What you look for, in words, or a name, or a path. Or: related PATH:LINE, outline PATH, symbol NAME."
+        ),
+    ],
     lang: Annotated[str, typer.Option("--lang", help="Only this language, e.g. python.")] = "",
     path: Annotated[str, typer.Option("--path", help="Only below this folder, or a glob.")] = "",
     kind: Annotated[str, typer.Option("--kind", help="function, method, class, module, section or lines.")] = "",
     limit: Annotated[int, typer.Option("--limit", "-n", min=1, max=100)] = 10,
     json: Json = False,
 ) -> None:
-    """Code by meaning or by name, from the index of this checkout."""
-    told = client.view("reindex.search", query=" ".join(query), lang=lang, path=path, kind=kind, limit=limit)
+    """Code by meaning or by name, from the index of this checkout.
+
+    `search related src/app.py:40` shows what is like that place, `search outline src/app.py` what the file defines,
+    `search symbol parse_header` a name with its definition, uses and tests. Quote a question that begins with one of
+    these words.
+    """
+    match query:
+        case ["related", place] if _PATH_AND_LINE.match(place):
+            _related(place, limit, json)
+        case ["outline", file] if "/" in file or "." in file:
+            _outline(file, json)
+        case ["symbol", name]:
+            _symbol(name, json)
+        case _:
+            told = client.view("reindex.search", query=" ".join(query), lang=lang, path=path, kind=kind, limit=limit)
+            _answer(told, json)
+
+
+def _answer(told: dict[str, Any], json: bool) -> None:
     if json:
         render.json_line(told)
         return
@@ -33,8 +60,48 @@ def search(
     _footer(told)
 
 
+def _related(place: str, limit: int, json: bool) -> None:
+    file, line = _PATH_AND_LINE.match(place).groups()  # type: ignore[union-attr]
+    _answer(client.view("reindex.related", file=_absolute(file), line=int(line), limit=limit), json)
+
+
+def _outline(file: str, json: bool) -> None:
+    told = client.view("reindex.outline", file=_absolute(file))
+    if json:
+        render.json_line(told)
+        return
+    render.out.print(f"{render.clean(told['path'])} ({told['lang']}), {told['lines']} lines")
+    for one in told["definitions"]:
+        lines = f"{one['line']}-{one['end']}"
+        render.out.print(Text(f"  {lines:<12} {one['kind']:<9} {render.clean(one['symbol'])}"))
+
+
+def _symbol(name: str, json: bool) -> None:
+    told = client.view("reindex.symbol", symbol=name)
+    if json:
+        render.json_line(told)
+        return
+    for title in ("definitions", "uses", "tests"):
+        if told[title]:
+            render.out.print(f"{title} ({len(told[title])})")
+        for one in told[title][:MOST_SHOWN]:
+            line = Text(f"  {render.clean(one['path'])}:{one['line']}", style="cyan")
+            line.append(f"  {render.clean(one['text'])}")
+            render.out.print(line)
+    if not told["definitions"] and not told["uses"] and not told["tests"]:
+        render.out.print("No such name in the index.")
+    if told["similar"]:
+        render.out.print("Similar names: " + ", ".join(render.clean(one) for one in told["similar"]))
+
+
+def _absolute(file: str) -> str:
+    from pathlib import Path
+
+    return str(Path(file).absolute())
+
+
 def _show(hit: dict[str, Any]) -> None:
-    line = Text(f"{render.clean(hit['path'])}:{hit['line']}", style="cyan")
+    line = Text(f"{render.clean(hit['path'])}:{hit['focus'] or hit['line']}", style="cyan")
     line.append(f"  {render.clean(hit['symbol'])}", style="bold")
     line.append(f"  ({'; '.join(render.clean(why) for why in hit['why'])})", style="dim")
     render.out.print(line)

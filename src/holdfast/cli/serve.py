@@ -4,8 +4,9 @@ from typing import Annotated
 
 import typer
 
+from holdfast import client
 from holdfast.app import open_settings
-from holdfast.cli import client, render
+from holdfast.cli import render
 from holdfast.core.errors import CommandRefused
 
 

@@ -8,7 +8,8 @@ from rich.cells import cell_len
 from rich.table import Table
 from rich.text import Text
 
-from holdfast.cli import client, render
+from holdfast import client
+from holdfast.cli import render
 from holdfast.cli.options import Json
 
 app = typer.Typer(help="Look at sessions; close, reopen or export one.", no_args_is_help=True)

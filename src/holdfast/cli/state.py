@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
-from holdfast.cli import client
+from holdfast import client
 from holdfast.cli.options import Json
 from holdfast.core.errors import CommandRefused
 

@@ -5,8 +5,10 @@ from typing import Any
 import typer
 from rich.text import Text
 
-from holdfast.cli import client, installing, memory, render
+from holdfast import client
+from holdfast.cli import installing, memory, render
 from holdfast.cli.options import Json
+from holdfast.core.units import format_bytes
 
 
 def register(app: typer.Typer) -> None:
@@ -53,15 +55,15 @@ def _meter() -> dict[str, Any]:
 def _daemon_line(pid: int, told: dict[str, Any]) -> str:
     if not pid:
         return "daemon   not running (hooks start it by themselves)"
-    since, memory = render.ago(told["started"]), render.size(told["memory_bytes"])
+    since, memory = render.ago(told["started"]), format_bytes(told["memory_bytes"])
     return f"daemon   pid {pid}, started {since}, {memory}, {told['state']}"
 
 
 def _log_line(told: dict[str, Any]) -> str:
     counts = told["counts"]
-    waiting = f", {render.size(told['spool_bytes'])} in the spool" if told["spool_bytes"] else ""
+    waiting = f", {format_bytes(told['spool_bytes'])} in the spool" if told["spool_bytes"] else ""
     jobs = f", {counts['jobs']} jobs waiting" if counts["jobs"] else ""
-    return f"log      {counts['events']} events, {render.size(told['store_bytes'])} in {told['store']}{waiting}{jobs}"
+    return f"log      {counts['events']} events, {format_bytes(told['store_bytes'])} in {told['store']}{waiting}{jobs}"
 
 
 def _hooks_line(places: list[dict[str, Any]]) -> str:
@@ -75,7 +77,7 @@ def warnings(told: dict[str, Any]) -> list[str]:
     found = [f"The store refuses to write: {told['refusing']}"] if told.get("refusing") else []
     found += [f"{feature}: {n} rules failed; see holdfast daemon logs" for feature, n in told.get("errors", {}).items()]
     found += [f"being rebuilt from the log: {name}" for name in told.get("asleep", ())]
-    found += [f"{counts['dead_jobs']} jobs gave up"] if counts.get("dead_jobs") else []
+    found += [f"{counts['dead_jobs']} jobs failed"] if counts.get("dead_jobs") else []
     return found + list(told.get("notices", ()))
 
 

@@ -6,9 +6,11 @@ from typing import Annotated, Any
 import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from holdfast.cli import client, render
+from holdfast import client
+from holdfast.cli import render
 from holdfast.cli.options import Json
 from holdfast.core.errors import CommandRefused
+from holdfast.core.units import format_bytes
 from holdfast.ingest.high_water_mark import forget
 from holdfast.stores import backup as backups
 
@@ -84,7 +86,7 @@ def restore(
     known = backups.listed(place.backups)
     if not name:
         for path in known:
-            render.out.print(f"{path.name}  {render.size(path.stat().st_size)}")
+            render.out.print(f"{path.name}  {format_bytes(path.stat().st_size)}")
         render.out.print("Go back to one with: holdfast restore NAME" if known else "No backups yet.")
         return
     chosen = next((p for p in known if p.name == name), None)

@@ -5,7 +5,8 @@ from typing import Annotated, Any
 import typer
 from rich.text import Text
 
-from holdfast.cli import client, render
+from holdfast import client
+from holdfast.cli import render
 from holdfast.cli.options import Json
 from holdfast.cli.state import as_of, fresh_view
 

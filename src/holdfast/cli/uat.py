@@ -8,7 +8,8 @@ import msgspec
 import typer
 from rich.text import Text
 
-from holdfast.cli import client, render
+from holdfast import client
+from holdfast.cli import render
 from holdfast.cli.options import Json
 from holdfast.core.errors import CommandRefused
 

@@ -4,11 +4,13 @@ from pathlib import Path
 
 import typer
 
-from holdfast import install as hooks
+from holdfast import client
 from holdfast.agents import AGENTS
-from holdfast.cli import client, installing, render
+from holdfast.cli import installing, render
 from holdfast.cli.options import AtProject
-from holdfast.installing.mcp_servers import can_serve
+from holdfast.install import hooks
+from holdfast.install.locations import is_present
+from holdfast.install.mcp_servers import can_serve
 
 
 def register(app: typer.Typer) -> None:
@@ -19,7 +21,7 @@ def up(project: AtProject = False) -> None:
     """Start the daemon, put the hooks into the agents found here, and say what to do next."""
     pid = client.start_daemon()
     render.out.print(f"The daemon is running (pid {pid}); its state is in {client.paths().state}.")
-    found = [agent for agent in AGENTS.values() if installing.present(agent)]
+    found = [agent for agent in AGENTS.values() if is_present(agent)]
     level = "project" if project else "user"
     for agent in installing.with_tools(found, level, can_serve()):
         plan = hooks.install(agent, level, Path(client.project()))

@@ -141,13 +141,15 @@ class Engine:
 
     def _enriched(self, event: Event) -> Event:
         """What features saw of the world when the event came is written into its payload."""
+        wrote = False
         for feature, enrich in self.subscribers_of(event.kind).enrichers:
             try:
                 settings = self.ports.settings(event.project)
-                enrich(event, settings.get(feature.name), partial(self._content_parts, settings))
+                wrote |= enrich(event, settings.get(feature.name), partial(self._content_parts, settings))
             except Exception as error:
                 self.ports.report(feature.name, event, error)
-        return event
+                wrote = True
+        return self.ports.scrub(event) if wrote else event
 
     def _content_parts(self, settings: Mapping[str, Any]) -> list[Sequence[str]]:
         return [

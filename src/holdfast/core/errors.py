@@ -45,7 +45,14 @@ class DaemonUnreachable(HoldfastError):
 
 
 class CommandRefused(HoldfastError):
-    """That cannot be done."""
+    """Not possible"""
+
+    @property
+    def message(self) -> str:
+        """The reason first: it is what the person wants to know."""
+        text = self.detail or "Not possible"
+        text = f"{text} ({self.where})" if self.where else text
+        return f"{text}. {self.fix}" if self.fix else text
 
 
 class InstallRefused(HoldfastError):

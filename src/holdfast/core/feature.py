@@ -1,4 +1,4 @@
-"""The shape of a room. A feature is one value of this type; it imports core and nothing else of ours."""
+"""The shape of a feature. A feature is one value of this type; it imports core and nothing else of ours."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -80,7 +80,8 @@ Decide = Callable[[State, Event, Settings], Decision | None]
 Enqueue = Callable[[State, Event, Settings], Iterable[Job]]
 ContentParts = Callable[[], Iterable[Sequence[str]]]
 """Asks for the parts of a worktree's content that features compare, each as globs (`Feature.content_parts`)."""
-Enrich = Callable[[Event, Settings, ContentParts], None]
+Enrich = Callable[[Event, Settings, ContentParts], bool]
+"""Says whether it wrote text of the world into the payload: names and paths are redacted like all that comes."""
 Derive = Callable[[State, Event, Settings], Iterable[Event]]
 Command = Callable[[Call], CommandResult]
 View = Callable[[Call], Any]

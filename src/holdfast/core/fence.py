@@ -1,17 +1,12 @@
 """Stored text goes into a context only inside a fence: attributed, budgeted, unable to close the fence (P10)."""
 
-import re
-import unicodedata
 from collections.abc import Iterable
 
 from holdfast.core.decision import Context
+from holdfast.core.text import FENCE_TAG, sanitise, wrap_untrusted
 
-TAG = "holdfast-context"
+TAG = FENCE_TAG
 CHARS_PER_TOKEN = 4
-_ROLES = "holdfast|system|user|assistant|human|function|tool|antml|important|hook"
-_LOOKS_LIKE_TAG = re.compile(rf"<(?=\s*/?\s*({_ROLES}))", re.IGNORECASE)
-_DEFUSED = "\N{SINGLE LEFT-POINTING ANGLE QUOTATION MARK}"
-_KEPT_CONTROLS = "\n\t"
 
 
 def tokens(text: str) -> int:
@@ -21,14 +16,12 @@ def tokens(text: str) -> int:
 
 
 def harmless(text: str) -> str:
-    """Invisible and control characters removed, anything that looks like a tag of the conversation defused."""
-    visible = "".join(c for c in text if c in _KEPT_CONTROLS or unicodedata.category(c) not in ("Cc", "Cf", "Co", "Cs"))
-    return _LOOKS_LIKE_TAG.sub(_DEFUSED, visible)
+    """Invisible and control characters removed, anything that looks like a mark of the conversation defused."""
+    return sanitise(text)
 
 
 def fenced(context: Context) -> str:
-    source = re.sub(r"[^\w.:/-]", "_", context.source)
-    return f'<{TAG} source="{source}">\n{harmless(context.text).strip()}\n</{TAG}>'
+    return wrap_untrusted(context.text, context.source)
 
 
 def within_budget(contexts: Iterable[Context], budget: int) -> tuple[list[Context], list[Context]]:

@@ -6,7 +6,6 @@ changed and new files are hashed, and remembered by their stat. Nothing raises: 
 
 import hashlib
 import os
-import re
 import stat
 import time
 from collections.abc import Iterable, Mapping, Sequence
@@ -19,7 +18,6 @@ from holdfast.core.process import Run
 MAX_CHANGED = 20_000
 MAX_HASHED_BYTES = 32_000_000
 MAX_SUBMODULE_DEPTH = 3
-_MODULE_PATH = re.compile(r"^\s*path\s*=\s*(.+?)\s*$", re.MULTILINE)
 _WIDTH = 1 << 128
 
 
@@ -32,6 +30,8 @@ class Fingerprint(msgspec.Struct, frozen=True):
     changed: int = 0
     """How many files differ from the index or are new."""
     why_unknown: str = ""
+    newest: int = 0
+    """When the last of them was written, in milliseconds; 0 where none is there."""
 
     @property
     def known(self) -> bool:
@@ -108,12 +108,14 @@ class Fingerprinter:
 
     def _sum(self, seen: _Seen, covers: tuple[str, ...], deadline: float, depth: int) -> Fingerprint:
         matches = _matcher(covers)
-        total = self._index_sum(seen.index, covers)
+        total, newest = self._index_sum(seen.index, covers), 0
         for change in seen.changed:
             if matches(change.path):
-                total += self._difference(seen.root, change.path, seen.index, deadline)
-        total += self._submodules(seen.root, covers, seen.index, deadline, depth)
-        return Fingerprint(f"{total % _WIDTH:032x}", seen.status.head, seen.status.branch, len(seen.changed))
+                difference, written = self._difference(seen.root, change.path, seen.index, deadline)
+                total, newest = total + difference, max(newest, written)
+        total += self._submodules(seen.root, seen.index, deadline, depth)
+        head, branch = seen.status.head, seen.status.branch
+        return Fingerprint(f"{total % _WIDTH:032x}", head, branch, len(seen.changed), newest=newest // 1_000_000)
 
     def _take(self, root: str, deadline: float, depth: int) -> Fingerprint:
         seen = self._look(root, deadline)
@@ -163,31 +165,32 @@ class Fingerprinter:
 
     # ── what differs from it ─────────────────────────────────────────────────────────────────────────────────────────
 
-    def _difference(self, root: str, path: str, index: _Index, deadline: float) -> int:
+    def _difference(self, root: str, path: str, index: _Index, deadline: float) -> tuple[int, int]:
+        """What the file adds to the sum, and when it was written."""
         if time.monotonic() > deadline:
             raise _OutOfTime
         before = index.entries.get(path)
-        now = self._hash(os.path.join(root, path))
-        return (_value(path, now) if now else 0) - (_value(path, before) if before else 0)
+        now, written = self._hash(os.path.join(root, path))
+        return (_value(path, now) if now else 0) - (_value(path, before) if before else 0), written
 
-    def _hash(self, path: str) -> _Entry | None:
+    def _hash(self, path: str) -> tuple[_Entry | None, int]:
         try:
             found = os.lstat(path)
         except (FileNotFoundError, NotADirectoryError):
-            return None
+            return None, 0
         stamp = (found.st_mtime_ns, found.st_size, found.st_ino)
         known = self._hashes.get(path)
         if known is not None and known[0] == stamp:
-            return known[1]
+            return known[1], found.st_mtime_ns
         entry = _hash_file(path, found)
         if len(self._hashes) > 4 * MAX_CHANGED:
             self._hashes.clear()
         # A file written within the same clock tick could change again without a new stamp.
         if time.time_ns() - found.st_mtime_ns > 20_000_000:
             self._hashes[path] = (stamp, entry)
-        return entry
+        return entry, found.st_mtime_ns
 
-    def _submodules(self, root: str, covers: tuple[str, ...], index: _Index, deadline: float, depth: int) -> int:
+    def _submodules(self, root: str, index: _Index, deadline: float, depth: int) -> int:
         """Content of checked-out submodules: each is a worktree of its own."""
         links = [path for path, entry in index.entries.items() if entry.mode == "160000"] if _has_modules(root) else []
         total = 0

@@ -137,8 +137,8 @@ class Transaction:
         self.jobs[(job.kind, job.dedupe or len(self.jobs))] = job
 
     def _following(self, event: Event) -> list[Event]:
-        """All of it before any of it is appended: every room sees the state as this event left it. What follows is not
-        followed in turn: rooms cannot set one another going for ever."""
+        """All of it before any of it is appended: every feature sees the state as this event left it. What follows is not
+        followed in turn: features cannot set one another going for ever."""
         return [
             msgspec.structs.replace(made, key=f"{event.key}/{feature.name}.{number}")
             for feature, derive in self.engine.subscribers_of(event.kind).derivers
@@ -177,7 +177,7 @@ class Transaction:
             return None
 
     def _settings(self, section: str, event: Event) -> Any:
-        """Looked up once a turn: every room asks for its own several times."""
+        """Looked up once a turn: every feature asks for its own several times."""
         found = self._settings_of.get(event.project)
         if found is None:
             found = self._settings_of[event.project] = self.engine.ports.settings(event.project)

@@ -9,7 +9,7 @@ from typing import Any
 from holdfast.core.engine import Committed
 from holdfast.core.feature import Feature, File
 from holdfast.core.ports import Doc, Ref
-from holdfast.daemon.log import Log
+from holdfast.ingest.log import Log
 from holdfast.paths import write_atomically
 
 QUIET_S = 0.02

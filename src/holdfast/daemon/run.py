@@ -8,9 +8,9 @@ import sys
 import time
 from pathlib import Path
 
+from holdfast.core.daemon_lease import Lease
 from holdfast.core.errors import HoldfastError
-from holdfast.daemon.lease import Lease
-from holdfast.daemon.log import Log
+from holdfast.ingest.log import Log
 from holdfast.paths import Paths, default_state_dir, private_folder, write_atomically
 
 

@@ -22,10 +22,10 @@ from holdfast.core.replay import Rebuild, outdated
 from holdfast.daemon import repair
 from holdfast.daemon.files import FileWriter
 from holdfast.daemon.housekeeping import Housekeeping
-from holdfast.daemon.log import Log
 from holdfast.daemon.worker import Worker
 from holdfast.ingest.high_water_mark import HighWaterMark
 from holdfast.ingest.journal import Journal
+from holdfast.ingest.log import Log
 from holdfast.ingest.pipeline import IngestPipeline
 from holdfast.ingest.server import HookServer, listen
 from holdfast.ingest.spool import Drained, Spool

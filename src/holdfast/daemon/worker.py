@@ -15,7 +15,7 @@ from holdfast.core.job import MAX_ATTEMPTS, ClaimedJob, Job, delay_s
 from holdfast.core.ports import Reader, Store
 from holdfast.daemon import children
 from holdfast.daemon.files import put
-from holdfast.daemon.log import Log
+from holdfast.ingest.log import Log
 from holdfast.ingest.writer import WriterCalls
 
 LEASE_S = 60.0

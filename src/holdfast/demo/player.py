@@ -13,8 +13,8 @@ from itertools import cycle
 from pathlib import Path
 from typing import Any
 
+from holdfast import client
 from holdfast.app import AGENTS, now_ms
-from holdfast.cli import client
 from holdfast.core.errors import DaemonUnreachable, HoldfastError
 from holdfast.demo.clock import Clock
 from holdfast.demo.dialects import DIALECTS, Stage

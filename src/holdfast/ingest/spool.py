@@ -13,6 +13,7 @@ import msgspec
 from holdfast.core.delivery import Delivery
 from holdfast.ingest.frames import BadFrame, as_delivery, as_record, records
 from holdfast.paths import Paths, emergency_spools, private_folder, write_atomically
+from holdfast.redact import redact
 
 CHUNK = 256
 DRAINING = ".draining"
@@ -93,7 +94,7 @@ class Spool:
         Only what could not be read: the rest is in the log by now, and there without its secrets."""
         if torn:
             private_folder(self._paths.quarantine)
-            write_atomically(self._paths.quarantine / held.name, b"".join(torn))
+            write_atomically(self._paths.quarantine / held.name, redact(b"".join(torn))[0])
 
 
 def _utf8(path: Path) -> str:

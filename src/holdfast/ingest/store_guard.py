@@ -10,9 +10,9 @@ from holdfast.core.delivery import Delivery
 from holdfast.core.engine import Engine, Outcome
 from holdfast.core.errors import StoreDamaged, StoreUnavailable
 from holdfast.core.event import Event
-from holdfast.core.redact import redact
-from holdfast.daemon.log import Log
+from holdfast.ingest.log import Log
 from holdfast.intake import capped, unread
+from holdfast.redact import redact
 
 RETRY_BYTES = 64 << 20
 
@@ -123,12 +123,12 @@ def _that_it_came(delivery: Delivery, problem: str) -> Delivery | Event:
 
 
 def _body(delivery: Delivery) -> dict[str, Any]:
-    """Cut and redacted like any other; where even that fails, its length and hash are all that is kept."""
+    """Redacted and cut like any other; where even that fails, its length and hash are all that is kept."""
     body = delivery.body
     if delivery.cleaned:
         return {"body": body, "body_size": delivery.whole, "body_hash": delivery.digest}
     try:
-        kept, size, digest = capped(body)
-        return {"body": redact(kept)[0], "body_size": size, "body_hash": digest}
+        kept, _, digest = capped(redact(body)[0])
+        return {"body": kept, "body_size": len(body), "body_hash": digest}
     except Exception:
         return {"body_size": len(body), "body_hash": hashlib.sha256(body).hexdigest()}

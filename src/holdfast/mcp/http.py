@@ -8,8 +8,8 @@ import socket
 from collections.abc import Callable
 from typing import Any
 
+from holdfast import peers
 from holdfast.core.errors import CommandRefused
-from holdfast.web import peers
 
 HOST, PATH = "127.0.0.1", "/mcp"
 NAMES = (HOST, "localhost")

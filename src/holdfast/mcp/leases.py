@@ -3,9 +3,9 @@
 import os
 from collections.abc import Callable
 
-from holdfast.cli import client
-from holdfast.cli.lease import TTL_S, acquire_lease
+from holdfast import client
 from holdfast.core.errors import CommandRefused
+from holdfast.lease_client import TTL_S, acquire_lease
 from holdfast.mcp.told import told
 
 LONGEST_WAIT_S = 20.0

@@ -1,13 +1,13 @@
-"""The tools: each one view or command of a room, asked through the daemon's side door. Small answers first."""
+"""The tools: each one view or command of a feature, asked through the daemon's side door. Small answers first."""
 
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from holdfast.cli import client
+from holdfast import client
 from holdfast.core import fence
 from holdfast.core.errors import HoldfastError
-from holdfast.git_context import look
+from holdfast.git_context import locate
 from holdfast.mcp.leases import lease_tools
 from holdfast.mcp.told import told
 
@@ -45,7 +45,7 @@ def memory_add(text: str, type: str = "discovery", files: list[str] | None = Non
 
 def gates() -> str:
     """What must be done here before certain actions, and what resolves it."""
-    around = look(str(Path.cwd()))
+    around = locate(str(Path.cwd()))
     return _view("gates.status", branch=around.get("branch", ""), repo=around.get("repo", ""), by="agent")
 
 

@@ -4,6 +4,8 @@ import msgspec
 
 
 class Hit(msgspec.Struct, kw_only=True):
+    """The block from `line` to `end`, both included; `focus` is the line in it to look at first."""
+
     path: str
     line: int
     end: int
@@ -12,6 +14,7 @@ class Hit(msgspec.Struct, kw_only=True):
     lang: str
     score: float
     why: list[str]
+    focus: int = 0
     excerpt: str = ""
     chunk: int = 0
 

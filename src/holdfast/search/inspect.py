@@ -7,14 +7,14 @@ from typing import Any
 
 import apsw
 
-from holdfast.search.index import database, files, judge
-from holdfast.search.index.place import Place
+from holdfast.search.index import checkout, database, exclusions
+from holdfast.search.index.index_dir import IndexDir
 from holdfast.search.searcher import NoIndex
 from holdfast.search.settings import IndexSettings
 
 
 @contextlib.contextmanager
-def _opened(place: Place) -> Iterator[apsw.Connection]:
+def _opened(place: IndexDir) -> Iterator[apsw.Connection]:
     generation = place.current()
     if not generation:
         raise NoIndex
@@ -25,7 +25,7 @@ def _opened(place: Place) -> Iterator[apsw.Connection]:
         db.close()
 
 
-def summary(place: Place) -> dict[str, Any] | None:
+def summary(place: IndexDir) -> dict[str, Any] | None:
     """None where there is no index; `problem` where it cannot be read."""
     try:
         with _opened(place) as db:
@@ -36,7 +36,7 @@ def summary(place: Place) -> dict[str, Any] | None:
         return {"problem": str(error), "folder": str(place.folder)}
 
 
-def _summary(place: Place, db: apsw.Connection) -> dict[str, Any]:
+def _summary(place: IndexDir, db: apsw.Connection) -> dict[str, Any]:
     files_, source, chunks = database.one(
         db, "select count(*), coalesce(sum(size), 0), (select count(*) from chunks) from files where left_out = ''"
     )
@@ -63,8 +63,8 @@ def _summary(place: Place, db: apsw.Connection) -> dict[str, Any]:
     }
 
 
-def why(place: Place, root: str, name: str, settings: IndexSettings) -> dict[str, Any]:
-    path = _within(root, name)
+def why(place: IndexDir, root: str, name: str, settings: IndexSettings) -> dict[str, Any]:
+    path = path_within(root, name)
     with _opened(place) as db:
         row = db.execute("select id, left_out, lang from files where path = ?", (path,)).fetchone()
         if row and not row[1]:
@@ -83,7 +83,7 @@ def why(place: Place, root: str, name: str, settings: IndexSettings) -> dict[str
         }
 
 
-def _within(root: str, name: str) -> str:
+def path_within(root: str, name: str) -> str:
     real, base = os.path.realpath(os.path.join(root, name)), os.path.realpath(root)
     return os.path.relpath(real, base) if real == base or real.startswith(f"{base}{os.sep}") else name
 
@@ -96,19 +96,21 @@ def _absent(db: apsw.Connection, root: str, path: str, settings: IndexSettings) 
         return "there is no such file"
     if os.path.isdir(whole):
         return "it is a folder"
-    if not files.wanted(path, settings):
+    if not checkout.wanted(path, settings):
         return "settings leave it out (reindex.include, reindex.exclude)"
     seen = os.lstat(whole)
-    if reason := judge.by_name(path, seen.st_size, settings.largest_kb * 1024):
+    if reason := exclusions.by_name(path, seen.st_size, settings.largest_kb * 1024):
         return reason
     if seen.st_ctime_ns // 1_000_000 >= int(database.meta(db, "at", "0")):
         return "it is newer than the last run (run: holdfast index run)"
     if os.path.lexists(os.path.join(root, ".git")):
         return "git ignores it"
-    return f"it lies in a folder that is not looked into ({', '.join(sorted(files.NOT_WALKED & {*path.split('/')}))})"
+    return (
+        f"it lies in a folder that is not looked into ({', '.join(sorted(checkout.NOT_WALKED & {*path.split('/')}))})"
+    )
 
 
-def left_out(place: Place, limit: int) -> list[dict[str, str]]:
+def left_out(place: IndexDir, limit: int) -> list[dict[str, str]]:
     with _opened(place) as db:
         rows = db.execute(
             "select path, left_out from files where left_out <> '' order by left_out, path limit ?", (limit,)

@@ -1,6 +1,8 @@
 """Which language a file is in, by its name alone."""
 
 import posixpath
+import re
+from functools import lru_cache
 
 BY_SUFFIX = {
     "python": (".py", ".pyi", ".pyw"),
@@ -10,12 +12,12 @@ BY_SUFFIX = {
     "go": (".go",),
     "rust": (".rs",),
     "java": (".java",),
-    "c": (".c", ".h"),
-    "cpp": (".cc", ".cpp", ".cxx", ".hpp", ".hh", ".hxx", ".ipp"),
+    "c": (".c", ".h", ".m"),
+    "cpp": (".cc", ".cpp", ".cxx", ".hpp", ".hh", ".hxx", ".ipp", ".cu", ".ino", ".mm"),
     "c-sharp": (".cs",),
     "ruby": (".rb", ".rake", ".gemspec"),
     "php": (".php",),
-    "bash": (".sh", ".bash", ".zsh"),
+    "bash": (".sh", ".bash", ".zsh", ".fish", ".ksh", ".bats"),
     "kotlin": (".kt", ".kts"),
     "swift": (".swift",),
     "scala": (".scala", ".sc"),
@@ -32,15 +34,31 @@ BY_SUFFIX = {
     "julia": (".jl",),
     "r": (".r",),
     "groovy": (".groovy", ".gradle"),
-    "powershell": (".ps1", ".psm1"),
+    "powershell": (".ps1", ".psm1", ".bat", ".cmd"),
     "sql": (".sql",),
     "vue": (".vue",),
     "svelte": (".svelte",),
-    "protobuf": (".proto",),
+    "protobuf": (".proto", ".thrift"),
     "graphql": (".graphql", ".gql"),
     "terraform": (".tf", ".hcl"),
     "css": (".css", ".scss", ".sass", ".less"),
-    "html": (".html", ".htm", ".jinja", ".jinja2", ".j2", ".tmpl", ".erb", ".hbs"),
+    "html": (
+        ".html",
+        ".htm",
+        ".jinja",
+        ".jinja2",
+        ".j2",
+        ".tmpl",
+        ".erb",
+        ".hbs",
+        ".tpl",
+        ".twig",
+        ".ejs",
+        ".pug",
+        ".liquid",
+        ".slim",
+        ".haml",
+    ),
     "xml": (".xml", ".xsd", ".xslt"),
     "markdown": (".md", ".mdx", ".markdown"),
     "rst": (".rst",),
@@ -48,7 +66,18 @@ BY_SUFFIX = {
     "yaml": (".yaml", ".yml"),
     "toml": (".toml",),
     "json": (".json", ".jsonc", ".json5"),
-    "ini": (".ini", ".cfg", ".conf", ".properties"),
+    "ini": (
+        ".ini",
+        ".cfg",
+        ".conf",
+        ".properties",
+        ".cnf",
+        ".service",
+        ".socket",
+        ".timer",
+        ".desktop",
+        ".editorconfig",
+    ),
     "make": (".mk", ".cmake"),
     "nix": (".nix",),
     "vim": (".vim",),
@@ -81,4 +110,48 @@ PROSE = frozenset(("markdown", "rst", "text"))
 def of(path: str) -> str:
     """Empty when the name says nothing we know."""
     name = posixpath.basename(path).lower()
+    for ending in (".example", ".sample", ".dist", ".template", ".in"):
+        name = name.removesuffix(ending)
     return BY_NAME.get(name) or _SUFFIXES.get(posixpath.splitext(name)[1], "")
+
+
+CODE, TEST, DOCUMENT, CONFIGURATION, TRANSLATION, CHANGELOG, DATA = (
+    "code",
+    "test",
+    "document",
+    "configuration",
+    "translation",
+    "changelog",
+    "data",
+)
+_TEST = re.compile(
+    r"(?i)(?:^|/)(?:tests?|testing|testdata|test-utils|__tests__|__mocks__|specs?|e2e|regress(?:ion)?|fixtures|cypress)/"
+    r"|(?:^|/)(?:test_|conftest\.)|[._-](?:tests?|spec)\.\w+$"
+)
+_TEST_CLASS = re.compile(r"[a-z0-9](?:Tests?|TestCase|Spec)\.\w+$")
+_TRANSLATION = re.compile(
+    r"(?i)(?:^|/)(?:i18n|l10n|locales?|langs?|languages?|translations?)/.*\.(?:json|ya?ml|php|properties|js|ts|xml|toml|rb|py|po)$"
+    r"|(?:^|/)messages?_[a-z]{2}(?:_[a-z]{2})?\.\w+$"
+)
+_CHANGELOG = re.compile(
+    r"(?i)(?:^|/)(?:changelog|changes|history|news|release[-_]?notes|upgrade|authors|contributors)\b[^/.]*"
+    r"(?:\.(?:md|rst|txt|adoc|org))?$"
+)
+_CONFIGURATION_LANGUAGES = frozenset(
+    ("yaml", "toml", "json", "ini", "xml", "make", "docker", "terraform", "nix", "go-mod")
+)
+
+
+@lru_cache(maxsize=20_000)
+def role_of(path: str) -> str:
+    """What a file is for, by its path alone."""
+    if _TEST.search(path) or _TEST_CLASS.search(path):
+        return TEST
+    if _TRANSLATION.search(path):
+        return TRANSLATION
+    if _CHANGELOG.search(path):
+        return CHANGELOG
+    language = of(path)
+    if language in PROSE:
+        return DOCUMENT
+    return CONFIGURATION if language in _CONFIGURATION_LANGUAGES else CODE

@@ -1,22 +1,29 @@
 """Asking an index. One searcher per index lives as long as its process: what it loaded once stays in step by itself."""
 
+import contextlib
 import threading
+from collections.abc import Iterator
 from functools import lru_cache
-from typing import Any
 
 import apsw
 
-from holdfast.search import choose, fulltext, fuse, rank, words
-from holdfast.search.answer import Answer, Hit, Question
+from holdfast.search import embedder as embedders
+from holdfast.search import lexical, symbols
+from holdfast.search.answer import Answer, Question
 from holdfast.search.embedder import NoEmbedder
+from holdfast.search.hits import Found, shown
 from holdfast.search.index import database
-from holdfast.search.index.piece import unpacked
-from holdfast.search.index.place import Place
-from holdfast.search.memory import Vectors
+from holdfast.search.index.file_entry import unpack_text
+from holdfast.search.index.index_dir import IndexDir
+from holdfast.search.query import parse_query
+from holdfast.search.ranking import DEPTH, Ranked, Ranking
 from holdfast.search.settings import IndexSettings
+from holdfast.search.vectors import Vectors
 
-LONGEST_EXCERPT = 5
-LONGEST_LINE = 160
+MOST_WORDS = 32
+MOST_TEXTS = 300
+RELATED_SPARE = 10
+"""More than are shown, because windows of the same text are left out."""
 FILTERED_DEPTH = 2_000
 FAR = 0.15
 """What shares no word with the question and is no nearer to it than this has nothing to do with it."""
@@ -27,13 +34,15 @@ class NoIndex(Exception):
 
 
 class Searcher:
-    def __init__(self, place: Place) -> None:
+    def __init__(self, place: IndexDir) -> None:
         self._place = place
         self._lock = threading.Lock()
         self._db: apsw.Connection | None = None
         self._generation = 0
         self._seen = -1
         self._vectors: Vectors | None = None
+        self._texts: dict[int, list[str]] = {}
+        self._texts_version = -1
         self._about: tuple[int, dict[str, int]] | None = None
 
     def ask(self, question: Question, settings: IndexSettings) -> Answer:
@@ -45,7 +54,37 @@ class Searcher:
             except database.DAMAGE as error:
                 self.close()
                 raise database.IndexDamaged(str(error), fix="Run: holdfast index rebuild") from None
-        return answer
+            return answer
+
+    def related(self, path: str, line: int, limit: int, settings: IndexSettings) -> Answer:
+        """What is nearest in meaning to the chunk that line is in; without vectors, what shares its name's words."""
+        with self.read() as db:
+            return self._related(db, path, line, limit, settings)
+
+    def _related(self, db: apsw.Connection, path: str, line: int, limit: int, settings: IndexSettings) -> Answer:
+        chunk = symbols.chunk_at(db, path, line)
+        sizes = self._sizes(db)
+        if not chunk:
+            return Answer(hits=[], note=f"{path} is not in the index", **sizes)
+        try:
+            embedder, note = embedders.embedder_of(database.meta(db, "model"), settings)
+            nearest = self._fresh(db, embedder.id).nearest(chunk, limit + RELATED_SPARE)
+        except NoEmbedder as error:
+            nearest, note = [], f"no vectors: {error}"
+        query = parse_query("")
+        ranked = [Ranked(other, score) for other, score in nearest if other != chunk]
+        found = Found(dict(nearest), set(), {})
+        own = symbols.chunk_lines(db, chunk)
+        hits = shown(db, query, ranked, found, self._text_of, Question(text="", limit=limit + RELATED_SPARE))
+        return Answer(hits=[hit for hit in hits if not own.covers(hit.path, hit.line)][:limit], note=note, **sizes)
+
+    @contextlib.contextmanager
+    def read(self) -> Iterator[apsw.Connection]:
+        """The index as it is now, for those who look something up in it."""
+        with self._lock:
+            db = self._open()
+            with db:
+                yield db
 
     def close(self) -> None:
         if self._db is not None:
@@ -69,17 +108,32 @@ class Searcher:
 
     def _ask(self, db: apsw.Connection, question: Question, settings: IndexSettings) -> Answer:
         allowed = _allowed(db, question)
-        meaning, note = self._meaning(db, question, settings, allowed)
-        text = fulltext.best(db, question.text, fuse.DEPTH if allowed is None else FILTERED_DEPTH)
+        sizes = self._sizes(db)
+        query = parse_query(question.text)
+        rarity = lexical.rarities(db, query.words[:MOST_WORDS], sizes["chunks"])
+        meant = lexical.corrected(db, query, rarity, sizes["chunks"])
+        meaning, note = self._meaning(db, " ".join([question.text, *meant.values()]), settings, allowed)
+        words = tuple(dict.fromkeys([*query.telling_words, *meant.values()]))
+        text = lexical.best_by_words(db, words, DEPTH if allowed is None else FILTERED_DEPTH)
         kept = None if allowed is None else set(allowed)
         text = text if kept is None else [one for one in text if one[0] in kept]
         near, worded = dict(meaning), {c for c, _ in text}
-        ranked = [
-            one for one in rank.ranked(db, question.text, meaning, text, kept)
-            if one[2] or one[0] in worded or near[one[0]] >= FAR
-        ]  # fmt: skip
-        hits = _shown(db, question, ranked[: question.limit], near, worded)
-        return Answer(hits=hits, note=note, **self._sizes(db))
+        ranked = Ranking(db, query, rarity, self._text_of, kept, question.kind).ranked(meaning, text)
+        ranked = [one for one in ranked if one.why or one.chunk in worded or near.get(one.chunk, 0.0) >= FAR]
+        hits = shown(db, query, ranked, Found(near, worded, rarity), self._text_of, question)
+        return Answer(hits=hits, note=note, **sizes)
+
+    def _text_of(self, db: apsw.Connection, file: int) -> list[str]:
+        """The lines of a file as they are in the index; those of the last questions are kept."""
+        version = int(db.pragma("data_version"))
+        if version != self._texts_version:
+            self._texts.clear()
+            self._texts_version = version
+        if file not in self._texts:
+            if len(self._texts) >= MOST_TEXTS:
+                self._texts.pop(next(iter(self._texts)))
+            self._texts[file] = unpack_text(database.one(db, "select text from texts where file = ?", (file,))[0])
+        return self._texts[file]
 
     def _sizes(self, db: apsw.Connection) -> dict[str, int]:
         version = int(db.pragma("data_version"))
@@ -88,11 +142,11 @@ class Searcher:
         return self._about[1]
 
     def _meaning(
-        self, db: apsw.Connection, question: Question, settings: IndexSettings, allowed: list[int] | None
+        self, db: apsw.Connection, text: str, settings: IndexSettings, allowed: list[int] | None
     ) -> tuple[list[tuple[int, float]], str]:
         try:
-            embedder, note = choose.maker(database.meta(db, "model"), settings)
-            return self._fresh(db, embedder.id).best(embedder.query(question.text), fuse.DEPTH, allowed), note
+            embedder, note = embedders.embedder_of(database.meta(db, "model"), settings)
+            return self._fresh(db, embedder.id).best(embedder.query(text), DEPTH, allowed), note
         except NoEmbedder as error:
             return [], f"full text only: {error}"
 
@@ -107,7 +161,7 @@ class Searcher:
 
 
 @lru_cache(maxsize=8)
-def searcher(place: Place) -> Searcher:
+def searcher(place: IndexDir) -> Searcher:
     return Searcher(place)
 
 
@@ -117,59 +171,11 @@ def _allowed(db: apsw.Connection, question: Question) -> list[int] | None:
     glob = question.path if any(c in question.path for c in "*?[") else f"{question.path}*"
     rows = db.execute(
         "select c.id from chunks c join files f on f.id = c.file where (?1 = '' or f.lang = ?1)"
-        " and (?2 = '' or f.path glob ?3) and (?4 = '' or c.kind = ?4)",
+        " and (?2 = '' or f.path glob ?3) and (?4 = '' or c.kind = ?4"
+        " or exists (select 1 from definitions d where d.chunk = c.id and d.kind = ?4))",
         (question.lang.lower(), question.path, glob, question.kind),
     )
     return [row[0] for row in rows]
-
-
-def _shown(
-    db: apsw.Connection, question: Question, ranked: Any, meaning: dict[int, float], text: set[int]
-) -> list[Hit]:
-    asked = {w for w in words.distinct([question.text]) if w not in words.STOPWORDS}
-    texts: dict[int, list[str]] = {}
-    return [_hit(db, one, asked, meaning, text, texts) for one in ranked]
-
-
-def _hit(
-    db: apsw.Connection,
-    ranked: tuple[int, float, str],
-    asked: set[str],
-    meaning: dict[int, float],
-    text: set[int],
-    texts: dict[int, list[str]],
-) -> Hit:
-    chunk, score, exactly = ranked
-    file, path, lang, symbol, kind, start, stop = database.one(
-        db, "select f.id, f.path, f.lang, c.symbol, c.kind, c.start, c.stop from chunks c join files f on f.id = c.file"
-        " where c.id = ?", (chunk,),
-    )  # fmt: skip
-    if file not in texts:
-        texts[file] = unpacked(database.one(db, "select text from texts where file = ?", (file,))[0])
-    body = "\n".join(texts[file][start - 1 : stop])
-    why = [exactly] if exactly else []
-    if chunk in text and (shared := _shared(asked, f"{symbol} {path} {body}")):
-        why.append("words: " + ", ".join(shared[:6]))
-    if chunk in meaning:
-        why.append(f"meaning {meaning[chunk]:.2f}")
-    return Hit(
-        path=path, line=start, end=stop, symbol=symbol, kind=kind, lang=lang, score=round(score, 4), why=why,
-        excerpt=_excerpt(body, set() if exactly else asked), chunk=chunk,
-    )  # fmt: skip
-
-
-def _shared(asked: set[str], text: str) -> list[str]:
-    """Words of the question that are there, as far as their beginnings tell (`parsing` and `parse`)."""
-    low = text.lower()
-    return sorted(w for w in asked if w in low or (len(w) > 4 and w[: max(4, len(w) - 3)] in low))
-
-
-def _excerpt(body: str, asked: set[str]) -> str:
-    """The lines that say most of what was asked."""
-    lines = body.split("\n")
-    scores = [sum(w in low for w in asked) for low in body.lower().split("\n")]
-    best = max(range(len(lines)), key=lambda n: sum(scores[n : n + LONGEST_EXCERPT])) if any(scores) else 0
-    return "\n".join(line[:LONGEST_LINE].rstrip() for line in lines[best : best + LONGEST_EXCERPT])
 
 
 def _about(db: apsw.Connection) -> dict[str, int]:

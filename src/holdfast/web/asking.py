@@ -1,22 +1,18 @@
-"""How pages learn anything: the rooms' views on a reader of our own; whatever needs the daemon itself, over its side door."""
+"""How pages learn anything: the features' views on a reader of our own; whatever needs the daemon itself, over its side door."""
 
 import asyncio
-import contextlib
 import os
-import socket
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
-import msgspec
-
 from holdfast.app import open_read_only, store_url
+from holdfast.client import DaemonClient
 from holdfast.core.errors import DaemonUnreachable, HoldfastError
 from holdfast.core.ports import Reader
 from holdfast.paths import Paths
 from holdfast.stores import open_reader, sqlite_path
-from holdfast.web import sockets
 
 Made = TypeVar("Made")
 
@@ -24,15 +20,6 @@ READERS = 4
 PATIENCE_S = 20.0
 IN_THE_DAEMON = frozenset(("memory.search", "reindex.search", "reindex.status", "reindex.why"))
 """They keep an index in memory: the daemon has it already, and one of them is enough."""
-LARGEST_ANSWER = 64 << 20
-
-
-class Refused(HoldfastError):
-    """The daemon refused"""
-
-    @property
-    def message(self) -> str:
-        return self.detail
 
 
 class TooSlow(HoldfastError):
@@ -45,6 +32,7 @@ class Asking:
     def __init__(self, paths: Paths) -> None:
         self.paths, self.app = paths, open_read_only(paths)
         self.url = store_url(paths, self.app.settings)
+        self._client = DaemonClient(paths, timeout=PATIENCE_S)
         self._threads = threading.local()
         self._pool = ThreadPoolExecutor(READERS, thread_name_prefix="asking")
 
@@ -70,33 +58,7 @@ class Asking:
             return None
 
     def daemon(self, op: str, *, start: bool = True, **request: Any) -> Any:
-        with self._connected(start) as sock:
-            try:
-                sock.sendall(msgspec.json.encode({"op": op, **request}) + b"\n")
-                with sock.makefile("rb") as answers:
-                    for text in iter(lambda: answers.readline(LARGEST_ANSWER), b""):
-                        if "done" in (line := msgspec.json.decode(text)):
-                            return line["done"]
-                        if "error" in line:
-                            raise Refused(line["error"])
-            except (OSError, msgspec.DecodeError) as error:
-                raise DaemonUnreachable(str(error), fix="See: holdfast daemon logs") from error
-        raise DaemonUnreachable("it closed the connection", fix="See: holdfast daemon logs")
-
-    @contextlib.contextmanager
-    def _connected(self, start: bool) -> Iterator[socket.socket]:
-        with socket.socket(socket.AF_UNIX) as sock:
-            sock.settimeout(PATIENCE_S)
-            try:
-                sockets.connect(sock, self.paths.control_socket)
-            except OSError as error:
-                if not start:
-                    raise DaemonUnreachable(str(error), fix="Start it with: holdfast daemon start") from error
-                from holdfast.cli.client import start_daemon
-
-                start_daemon()
-                sockets.connect(sock, self.paths.control_socket)
-            yield sock
+        return self._client.ask(op, start=start, **request)
 
     def reader(self) -> Reader:
         """This thread's own. A database that was exchanged for a restored one is opened anew."""

@@ -5,7 +5,6 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
-from holdfast.core.errors import HoldfastError
 from holdfast.daemon.control import resident_bytes
 from holdfast.web.asking import Asking
 
@@ -39,13 +38,9 @@ class _Findings:
 
 
 def _checked() -> Iterator[dict[str, str]]:
-    from holdfast.cli import doctor
+    from holdfast.doctor.checks import run_checks
 
-    for check in doctor.CHECKS:
-        try:
-            yield from ({"problem": one.problem, "mend": one.mend} for one in check())
-        except (HoldfastError, OSError) as error:
-            yield {"problem": str(error), "mend": "holdfast doctor"}
+    yield from ({"problem": one.problem, "mend": one.mend} for one in run_checks())
 
 
 findings = _Findings()

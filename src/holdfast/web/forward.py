@@ -8,11 +8,11 @@ from typing import Any
 import msgspec
 
 from holdfast import __version__
+from holdfast.client import connect
 from holdfast.core.errors import DaemonUnreachable
 from holdfast.core.ids import delivery_key
 from holdfast.ingest.frames import ANSWER, LENGTH, as_frame
 from holdfast.paths import Paths
-from holdfast.web import sockets
 
 PATIENCE_S = 5.0
 
@@ -39,7 +39,7 @@ def hook(paths: Paths, mode: str, agent: str, event: str, payload: dict[str, Any
 def _exchange(paths: Paths, frame: bytes) -> bytes:
     with socket.socket(socket.AF_UNIX) as sock:
         sock.settimeout(PATIENCE_S)
-        sockets.connect(sock, paths.hook_socket)
+        connect(sock, paths.hook_socket)
         sock.sendall(frame)
         with sock.makefile("rb") as answer:
             head = answer.read(len(ANSWER) + LENGTH.size)

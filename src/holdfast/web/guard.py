@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from holdfast.web import peers
+from holdfast import peers
 from holdfast.web.keys import Keys, same
 from holdfast.web.routes import Permission, Routes
 

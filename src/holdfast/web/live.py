@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 import msgspec
 
+from holdfast.client import connect
 from holdfast.core.ports import EventQuery
-from holdfast.web import sockets
 from holdfast.web.asking import Asking
 
 REMEMBERED = 2_000
@@ -131,7 +131,7 @@ class Live:
     async def _listen(self) -> None:
         sock = socket.socket(socket.AF_UNIX)
         try:
-            sockets.connect(sock, self._asking.paths.control_socket)
+            connect(sock, self._asking.paths.control_socket)
         except OSError:
             sock.close()
             raise

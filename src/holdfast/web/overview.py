@@ -36,14 +36,14 @@ def _lane(axis: "_Axis", lane: Mapping[str, Any], to: int, row: int) -> dict[str
 
 
 class _Axis:
-    """Time → place. Only what lies in a turn takes room."""
+    """Time → place. Only what lies in a turn takes up width."""
 
     def __init__(self, turns: Sequence[Mapping[str, Any]]) -> None:
         gap = min(GAP, WIDTH / (4 * len(turns)))
-        room = WIDTH - gap * (len(turns) - 1)
+        width = WIDTH - gap * (len(turns) - 1)
         lasted = [turn["end"] - turn["at"] for turn in turns]
-        least = min(SHORTEST, room / len(turns) / 2)
-        spare, whole = room - least * len(turns), sum(lasted)
+        least = min(SHORTEST, width / len(turns) / 2)
+        spare, whole = width - least * len(turns), sum(lasted)
         self.width = [least + spare * ms / whole for ms in lasted]
         before = itertools.accumulate(self.width, initial=0.0)
         self.left = [x + gap * n for n, x in zip(range(len(turns)), before, strict=False)]

@@ -4,7 +4,7 @@ from typing import Any
 
 import msgspec
 
-from holdfast.daemon.lease import Lease, holder
+from holdfast.core.daemon_lease import Lease, holder
 from holdfast.paths import Paths, write_atomically
 
 

@@ -10,7 +10,7 @@ from holdfast.web.asking import Asking
 
 @dataclass(frozen=True)
 class Visit:
-    """What a screen is given: what was asked for, and how to ask the rooms."""
+    """What a screen is given: what was asked for, and how to ask the features."""
 
     asking: Asking
     query: Mapping[str, str]
@@ -21,7 +21,7 @@ class Visit:
         return self.query.get("project", "")
 
     def view(self, name: str, *, whose: str = "", of: str | None = None, **args: Any) -> Any:
-        """One view of a room. `of` is the project it is asked for (else the page's), `whose` the session."""
+        """One view of a feature. `of` is the project it is asked for (else the page's), `whose` the session."""
         return self.asking.view(name, args, project=self.project if of is None else of, session=whose)
 
     def number(self, name: str, default: int = 0) -> int:

@@ -15,7 +15,7 @@ from holdfast import __version__
 from holdfast.app import AGENTS
 from holdfast.core.agent import Agent
 from holdfast.core.errors import CommandRefused
-from holdfast.daemon.log import Log
+from holdfast.ingest.log import Log
 from holdfast.paths import Paths
 from holdfast.web import api, keys, oak_door, place, screen_door, shots
 from holdfast.web.asking import Asking

@@ -23,7 +23,7 @@ LANES = 5
 
 def label(row: Mapping[str, Any]) -> str:
     if row["kind"] == "decision.made":
-        return "Denied" if row["verdict"] == "deny" else "Told" if row["told"] else "Decided"
+        return "Denied" if row["verdict"] == "deny" else "Injected context" if row["told"] else "Decided"
     if row["kind"].startswith("tool."):
         return str(row["tool"] or "Tool").rpartition("__")[2].removeprefix("browser_")  # mcp__SERVER__TOOL
     return LABELS.get(row["kind"], row["kind"])

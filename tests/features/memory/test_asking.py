@@ -97,7 +97,7 @@ def test_what_it_says_is_data_with_evidence(house: House, model: Model) -> None:
     later(house)
     own, other = sorted(house.memories(), key=lambda doc: doc["origin"], reverse=True)
     assert (own["text"], own["origin"]) == ("The event store is going to be PostgreSQL.", "user")
-    assert (own["importance"], own["files"], own["evidence"]) == (7, ["/home/ada/engine/a.py"], [1])
+    assert (own["type"], own["importance"], own["evidence"]) == ("decision", 8, [1])
     assert (other["origin"], other["evidence"]) == ("model", [1, 3])
     told = "\n".join(house.ask("session.started", session="s-2", source="startup"))
     assert "PostgreSQL" in told and "rm -rf" not in told

@@ -1,8 +1,15 @@
 """What a finished turn teaches, by rules (S4-6, S4-14, O4-f)."""
 
+import re
+
+import pytest
+
+from holdfast.core.errors import CommandRefused
 from holdfast.features.memory.model import observation_ref, session_ref
 from holdfast.features.memory.rules.sentences import sentences
 from tests.features.memory.house import House
+
+DOUBTFUL = "the billing sdk release slipped to summer"
 
 
 def texts(house: House, type_: str = "") -> list[str]:
@@ -73,10 +80,78 @@ def test_another_command_is_no_variant(house: House) -> None:
     assert house.memories() == []
 
 
-def test_a_correction_is_a_preference(house: House) -> None:
-    house.turn("add a test")
-    house.turn("No, put the tests beside the code")
-    assert texts(house, "preference") == ["No, put the tests beside the code"]
+def test_a_correction_lasts_only_if_it_says_how_things_are_done(house: House) -> None:
+    house.turn("add a test", "I wrote it with unittest.TestCase.")
+    house.turn("no, this repo is pytest only", "Changed.")
+    house.turn("no, the other file")
+    assert texts(house) == ["this repo is pytest only"]
+
+
+def test_what_is_uncertain_waits_for_a_person(house: House) -> None:
+    house.turn(DOUBTFUL)
+    assert house.memories() == []
+    [doc] = house.memories(status="candidate")
+    assert (doc["text"], doc["origin"]) == (DOUBTFUL, "user")
+    assert house.ask("session.started", session="s-2", source="startup") == []
+    assert [hit["status"] for hit in house.view("search", query=DOUBTFUL)["hits"] if hit["memory"]] == []
+    house.command("keep", id=doc["id"])
+    assert texts(house) == [DOUBTFUL]
+    assert DOUBTFUL in house.ask("session.started", session="s-3", source="startup")[0]
+    assert house.replayed() == []
+
+
+def test_a_candidate_is_kept_in_other_words(house: House) -> None:
+    house.turn(DOUBTFUL)
+    [doc] = house.memories(status="candidate")
+    house.command("keep", id=doc["id"], text="The gateway speaks HTTP/2 only.", type="rule")
+    assert [(d["text"], d["type"]) for d in house.memories()] == [("The gateway speaks HTTP/2 only.", "rule")]
+    assert house.memories(status="candidate") == []
+    assert house.replayed() == []
+
+
+def test_what_was_dropped_does_not_come_again(house: House) -> None:
+    house.turn(DOUBTFUL)
+    [doc] = house.memories(status="candidate")
+    house.command("drop", id=doc["id"])
+    house.turn(DOUBTFUL)
+    assert house.memories(status="candidate") == house.memories() == []
+    with pytest.raises(CommandRefused, match="not a candidate"):
+        house.command("keep", id=doc["id"])
+
+
+def test_only_a_person_keeps_a_candidate(house: House) -> None:
+    house.turn(DOUBTFUL)
+    [doc] = house.memories(status="candidate")
+    with pytest.raises(CommandRefused, match="only a person"):
+        house.command("keep", id=doc["id"], session="s-1")
+
+
+def test_a_newer_value_replaces_the_older_one_and_another_subject_stays(house: House) -> None:
+    house.turn("the upstream timeout is 30 seconds")
+    house.turn("session timeout is 12 hours")
+    house.turn("we raised the upstream timeout to 60 seconds, the bank is slow")
+    told = house.ask("session.started", session="s-2", source="startup")[0]
+    assert "30 seconds" not in told and "12 hours" in told and "60 seconds" in told
+
+
+def test_a_line_carries_its_date_and_whose_words_it_is(house: House) -> None:
+    house.turn("We decided to use tabs in makefiles.")
+    [told] = house.ask("session.started", session="s-2", source="startup")
+    assert re.search(r"- decision \(\d{4}-\d\d-\d\d, user's words\): We decided", told)
+
+
+def test_an_end_that_was_named_ends_the_telling(house: House) -> None:
+    house.command("add", text="for today all deploys need Tom's ok", type="rule")
+    assert "Tom's" in house.ask("session.started", session="s-2", source="startup")[0]
+    house.clock.tick(3 * 86_400_000)
+    assert house.ask("session.started", session="s-3", source="startup") == []
+
+
+def test_a_newer_summary_of_a_session_replaces_the_older(house: House) -> None:
+    house.turn("tidy up")
+    for text in ("tidy up: half of it.", "tidy up: all of it."):
+        house.hook("session.summarised", title="tidy up", text=text, files=[])
+    assert texts(house, "session_summary") == ["tidy up: all of it."]
 
 
 def test_what_the_agent_found_out_is_kept_as_its_own_words(house: House) -> None:
@@ -95,7 +170,7 @@ def test_a_choice_among_alternatives_is_a_decision(house: House) -> None:
 def test_the_same_words_again_are_one_memory(house: House) -> None:
     for _ in range(3):
         house.turn("From now on run make lint before each commit.")
-    [doc] = house.memories("decision")
+    [doc] = house.memories("rule")
     assert doc["times"] == 3
     assert len(doc["evidence"]) == 3
 

@@ -8,8 +8,9 @@ import pytest
 from holdfast.core.ports import Ref
 from holdfast.core.section import Unfit
 from holdfast.features.reindex.files import files
-from holdfast.features.reindex.model import CHECKOUT, SESSION, STATE_FILE, Settings, new_checkout
-from holdfast.features.reindex.seed import validate_session_state
+from holdfast.features.reindex.settings import STATE_FILE, Settings
+from holdfast.features.reindex.state import CHECKOUT, SESSION, new_checkout
+from holdfast.features.reindex.state_file import validate_session_state
 
 UUID = "11111111-2222-4333-8444-555555555555"
 

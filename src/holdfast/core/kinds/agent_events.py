@@ -8,6 +8,8 @@ from holdfast.core.kinds.base import JsonObject, Payload, Record, event_kind
 CUT_MARK = "characters left out"
 """Stands where the middle of a long text was taken out."""
 
+UNKNOWN_VERB = "?"
+
 
 class HookPayload(Payload):
     """What every hook may tell: where it ran, in which process, and in which part of the session."""
@@ -56,7 +58,8 @@ class ToolPayload(HookPayload):
     server: str = ""
     ms: float | int | None = None
     git_verbs: list[str] = []
-    """Git acts that the command is about to do, at its start (`commit`, `push`, …): by its parse, not by its text."""
+    """Git acts that the command is about to do, at its start (`commit`, `push`, …): by its parse, not by its text.
+    `UNKNOWN_VERB` where the command names git and could not be followed."""
 
 
 class ToolEndPayload(ToolPayload):
@@ -81,6 +84,8 @@ class SessionStarted(HookPayload):
     """An agent session began, went on or was compacted."""
 
     source: str = ""
+    parent: str = ""
+    """The session that started this one, where the agent names it."""
     idle_s: int | float = 0
 
 
@@ -312,10 +317,19 @@ class ModelRequested(HookPayload):
 
 @event_kind("model.answered")
 class ModelAnswered(HookPayload):
-    """The model answered."""
+    """The model answered; token use by kind, as far as the agent tells it."""
 
     tokens: dict[str, int] = {}
     status: str = ""
+    answer: str = ""
+    prompt_tokens: int = 0
+    """The whole prompt of the call, where `tokens` has only what this record adds."""
+    reported: int | None = None
+    """Micro-dollars, where the agent itself says what it cost."""
+    summed: bool = False
+    """A sum over several calls: no price by the length of one prompt can be told."""
+    compaction: bool = False
+    trigger: str = ""
 
 
 @event_kind("worktree.created")

@@ -1,6 +1,7 @@
 """What an event kind is: a typed payload with a version, registered once under its name."""
 
 from collections.abc import Callable, Iterator, Mapping
+from functools import lru_cache
 from typing import Any, ClassVar, TypeVar
 
 import msgspec
@@ -19,7 +20,8 @@ class Record(msgspec.Struct, omit_defaults=True):
     def get(self, name: str, default: Any = None) -> Any:
         """One field by name, where the name is data itself (a template, a search); `default` where it is absent."""
         value = getattr(self, name, None)
-        return default if value is None or value == _defaults(type(self)).get(name) else value
+        # Every default is empty or None: an empty value is set only where None is the default (`ok`, `exit_code`).
+        return value if value or (value is not None and name in _nullable_fields(type(self))) else default
 
     def __contains__(self, name: object) -> bool:
         return isinstance(name, str) and self.get(name) is not None
@@ -122,7 +124,6 @@ def upcast(kind: str, version: int, fields: Mapping[str, Any]) -> Mapping[str, A
 
 encode_payload = msgspec.json.Encoder(enc_hook=str).encode
 _DECODERS: dict[type[Payload], msgspec.json.Decoder[Any]] = {}
-_DEFAULTS: dict[type[Record], JsonObject] = {}
 
 
 def _decoder(payload: type[P]) -> msgspec.json.Decoder[P]:
@@ -132,16 +133,9 @@ def _decoder(payload: type[P]) -> msgspec.json.Decoder[P]:
     return decoder
 
 
-def _defaults(payload: type[Record]) -> JsonObject:
-    found = _DEFAULTS.get(payload)
-    if found is None:
-        fields = msgspec.structs.fields(payload)
-        found = _DEFAULTS[payload] = {f.name: _default_of(f) for f in fields}
-    return found
-
-
-def _default_of(field: msgspec.structs.FieldInfo) -> Any:
-    return field.default_factory() if field.default_factory is not msgspec.NODEFAULT else field.default
+@lru_cache(None)
+def _nullable_fields(record: type[Record]) -> frozenset[str]:
+    return frozenset(field.name for field in msgspec.structs.fields(record) if field.default is None)
 
 
 def _build_leniently(payload: type[P], fields: Mapping[str, Any]) -> P:

@@ -11,13 +11,16 @@ import msgspec
 
 from holdfast.core.checks import GitLogEntry, GitLook
 from holdfast.core.fingerprint import git_folder, git_folders, read_head
-from holdfast.core.git_state import log_changes, operation_in
+from holdfast.core.git_state import GitChange, log_changes, operation_in
 
 MAX_WORKTREES = 200
 MAX_REMOTE_BRANCHES = 400
 MAX_LOG_BYTES = 64_000
 MAX_FIRST_BYTES = 3_000
 MAX_ACTS = 50
+OVERLAP_BYTES = 1_000
+"""Read again at each look: an act that was seen with an event which nobody kept (one told twice) is told by the next.
+Whoever remembers how long the reflog was knows which acts are new."""
 Stamp = tuple[int, int]
 """Size and modification time of a file."""
 NO_STAMP: Stamp = (0, 0)
@@ -110,13 +113,21 @@ def _read_files(place: Place) -> GitFiles:
 def _log_acts(place: Place, last: GitFiles | None, now: GitFiles) -> list[GitLogEntry]:
     """New lines of HEAD's reflog; at the first look its end, for whoever remembers how long it was."""
     size = now.log[0]
-    start = last.log[0] if last else max(0, size - MAX_FIRST_BYTES)
-    start = max(start, size - MAX_LOG_BYTES)
-    if start >= size:
+    if last and last.log[0] >= size:
         return []
+    start = last.log[0] - OVERLAP_BYTES if last else size - MAX_FIRST_BYTES
+    start = max(start, size - MAX_LOG_BYTES, 0)
     text = _bytes_from(os.path.join(place.own, "logs", "HEAD"), start)
-    acts = [GitLogEntry(c.verb, c.old, c.new, c.detail[:200], start + end) for end, c in log_changes(text)]
-    return _without_steps(acts)
+    if start:  # What is left of a line that began before is none.
+        first = text.find(b"\n") + 1
+        start, text = start + first, text[first:]
+    return _without_steps([_log_entry(change, start + end) for end, change in log_changes(text)])
+
+
+def _log_entry(change: GitChange, at: int) -> GitLogEntry:
+    """Names of branches are kept, messages of commits are not: they may hold anything."""
+    kept = change.verb in ("checkout", "rebase")
+    return GitLogEntry(change.verb, change.old, change.new, change.detail[:200] if kept else "", at)
 
 
 def _without_steps(acts: list[GitLogEntry]) -> list[GitLogEntry]:

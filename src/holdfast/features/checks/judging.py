@@ -5,6 +5,7 @@ import os
 import msgspec
 
 from holdfast.core.checks import Check, CommandJudgement, JudgedGitAct, Verdict
+from holdfast.core.kinds.agent_events import CUT_MARK, UNKNOWN_VERB
 from holdfast.core.shell.analysis import analyse_command
 from holdfast.features.checks.git_acts import git_acts
 from holdfast.features.checks.git_watch import Place, find_place
@@ -31,9 +32,15 @@ def judge_result(result: ShellResult, cwd: str, started_ms: int = 0) -> CommandJ
 
 
 def git_verbs_of(command: str, cwd: str, root: str) -> list[str]:
-    """What the command is about to do in git, as far as its parse tells: each act that may take effect."""
+    """What the command is about to do in git, as far as its parse tells: each act that may take effect.
+
+    `?` where the command names git and cannot be followed: then nothing is ruled out.
+    """
     read = RepositoryFiles(root).read if root else None
-    acts = git_acts(analyse_command(command, cwd=cwd or ".", read_file=read).commands, "")
+    analysis = analyse_command(command, cwd=cwd or ".", read_file=read)
+    if (analysis.problem or CUT_MARK in command) and "git" in command:
+        return [UNKNOWN_VERB]
+    acts = git_acts(analysis.commands, "")
     return list(dict.fromkeys(act.verb for act in acts if act.effective is not False))
 
 

@@ -11,6 +11,7 @@ from holdfast.core.event import Event
 from holdfast.core.feature import ContentParts, Settings
 from holdfast.core.fingerprint import Fingerprint, Fingerprinter, content_key
 from holdfast.core.kinds import TOOL_ENDS, HookPayload, ToolEndPayload, ToolPayload
+from holdfast.core.kinds.agent_events import UNKNOWN_VERB
 from holdfast.core.process import run_briefly
 from holdfast.features.checks.git_watch import GitWatch, Place, find_place
 from holdfast.features.checks.running import RunningCall, RunningCalls
@@ -20,9 +21,9 @@ from holdfast.features.checks.shell_result import read_shell_result
 OBSERVED_KINDS = frozenset(
     ("tool.started", "tool.finished", "tool.failed", "turn.ended", "session.started", "prompt.submitted")
 )
-PROVING_VERBS = frozenset(("commit", "push", "merge"))
+PROVING_VERBS = frozenset(("commit", "push", "merge", UNKNOWN_VERB))
 """Git acts before which somebody may want to compare the content with what was checked."""
-LATE_MS = 2_000
+LATE_MS = 3_000
 """An event that comes later than this, e.g. from the spool, says nothing of the content as it is now."""
 MAX_PARTS = 20
 ACTING = frozenset(("shell", "mcp", "other"))
@@ -37,10 +38,10 @@ class Observer:
         self._git = GitWatch()
         self._running = RunningCalls()
 
-    def enrich(self, event: Event, settings: Settings, parts: ContentParts) -> None:
+    def enrich(self, event: Event, settings: Settings, parts: ContentParts) -> bool:
         data = event.data
-        if not isinstance(data, HookPayload) or data.imported:
-            return
+        if not isinstance(data, HookPayload) or data.imported or data.paused:
+            return False
         if isinstance(data, ToolEndPayload) and event.kind in TOOL_ENDS:
             if data.action in ACTING:
                 self._see_end(event, data, settings or DEFAULTS, parts)
@@ -49,18 +50,19 @@ class Observer:
                 self._see_start(event, data, settings or DEFAULTS, parts)
         else:
             self._see_moment(event, data, settings or DEFAULTS, parts)
+        return data.git is not None or (isinstance(data, ToolEndPayload) and data.judgement is not None)
 
     # ── moments ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def _see_moment(self, event: Event, data: HookPayload, settings: Settings, parts: ContentParts) -> None:
         if event.kind == "session.started":
             threading.Thread(target=_load_judge, daemon=True).start()
-        if event.kind == "turn.ended":
-            self._running.forget(event.session, data.lane)
+        if not data.lane:
+            self._running.forget(event.session)
         place = _place_of(event, data)
         if place is None:
             return
-        self._look_at_git(data, place, outside=True)
+        self._look_at_git(event, data, place, outside=True)
         if event.kind != "prompt.submitted":
             self._take_content(event, data, place, settings, parts)
 
@@ -69,7 +71,7 @@ class Observer:
 
         place = _place_of(event, data)
         if place is not None:
-            self._look_at_git(data, place, outside=True)
+            self._look_at_git(event, data, place, outside=True)
         if data.command:
             data.git_verbs = git_verbs_of(data.command, data.cwd, place.root if place else "")
         if place is not None and PROVING_VERBS.intersection(data.git_verbs):
@@ -88,8 +90,8 @@ class Observer:
         if place is None:
             return
         acts = bool(judged and judged.git)
-        if acts or not self._running.any_in(place.root):
-            self._look_at_git(data, place, outside=False)
+        if acts or not self._running.any_in(place.root, event.at):
+            self._look_at_git(event, data, place, outside=False)
         if judged and judged.checks:
             self._take_content(event, data, place, settings, parts)
 
@@ -107,9 +109,9 @@ class Observer:
 
     # ── looks ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def _look_at_git(self, data: HookPayload, place: Place, *, outside: bool) -> None:
+    def _look_at_git(self, event: Event, data: HookPayload, place: Place, *, outside: bool) -> None:
         """While a call runs in the worktree, what happened is seen at its end: only then is it clear who did it."""
-        if outside and self._running.any_in(place.root):
+        if outside and self._running.any_in(place.root, event.at):
             return
         data.git = self._git.look(place, outside=outside)
 
@@ -120,6 +122,8 @@ class Observer:
             return
         wanted = [(), *_distinct(parts())]
         taken = self._fingerprints.take_parts(place.root, wanted, settings.look_ms / 1000)
+        if event.kind in TOOL_ENDS and taken[0].newest > event.at:
+            return  # The hook was answered first, and somebody has written since: that is not what was checked.
         data.content = _by_part(wanted, taken)
 
 

@@ -3,6 +3,7 @@
 import msgspec
 
 MAX_CALLS = 500
+LONGEST_MS = 3_600_000
 
 
 class RunningCall(msgspec.Struct, frozen=True):
@@ -29,10 +30,11 @@ class RunningCalls:
     def end(self, session: str, lane: str, call: str) -> RunningCall | None:
         return self._calls.pop((session, lane, call), None)
 
-    def forget(self, session: str, lane: str) -> None:
+    def forget(self, session: str) -> None:
         """The turn is over: calls that were refused or whose end nobody told run no longer."""
-        for key in [key for key in self._calls if key[:2] == (session, lane)]:
+        for key in [key for key in self._calls if key[0] == session]:
             del self._calls[key]
 
-    def any_in(self, worktree: str) -> bool:
-        return any(call.worktree == worktree for call in self._calls.values())
+    def any_in(self, worktree: str, now: int) -> bool:
+        """One that began very long ago is one whose agent is gone."""
+        return any(call.worktree == worktree and now - call.at < LONGEST_MS for call in self._calls.values())

@@ -53,8 +53,8 @@ def _from_body(body: bytes) -> tuple[str | None, str | None]:
     if not isinstance(payload, dict):
         return None, None
     response = payload.get("tool_response", payload.get("error"))
-    if isinstance(response, str):
-        return response, None
+    if isinstance(response, str):  # An empty one is as often left out as empty.
+        return response or None, None
     if not isinstance(response, dict):
         return None, None
     stdout, stderr = response.get("stdout"), response.get("stderr")

@@ -27,6 +27,7 @@ class ListedRun(msgspec.Struct, kw_only=True):
     run: CheckRun
     worktree: str
     branch: str
+    same_worktree: bool
     here: bool
     """In the worktree and branch of whoever asks."""
     own: bool
@@ -41,8 +42,9 @@ class ListedRun(msgspec.Struct, kw_only=True):
 
 
 def list_runs(call: Call) -> dict[str, Any]:
-    """`session`, `kind` and `verdict` narrow it; newest first."""
-    now = _content_now(call)
+    """`session`, `kind` and `verdict` narrow it; newest first. `look` is false where nobody wants to know what holds."""
+    wanted = call.args.get("look", True)
+    now = _content_now(call) if wanted else Fingerprint(why_unknown="nobody looked")
     runs = [run for run in _listed(call, now) if _is_wanted(run.run, call.args)]
     return {"now": now.content, "why_unknown": now.why_unknown, "runs": [run.shown() for run in runs[:MAX_LISTED]]}
 
@@ -61,15 +63,18 @@ def show_run(call: Call) -> dict[str, Any]:
 
 
 def explain_last(call: Call) -> dict[str, Any]:
-    """Whether a check of a kind (test, unless another is named) holds here and now; else the nearest run, and why not."""
-    kind = str(call.args.get("kind") or CheckKind.TEST)
+    """Whether a check of a kind (test, unless another is named) holds here and now; else the nearest run, and why not.
+
+    `dir` is the folder that must be covered, relative to the worktree: a run in a folder above it does.
+    """
+    kind, folder = str(call.args.get("kind") or CheckKind.TEST), str(call.args.get("dir") or ".")
     now = _content_now(call)
     runs = [run for run in _listed(call, now) if run.run.kind == kind]
-    holding = next((run for run in runs if _why_not(run, now) == ""), None)
+    holding = next((run for run in runs if _why_not(run, now, folder) == ""), None)
     nearest = holding or next((run for run in runs if run.here), runs[0] if runs else None)
     if nearest is None:
         return {"kind": kind, "holds": False, "why": f"no {kind} run is known here", "run": None, "hint": ""}
-    why = _why_not(nearest, now)
+    why = _why_not(nearest, now, folder)
     return {
         "kind": kind, "holds": holding is not None, "why": why or nearest.run.why, "run": nearest.shown(),
         "hint": _hint(nearest.run),
@@ -81,7 +86,7 @@ def counts_of(run: CheckRun) -> str:
     return ", ".join(f"{number} {word}" for number, word in counted if number)
 
 
-def _why_not(listed: ListedRun, now: Fingerprint) -> str:
+def _why_not(listed: ListedRun, now: Fingerprint, folder: str) -> str:
     """Why a run does not count here and now; empty when it does."""
     run = listed.run
     if run.verdict != Verdict.PASSED:
@@ -94,6 +99,10 @@ def _why_not(listed: ListedRun, now: Fingerprint) -> str:
         return "files changed after it"
     if run.selection != Selection.ALL:
         return f"only a part ran: {', '.join(run.operands[:5]) or 'as its flags say'}"
+    if not listed.same_worktree:
+        return f"it ran in another worktree, {listed.worktree}"
+    if run.dir not in (".", folder) and not folder.startswith(f"{run.dir}/"):
+        return f"it ran in {run.dir} only"
     return ""
 
 
@@ -113,6 +122,7 @@ def _listed_run(call: Call, doc: BranchChecks, run: CheckRun, here: tuple[str, s
         run=run,
         worktree=doc.worktree,
         branch=doc.branch,
+        same_worktree=doc.worktree == here[0],
         here=(doc.worktree, doc.branch) == here,
         own=bool(call.session) and run.session == call.session,
         current=run.content.get("") == now.content if now.known and run.content.get("") else None,

@@ -18,7 +18,7 @@ _lazy = partial(lazy_function, __name__)
 
 FEATURE = Feature(
     name="memory",
-    version=4,
+    version=5,
     kinds=KINDS,
     subscribed_kinds=SUBSCRIBED_KINDS,
     keys=keys,
@@ -31,6 +31,8 @@ FEATURE = Feature(
         "add": commands.add,
         "pin": commands.pin,
         "promote": commands.promote,
+        "keep": commands.keep,
+        "drop": commands.drop,
         "forget": commands.forget,
         "handoff": commands.hand_over,
     },

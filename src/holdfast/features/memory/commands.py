@@ -9,6 +9,7 @@ from holdfast.core.ports import Doc, Ref
 from holdfast.features.memory import handoff, lookup
 from holdfast.features.memory.model import (
     AGENT,
+    CANDIDATE,
     FORGOTTEN,
     OBSERVATION,
     TYPES,
@@ -22,6 +23,7 @@ from holdfast.features.memory.model import (
     strings,
 )  # fmt: skip
 from holdfast.features.memory.observe import superseded
+from holdfast.features.memory.rules.candidate import Candidate
 from holdfast.features.memory.words import files_in
 
 IMPORTANCE = 8
@@ -38,11 +40,13 @@ def add(call: Call) -> CommandResult:
     _refuse_forgotten(call, this)
     files = strings(call.args.get("files")) or files_in(text)[:5]
     known = (call.reader.state(project_ref(repo or call.project)) or {"items": []})["items"]
+    origin = AGENT if _by_agent(call) else USER
+    one = Candidate(type=type_, text=text, origin=origin, importance=IMPORTANCE, evidence=(), files=tuple(files))
     event = said(
         "memory.observed", call.now, session=call.session, project=call.project, id=this, type=type_, text=text,
-        detail="", origin=AGENT if _by_agent(call) else USER, importance=IMPORTANCE, files=files, evidence=[],
+        detail="", origin=origin, importance=IMPORTANCE, files=files, evidence=[],
         pinned=bool(call.args.get("pin")),
-        supersedes=superseded(known, this, type_, text, files), repo=repo,
+        supersedes=superseded(known, this, one, call.session, call.now), repo=repo,
     )  # fmt: skip
     return CommandResult((event,), answer=lambda reader: reader.state(observation_ref(this)))
 
@@ -66,6 +70,40 @@ def promote(call: Call) -> CommandResult:
     if _by_agent(call):
         raise CommandRefused("only a person can vouch for a memory", fix="Run it in your own terminal.")
     return _about(call, lookup.observation(call), "memory.promoted")
+
+
+def keep(call: Call) -> CommandResult:
+    """A candidate becomes a memory, as it was or in other words and another type."""
+    if _by_agent(call):
+        raise CommandRefused("only a person can keep a candidate", fix="Run it in your own terminal.")
+    doc = _candidate(call)
+    text, type_ = line(call.args.get("text")) or doc["text"], str(call.args.get("type") or doc["type"])
+    if type_ not in TYPES:
+        raise CommandRefused(f"there is no type {type_!r}", fix=f"One of: {', '.join(TYPES)}")
+    place = doc["repo"] or doc["project"]
+    this = doc["id"] if text == doc["text"] else identity(place, type_, text)
+    known = (call.reader.state(project_ref(place)) or {"items": []})["items"]
+    one = Candidate(type=type_, text=text, origin=USER, importance=IMPORTANCE, evidence=(), files=tuple(doc["files"]))
+    event = said(
+        "memory.kept", call.now, session=doc["session"], project=doc["project"], id=this, was=doc["id"], type=type_,
+        text=text, detail="", origin=USER, importance=IMPORTANCE, files=doc["files"], evidence=doc["evidence"],
+        supersedes=superseded(known, this, one, doc["session"], call.now), repo=doc["repo"],
+    )  # fmt: skip
+    return CommandResult((event,), answer=lambda reader: reader.state(observation_ref(this)))
+
+
+def drop(call: Call) -> CommandResult:
+    """The same words are not proposed again."""
+    return _about(call, _candidate(call), "memory.dropped")
+
+
+def _candidate(call: Call) -> Doc:
+    doc = lookup.observation(call)
+    if doc["status"] != CANDIDATE:
+        raise CommandRefused(
+            f"{doc['id']} is {doc['status']}, not a candidate", fix="See: holdfast memory list --candidates"
+        )
+    return doc
 
 
 def forget(call: Call) -> CommandResult:

@@ -1,34 +1,26 @@
-"""Which of a project's memories fit a prompt: rare words shared, or a file or a name said outright. Pure and quick."""
+"""Which of a project's memories fit a prompt: what they are about, rare words, or a file or a name said outright. Pure."""
 
-import math
-from collections import Counter
 from collections.abc import Sequence
 
 from holdfast.core.ports import Doc
 from holdfast.features.memory.project import worth
-from holdfast.features.memory.words import terms
+from holdfast.features.memory.recall.selection import LEAST_FIT, Memory, rank_fitting
+from holdfast.features.memory.words import names
+from holdfast.handover.summary import Summary
 
 LOOKED_AT = 2_000
-LEAST_SHARED = 2
-LEAST = 0.22
-"""Of the memory's own weight so much must be in the prompt; a shared common word is no reason to talk."""
 
 
 def fitting(prompt: str, items: Sequence[Doc], now: int) -> list[Doc]:
-    asked = set(terms(prompt[:LOOKED_AT]))
-    if not asked or not items:
+    """The best first; only what was kept is here, so that no more than the fit is asked."""
+    asked = prompt[:LOOKED_AT]
+    if not asked.strip() or not items:
         return []
-    often = Counter(term for item in items for term in set(item["terms"]))
-    scored = [(score, item) for item in items if (score := _fit(asked, item, often, len(items)))]
-    return [item for _, item in sorted(scored, key=lambda one: (-one[0], -worth(one[1], now), one[1]["id"]))]
-
-
-def _fit(asked: set[str], item: Doc, often: Counter[str], total: int) -> float:
-    mine = set(item["terms"])
-    shared = mine & asked
-    exactly = any(term.startswith("=") for term in shared)
-    if not exactly and len(shared) < min(LEAST_SHARED, len(mine)):
-        return 0.0
-    weight = {term: math.log(1 + total / often[term]) + 0.5 for term in mine}
-    fit = sum(weight[term] for term in shared) / max(1e-9, sum(weight.values()))
-    return fit + (1.0 if exactly else 0.0) if exactly or fit >= LEAST else 0.0
+    newest = max((i for i in items if i["type"] == "session_summary"), key=lambda i: i["at"], default=None)
+    told = [item for item in items if item["type"] != "session_summary" or item is newest]
+    said = [Memory(id=item["id"], text=item["text"], by=item["origin"], type=item["type"]) for item in told]
+    fits = dict(rank_fitting(said, asked, Summary(goals=(newest["text"],)) if newest else None))
+    exact = set(names(asked))
+    scored = [(fits.get(item["id"], 0.0) + (1.0 if exact & set(item["terms"]) else 0.0), item) for item in told]
+    found = [one for one in scored if one[0] >= LEAST_FIT]
+    return [item for _, item in sorted(found, key=lambda one: (-one[0], -worth(one[1], now), one[1]["id"]))]

@@ -3,6 +3,7 @@
 import hashlib
 import re
 from collections.abc import Iterable, Mapping
+from datetime import UTC, date, datetime
 from fnmatch import fnmatchcase
 from typing import Annotated, Any
 
@@ -23,6 +24,8 @@ KINDS = {
     "memory.observed": "something worth remembering (`id`, `type`, `text`, `origin`, `importance`, `evidence`, …)",
     "memory.pinned": "a person wants a memory told at every start, or no longer (`id`, `pinned`)",
     "memory.promoted": "a person vouches for a memory made of words from outside (`id`)",
+    "memory.kept": "a person kept a candidate, as it was or in other words (`id`, `type`, `text`, `was`)",
+    "memory.dropped": "a person dropped a candidate; the same words are not proposed again (`id`)",
     "memory.forgotten": "a person had a memory removed; its text is gone (`id`)",
     "memory.handed_over": "a session's work was made ready for another agent (`id`, `text`)",
     "memory.queued": "a finished turn waits for the model, where one is switched on (`turn`)",
@@ -32,13 +35,14 @@ KINDS = {
 SOURCE, PUT_BACK, HANDOFF = "memory", "memory/compaction", "memory/handoff"
 """Under these names an agent is told; `decision.made` records it, and so marks are set by what was really told."""
 
-TYPES = ("decision", "bug_fix", "gotcha", "discovery", "trade_off", "preference", "session_summary")
+TYPES = ("decision", "rule", "preference", "gotcha", "fact", "trade_off", "bug_fix", "discovery", "session_summary")
 USER, AGENT, DEED, OUTSIDE, MODEL = "user", "agent", "deed", "outside", "model"
 """Whose words: a person's, the agent's, ours about commands and files, those of a tool, a file or a page, or those of
 the model that read the turn."""
 TRUSTED = (USER, DEED)
 
-ACTIVE, SUPERSEDED, FORGOTTEN = "active", "superseded", "forgotten"
+ACTIVE, SUPERSEDED, FORGOTTEN, CANDIDATE, DROPPED = "active", "superseded", "forgotten", "candidate", "dropped"
+"""A candidate waits for a person and is told to nobody; one that was dropped does not come back."""
 LONGEST_TEXT = 500
 MOST_PER_TURN = 8
 MOST_EVIDENCE = 20
@@ -113,6 +117,11 @@ def line(text: Any, limit: int = LONGEST_TEXT) -> str:
     """On one line, with an end."""
     words = " ".join(str(text or "")[: limit * 4].split())
     return words if len(words) <= limit else f"{words[: limit - 1]}…"
+
+
+def day_of(at: int) -> date:
+    """The UTC day of a time in milliseconds."""
+    return datetime.fromtimestamp(max(0, at) / 1000, UTC).date()
 
 
 def said(kind: str, now: int, *, session: str = "", project: str = "", **data: Any) -> Event:

@@ -6,6 +6,8 @@ from holdfast.core.event import Event
 from holdfast.core.ports import Doc
 from holdfast.features.memory.model import (
     ACTIVE,
+    CANDIDATE,
+    DROPPED,
     FORGOTTEN,
     LONGEST_TEXT,
     MOST_EVIDENCE,
@@ -26,13 +28,14 @@ def _observed(doc: Doc | None, event: Event, identity: str) -> Doc | None:
         return doc and {**doc, "status": SUPERSEDED, "superseded_by": event.get("id")} if _is(doc, ACTIVE) else doc
     if doc is None:
         return _born(event, identity)
-    if doc["status"] == FORGOTTEN:
+    if doc["status"] in (FORGOTTEN, DROPPED):
         return doc
     evidence = list(dict.fromkeys((*doc["evidence"], *_numbers(event))))
     fresh = evidence != doc["evidence"]
+    status = CANDIDATE if _is(doc, CANDIDATE) and _uncertain(event) else ACTIVE
     return {
         **doc, "evidence": evidence[-MOST_EVIDENCE:], "times": doc["times"] + fresh, "at": event.at,
-        "status": ACTIVE, "superseded_by": "", "importance": max(doc["importance"], int(event.get("importance") or 0)),
+        "status": status, "superseded_by": "", "importance": max(doc["importance"], int(event.get("importance") or 0)),
     }  # fmt: skip
 
 
@@ -44,8 +47,27 @@ def _born(event: Event, identity: str) -> Doc:
         "evidence": _numbers(event), "session": event.session, "project": event.project, "agent": event.agent,
         "repo": str(event.get("repo") or ""),
         "supersedes": strings(event.get("supersedes")), "superseded_by": "", "pinned": bool(event.get("pinned")),
-        "promoted": False, "times": 1, "status": ACTIVE, "first_at": event.at, "at": event.at, "seq": event.seq,
+        "promoted": False, "times": 1, "status": CANDIDATE if _uncertain(event) else ACTIVE,
+        "first_at": event.at, "at": event.at, "seq": event.seq,
     }  # fmt: skip
+
+
+def _kept(doc: Doc | None, event: Event, identity: str) -> Doc | None:
+    """In the words the person chose; where these are others, the candidate itself is dropped."""
+    if event.get("was") == identity and event.get("id") != identity:
+        return {**doc, "status": DROPPED} if doc else doc
+    if event.get("id") != identity:
+        return _observed(doc, event, identity)
+    kept = doc if doc and not _is(doc, FORGOTTEN) else _born(event, identity)
+    return {**kept, "status": ACTIVE, "type": str(event.get("type") or kept["type"]), "at": event.at}
+
+
+def _dropped(doc: Doc | None, _event: Event, _identity: str) -> Doc | None:
+    return {**doc, "status": DROPPED} if _is(doc, CANDIDATE) and doc else doc
+
+
+def _uncertain(event: Event) -> bool:
+    return event.get("status") == CANDIDATE
 
 
 def _pinned(doc: Doc | None, event: Event, _identity: str) -> Doc | None:
@@ -78,6 +100,8 @@ def _numbers(event: Event) -> list[int]:
 
 STEPS: dict[str, Step] = {
     "memory.observed": _observed,
+    "memory.kept": _kept,
+    "memory.dropped": _dropped,
     "memory.pinned": _pinned,
     "memory.promoted": _promoted,
     "memory.forgotten": _forgotten,

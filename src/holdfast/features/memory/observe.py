@@ -1,6 +1,5 @@
 """A finished turn → observations, in the transaction that ended it: none is lost and none is made twice. Pure."""
 
-import re
 from collections.abc import Iterable, Iterator
 
 from holdfast.core.event import Event
@@ -10,7 +9,9 @@ from holdfast.core.ports import Doc
 from holdfast.features.memory import session
 from holdfast.features.memory.asking.settings import OFF
 from holdfast.features.memory.model import (
+    CANDIDATE,
     DEED,
+    DROPPED,
     FORGOTTEN,
     MOST_PER_TURN,
     OBSERVATION,
@@ -18,7 +19,9 @@ from holdfast.features.memory.model import (
     PLANNING_CAP,
     PROJECT,
     SESSION,
+    USER,
     MemorySettings,
+    day_of,
     excluded,
     identity,
     line,
@@ -28,14 +31,16 @@ from holdfast.features.memory.model import (
     settings_or_default,
     strings,
 )  # fmt: skip
-from holdfast.features.memory.rules import deeds, spoken
+from holdfast.features.memory.rules import actions, agent_text
 from holdfast.features.memory.rules.candidate import Candidate
-from holdfast.features.memory.words import STOPWORDS, plain, stem
+from holdfast.features.memory.validity.expiry import end_of
+from holdfast.features.memory.validity.parse import parse_statement
+from holdfast.features.memory.validity.relations import replaces
+from holdfast.features.memory.words import files_in
+from holdfast.statements.observe import KEPT, observe_prompt
 
-SAME_SUBJECT, SAME_FILE, TAKEN_BACK = 0.5, 0.4, 0.2
-_SAYING = {stem(word) for word in plain("use always never prefer want decided decision chose go let now please keep")}
-_INSTEAD = re.compile(r"\b(?:instead of|rather than|no longer|not|drop|replaces?)\b(.{0,60})", re.IGNORECASE)
-SUPERSEDING = ("decision", "preference", "gotcha")
+SUMMARY, MOST_SUPERSEDED = "session_summary", 5
+IMPORTANCE = {"decision": 8, "rule": 8, "preference": 7, "gotcha": 7, "fact": 7, "trade_off": 6}
 
 
 def derive(state: State, event: Event, given: AnySettings) -> Iterator[Event]:
@@ -68,22 +73,31 @@ def _candidates(turn: Doc, settings: MemorySettings) -> Iterator[Candidate]:
     acts = [act for act in turn["acts"] if not excluded(act["paths"], act["command"], settings)]
     cap = PLANNING_CAP if turn["planning"] else 10
     found = (
-        *deeds.chosen(acts),
-        *spoken.by_user(turn["prompt"], turn["prompt_seq"], turn["n"] > 1),
-        *deeds.repaired(acts),
-        *deeds.worked_otherwise(acts),
-        *spoken.by_agent(turn["message"], turn["message_seq"]),
+        *actions.chosen(acts),
+        *_said_by_user(turn),
+        *actions.repaired(acts),
+        *actions.worked_otherwise(acts),
+        *agent_text.by_agent(turn["message"], turn["message_seq"]),
     )
     for one in found[:MOST_PER_TURN]:
         yield Candidate(
             type=one.type, text=one.text, origin=one.origin, importance=min(one.importance, cap), evidence=one.evidence,
-            files=one.files, detail=one.detail,
+            files=one.files, detail=one.detail, uncertain=one.uncertain,
+        )  # fmt: skip
+
+
+def _said_by_user(turn: Doc) -> Iterator[Candidate]:
+    evidence = (turn["prompt_seq"],) if turn["prompt_seq"] else ()
+    for one in observe_prompt(turn["prompt"], turn["context"]):
+        yield Candidate(
+            type=one.type, text=line(one.text), origin=USER, importance=IMPORTANCE[one.type], evidence=evidence,
+            files=tuple(files_in(one.text)[:5]), uncertain=one.outcome != KEPT,
         )  # fmt: skip
 
 
 def _summary(event: Event) -> Candidate:
     files = tuple(strings(event.get("files"), 5))
-    text = line(event.get("text"), 400)
+    text = line(event.get("outcome") or event.get("text"))
     return Candidate(type="session_summary", text=text, origin=DEED, importance=3, evidence=(event.seq,), files=files)
 
 
@@ -94,15 +108,16 @@ def made(state: State, event: Event, found: Iterable[Candidate]) -> Iterator[Eve
     for one in found:
         this = identity(place, one.type, one.text)
         before = state.get(OBSERVATION, this)
-        if not one.text or (before and before["status"] == FORGOTTEN):
+        if not one.text or (before and before["status"] in (FORGOTTEN, DROPPED)):
             continue
+        gone = superseded(known, this, one, event.session, event.at)
         yield Event(
             key="", kind="memory.observed", at=event.at, session=event.session, project=event.project,
             agent=event.agent,
             data={
                 "id": this, "type": one.type, "text": one.text, "detail": one.detail, "origin": one.origin,
                 "importance": one.importance, "files": list(one.files), "evidence": list(one.evidence),
-                "supersedes": [] if before else superseded(known, this, one.type, one.text, one.files), "repo": repo,
+                "supersedes": gone, "repo": repo, **({"status": CANDIDATE} if one.uncertain else {}),
             },
         )  # fmt: skip
 
@@ -113,26 +128,12 @@ def _repo(state: State, event: Event) -> str:
     return str(event.get("repo") or (known["repo"] if known else ""))
 
 
-def superseded(known: Iterable[Doc], this: str, type_: str, text: str, files: Iterable[str] = ()) -> list[str]:
-    """Older ones on the same subject: half of the words are shared, or what they were about is taken back by name."""
-    if type_ not in SUPERSEDING:
+def superseded(known: Iterable[Doc], this: str, one: Candidate, session: str, at: int) -> list[str]:
+    """Older words of the user that these make void; of a session's summaries the older one. The agent's words replace nothing."""
+    if one.type == SUMMARY:
+        return [i["id"] for i in known if i["type"] == SUMMARY and i["session"] == session and i["id"] != this]
+    if one.origin != USER or one.uncertain or end_of(one.text, day_of(at)):
         return []
-    mine, of_files = _subject(text), set(files)
-    taken_back = _subject(" ".join(_INSTEAD.findall(text)))
-    found = []
-    for item in known:
-        theirs = _subject(item["text"])
-        enough = SAME_FILE if of_files & set(item["files"]) else SAME_SUBJECT
-        enough = TAKEN_BACK if taken_back & theirs else enough
-        if item["id"] != this and item["type"] == type_ and not item["pinned"] and _shared(mine, theirs) >= enough:
-            found.append(item["id"])
-    return found[:5]
-
-
-def _subject(text: str) -> set[str]:
-    """Whole words: `library4` and `library5` are two things."""
-    return {stem(word) for word in re.findall(r"\w+", text.lower()) if word not in STOPWORDS} - _SAYING
-
-
-def _shared(one: set[str], other: set[str]) -> float:
-    return len(one & other) / max(1, len(one | other))
+    new = parse_statement(one.text)
+    older = [i for i in known if i["id"] != this and i["origin"] == USER and not i["pinned"] and i["type"] != SUMMARY]
+    return [i["id"] for i in older if replaces(new, parse_statement(i["text"]))][:MOST_SUPERSEDED]

@@ -5,7 +5,7 @@ from typing import Any
 
 from holdfast.core.event import Event
 from holdfast.core.ports import Doc
-from holdfast.features.memory.model import HANDOFF, MOST_ITEMS, OUTSIDE, TRUSTED, line, strings
+from holdfast.features.memory.model import CANDIDATE, HANDOFF, MOST_ITEMS, OUTSIDE, TRUSTED, line, strings
 from holdfast.features.memory.session import told
 from holdfast.features.memory.words import terms
 
@@ -38,6 +38,8 @@ def worth(item: Doc, now: int) -> float:
 def _observed(doc: Doc, event: Event) -> Doc:
     identity = event.get("id")
     known = next((item for item in doc["items"] if item["id"] == identity), None)
+    if event.get("status") == CANDIDATE and known is None:
+        return doc
     gone = {identity, *strings(event.get("supersedes"))}
     item = _item(event) if known is None else {**known, "times": known["times"] + 1, "at": event.at}
     return {**doc, "items": _best([*(i for i in doc["items"] if i["id"] not in gone), item], event.at)}
@@ -93,6 +95,7 @@ def _decided(doc: Doc, event: Event) -> Doc:
 
 STEPS: dict[str, Step] = {
     "memory.observed": _observed,
+    "memory.kept": _observed,
     "memory.pinned": _changed("pinned", lambda event: bool(event.get("pinned", True))),
     "memory.promoted": _changed("promoted", lambda _event: True),
     "memory.forgotten": _forgotten,

@@ -37,7 +37,8 @@ def keys(event: Event) -> Iterable[Ref]:
     if kind in BEGINNINGS and event.project and event.get("repo"):
         yield place_ref(event.project)
     if kind in observation.STEPS:
-        for identity in dict.fromkeys((str(event.get("id") or ""), *strings(event.get("supersedes")))):
+        named = (str(event.get("id") or ""), str(event.get("was") or ""), *strings(event.get("supersedes")))
+        for identity in dict.fromkeys(name for name in named if name):
             yield observation_ref(identity)
     if event.project and kind in project.STEPS:
         yield project_ref(place_of(event))

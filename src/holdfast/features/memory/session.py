@@ -7,6 +7,7 @@ from typing import Any
 from holdfast.core.event import Event
 from holdfast.core.ports import Doc
 from holdfast.features.memory.model import (
+    CANDIDATE,
     HANDOFF,
     IDS,
     MOST_ACTS,
@@ -20,12 +21,13 @@ from holdfast.features.memory.model import (
     newest,
     strings,
 )  # fmt: skip
-from holdfast.features.memory.rules import deeds
+from holdfast.features.memory.rules import actions
 
 MOST_TASKS = MOST_GATES = 30
 MOST_COMMANDS = 12
 MOST_EDITED = 30
-PROMPT, COMMAND, HEARD, SUMMARY = 4_000, 300, 400, 8_000
+PROMPT, CONTEXT, COMMAND, HEARD, SUMMARY = 4_000, 1_000, 300, 400, 8_000
+OWN_TYPES = frozenset(("decision", "rule", "preference", "gotcha", "trade_off"))
 NOTED = frozenset(("shell", "edit", "ask"))
 _WORTH_KEEPING = re.compile(r"\b(test|build|make|run|lint|check|deploy|migrat|serve|start|pytest|cargo|npm|docker)")
 
@@ -35,7 +37,7 @@ Step = Callable[[Doc, Event], Doc]
 def born(event: Event) -> Doc:
     return {
         "id": event.session, "agent": event.agent, "project": event.project, "at": event.at, "first_seq": event.seq,
-        "n": 0, "prompt": "", "prompt_seq": 0, "planning": False, "message": "", "message_seq": 0, "acts": [],
+        "n": 0, "prompt": "", "context": "", "prompt_seq": 0, "planning": False, "message": "", "message_seq": 0, "acts": [],
         "closed": False, "finished": None, "first_prompt": "", "queued": 0,
         "tasks": {}, "todos": [], "gates": {}, "commands": {}, "edited": {}, "own": [],
         "shown": {}, "parent": "", "compacted": 0, "snapshot": None, "summary": "",
@@ -64,21 +66,26 @@ def _ended_without_a_word(doc: Doc) -> bool:
 
 
 def _turn(doc: Doc) -> Doc:
-    names = ("n", "prompt", "prompt_seq", "planning", "message", "message_seq", "acts")
+    names = ("n", "prompt", "context", "prompt_seq", "planning", "message", "message_seq", "acts")
     return {name: doc[name] for name in names}
 
 
 def _prompted(doc: Doc, event: Event) -> Doc:
     if event.get("lane") or event.get("synthetic"):
         return doc
-    prompt = str(event.get("prompt") or "")[:PROMPT]
+    prompt = _both_ends(str(event.get("prompt") or ""))
     return {
         **doc, "finished": _turn(doc) if _ended_without_a_word(doc) else None,
-        "n": doc["n"] + 1, "prompt": prompt, "prompt_seq": event.seq,
+        "n": doc["n"] + 1, "prompt": prompt, "context": doc["message"][-CONTEXT:], "prompt_seq": event.seq,
         "planning": event.get("mode") == "plan", "message": "", "message_seq": 0, "acts": [], "closed": False,
         "snapshot": None, "summary": "",
         "first_prompt": doc["first_prompt"] or line(prompt, 200), "project": event.project or doc["project"],
     }  # fmt: skip
+
+
+def _both_ends(prompt: str) -> str:
+    """What lies between was pasted."""
+    return prompt if len(prompt) <= PROMPT else f"{prompt[: PROMPT // 2]}\n{prompt[-PROMPT // 2 :]}"
 
 
 def _acted(doc: Doc, event: Event) -> Doc:
@@ -91,7 +98,7 @@ def _acted(doc: Doc, event: Event) -> Doc:
     heard = event.get("error") or (event.get("output") if action == "ask" or not ok else "")
     act = _act(event, event.seq, ok, heard)
     changes = {**_useful(doc, act), **({"closed": False} if doc["closed"] else {})}
-    if deeds.needed(doc["acts"], act):
+    if actions.needed(doc["acts"], act):
         changes["acts"] = [*doc["acts"], act][-MOST_ACTS:]
     return {**doc, **changes} if changes else doc
 
@@ -110,7 +117,7 @@ def _failed_after_all(doc: Doc, event: Event) -> Doc:
     seq = event.get("of")
     act = _act(event, seq, False, "")
     acts = [known for known in doc["acts"] if known["seq"] != seq]
-    if deeds.needed(acts, act):
+    if actions.needed(acts, act):
         acts = sorted([*acts, act], key=lambda known: known["seq"])[-MOST_ACTS:]
     return {**doc, "acts": acts, "commands": {name: at for name, at in doc["commands"].items() if at != seq}}
 
@@ -179,7 +186,7 @@ def _reopened(doc: Doc, event: Event) -> Doc:
 
 
 def _observed(doc: Doc, event: Event) -> Doc:
-    if event.get("type") not in ("decision", "preference", "gotcha", "trade_off") or event.get("origin") == OUTSIDE:
+    if event.get("type") not in OWN_TYPES or event.get("origin") == OUTSIDE or event.get("status") == CANDIDATE:
         return doc
     kept = [one for one in doc["own"] if one["id"] != event.get("id")]
     own = {"id": event.get("id"), "text": line(event.get("text"), 300), "type": event.get("type")}

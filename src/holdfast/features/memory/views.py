@@ -9,7 +9,7 @@ from holdfast.core.feature import Call
 from holdfast.core.ports import Doc, EventQuery, StateQuery
 from holdfast.features.memory import lookup
 from holdfast.features.memory.find.catalogue import Hit, catalogue, text_of
-from holdfast.features.memory.model import ACTIVE, FORGOTTEN, OBSERVATION, line, observation_ref
+from holdfast.features.memory.model import ACTIVE, CANDIDATE, DROPPED, FORGOTTEN, OBSERVATION, line, observation_ref
 from holdfast.features.memory.session import told
 
 SHORT = 240
@@ -34,7 +34,10 @@ def search(call: Call) -> dict[str, Any]:
 def _row(call: Call, hit: Hit, type_: str) -> dict[str, Any] | None:
     entry = hit.entry
     about = [doc for one in (entry.id, *hit.observations) if one and (doc := call.reader.state(observation_ref(one)))]
-    doc = next((d for d in about if d["status"] != FORGOTTEN and (not type_ or d["type"] == type_)), None)
+    doc = next(
+        (d for d in about if d["status"] not in (FORGOTTEN, CANDIDATE, DROPPED) and (not type_ or d["type"] == type_)),
+        None,
+    )
     if (type_ and not doc) or (entry.id and not doc):
         return None
     event = None if entry.id else call.reader.event(entry.seq)

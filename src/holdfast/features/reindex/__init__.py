@@ -1,19 +1,20 @@
-"""Reindex (seed 000): the first prompt of a session refreshes the code index in the background, and nobody waits."""
+"""Reindex: the first prompt of a session refreshes the code index in the background, and nobody waits."""
 
 from functools import partial
 
 from holdfast.core.feature import Feature
 from holdfast.core.lazy import lazy_function
 from holdfast.features.reindex import commands
-from holdfast.features.reindex.derive import derive
-from holdfast.features.reindex.enqueue import CANCEL, INDEX, SUGGEST, enqueue
+from holdfast.features.reindex.events import KINDS, SUBSCRIBED_KINDS
 from holdfast.features.reindex.files import files
-from holdfast.features.reindex.model import KINDS, SUBSCRIBED_KINDS, Settings
-from holdfast.features.reindex.offer import can_decide, decide
-from holdfast.features.reindex.reduce import facets, keys, reduce
+from holdfast.features.reindex.policy import CANCEL, INDEX, SUGGEST, can_decide, decide, derive, enqueue
+from holdfast.features.reindex.settings import Settings
+from holdfast.features.reindex.state import facets, keys, reduce
 
 _lazy = partial(lazy_function, __name__)
 """The search library is loaded when somebody searches, not when the daemon starts."""
+
+VIEWS = ("status", "watch", "runs", "search", "related", "outline", "symbol", "why", "left_out", "flag")
 
 FEATURE = Feature(
     name="reindex",
@@ -28,8 +29,8 @@ FEATURE = Feature(
     derive=derive,
     enqueue=enqueue,
     commands={"run": commands.run, "initialize": commands.initialize, "mark": commands.mark},
-    views={name: _lazy("views", name) for name in ("status", "watch", "runs", "search", "why", "left_out", "flag")},
-    jobs={INDEX: _lazy("jobs", "index"), CANCEL: _lazy("jobs", "cancel"), SUGGEST: _lazy("suggest", "suggest")},
+    views={name: _lazy("views", name) for name in VIEWS},
+    jobs={INDEX: _lazy("jobs", "index"), CANCEL: _lazy("jobs", "cancel"), SUGGEST: _lazy("jobs", "suggest")},
     files=files,
     settings=Settings,
 )

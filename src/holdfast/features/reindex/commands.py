@@ -7,7 +7,7 @@ from holdfast.core.event import Event
 from holdfast.core.feature import Call, CommandResult
 from holdfast.core.ids import bounded, delivery_key
 from holdfast.core.ports import Doc, Reader, Ref
-from holdfast.features.reindex.model import CHECKOUT, SESSION
+from holdfast.features.reindex.state import CHECKOUT, SESSION
 
 SOURCES = ("startup", "clear", "resume", "compact", "fork", "unknown")
 

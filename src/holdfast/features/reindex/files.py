@@ -7,8 +7,9 @@ from pathlib import Path
 from holdfast.core.feature import File
 from holdfast.core.feature import Settings as AnySettings
 from holdfast.core.ports import Doc, Ref
-from holdfast.features.reindex import seed
-from holdfast.features.reindex.model import CHECKOUT, settings_or_default
+from holdfast.features.reindex import state_file
+from holdfast.features.reindex.settings import settings_or_default
+from holdfast.features.reindex.state import CHECKOUT
 
 
 def files(ref: Ref, doc: Doc, settings: AnySettings) -> Iterator[File]:
@@ -21,7 +22,7 @@ def files(ref: Ref, doc: Doc, settings: AnySettings) -> Iterator[File]:
     ignore = path.parent / ".gitignore"
     if path.parent != Path(doc["project"]) and not os.path.lexists(ignore):  # One that is there is its author's.
         yield File(ignore, f"/{path.name}\n/.gitignore\n".encode(), mode=0o644)
-    yield File(path, seed.content(doc["newest"], mine.state_file_version, _last(doc)), mode=0o644)
+    yield File(path, state_file.content(doc["newest"], mine.state_file_version, _last(doc)), mode=0o644)
 
 
 def _may_hold(project: str) -> bool:

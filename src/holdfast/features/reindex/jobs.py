@@ -11,20 +11,15 @@ from holdfast.core import git
 from holdfast.core.event import Event
 from holdfast.core.feature import JobCall
 from holdfast.core.ids import delivery_key
+from holdfast.core.ports import EventQuery
 from holdfast.core.process import Ran
-from holdfast.features.reindex.model import (
-    FAILED,
-    KILLED,
-    NOT_READY,
-    SKIPPED,
-    TIMEOUT,
-    UNCHANGED,
-    Settings,
-    settings_or_default,
-)
-from holdfast.search.index import quick, repository
+from holdfast.features.reindex.events import FAILED, KILLED, NOT_READY, SKIPPED, TIMEOUT, UNCHANGED
+from holdfast.features.reindex.settings import Settings, settings_or_default
+from holdfast.search.answer import Hit, Question
+from holdfast.search.index import checkout, freshness
 from holdfast.search.index.build import Result, Task
-from holdfast.search.index.place import place_of, root_of
+from holdfast.search.index.index_dir import index_dir_of, root_of
+from holdfast.search.searcher import NoIndex, searcher
 
 WORKER = [sys.executable, "-m", "holdfast.search.worker"]
 NICE = 15
@@ -47,11 +42,11 @@ def _index(call: JobCall, settings: Settings) -> dict[str, Any]:
     root, repo = checkout_of(project)
     if why := unfit(root):
         return {"status": SKIPPED, "cause": NOT_READY, "reason": why, "root": root}
-    place = place_of(call.state_dir, root)
-    where = {"root": root, "branch": repository.branch(root)}
+    place = index_dir_of(call.state_dir, root)
+    where = {"root": root, "branch": checkout.branch(root)}
     rebuild = call.job.payload.get("rebuild") is True
-    if not rebuild and quick.unchanged(place, root, settings.index()):
-        return {"status": UNCHANGED, "reason": "nothing changed", **where, **quick.sizes(place)}
+    if not rebuild and freshness.is_unchanged(place, root, settings.index()):
+        return {"status": UNCHANGED, "reason": "nothing changed", **where, **freshness.index_counts(place)}
     task = Task(
         root=root, folder=str(place.folder), run=str(call.job.payload["run"]), repo=repo, rebuild=rebuild,
         settings=settings.index(),
@@ -110,7 +105,7 @@ def _is_home(folder: str) -> bool:
 def cancel(call: JobCall) -> list[Event]:
     """The run looks for this file a few times a second and ends; what it has done so far stays."""
     root, _ = checkout_of(str(call.job.payload["project"]))
-    place = place_of(call.state_dir, root)
+    place = index_dir_of(call.state_dir, root)
     if place.folder.is_dir():
         place.cancel.write_text(str(call.job.payload["run"]), "ascii", "replace")
     return []
@@ -123,3 +118,51 @@ def _finished(call: JobCall, data: Mapping[str, Any]) -> Event:
         key=delivery_key(now), kind="reindex.finished", at=now, session=payload.get("session") or "",
         project=payload["project"], data=dict(data),
     )  # fmt: skip
+
+
+# ── what fits a prompt ──────────────────────────────────────────────────────────────────────────────────────────────────
+
+MOST_SUGGESTED = 3
+SHORTEST_PROMPT = 12
+
+
+def suggest(call: JobCall) -> list[Event]:
+    payload = call.job.payload
+    settings = settings_or_default(call.settings(payload["project"]))
+    prompt = str(payload.get("prompt") or "").strip()
+    if not settings.context or len(prompt) < SHORTEST_PROMPT:
+        return []
+    place = index_dir_of(call.state_dir, checkout_of(payload["project"])[0])
+    try:
+        answer = searcher(place).ask(Question(text=prompt[:2000], limit=MOST_SUGGESTED), settings.index())
+    except NoIndex:
+        return []
+    fitting = [msgspec.to_builtins(hit) for hit in answer.hits if _fits(hit, settings.context_score)]
+    if not fitting or not _is_newest(call, payload["session"], payload.get("of", 0)):
+        return []
+    data = {"of": payload.get("of", 0), "chunks": fitting}
+    key = delivery_key(call.now)
+    return [
+        Event(
+            key=key,
+            kind="reindex.suggested",
+            at=call.now,
+            session=payload["session"],
+            project=payload["project"],
+            data=data,
+        )
+    ]
+
+
+def _is_newest(call: JobCall, session: str, prompt: int) -> bool:
+    """What fits a prompt says nothing of the next one, which may have come while this one was looked at."""
+    query = EventQuery(session=session, kinds=("prompt.submitted",), limit=1, newest=True)
+    return all(event.seq <= prompt for event in call.reader.events(query))
+
+
+def _fits(hit: Hit, least: float) -> bool:
+    """Named outright, or near in meaning: a shared word alone is no reason to talk to an agent."""
+    if "symbol" in hit.why or "path" in hit.why:
+        return True
+    near = [float(why.split()[1]) for why in hit.why if why.startswith("meaning ")]
+    return bool(near) and near[0] >= least

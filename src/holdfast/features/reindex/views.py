@@ -1,5 +1,7 @@
 """The read side: how the index stands, what it finds, why a file is in it or not, and a session's flag."""
 
+import contextlib
+from collections.abc import Iterator
 from typing import Any
 
 import apsw
@@ -9,13 +11,14 @@ from holdfast.core.errors import CommandRefused
 from holdfast.core.feature import Call
 from holdfast.core.ports import Doc, EventQuery, Ref
 from holdfast.features.reindex.jobs import checkout_of
-from holdfast.features.reindex.model import CHECKOUT, SESSION, Settings, settings_or_default
-from holdfast.search import inspect
+from holdfast.features.reindex.settings import Settings, settings_or_default
+from holdfast.features.reindex.state import CHECKOUT, SESSION
+from holdfast.search import inspect, symbols
 from holdfast.search.answer import Question
-from holdfast.search.index import claim
+from holdfast.search.index import run_lock
 from holdfast.search.index.build import progress
 from holdfast.search.index.database import IndexDamaged
-from holdfast.search.index.place import Place, place_of
+from holdfast.search.index.index_dir import IndexDir, index_dir_of
 from holdfast.search.searcher import NoIndex, searcher
 
 LONGEST_QUESTION = 2_000
@@ -26,9 +29,9 @@ RUNS = 10
 def status(call: Call) -> dict[str, Any]:
     project = _project(call)
     root, _ = checkout_of(project)
-    place = place_of(call.state_dir, root)
+    place = index_dir_of(call.state_dir, root)
     doc = call.reader.state(Ref(CHECKOUT, project)) or {}
-    holder = claim.holder(place.claim)
+    holder = run_lock.holder(place.claim)
     return {
         "project": project,
         "root": root,
@@ -46,7 +49,7 @@ def status(call: Call) -> dict[str, Any]:
 def watch(call: Call) -> dict[str, Any]:
     """As much of `status` as somebody who waits for a run asks for again and again."""
     project = _project(call)
-    place = place_of(call.state_dir, checkout_of(project)[0])
+    place = index_dir_of(call.state_dir, checkout_of(project)[0])
     doc = call.reader.state(Ref(CHECKOUT, project)) or {}
     return {"run": doc.get("run"), "last": doc.get("last"), "progress": progress(place)}
 
@@ -66,7 +69,7 @@ def search(call: Call) -> dict[str, Any]:
     text = str(call.args.get("query") or "").strip()
     if not text:
         raise CommandRefused("ask for something", fix='For example: holdfast search "where are retries counted"')
-    place, settings = _place(call), _settings(call)
+    index_dir, settings = _index_dir(call), _settings(call)
     question = Question(
         text=text[:LONGEST_QUESTION],
         lang=str(call.args.get("lang") or ""),
@@ -74,14 +77,51 @@ def search(call: Call) -> dict[str, Any]:
         kind=str(call.args.get("kind") or ""),
         limit=max(1, min(int(call.args.get("limit") or 10), MOST_HITS)),
     )
+    with _asking(call):
+        answer = searcher(index_dir).ask(question, settings.index())
+    doc = call.reader.state(Ref(CHECKOUT, _project(call))) or {}
+    return dict(_with_age({"query": question.text, **msgspec.to_builtins(answer)}, doc))
+
+
+def related(call: Call) -> dict[str, Any]:
+    """What is like the code at `file`:`line`."""
+    root, _ = checkout_of(_project(call))
+    path = inspect.path_within(root, str(call.args.get("file") or ""))
+    line = max(1, int(call.args.get("line") or 1))
+    limit = max(1, min(int(call.args.get("limit") or 10), MOST_HITS))
+    with _asking(call):
+        answer = searcher(_index_dir(call)).related(path, line, limit, _settings(call).index())
+    return {"path": path, "line": line, **msgspec.to_builtins(answer)}
+
+
+def outline(call: Call) -> dict[str, Any]:
+    """The definitions of a file, in order."""
+    root, _ = checkout_of(_project(call))
+    path = inspect.path_within(root, str(call.args.get("file") or ""))
+    with _asking(call), searcher(_index_dir(call)).read() as db:
+        found = symbols.outline(db, path)
+    if found is None:
+        raise CommandRefused(f"{path} is not in the index", fix=f"See why: holdfast index why {path}")
+    return dict(msgspec.to_builtins(found))
+
+
+def symbol(call: Call) -> dict[str, Any]:
+    """A name: its definitions, uses and tests."""
+    name = str(call.args.get("symbol") or "").strip()[:LONGEST_QUESTION]
+    if not name:
+        raise CommandRefused("a name is needed", fix="For example: holdfast search symbol parse_header")
+    with _asking(call), searcher(_index_dir(call)).read() as db:
+        return dict(msgspec.to_builtins(symbols.find_symbol(db, name)))
+
+
+@contextlib.contextmanager
+def _asking(call: Call) -> Iterator[None]:
     try:
-        answer = searcher(place).ask(question, settings.index())
+        yield
     except NoIndex:
         raise _no_index(call) from None
     except apsw.Error as error:
         raise IndexDamaged(str(error), fix="Run: holdfast index rebuild") from None
-    doc = call.reader.state(Ref(CHECKOUT, _project(call))) or {}
-    return _with_age({"query": question.text, **msgspec.to_builtins(answer)}, doc)
 
 
 def _with_age(told: Any, doc: Doc) -> Any:
@@ -93,14 +133,14 @@ def why(call: Call) -> dict[str, Any]:
     """Whether a file is in the index, and if not, why."""
     root, _ = checkout_of(_project(call))
     try:
-        return inspect.why(_place(call), root, str(call.args.get("file") or ""), _settings(call).index())
+        return inspect.why(_index_dir(call), root, str(call.args.get("file") or ""), _settings(call).index())
     except NoIndex:
         raise _no_index(call) from None
 
 
 def left_out(call: Call) -> list[dict[str, str]]:
     try:
-        return inspect.left_out(_place(call), int(call.args.get("limit") or 1000))
+        return inspect.left_out(_index_dir(call), int(call.args.get("limit") or 1000))
     except NoIndex:
         raise _no_index(call) from None
 
@@ -125,8 +165,8 @@ def _no_index(call: Call) -> CommandRefused:
     return CommandRefused(f"{_project(call)} has no index yet", fix="Run: holdfast index run")
 
 
-def _place(call: Call) -> Place:
-    return place_of(call.state_dir, checkout_of(_project(call))[0])
+def _index_dir(call: Call) -> IndexDir:
+    return index_dir_of(call.state_dir, checkout_of(_project(call))[0])
 
 
 def _settings(call: Call) -> Settings:

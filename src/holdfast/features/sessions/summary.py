@@ -8,7 +8,9 @@ from holdfast.core.event import Event
 from holdfast.core.feature import JobCall
 from holdfast.core.ports import Doc, Ref
 from holdfast.features.sessions.model import SESSION, TITLE, counted, head, said
+from holdfast.handover.summary import SessionEvent, build_summary, session_event
 
+MOST_STEPS = 300
 MOST_FILES, MOST_COMMANDS, MOST_TESTS, MOST_COMMITS, MOST_OPEN = 50, 15, 15, 20, 10
 
 _TEST = re.compile(
@@ -34,8 +36,14 @@ class Summary:
         self.todos: list[str] = []
         self.turn_open = ""
         self.end = ""
+        self.course: list[SessionEvent] = []
 
     def add(self, event: Event) -> None:
+        if (step := session_event(event)) is not None:
+            self.course.append(step)
+            if len(self.course) > 2 * MOST_STEPS:
+                # The first prompt stays: it is the goal.
+                self.course = [self.course[0], *self.course[-MOST_STEPS:]]
         self.first = self.first or event.at
         self.last = max(self.last, event.at)
         handle = _HANDLERS.get(event.kind)
@@ -56,7 +64,7 @@ class Summary:
             "open": self._left_open()[:MOST_OPEN],
             "end": self.end,
         }  # fmt: skip
-        return {**found, "text": as_text(found)}
+        return {**found, "text": as_text(found), "outcome": build_summary(self.course).as_line()}
 
     def _left_open(self) -> list[str]:
         failing = [c for c in self.commands.values() if c["ok"] is False and _TEST.search(c["command"])]

@@ -1,6 +1,31 @@
 """Texts cut along their own seams: functions, classes and headings, or lines where there are none. Pure."""
 
-from holdfast.search.chunks.chunk import Chunk
-from holdfast.search.chunks.cut import cut, lines_of
+from collections.abc import Iterator
 
-__all__ = ["Chunk", "cut", "lines_of"]
+from holdfast.search.chunks import outline, sections, syntax
+from holdfast.search.chunks.chunk import Chunk, Definition, join_small, windows
+from holdfast.search.languages import PROSE
+
+__all__ = ["Chunk", "Definition", "cut", "lines_of"]
+
+LONGEST_LINE = 20_000
+
+
+def lines_of(text: str) -> list[str]:
+    """The lines that chunks are made of: one kind of line end, none endless."""
+    return [line[:LONGEST_LINE] for line in text.replace("\r\n", "\n").replace("\r", "\n").split("\n")]
+
+
+def cut(text: str, language: str) -> list[Chunk]:
+    """Every line that says something is in at least one chunk. A chunk's text is its lines of `lines_of(text)`."""
+    return join_small(list(_cut(lines_of(text), language)))
+
+
+def _cut(lines: list[str], language: str) -> Iterator[Chunk]:
+    if language in PROSE:
+        return sections.cut(lines, language)
+    if found := syntax.cut(lines, language):
+        return iter(found)
+    if found := outline.cut(lines, language):
+        return iter(found)
+    return windows(lines, 0, len(lines), "lines")

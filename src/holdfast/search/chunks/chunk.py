@@ -1,4 +1,4 @@
-"""A piece of a file that is found and shown as one thing."""
+"""A piece of a file that is found and shown as one thing, and the joining of pieces that are too small for that."""
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -12,14 +12,33 @@ WINDOW, OVERLAP = 60, 10
 _SAYS_SOMETHING = re.compile(r"\w")
 
 
+class Definition(msgspec.Struct, frozen=True):
+    """Lines count from 1, both ends included. `symbol` is dotted (`Class.method`)."""
+
+    kind: str
+    symbol: str
+    start: int
+    end: int
+
+    @property
+    def name(self) -> str:
+        return self.symbol.rpartition(".")[2]
+
+
 class Chunk(msgspec.Struct, frozen=True):
-    """Lines count from 1, both ends included. `symbol` is dotted (`Class.method`), empty where there is none."""
+    """Lines count from 1, both ends included. `symbol` is dotted, empty where there is none."""
 
     kind: str
     symbol: str
     start: int
     end: int
     text: str
+    definitions: tuple[Definition, ...] = ()
+    """What is defined in it; a definition that goes on in the next chunk is named in its first one."""
+
+    @property
+    def lines(self) -> int:
+        return self.end - self.start + 1
 
     @property
     def name(self) -> str:
@@ -40,6 +59,14 @@ def of_lines(lines: Sequence[str], start: int, end: int, kind: str, symbol: str)
             yield Chunk(kind, symbol, start + 1, end, text)
         return
     yield from windows(lines, start, end, kind, symbol)
+
+
+def named_chunks(chunks: Iterable[Chunk], kind: str, symbol: str, start: int, end: int) -> Iterator[Chunk]:
+    """The first of the chunks says that all of them are one definition."""
+    named: tuple[Definition, ...] = (Definition(kind, symbol, start + 1, end),) if symbol else ()
+    for chunk in chunks:
+        yield msgspec.structs.replace(chunk, definitions=named)
+        named = ()
 
 
 def windows(lines: Sequence[str], start: int, end: int, kind: str, symbol: str = "") -> Iterator[Chunk]:
@@ -64,6 +91,70 @@ def _stop(lines: Sequence[str], start: int, end: int) -> int:
         if size > LONGEST_CHARS:
             return max(start + 1, row)
     return stop
+
+
+SMALL_LINES, TINY_LINES = 5, 3
+JOINED_LINES, ROOMY_LINES = 40, 150
+"""How long a chunk joined of small ones may get, and one that takes in a tiny neighbour."""
+
+
+def join_small(chunks: Sequence[Chunk]) -> list[Chunk]:
+    """Accessors, one-line functions and the head of a class say little alone: they become one chunk with their neighbours."""
+    joined: list[Chunk] = []
+    for chunk in chunks:
+        if joined and _both_small(joined[-1], chunk):
+            joined[-1] = _join(joined[-1], chunk)
+        else:
+            joined.append(chunk)
+    return _take_in_tiny(joined)
+
+
+def _both_small(above: Chunk, below: Chunk) -> bool:
+    small = below.lines <= SMALL_LINES and (above.lines <= SMALL_LINES or len(above.definitions) > 1)
+    return small and _same_scope(above, below) and below.end - above.start < JOINED_LINES
+
+
+def _take_in_tiny(chunks: Sequence[Chunk]) -> list[Chunk]:
+    kept: list[Chunk] = []
+    for chunk in chunks:
+        if kept and min(kept[-1].lines, chunk.lines) <= TINY_LINES and _fits(kept[-1], chunk):
+            kept[-1] = _join(kept[-1], chunk)
+        else:
+            kept.append(chunk)
+    return kept
+
+
+def _fits(above: Chunk, below: Chunk) -> bool:
+    return _same_scope(above, below) and below.end - above.start < ROOMY_LINES
+
+
+def _same_scope(above: Chunk, below: Chunk) -> bool:
+    """Both at the top of the file, or one inside what the other is inside of; windows of one text overlap and stay apart."""
+    if below.start <= above.end or "section" in (above.kind, below.kind):
+        return False
+    first, second = above.symbol.partition(".")[0], below.symbol.partition(".")[0]
+    nested = "." in above.symbol or "." in below.symbol or "class" in (above.kind, below.kind)
+    return first == second or not nested or not (first and second)
+
+
+def _join(above: Chunk, below: Chunk) -> Chunk:
+    """Named for the longer of the two, or for what both are in."""
+    blank = "\n" * (below.start - above.end)
+    longer = above if above.lines >= below.lines else below
+    shared = _shared_symbol(above.symbol, below.symbol)
+    kind, symbol = (longer.kind, longer.symbol) if longer.lines > 2 * TINY_LINES or not shared else ("class", shared)
+    return Chunk(
+        kind, symbol, above.start, below.end, above.text + blank + below.text, above.definitions + below.definitions
+    )
+
+
+def _shared_symbol(one: str, other: str) -> str:
+    shared: list[str] = []
+    for left, right in zip(one.split("."), other.split("."), strict=False):
+        if left != right:
+            break
+        shared.append(left)
+    return ".".join(shared)
 
 
 def gaps(taken: Iterable[tuple[int, int]], start: int, end: int) -> Iterator[tuple[int, int]]:

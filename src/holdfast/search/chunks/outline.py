@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator, Sequence
 
-from holdfast.search.chunks.chunk import Chunk, gaps, of_lines
+from holdfast.search.chunks.chunk import Chunk, gaps, named_chunks, of_lines
 
 _DEFINITION = re.compile(
     r"^(?P<indent>\s*)(?:@\w+\s+)?(?:(?:export|default|public|private|protected|internal|open|override|static|final|"
@@ -74,7 +74,8 @@ def _cut(lines: Sequence[str]) -> Iterator[Chunk]:
         yield from of_lines(lines, start, end, "module", "")
     for (start, match), end in zip(spans, ends, strict=True):
         kind = "function" if match["word"].lower() in FUNCTIONS else "class"
-        yield from of_lines(lines, start, max(start, end), kind, match["name"].strip("."))
+        symbol = match["name"].strip(".")
+        yield from named_chunks(of_lines(lines, start, max(start, end), kind, symbol), kind, symbol, start, end)
 
 
 def _with_comments(lines: Sequence[str], row: int) -> int:

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from holdfast.search.chunks.chunk import LONGEST_LINES, Chunk, gaps, of_lines
+from holdfast.search.chunks.chunk import LONGEST_LINES, Chunk, Definition, gaps, of_lines
 from holdfast.search.chunks.grammars import BEFORE, GRAMMARS, LOOKED_INTO, VALUES, Grammar, parser
 
 PATIENCE_S = 2.0
@@ -18,14 +18,14 @@ MOST_SCRAPS = 2
 Node = Any
 
 
-class Definition(msgspec.Struct):
-    """Rows from 0, end excluded."""
+class Found(msgspec.Struct):
+    """A definition in the tree. Rows from 0, end excluded."""
 
     kind: str
     symbol: str
     start: int
     end: int
-    inner: list["Definition"]
+    inner: list["Found"]
 
 
 def cut(lines: Sequence[str], language: str) -> list[Chunk]:
@@ -54,7 +54,7 @@ def _parsed(parse: Any, content: bytes) -> Any:
     return None if late else tree
 
 
-def _chunks(lines: Sequence[str], found: list[Definition]) -> Iterator[Chunk]:
+def _chunks(lines: Sequence[str], found: list[Found]) -> Iterator[Chunk]:
     rest = [(d.start, d.end) for d in found]
     pieces = [(start, end, None) for start, end in gaps(rest, 0, len(lines))] + [(d.start, d.end, d) for d in found]
     for start, end, definition in sorted(pieces, key=lambda piece: piece[0]):
@@ -64,17 +64,22 @@ def _chunks(lines: Sequence[str], found: list[Definition]) -> Iterator[Chunk]:
             yield from _of(lines, definition)
 
 
-def _of(lines: Sequence[str], definition: Definition) -> Iterator[Chunk]:
+def _of(lines: Sequence[str], definition: Found) -> Iterator[Chunk]:
     inner = definition.inner
+    named: tuple[Definition, ...] = (
+        Definition(definition.kind, definition.symbol, definition.start + 1, definition.end),
+    )
     for start, end in gaps([(d.start, d.end) for d in inner], definition.start, definition.end):
-        yield from of_lines(lines, start, end, definition.kind, definition.symbol)
+        for chunk in of_lines(lines, start, end, definition.kind, definition.symbol):
+            yield msgspec.structs.replace(chunk, definitions=named)
+            named = ()
     for one in inner:
         yield from _of(lines, one)
 
 
-def _tidy(found: list[Definition], start: int, end: int) -> list[Definition]:
+def _tidy(found: list[Found], start: int, end: int) -> list[Found]:
     """In order, without overlap: two definitions on one line are one."""
-    kept: list[Definition] = []
+    kept: list[Found] = []
     for one in sorted(found, key=lambda d: (d.start, -d.end)):
         one.start, one.end = max(one.start, start), min(one.end, end)
         if one.start < one.end:
@@ -84,7 +89,7 @@ def _tidy(found: list[Definition], start: int, end: int) -> list[Definition]:
     return kept
 
 
-def _take_scraps(lines: Sequence[str], found: list[Definition], end: int) -> None:
+def _take_scraps(lines: Sequence[str], found: list[Found], end: int) -> None:
     """A line or two after a definition (a closing brace, an alias) are part of it, not a chunk that says little."""
     for number, one in enumerate(found):
         until = found[number + 1].start if number + 1 < len(found) else end
@@ -93,8 +98,8 @@ def _take_scraps(lines: Sequence[str], found: list[Definition], end: int) -> Non
         _take_scraps(lines, one.inner, one.end)
 
 
-def _within(node: Node, grammar: Grammar, prefix: str, depth: int) -> list[Definition]:
-    found: list[Definition] = []
+def _within(node: Node, grammar: Grammar, prefix: str, depth: int) -> list[Found]:
+    found: list[Found] = []
     if depth == 0:
         return found
     for child in node.named_children:
@@ -102,7 +107,7 @@ def _within(node: Node, grammar: Grammar, prefix: str, depth: int) -> list[Defin
     return found
 
 
-def _from(node: Node, grammar: Grammar, prefix: str, depth: int) -> list[Definition]:
+def _from(node: Node, grammar: Grammar, prefix: str, depth: int) -> list[Found]:
     kind = node.type
     if kind in grammar.functions or kind in grammar.leaves:
         return _one(node, grammar, prefix, depth, "function" if kind in grammar.functions else "class")
@@ -113,7 +118,7 @@ def _from(node: Node, grammar: Grammar, prefix: str, depth: int) -> list[Definit
     return _within(node, grammar, prefix, depth - 1) if kind in LOOKED_INTO or kind in VALUES else []
 
 
-def _one(node: Node, grammar: Grammar, prefix: str, depth: int, kind: str, name: str = "") -> list[Definition]:
+def _one(node: Node, grammar: Grammar, prefix: str, depth: int, kind: str, name: str = "") -> list[Found]:
     name = name or _name(node)
     if kind == "class" and not name and node.type.endswith("_specifier"):
         return []
@@ -124,10 +129,10 @@ def _one(node: Node, grammar: Grammar, prefix: str, depth: int, kind: str, name:
     inner = _within(node, grammar, symbol, depth - 1) if holds else []
     if kind == "function" and prefix and _in_class(node):
         kind = "method"
-    return [Definition(kind, symbol, start, end, inner)]
+    return [Found(kind, symbol, start, end, inner)]
 
 
-def _assigned(node: Node, grammar: Grammar, prefix: str, depth: int) -> list[Definition]:
+def _assigned(node: Node, grammar: Grammar, prefix: str, depth: int) -> list[Found]:
     """`const f = () => …`, `exports.f = function …`, `f = class …`"""
     value = node.child_by_field_name("value") or node.child_by_field_name("right")
     if value is None:
@@ -158,7 +163,7 @@ def _wrapper(node: Node) -> Node:
 
 
 def _start(node: Node) -> int:
-    row = node.start_point[0]
+    row: int = node.start_point[0]
     above = node.prev_sibling
     while above is not None and any(word in above.type for word in BEFORE) and row - above.end_point[0] <= 1:
         before = above.prev_sibling

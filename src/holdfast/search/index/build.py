@@ -6,15 +6,16 @@ import threading
 import time
 from concurrent.futures import BrokenExecutor
 from pathlib import Path
+from typing import Any
 
 import apsw
 import msgspec
 
 from holdfast.core.errors import HoldfastError
-from holdfast.search import choose
+from holdfast.search import embedder as embedders
 from holdfast.search.embedder import NoEmbedder
-from holdfast.search.index import claim, database, files, quick, room
-from holdfast.search.index.place import About, Place, siblings, sweep_gone
+from holdfast.search.index import checkout, database, freshness, run_lock
+from holdfast.search.index.index_dir import About, IndexDir, siblings, sweep_gone
 from holdfast.search.index.update import Counts, Embedding, Tell, Update
 from holdfast.search.settings import IndexSettings
 
@@ -54,12 +55,15 @@ class Superseded(Exception):
 def run(task: Task) -> Result:
     """Never raises for what the checkout or the disk may do to it."""
     began = time.monotonic()
-    place = Place(Path(task.folder))
+    place = IndexDir(Path(task.folder))
     try:
         place.prepare(About(task.root, task.repo))
-        with claim.held(place.claim, task.run, task.patience_s) as held, _Progress(place, task.run, held) as progress:
+        with (
+            run_lock.held(place.claim, task.run, task.patience_s) as held,
+            _Progress(place, task.run, held) as progress,
+        ):
             result = _run(task, place, progress)
-    except claim.Claimed as error:
+    except run_lock.Claimed as error:
         result = Result(status="claimed", reason=str(error))
     except Superseded:
         result = Result(status="superseded", reason="a newer run was asked for")
@@ -81,7 +85,7 @@ def _reason(error: Exception) -> str:
     return f"{type(error).__name__}: {error}"
 
 
-def _run(task: Task, place: Place, tell: Tell) -> Result:
+def _run(task: Task, place: IndexDir, tell: Tell) -> Result:
     if not Path(task.root).is_dir():
         return Result(status="failed", reason=f"{task.root} is not there")
     place.sweep()
@@ -95,11 +99,11 @@ def _run(task: Task, place: Place, tell: Tell) -> Result:
         place.sweep()
 
 
-def _into(task: Task, place: Place, tell: Tell, rebuild: bool) -> Result:
+def _into(task: Task, place: IndexDir, tell: Tell, rebuild: bool) -> Result:
     """An index that exists is changed in place; a rebuild and a first one are files of their own."""
     warming = threading.Thread(target=_warm, args=(task.settings,))
     warming.start()
-    seen = _Seen(quick.marks(task.root), files.look(task.root, task.settings))
+    seen = _Seen(freshness.marks(task.root), checkout.look(task.root, task.settings))
     warming.join()
     current = place.current()
     generation = place.newest() + 1 if rebuild or not current else current
@@ -116,19 +120,19 @@ def _into(task: Task, place: Place, tell: Tell, rebuild: bool) -> Result:
 def _warm(settings: IndexSettings) -> None:
     """The model is loaded while git lists the files."""
     with contextlib.suppress(NoEmbedder):
-        choose.embedder(settings)
+        embedders.choose_embedder(settings)
 
 
-def _while_there_is_room(tell: Tell, db: apsw.Connection, place: Place) -> Tell:
+def _while_there_is_room(tell: Tell, db: apsw.Connection, place: IndexDir) -> Tell:
     def told(step: str, done: int, total: int) -> None:
         tell(step, done, total)
         if done < total:
-            room.check(db, place.folder)
+            database.check_disk_space(db, place.folder)
 
     return told
 
 
-def _opened(task: Task, place: Place, generation: int, fresh: bool, seeded: bool) -> apsw.Connection:
+def _opened(task: Task, place: IndexDir, generation: int, fresh: bool, seeded: bool) -> apsw.Connection:
     path = place.database(generation)
     if not fresh:
         return database.open_to_write(path)
@@ -156,7 +160,7 @@ class _Seen(msgspec.Struct):
     """The checkout as it was when the run began: a checkout that cannot be looked at leaves no index behind."""
 
     marks: str
-    listing: files.Listing
+    listing: checkout.Listing
 
 
 def _bring_up(task: Task, seen: _Seen, db: apsw.Connection, tell: Tell) -> Result:
@@ -165,7 +169,7 @@ def _bring_up(task: Task, seen: _Seen, db: apsw.Connection, tell: Tell) -> Resul
     counts = Update(db, task.root, task.settings, tell).run(seen.listing)
     note = ""
     try:
-        counts.embedded = Embedding(db, task.settings, tell).run(choose.embedder(task.settings))
+        counts.embedded = Embedding(db, task.settings, tell).run(embedders.choose_embedder(task.settings))
     except NoEmbedder as error:
         note = str(error)
     total = database.one(db, "select count(*) from chunks")[0]
@@ -174,7 +178,11 @@ def _bring_up(task: Task, seen: _Seen, db: apsw.Connection, tell: Tell) -> Resul
         db.execute("insert into words (words) values ('optimize')")
     with db:
         _put_folders(db, seen.listing.folders)
-        about = {"settings": quick.fingerprint(task.settings), "marks": seen.marks, "at": time.time_ns() // 1_000_000}
+        about = {
+            "settings": freshness.fingerprint(task.settings),
+            "marks": seen.marks,
+            "at": time.time_ns() // 1_000_000,
+        }
         database.set_meta(db, through="yes", note=note, **about)
     _give_back(db)
     return Result(status="completed", counts=counts, chunks=total, note=note)
@@ -196,7 +204,7 @@ def _put_folders(db: apsw.Connection, folders: dict[str, int]) -> None:
 class _Progress:
     """For whoever looks on: a small file, and the claim's heartbeat. Also the place where a run learns that it is to end."""
 
-    def __init__(self, place: Place, run_id: str, held: claim.Claim) -> None:
+    def __init__(self, place: IndexDir, run_id: str, held: run_lock.Claim) -> None:
         self._place, self._run, self._claim = place, run_id, held
         self._shown = 0.0
 
@@ -221,14 +229,14 @@ class _Progress:
             partial.replace(self._place.progress)
 
 
-def cancelled(place: Place, run_id: str) -> bool:
+def cancelled(place: IndexDir, run_id: str) -> bool:
     try:
         return place.cancel.read_text("ascii").strip() == run_id
     except (OSError, ValueError):
         return False
 
 
-def progress(place: Place) -> dict | None:
+def progress(place: IndexDir) -> dict[str, Any] | None:
     with contextlib.suppress(OSError, msgspec.DecodeError):
         told = msgspec.json.decode(place.progress.read_bytes())
         return told if isinstance(told, dict) else None

@@ -1,5 +1,6 @@
-"""Opening an index file for writing or for reading."""
+"""Opening an index file for writing or for reading, and the disk space it leaves to others."""
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -7,7 +8,7 @@ import apsw
 
 from holdfast.core.errors import HoldfastError
 
-FORMAT = "3"
+FORMAT = "4"
 """Raised when chunks are cut or words are stored differently: indexes of another format are made anew."""
 SCHEMA = Path(__file__).with_name("schema.sql")
 BUSY_MS = 5_000
@@ -66,7 +67,7 @@ def _tune(db: apsw.Connection) -> None:
 
 def one(db: apsw.Connection, sql: str, given: tuple[Any, ...] = ()) -> tuple[Any, ...]:
     """The row that must be there; where it is not, somebody else wrote into the file."""
-    row = db.execute(sql, given).fetchone()
+    row: tuple[Any, ...] | None = db.execute(sql, given).fetchone()
     if row is None:
         raise IndexDamaged("a row is missing", fix="Run: holdfast index rebuild")
     return row
@@ -82,3 +83,24 @@ def set_meta(db: apsw.Connection, **values: Any) -> None:
         "insert into meta values (?, ?) on conflict (name) do update set value = excluded.value",
         [(name, str(value)) for name, value in values.items()],
     )
+
+
+KEPT_FREE = 64 << 20
+KEPT_SHARE = 0.1
+"""Of a disk so small that the above were most of it."""
+
+
+class DiskAlmostFull(HoldfastError):
+    """The disk is full"""
+
+
+def check_disk_space(db: apsw.Connection, folder: Path) -> None:
+    """Raises DiskAlmostFull. Pages of the index that hold nothing any more count as free: they are used first."""
+    disk = os.statvfs(folder)
+    free = disk.f_bavail * disk.f_frsize + int(db.pragma("freelist_count")) * int(db.pragma("page_size"))
+    if free < min(KEPT_FREE, disk.f_blocks * disk.f_frsize * KEPT_SHARE):
+        raise DiskAlmostFull(
+            f"{free >> 20} MB are free, the log needs them",
+            where=str(folder),
+            fix="Free some space, then run: holdfast index run. Until then the index answers as it is.",
+        )

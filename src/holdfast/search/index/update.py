@@ -6,25 +6,37 @@ Every transaction leaves an index that is right for the files it has seen, so a 
 import itertools
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 import apsw
 import msgspec
 
-from holdfast.search import choose
+from holdfast.search import embedder as embedders
+from holdfast.search.chunks import Definition
 from holdfast.search.embedder import Embedder, Passage
-from holdfast.search.index import files
+from holdfast.search.index import checkout
 from holdfast.search.index.database import one, set_meta
-from holdfast.search.index.hands import Map, hands
-from holdfast.search.index.piece import Part, Piece, piece, searchable, trusted, unpacked
+from holdfast.search.index.file_entry import FileChunk, FileEntry, read_entry, searchable, trusted_mtime, unpack_text
+from holdfast.search.index.processes import Map, process_map
+from holdfast.search.lexical import squeezed
 from holdfast.search.settings import BUILTIN, IndexSettings
-from holdfast.search.vectors import packed
+from holdfast.search.vectors import pack_vectors
 
+T = TypeVar("T")
 BATCH_FILES = 50
 MANY_FILES = 300
 MANY_CHUNKS = 4_000
 BATCH_CHUNKS = 1_000
+MOST_SPARE = 20_000
+"""Vectors kept of chunks that went away."""
 
+CONTENT = "hex(c.hash) || c.symbol || '/' || replace(f.path, rtrim(f.path, replace(f.path, '/', '')), '')"
+"""What a vector was made of, but for the folders of its file: those weigh least."""
+KEEP_VECTOR = (
+    f"insert into spare_vectors (model, content, vector) select v.model, {CONTENT}, v.vector"
+    " from chunks c join files f on f.id = c.file join vectors v on v.chunk = c.id and v.model in (select id from models)"
+    " where c.id = ?"
+)
 Tell = Callable[[str, int, int], None]
 """(what is done now, how many, of how many). It raises when the run is to end."""
 
@@ -48,13 +60,13 @@ class Row(msgspec.Struct, frozen=True):
     left_out: str
 
 
-Batch = list[tuple[files.Found, bytes]]
+Batch = list[tuple[checkout.Found, bytes]]
 """Files to look at, each with the hash under which it is known."""
 
 
-def prepared(root: str, settings: IndexSettings, batch: Batch) -> list[Piece | None]:
+def prepared(root: str, settings: IndexSettings, batch: Batch) -> list[FileEntry | None]:
     """Everything that needs no database; may run in another process."""
-    return [piece(root, found, settings, known) for found, known in batch]
+    return [read_entry(root, found, settings, known) for found, known in batch]
 
 
 class Update:
@@ -62,12 +74,12 @@ class Update:
         self._db, self._root, self._settings, self._tell = db, root, settings, tell
         self.counts = Counts()
 
-    def run(self, listing: files.Listing) -> Counts:
+    def run(self, listing: checkout.Listing) -> Counts:
         known = self._known()
         changed = [found for found in listing.files if not _same(known.get(found.name), found)]
         gone = known.keys() - {found.name for found in listing.files}
         self._remove([known[path].id for path in gone])
-        with hands(len(changed) >= MANY_FILES) as each:
+        with process_map(len(changed) >= MANY_FILES) as each:
             self._write_all(changed, known, each)
         self.counts.files = len(listing.files)
         self.counts.left_out = one(self._db, "select count(*) from files where left_out <> ''")[0]
@@ -86,7 +98,7 @@ class Update:
                     self._db.execute("delete from files where id = ?", (file,))
         self.counts.removed += len(gone)
 
-    def _write_all(self, changed: Sequence[files.Found], known: dict[str, Row], each: Map) -> None:
+    def _write_all(self, changed: Sequence[checkout.Found], known: dict[str, Row], each: Map[Any, Any]) -> None:
         done = 0
         self._tell("index", done, len(changed))
         batches = [[(found, _hash(known.get(found.name))) for found in b] for b in _batches(changed, BATCH_FILES)]
@@ -95,7 +107,7 @@ class Update:
             done += len(batch)
             self._tell("index", done, len(changed))
 
-    def _write(self, batch: Batch, pieces: Sequence[Piece | None], known: dict[str, Row]) -> None:
+    def _write(self, batch: Batch, pieces: Sequence[FileEntry | None], known: dict[str, Row]) -> None:
         with self._db:
             for (found, _), made in zip(batch, pieces, strict=True):
                 if made is None:
@@ -103,11 +115,11 @@ class Update:
                 else:
                     self._put(known.get(found.name), made)
 
-    def _touch(self, file: int, found: files.Found) -> None:
-        times = (found.size, trusted(found), found.ctime, file)
+    def _touch(self, file: int, found: checkout.Found) -> None:
+        times = (found.size, trusted_mtime(found), found.ctime, file)
         self._db.execute("update files set size = ?, mtime = ?, ctime = ? where id = ?", times)
 
-    def _put(self, row: Row | None, made: Piece) -> None:
+    def _put(self, row: Row | None, made: FileEntry) -> None:
         found = made.found
         values = (found.name, found.size, made.mtime, found.ctime, made.hash, made.lang, made.left_out)
         file = one(
@@ -123,9 +135,9 @@ class Update:
             self._db.execute("delete from texts where file = ?", (file,))
         self._put_parts(file, found.name, made.parts)
 
-    def _put_parts(self, file: int, path: str, parts: Sequence[Part]) -> None:
+    def _put_parts(self, file: int, path: str, parts: Sequence[FileChunk]) -> None:
         """Chunks that are still there keep their row, their words and their vector."""
-        old: dict[tuple, list[int]] = {}
+        old: dict[tuple[str, str, bytes], list[int]] = {}
         for id_, kind, symbol, digest in self._db.execute(
             "select id, kind, symbol, hash from chunks where file = ? order by id desc", (file,)
         ):
@@ -140,34 +152,50 @@ class Update:
                 self._insert(file, path, part)
         self._drop(list(itertools.chain(*old.values())))
 
-    def _insert(self, file: int, path: str, part: Part) -> None:
-        values = (file, part.kind, part.symbol, part.name, part.start, part.stop, part.hash)
-        self._db.execute(
-            "insert into chunks (file, kind, symbol, name, start, stop, hash) values (?, ?, ?, ?, ?, ?, ?)", values
-        )
+    def _insert(self, file: int, path: str, part: FileChunk) -> None:
+        values = (file, part.kind, part.symbol, part.start, part.stop, part.hash)
+        self._db.execute("insert into chunks (file, kind, symbol, start, stop, hash) values (?, ?, ?, ?, ?, ?)", values)
         id_ = self._db.last_insert_rowid()
+        named = searchable(" ".join(dict.fromkeys((part.symbol, *(d.symbol for d in part.definitions)))))
         self._db.execute(
             "insert into words (rowid, name, path, body) values (?, ?, ?, ?)",
-            (id_, searchable(part.symbol), searchable(path), part.words),
+            (id_, named, searchable(path), part.words),
         )
+        self._db.execute("insert into tokens (rowid, token) values (?, ?)", (id_, part.tokens))
+        for defined in part.definitions:
+            self._define(id_, defined)
         self.counts.chunks += 1
 
+    def _define(self, chunk: int, one: Definition) -> None:
+        self._db.execute(
+            "insert into definitions (chunk, name, symbol, kind, first, last) values (?, ?, ?, ?, ?, ?)",
+            (chunk, one.name, one.symbol, one.kind, one.start, one.end),
+        )
+        id_ = self._db.last_insert_rowid()
+        self._db.execute("insert into names (rowid, name) values (?, ?)", (id_, squeezed(one.name)))
+
     def _drop(self, chunks: Sequence[int]) -> None:
-        self._db.executemany("delete from words where rowid = ?", [(c,) for c in chunks])
+        """Their vectors are kept for a while: the same content may come back under another path or with another branch."""
+        given = [(c,) for c in chunks]
+        self._db.executemany(KEEP_VECTOR, given)
         of_any_model = "delete from vectors where model in (select id from models) and chunk = ?"
-        self._db.executemany(of_any_model, [(c,) for c in chunks])
-        self._db.executemany("delete from chunks where id = ?", [(c,) for c in chunks])
+        self._db.executemany(of_any_model, given)
+        self._db.executemany("delete from words where rowid = ?", given)
+        self._db.executemany("delete from tokens where rowid = ?", given)
+        self._db.executemany("delete from names where rowid in (select id from definitions where chunk = ?)", given)
+        self._db.executemany("delete from definitions where chunk = ?", given)
+        self._db.executemany("delete from chunks where id = ?", given)
 
 
 def _hash(row: Row | None) -> bytes:
     return row.hash if row and not row.left_out else b""
 
 
-def _same(row: Row | None, found: files.Found) -> bool:
+def _same(row: Row | None, found: checkout.Found) -> bool:
     return row is not None and (row.size, row.mtime, row.ctime) == (found.size, found.mtime, found.ctime)
 
 
-def _batches(items: Sequence, size: int) -> Iterator[Sequence]:
+def _batches(items: Sequence[T], size: int) -> Iterator[Sequence[T]]:
     for at in range(0, len(items), size):
         yield items[at : at + size]
 
@@ -180,8 +208,8 @@ class Page(msgspec.Struct):
 
 
 def embedded(embedder: Embedder, page: Page) -> list[bytes]:
-    lines = {file: unpacked(text) for file, text in page.texts.items()}
-    return packed(
+    lines = {file: unpack_text(text) for file, text in page.texts.items()}
+    return pack_vectors(
         embedder.documents(
             [
                 Passage("\n".join(lines[file][start - 1 : stop]), symbol, path)
@@ -193,7 +221,7 @@ def embedded(embedder: Embedder, page: Page) -> list[bytes]:
 
 def embedded_by(settings: IndexSettings, page: Page) -> list[bytes]:
     """In another process: an embedder does not travel, settings do."""
-    return embedded(choose.embedder(settings), page)
+    return embedded(embedders.choose_embedder(settings), page)
 
 
 class Embedding:
@@ -204,18 +232,25 @@ class Embedding:
 
     def run(self, embedder: Embedder) -> int:
         model = self._model(embedder.id)
+        self._reuse(model)
         missing = self._missing(model)
         many = len(missing) >= MANY_CHUNKS and self._settings.embedder == BUILTIN
         work = partial(embedded_by, self._settings) if many else partial(embedded, embedder)
-        with hands(many) as each:
+        with process_map(many) as each:
             self._write_all(model, missing, each, work)
         with self._db:
             set_meta(self._db, model=embedder.id)
             self._db.execute("delete from vectors where model <> ?", (model,))
             self._db.execute("delete from models where id <> ?", (model,))
+            self._db.execute("delete from spare_vectors where model <> ?", (model,))
+            self._db.execute(
+                "delete from spare_vectors where id <= (select max(id) from spare_vectors) - ?", (MOST_SPARE,)
+            )
         return len(missing)
 
-    def _write_all(self, model: int, missing: Sequence[int], each: Map, work: Callable) -> None:
+    def _write_all(
+        self, model: int, missing: Sequence[int], each: Map[Any, Any], work: Callable[[Page], list[bytes]]
+    ) -> None:
         done = 0
         for ids, vectors in zip(
             _batches(missing, BATCH_CHUNKS), each(work, map(self._page, _batches(missing, BATCH_CHUNKS))), strict=True
@@ -229,7 +264,16 @@ class Embedding:
     def _model(self, name: str) -> int:
         with self._db:
             self._db.execute("insert or ignore into models (name) values (?)", (name,))
-        return one(self._db, "select id from models where name = ?", (name,))[0]
+        return int(one(self._db, "select id from models where name = ?", (name,))[0])
+
+    def _reuse(self, model: int) -> None:
+        """Chunks whose content had a vector before, in another file or on another branch, get it back."""
+        with self._db:
+            self._db.execute(
+                "insert or ignore into vectors select ?1, c.id, s.vector from chunks c join files f on f.id = c.file"
+                f" join spare_vectors s on s.model = ?1 and s.content = {CONTENT}"
+                " where not exists (select 1 from vectors v where v.model = ?1 and v.chunk = c.id)", (model,),
+            )  # fmt: skip
 
     def _missing(self, model: int) -> list[int]:
         rows = self._db.execute(

@@ -12,7 +12,7 @@ from pydantic import BaseModel, Field
 from starlette.exceptions import HTTPException
 
 from holdfast.core.errors import CommandRefused, DaemonUnreachable, HoldfastError, StoreDamaged, StoreUnavailable
-from holdfast.daemon.log import Log
+from holdfast.ingest.log import Log
 from holdfast.web.asking import TooSlow
 
 SCHEMA = 1
@@ -43,7 +43,7 @@ ERRORS: dict[int | str, dict[str, Any]] = {
     401: {"description": "No key, or the wrong one."},
     403: {"description": "Asked from another web page."},
     404: {"model": Error, "description": "There is no such thing."},
-    409: {"model": Error, "description": "That cannot be done."},
+    409: {"model": Error, "description": "Refused; the message says why."},
     413: {"description": "Too long."},
     415: {"description": "Not application/json."},
     421: {"description": "Another host."},

@@ -1,4 +1,4 @@
-"""What questions may hold, and the one place that asks: each address is one view of a room."""
+"""What questions may hold, and the one place that asks: each address is one view of a feature."""
 
 from collections.abc import Mapping
 from typing import Annotated, Any

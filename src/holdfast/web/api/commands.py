@@ -1,4 +1,4 @@
-"""What a page may do: commands of the rooms, each named here. Only the daemon carries them out."""
+"""What a page may do: commands of the features, each named here. Only the daemon carries them out."""
 
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -35,7 +35,7 @@ class Order(BaseModel):
 
 def register(routes: Routes, house: "House", prefix: str) -> None:
     async def command(name: Annotated[str, Path(max_length=100)], order: Order) -> Any:
-        """Carry out one command of a room. It is an event in the log, like everything else."""
+        """Carry out one command of a feature. It is an event in the log, like everything else."""
         if name not in ALLOWED:
             raise CommandRefused(f"{name} cannot be done from a page", fix="Use the command line.")
         request: dict[str, Any] = order.model_dump() | {"name": name}

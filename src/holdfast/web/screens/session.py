@@ -10,6 +10,7 @@ FILTERS = (
     ("decisions", "Denied and told"), ("subagents", "Subagents"),
 )  # fmt: skip
 FIRST_ROWS = 120
+MOST_CHECKS = 8
 
 
 def page(visit: Visit) -> dict[str, Any]:
@@ -20,6 +21,7 @@ def page(visit: Visit) -> dict[str, Any]:
         "overview": overview.shapes(visit.view("sessions.overview", id=shown["id"])),
         **rows,
         **row_words(visit),
+        "checks": checks_of(visit, shown),
         "filters": FILTERS,
         "now": shown["now"],
     }
@@ -27,6 +29,12 @@ def page(visit: Visit) -> dict[str, Any]:
 
 def rows_of(visit: Visit, shown: dict[str, Any]) -> dict[str, Any]:
     return visit.view("sessions.rows", id=shown["id"], limit=FIRST_ROWS, **asked(visit))
+
+
+def checks_of(visit: Visit, shown: dict[str, Any]) -> list[dict[str, Any]]:
+    """The latest run of each check, with verdict and reason. The content is not looked at: the page is shown often."""
+    found = visit.view("checks.list", of=shown["project"], whose=shown["id"], session=shown["id"], look=False)
+    return found["runs"][:MOST_CHECKS]
 
 
 def asked(visit: Visit) -> dict[str, Any]:

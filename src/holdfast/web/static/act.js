@@ -1,4 +1,4 @@
-// What the user does here: a button or a form with data-command posts one command of a room, then the page is looked at anew.
+// What the user does here: a button or a form with data-command posts one command of a feature, then the page is looked at anew.
 import { refresh } from "./live.js";
 
 const csrf = document.querySelector('meta[name="csrf"]')?.content ?? "";

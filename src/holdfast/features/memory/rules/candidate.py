@@ -13,3 +13,5 @@ class Candidate(msgspec.Struct, frozen=True, kw_only=True):
     evidence: tuple[int, ...]
     files: tuple[str, ...] = ()
     detail: str = ""
+    uncertain: bool = False
+    """A person decides first; until then it is told to nobody."""

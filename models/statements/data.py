@@ -1,0 +1,68 @@
+"""The labelled prompts: the development half of the corpus, and our own in a short markup (`[[type|words]]`, `{{context}}`)."""
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+FOLDER = Path(__file__).parent
+CORPUS = FOLDER.parents[1] / "tests" / "corpus" / "memory"
+_MARK = re.compile(r"\[\[(\w+)\|(.+?)\]\]", re.DOTALL)
+_CONTEXT = re.compile(r"^\{\{(.*?)\}\}")
+
+
+def read_markup(path: Path, prefix: str) -> list[dict[str, Any]]:
+    rows, tag = [], ""
+    for number, line in enumerate(path.read_text("utf-8").splitlines()):
+        if line.startswith("## "):
+            tag = line[3:].strip()
+        elif line.strip():
+            rows.append(_row(line, f"{prefix}{number}", tag))
+    return rows
+
+
+def _row(line: str, identity: str, tag: str) -> dict[str, Any]:
+    line = line.replace("\\n", "\n")
+    context = _CONTEXT.match(line)
+    line = _CONTEXT.sub("", line)
+    expect = [{"type": kind, "quote": words} for kind, words in _MARK.findall(line)]
+    row = {
+        "id": identity,
+        "lang": "",
+        "tag": tag,
+        "prompt": _MARK.sub(r"\2", line),
+        "expect": expect,
+        "not": [],
+        "neutral": [],
+    }
+    return {**row, "context": context.group(1)} if context else row
+
+
+def read_corpus(name: str = "statements") -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (CORPUS / f"{name}.jsonl").read_text("utf-8").splitlines() if line.strip()]
+
+
+def chain_rows() -> list[dict[str, Any]]:
+    """Single statements of the chains, as prompts: what was never lasting is a negative."""
+    rows = []
+    for chain in read_corpus("chains"):
+        never = {s["i"] for s in chain["superseded"] if s["how"] == "notlasting"}
+        for s in chain["statements"]:
+            if s["by"] != "user" or s["i"] in chain["either"]:
+                continue
+            momentary = any(x["i"] == s["i"] and x["how"] == "expired" for x in chain["superseded"])
+            if momentary:
+                continue
+            expect = [] if s["i"] in never else [{"type": "", "quote": s["text"]}]
+            rows.append(
+                {
+                    "id": f"{chain['id']}-{s['i']}",
+                    "lang": chain["lang"],
+                    "tag": "chain",
+                    "prompt": s["text"],
+                    "expect": expect,
+                    "not": [],
+                    "neutral": [],
+                }
+            )
+    return rows

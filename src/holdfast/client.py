@@ -1,0 +1,198 @@
+"""The one client of the daemon: one JSON request over its control socket, JSON lines back.
+
+`DaemonClient` is for whoever knows which state folder it wants (the dashboard); the functions below it are for programs
+that a person or an agent started, which say whose session and project they belong to.
+"""
+
+import contextlib
+import os
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Generator, Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from holdfast.core.daemon_lease import holder
+from holdfast.core.errors import DaemonUnreachable, HoldfastError
+from holdfast.paths import Paths, default_state_dir
+
+START_S = 15.0
+LARGEST_ANSWER = 64 << 20
+LONGEST_ADDRESS = 100
+"""The address of a socket may not be longer than 108 bytes, a path may."""
+SESSION_VARIABLES = ("HOLDFAST_SESSION", "CLAUDE_CODE_SESSION_ID", "GEMINI_SESSION_ID", "CODEX_SESSION_ID")
+
+
+class Refused(HoldfastError):
+    """The daemon refused"""
+
+    @property
+    def message(self) -> str:
+        return self.detail
+
+
+class DaemonClient:
+    """Thread-safe: every request is a connection of its own. `timeout` is per read; None waits for ever."""
+
+    def __init__(self, paths: Paths, timeout: float | None = None) -> None:
+        self.paths, self._timeout = paths, timeout
+
+    def ask(self, op: str, *, start: bool = True, **request: Any) -> Any:
+        with contextlib.closing(self.stream(op, start=start, **request)) as lines:
+            for line in lines:
+                if "done" in line:
+                    return line["done"]
+        raise DaemonUnreachable("it closed the connection", fix="See: holdfast daemon logs")
+
+    def stream(self, op: str, *, start: bool = True, **request: Any) -> Generator[dict[str, Any], None, None]:
+        """What it answers, line by line, e.g. the progress of a long request."""
+        with contextlib.closing(self._connected(start)) as sock:
+            try:
+                sock.sendall(msgspec.json.encode({"op": op, **request}) + b"\n")
+                with sock.makefile("rb") as answers:
+                    for text in iter(lambda: answers.readline(LARGEST_ANSWER), b""):
+                        line = msgspec.json.decode(text)
+                        if "error" in line:
+                            raise Refused(line["error"])
+                        yield line
+            except (OSError, msgspec.DecodeError) as error:
+                raise DaemonUnreachable(str(error), fix="See: holdfast daemon logs") from error
+
+    def running(self) -> int:
+        """The daemon's pid, or 0."""
+        return holder(self.paths.lease)
+
+    def start(self) -> int:
+        """Starts one if none serves and waits until it does. Its pid."""
+        paths = self.paths.prepare()
+        if not holder(paths.lease):
+            paths.failed.unlink(missing_ok=True)
+            subprocess.Popen(
+                # -P: a `holdfast` folder in the repository where somebody types this must not be imported (P9).
+                [sys.executable, "-P", "-m", "holdfast.daemon", "--state", str(paths.state)],
+                stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True,
+            )  # fmt: skip
+        deadline = time.monotonic() + START_S
+        while time.monotonic() < deadline:
+            if (sock := self._connect()) is not None:
+                sock.close()
+                return holder(paths.lease)
+            if paths.failed.exists():
+                break
+            time.sleep(0.02)
+        raise DaemonUnreachable(self._reason(), fix="Try: holdfast doctor")
+
+    def stop(self, reason: str = "asked to") -> int:
+        """Waits until the lease is free. The pid it had, or 0 when none was running."""
+        pid = self.running()
+        if not pid:
+            return 0
+        list(self.stream("stop", start=False, reason=reason))
+        deadline = time.monotonic() + START_S
+        while self.running() and time.monotonic() < deadline:
+            time.sleep(0.02)
+        return pid
+
+    def _connected(self, start: bool) -> socket.socket:
+        sock = self._connect()
+        if sock is None and start:
+            self.start()
+            sock = self._connect()
+        if sock is None:
+            raise DaemonUnreachable(self._reason(), fix="Try: holdfast doctor")
+        return sock
+
+    def _connect(self) -> socket.socket | None:
+        sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        sock.settimeout(self._timeout)
+        try:
+            connect(sock, self.paths.control_socket)
+        except OSError:
+            sock.close()
+            return None
+        return sock
+
+    def _reason(self) -> str:
+        failed = self.paths.failed
+        return failed.read_text().strip() if failed.exists() else f"no daemon serves {self.paths.state}"
+
+
+def connect(sock: socket.socket, path: Path) -> None:
+    """Where the path is too long for a socket's address, its folder is named by number."""
+    if len(os.fsencode(str(path))) < LONGEST_ADDRESS:
+        sock.connect(str(path))
+        return
+    folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        if Path("/proc/self/fd").is_dir():
+            sock.connect(f"/proc/self/fd/{folder}/{path.name}")
+        else:
+            _connect_from(folder, sock, path.name)
+    finally:
+        os.close(folder)
+
+
+def _connect_from(folder: int, sock: socket.socket, name: str) -> None:
+    """Without /proc (macOS): from inside the folder. Changes the working directory for a moment."""
+    before = os.open(".", os.O_RDONLY)
+    try:
+        os.fchdir(folder)
+        sock.connect(name)
+    finally:
+        os.fchdir(before)
+        os.close(before)
+
+
+# ── for programs that a person or an agent started ───────────────────────────────────────────────────────────────────
+
+
+def paths() -> Paths:
+    return Paths(default_state_dir().absolute())
+
+
+def session() -> str:
+    """The agent tells its shell which session it is (H4); nothing is guessed."""
+    return next((os.environ[name] for name in SESSION_VARIABLES if os.environ.get(name)), "")
+
+
+def project() -> str:
+    from holdfast.git_context import locate
+
+    cwd = str(Path.cwd())
+    return os.environ.get("HOLDFAST_PROJECT") or locate(cwd).get("root", cwd)
+
+
+def view(name: str, **args: Any) -> Any:
+    return ask("view", name=name, args=args)
+
+
+def command(name: str, **args: Any) -> Any:
+    return ask("command", name=name, args=args)
+
+
+def ask(op: str, *, start: bool = True, **request: Any) -> Any:
+    return DaemonClient(paths()).ask(op, start=start, **(_whose() | request))
+
+
+def stream(op: str, *, start: bool = True, **request: Any) -> Iterator[dict[str, Any]]:
+    return DaemonClient(paths()).stream(op, start=start, **(_whose() | request))
+
+
+def running() -> int:
+    return DaemonClient(paths()).running()
+
+
+def start_daemon() -> int:
+    return DaemonClient(paths()).start()
+
+
+def stop_daemon(reason: str = "asked to") -> int:
+    return DaemonClient(paths()).stop(reason)
+
+
+def _whose() -> dict[str, str]:
+    return {"session": session(), "project": project()}

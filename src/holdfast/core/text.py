@@ -1,0 +1,167 @@
+"""The one place where text of others is made safe to show, to write and to put before a model, and where it is shortened.
+
+`strip_controls` takes away what a reader cannot see: control characters, escape sequences, marks of direction,
+invisible letters. `sanitise` also takes the power from marks of a conversation: tags of roles and tools, marks of chat
+templates, the fence around text of ours.
+"""
+
+import re
+import unicodedata
+from collections.abc import Iterator
+from functools import lru_cache
+
+FENCE_TAG = "holdfast-context"
+DEFUSED = "\N{SINGLE LEFT-POINTING ANGLE QUOTATION MARK}"
+"""Stands for the first character of a mark that was taken its power."""
+
+# ── What cannot be seen ──────────────────────────────────────────────────────────────────────────────────────────────
+
+_KEPT = "\n\t"
+_ESCAPES = re.compile(
+    r"(?:\x1b\[|\x9b)[0-?]{0,64}[ -/]{0,8}[@-~]?"  # CSI: colours, cursor
+    r"|(?:\x1b[\]PX^_]|[\x9d\x90\x98\x9e\x9f])[^\x07\x1b\x9c]{0,100000}(?:\x07|\x1b\\|\x9c)?"  # OSC 52 and the like
+    r"|\x1b[ -/]{0,8}[0-~]?"
+)
+_INVISIBLE = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f\u2800\u3164\uffa0")
+_SEPARATORS = {"\u2028": "\n", "\u2029": "\n", "\x85": "\n", "\v": "\n", "\f": "\n"}
+_MOST_MARKS = 3
+_PILED = re.compile(
+    r"([\u0300-\u036f\u0483-\u0489\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f]{3})[\u0300-\u036f\u0483-\u0489\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f]+"
+)
+_SUSPECT = re.compile(r"[^\n\t\x20-\x7e]")
+
+
+def strip_controls(text: str) -> str:
+    """Without control characters, escape sequences, marks of direction and characters that nobody sees."""
+    if not _SUSPECT.search(text):
+        return text
+    visible = _SUSPECT.sub(lambda match: _seen(match[0]), _ESCAPES.sub("", text))
+    return _PILED.sub(r"\1", visible)
+
+
+@lru_cache(4096)
+def _seen(char: str) -> str:
+    if char in _SEPARATORS:
+        return _SEPARATORS[char]
+    if char in _INVISIBLE or 0xFE00 <= ord(char) <= 0xFE0F or 0xE0100 <= ord(char) <= 0xE01EF:
+        return ""
+    return "" if unicodedata.category(char) in ("Cc", "Cf", "Co", "Cs", "Cn") else char
+
+
+# ── Marks of a conversation ──────────────────────────────────────────────────────────────────────────────────────────
+
+_ROLES = (
+    "holdfast system user assistant human function tool antml important hook invoke parameter developer model thinking"
+    " reasoning im_ start_of_turn end_of_turn startofturn endofturn bos eos sys inst s> command- local-command result"
+    " artifact instruction endoftext fim_ eot begin_of end_of python_tag ipython env_context environment_context"
+).split()
+_TAG = re.compile(r"<+[!?]?/?(?:\||(?:[a-z0-9]{1,12}[:_])?(?:" + "|".join(map(re.escape, _ROLES)) + r"))")
+_BRACKET = re.compile(r"\[/?(?:inst|sys|system_prompt|available_tools|tool_calls|tool_results|assistant|avail)")
+_TURN = re.compile(r"(?m)^([ \t]*(?:Human|Assistant|System|H|A))(:)(?=\s|$)")
+_OPENERS = "<[\uff1c\ufe64\u2329\u3008\u27e8\u276c\u276e\u2770\u1438\u02c2\u300a\u226a\u00ab\uff3b\u3010\u27e6\u02f1\u29fc\u2a79"
+_FOLDED_OPENERS = dict.fromkeys(
+    "\uff1c\ufe64\u2329\u3008\u27e8\u276c\u276e\u2770\u1438\u02c2\u300a\u226a\u00ab\u02f1\u29fc\u2a79", "<"
+) | dict.fromkeys("\uff3b\u3010\u27e6", "[")
+_LOOKALIKES = str.maketrans(
+    {
+        **dict(zip("аеорсхуіѕԁһӏոкмтвнԛԝјгզցսνορατκικυεγϲϳɡɑıℓⅼⅿⅾⅽⅰⅴⅹ", "aeopcxyisdhlnkmtbhqwjrqgunopatkikueycjgaillmdcivx", strict=False)),
+        **dict.fromkeys("\u2010\u2011\u2012\u2013\u2014\u2015\u2212\ufe63\uff0d\u2043\u02d7\u2796", "-"),
+        **dict.fromkeys("\u2044\u2215\uff0f\u29f8\u2571\u27cb", "/"),
+        **dict.fromkeys("\uff5c\u2223\u01c0\u2502\u00a6\u2758", "|"),
+        **dict.fromkeys("\uff3f\u02cd\u2017", "_"),
+        **dict.fromkeys("\uff1a\ua789\u2236\ufe55", ":"),
+    }
+)  # fmt: skip
+_OPENER = re.compile("[" + re.escape(_OPENERS) + "]")
+_LONGEST_MARK = 48
+
+
+def sanitise(text: str) -> str:
+    """Safe to put before a model: nothing invisible, and no mark of a conversation that has any power."""
+    visible = strip_controls(text)
+    if "<" in visible or "[" in visible or not visible.isascii():
+        visible = _defuse(visible)
+    return _TURN.sub(lambda match: match[1] + "\ua789", visible) if ":" in visible else visible
+
+
+def sanitise_line(text: str, limit: int = 0) -> str:
+    """The same on one line; `limit`: at most so many characters."""
+    line = " ".join(sanitise(text).split())
+    return shorten_line(line, limit) if limit else line
+
+
+def _defuse(text: str) -> str:
+    """Look-alikes, full-width forms and letters with marks on them are read as the letters they stand for."""
+    powers = [at for at in _openers(text) if _has_power(text, at)]
+    if not powers:
+        return text
+    chars = list(text)
+    for at in powers:
+        chars[at] = DEFUSED
+    return "".join(chars)
+
+
+def _openers(text: str) -> Iterator[int]:
+    return (match.start() for match in _OPENER.finditer(text))
+
+
+def _has_power(text: str, at: int) -> bool:
+    mark = _folded_from(text, at)
+    return bool((_BRACKET if mark[:1] == "[" else _TAG).match(mark))
+
+
+def _folded_from(text: str, at: int) -> str:
+    """The mark that begins here as plain small letters without spaces, at most as long as any mark is."""
+    first = _FOLDED_OPENERS.get(text[at], text[at])
+    folded = [first]
+    for n in range(at + 1, len(text)):
+        char = text[n]
+        if char in _OPENERS and len(folded) > 1:
+            break
+        plain = _fold(char)
+        if plain:
+            folded.append(plain)
+        if len(folded) > _LONGEST_MARK:
+            break
+    return "".join(folded)
+
+
+@lru_cache(8192)
+def _fold(char: str) -> str:
+    """The small letter it looks like; nothing for spaces and for marks upon letters."""
+    if char in _FOLDED_OPENERS:
+        return _FOLDED_OPENERS[char]
+    apart = unicodedata.normalize("NFKD", char).translate(_LOOKALIKES)
+    plain = "".join(
+        c for c in apart if not unicodedata.combining(c) and unicodedata.category(c) not in ("Mn", "Me", "Cf")
+    )
+    return plain.casefold().translate(_LOOKALIKES).strip()
+
+
+def fold(text: str) -> str:
+    """The whole text as a careless reader sees it: what tests look at to say that nothing imitates a mark."""
+    return "".join(_fold(char) for char in text)
+
+
+def wrap_untrusted(text: str, source: str) -> str:
+    """Text of others inside the fence, with where it comes from. It cannot close, open or imitate the fence."""
+    label = re.sub(r"[^\w.:/-]", "_", strip_controls(source))
+    return f'<{FENCE_TAG} source="{label}">\n{sanitise(text).strip()}\n</{FENCE_TAG}>'
+
+
+# ── Shortening ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def shorten(text: str, limit: int) -> str:
+    """At most `limit` characters: the beginning, how much is left out, and the end."""
+    if len(text) <= limit:
+        return text
+    note = f"\n…[{len(text) - limit} characters left out]…\n"
+    space = max(limit - len(note), 0)
+    tail = space // 3
+    return (text[: space - tail] + note + text[len(text) - tail :])[:limit]
+
+
+def shorten_line(text: str, limit: int) -> str:
+    """At most `limit` characters of one line, with `…` where it was cut."""
+    return text if len(text) <= limit else f"{text[: max(0, limit - 1)]}…"[:limit]

@@ -1,0 +1,10 @@
+"""Quantities as people read them."""
+
+
+def format_bytes(count: int) -> str:
+    number = float(count)
+    for unit in ("B", "KB", "MB"):
+        if number < 1024:
+            return f"{number:.0f} {unit}" if unit == "B" else f"{number:.1f} {unit}"
+        number /= 1024
+    return f"{number:.1f} GB"

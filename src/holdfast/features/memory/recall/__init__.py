@@ -1,0 +1,1 @@
+"""Which memories are told: valid, and of use for what is asked next."""

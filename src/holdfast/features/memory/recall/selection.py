@@ -1,0 +1,203 @@
+"""Stored memories and what comes next → the few that are told; stale, finished and momentary ones never. Pure."""
+
+import math
+import re
+from collections import Counter
+from collections.abc import Sequence
+from functools import lru_cache
+
+import msgspec
+
+from holdfast.features.memory.recall.concepts import concepts_of, is_specific
+from holdfast.features.memory.validity import Statement, superseded_by
+from holdfast.features.memory.validity.expiry import end_of
+from holdfast.features.memory.validity.parse import content_words
+from holdfast.features.memory.validity.resolve import parse_date
+from holdfast.handover.summary import Summary
+from holdfast.statements.classifier import load_classifier
+from holdfast.statements.cues import IMPERATIVE_START
+from holdfast.statements.observe import spans_of
+
+MOST_TOLD = 5
+LEAST_LASTING, LEAST_FIT = 0.5, 0.4
+DONE_BELOW, REPEATED = 0.9, 0.8
+"""A memory less certain than the first that repeats the task of a session to the second is that task, not knowledge."""
+USER, AGENT, DEED = "user", "agent", "deed"
+_CONTINUES = re.compile(
+    (
+        r"\b(?:continue|go on|carry on|finish|back to|what was left|what's left|left|where were we|resume|start "
+        r"with|let's start|still open|anything open|weiter|sigue|continúa|reprends|continua|продолж\w*)\b|继续|続き"
+    ),
+    re.IGNORECASE,
+)
+_TALK = re.compile(
+    (
+        r"\b(?:just the \w+ (?:here )?in (?:the )?chat|what'?s \d|how many (?:bytes|seconds)|what does \w+ mean|"
+        r"just a question|regex that)\b"
+    ),
+    re.IGNORECASE,
+)
+_WORK = re.compile(
+    (
+        r"\b(?:add|implement|write|fix|change|refactor|remove|make|build|create|run|test|update|rename|move|"
+        r"finish|show|bring|start|speed|clean|convert|upgrade|merge|deploy|prepare|put|delete|füge|bau|lies|"
+        r"reparier|mach)\b"
+    ),
+    re.IGNORECASE,
+)
+_ABOUT_AGENT = re.compile(
+    (
+        r"\b(?:answers?|antworten|respuestas?|réponses?|respostas?|reply|summary|summaries|explain|ask (?:me|"
+        r"before)|tell me|commit messages?|i do the|you never|diffs?|in (?:english|german|french|spanish)|auf "
+        r"(?:deutsch|englisch)|short|bullet)\b|回答|отвечай"
+    ),
+    re.IGNORECASE,
+)
+_HOW_TO_TEST = re.compile(
+    r"\btests? (?:have to be|must be|are) run with\b|\brun (?:the )?tests? with\b|\bmake test\b", re.IGNORECASE
+)
+_COMMAND_LORE = re.compile(r"^`[^`]+` fails here; `[^`]+` works")
+_HAPPENED = re.compile(r"^\S+(?: \S+){0,3} (?:is|are) (?:out|done|over|released|merged|live)\W*$", re.IGNORECASE)
+
+
+class Memory(msgspec.Struct, frozen=True):
+    id: str
+    text: str
+    at: str = ""
+    by: str = USER
+    type: str = ""
+
+
+class Next(msgspec.Struct, frozen=True):
+    """`kind`: "start" (nothing asked yet) or "prompt"."""
+
+    at: str
+    kind: str = "prompt"
+    prompt: str = ""
+
+
+def select_memories(memories: Sequence[Memory], next_: Next, summary: Summary | None = None) -> list[str]:
+    """Ids, the most fitting first."""
+    goals = [content_words(goal) for goal in summary.goals] if summary else []
+    holding = [m for m in still_valid(memories, next_.at) if not _repeats_task(m, goals)]
+    if next_.kind == "start":
+        return [m.id for m in holding if m.type != "bug_fix"][: 2 * MOST_TOLD]
+    return [identity for identity, _ in rank_fitting(holding, next_.prompt, summary, memories)][:MOST_TOLD]
+
+
+def rank_fitting(
+    holding: Sequence[Memory], prompt: str, summary: Summary | None = None, known: Sequence[Memory] = ()
+) -> list[tuple[str, float]]:
+    """Ids with how well they fit, the best first; how rare a word is, is counted over `known`."""
+    if _TALK.search(prompt) or not holding:
+        return []
+    asked, everything = _question(prompt, summary), known or holding
+    often = Counter(word for m in everything for word in memory_words(m.text))
+    scored = [(m.id, _fit(m, prompt, asked, often, len(everything))) for m in holding]
+    return sorted((one for one in scored if one[1] >= LEAST_FIT), key=lambda one: (-one[1], one[0]))
+
+
+@lru_cache(maxsize=2_000)
+def memory_words(text: str) -> frozenset[str]:
+    return frozenset(_with_parts(content_words(text)))
+
+
+def still_valid(memories: Sequence[Memory], asked_at: str) -> list[Memory]:
+    ordered = sorted(memories, key=lambda m: m.at)
+    ended = superseded_by([Statement(m.at, m.by if m.type != "session_summary" else DEED, m.text) for m in ordered])
+    today = parse_date(asked_at)
+    newest = max((m.at for m in ordered if m.type == "session_summary"), default="")
+    kept = [m for n, m in enumerate(ordered) if n not in ended and _worth_telling(m) and not _over(m, today)]
+    return [m for m in kept if m.type != "session_summary" or m.at == newest]
+
+
+def _worth_telling(memory: Memory) -> bool:
+    if memory.by == AGENT or _HAPPENED.match(memory.text):
+        return False
+    if memory.by == DEED or _COMMAND_LORE.match(memory.text):
+        return True
+    return _chance(memory.text) >= LEAST_LASTING
+
+
+def _chance(text: str) -> float:
+    return max((load_classifier().probability(span.features) for span in spans_of(text)), default=0.0)
+
+
+def _repeats_task(memory: Memory, goals: Sequence[set[str]]) -> bool:
+    words = content_words(memory.text)
+    repeated = any(len(words & goal) >= REPEATED * len(words) for goal in goals) if words else False
+    return repeated and memory.by == USER and _chance(memory.text) < DONE_BELOW
+
+
+def _over(memory: Memory, today: object) -> bool:
+    said = parse_date(memory.at)
+    until = end_of(memory.text, said) if said else None
+    return until is not None and today is not None and until < today  # type: ignore[operator]
+
+
+class _Question(msgspec.Struct, frozen=True):
+    words: frozenset[str]
+    concepts: frozenset[str]
+    around: frozenset[str]
+    around_concepts: frozenset[str]
+    goes_on: bool
+
+
+def _question(prompt: str, summary: Summary | None) -> _Question:
+    """Who goes on with something also asks for what that was about."""
+    words = _with_parts(content_words(prompt))
+    goals = _with_parts(content_words(" ".join(summary.goals))) if summary else set()
+    goes_on = bool(_CONTINUES.search(prompt)) or len((words & goals) - _COMMON) >= 1
+    around = (
+        goals | content_words(" ".join((*summary.open, *summary.next, *summary.outcome)))
+        if summary and goes_on
+        else set()
+    )
+    return _Question(
+        frozenset(words), frozenset(concepts_of(words)), frozenset(around), frozenset(concepts_of(around)), goes_on
+    )
+
+
+def _with_parts(words: set[str]) -> set[str]:
+    """The parts of a path or a compound name count as words, too."""
+    return words | {part for word in words for part in re.split(r"[/._-]+", word) if len(part) > 2}
+
+
+def _fit(memory: Memory, prompt: str, asked: _Question, often: Counter[str], total: int) -> float:
+    words = set(memory_words(memory.text))
+    if not words:
+        return 0.0
+    if _always_of_use(memory, prompt):
+        return 1.5
+    asked_words = set(asked.words)
+    weight = {w: _weight(w, often, total) for w in words}
+    direct = sum(weight[w] for w in words & asked.words)
+    around = sum(weight[w] for w in (words & asked.around) - asked.words)
+    concepts = concepts_of(words)
+    shared = sum(
+        1.0 if is_specific(c, words) or is_specific(c, asked_words) else 0.5 for c in concepts & asked.concepts
+    )
+    near = len((concepts & asked.around_concepts) - asked.concepts)
+    fit = direct + 0.6 * around + 0.45 * min(shared, 3) + 0.2 * min(near, 3)
+    return fit + (0.8 if memory.type == "session_summary" and asked.goes_on else 0.0)
+
+
+def _weight(word: str, often: Counter[str], total: int) -> float:
+    rare = math.log(1 + total / (1 + often[word])) / math.log(1 + total)
+    return (0.25 if word in _COMMON else 0.9) * (0.6 + 0.6 * rare)
+
+
+_COMMON = frozenset(
+    (
+        "api test user file data code page run project repo service name new part thing client local field app "
+        "list order time write add local locally"
+    ).split()
+)
+
+
+def _always_of_use(memory: Memory, prompt: str) -> bool:
+    """How this person wants the agent to work, wherever work is asked; how tests are run, wherever code is changed."""
+    works = bool(_WORK.search(prompt) or IMPERATIVE_START.match(prompt))
+    if memory.by == USER and memory.type == "preference" and _ABOUT_AGENT.search(memory.text):
+        return works
+    return works and bool(_HOW_TO_TEST.search(memory.text))

@@ -1,0 +1,106 @@
+"""When a statement ends by itself: "for today", "this week", "until march 20", "for a week"."""
+
+import re
+from datetime import date, timedelta
+
+_MONTH_NAMES = (
+    "january jan januar enero janvier", "february feb februar febrero février", "march mar märz marzo mars",
+    "april apr abril avril", "may mai mayo", "june jun juni junio juin", "july jul juli julio juillet",
+    "august aug agosto août", "september sep sept septiembre septembre", "october oct oktober octubre octobre",
+    "november nov noviembre novembre", "december dec dezember diciembre décembre",
+)  # fmt: skip
+_WEEKDAY_NAMES = (
+    "monday montag lunes lundi", "tuesday dienstag martes mardi", "wednesday mittwoch miércoles mercredi",
+    "thursday donnerstag jueves jeudi", "friday freitag viernes vendredi", "saturday samstag sábado samedi",
+    "sunday sonntag domingo dimanche",
+)  # fmt: skip
+_MONTHS = {name: number for number, names in enumerate(_MONTH_NAMES, 1) for name in names.split()}
+_WEEKDAYS = {name: number for number, names in enumerate(_WEEKDAY_NAMES) for name in names.split()}
+_UNTIL = r"(?:until|till|by|bis(?: zum)?|hasta(?: el)?|jusqu'(?:au|à)|até)"
+_UNTIL_DATE = re.compile(
+    rf"\b{_UNTIL} (?:the )?(?:(\d{{1,2}})(?:st|nd|rd|th|\.)?(?: of| de)? ([a-zäéû]+)|([a-zäéû]+) (\d{{1,2}})(?:st|nd|rd|th)?)\b",
+    re.IGNORECASE,
+)
+_UNTIL_ISO = re.compile(rf"\b{_UNTIL} (\d{{4}})-(\d\d)-(\d\d)\b", re.IGNORECASE)
+_UNTIL_WEEKDAY = re.compile(rf"\b{_UNTIL} (?:next )?([a-zäéû]+)\b", re.IGNORECASE)
+_UNTIL_MONTH = re.compile(rf"\b{_UNTIL} (?:the end of |end of |ende )?([a-zäéû]+)\b(?! \d)", re.IGNORECASE)
+_DAY = re.compile(
+    (
+        r"\b(?:for today|today|tonight|right now|for now|at the moment|this (?:morning|afternoon|evening)|heute|"
+        r"hoy|aujourd'hui|hoje|сегодня|until tomorrow)\b|今天|今日"
+    ),
+    re.IGNORECASE,
+)
+_TOMORROW = re.compile(r"\b(?:tomorrow|morgen|mañana|demain|amanhã|завтра)\b", re.IGNORECASE)
+_WEEK = re.compile(
+    (
+        r"\b(?:this week|diese woche|esta semana|cette semaine|на этой неделе|(?:for )?the next few days|for a "
+        r"few days)\b|这周|今週"
+    ),
+    re.IGNORECASE,
+)
+_SPAN = re.compile(
+    r"\bfor (?:the next |a |an |one |(\d+|two|three|four) )?(day|week|fortnight|month)s?\b", re.IGNORECASE
+)
+_MONTH = re.compile(r"\b(?:this month|diesen monat|este mes|ce mois)\b", re.IGNORECASE)
+_LASTING_FROM = re.compile(
+    r"\b(?:from (?:this|today|now|tomorrow)|ab (?:heute|jetzt|sofort)|a partir de|desde|à partir|starting)\b|以后",
+    re.IGNORECASE,
+)
+_HAPPENED = re.compile(
+    (
+        r"\b(?:took|moved|switched|decided|released|merged|replaced|went|got|is (?:out|gone|live|over)|are (?:out|"
+        r"gone|live))\b"
+    ),
+    re.IGNORECASE,
+)
+"""With these words "today" is the day of a change, not its end."""
+_COUNT = {"two": 2, "three": 3, "four": 4}
+_DAYS = {"day": 1, "week": 7, "fortnight": 14, "month": 31}
+
+
+def end_of(text: str, said: date) -> date | None:
+    """The last day on which it holds; none where it names no end."""
+    if _LASTING_FROM.search(text):
+        return None
+    return _dated_end(text, said) or _near_end(text, said)
+
+
+def _dated_end(text: str, said: date) -> date | None:
+    if found := _UNTIL_ISO.search(text):
+        return _day(int(found[1]), int(found[2]), int(found[3]))
+    if found := _UNTIL_DATE.search(text):
+        month = _MONTHS.get((found[2] or found[3]).lower())
+        if month:
+            return _next(said, month, int(found[1] or found[4]))
+    if (found := _UNTIL_WEEKDAY.search(text)) and (weekday := _WEEKDAYS.get(found[1].lower())) is not None:
+        return said + timedelta(days=(weekday - said.weekday()) % 7 or 7)
+    if (found := _UNTIL_MONTH.search(text)) and (month := _MONTHS.get(found[1].lower())):
+        return _next(said, month, 28)
+    return None
+
+
+def _near_end(text: str, said: date) -> date | None:
+    if found := _SPAN.search(text):
+        return said + timedelta(
+            days=_DAYS[found[2].lower()] * int(_COUNT.get((found[1] or "1").lower(), found[1] or 1))
+        )
+    if _WEEK.search(text):
+        return said + timedelta(days=6 - said.weekday())
+    if _MONTH.search(text):
+        return said + timedelta(days=31 - said.day)
+    if _DAY.search(text) and not _HAPPENED.search(text):
+        return said
+    return said + timedelta(days=1) if _TOMORROW.search(text) else None
+
+
+def _next(said: date, month: int, day: int) -> date | None:
+    here = _day(said.year, month, day)
+    return here if here is None or here >= said else _day(said.year + 1, month, day)
+
+
+def _day(year: int, month: int, day: int) -> date | None:
+    try:
+        return date(year, month, day)
+    except ValueError:
+        return None

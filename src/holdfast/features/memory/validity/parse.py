@@ -1,0 +1,209 @@
+"""A statement, taken apart: subject words, values, scope, what it takes back, what it says about itself."""
+
+import re
+from functools import lru_cache
+
+import msgspec
+
+from holdfast.features.memory.validity.tools import GROUP_OF, MULTIWORD, tools_in
+from holdfast.features.memory.words import stem
+
+_WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]|#?[^\W_]+(?:['’][a-z]+)?(?:[_.+/-]+[^\W_]+)*/?")
+_COUNTING = "zero one two three four five six seven eight nine ten eleven twelve"
+_OTHER_NUMBERS = "once:1 twice:2 eins:1 zwei:2 drei:3 vier:4 dos:2 tres:3 deux:2 trois:3"
+_NUMBER_WORDS = {word: str(number) for number, word in enumerate(_COUNTING.split())} | dict(
+    pair.split(":") for pair in _OTHER_NUMBERS.split()
+)
+_UNIT_NAMES = {
+    "time": "s sec second seconds ms min minute minutes hour hours day days week weeks months years year "
+    "sekunden minuten stunden segundos secondes секунд",
+    "size": "mb gb kb",
+    "count": "rows characters workers",
+    "share": "percent %",
+}
+_UNITS = {name: unit for unit, names in _UNIT_NAMES.items() for name in names.split()}
+_STOP = frozenset(
+    """
+    a an the this that it its is are was were be been being has have had do does did will would can may must
+    should shall to of in on at by for from with and or but as than so we you i they he she us our your their
+    there here not no only also always never now then still just too again all any every each anything
+    everything everybody anyone new own please let's lets let set go goes going gets get use uses used using
+    keep keeps stay stays make makes run runs need needs needed want since because until till while after before
+    when if up down out over per most least above below enough fine ok okay yes back more less than like said
+    thing things way work works done take takes put puts come comes live lives sit sits happen happens move
+    moves moved moving switch switched change changed raise raised last first other else rest whole may's from's
+    that's it's don't doesn't isn't aren't can't i've we've i'm we're allowed required approach instead into
+    through between about final size der die das ein eine ist sind und oder jetzt nur im zum zur von mit für auf
+    dürfen darf haben nicht noch el la los las un una de del en para con y o es son se por que le les des du et
+    est sur dans on nous utilise passe pasamos usamos a à todo toute
+    """
+    .split()
+)  # fmt: skip
+_CLAUSE_END = re.compile(r"[,;:(]| (?:because|since|so that|so|to keep|as|weil|porque|parce que)\b", re.IGNORECASE)
+_EXCEPTION = re.compile(
+    r"\b(?:except|exempt|exception|is (?:ok|fine|allowed) (?:in|for|on)|are (?:ok|fine|allowed) (?:in|for|on)|"
+    r"(?:comments|names|it) are fine|may (?:keep|return|use|deploy|skip|stay)|can go in without|sauf|außer|"
+    r"ausgenommen|excepto|salvo|exceto|кроме|без исключения|at any hour|are open|is open|is public)\b|除了|以外",
+    re.IGNORECASE,
+)
+_AS_WELL = re.compile(r"\b(?:too|as well|also|auch|también|aussi|também|тоже)\b|也|も", re.IGNORECASE)
+_STRONG_CHANGE = re.compile(
+    r"\b(?:after all|final|it is again|again|back to|took over|takes over|replaces?|replaced|instead|moving "
+    r"(?:from|to|away)|moved|moves? to|move to|switch(?:ed|ing)? (?:to|the)|from today on|from now on|is gone|"
+    r"are gone|goes away|"
+    r"no more|no longer|any ?more|forget|drop(?:ped)?|we go to|goes (?:up|down)|rewriting|rewritten|raised|"
+    r"lowered|we stay with|stays? (?:in|with|on)|is over|are over|is off|left for|belongs to|passe de|pasamos|"
+    r"nicht mehr|statt|umgestiegen|改回|换)\b|改回|换成|不再",
+    re.IGNORECASE,
+)
+_NOW = re.compile(
+    r"\b(?:now|jetzt|ahora|maintenant|agora|теперь|these days|since|minimum is|only takes|is enough|is fine|"
+    r"can run|may be up to|can be)\b|现在|今",
+    re.IGNORECASE,
+)
+_UNIVERSAL = re.compile(
+    r"\b(?:every|all|always|whole|any|anything|everything|each|alle|immer|siempre|toujours)\b", re.IGNORECASE
+)
+_ONLY = re.compile(r"\bonly\b|\bnur\b|\bsolo\b|\bseulement\b", re.IGNORECASE)
+_GENERAL_SCOPE = re.compile(
+    r"\b(?:for (?:everybody(?: else)?|everyone|all)|everywhere|anywhere|the whole|whole (?:repo|monorepo)|for "
+    r"the rest)\b",
+    re.IGNORECASE,
+)
+_OTHERS = re.compile(
+    r"\bfor (?:everybody|everyone|all|anything|the) (?:else|others?|rest)\b|\beverything else (?:is|stays)\b|"
+    r"\bfür alle anderen\b|\bpara los demás\b|\bpour les autres\b",
+    re.IGNORECASE,
+)
+_NOT_YET = re.compile(
+    r"\b(?:slipped|delayed|postponed|late|later|not yet|moved to (?:summer|autumn|winter|spring|next)|next "
+    r"(?:year|month|quarter)|verschoben|aplazado|repoussé)\b",
+    re.IGNORECASE,
+)
+_DONE = re.compile(
+    r"\b(?:is|are|was|were|has been|have been|have|has|got|we|now)\b.{0,25}\b(?:out|released|done|live|lifted|"
+    r"over|finished|complete[d]?|deleted|gone|shipped|upgraded|merged|closed|ended|supported|supports?|moved|"
+    r"migrated|ready|here|off)\b|\b(?:support|upgraded everything)\b",
+    re.IGNORECASE,
+)
+_UNTIL = re.compile(
+    r"\b(?:until|till|as long as|before|bis|solange|hasta|jusqu'à ce que|até|пока)\b(.{3,80})", re.IGNORECASE
+)
+_TAKEN_BACK = (
+    re.compile(r"\b(?:from|de|von) ([\w.+#/-]+(?: [\w.+#/-]+)?) (?:to|a|à|auf|nach|zu)\b", re.IGNORECASE),
+    re.compile(r"\b(?:replac(?:es|ed|ing)|took over from|takes over from|takes the place of|instead of|in place of|"
+r"rather than|no longer|no more|forget|dropp?(?:ed|ing|s)?|off|statt) ((?:the )?[\w.+#/-]+(?: "
+r"[\w.+#/-]+)?)", re.IGNORECASE),
+    re.compile(r"((?:[\w.+#/-]+ ){1,3})(?:thing |stuff |rule )?(?:is|are|was|were|gets?|goes?|went) (?:(?:now|finally|"
+r"also) )?(?:gone|over|closed|deleted|dropped|off|lifted|away|switched off|removed|dead|cancelled|too \w+|"
+r"history|ended|not (?:needed|required)|n't (?:needed|required))\b", re.IGNORECASE),
+    re.compile(r"((?:[\w.+#/-]+ ){1,4})(?:aren't|isn't|are not|is not) (?:needed|required|necessary|used)\b", re.IGNORECASE),
+    re.compile(r"\b(?:dropped|lifted|cancelled) (?:the )?((?:[\w.+#/-]+ ?){1,2})", re.IGNORECASE),
+    re.compile(r"((?:[\w.+#/-]+ ){1,2})(?:broke|clashed|can't be|couldn't|had no|was too|failed)\b", re.IGNORECASE),
+    re.compile(r"([\w.+#/-]+) (?:goes|is on its way out|wird abgeschafft|fliegt raus|queda descartad\w+)\b(?! (?:to|in|"
+r"up|down|through|on|against))", re.IGNORECASE),
+)  # fmt: skip
+_NEGATED = re.compile(r"\b(?:not|no|nicht|kein|non|pas|не) (?:the )?([\w.-]+)", re.IGNORECASE)
+_SCOPE_WORDS = frozenset(
+    "staging production prod dev test local locally frontend backend unit e2e integration mobile web python "
+    "yaml typescript golang sql ios android partners partner kiosk admin admins internal public windows mac "
+    "linux".split()
+)
+_PATH = re.compile(r"[\w.-]*/[\w./-]*|\b[\w-]+\.(?:ya?ml|py|ts|tsx|js|json|md|toml|sql|css)\b")
+_FOR_SCOPE = re.compile(
+    r"\bfor (?:the |our |tenant )?([a-z][\w-]+)\b|\b(?:in|on|of) (?:the |our |tenant )?([a-z][\w-]+) "
+    r"(?:module|package|folder|service|accounts|tenants?|endpoints?|tables?|repo)\b",
+    re.IGNORECASE,
+)
+
+
+class Parsed(msgspec.Struct, frozen=True):
+    text: str
+    main: frozenset[str]
+    words: frozenset[str]
+    subject: tuple[str, ...]
+    tokens: tuple[str, ...]
+    numbers: frozenset[str]
+    units: frozenset[str]
+    tools: dict[str, set[str]]
+    scopes: frozenset[str]
+    taken_back: frozenset[str]
+    negated: frozenset[str]
+    until: frozenset[str]
+    exception: bool
+    as_well: bool
+    strong: bool
+    now: bool
+    only: bool
+    universal: bool
+    general: bool
+    others: bool
+    done: bool
+    not_yet: bool
+
+
+@lru_cache(maxsize=2_000)
+def parse_statement(text: str) -> Parsed:
+    plain = text[:600]
+    for spaced, joined in MULTIWORD.items():
+        plain = re.sub(re.escape(spaced), joined, plain, flags=re.IGNORECASE)
+    tokens = [t.lower().replace("’", "'").rstrip(".") for t in _WORD.findall(plain)]
+    end = _CLAUSE_END.search(plain, 4)
+    main = content_words(plain[: end.start()] if end and len(plain[: end.start()].split()) > 1 else plain)
+    until = _UNTIL.search(plain)
+    units = {_UNITS[t] for t in tokens if t in _UNITS} | ({"share"} if "%" in plain else set())
+    return Parsed(
+        text=plain, main=frozenset(main), words=frozenset(content_words(plain)), subject=tuple(_subject(tokens)),
+        tokens=tuple(tokens), numbers=frozenset(_numbers(tokens)), units=frozenset(units), tools=tools_in(set(tokens)),
+        scopes=frozenset(_scopes(plain, tokens)), taken_back=frozenset(_taken_back(plain)),
+        negated=frozenset(word.lower() for word in _NEGATED.findall(plain)),
+        until=frozenset(content_words(until[1])) if until else frozenset(),
+        exception=bool(_EXCEPTION.search(plain)), as_well=bool(_AS_WELL.search(plain)),
+        strong=bool(_STRONG_CHANGE.search(plain)), now=bool(_NOW.search(plain)), only=bool(_ONLY.search(plain)),
+        universal=bool(_UNIVERSAL.search(plain)), general=bool(_GENERAL_SCOPE.search(plain)),
+        others=bool(_OTHERS.search(plain)), done=bool(_DONE.search(plain)), not_yet=bool(_NOT_YET.search(plain)),
+    )  # fmt: skip
+
+
+def content_words(text: str) -> set[str]:
+    return {normal_word(token) for token in _WORD.findall(text) if _is_content(token.lower())} - {""}
+
+
+def normal_word(token: str) -> str:
+    word = token.lower().replace("’", "'").removesuffix("'s").rstrip("./")
+    return stem(word) if word.isascii() and word.isalpha() else word
+
+
+def _is_content(token: str) -> bool:
+    word = token.rstrip("./").removesuffix("'s")
+    return (
+        word not in _STOP
+        and word not in _NUMBER_WORDS
+        and word not in _UNITS
+        and not re.fullmatch(r"v?\d[\d.]*(?:s|ms|mb|gb|kb)?", word)
+        and len(word) > 0
+    )
+
+
+def _numbers(tokens: list[str]) -> set[str]:
+    return {_NUMBER_WORDS.get(t, t) for t in tokens if t in _NUMBER_WORDS or re.fullmatch(r"v?\d[\d.]*", t)}
+
+
+def _subject(tokens: list[str]) -> list[str]:
+    return [normal_word(t) for t in tokens if _is_content(t)][:2]
+
+
+def _scopes(text: str, tokens: list[str]) -> set[str]:
+    named = {normal_word(t) for t in tokens if t in _SCOPE_WORDS}
+    paths = {normal_word(m.group(0).strip("/.")) for m in _PATH.finditer(text)} - {""}
+    after = {normal_word(m[1] or m[2]) for m in _FOR_SCOPE.finditer(text) if _is_content((m[1] or m[2]).lower())}
+    return {scope for scope in named | paths | after if scope not in GROUP_OF}
+
+
+def _taken_back(text: str) -> set[str]:
+    found: set[str] = set()
+    for pattern in _TAKEN_BACK:
+        for match in pattern.finditer(text):
+            found |= content_words(match.group(1))
+            found |= {t for t in (w.lower() for w in _WORD.findall(match.group(1))) if re.fullmatch(r"v?\d[\d.]*", t)}
+    return found

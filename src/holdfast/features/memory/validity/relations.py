@@ -1,0 +1,220 @@
+"""Whether a newer statement makes an older one void. Same subject and a claim that cannot hold beside it; in doubt, both stay."""
+
+import re
+
+from holdfast.features.memory.validity.parse import Parsed, content_words
+
+COVERED, HALF = 0.33, 0.5
+
+
+def replaces(new: Parsed, old: Parsed) -> bool:
+    if new.exception and not _withdraws_exception(new, old):
+        return _lifts_end(new, old)
+    return any(rule(new, old) for rule in _RULES) if not _other_scope(new, old) else _lifts_end(new, old)
+
+
+def _other_scope(new: Parsed, old: Parsed) -> bool:
+    """Both name where they hold, and it is not the same place; or the newer one alone narrows itself."""
+    if new.others and old.scopes:
+        return True
+    if new.general or not (new.scopes and old.scopes):
+        return False
+    return not (new.scopes & old.words or old.scopes & new.words)
+
+
+def _lifts_end(new: Parsed, old: Parsed) -> bool:
+    """ "until X is released", and X is out; a freeze that is over."""
+    if new.not_yet or not new.done:
+        return False
+    shared = old.until & new.words
+    return (bool(shared) and (len(shared) * 2 >= len(old.until) or bool(old.numbers & new.numbers))) or _until_number(
+        new, old
+    )
+
+
+def _is_lifted(new: Parsed, old: Parsed) -> bool:
+    """ "the freeze is over": nothing is said but that it ended."""
+    return (
+        new.done
+        and not new.not_yet
+        and bool(new.taken_back & old.words)
+        and len(new.words) <= 2
+        and len(new.words & old.words) >= 1
+    )
+
+
+def _until_number(new: Parsed, old: Parsed) -> bool:
+    tail = old.text.lower().partition(" until ")[2]
+    return bool(tail) and any(number in tail.split() for number in new.numbers)
+
+
+def _withdraws_exception(new: Parsed, old: Parsed) -> bool:
+    return old.exception and new.as_well and bool(new.words & old.words)
+
+
+def _taken_back(new: Parsed, old: Parsed) -> bool:
+    gone = new.taken_back & (old.words | old.numbers)
+    if not gone or (new.as_well and not new.strong):
+        return False
+    named = any(word in group for word in gone for group in old.tools.values()) or any(
+        char in word for word in gone for char in "./_#-+"
+    )
+    shared = len(old.words & new.words) / max(1, len(old.words))
+    return (
+        shared >= HALF or (named and (new.strong or new.now or shared >= COVERED)) or (shared >= COVERED and new.strong)
+    )
+
+
+def _new_value(new: Parsed, old: Parsed) -> bool:
+    """Another number for the same thing."""
+    if not (new.numbers and old.numbers) or new.numbers == old.numbers or new.exception:
+        return False
+    if new.units and old.units and not new.units & old.units:
+        return False
+    if (
+        not (set(new.scopes) <= old.words | {""})
+        and not new.general
+        and not new.strong
+        and not (old.scopes & new.words)
+    ):
+        return False
+    shared = new.main & old.main or (new.words & old.main)
+    new_only, old_only = new.main - old.words, old.main - new.words
+    if not shared:
+        return False
+    names_old_value = bool(new.numbers & old.numbers) or len(shared) >= 2
+    return not old_only or not new_only or (new.strong and names_old_value and len(old_only) <= 1)
+
+
+def _rival_tool(new: Parsed, old: Parsed) -> bool:
+    """Another tool of the same group for the same thing."""
+    for group, names in new.tools.items():
+        before = old.tools.get(group, set())
+        kept = names - new.taken_back - new.negated
+        if before and before <= new.negated and kept and not _about(new, group) - old.words:
+            return True
+        if not before or before & kept:
+            continue
+        if not kept and not new.strong:
+            continue
+        named_off = "off" in new.tokens[-6:] or "off" in new.text.split(",")[0].split()
+        if named_off and names:
+            continue
+        new_only, old_only = _about(new), _about(old)
+        same_thing = bool(new_only & old_only) or not new_only or not old_only
+        if new.strong or (new.now and (same_thing or new.general)):
+            return True
+        if new_only & old_only and not (new_only ^ old_only):
+            return True
+    return False
+
+
+def _about(one: Parsed, group: str = "") -> frozenset[str]:
+    """What is said besides the names of tools (of this group)."""
+    tools = {name for known, names in one.tools.items() if not group or known == group for name in names}
+    return frozenset(word for word in one.main if word not in tools) - {
+        "repo",
+        "monorepo",
+        "workspac",
+        "everyth",
+        "everything",
+        "team",
+    }
+
+
+def _same_frame(new: Parsed, old: Parsed) -> bool:
+    """ "PRs go against develop" and "PRs go against main": one place of the sentence differs."""
+    one, other = new.tokens, old.tokens
+    common = next((n for n, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
+    if common < 3 or len(other) - common > 2 or not old.subject or one[0] in _BANS:
+        return False
+    tail = [t for t in one[common:] if t not in ("now",)]
+    return bool(tail) and other[common - 1] in _LINKS and (old.subject[0] in new.main)
+
+
+_BANS = frozenset("no never always only don't do not we i you keep use".split())
+_LINKS = frozenset("to against in on at by is are with from under through into".split())
+
+
+_VERBS = frozenset("is are live lives go goes run runs sit sits come comes happen happens get gets stay stays".split())
+_PLACING = frozenset("in on at with by through to from over under into".split())
+
+
+def _same_slot(new: Parsed, old: Parsed) -> bool:
+    """ "secrets are in vault since …" after "secrets are kept in …": the same thing, placed anew."""
+    one, other = _before_verb(new), _before_verb(old)
+    placed = all(_PLACING & set(p.tokens[len(one) : len(one) + 5]) for p in (new, old))
+    return bool(one) and one == other and placed and (new.strong or new.now) and not new.as_well
+
+
+def _before_verb(one: Parsed) -> tuple[str, ...]:
+    at = next((n for n, token in enumerate(one.tokens) if token in _VERBS), 0)
+    return tuple(token for token in one.tokens[:at] if token not in ("the", "our", "all"))
+
+
+_OWNER = re.compile(
+    r"^(?P<person>[A-Z]\w+)(?: now)? (?:owns|maintains|looks after|runs|is responsible for) (?P<area>.+)$"
+    r"|(?P<area2>[\w /-]+?) (?:goes to|belongs to|is owned by|is maintained by|moves to|is now|is) (?P<person2>[A-Z]\w+)\W*$"
+)
+
+
+def _new_owner(new: Parsed, old: Parsed) -> bool:
+    now, before = _owner(new), _owner(old)
+    return bool(now and before and now[0] != before[0] and now[1] & before[1]) and not new.as_well
+
+
+def _owner(one: Parsed) -> tuple[str, set[str]] | None:
+    for clause in one.text.split(", "):
+        if found := _OWNER.search(clause.strip()):
+            return found["person"] or found["person2"], content_words(found["area"] or found["area2"])
+    return None
+
+
+def _changed(new: Parsed, old: Parsed) -> bool:
+    """Says of itself that something changed, and speaks of what the older one is about."""
+    shared = old.words & new.words
+    share = len(shared) / max(1, len(old.words))
+    values = bool(new.numbers and old.numbers)
+    if new.as_well or values or not shared or not new.main & old.words or new.not_yet:
+        return False
+    if new.strong:
+        return share >= HALF and (len(shared) >= 2 or len(old.words) <= 2)
+    return new.now and share >= HALF and len(shared) >= 2 and not _only_adds(new, old)
+
+
+def _only_adds(new: Parsed, old: Parsed) -> bool:
+    return bool(new.numbers) != bool(old.numbers) and not new.only and not new.taken_back and not old.numbers
+
+
+def _narrowed(new: Parsed, old: Parsed) -> bool:
+    if not new.only or old.only or not old.universal:
+        return False
+    shared = old.words & new.words
+    return bool(shared) and len(shared) / max(1, len(old.words)) >= COVERED
+
+
+def _plan_is_off(new: Parsed, old: Parsed) -> bool:
+    tools = {name for names in old.tools.values() for name in names}
+    mine = {name for names in new.tools.values() for name in names}
+    off = any(f" {word}" in f" {new.text.lower()}" for word in ("is off", "cancelled", "called off", "won't happen"))
+    back = "after all" in new.text.lower()
+    names_it = bool(tools & mine) or len(old.words & new.words) >= 2
+    return (off and names_it and not old.exception) or (
+        back and names_it and any(w in old.text.lower() for w in (" is off", "cancel", "called off", "won't"))
+    )
+
+
+_RULES = (
+    _same_slot,
+    _new_owner,
+    _lifts_end,
+    _is_lifted,
+    _withdraws_exception,
+    _taken_back,
+    _new_value,
+    _rival_tool,
+    _same_frame,
+    _changed,
+    _narrowed,
+    _plan_is_off,
+)

@@ -1,0 +1,104 @@
+"""Statements over days → those that hold at the end. Pure."""
+
+import re
+from collections.abc import Sequence
+from datetime import date
+
+import msgspec
+
+from holdfast.features.memory.validity.expiry import end_of
+from holdfast.features.memory.validity.parse import parse_statement
+from holdfast.features.memory.validity.relations import replaces
+from holdfast.statements.classifier import load_classifier
+from holdfast.statements.cues import QUESTION_START
+from holdfast.statements.observe import spans_of
+
+USER = "user"
+NEVER_LASTING, DOUBTFUL, REPORTED = 0.03, 0.4, 0.97
+_QUESTION = re.compile(r"[?？]\s*$")
+_WONDERING = re.compile(
+    (
+        r"\b(?:maybe|perhaps|might|would|could|wonder|not sure|some day|one day|worth another look|vielleicht|"
+        r"quizás?|tal vez|peut-être|talvez|может)\b|也许|かも"
+    ),
+    re.IGNORECASE,
+)
+_REPORT = re.compile(
+    (
+        r"\b(?:please check|can you (?:check|look)|look (?:at|into) it|please look|fix (?:it|this)|no idea why|"
+        r"schau mal|revísalo|regarde|посмотри)\b|看一下|调べて"
+    ),
+    re.IGNORECASE,
+)
+_PAST = re.compile(
+    (
+        r"\b(?:last year|last month|years? ago|used to|back then|früher|damals|el año pasado|l'année dernière|в "
+        r"прошлом году|once had)\b|去年|昔"
+    ),
+    re.IGNORECASE,
+)
+_ONCE = re.compile(
+    r"\b(?:once now|just this once|this (?:one )?time|once, now|for this (?:one|change|run|test|time))\b", re.IGNORECASE
+)
+
+
+class Statement(msgspec.Struct, frozen=True):
+    """`at`: a day, ISO; `by`: "user" or "agent"."""
+
+    at: str
+    by: str
+    text: str
+
+
+def valid_statements(statements: Sequence[Statement], asked_at: str) -> list[int]:
+    """The agent's words never hold by themselves and supersede nothing."""
+    ended = superseded_by(statements)
+    today = parse_date(asked_at)
+    return [
+        n for n, one in enumerate(statements)
+        if one.by == USER and n not in ended and _is_lasting(one.text) and not _is_over(one, today)
+    ]  # fmt: skip
+
+
+def superseded_by(statements: Sequence[Statement]) -> dict[int, int]:
+    """Older → the newer one that made it void; in the order they were said."""
+    parsed = {
+        n: parse_statement(one.text) for n, one in enumerate(statements) if one.by == USER and _is_lasting(one.text)
+    }
+    ended: dict[int, int] = {}
+    for newer, said in parsed.items():
+        for older in range(newer):
+            if (
+                older in parsed
+                and older not in ended
+                and _may_replace(statements[newer])
+                and replaces(said, parsed[older])
+            ):
+                ended[older] = newer
+    return ended
+
+
+def _may_replace(newer: Statement) -> bool:
+    """What was said for a while only takes nothing back for good."""
+    until = end_of(newer.text, parse_date(newer.at) or date.min)
+    return until is None
+
+
+def _is_lasting(text: str) -> bool:
+    if _QUESTION.search(text) or QUESTION_START.match(text) or _PAST.search(text) or _ONCE.search(text):
+        return False
+    least = REPORTED if _REPORT.search(text) else DOUBTFUL if _WONDERING.search(text) else NEVER_LASTING
+    return max((load_classifier().probability(span.features) for span in spans_of(text)), default=0.0) >= least
+
+
+def _is_over(one: Statement, today: date | None) -> bool:
+    said = parse_date(one.at)
+    until = end_of(one.text, said) if said else None
+    return until is not None and today is not None and today > until
+
+
+def parse_date(text: str) -> date | None:
+    try:
+        return date.fromisoformat(text[:10])
+    except ValueError:
+        return None

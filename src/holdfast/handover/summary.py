@@ -1,0 +1,281 @@
+"""Events of a session → its summary: goal, outcome, what failed, what is open, the next step in the words it was said in. Pure.
+
+Nothing is claimed that the runs contradict: an agent's "all green" after a failed check is left out.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+
+import msgspec
+
+from holdfast.core.event import Event
+from holdfast.handover.commands import (
+    CommandRun,
+    command_runs,
+    failing_runs,
+    reverted_paths,
+    working_runs,
+)
+from holdfast.statements.cues import IMPERATIVE_START
+from holdfast.statements.observe import KEPT, observe_prompt
+from holdfast.statements.segments import split_prompt, split_sentences
+
+MOST_GOALS, MOST_LINES, LONGEST_LINE, LONGEST_EVENT = 5, 6, 220, 4_000
+_OPEN = re.compile(
+    r"\b(?:left|still|remain\w*|not (?:started|done|yet|included|covered|tested)|haven'?t|hasn'?t|isn'?t "
+    r"(?:done|started|there|signed)|can'?t|couldn'?t|could not|won'?t|stub|missing|todo|to do|pending|waiting|"
+    r"blocked|next (?:big )?part|without|"
+    r"refused|fails?|failing|unclear|doesn'?t say|offen|fehlt|noch|queda[n]?|falta[n]?|reste|manque|faltan?|"
+    r"осталось|ещё)\b|还|没|残り|まだ",
+    re.IGNORECASE,
+)
+_LATER = re.compile(
+    r"\b(?:tomorrow|tonight|later|another day|next (?:time|week|session|sprint)|monday|tuesday|wednesday|"
+    r"thursday|friday|not now|until then|afterwards|leave (?:it|the|that)|for another|some other|morgen|"
+    r"später|mañana|luego|demain|plus tard|amanhã|depois|"
+    r"завтра|потом)\b|明天|以后再|明日|あとで",
+    re.IGNORECASE,
+)
+_NEXT = re.compile(
+    r"\b(?:next(?: step| up| time)?|then|start with|begin with|continue with|go on with|first|after that|"
+    r"tomorrow|nächster schritt|als nächstes|morgen|siguiente|primero|mañana|ensuite|d'abord|prochaine|demain|"
+    r"próximo|primeiro|amanhã|дальше|сначала|завтра)\b|下一步|明天|次は|明日",
+    re.IGNORECASE,
+)
+_CLAIM = re.compile(
+    r"\b(?:fixed|green|pass(?:es|ed|ing)?|works?|working|done|all good|complete[d]?|resolved|finished|solved|"
+    r"behoben|grün|läuft|fertig|arreglad\w+|funciona|corrigé\w*|marche|funciona|pronto|исправлен\w*|"
+    r"работает)\b|修好|通过|直り",
+    re.IGNORECASE,
+)
+_CHAT = re.compile(
+    r"^(?:ok(?:ay)?|yes|no|hi|hello|hey|thanks?|thx|good|great|fine|cool|right|ah nothing\b.*|sure|go on|"
+    r"continue|good plan|perfect|danke|gut|ja|nein)[\s.,!]*$",
+    re.IGNORECASE,
+)
+_EMPTY_ANSWER = re.compile(r"^(?:ok(?:ay)?|done|sure|hello!?.*\?|alright|understood|gut|fertig)[.!\s]*$", re.IGNORECASE)
+_TAKES_BACK = re.compile(
+    r"\b(?:put .* back|back!|undo|revert|restore|take .* back|throw (?:it|that) away|wrong|not what|don'?t|"
+    r"not passing|no,|stop|zurück|deshaz|annule|desfaz|верни)\b|!$|还原|戻して",
+    re.IGNORECASE,
+)
+_CHOICE = re.compile(r"^\s*(?:option |number |nr\.? ?|#)?(\d)\b[.,:)]?\s*(.*)$", re.IGNORECASE | re.DOTALL)
+_OPTION = re.compile(r"(?:^|[\s,;:])\(?(\d)[).:]\s*([^0-9\n].*?)(?=(?:[,;]?\s+\(?\d[).:]\s)|\n|$)", re.DOTALL)
+_WORD = re.compile(r"[\w.-]{4,}")
+
+
+class SessionEvent(msgspec.Struct, frozen=True):
+    """`kind`: prompt, answer, command, edit, note, check (a judged run), commit."""
+
+    kind: str
+    text: str = ""
+    command: str = ""
+    exit: int | None = None
+    output: str = ""
+    path: str = ""
+
+
+class Summary(msgspec.Struct, frozen=True):
+    goals: tuple[str, ...] = ()
+    outcome: tuple[str, ...] = ()
+    proven: tuple[str, ...] = ()
+    failing: tuple[str, ...] = ()
+    open: tuple[str, ...] = ()
+    next: tuple[str, ...] = ()
+    decided: tuple[str, ...] = ()
+    commands: tuple[str, ...] = ()
+    files: tuple[str, ...] = ()
+    commits: tuple[str, ...] = ()
+
+    def as_text(self) -> str:
+        named = (
+            ("Goal", self.goals, "; then: "), ("Outcome", self.outcome, " "), ("Proven by", self.proven, "; "),
+            ("Failing", self.failing, "; "), ("Open", self.open, "; "), ("Next", self.next, "; "),
+            ("Decided", self.decided, "; "), ("Commands that work", self.commands, ", "), ("Files", self.files, ", "),
+            ("Commits", self.commits, ", "),
+        )  # fmt: skip
+        return "\n".join(f"{name}: {glue.join(values)}" for name, values, glue in named if values)
+
+    def as_line(self) -> str:
+        """The part that matters for going on, on one line: what comes next before what was."""
+        named = (("Goal", self.goals[:2], 110), ("Next", self.next, 130), ("Open", self.open, 130),
+                 ("Failing", self.failing, 120), ("Outcome", self.outcome, 160))  # fmt: skip
+        return " ".join(f"{name}: {_line('; '.join(values), most)}" for name, values, most in named if values)
+
+
+def session_event(event: Event) -> SessionEvent | None:
+    """An event of the log, as far as a summary is made of it. Later the verdicts of checks come this way, too."""
+    if event.get("lane"):
+        return None
+    if event.kind == "prompt.submitted" and not event.get("synthetic"):
+        return SessionEvent("prompt", text=str(event.get("prompt") or "")[:LONGEST_EVENT])
+    if event.kind in ("turn.ended", "turn.interrupted"):
+        kind = "answer" if event.kind == "turn.ended" else "note"
+        return SessionEvent(kind, text=str(event.get("message") or "")[:LONGEST_EVENT] or "interrupted")
+    if event.kind in ("tool.finished", "tool.failed"):
+        return _tool_event(event)
+    return None
+
+
+def _tool_event(event: Event) -> SessionEvent | None:
+    """A command whose exit code nobody told counts by whether the agent's tool said it failed."""
+    if event.get("action") == "edit" and event.kind == "tool.finished":
+        return SessionEvent("edit", path=str(next(iter(event.get("paths") or ()), ""))[:300])
+    if event.get("action") != "shell" or not event.get("command"):
+        return None
+    failed = event.kind == "tool.failed" or event.get("ok") is False
+    code = event.get("exit_code") if isinstance(event.get("exit_code"), int) else int(failed)
+    output = str(event.get("error") or event.get("output") or "")[-LONGEST_EVENT:]
+    return SessionEvent("command", command=str(event.get("command"))[:300], exit=code, output=output)
+
+
+def build_summary(events: Sequence[SessionEvent]) -> Summary:
+    prompts = [(n, e.text) for n, e in enumerate(events) if e.kind == "prompt" and not _CHAT.match(e.text.strip())]
+    runs = command_runs(events)
+    failing = failing_runs(runs)
+    open_, next_ = _left_open(events, prompts), _next_steps(events, prompts)
+    gone = reverted_paths(runs)
+    edited = dict.fromkeys(
+        e.path for e in events if e.kind == "edit" and e.path and not any(e.path.startswith(g) for g in gone)
+    )
+    worked = any(e.kind in ("answer", "command", "edit", "check") for e in events)
+    return Summary(
+        goals=tuple(_goals(prompts)) if worked else (),
+        outcome=tuple(_outcome(events, bool(failing)))[:MOST_LINES],
+        proven=tuple(_line(run.result()) for run in working_runs(runs) if run.is_check)[-3:],
+        failing=tuple(_line(run.result()) for run in failing)[-3:],
+        open=tuple(dict.fromkeys(open_))[:MOST_LINES],
+        next=tuple(dict.fromkeys(next_))[:3],
+        decided=tuple(dict.fromkeys(_decisions(events)))[:MOST_LINES],
+        commands=tuple(f"`{_line(run.command, 120)}`" for run in working_runs(runs))[-5:],
+        files=tuple(list(edited)[:10]),
+        commits=tuple(_line(e.text, 120) for e in events if e.kind == "commit")[-5:],
+    )  # fmt: skip
+
+
+def _goals(prompts: Sequence[tuple[int, str]]) -> Iterator[str]:
+    """The first prompt whole; of later ones the task alone."""
+    for number, (_, text) in enumerate([*prompts[:1], *prompts[1:][-MOST_GOALS + 1 :]]):
+        if number == 0:
+            yield _line(" ".join(text.split()))
+            continue
+        sentences = [
+            s.text for s in split_prompt(text).segments if not _CHAT.match(s.text) and not _LATER.search(s.text)
+        ]
+        tasks = [_task_clause(s) for s in sentences if IMPERATIVE_START.match(s) or "?" in s or _looks_like_task(s)]
+        if tasks:
+            yield _line(" ".join(tasks))
+
+
+def _looks_like_task(text: str) -> bool:
+    return bool(re.search(r"\b(?:i need|i want|broken|why|how|bitte|please|add|fix)\b", text, re.IGNORECASE))
+
+
+def _task_clause(text: str) -> str:
+    """Up to a comma after which no further task is named."""
+    head, comma, tail = text.partition(", ")
+    return (
+        head
+        if comma and IMPERATIVE_START.match(head) and not IMPERATIVE_START.match(tail) and len(head.split()) > 3
+        else text
+    )
+
+
+def _outcome(events: Sequence[SessionEvent], failing: bool) -> Iterator[str]:
+    """What the agent reported, as far as nothing later took it back and no run contradicts it."""
+    answers = [n for n, e in enumerate(events) if e.kind == "answer" and not _EMPTY_ANSWER.match(e.text.strip())]
+    for n in answers[-4:]:
+        later = [e.text for e in events[n + 1 :] if e.kind == "prompt"]
+        last = n == answers[-1]
+        for sentence in _sentences(events[n].text):
+            if failing and last and _CLAIM.search(sentence) and not _OPEN.search(sentence):
+                continue
+            if not last and (_contradicted(sentence, later) or _OPEN.search(sentence)):
+                continue
+            yield _line(sentence)
+
+
+def _contradicted(sentence: str, later: Sequence[str]) -> bool:
+    """A later prompt takes it back, or asks to do what it spoke of."""
+    words = set(_WORD.findall(sentence.lower()))
+    return any(words & set(_WORD.findall(text.lower())) and _TAKES_BACK.search(text) for text in later)
+
+
+def _left_open(events: Sequence[SessionEvent], prompts: Sequence[tuple[int, str]]) -> Iterator[str]:
+    for n, event in enumerate(events):
+        if event.kind == "note" and "interrupt" in event.text.lower():
+            before = [text for at, text in prompts if at < n]
+            if before:
+                yield f"{_line(before[-1], 160)} (interrupted)"
+    answers = [(n, e.text) for n, e in enumerate(events) if e.kind == "answer"]
+    for n, text in answers:
+        later = [t for at, t in prompts if at > n]
+        worked_on = any(e.kind in ("edit", "command") for e in events[n + 1 :])
+        for sentence in _sentences(text):
+            if _OPEN.search(sentence) and not (later and worked_on and _shares(sentence, later)):
+                yield _line(sentence)
+    if prompts:
+        for sentence in _sentences(prompts[-1][1]):
+            if _LATER.search(sentence) and not any(e.kind == "edit" for e in events[prompts[-1][0] :]):
+                yield _line(sentence)
+
+
+def _shares(sentence: str, later: Sequence[str]) -> bool:
+    words = set(_WORD.findall(sentence.lower()))
+    return any(words & set(_WORD.findall(text.lower())) for text in later)
+
+
+def _next_steps(events: Sequence[SessionEvent], prompts: Sequence[tuple[int, str]]) -> Iterator[str]:
+    """Said in the last prompt, after which nothing was done any more."""
+    if not prompts:
+        return
+    at, text = prompts[-1]
+    if any(e.kind in ("edit", "command") for e in events[at + 1 :]) or at == 0:
+        return
+    sentences = _sentences(text)
+    for number, sentence in enumerate(sentences):
+        if _NEXT.search(sentence):
+            about = (
+                sentences[number - 1]
+                if number and len(sentence.split()) < 7 and not _CHAT.match(sentences[number - 1])
+                else ""
+            )
+            yield _line(f"{about} {sentence}".strip())
+            yield from _named_options(sentence, events[:at])
+
+
+def _named_options(sentence: str, before: Sequence[SessionEvent]) -> Iterator[str]:
+    """ "start with 1 and 2": the points of the plan it speaks of."""
+    numbers = re.findall(r"\b\d\b", sentence)
+    plan = next((e.text for e in reversed(before) if e.kind == "answer"), "")
+    options = dict(_OPTION.findall(plan))
+    yield from (_line(options[n].rstrip(" ,;."), 120) for n in numbers if n in options)
+
+
+def _decisions(events: Sequence[SessionEvent]) -> Iterator[str]:
+    """What the user settled on the way: an option that was picked, and what memory would keep of his words."""
+    said = ""
+    for event in events:
+        if event.kind == "answer":
+            said = event.text
+        if event.kind != "prompt":
+            continue
+        if (choice := _CHOICE.match(event.text)) and (options := dict(_OPTION.findall(said))).get(choice[1]):
+            yield _line(options[choice[1]].rstrip(" ,;."), 160)
+        yield from (
+            _line(o.text)
+            for o in observe_prompt(event.text, said)
+            if o.outcome == KEPT or (said and o.probability > 0.4)
+        )
+
+
+def _sentences(text: str) -> list[str]:
+    return split_sentences(text)
+
+
+def _line(text: str, most: int = LONGEST_LINE) -> str:
+    words = " ".join(text.split())
+    return words if len(words) <= most else f"{words[: most - 1]}…"
+
+
+__all__ = ["CommandRun", "SessionEvent", "Summary", "build_summary"]

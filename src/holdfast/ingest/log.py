@@ -1,0 +1,65 @@
+"""The daemon's log: one JSON object a line, rotated by size, never in the way of a hook."""
+
+import os
+import threading
+import time
+import traceback
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from holdfast.redact import redact
+
+KEEP = 3
+
+
+class Log:
+    def __init__(self, path: Path, max_bytes: int = 5 << 20, *, echo: bool = False) -> None:
+        self._path, self._max, self._echo = path, max_bytes, echo
+        self._lock = threading.Lock()
+        self._fd = self._open()
+
+    def __call__(self, event: str, **fields: Any) -> None:
+        line = redact(_line({"at": _now(), "event": event, **fields}))[0]  # an error may quote what it choked on
+        with self._lock:
+            try:
+                if os.fstat(self._fd).st_size + len(line) > self._max:
+                    self._rotate()
+                os.write(self._fd, line)
+            except OSError:
+                pass  # A full disk must not take the daemon with it; the store says so by itself.
+        if self._echo:
+            os.write(2, line)
+
+    def error(self, event: str, error: BaseException, **fields: Any) -> None:
+        where = traceback.extract_tb(error.__traceback__)
+        place = f"{where[-1].filename}:{where[-1].lineno}" if where else ""
+        self(event, error=f"{type(error).__name__}: {error}", where=place, **fields)
+
+    def _open(self) -> int:
+        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
+        return os.open(self._path, flags, 0o600)
+
+    def _rotate(self) -> None:
+        os.close(self._fd)
+        for n in range(KEEP - 1, 0, -1):
+            older = Path(f"{self._path}.{n}")
+            if older.exists():
+                older.replace(f"{self._path}.{n + 1}")
+        self._path.replace(f"{self._path}.1")
+        self._fd = self._open()
+
+
+def _line(fields: dict[str, Any]) -> bytes:
+    """Whatever it is: a line that cannot be written must not take the daemon with it."""
+    try:
+        return msgspec.json.encode(fields, enc_hook=str) + b"\n"
+    except Exception:
+        plain = {name: ascii(value) for name, value in fields.items()}
+        return msgspec.json.encode(plain) + b"\n"
+
+
+def _now() -> str:
+    t = time.time()
+    return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(t)) + f".{int(t * 1000) % 1000:03d}Z"

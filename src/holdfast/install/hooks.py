@@ -1,0 +1,255 @@
+"""Hook entries in the agents' own settings: shown first, put in beside everything else, taken out so that the file is exactly as it was."""
+
+import difflib
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+from holdfast.core.agent import Agent
+from holdfast.core.errors import InstallRefused
+from holdfast.install import entries, layouts, locations
+from holdfast.install.json_text import BrokenJson, line_of
+from holdfast.install.layouts import Layout
+from holdfast.install.records import KEPT_RESULTS, Record, Records, digest
+from holdfast.paths import default_state_dir
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What would be written where. `before`/`after` are None where there is no file."""
+
+    agent: str
+    level: str
+    path: Path
+    state: Path
+    before: bytes | None
+    after: bytes | None
+    record: Record | None
+    """What to remember; None when nothing of ours is left."""
+    layout: str = ""
+
+    @property
+    def created(self) -> bool:
+        return self.before is None and self.after is not None
+
+    @property
+    def changes(self) -> bool:
+        return self.before != self.after
+
+    @property
+    def diff(self) -> str:
+        found = difflib.unified_diff(_lines(self.before), _lines(self.after), str(self.path), str(self.path))
+        return "".join(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in found)
+
+
+def _lines(content: bytes | None) -> list[str]:
+    return (content or b"").decode("utf-8-sig", "replace").splitlines(keepends=True)
+
+
+@dataclass(frozen=True)
+class Installed:
+    """One entry of ours. `missing` is the file it needs and does not find; `current`: as we would write it today."""
+
+    event: str
+    level: str
+    path: Path
+    line: int
+    entry: dict[str, Any]
+    missing: str
+    current: bool
+
+
+@dataclass(frozen=True)
+class Double:
+    """The agent would run us more than once for this event."""
+
+    event: str
+    paths: tuple[Path, ...]
+
+
+def plan(agent: Agent, level: str, project: Path, state: Path | None = None) -> Plan:
+    state = state or default_state_dir()
+    path, layout = locations.settings_file(agent, level, project), layouts.of(agent)
+    locations.refuse_unwritable(path)
+    before = locations.content(path)
+    text = _text(path, before)
+    after = _careful(layout, path, text, lambda: layout.with_ours(text, agent, state)).encode()
+    record = _remember(agent, level, path, Records(state).find(path), before, after)
+    return Plan(agent.name, level, path, state, before, after, record, _layout_name(agent))
+
+
+def removal(agent: Agent, level: str, project: Path, state: Path | None = None) -> Plan:
+    state = state or default_state_dir()
+    path = locations.settings_file(agent, level, project)
+    before, record = locations.content(path), Records(state).find(path)
+    after = _original(layouts.of(agent), path, before, record)
+    if after != before:
+        locations.refuse_unwritable(path)
+    return Plan(agent.name, level, path, state, before, after, None, _layout_name(agent))
+
+
+def _layout_name(agent: Agent) -> str:
+    return agent.setup.layout if agent.setup else ""
+
+
+def apply(plan: Plan) -> Plan:
+    """Record first, file second: whoever is killed in between leaves the old file and a record that still fits."""
+    records = Records(plan.state)
+    with records.locked():
+        now = locations.content(plan.path)
+        if now not in (plan.before, plan.after):
+            raise InstallRefused(
+                "it was changed meanwhile", where=str(plan.path), fix="Nothing was written; try again."
+            )
+        if plan.record is None:
+            _take_out(plan, records, now)
+        else:
+            _put_in(plan, plan.record, records, now)
+    return plan
+
+
+def install(agent: Agent, level: str, project: Path, state: Path | None = None) -> Plan:
+    return apply(plan(agent, level, project, state))
+
+
+def remove(agent: Agent, level: str, project: Path, state: Path | None = None) -> Plan:
+    return apply(removal(agent, level, project, state))
+
+
+def installed(agent: Agent, level: str, project: Path, state: Path | None = None) -> list[Installed]:
+    path, layout = locations.settings_file(agent, level, project), layouts.of(agent)
+    text = _text(path, locations.content(path))
+    wanted = layout.wanted(agent, state or default_state_dir())
+    return [
+        Installed(
+            event=found.event,
+            level=level,
+            path=path,
+            line=found.line,
+            entry=found.entry,
+            missing=entries.missing_program(found.entry),
+            current=found.entry == wanted.get(found.event),
+        )
+        for found in _careful(layout, path, text, lambda: layout.found(text))
+    ]
+
+
+def verify(agent: Agent, level: str, project: Path, state: Path | None = None) -> list[str]:
+    """What is wrong with an installation, in words; empty when all is well."""
+    path, layout = locations.settings_file(agent, level, project), layouts.of(agent)
+    found = installed(agent, level, project, state)
+    there = {item.event for item in found}
+    wanted = layout.wanted(agent, state or default_state_dir())
+    wrong = [f"{path}: no hook for {event}" for event in wanted if event not in there]
+    wrong += [f"{item.path}:{item.line}: {item.missing} is not there" for item in found if item.missing]
+    wrong += [f"{item.path}:{item.line}: {item.event} is out of date" for item in found if not item.current]
+    if off := layout.switched_off(_text(path, locations.content(path))):
+        wrong.append(f"{path}: {off}, so no hook runs")
+    return wrong
+
+
+def doubles(agent: Agent, project: Path, state: Path | None = None) -> list[Double]:
+    """Levels add up: an agent runs the user's entries and the project's."""
+    seen: dict[str, list[Path]] = {}
+    files: set[Path] = set()
+    for level in locations.levels(agent):
+        path = locations.settings_file(agent, level, project)
+        for item in installed(agent, level, project, state) if path not in files else ():
+            seen.setdefault(item.event, []).append(item.path)
+        files.add(path)
+    return [Double(event, tuple(paths)) for event, paths in seen.items() if len(paths) > 1]
+
+
+def _text(path: Path, content: bytes | None) -> str:
+    try:
+        return (content or b"").decode()
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1 if content else 1
+        raise InstallRefused("it is not UTF-8", where=f"{path}:{line}", fix="Save it as UTF-8.") from error
+
+
+def _careful(layout: Layout, path: Path, text: str, work: Callable[[], T]) -> T:
+    """What we cannot read we do not touch; what we wrote is read again before anybody sees it."""
+    try:
+        result = work()
+        same = not isinstance(result, str) or layout.foreign(result) == layout.foreign(text)
+    except BrokenJson as error:
+        where = f"{path}:{line_of(text, error.at)}"
+        raise InstallRefused(error.problem, where=where, fix="Mend the file and try again.") from error
+    if not same:
+        raise InstallRefused("it cannot be edited safely", where=str(path), fix="Please report this file's shape.")
+    return result
+
+
+def _remember(agent: Agent, level: str, path: Path, known: Record | None, before: bytes | None, after: bytes) -> Record:
+    original, new = _original(layouts.of(agent), path, before, known), digest(after)
+    not_kept = original is not None and level == "user" and layouts.of(agent).secret_at_home
+    original = layouts.of(agent).outline(_text(path, original)) if not_kept else original
+    # Hashes count only with the original they belong to: somebody may check an older version of the file out again.
+    earlier = known.results if known and known.original == original else ()
+    return Record(
+        path=str(path),
+        agent=agent.name,
+        level=level,
+        original=original,
+        results=(*(r for r in earlier if r != new), new)[-KEPT_RESULTS:],
+        made_folders=(known.made_folders if known else 0) or locations.missing_folders(path),
+        not_kept=not_kept,
+    )
+
+
+def _original(layout: Layout, path: Path, now: bytes | None, record: Record | None) -> bytes | None:
+    """The file without us: the very bytes where nobody else wrote since, else all but our entries."""
+    if now is None:
+        return None
+    if record and record.wrote(now) and not record.not_kept:
+        return record.original
+    text = _text(path, now)
+    if not _careful(layout, path, text, lambda: layout.found(text)):
+        return now
+    if layout.all_ours and record:
+        raise InstallRefused("somebody changed it", where=str(path), fix="Move it away and try again.")
+    before = _text(path, record.original) if record and record.original else ""
+    rest = _careful(layout, path, text, lambda: layout.without_ours(text, before))
+    made_by_us = record is not None and record.original is None and not record.not_kept
+    return None if (made_by_us or not rest) and not layout.foreign(rest) else rest.encode()
+
+
+def _put_in(plan: Plan, record: Record, records: Records, now: bytes | None) -> None:
+    with locations.refusing(records.folder):
+        records.keep(record)
+    if now == plan.after:
+        return
+    with locations.refusing(plan.path):
+        plan.path.parent.mkdir(parents=True, exist_ok=True)
+    locations.replace(plan.path, plan.after)
+
+
+def _take_out(plan: Plan, records: Records, now: bytes | None) -> None:
+    """The record goes last: until then a second try finds everything it needs."""
+    record = records.find(plan.path)
+    if now != plan.after or locations.partial_of(plan.path).exists():
+        locations.replace(plan.path, plan.after)
+    for folder in list(plan.path.parents)[: record.made_folders if record else 0]:
+        if folder.is_dir() and not any(folder.iterdir()):
+            folder.rmdir()
+    records.drop(plan.path)
+
+
+__all__ = [
+    "Double",
+    "InstallRefused",
+    "Installed",
+    "Plan",
+    "apply",
+    "doubles",
+    "install",
+    "installed",
+    "plan",
+    "removal",
+    "remove",
+    "verify",
+]

@@ -1,0 +1,205 @@
+"""The `hooks` section of a settings text: ours put in, brought up to date, taken out.
+
+An event's list holds groups (`{"matcher": …, "hooks": [entry, …]}`) or, with some agents, the entries themselves.
+"""
+
+from collections.abc import Collection, Mapping
+from typing import Any
+
+from holdfast.install.entries import GROUPED, is_ours
+from holdfast.install.json_edit import Style, append, edited, remove, style_of
+from holdfast.install.json_text import BrokenJson, Node, parse
+
+HOOKS = "hooks"
+Wanted = Mapping[str, dict[str, Any]]
+"""Event → the item of its list that is ours."""
+Place = tuple[Node, int]
+"""A container and the index of one of its items."""
+
+
+def fresh(text: str) -> str:
+    """A file with nothing in it is an empty object; a byte order mark stays."""
+    return text if text.strip("\ufeff \t\r\n") else ("\ufeff" if text.startswith("\ufeff") else "") + "{}\n"
+
+
+def checked(text: str, wanted: Wanted | None = None) -> Node:
+    """The parsed text, refused where an agent would not understand it either."""
+    root = parse(text)
+    if not root.is_object:
+        raise BrokenJson("the file does not hold an object", root.start)
+    _only_once(root, HOOKS)
+    if hooks := root.member(HOOKS):
+        _check_hooks(hooks, wanted or {})
+    return root
+
+
+def _check_hooks(hooks: Node, wanted: Wanted) -> None:
+    if not hooks.is_object:
+        raise BrokenJson(f'"{HOOKS}" is not an object', hooks.start)
+    for event in hooks.items:
+        _only_once(hooks, str(event.key))
+        if item := wanted.get(str(event.key)):
+            _check_event(event, grouped=GROUPED in item)
+
+
+def _only_once(node: Node, key: str) -> None:
+    if len(found := node.named(key)) > 1:
+        raise BrokenJson(f'"{key}" is there twice', found[1].begin)
+
+
+def _check_event(event: Node, grouped: bool) -> None:
+    if not event.is_array:
+        raise BrokenJson(f'"{event.key}" is not a list', event.start)
+    for item in event.items if grouped else ():
+        entries = item.member(GROUPED)
+        if entries is None or not entries.is_array:
+            raise BrokenJson(f'an item of "{event.key}" has no list of hooks', item.start)
+
+
+def ours_in(root: Node) -> list[tuple[str, Node, int]]:
+    """(event, the list it stands in, index) of every entry of ours, in the order of the text."""
+    hooks = root.member(HOOKS)
+    found = []
+    for event in hooks.items if hooks and hooks.is_object else ():
+        for place, item in enumerate(event.items if event.is_array else ()):
+            found += [(str(event.key), *where) for where in _ours_at(event, place, item)]
+    return found
+
+
+def _ours_at(event: Node, place: int, item: Node) -> list[Place]:
+    entries = item.member(GROUPED)
+    if entries is None:
+        return [(event, place)] if is_ours(item.value) else []
+    return [(entries, i) for i, entry in enumerate(entries.items if entries.is_array else ()) if is_ours(entry.value)]
+
+
+def with_ours(text: str, wanted: Wanted) -> str:
+    text = _without_stale(fresh(text), wanted)
+    root = checked(text, wanted)
+    replaced = [
+        (entries.items[i].start, entries.items[i].end, style_of(text, root).dumps(entry_of(wanted[event])))
+        for event, entries, i in ours_in(root)
+        if entries.items[i].value != entry_of(wanted[event])
+    ]
+    return _with_missing(edited(text, replaced), wanted)
+
+
+def entry_of(item: Mapping[str, Any]) -> dict[str, Any]:
+    return item[GROUPED][0] if GROUPED in item else dict(item)
+
+
+def _without_stale(text: str, wanted: Wanted) -> str:
+    """Of events we no longer ask for, and all but the first of each event."""
+    while True:
+        root = checked(text, wanted)
+        seen: set[str] = set()
+        for event, entries, i in ours_in(root):
+            if event not in wanted or event in seen:
+                text = _without_entry(text, root, entries, i)
+                break
+            seen.add(event)
+        else:
+            return text
+
+
+def _without_entry(text: str, root: Node, entries: Node, index: int) -> str:
+    """With its group where it was alone in there, and with its event where that group was."""
+    hooks = root.member(HOOKS) or root
+    for place, event in enumerate(hooks.items):
+        if event is entries and len(entries.items) == 1:
+            return edited(text, remove(text, hooks, place))
+        for i, group in enumerate(event.items):
+            if group.member(GROUPED) is entries and len(entries.items) == 1:
+                alone = len(event.items) == 1
+                return edited(text, remove(text, hooks, place) if alone else remove(text, event, i))
+    return edited(text, remove(text, entries, index))
+
+
+def _with_missing(text: str, wanted: Wanted) -> str:
+    root = checked(text, wanted)
+    style, hooks = style_of(text, root), root.member(HOOKS)
+    there = {event for event, _, _ in ours_in(root)}
+    items = {event: style.dumps(item) for event, item in wanted.items() if event not in there}
+    if hooks is None:
+        return edited(text, append(text, root, [_section(items, style)], style)) if items else text
+    edits, members = [], []
+    for event, item in items.items():
+        if listed := hooks.member(event):
+            edits += append(text, listed, [item], style)
+        else:
+            members.append(style.member(event, f"[{item}]"))
+    return edited(text, edits + (append(text, hooks, members, style) if members else []))
+
+
+def _section(items: Mapping[str, str], style: Style) -> str:
+    members = [style.member(event, f"[{item}]") for event, item in items.items()]
+    if style.inline:
+        return style.member(HOOKS, "{" + f",{style.gap}".join(members) + "}")
+    outer = style.newline + style.unit
+    inner = outer + style.unit
+    return style.member(HOOKS, "{" + inner + f",{inner}".join(members) + outer + "}")
+
+
+def without_ours(text: str, keep: Collection[str] = ()) -> str:
+    """`keep` names the parts (`hooks`, events) that were there before us and stay even when empty."""
+    while place := _ours_first(checked(text), keep):
+        text = edited(text, remove(text, *place))
+    return text
+
+
+def _ours_first(root: Node, keep: Collection[str]) -> Place | None:
+    """The largest thing that is nothing but ours."""
+    hooks = root.member(HOOKS)
+    if hooks is None or not (found := ours_in(root)):
+        return None
+    if HOOKS not in keep and all(_event_is_ours(event) for event in hooks.items):
+        return root, root.items.index(hooks)
+    for i, event in enumerate(hooks.items):
+        if event.key not in keep and _event_is_ours(event):
+            return hooks, i
+        for j, item in enumerate(event.items if event.is_array else ()):
+            if _item_is_ours(item):
+                return event, j
+    _, entries, index = found[0]
+    return entries, index
+
+
+def _event_is_ours(event: Node) -> bool:
+    return event.is_array and bool(event.items) and all(_item_is_ours(item) for item in event.items)
+
+
+def _item_is_ours(item: Node) -> bool:
+    entries = item.member(GROUPED)
+    if entries is None:
+        return is_ours(item.value)
+    ours = entries.is_array and entries.items and all(is_ours(e.value) for e in entries.items)
+    return bool(ours) and set(item.value) <= {GROUPED, "matcher"}
+
+
+def parts_of(text: str) -> frozenset[str]:
+    """What `without_ours` has to keep when this was the text before us."""
+    root = parse(fresh(text))
+    hooks = root.member(HOOKS)
+    return frozenset({HOOKS, *(str(item.key) for item in hooks.items)}) if hooks else frozenset()
+
+
+def foreign(text: str) -> Any:
+    """Everything that is not ours, as plain values: what an edit may not change."""
+    root = parse(fresh(text))
+    value, hooks = dict(root.value), root.member(HOOKS)
+    if hooks is None or not hooks.is_object:
+        return value
+    events = {event.key: _foreign_items(event) for event in hooks.items}
+    value[HOOKS] = {name: items for name, items in events.items() if items}
+    return value if value[HOOKS] else {k: v for k, v in value.items() if k != HOOKS}
+
+
+def _foreign_items(event: Node) -> Any:
+    if not event.is_array:
+        return event.value
+    return [_foreign_item(item.value) for item in event.items if not _item_is_ours(item)]
+
+
+def _foreign_item(item: Any) -> Any:
+    listed = item.get(GROUPED) if isinstance(item, dict) else None
+    return {**item, GROUPED: [e for e in listed if not is_ours(e)]} if isinstance(listed, list) else item

@@ -1,0 +1,147 @@
+"""Edits in a JSON text that keep its formatting. What is added can be taken out again without a trace."""
+
+import json
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from holdfast.install.json_text import NEWLINE, Node, comments
+
+Edit = tuple[int, int, str]
+
+
+@dataclass(frozen=True)
+class Style:
+    """How this file is written. `inline`: all on one line."""
+
+    newline: str = "\n"
+    unit: str = "  "
+    inline: bool = False
+    gap: str = " "
+
+    def dumps(self, value: Any) -> str:
+        return json.dumps(value, ensure_ascii=False, separators=("," + self.gap, ":" + self.gap))
+
+    def member(self, key: str, value: str) -> str:
+        return f"{json.dumps(key, ensure_ascii=False)}:{self.gap}{value}"
+
+
+def style_of(text: str, root: Node) -> Style:
+    newline = NEWLINE.search(text)
+    ending = newline[0] if newline else "\n"
+    if not root.items:
+        return Style(ending)
+    indent = own_line(text, root.items[0].begin)
+    first = root.items[0]
+    tight = text[first.start - 1] == ":" if root.is_object else False
+    return Style(ending, "  " if indent is None else indent, indent is None, "" if tight else " ")
+
+
+def own_line(text: str, at: int) -> str | None:
+    """The indentation of what begins here, or nothing when something else stands before it on its line."""
+    indent = re.compile(r"[ \t]*").match(text, _line_start(text, at))
+    return indent[0] if indent and indent.end() == at and _line_start(text, at) > 0 else None
+
+
+def _line_start(text: str, at: int) -> int:
+    return max(text.rfind("\n", 0, at), text.rfind("\r", 0, at)) + 1
+
+
+def line_indent(text: str, at: int) -> str:
+    found = re.compile(r"[ \t]*").match(text, _line_start(text, at))
+    return found[0] if found else ""
+
+
+def edited(text: str, edits: Iterable[Edit]) -> str:
+    for start, end, new in sorted(edits, reverse=True):
+        text = text[:start] + new + text[end:]
+    return text
+
+
+def append(text: str, container: Node, pieces: Sequence[str], style: Style) -> list[Edit]:
+    """Behind the last item, in the manner of the first one."""
+    if not container.items:
+        return [_fill(text, container, pieces, style)]
+    last, indent = container.items[-1], own_line(text, container.items[0].begin)
+    lead = style.gap if indent is None else style.newline + indent
+    body = f",{lead}".join(pieces)
+    note = _comment_behind(text, last.end, container.end - 1)
+    if indent is None or note is None:
+        return [(last.end, last.end, f",{lead}{body}")]
+    comma = [] if _comma(text, last.end, note) is not None else [(last.end, last.end, ",")]
+    return [*comma, (note, note, lead + body)]
+
+
+def _fill(text: str, container: Node, pieces: Sequence[str], style: Style) -> Edit:
+    inside = container.start + 1, container.end - 1
+    notes = comments(text, *inside)
+    at = notes[-1][1] if notes else inside[0]
+    rest = text[at : inside[1]]
+    if style.inline and not notes:
+        return (*inside, f",{style.gap}".join(pieces))
+    base = line_indent(text, container.start)
+    lead = style.newline + base + style.unit
+    body = lead + f",{lead}".join(pieces)
+    return (at, at, body) if NEWLINE.search(rest) else (at, inside[1], body + style.newline + base)
+
+
+def _comment_behind(text: str, start: int, end: int) -> int | None:
+    """Where a remark on the same line ends: it belongs to what stands before it."""
+    stop = NEWLINE.search(text, start, end)
+    behind = [b for a, b in comments(text, start, end) if not stop or a < stop.start()]
+    return behind[-1] if behind else None
+
+
+def _comma(text: str, start: int, end: int) -> int | None:
+    masked = text[start:end]
+    for a, b in comments(text, start, end):
+        masked = masked[: a - start] + " " * (b - a) + masked[b - start :]
+    at = masked.find(",")
+    return None if at < 0 else start + at
+
+
+def remove(text: str, container: Node, index: int) -> list[Edit]:
+    """The item with its comma and its blanks; comments around it stay."""
+    item, items = container.items[index], container.items
+    if len(items) == 1:
+        return _remove_only(text, container, item)
+    if index < len(items) - 1:
+        return _remove_before(text, item, items[index + 1])
+    return _remove_last(text, container, items[index - 1], item)
+
+
+def _remove_only(text: str, container: Node, item: Node) -> list[Edit]:
+    inside = container.start + 1, container.end - 1
+    if not comments(text, inside[0], item.begin) and not comments(text, item.end, inside[1]):
+        return [(*inside, "")]
+    comma = _comma(text, item.end, inside[1])
+    cut = [] if comma is None else [(comma, comma + 1, "")]
+    return [(_blank_before(text, inside[0], item, inside[1]), item.end, ""), *cut]
+
+
+def _remove_before(text: str, item: Node, following: Node) -> list[Edit]:
+    if not comments(text, item.end, following.begin):
+        return [(item.begin, following.begin, "")]
+    comma = _comma(text, item.end, following.begin)
+    return [(item.begin, item.end, ""), *([] if comma is None else [(comma, comma + 1, "")])]
+
+
+def _remove_last(text: str, container: Node, previous: Node, item: Node) -> list[Edit]:
+    if not comments(text, previous.end, item.begin):
+        return [(previous.end, item.end, "")]
+    comma = _comma(text, previous.end, item.begin)
+    start = _blank_before(text, previous.end, item, container.end - 1)
+    cut = [] if comma is None or comma >= start else [(comma, comma + 1, "")]
+    return [*cut, (start, item.end, "")]
+
+
+def _blank_before(text: str, start: int, item: Node, end: int) -> int:
+    """From the end of the last comment, unless that would draw the closing bracket into a `//` comment."""
+    notes = comments(text, start, item.begin)
+    if not notes:
+        return start
+    if text.startswith("/*", notes[-1][0]):
+        return notes[-1][1]
+    closes_on_a_new_line = re.compile(r"[ \t]*,?[ \t]*[\r\n]").match(text, item.end, end)
+    return notes[-1][1] if closes_on_a_new_line else item.begin

@@ -1,0 +1,133 @@
+"""Which file an agent reads its hooks from, when we may write it, and how that is done without a gap."""
+
+import os
+import shutil
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from holdfast.core.agent import Agent
+from holdfast.core.errors import InstallRefused
+
+
+def settings_file(agent: Agent, level: str, project: Path) -> Path:
+    """The file itself, links followed. It need not be there."""
+    named = agent.setup.files.get(level) if agent.setup else None
+    if named is None:
+        known = ", ".join(levels(agent)) or "none"
+        raise InstallRefused(f"{agent.title} has no settings at level “{level}”", fix=f"Known: {known}.")
+    base = Path.home() if level == "user" else project
+    if not base.is_dir():
+        raise InstallRefused("the folder is not there", where=str(base), fix="Name an existing folder.")
+    return _followed(base / named, project)
+
+
+def levels(agent: Agent) -> list[str]:
+    return list(agent.setup.files) if agent.setup else []
+
+
+def _followed(path: Path, project: Path) -> Path:
+    try:
+        real = path.resolve()
+    except (OSError, RuntimeError) as error:
+        raise InstallRefused("the link leads in a circle", where=str(path), fix="Mend or remove the link.") from error
+    linked = path.is_symlink() or path.parent.is_symlink()
+    if (linked and not real.parent.is_dir()) or (path.is_symlink() and not real.exists()):
+        raise InstallRefused(f"it is a link to {real}, which is not there", where=str(path), fix="Mend the link.")
+    if not any(real.is_relative_to(place.resolve()) for place in (Path.home(), project)):
+        raise InstallRefused(
+            f"it is a link to {real}, outside of home and project", where=str(path), fix="Edit that file."
+        )
+    return real
+
+
+def missing_folders(path: Path) -> int:
+    """How many folders have to be made for it."""
+    return sum(1 for folder in path.parents if not folder.exists())
+
+
+def content(path: Path) -> bytes | None:
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise InstallRefused(f"it cannot be read ({error.strerror})", where=str(path), fix="Check the file.") from error
+
+
+def refuse_unwritable(path: Path) -> None:
+    """Asked of the permissions themselves, because root may write anything and should still not."""
+    folder = path.parent
+    while not folder.exists():
+        folder = folder.parent
+    for place in (path, folder) if path.exists() else (folder,):
+        found = place.stat()
+        if place == path and not stat.S_ISREG(found.st_mode):
+            raise InstallRefused("it is not a plain file", where=str(place), fix="Move it away.")
+        if found.st_uid != os.geteuid():
+            raise InstallRefused(
+                f"it belongs to user {found.st_uid}",
+                where=str(place),
+                fix="Run this as that user, or use another level.",
+            )
+        if not found.st_mode & 0o200 or not os.access(place, os.W_OK):
+            raise InstallRefused(
+                "it is read-only", where=str(place), fix=f"Allow writing (chmod u+w {place}) and try again."
+            )
+
+
+def replace(path: Path, new: bytes | None) -> None:
+    """All or nothing, with the mode the file had. `None` removes it."""
+    with refusing(path):
+        partial_of(path).unlink(missing_ok=True)
+        if new is None:
+            path.unlink(missing_ok=True)
+        else:
+            _write_partial(path, new)
+            partial_of(path).replace(path)
+        _sync_folder(path.parent)
+
+
+def _write_partial(path: Path, new: bytes) -> None:
+    old = path.stat() if path.exists() else None
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    fd = os.open(partial_of(path), flags, 0o666 if old is None else 0o600)
+    with os.fdopen(fd, "wb") as out:
+        out.write(new)
+        if old is not None:
+            if old.st_gid != os.fstat(fd).st_gid:
+                os.fchown(fd, -1, old.st_gid)
+            os.fchmod(fd, stat.S_IMODE(old.st_mode))
+        out.flush()
+        os.fsync(fd)
+
+
+def partial_of(path: Path) -> Path:
+    """One name: writers are under a lock, and what a killed one left is found again."""
+    return path.with_name(f".{path.name}.holdfast-partial")
+
+
+@contextmanager
+def refusing(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise InstallRefused(
+            f"{error.strerror or error}", where=str(path), fix="Check disk and permissions."
+        ) from error
+
+
+def _sync_folder(folder: Path) -> None:
+    fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)
+
+
+def is_present(agent: Agent) -> bool:
+    """Whether the agent seems to be installed for this person."""
+    if agent.setup is None:
+        return False
+    return shutil.which(agent.setup.program) is not None or (Path.home() / agent.setup.folder).is_dir()

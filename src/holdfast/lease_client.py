@@ -1,0 +1,45 @@
+"""Asking the daemon for a lease and waiting in line for it: for the command line and for MCP tools."""
+
+import contextlib
+import os
+import time
+from typing import Any
+
+from holdfast import client
+from holdfast.core.errors import CommandRefused, HoldfastError
+
+TTL_S = 300.0
+FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.01, 0.25
+WITHIN = "HOLDFAST_LEASE_OWNERS"
+
+
+def acquire_lease(name: str, pid: int, wait: float | None, **how: Any) -> dict[str, Any]:
+    """Asks, and asks again until it is granted, refused, or one has waited long enough."""
+    waits = wait is None or wait > 0
+    told = client.command("project.acquire", lease=name, pid=pid, wait=waits, within=leases_held_above(), **how)
+    deadline = None if wait is None else time.monotonic() + wait
+    pause = FIRST_PAUSE_S
+    try:
+        while told["answer"] == "waiting" and (deadline is None or time.monotonic() < deadline):
+            time.sleep(pause)
+            pause = min(pause * 1.5, LONGEST_PAUSE_S)
+            told |= client.command("project.tend", lease=name, request=told["request"])
+    except BaseException:
+        release_lease(name, told["owner"])
+        raise
+    if told["answer"] == "waiting":
+        release_lease(name, told["owner"])
+        return {**told, "answer": "busy", "why": f"still held by others after {wait:g} s"}
+    if told["answer"] == "refused":
+        raise CommandRefused(told["why"])
+    return told
+
+
+def leases_held_above() -> list[str]:
+    """Those whose leases this command runs under: they wait for it, so it must not wait for them."""
+    return os.environ.get(WITHIN, "").split()
+
+
+def release_lease(name: str, owner: str) -> None:
+    with contextlib.suppress(HoldfastError):
+        client.command("project.release", lease=name, owner=owner)

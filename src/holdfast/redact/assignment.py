@@ -1,0 +1,337 @@
+"""A value that stands after a name, in the notations of shells, settings files, programs, tables and sentences."""
+
+import re
+from collections.abc import Callable
+
+import msgspec
+
+from holdfast.redact import judge, notation
+from holdfast.redact.rule import NameRule, Span
+from holdfast.redact.rules.names import PLAIN_QUALIFIERS, SECRET_QUALIFIERS
+
+KEY_END = b"\x1e"
+"""Stands after a key of a JSON object in the text that is scanned."""
+STRING_END = b"\x1f"
+"""Stands after any other string of it."""
+
+_LONGEST = 4096
+_PEEK = 200
+
+
+class Value(msgspec.Struct, frozen=True):
+    """A value that was found after a name."""
+
+    start: int
+    end: int
+    quoted: bool
+    notation: str
+    sign: bytes
+
+
+def find_value(text: bytes, rule: NameRule, start: int, end: int, raw: bool) -> Span | None:
+    """The secret after the name whose stem stands at `start:end`, if there is one."""
+    before = text[start - 48 if start > 48 else 0 : start]
+    if raw and before[-2:] in (b"\\n", b"\\r", b"\\t"):
+        before = before[:-2] + b"\n"
+    if not _is_part(rule, before, text[start:end], text[end : end + 1]):
+        return None
+    if not _may_have_value(text, end):
+        return _find_used(text, start, before) if rule.spoken and b" as " in before else None
+    for pattern in (notation.AFTER_NAME, notation.SAID) if rule.spoken else (notation.AFTER_NAME,):
+        match = pattern.match(text, end)
+        value = _read_value(text, start, match) if match else None
+        if value and rule.judge == "phrase" and not value.quoted:
+            value = _whole_phrase(text, value)
+        if value and (_is_cut(text, value, raw) or _accept(text, rule, value, before, text[start:end])):
+            return (
+                value.start,
+                value.end,
+                rule.kind.partition("-")[0] if rule.kind.startswith("password-") else rule.kind,
+            )
+    return _find_used(text, start, before) if rule.spoken and b" as " in before else None
+
+
+_AS_A = re.compile(rb" as (?:the |a |my |your |our )?(?:[\w.-]{1,30} ){0,4}$", re.IGNORECASE)
+_USED = re.compile(
+    rb"(?:use|set|put|take|try|with|using|enter|choose) [\"'`]?(?P<secret>[^\s\"'`]{6,300})[\"'`]?$", re.IGNORECASE
+)
+
+
+def _find_used(text: bytes, start: int, before: bytes) -> Span | None:
+    """`please use … as the api key`: the value stands before the name."""
+    said = _AS_A.search(before)
+    if not said:
+        return None
+    end = start - len(before) + said.start()
+    used = _USED.search(text, max(0, end - 340), end)
+    return (*used.span("secret"), "password") if used and judge.is_mixed_password(used["secret"]) else None
+
+
+_SETTER = re.compile(rb"(?:set|with|use|add|put)_?[A-Za-z]{0,16}_?$", re.IGNORECASE)
+_SPOKEN_QUALIFIERS = tuple(f"{word} ".encode() for word in SECRET_QUALIFIERS)
+
+
+def _may_be_secret_key(before: bytes, last: bytes) -> bool:
+    """A cheap look at what stands before `key`: most keys are those of a table."""
+    if last == b" ":
+        return before[-16:].lower().endswith(_SPOKEN_QUALIFIERS)
+    if last in (b"_", b"-", b"."):
+        return _qualifier(before) not in PLAIN_QUALIFIERS
+    return last in (b"?", b"&") or last.isalnum()
+
+
+_NO_VALUE = frozenset(b");,.[]}+*/!&%^~@#;?$")
+_NO_VALUE_BYTES = frozenset(bytes([code]) for code in _NO_VALUE)
+_LETTERS = frozenset(b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_-0123456789")
+
+
+def _may_have_value(text: bytes, end: int) -> bool:
+    """A cheap look at what follows the stem: in most places no value can."""
+    after = text[end] if end < len(text) else 10
+    if after in _NO_VALUE:
+        return False
+    if after in b"\r\n" or (after == 0x5C and text[end + 1 : end + 2] in (b"n", b"r", b"t")):
+        return bool(notation.VALUE_BELOW.match(text, end))
+    if after in _LETTERS:
+        tail = notation.TAIL_ONLY.match(text, end)
+        return tail is not None and tail.end() > end and text[tail.end() : tail.end() + 1] not in _NO_VALUE_BYTES
+    return after not in b" \t" or bool(notation.AFTER_SPACE.match(text, end))
+
+
+def _whole_phrase(text: bytes, value: Value) -> Value:
+    """A passphrase without quotes goes on to the end of its line, if it is one of several words."""
+    line = notation.WORDS_OF_LINE.match(text, value.start)
+    if line and value.notation in ("assign", "said") and 3 <= len(line[0].split()) <= 12 and judge.is_phrase(line[0]):
+        return Value(value.start, line.end(), True, value.notation, value.sign)
+    return value
+
+
+def _is_cut(text: bytes, value: Value, raw: bool) -> bool:
+    """In raw JSON an escape may hide the rest of the value: only the decoded text can be judged."""
+    if not raw or text[value.end : value.end + 1] != b"\\" or text[value.end + 1 : value.end + 2] in (b"n", b"r", b"t"):
+        return False
+    return not judge.is_reference(text[value.start : value.end])
+
+
+def _read_value(text: bytes, name: int, match: re.Match[bytes]) -> Value | None:
+    quote, start = match["open"], match.start("value")
+    form = "said" if match.re is notation.SAID else next(kind for kind in notation.NOTATIONS if match[kind] is not None)
+    sign = match[0][: start - match.start()].strip(b" \t\"'`\\")[-1:]
+    after_key = text[start - 1 : start] == KEY_END
+    if quote and text[start - len(quote) - 1 : start - len(quote)] == KEY_END:
+        start, quote, after_key = start - len(quote), b"", True
+    ends = _value_end(form, quote, after_key)
+    limit = min(len(text), start + _LONGEST)
+    got = ends.match(text, start, limit)
+    stop = got.end() if got else start
+    if ends is notation.UNQUOTED:
+        stop = _cut_bare(text, name, start, stop)
+    if stop <= start:
+        return None
+    return Value(start, stop, bool(quote) or after_key or ends is notation.TO_TAG, form, KEY_END if after_key else sign)
+
+
+def _value_end(form: str, quote: bytes | None, after_key: bool) -> re.Pattern[bytes]:
+    if after_key:
+        return notation.TO_STRING_END
+    if quote:
+        return notation.IN_ESCAPED if b"\\" in quote else notation.IN_QUOTES[quote[:1]]
+    return notation.TO_TAG if form in ("xml", "plist") else notation.UNQUOTED
+
+
+def _cut_bare(text: bytes, name: int, start: int, stop: int) -> int:
+    """A bare value ends at `,` `;` `&` and the like, except on a line of its own, where all of it is the value."""
+    if (
+        notation.LINE_END.match(text, stop)
+        and notation.LINE_START.search(text, max(0, name - 80), name)
+        and not _in_query(text, name)
+    ):
+        return start + len(text[start:stop].rstrip(b",;"))
+    found = notation.STOP.search(text, start, stop)
+    stop = found.start() if found else stop
+    return start + len(text[start:stop].rstrip(b".:!?"))
+
+
+def _in_query(text: bytes, name: int) -> bool:
+    before = text[max(0, name - 60) : name]
+    return b"?" in before or b"&" in before
+
+
+def _is_part(rule: NameRule, before: bytes, stem: bytes, after: bytes) -> bool:
+    """Whether the stem is a part of the name, as `pass` is in `db_pass` and `dbPass`, and not in `compass`."""
+    if rule.part in ("", "tail"):
+        return True
+    last = before[-1:]
+    if _is_glued(last, stem):
+        return _may_be_glued(rule, before, stem, after)
+    if rule.part == "key":
+        return stem[:1] in b"tT" or _may_be_secret_key(before, last)
+    return not after.isalpha() or (stem[-1:].islower() and after.isupper())
+
+
+def _is_glued(last: bytes, stem: bytes) -> bool:
+    """Whether it runs on from the letter before it without a change of case."""
+    if stem[:1].islower() or not stem[:1].isalpha():
+        return last.isalpha() and last.isascii()
+    return last.isupper()
+
+
+def _may_be_glued(rule: NameRule, before: bytes, stem: bytes, after: bytes) -> bool:
+    if rule.part == "key":
+        return _qualifier(before).endswith(("api", "access", "secret", "private", "master", "auth", "account"))
+    return stem.lower() in (b"pass", b"pwd") and after in (b"=", b":", b'"', b"'", KEY_END)
+
+
+_LAST_WORD = re.compile(rb"([A-Z]+|[A-Z]?[a-z0-9]+)[_.\- ]?$")
+
+
+def _qualifier(before: bytes) -> str:
+    """The word right before the stem: `api` in `MY_API_KEY` and in `myApiKey`."""
+    found = _LAST_WORD.search(before[-24:])
+    word = found[1].decode().lower() if found else ""
+    return "" if before.endswith(b" ") and word not in SECRET_QUALIFIERS and word not in PLAIN_QUALIFIERS else word
+
+
+def _accept(text: bytes, rule: NameRule, value: Value, before: bytes, stem: bytes) -> bool:
+    found = text[value.start : min(value.end, value.start + _PEEK)]
+    if found.startswith(b"[redacted") or b"[redacted:" in found:
+        return False
+    if value.notation == "space" and not notation.FLAG.search(before + stem):
+        return _accept_bare_space(rule, found, value.quoted, before)
+    if value.notation == "call":
+        return bool(_SETTER.search(before)) and judge.is_mixed_password(found) and b" " not in found
+    if value.notation == "comma" and not notation.CALL_BEFORE.search(before):
+        return False
+    if value.sign == b"=" and not value.quoted and text[value.start - 3 : value.start].strip().endswith(b"=="):
+        return False
+    if value.notation == "table" and not (notation.CELL.search(before) and judge.is_mixed_password(found)):
+        return False
+    return _BY_JUDGE[rule.judge](text, rule, value, found, before, stem)
+
+
+def _accept_bare_space(rule: NameRule, found: bytes, quoted: bool, before: bytes) -> bool:
+    """`using deploy password gldt… for`: a name and a value with nothing between them."""
+    if rule.judge not in ("password", "token", "phrase") or rule.part not in ("", "key"):
+        return False
+    if judge.looks_strong(found) and any(48 <= c <= 57 for c in found):
+        return True
+    if rule.judge == "token":
+        return (
+            len(found) >= 32 and judge.looks_random(found) and _qualifier(before) in ("api", "secret", "access", "auth")
+        )
+    cases = (any(48 <= c <= 57 for c in found), any(97 <= c <= 122 for c in found), any(65 <= c <= 90 for c in found))
+    return len(found) >= 8 and (all(cases) or quoted) and judge.is_mixed_password(found)
+
+
+def _accept_password(text: bytes, _rule: NameRule, value: Value, found: bytes, before: bytes, stem: bytes) -> bool:
+    if not judge.is_password(found) or found.startswith((b"/", b"./", b"../", b"~/")) or b"://" in found:
+        return False
+    if _says_password(found):
+        return False
+    if value.notation in ("said", "table") or stem.lower() in (b"pass", b"pw", b"psw", b"pwd", b"clave", b"mdp"):
+        return _accept_short_name(value, found, before, stem)
+    if value.notation == "typed":
+        return b" " not in found or judge.is_phrase(found)
+    if value.quoted:
+        return b" " not in found or (
+            len(found) < 40 and found.count(b" ") < 4 and any(48 <= c <= 57 for c in found) and judge.is_phrase(found)
+        )
+    return _accept_bare_password(text, value, found, stem)
+
+
+def _accept_short_name(value: Value, found: bytes, before: bytes, stem: bytes) -> bool:
+    environment = (stem.isupper() and before[-1:] == b"_") or (before[-1:] in b"_." and value.sign in b"=:" + KEY_END)
+    if environment and value.notation == "assign" and b" " not in found and not judge.is_code(found):
+        return len(found) >= 4 and not found.isdigit()
+    return b" " not in found and judge.is_mixed_password(found)
+
+
+def _accept_bare_password(text: bytes, value: Value, found: bytes, stem: bytes) -> bool:
+    if judge.is_code(found) or text[value.end : value.end + 1] in (b"(", b"["):
+        return False
+    if not judge.is_word(found):
+        return True
+    if value.notation == "space":
+        return False
+    if value.sign == b":":
+        return found.islower() and len(found) >= 6 and bool(notation.LINE_END.match(text, value.end))
+    return value.sign == b"=" and stem.isupper()
+
+
+def _says_password(found: bytes) -> bool:
+    """A label or a type such as `NewPassword`: the word for it and only letters."""
+    return bool(notation.PASSWORD_WORDS.search(found)) and not any(48 <= c <= 57 for c in found)
+
+
+def _accept_phrase(text: bytes, rule: NameRule, value: Value, found: bytes, before: bytes, stem: bytes) -> bool:
+    if value.quoted and b" " in found:
+        return judge.is_phrase(found)
+    return _accept_password(text, rule, value, found, before, stem)
+
+
+def _accept_token(text: bytes, rule: NameRule, value: Value, found: bytes, before: bytes, stem: bytes) -> bool:
+    if text[value.end : value.end + 1] in (b"(", b"[") or b" " in found.strip():
+        return False
+    if rule.part == "key" and not _is_secret_key(found, before, stem):
+        return False
+    if value.notation == "said" and not any(48 <= c <= 57 for c in found):
+        return False
+    return judge.looks_random(found.strip())
+
+
+def _is_secret_key(found: bytes, before: bytes, stem: bytes) -> bool:
+    """`api_key` is a secret, `cache_key` is not; an unknown word before it asks for a value that is clearly random."""
+    word = _qualifier(before)
+    if word in PLAIN_QUALIFIERS:
+        return False
+    if stem.lower().startswith(b"tok"):
+        return True
+    if word in SECRET_QUALIFIERS:
+        return True
+    if not word:
+        return before.endswith((b"?", b"&", b"--", b"-")) and judge.looks_strong(found)
+    return judge.looks_strong(found) or (stem.isupper() and len(found) >= 20)
+
+
+def _accept_strong(_text: bytes, rule: NameRule, value: Value, found: bytes, before: bytes, stem: bytes) -> bool:
+    if rule.part == "word" and value.notation not in (
+        "assign",
+        "index",
+        "comma",
+        "space",
+        "orelse",
+        "pair",
+        "block",
+        "prop",
+    ):
+        return False
+    if value.notation == "space" and not notation.FLAG.search(before + stem):
+        return False
+    least = 10 if stem.isupper() and before[-1:] == b"_" else 16
+    return b" " not in found and len(found) >= least and judge.looks_random(found)
+
+
+def _accept_pin(_text: bytes, _rule: NameRule, value: Value, found: bytes, _before: bytes, _stem: bytes) -> bool:
+    return value.notation in ("assign", "said") and found.isdigit() and 4 <= len(found) <= 10
+
+
+_CODE = re.compile(rb"(?:[A-Za-z0-9]{4,6}[- ]){1,5}[A-Za-z0-9]{4,6}$|\d{6,10}$|[A-Z0-9]{8,12}$")
+
+
+def _accept_code(_text: bytes, _rule: NameRule, _value: Value, found: bytes, _before: bytes, _stem: bytes) -> bool:
+    return bool(_CODE.match(found)) and any(48 <= c <= 57 for c in found)
+
+
+def _accept_any(_text: bytes, _rule: NameRule, _value: Value, found: bytes, _before: bytes, _stem: bytes) -> bool:
+    return len(found) >= 3 and not judge.is_reference(found)
+
+
+_BY_JUDGE: dict[str, Callable[[bytes, NameRule, Value, bytes, bytes, bytes], bool]] = {
+    "any": _accept_any,
+    "password": _accept_password,
+    "phrase": _accept_phrase,
+    "token": _accept_token,
+    "strong": _accept_strong,
+    "pin": _accept_pin,
+    "code": _accept_code,
+}

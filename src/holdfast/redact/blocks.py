@@ -1,0 +1,165 @@
+"""Secrets of many lines: private keys, and the values of a Kubernetes `Secret`."""
+
+import re
+
+from holdfast.redact import judge
+from holdfast.redact.rule import Span
+
+_BEGIN = re.compile(
+    rb"-{4,5} ?BEGIN (?:[A-Z0-9]{1,12} ){0,3}PRIVATE KEY(?: BLOCK)? ?-{4,5}|---- BEGIN SSH2 ENCRYPTED PRIVATE KEY ----"
+)
+_END = re.compile(rb"-{4,5} ?END [A-Z0-9 ]{0,40}?PRIVATE KEY(?: BLOCK)? ?-{4,5}")
+_NOT_BODY = re.compile(rb"-{4,5} ?BEGIN |[^\x00-\x7f]|[{}$]")
+_LONGEST = 20_000
+_LINE = re.compile(rb"[^\r\n\x1f]*(?:\r?\n|\x1f|$)")
+_BODY_LINE = re.compile(
+    rb"[ \t]*(?:[\w./-]{1,80}[:-]\d{1,5}[:-]|\d{1,5}[\t:| ]|[+>|-](?![+>|-]))?[ \t\"'+]*(?:\\n|\\r)*"
+    rb"(?:[A-Za-z0-9+/=]{1,100}|(?:Proc-Type|DEK-Info|Version|Comment|Hash)[: ][^\r\n]{0,100}|)(?:\\n|\\r)*[ \t\"',+\\)]*\r?\n?\x1f?$"
+)
+_BODY_RUN = re.compile(rb"[A-Za-z0-9+/=]{16,}")
+KEY_ANCHORS = ("PRIVATE KEY",)
+PUTTY_ANCHORS = ("Private-Lines:",)
+SECRET_ANCHORS = (
+    "kind: Secret",
+    'kind": "Secret',
+    'kind":"Secret',
+    'kind\\": \\"Secret',
+    "kind\x1eSecret",
+    "stringData",
+)
+_PUTTY = re.compile(rb"Private-Lines: ?\d{1,3}\s{1,2}(?P<body>(?:[A-Za-z0-9+/=]{1,80}\s{1,2}){1,60})")
+
+
+def find_private_key(text: bytes, start: int, end: int, raw: bool) -> Span | None:
+    """From `-----BEGIN … PRIVATE KEY` to its end; without an end as far as lines of a key go; or back from an end."""
+    first = max(0, start - 50)
+    begin = next(
+        (m for m in _BEGIN.finditer(text, first, min(len(text), end + 20)) if m.start() <= start < m.end()), None
+    )
+    if begin:
+        if raw:
+            return begin.start(), begin.end(), "private-key"
+        closing = _END.search(text, begin.end(), begin.end() + _LONGEST)
+        if closing and not _NOT_BODY.search(text, begin.end(), closing.start()):
+            return begin.start(), closing.end(), "private-key"
+        stop = _lines_after(text, begin.end())
+        return (
+            (begin.start(), stop, "private-key")
+            if stop > begin.end() and _BODY_RUN.search(text, begin.end(), stop)
+            else None
+        )
+    return _find_tail(text, start, end, raw)
+
+
+def _lines_after(text: bytes, at: int) -> int:
+    """Where the lines of base64 end. Whatever else is on the first line ends it at once."""
+    stop = at
+    for _ in range(400):
+        line = _LINE.match(text, at, min(len(text), at + 400))
+        if not line or line.end() == at or not _BODY_LINE.match(line[0]):
+            break
+        stop = at = line.end()
+    if stop > at or (stop > 0 and text[stop - 1 : stop] in b"\r\n\x1f"):
+        stop = len(text[:stop].rstrip(b"\r\n\x1f")) if stop - at < 400 else stop
+    escaped = re.compile(rb"(?:\\{1,7}[nr]|[A-Za-z0-9+/=\s]){16,}").match(
+        text, at if stop <= at else stop, at + _LONGEST
+    )
+    return max(stop, escaped.end() if escaped else 0)
+
+
+def _find_tail(text: bytes, start: int, end: int, raw: bool) -> Span | None:
+    """The last lines of a key whose beginning was cut off."""
+    closing = next(
+        (m for m in _END.finditer(text, max(0, start - 50), min(len(text), end + 20)) if m.start() <= start < m.end()),
+        None,
+    )
+    if not closing or raw:
+        return (start, end, "private-key") if closing else None
+    at = closing.start()
+    for _ in range(400):
+        line_start = max(text.rfind(b"\n", max(0, at - 300), at - 1), text.rfind(b"\x1f", max(0, at - 300), at - 1)) + 1
+        line = text[line_start:at]
+        if line_start >= at or not _BODY_LINE.match(line) or b" " in line.strip():
+            break
+        at = line_start
+    return (at, closing.end(), "private-key") if _BODY_RUN.search(text, at, closing.start()) else None
+
+
+def find_putty_key(text: bytes, start: int, _end: int, _raw: bool) -> Span | None:
+    match = _PUTTY.match(text, start)
+    return (*match.span("body"), "putty-private-key") if match else None
+
+
+_DATA = re.compile(rb"(?:^|[\n\x1e\x1f{,\"'])[ \t]*[\"']?(?:data|stringData)\\{0,3}[\"']?(?:[ \t]*:|\x1e)")
+_ENTRY = re.compile(
+    rb"(?:\r?\n[ \t]+[\"']?[\w.-]{1,80}[\"']?:[ \t]*(?!\||>)[\"']?"
+    rb"|[\"'][\w.-]{1,80}\\{0,3}[\"']\s{0,3}:\s{0,3}\\{0,3}[\"']|[\w.-]{1,80}\x1e)"
+    rb"(?P<value>[^\s\"'\\\x1e\x1f]{4,20000}(?: [a-z0-9]{2,20}){0,24})"
+)
+_DOCUMENT = 16_000
+
+
+def find_secret_values(text: bytes, start: int, end: int, raw: bool) -> list[Span]:
+    """Every value under `data` or `stringData` of the document that says `kind: Secret`."""
+    if raw:
+        return [(start, end, "kubernetes-secret")]
+    first = max(text.rfind(b"\n---", max(0, start - _DOCUMENT), start), max(0, start - _DOCUMENT))
+    last = text.find(b"\n---", end, end + _DOCUMENT)
+    last = last if last >= 0 else min(len(text), end + _DOCUMENT)
+    spans: list[Span] = []
+    for data in _DATA.finditer(text, first, last):
+        spans += _entries(text, data.end(), last)
+    return spans
+
+
+def _entries(text: bytes, at: int, last: int) -> list[Span]:
+    found: list[Span] = []
+    depth = _indent(text, at)
+    for entry in _ENTRY.finditer(text, at, last):
+        if (
+            entry.start() < len(text)
+            and text[entry.start() : entry.start() + 1] in b"\r\n"
+            and _line_indent(entry[0]) <= depth
+        ):
+            break
+        value = entry["value"]
+        if not value.startswith((b"$", b"{", b"<", b"[")):
+            found.append((*entry.span("value"), "kubernetes-secret"))
+    return found
+
+
+def _indent(text: bytes, at: int) -> int:
+    line = text[text.rfind(b"\n", 0, at) + 1 : at]
+    return len(line) - len(line.lstrip(b" \t"))
+
+
+def _line_indent(line: bytes) -> int:
+    line = line.lstrip(b"\r\n")
+    return len(line) - len(line.lstrip(b" \t"))
+
+
+INSERT_ANCHORS = ("VALUES", "values", "Values")
+_INSERT = re.compile(rb"\((?P<columns>[^()]{1,600})\)\s{0,4}VALUES\s{0,4}\((?P<values>[^()]{1,4000})\)", re.IGNORECASE)
+_SECRET_COLUMN = re.compile(rb"passw|passwd|secret|api_?key|token|pwd|private_?key", re.IGNORECASE)
+_ITEM = re.compile(rb"\s*(?:N?'(?P<value>[^']{0,2000})'|[^,']{0,200})\s*(?:,|$)")
+
+
+def find_inserted(text: bytes, start: int, end: int, _raw: bool) -> list[Span]:
+    """`INSERT INTO users (name, password) VALUES ('ada', '…')`: values by the names of their columns."""
+    for insert in _INSERT.finditer(text, max(0, start - 620), min(len(text), end + 4010)):
+        if insert.start() < start < insert.end():
+            return _inserted(text, insert)
+    return []
+
+
+def _inserted(text: bytes, insert: re.Match[bytes]) -> list[Span]:
+    at, last = insert.span("values")
+    found: list[Span] = []
+    for column in insert["columns"].split(b","):
+        item = _ITEM.match(text, at, last)
+        if not item or item.end() == at:
+            break
+        if item["value"] and _SECRET_COLUMN.search(column) and judge.is_mixed_password(item["value"]):
+            found.append((*item.span("value"), "sql-password"))
+        at = item.end()
+    return found

@@ -1,0 +1,149 @@
+"""Is this text a secret, or a word, a path, a type, a variable, a placeholder?"""
+
+import re
+from collections.abc import Callable
+
+_REFERENCE = re.compile(
+    rb"[{<%*\[(#@!&~?^]+[{<%*\[(#@A-Za-z_]|\$(?![\d$]|[a-z0-9]+\$)|[^A-Za-z0-9]*$|(.)\1*$|redacted|env[.:\[]"
+    rb"|(?:process|import\.meta)\.env|os\.(?:environ|getenv)|(?:arn|op|vault|ssm|file|env|secret|projects|awssm|keyring|sops)[:/]|ENC\[|AQICA"
+)
+_PLACEHOLDER = re.compile(
+    rb"your|example|placeholder|change.?me|x{4}|\.{3}|redacted|\*{3}|dummy|<|\$\{|\{\{|\$\(|insert.?|replace.?|todo|fixme|"
+    rb"fake|sample|abc123|123456789|_here|xxx-|foobar|\xe2\x80\xa6"
+)
+_PLAIN = re.compile(rb"[A-Za-z_]+$")
+_DOTTED = re.compile(rb"[A-Za-z_$@][\w$]*(?:(?:\.|->|::|\?\.)[A-Za-z_$][\w$]*)+(?:\(\)?)?$")
+_WORD = rb"(?:[A-Z]?[a-z]+|[A-Z]+|\d{1,4}(?!\d))?"
+_WORDS = re.compile(_WORD + rb"(?:[-_.:/ ]{1,4}" + _WORD + rb"){0,40}\d{0,3}$")
+_PATH = re.compile(rb"(?:~|\.{1,2})?/|[A-Za-z]:[\\/]|[a-z][a-z0-9+.-]{1,12}://|[\w.-]+/[\w./-]+\.[a-z]{1,5}$")
+_FLIP = re.compile(rb"[a-z][A-Z0-9]|[A-Z][0-9]|[0-9][A-Za-z]|[A-Z]{2}[a-z]")
+_HEX = re.compile(rb"[0-9a-fA-F]+$")
+_UUID = re.compile(rb"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$", re.IGNORECASE)
+_DATE = re.compile(rb"\d{2,4}[-/.:]\d{1,2}([-/.:T]|$)")
+_VERSION = re.compile(rb"[v^~]?\d+(?:\.\d+){1,3}(?:[-+.]\w+)*$")
+_NUMBER = re.compile(rb"-?\d[\d._eE+-]*$")
+_CALL = re.compile(rb"[\w.$:]+[(\[]")
+_SIGNED = re.compile(rb"[a-z][^\n]*[A-Z][^\n]*[!@#$%^&*?+]|[A-Z][^\n]*[a-z][^\n]*[!@#$%^&*?+]")
+NO_PASSWORDS = frozenset(
+    b"password passwd passphrase passwort pwd secret token none null nil undefined true false yes no on off str string"
+    b" bytes text int integer number bool boolean any object char varchar unknown void optional required hidden masked"
+    b" pass pw empty missing invalid incorrect wrong prompt ask stdin default value redacted secretstr input reset"
+    b" username user admin1 key keys file path env url type name field hash new old current confirm login auth"
+    b" forgot change changed expired strength policy manager length rule rules protected authentication hunter".split()
+) - {b"admin1", b"hunter"}
+_EXPLAINING = frozenset(
+    b"a an the your my our their this that these is are be was must should can may will not no of to for in on with and or"
+    b" if please enter type choose pick set use used give given needed need required passphrase password key keys you"
+    b" from by has have does when while it its at as which here".split()
+)
+
+
+def is_reference(value: bytes) -> bool:
+    """It stands for a value kept elsewhere (`${PASSWORD}`, `<password>`, `***`), or says that there is none."""
+    return bool(_REFERENCE.match(value)) or bool(_PLACEHOLDER.search(value[:200].lower()))
+
+
+def is_word(value: bytes) -> bool:
+    return bool(_PLAIN.match(value))
+
+
+def is_code(value: bytes) -> bool:
+    """`settings.password`, `self->token`, `get_token(`: where the value comes from, not the value."""
+    return bool(_DOTTED.match(value)) or bool(_CALL.match(value))
+
+
+def is_path(value: bytes) -> bool:
+    return bool(_PATH.match(value))
+
+
+def is_password(value: bytes) -> bool:
+    """For what is called a password little is asked: it may be any word but those that explain."""
+    return len(value) >= 3 and value.lower() not in NO_PASSWORDS and not is_reference(value)
+
+
+def is_phrase(value: bytes) -> bool:
+    """Several words that are a secret together: those of a sentence about one are not."""
+    words = re.findall(rb"[a-z]+", value.lower())
+    return is_password(value) and 2 <= len(words) <= 30 and _EXPLAINING.isdisjoint(words)
+
+
+def is_mixed_password(value: bytes) -> bool:
+    """Where only a sentence or a place says that it is a password: it has a digit or a sign in it."""
+    if len(value) < 5 or not is_password(value) or is_path(value) or _NUMBER.match(value) or _DATE.match(value):
+        return False
+    if is_code(value) or _VERSION.match(value):
+        return False
+    if any(48 <= c <= 57 for c in value) and any(c > 64 for c in value):
+        return True
+    return _wild(value) or (len(value) >= 8 and bool(_SIGNED.search(value)))
+
+
+def _wild(value: bytes) -> bool:
+    """Letters in wild case, as `qXaWqPpKaLAu`: neither a word nor camel case."""
+    return len(value) >= 10 and value.isalpha() and len(_FLIP.findall(value)) * 4 >= len(value)
+
+
+def looks_random(value: bytes) -> bool:
+    """For a token or a key: long, no words, letters mixed with digits or wildly mixed case."""
+    if len(value) < 8 or _NUMBER.match(value) or not _mixed(value):
+        return False
+    if _DATE.match(value) or _VERSION.match(value):
+        return False
+    return not (is_reference(value) or is_path(value) or is_code(value) or _WORDS.match(value[:200]))
+
+
+def looks_strong(value: bytes) -> bool:
+    """For places that say little: at least 16 characters, random, no hash in hexadecimal."""
+    return len(value) >= 16 and looks_random(value) and not _HEX.match(value) and not _UUID.match(value)
+
+
+def has_random_tail(token: bytes) -> bool:
+    """The body after the prefix is random: digits and letters, no words joined by hyphens."""
+    for body in (token, re.split(rb"[-_.:/]", token, maxsplit=1)[-1]):
+        if len(body) >= 12 and not _WORDS.match(body[:200]) and len(_FLIP.findall(body)) * 12 >= len(body):
+            return not is_placeholder(token) and any(48 <= c <= 57 for c in body)
+    return False
+
+
+def is_placeholder(value: bytes) -> bool:
+    """`ghp_xxxxxxxxxxxx`, `AKIAIOSFODNN7EXAMPLE`: written to be replaced. A long random value may hold one by chance."""
+    low = value.lower()
+    if len(set(low[-16:])) <= 3:
+        return True
+    return any(word in low for word in _MARKS) or (len(value) < 60 and bool(re.search(rb"x{6}|\*{3}|\.{3}|0{10}", low)))
+
+
+_MARKS = (
+    b"example",
+    b"your_",
+    b"your-",
+    b"placeholder",
+    b"redacted",
+    b"changeme",
+    b"_here",
+    b"xxxxxxxx",
+    b"1234567890abcdef",
+)
+
+
+def _mixed(value: bytes) -> bool:
+    if len(value) < 20:
+        return (any(48 <= c <= 57 for c in value) and any(c > 64 for c in value)) or _wild(value)
+    return len(_FLIP.findall(value)) * 12 >= len(value) or _has_many_signs(value)
+
+
+def _has_many_signs(value: bytes) -> bool:
+    """Digits, letters and at least four different signs that no path or sentence has, as keys of web frameworks."""
+    return any(48 <= c <= 57 for c in value) and len(set(value) & set(b"!@#$%^&*()+=~?")) >= 4
+
+
+JUDGES: dict[str, Callable[[bytes], bool]] = {
+    "password": is_password,
+    "mixed": is_mixed_password,
+    "phrase": is_phrase,
+    "token": looks_random,
+    "strong": looks_strong,
+    "any": lambda value: bool(value) and not is_reference(value),
+    "certain": bool,
+    "seed": lambda value: len(value.split()) in (12, 15, 18, 21, 24) and _EXPLAINING.isdisjoint(value.split()),
+}

@@ -1,0 +1,103 @@
+"""How a value is put to a name: the patterns of every notation, and where a value ends."""
+
+import re
+
+Q = rb"\\{0,7}[\"'`]"
+TAIL_WORDS = (
+    "access key base value string b64 base64 enc prod production dev development test testing staging live old new primary"
+    " secondary current main admin root default env plain plaintext raw header hash digest text field secret token s"
+).split()
+TAIL = rb"(?P<tail>(?:[_.-]?(?:" + "|".join(TAIL_WORDS).encode() + rb"|\d{1,3})(?![a-z])){0,3})"
+TYPE = rb"(?::\s?[&A-Za-z_'][A-Za-z0-9_.<>\[\]|&' ]{0,40}(?==)|\s(?:string|String|str|text|varchar)\s(?==))?"
+LINE = rb"(?:\\{0,3}\\[rn]|\r?\n)"
+SIGN = rb"(?:=>|\|\|=|:=|\?=|\+=|={1,3}|!=|:(?!:)|\xef\xbc\x9a|\xef\xbc\x9d|\x1e|<-)"
+GAP = rb"[ \t]{0,40}"
+VALUE_WORD = rb"(?:value|val|default|plaintext|secret_string|stringvalue|content)"
+ASSIGN = (
+    GAP
+    + TYPE
+    + SIGN
+    + GAP
+    + rb"(?:[>|][+-]?[ \t]{0,4})?(?:\\?"
+    + LINE
+    + rb"[ \t]{1,40})?\(?(?:(?<!\()|(?=[\"']))(?:[bfru@$]{1,2}(?=[\"']))?"
+)
+ANSI = rb"(?:(?:\x1b|\\{1,4}u001[bB]|\\x1b|\\033|\\e)\[[0-9;]{0,12}m){0,3}"
+_CHOICES = (
+    (b"orelse", rb"[)\]]{0,2}\s{0,4}(?:\|\||\?\?|or|\?:|:-)\s{1,4}(?=" + Q + rb")"),
+    (b"block", rb"\s{0,3}[:=]?\s{0,3}\{(?:[^{}]{0,160}?[\s\"'\\,])?" + VALUE_WORD
+        + rb"(?:" + Q + rb")?\s{0,3}[:=]\s{0,3}(?=" + Q + rb")"),
+    (b"inner", rb"\x1e" + VALUE_WORD + rb"\x1e"),
+    (b"prop", rb"(?:\sby lazy)?\s{0,3}\{(?:[^{}\"']{0,40}\}\s{0,3}=)?\s{0,3}(?=" + Q + rb")"),
+    (b"pair", rb"(?:\x1f|,)?(?:\s|" + LINE + rb"){0,20}(?:" + Q + rb")?(?:" + VALUE_WORD
+        + rb")(?:" + Q + rb")?(?:\s{0,3}[:=]\s{0,3}|\x1e)"),
+    (b"plist", rb"</(?:key|name)>\s{0,8}<(?:string|value)>"),
+    (b"assign", ASSIGN),
+    (b"comma", rb"(?<=[\"'`])\s{0,4},\s{0,4}(?=" + Q + rb")"),
+    (b"xml", rb"\s{0,3}(?:>|&gt;)\s{0,8}"),
+    (b"table", rb"[ \t]{0,40}[|\t][ \t]{0,40}(?=[^\s|=])"),
+    (b"index", rb"\s?\]?\)?\s{0,3}(?:\|\||\?\?)?=(?!=)\s{0,3}"),
+    (b"fill", rb"[^\"'\x1e\x1f\n]{0,20}(?:" + Q + rb")?[^\"'\x1e\x1f\n]{0,14}"
+        rb"\)\.(?:fill|type|pressSequentially|press_sequentially|send_keys|sendKeys|setValue|clear_and_fill)\(\s{0,2}(?=" + Q + rb")"),
+    (b"typed", rb"[^\"'\x1e\x1f\n\\]{0,40}(?:\x1f|" + Q + rb"\s{0,2},)"
+        rb"(?:[^\x1e\x1f\n]{0,30}(?:\x1e|:)[^\x1e\x1f\n,]{0,60}(?:\x1f|,)){0,3}\s{0,2}"
+        rb"(?:" + Q + rb")?(?:text|value)(?:\x1e|" + Q + rb"\s{0,2}:\s{0,2})"),
+    (b"space", rb"[ \t]{1,8}(?:\\" + LINE + rb"[ \t]{0,20})?(?:(?:--body|-b|--value|--secret-string|<<<)[ =])?(?=[^\s=:])"),
+    (b"call", rb"\(\s{0,2}(?=" + Q + rb")"),
+    (b"said", rb""),
+)  # fmt: skip
+OPEN = rb"(?P<open>\"\"\"|'\'\'|" + Q + rb"(?:\\{1,7}[\"'])?)?"
+AFTER_NAME = re.compile(
+    TAIL + rb"(?P<close>" + Q + rb")?" + ANSI + rb"(?:" + b"|".join(b"(?P<%b>%b)" % pair for pair in _CHOICES[:-1]) + rb")"
+    + ANSI + OPEN + rb"(?P<value>)", re.IGNORECASE,
+)  # fmt: skip
+SAID = re.compile(
+    rb"(?P<tail>s?)(?P<close>" + Q + rb")?"
+    rb"(?:\s(?:for|of|to|on|in|f\xc3\xbcr|para|pour|per|de|del|della|du|da|do|von|der|\xd0\xbe\xd1\x82|\xd0\xb4\xd0\xbb\xd1\x8f)\s[^\s:=]{1,40}(?:\s[^\s:=]{1,24}){0,3}?)?"
+    rb"(?:[ \t\xe3\x80\x80]{0,3})(?:"
+    rb"(?:is now|is set to|should be|will be|is|are|was|to|ist|lautet|war|es|est|sera|\xc3\xa8|\xc3\xa9|\xc3\xa4r|er|jest|on"
+    rb"|stands for)(?=[ \t:\"'`])"
+    rb"|\|\|=|=|:|\xe3\x81\xaf|\xe6\x98\xaf|\xe4\xb8\xba|\xe7\x82\xba|\xec\x9d\x80|\xeb\x8a\x94|\xef\xbc\x9a"
+    rb"|->|\xe2\x86\x92|\xe2\x80\x94|\((?=[^\s()]{8}))"
+    rb"(?P<said>[ \t:]{0,3})(?P<open>" + Q + rb")?(?P<value>)", re.IGNORECASE,
+)  # fmt: skip
+
+NOTATIONS = [kind.decode() for kind, _ in _CHOICES[:-1]]
+
+IN_QUOTES = {
+    b'"': re.compile(rb"(?:[^\"\\\r\n\x1f]|\\(?=[^\"])|\\\")*"),
+    b"'": re.compile(rb"[^'\r\n\x1f]*"),
+    b"`": re.compile(rb"[^`\r\n\x1f]*"),
+}
+IN_ESCAPED = re.compile(rb"[^\"'`\\\r\n\x1f]*")
+UNQUOTED = re.compile(rb"[^\s\"'`\\<>\x1e\x1f\x1b]*")
+TO_STRING_END = re.compile(rb"[^\x1f]*")
+TO_TAG = re.compile(rb"[^<\r\n\x1f]*")
+STOP = re.compile(rb"[,;)}\]|&]")
+LINE_END = re.compile(rb"[ \t]*(?:$|[\r\n\"'\x1f#]|\\[nr\"])")
+LINE_START = re.compile(
+    rb"(?:^|[\r\n\x1e\x1f\"]|\\n)[ \t+>#/*;-]*(?:export |set |ENV |declare -x |[\w./-]+:\d+:|\d+\s)?[\w.:;$ -]{0,60}$"
+)
+CALL_BEFORE = re.compile(rb"\(\s{0,3}(?:[\"']String[\"']\s{0,2},\s{0,2})?" + Q + rb"[\w.-]*$|--?[\w-]*$")
+FLAG = re.compile(
+    rb"(?:^|[\s\"'])(?:--?|/)[A-Za-z][\w.-]*$"
+    rb"|(?:#define|setx?|set -[gxU]{1,3}|ENV|secret set|secrets? add|export|machine \S+.{0,60}|login \S+)\s+(?:/M )?[\w.$:-]*$",
+    re.DOTALL,
+)
+CELL = re.compile(rb"(?:^|[\n|\x1e\x1f]|\\n)[ \t`*]*[\w.$-]*$")
+WORDS_OF_LINE = re.compile(rb"[A-Za-z0-9 .,'!-]{8,200}(?=[\r\n\x1f\"\\]|$)")
+
+
+VALUE_BELOW = re.compile(LINE + rb"[ \t]{0,20}\\{0,3}[\"']?val", re.IGNORECASE)
+TAIL_ONLY = re.compile(TAIL + rb"(?![A-Za-z0-9])", re.IGNORECASE)
+AFTER_SPACE = re.compile(
+    rb"[ \t]{1,40}(?:[^A-Za-z0-9]"
+    rb"|(?:is|are|was|to|for|of|on|in|ist|lautet|war|es|est|sera|er|jest|by|or|string|String|str|value|should|will|f\xc3|para|pour|per|de|del|della|du|da|do|von|der|stands)\b"
+    rb"|[^\s]{0,24}[0-9!@#$%^&*]|[A-Za-z]{1,24}[A-Z])"
+)
+
+PASSWORD_WORDS = re.compile(
+    rb"pass ?wor|passwd|passphrase|kennwort|contrase|mot de passe|senha"
+    rb"|\xd0\xbf\xd0\xb0\xd1\x80\xd0\xbe\xd0\xbb|\xe3\x83\x91\xe3\x82\xb9\xe3\x83\xaf|\xe5\xaf\x86",
+    re.IGNORECASE,
+)

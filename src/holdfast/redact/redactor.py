@@ -1,0 +1,136 @@
+"""Removes secrets from payloads and from text: the one place that everything stored passes through."""
+
+import re
+from collections.abc import Callable, Iterable
+from functools import cache
+from typing import Any
+
+import msgspec
+
+from holdfast.redact.payload import Document, is_json, labels_in, replace_spans
+from holdfast.redact.rule import Finding, Span
+from holdfast.redact.scanner import Scanner, join_spans
+
+_MOST_ROUNDS = 4
+Clean = Callable[[bytes], tuple[bytes, list[Span]]]
+
+
+class Redactor:
+    """`names`: further names whose values are secret; `patterns`: regular expressions; `keep`: exact texts to leave."""
+
+    def __init__(
+        self, names: Iterable[str] = (), patterns: Iterable[str] = (), keep: Iterable[str] = (), enabled: bool = True
+    ) -> None:
+        self._names = tuple(name for name in names if name)
+        self._patterns = _compile_patterns(patterns)
+        self._keep = frozenset(text.encode() for text in keep)
+        self._enabled = enabled
+
+    def redact(self, body: bytes) -> tuple[bytes, int]:
+        """A payload without its secrets, and how many there were. Never raises; twice is the same as once."""
+        cleaned, findings = self.redact_body(body)
+        return cleaned, len(findings)
+
+    def redact_body(self, body: bytes) -> tuple[bytes, list[Finding]]:
+        """JSON is cleaned in its decoded strings and stays JSON; anything else is cleaned as text."""
+        if not self._enabled or not self._may_hold_secret(body):
+            return body, []
+        try:
+            return self._in_rounds(body, self._clean_document if is_json(body) else self._clean_text)
+        except RecursionError:
+            return self._in_rounds(body, self._clean_text)
+
+    def redact_text(self, text: str) -> tuple[str, list[Finding]]:
+        """The same for text that is not JSON, or that shall be read as text."""
+        if not self._enabled:
+            return text, []
+        body, findings = self._in_rounds(text.encode("utf-8", "surrogatepass"), self._clean_text)
+        return (body.decode("utf-8", "surrogatepass"), findings) if findings else (text, [])
+
+    def redact_payload(self, payload: Any) -> tuple[Any, list[Finding]]:
+        """The same for a decoded payload: every string and every key of it."""
+        body, findings = self.redact_body(msgspec.json.encode(payload))
+        return (msgspec.json.decode(body), findings) if findings else (payload, [])
+
+    def _may_hold_secret(self, body: bytes) -> bool:
+        return bool(self._patterns) or bool(self._scanner.find(body, raw=True))
+
+    @property
+    def _scanner(self) -> Scanner:
+        return _scanner(self._names)
+
+    def _in_rounds(self, body: bytes, clean: Clean) -> tuple[bytes, list[Finding]]:
+        findings: list[Finding] = []
+        for _ in range(_MOST_ROUNDS):
+            body, spans = clean(body)
+            if not spans:
+                break
+            findings += [Finding(span[2]) for span in spans]
+        return body, findings
+
+    def _clean_document(self, body: bytes) -> tuple[bytes, list[Span]]:
+        document = Document(body)
+        spans = self._find(document.text)
+        if self._patterns:
+            pieces = document.pieces()
+            spans = _merge(spans, self._find_patterns(document.text, pieces))
+        spans = self._without_kept(document.text, spans)
+        return (document.without(spans), spans) if spans else (body, [])
+
+    def _clean_text(self, body: bytes) -> tuple[bytes, list[Span]]:
+        spans = self._find(body)
+        if self._patterns:
+            spans = _merge(spans, self._find_patterns(body, [(0, len(body))]))
+        spans = self._without_kept(body, spans)
+        return (replace_spans(body, spans), spans) if spans else (body, [])
+
+    def _find(self, text: bytes) -> list[Span]:
+        return self._scanner.find(text)
+
+    def _find_patterns(self, text: bytes, pieces: list[tuple[int, int]]) -> list[Span]:
+        done = labels_in(text)
+        hits = [
+            (start + match.start(), start + match.end(), "pattern")
+            for start, end in pieces
+            for pattern in self._patterns
+            for match in pattern.finditer(text[start:end])
+            if match[0]
+        ]
+        hits.sort()
+        return _outside(hits, done)
+
+    def _without_kept(self, text: bytes, spans: list[Span]) -> list[Span]:
+        return [span for span in spans if text[span[0] : span[1]] not in self._keep] if self._keep else spans
+
+
+def _merge(one: list[Span], other: list[Span]) -> list[Span]:
+    both = [*one, *other]
+    return join_spans(both) if len(both) > 1 else both
+
+
+def _outside(hits: list[Span], done: list[tuple[int, int]]) -> list[Span]:
+    """The hits that touch none of these places; both are in order."""
+    kept: list[Span] = []
+    n = 0
+    for hit in hits:
+        while n < len(done) and done[n][1] <= hit[0]:
+            n += 1
+        if n == len(done) or done[n][0] >= hit[1]:
+            kept.append(hit)
+    return kept
+
+
+def _compile_patterns(patterns: Iterable[str]) -> list[re.Pattern[bytes]]:
+    """What cannot be compiled is left out: settings report it, redaction must not fail."""
+    usable = []
+    for pattern in patterns:
+        try:
+            usable.append(re.compile(pattern.encode()))
+        except (re.error, RecursionError, OverflowError):
+            continue
+    return usable
+
+
+@cache
+def _scanner(names: tuple[str, ...]) -> Scanner:
+    return Scanner(names)

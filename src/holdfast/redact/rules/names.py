@@ -1,0 +1,97 @@
+"""Names of secrets. The scanner reads a value after them in any notation; the judge says whether it is a secret."""
+
+from holdfast.redact.rule import NameRule
+
+SECRET_QUALIFIERS = frozenset(
+    (
+        "api app access private secret encryption encrypt decryption signing sign signature master account auth shared subscription deploy license"
+        " licence webhook jwt service server storage hmac aes cipher client consumer write read admin integration insert ingest ingestion"
+        " rsa dsa ssh gpg pgp ssl tls root user team personal project management maps site crypto wallet seed session cookie security"
+        " secure nonce in stripe openai anthropic google azure aws hf bot sdk rest live test prod production staging primary secondary"
+        " function host registry push vapid notary publish npm pypi token refresh bearer x partner merchant gateway device kms"
+    ).split()
+)
+"""What may stand before `key`: the value is then judged as a token's is."""
+
+KEY_STEMS = (
+    *(
+        "_key",
+        "-key",
+        ".key",
+        "Key",
+        "?key",
+        "&key",
+        "apikey",
+        "authkey",
+        "accesskey",
+        "secretkey",
+        "privatekey",
+        "masterkey",
+    ),
+    *("accountkey", "API key", "API Key", "SSH key"),
+    *(f"{word} key" for word in sorted(SECRET_QUALIFIERS)),
+)
+"""`key` alone is in every program: what is searched for has what stands before it."""
+
+NAME_RULES = (
+    NameRule("password", ("password", "passwd", "passwrd", "psswd", "pswd", "paswd"), "password"),
+    NameRule("password", ("passphrase", "pass_phrase", "pass-phrase", "passcode", "passkey"), "phrase"),
+    NameRule("password", ("pass", "psw", "pw", "pwd"), "password", part="word"),
+    NameRule("password-german", ("passwort", "kennwort", "Passwörter", "Passwort", "Kennwort"), "password"),
+    NameRule("password-spanish", ("contraseña", "contrasena", "contraseñas", "CONTRASEÑA", "clave"), "password"),
+    NameRule("password-french", ("mot de passe", "mot_de_passe", "motdepasse", "mdp"), "password", part="word"),
+    NameRule("password-portuguese", ("senha",), "password", part="word"),
+    NameRule("password-italian", ("parola d'ordine", "parola_chiave"), "password"),
+    NameRule("password-dutch", ("wachtwoord",), "password"),
+    NameRule("password-nordic", ("lösenord", "losenord", "adgangskode", "passord", "salasana"), "password"),
+    NameRule("password-polish", ("hasło", "haslo", "HASŁO", "Hasło"), "password"),
+    NameRule("password-czech", ("heslo", "jelszó", "parolă", "parolası"), "password", part="word"),
+    NameRule("password-turkish", ("şifre", "sifre", "Şifre", "parola"), "password", part="word"),
+    NameRule("password-russian", ("пароль", "Пароль", "ПАРОЛЬ", "паролем", "пароля"), "password"),
+    NameRule("password-ukrainian", ("гасло", "Гасло"), "password"),
+    NameRule("password-greek", ("κωδικός", "συνθηματικό"), "password"),
+    NameRule("password-arabic", ("كلمة المرور", "كلمة السر"), "password"),
+    NameRule("password-hebrew", ("סיסמה", "סיסמא"), "password"),
+    NameRule("password-hindi", ("पासवर्ड",), "password"),
+    NameRule("password-japanese", ("パスワード", "暗証番号"), "password"),
+    NameRule("password-chinese", ("密码", "密碼", "口令"), "password"),
+    NameRule("password-korean", ("비밀번호", "암호", "패스워드"), "password"),
+    NameRule("password-vietnamese", ("mật khẩu", "Mật khẩu", "kata sandi", "รหัสผ่าน"), "password"),
+    NameRule("pin", ("pin code", "pin_code", "pincode", "PIN"), "pin", part="word"),
+    NameRule(
+        "backup-code", ("backup code", "recovery code", "backup_code", "recovery_code", "2fa code", "otp code"), "code"
+    ),
+    NameRule("backup-code", ("one-time code", "one time password", "scratch code", "verification code"), "code"),
+    NameRule("secret", ("secret",), "token"),
+    NameRule("token", ("token", "tokken"), "token", part="key"),
+    NameRule("token", ("jeton", "токен", "令牌", "トークン", "토큰"), "token"),
+    NameRule("key", KEY_STEMS, "token", part="key", stem_width=3),
+    NameRule("key", ("clave api", "clé api", "clé d'api", "api-schlüssel", "chave de api", "chiave api"), "token"),
+    NameRule("key", ("APIキー", "api 密钥", "API密钥", "密钥", "密鑰", "API 키"), "token"),
+    NameRule("credential", ("credential", "creds"), "token"),
+    NameRule("authorization", ("authorization",), "token"),
+    NameRule("authorization", ("auth",), "strong", part="word"),
+    NameRule("bearer", ("bearer", "jwt"), "strong", part="word"),
+    NameRule("personal-access-token", ("_pat", "-pat", "_PAT", "-PAT", " PAT", "PAT="), "strong", part="tail"),
+    NameRule("salt", ("salt", "pepper"), "strong", part="word"),
+    NameRule("session-id", ("sessionid", "sessid", "phpsessid", "jsessionid"), "strong", part="cookie"),
+    NameRule("session-id", ("connect.sid", "_session", "remember_token"), "strong", part="cookie"),
+    NameRule("code-verifier", ("code_verifier", "client_assertion"), "token"),
+    NameRule("encryption-key", ("cipher", "fernet", "encryption"), "strong", part="word"),
+    NameRule("license", ("licence", "license"), "strong", part="word"),
+)
+
+
+PLAIN_QUALIFIERS = frozenset(
+    (
+        "public publishable pub primary foreign cache sort partition idempotency object row hash dict map group route nav query file"
+        " order i18n translation translations locale item list tab index unique composite natural surrogate event lookup dedupe bucket registry"
+        " menu hot shortcut arrow reg json next page continuation sync cursor resume pagination publickey cancel cancellation syntax"
+        " lexer eos bos pad stop special cls sep mask unk start end current prev previous last first peek expected"
+        " image color colour design theme css font spacing msg message label title trie search state storage_path react"
+        " kv hash_ip range candidate natural_ doc document entity record config setting settings column field attr attribute"
+        " stream lock mutex metric trace span request correlation transaction etag upload part marker count max min num total"
+        " input output prompt completion cached reasoning thought audio video text"
+    ).split()
+)
+"""What may stand before `key` or `token` without making it a secret."""

@@ -1,0 +1,139 @@
+"""A short notation for the form of a token, from which its pattern, its anchors and an example are made.
+
+`ghp_<w36>` is the literal `ghp_` and 36 letters or digits. `<h32>` is exact, `<w20-60>` a range, `<w20+>` at least so
+many. `(live|test)` is a choice. `{…}` marks the literal to search for where the token does not begin with one. The
+repository holds only this notation, so that no file at rest contains a string that looks like a token.
+"""
+
+import itertools
+import random
+import re
+import string
+
+import msgspec
+
+_LOWER, _UPPER, _DIGITS = string.ascii_lowercase, string.ascii_uppercase, string.digits
+_BASE58 = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"
+ALPHABETS = {
+    "a": _LOWER,
+    "A": _UPPER,
+    "d": _DIGITS,
+    "h": _DIGITS + "abcdef",
+    "H": _DIGITS + "ABCDEF",
+    "x": _DIGITS + "abcdefABCDEF",
+    "l": _LOWER + _DIGITS,
+    "u": _UPPER + _DIGITS,
+    "w": _UPPER + _LOWER + _DIGITS,
+    "s": _UPPER + _LOWER + _DIGITS + "_",
+    "t": _UPPER + _LOWER + _DIGITS + "_-",
+    "p": _UPPER + _LOWER + _DIGITS + "._-",
+    "b": _UPPER + _LOWER + _DIGITS + "+/",
+    "B": _UPPER + _LOWER + _DIGITS + "+/=",
+    "j": _UPPER + _LOWER + _DIGITS + "+/=_-",
+    "r": _UPPER + _LOWER + _DIGITS + "+/=_.-",
+    "k": _BASE58,
+    "q": "023456789acdefghjklmnpqrstuvwxyz",
+    "Q": "023456789ACDEFGHJKLMNPQRSTUVWXYZ",
+    "2": _UPPER + "234567",
+}
+_UUID = "<h8>-<h4>-<h4>-<h4>-<h12>"
+_PIECE = re.compile(r"<(\w)(\d+)(?:-(\d+)|(\+))?>|\(([^()]*)\)|\{([^{}]*)\}|([^<({]+)")
+_MOST = 4096
+
+
+class Shape(msgspec.Struct, frozen=True):
+    """A parsed form: `head` is how many bytes may stand before the anchor."""
+
+    pattern: bytes
+    anchors: tuple[str, ...]
+    head: int
+    ends_open: bool
+    source: str
+
+
+def parse_shape(source: str) -> Shape:
+    """Read the notation. Raises ValueError where no literal of at least two characters can be searched for."""
+    pieces = [*_pieces(source)]
+    marked = next((n for n, piece in enumerate(pieces) if piece[5] is not None), None)
+    anchors, head = (_leading(pieces), 0) if marked is None else ((pieces[marked][5] or "",), _width(pieces[:marked]))
+    if min(map(len, anchors)) < 2:
+        raise ValueError(f"the shape {source!r} has no literal to search for")
+    pattern = "".join(map(_regex, pieces))
+    return Shape(_bounded(pattern, pieces), anchors, head, pieces[-1][3] is not None, source)
+
+
+def make_example(source: str, seed: str) -> str:
+    """A value of this form, the same for the same seed. It always has a digit and a letter of each case it may have."""
+    chance = random.Random(seed)  # noqa: S311  (an example is no secret)
+    return "".join(_sample(piece, chance) for piece in _pieces(source))
+
+
+def make_filler(source: str) -> str:
+    """The same form with one repeated character in place of the random ones: a placeholder, not a token."""
+    return "".join(_fill(piece) for piece in _pieces(source))
+
+
+_Piece = tuple[str, str, str | None, str | None, str | None, str | None, str | None]
+
+
+def _pieces(source: str) -> list[_Piece]:
+    return [match.groups() for match in _PIECE.finditer(source.replace("<uuid>", _UUID))]  # type: ignore[misc]
+
+
+def _leading(pieces: list[_Piece]) -> tuple[str, ...]:
+    """Every literal that the form may begin with."""
+    choices: list[list[str]] = []
+    for piece in pieces:
+        if piece[0]:
+            break
+        choices.append(piece[4].split("|") if piece[4] is not None else [piece[6] or ""])
+    return tuple("".join(parts) for parts in itertools.product(*choices))
+
+
+def _width(pieces: list[_Piece]) -> int:
+    return sum(int(piece[2] or piece[1]) if piece[0] else len(piece[6] or piece[4] or "") for piece in pieces)
+
+
+def _regex(piece: _Piece) -> str:
+    name, low, high, more, choice, marked, literal = piece
+    if name:
+        most = str(_MOST) if more else high or low
+        return f"[{re.escape(ALPHABETS[name])}]{{{low},{most}}}"
+    if choice is not None:
+        return "(?:" + "|".join(map(re.escape, choice.split("|"))) + ")"
+    return re.escape(marked if marked is not None else literal or "")
+
+
+def _bounded(pattern: str, pieces: list[_Piece]) -> bytes:
+    """A form of a fixed length ends where its alphabet ends: a longer run is something else."""
+    last = pieces[-1]
+    if last[0] and not last[3]:
+        pattern += f"(?![{re.escape(ALPHABETS[last[0]])}])"
+    return pattern.encode()
+
+
+def _sample(piece: _Piece, chance: random.Random) -> str:
+    name, low, _, more, choice, marked, literal = piece
+    if name:
+        length = int(low) + (4 if more and int(low) < 8 else 0)
+        return _mixed(ALPHABETS[name], length, chance)
+    if choice is not None:
+        return chance.choice(choice.split("|"))
+    return marked if marked is not None else literal or ""
+
+
+def _mixed(alphabet: str, length: int, chance: random.Random) -> str:
+    wanted = [group for group in (_DIGITS, _LOWER, _UPPER) if set(group) & set(alphabet)]
+    text = [chance.choice(alphabet) for _ in range(length)]
+    for at, group in zip(range(1, length, 3), wanted * 2, strict=False):
+        text[at] = chance.choice([c for c in group if c in alphabet])
+    if length > 1 and not text[-1].isalnum():
+        text[-1] = next(c for c in alphabet if c.isalnum())
+    return "".join(text)
+
+
+def _fill(piece: _Piece) -> str:
+    if piece[0]:
+        alphabet = ALPHABETS[piece[0]]
+        return next((c for c in "xX0" if c in alphabet), alphabet[0]) * int(piece[1])
+    return (piece[4].split("|")[0] if piece[4] is not None else piece[5]) or piece[6] or ""

@@ -1,0 +1,154 @@
+"""From ranked chunks to what is shown: a block of lines, the definition it is about, why it was found, an excerpt."""
+
+from collections.abc import Sequence
+
+import apsw
+import msgspec
+
+from holdfast.search.answer import Hit, Question
+from holdfast.search.index import database
+from holdfast.search.query import Query
+from holdfast.search.ranking import Ranked, TextOf
+
+LONGEST_EXCERPT = 5
+LONGEST_LINE = 160
+FEWEST_LINES = 4
+"""A definition of fewer lines is shown with those after it."""
+
+
+class Found(msgspec.Struct, frozen=True):
+    """How near each chunk is in meaning, which chunks share a word with the question, how much its words say."""
+
+    meaning: dict[int, float]
+    text: set[int]
+    rarity: dict[str, float]
+
+
+class Block(msgspec.Struct):
+    path: str
+    lang: str
+    symbol: str
+    kind: str
+    start: int
+    stop: int
+    focus: int
+    lines: list[str]
+    """Of the whole file."""
+
+    @property
+    def body(self) -> str:
+        return "\n".join(self.lines[self.start - 1 : self.stop])
+
+
+def shown(
+    db: apsw.Connection, query: Query, ranked: Sequence[Ranked], found: Found, text_of: TextOf, question: Question
+) -> list[Hit]:
+    hits: list[Hit] = []
+    for one in ranked:
+        hit = _hit(db, one, query, found, text_of, question.kind)
+        if not any(_covers(other, hit) for other in hits):
+            hits.append(hit)
+        if len(hits) >= question.limit:
+            break
+    return hits
+
+
+def _covers(one: Hit, other: Hit) -> bool:
+    """Windows of one text overlap; one of them is enough."""
+    if one.path != other.path:
+        return False
+    shared = min(one.end, other.end) - max(one.line, other.line) + 1
+    return shared > 0.5 * min(one.end - one.line + 1, other.end - other.line + 1)
+
+
+def _hit(db: apsw.Connection, one: Ranked, query: Query, found: Found, text_of: TextOf, kind: str) -> Hit:
+    asked = set(query.telling_words)
+    block = _block(db, one, text_of)
+    if one.symbol:
+        _narrow(block, one)
+    else:
+        _focus(db, block, one, asked, found.rarity, kind)
+    return Hit(
+        path=block.path, line=block.start, end=block.stop, symbol=block.symbol, kind=block.kind, lang=block.lang,
+        score=round(one.score, 4), why=_reasons(one, block, asked, found), focus=block.focus,
+        excerpt=_excerpt(block, asked), chunk=one.chunk,
+    )  # fmt: skip
+
+
+def _block(db: apsw.Connection, one: Ranked, text_of: TextOf) -> Block:
+    file, path, lang, symbol, kind, start, stop = database.one(
+        db, "select f.id, f.path, f.lang, c.symbol, c.kind, c.start, c.stop from chunks c join files f on f.id = c.file"
+        " where c.id = ?", (one.chunk,),
+    )  # fmt: skip
+    return Block(path, lang, symbol, kind, start, stop, start, text_of(db, file))
+
+
+def _narrow(block: Block, one: Ranked) -> None:
+    """To the definition that was asked for by name."""
+    whole = block.stop
+    block.symbol, block.kind = one.symbol, one.kind or block.kind
+    block.start, block.stop = block.start + one.first, min(block.start + one.last, whole)
+    if block.stop - block.start + 1 < FEWEST_LINES:
+        block.stop = min(whole, block.start + FEWEST_LINES - 1)
+    block.focus = block.start
+
+
+class Inner(msgspec.Struct, frozen=True):
+    """A definition in a block; lines counted from the block's first."""
+
+    symbol: str
+    kind: str
+    first: int
+    last: int
+
+    def holds(self, other: "Inner") -> bool:
+        return self != other and self.first <= other.first and other.last <= self.last
+
+
+def _focus(
+    db: apsw.Connection, block: Block, one: Ranked, asked: set[str], rarity: dict[str, float], kind: str
+) -> None:
+    """Of several definitions in a block the one that says most of what was asked; else the line with the name."""
+    select = "select symbol, kind, first, last from definitions where chunk = ?"
+    defined = [Inner(*row) for row in db.execute(select, (one.chunk,))]
+    inner = [d for d in defined if kind in ("", d.kind) and not any(d.holds(other) for other in defined)]
+    if one.first >= 0:
+        block.focus = block.start + one.first
+        inner = [d for d in inner if d.first <= one.first <= d.last]
+    if len(defined) < 2 or not inner:
+        return
+
+    def worth(defined: Inner) -> float:
+        lines = block.lines[block.start - 1 + defined.first : block.start + defined.last]
+        text = "\n".join([defined.symbol, *lines]).lower()
+        return sum(rarity.get(word, 1.0) for word in asked if word in text) - defined.first / 1e4
+
+    best = max(inner, key=worth)
+    block.symbol, block.kind = best.symbol, best.kind
+    if one.first < 0:
+        block.focus = min(block.stop, block.start + best.first)
+
+
+def _reasons(one: Ranked, block: Block, asked: set[str], found: Found) -> list[str]:
+    why = list(dict.fromkeys(one.why))
+    if one.chunk in found.text and (shared := _shared(asked, f"{block.symbol} {block.path} {block.body}")):
+        why.append("words: " + ", ".join(shared[:6]))
+    if one.chunk in found.meaning:
+        why.append(f"meaning {found.meaning[one.chunk]:.2f}")
+    return why
+
+
+def _shared(asked: set[str], text: str) -> list[str]:
+    """Words of the question that are there, as far as their beginnings tell (`parsing` and `parse`)."""
+    low = text.lower()
+    return sorted(w for w in asked if w in low or (len(w) > 4 and w[: max(4, len(w) - 3)] in low))
+
+
+def _excerpt(block: Block, asked: set[str]) -> str:
+    """From the line to look at first, if the question names it; else the lines that say most of what was asked."""
+    lines = block.lines[block.start - 1 : block.stop]
+    best = block.focus - block.start
+    if not best:
+        scores = [sum(w in low for w in asked) for low in (line.lower() for line in lines)]
+        best = max(range(len(lines)), key=lambda n: sum(scores[n : n + LONGEST_EXCERPT])) if any(scores) else 0
+    return "\n".join(line[:LONGEST_LINE].rstrip() for line in lines[best : best + LONGEST_EXCERPT])

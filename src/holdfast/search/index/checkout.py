@@ -1,0 +1,286 @@
+"""Which files a checkout has: as git sees them, else by walking. Links are not followed, nothing outside is looked at."""
+
+import os
+import stat
+import subprocess
+import time
+from collections.abc import Iterable, Iterator
+from fnmatch import fnmatchcase
+from functools import lru_cache
+
+import msgspec
+
+from holdfast.core import git
+from holdfast.core.errors import HoldfastError
+from holdfast.search.settings import IndexSettings
+
+FRESH_NS = 50_000_000
+"""What changed so shortly before it was looked at may change again within the same tick of the disk's clock."""
+UNTRUSTED = -1
+NOT_WALKED = frozenset(
+    [
+        ".git",
+        ".hg",
+        ".svn",
+        ".bzr",
+        ".jj",
+        "node_modules",
+        "__pycache__",
+        ".venv",
+        "venv",
+        ".env",
+        ".tox",
+        ".nox",
+        ".mypy_cache",
+        ".pytest_cache",
+        ".ruff_cache",
+        ".cache",
+        ".idea",
+        ".vscode",
+        ".gradle",
+        ".terraform",
+        "target",
+        "dist",
+        "build",
+        "out",
+        ".next",
+        ".nuxt",
+        "bower_components",
+        "site-packages",
+        ".eggs",
+    ]
+)
+
+
+class TooManyFiles(HoldfastError):
+    """The checkout has too many files"""
+
+
+class Found(msgspec.Struct, frozen=True):
+    path: str
+    size: int
+    mtime: int
+    ctime: int
+    plain: bool = True
+    """Not a link, a pipe or a folder of another repository."""
+
+    @property
+    def name(self) -> str:
+        return _shown(self.path)
+
+
+def _shown(path: str) -> str:
+    """As it is stored and shown: names are bytes, and not all of them are text."""
+    return path if path.isascii() else os.fsencode(path).decode("utf-8", "backslashreplace")
+
+
+class Listing(msgspec.Struct):
+    files: list[Found]
+    folders: dict[str, int]
+    """Every folder something new could appear in → its time; UNTRUSTED where it changed while we looked."""
+
+
+def look(root: str, settings: IndexSettings) -> Listing:
+    began = time.time_ns() - FRESH_NS
+    listed = git_names(root)
+    folders: set[str] = {""}
+    if listed is None:
+        names: Iterable[str] = _walked(root, folders)
+    else:
+        names = listed
+        for folder in new_folders(root):
+            for _ in _walked(root, folders, folder):
+                pass
+    files = list(_found(root, names, settings, folders))
+    return Listing(files, {_shown(name): _time(root, name, began) for name in folders})
+
+
+def _found(root: str, names: Iterable[str], settings: IndexSettings, folders: set[str]) -> Iterator[Found]:
+    count, inside = 0, _Inside(root)
+    for name in names:
+        _add_above(name, folders)
+        if wanted(name, settings) and (one := _look(root, name, inside(name.rpartition("/")[0]))):
+            count += 1
+            if count > settings.most_files:
+                raise TooManyFiles(
+                    f"more than {settings.most_files}",
+                    where=root,
+                    fix="Leave some out (reindex.exclude) or allow more (reindex.most_files).",
+                )
+            yield one
+
+
+def _add_above(name: str, folders: set[str]) -> None:
+    folder = name.rpartition("/")[0]
+    while folder not in folders:
+        folders.add(folder)
+        folder = folder.rpartition("/")[0]
+
+
+def _time(root: str, folder: str, began: int) -> int:
+    try:
+        seen = os.lstat(os.path.join(root, folder)).st_mtime_ns
+    except (OSError, ValueError):
+        return UNTRUSTED
+    return seen if seen < began else UNTRUSTED
+
+
+def _walked(root: str, folders: set[str], below: str = "") -> Iterator[str]:
+    """Files; the folders they are in, and those that are empty, are added to `folders`. Unreadable ones are passed over."""
+    waiting = [below]
+    while waiting:
+        folder = waiting.pop()
+        folders.add(folder)
+        try:
+            entries = sorted(os.scandir(os.path.join(root, folder)), key=lambda entry: entry.name)
+        except OSError:
+            continue
+        for entry in entries:
+            name = f"{folder}/{entry.name}" if folder else entry.name
+            if not entry.is_dir(follow_symlinks=False):
+                yield name
+            elif entry.name not in NOT_WALKED:
+                waiting.append(name)
+
+
+def _look(root: str, name: str, inside: bool) -> Found | None:
+    try:
+        seen = os.lstat(os.path.join(root, name))
+    except (OSError, ValueError):
+        return None
+    return Found(name, seen.st_size, seen.st_mtime_ns, seen.st_ctime_ns, inside and stat.S_ISREG(seen.st_mode))
+
+
+class _Inside:
+    """Whether a folder is what it is called, or lies behind a link: git names what it tracks, not what is there now."""
+
+    def __init__(self, root: str) -> None:
+        self._root = root
+        self._known = {"": True}
+
+    def __call__(self, folder: str) -> bool:
+        if (known := self._known.get(folder)) is None:
+            known = self(folder.rpartition("/")[0]) and self._is_folder(folder)
+            self._known[folder] = known
+        return known
+
+    def _is_folder(self, folder: str) -> bool:
+        try:
+            return stat.S_ISDIR(os.lstat(os.path.join(self._root, folder)).st_mode)
+        except (OSError, ValueError):
+            return False
+
+
+def wanted(name: str, settings: IndexSettings) -> bool:
+    if settings.include and not _any(name, settings.include):
+        return False
+    return not _any(name, settings.exclude)
+
+
+def _any(name: str, globs: tuple[str, ...]) -> bool:
+    """`docs/`, `docs/**` and `docs` mean all below; `*.md` means in every folder."""
+    for glob in globs:
+        bare = glob.removesuffix("**").rstrip("/")
+        if (
+            fnmatchcase(name, glob)
+            or fnmatchcase(name, bare)
+            or name.startswith(f"{bare}/")
+            or fnmatchcase(name, f"*/{glob}")
+        ):
+            return True
+    return False
+
+
+def read(root: str, one: Found, largest: int) -> bytes:
+    """The file itself, never what a link put in its place, or in place of its folder, points at. Raises OSError."""
+    fd = os.open(os.path.join(root, one.path), os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    with os.fdopen(fd, "rb") as file:
+        if not stat.S_ISREG(os.fstat(fd).st_mode) or _opened(fd, root, one.path) != f"{_real(root)}/{one.path}":
+            raise OSError("not a plain file of the checkout")
+        return file.read(largest + 1)
+
+
+def _opened(fd: int, root: str, path: str) -> str:
+    """Where an open file really lies: said by the kernel, else looked up."""
+    try:
+        return os.readlink(f"/proc/self/fd/{fd}")
+    except OSError:
+        return os.path.realpath(os.path.join(root, path))
+
+
+@lru_cache(maxsize=8)
+def _real(root: str) -> str:
+    return os.path.realpath(root)
+
+
+# ── what git says of a checkout ──────────────────────────────────────────────────────────────────────────────────────
+
+GIT_TIMEOUT_S = 120.0
+
+
+def git_names(root: str) -> list[str] | None:
+    """Tracked and new files that are not ignored. None where git cannot say: then the folder is walked."""
+    return _listed(root, git.files(others=True))
+
+
+def new_folders(root: str) -> list[str]:
+    """Folders with nothing tracked in them that are not ignored, empty ones too; those inside them are not named."""
+    listed = _listed(root, git.argv("ls-files", "-z", "--others", "--directory", "--exclude-standard"))
+    return [name.rstrip("/") for name in listed or () if name.endswith("/")]
+
+
+def _listed(root: str, argv: list[str]) -> list[str] | None:
+    if not os.path.lexists(os.path.join(root, ".git")):
+        return None
+    try:
+        done = subprocess.run(
+            argv, cwd=root, env=git.environment(os.environ), stdin=subprocess.DEVNULL, capture_output=True,
+            timeout=GIT_TIMEOUT_S, check=False,
+        )  # fmt: skip
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return list(dict.fromkeys(git.parse_names(done.stdout))) if done.returncode == 0 else None
+
+
+def git_dir(root: str) -> str:
+    """Of this worktree; empty outside git."""
+    dot_git = os.path.join(root, ".git")
+    if os.path.isdir(dot_git):
+        return dot_git
+    pointer = first_line(dot_git)
+    return os.path.normpath(os.path.join(root, pointer.removeprefix("gitdir:").strip())) if pointer else ""
+
+
+def common_dir(root: str) -> str:
+    """What the worktrees of one repository share; empty outside git."""
+    own = git_dir(root)
+    shared = first_line(os.path.join(own, "commondir")) if own else ""
+    return os.path.normpath(os.path.join(own, shared)) if shared else own
+
+
+def branch(root: str) -> str:
+    """Empty outside git, or where no branch is checked out."""
+    head = first_line(os.path.join(git_dir(root), "HEAD")) if git_dir(root) else ""
+    return head.removeprefix("ref: refs/heads/") if head.startswith("ref: refs/heads/") else ""
+
+
+def git_marks(root: str) -> list[list[int]]:
+    """What may change the list of files without changing a file or a folder: git's own list, and what it ignores."""
+    own, shared = git_dir(root), common_dir(root)
+    return [_mark(os.path.join(own, "index")), _mark(os.path.join(shared, "info", "exclude"))] if own else []
+
+
+def _mark(path: str) -> list[int]:
+    try:
+        seen = os.lstat(path)
+    except OSError:
+        return []
+    return [seen.st_size, seen.st_mtime_ns]
+
+
+def first_line(path: str) -> str:
+    try:
+        with open(path, encoding="utf-8", errors="replace") as file:
+            return file.readline(4096).strip()
+    except OSError:
+        return ""

@@ -1,0 +1,169 @@
+"""What full text finds: words by BM25, whole names as they stand, definitions by name, names that are nearly the same."""
+
+import math
+import re
+from typing import Any
+
+import apsw
+
+from holdfast.search import tokenize
+from holdfast.search.query import Query, dotted
+
+NAME, PATH, BODY = 5.0, 3.0, 1.0
+"""How much a word in the name, in the path and in the body of a chunk weighs."""
+MOST_DEFINITIONS = 40
+MOST_TOKEN_CHUNKS = 300
+MOST_PATHS = 20
+MOST_SIMILAR = 40
+LEAST_SIMILAR = 0.5
+COMMON = 2_000
+"""A word in more chunks than this is as good as a word in all of them."""
+
+Scored = list[tuple[int, float]]
+"""(chunk, score), best first; more is better."""
+
+
+def any_of(words: tuple[str, ...]) -> str:
+    """They are only letters and digits, so nothing in a question is syntax."""
+    return " OR ".join(f'"{word}"' for word in words)
+
+
+def best_by_words(db: apsw.Connection, words: tuple[str, ...], limit: int) -> Scored:
+    if not words:
+        return []
+    rows = db.execute(
+        f"select rowid, -bm25(words, {NAME}, {PATH}, {BODY}) s from words where words match ? order by s desc limit ?",
+        (any_of(words), limit),
+    )
+    return [(row[0], row[1]) for row in rows]
+
+
+def rarities(db: apsw.Connection, words: tuple[str, ...], chunks: int) -> dict[str, float]:
+    """How much each word says: about 0 for one that is everywhere, about 10 for one that is in a single chunk."""
+    counted = "select count(*) from (select 1 from words where words match ? limit ?)"
+    found = {}
+    for word in words:
+        count = db.execute(counted, (f'"{word}"', COMMON)).fetchone()
+        found[word] = math.log(1 + chunks / (0.5 + (count[0] if count else 0)))
+    return found
+
+
+def chunks_with_token(db: apsw.Connection, token: str) -> list[int]:
+    """Chunks in which that whole name stands."""
+    bare = tokenize.bare_token(token)
+    if len(bare) < 3 or not re.fullmatch(r"[\w$./:@#-]+", bare):
+        return []
+    rows = db.execute("select rowid from tokens where tokens match ? limit ?", (f'"{bare}"', MOST_TOKEN_CHUNKS))
+    return [row[0] for row in rows]
+
+
+def is_indexed(db: apsw.Connection, word: str) -> bool:
+    return db.execute("select 1 from words where words match ? limit 1", (f'"{word}"',)).fetchone() is not None
+
+
+class NamedChunk:
+    """A definition as it was found: its chunk, its symbol, its lines counted from the chunk's first."""
+
+    __slots__ = ("chunk", "first", "kind", "last", "likeness", "name", "symbol")
+
+    def __init__(self, row: tuple[Any, ...], likeness: float = 1.0) -> None:
+        self.chunk, self.name, self.symbol, self.kind, self.first, self.last = row
+        self.likeness = likeness
+
+
+def definitions_named(db: apsw.Connection, name: str) -> list[NamedChunk]:
+    """Definitions of exactly that name, letter case aside; `Class.method` names the method in that class."""
+    whole = dotted(name).lower()
+    last = whole.rpartition(".")[2]
+    rows = db.execute(
+        "select chunk, name, symbol, kind, first, last from definitions where name = ? and kind <> 'section' limit 400",
+        (last,),
+    )
+    found = [NamedChunk(row) for row in rows]
+    return [one for one in found if one.symbol.lower() == whole or one.symbol.lower().endswith(f".{whole}")]
+
+
+def similar_names(db: apsw.Connection, name: str) -> list[NamedChunk]:
+    """Definitions whose name is nearly that one, the likest first."""
+    wanted = squeezed(name)
+    grams = tokenize.trigrams(wanted)
+    if not 4 <= len(wanted) <= 60 or not grams:
+        return []
+    expression = " OR ".join(f'"{gram}"' for gram in sorted(grams) if gram.isalnum())
+    rows = db.execute(
+        "select d.chunk, d.name, d.symbol, d.kind, d.first, d.last from names n join definitions d on d.id = n.rowid"
+        " where names match ? and d.kind <> 'section' order by bm25(names) limit 200", (expression,),
+    )  # fmt: skip
+    found = [NamedChunk(row, likeness(grams, row[1])) for row in rows]
+    near = [one for one in found if one.likeness >= LEAST_SIMILAR]
+    return sorted(near, key=lambda one: -one.likeness)[:MOST_SIMILAR]
+
+
+def squeezed(name: str) -> str:
+    """Without what people forget in a name: separators and letter case."""
+    return re.sub(r"[^a-z0-9]", "", name.lower())
+
+
+def likeness(grams: set[str], name: str) -> float:
+    """Shared trigrams over all of both (Dice)."""
+    other = tokenize.trigrams(squeezed(name))
+    return 2 * len(grams & other) / max(1, len(grams) + len(other))
+
+
+def spelled_right(db: apsw.Connection, word: str) -> str:
+    """The word of the index that was probably meant by one that is not in it; empty where there is none."""
+    if len(word) < 5 or not word.isalpha() or not word.isascii():
+        return ""
+    rows = db.execute(
+        "select term, doc from vocabulary where term >= ? and term < ? and length(term) between ? and ?",
+        (word[:2], word[:2] + "\x7f", len(word) - 3, len(word) + 2),
+    )
+    allowed = 1 if len(word) < 7 else 2
+    near = [(distance, -count, term) for term, count in rows if (distance := edits(word, term, allowed)) <= allowed]
+    return min(near)[2] if near else ""
+
+
+def edits(one: str, other: str, most: int) -> int:
+    """Letters to insert, remove, change or swap to make one of the other; more than `most` is `most` + 1.
+
+    The index knows stems, so what is missing at the end of `other` costs little."""
+    other = other if len(other) >= len(one) - 1 else other + one[len(other) :] if one.startswith(other[:4]) else other
+    if abs(len(one) - len(other)) > most:
+        return most + 1
+    before: list[int] = []
+    row = list(range(len(other) + 1))
+    for i, left in enumerate(one, 1):
+        before, above, row = row, row, [i]
+        for j, right in enumerate(other, 1):
+            row.append(min(above[j] + 1, row[j - 1] + 1, above[j - 1] + (left != right)))
+        if min(row) > most:
+            return most + 1
+    del before
+    return row[-1]
+
+
+def chunks_of_path(db: apsw.Connection, text: str) -> list[int]:
+    """The first chunk of each file that is called so."""
+    text = text.strip().removeprefix("./")
+    if not text or len(text) > 400 or " " in text or not ("/" in text or "." in text):
+        return []
+    rows = db.execute(
+        "select min(c.id) from files f join chunks c on c.file = f.id where f.path = ?1 or f.path like ?2 escape '\\'"
+        " group by f.id order by f.path <> ?1, length(f.path), f.path limit ?3",
+        (text, f"%/{_literal(text)}", MOST_PATHS),
+    )
+    return [row[0] for row in rows]
+
+
+def _literal(text: str) -> str:
+    return re.sub(r"([\\%_])", r"\\\1", text)
+
+
+def corrected(db: apsw.Connection, query: Query, rarity: dict[str, float], chunks: int) -> dict[str, str]:
+    """Words that are nowhere in the index → those that were probably meant."""
+    unknown = math.log(1 + chunks / 0.5) - 1e-6
+    found = {}
+    for word in query.telling_words[:12]:
+        if rarity.get(word, 0.0) >= unknown and (meant := spelled_right(db, word)):
+            found[word] = meant
+    return found

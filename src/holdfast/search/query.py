@@ -1,0 +1,123 @@
+"""What a question asks for, read from its text alone: names, phrases, and which kinds of files it means. Pure."""
+
+import re
+
+import msgspec
+
+from holdfast.search import tokenize
+
+_NAME = re.compile(r"^[\w$]+(?:(?:\.|::|#|->|/|\\)[\w$]+)*[!?]?$")
+_SEPARATORS = re.compile(r"::|#|->|/|\\")
+_QUOTED = re.compile(r"`([^`]+)`|\"([^\"]+)\"|(?<!\w)'([^']+)'(?!\w)")
+_EDGES = "`'\"(),;:?!{}[]<>"
+MOST_NAMES = 8
+MOST_WORDS = 32
+SHORTEST_QUOTE = 3
+MOST_WORDS_OF_A_NAME = 3
+_QUESTION_WORDS = frozenset(
+    (
+        "decides decide decided code works work made makes make sure one ones existing add new another more list place want "
+        "need used use get gets way something somebody someone here put called between several each every all any also "
+        "before after must not no too very"
+    ).split()
+)
+
+_ABOUT_TESTS = frozenset(("tested", "unittest", "unittests", "spec", "specs", "fixture", "fixtures", "mock", "mocks"))
+_TEST_PHRASE = re.compile(
+    r"(?i)\btests? (?:for|of|that|which|case|cases|suite|file|files)\b|\b(?:unit|integration) tests?\b"
+)
+_ABOUT_DOCUMENTS = re.compile(
+    r"(?i)^\W*(?:how (?:do|can|should) (?:i|we|you|one)\b|should (?:i|we|you|the)\b|what does .{1,60} mean\b|explain\b|"
+    r"instructions?\b)|\b(?:documentation|documented|docs?|readme|guide|manual|tutorial|faq|instructions|explained|"
+    r"contribut\w+|conventions?|guidelines?|pull requests?|changelog|licen[cs]e)\b"
+)
+_ABOUT_CONFIGURATION = re.compile(
+    r"(?i)\b(?:configuration file|config file|docker|compose|dockerfile|systemd|workflow|pipeline|ci job|github action|"
+    r"makefile|helm|yaml|toml|json schema|manifest|service file|unit file|example config\w*)\b"
+)
+_ABOUT_TRANSLATIONS = re.compile(r"(?i)\b(?:translat\w+|locali[sz]\w+|i18n|l10n|locales?)\b")
+_TASK = re.compile(
+    r"(?i)^\W*(?:add|adding|create|implement|support|introduce|extend|register|i want|i need|we need|a new|an? additional)\b"
+    r"|\bwhere (?:are|is|do|does) (?:the |all )?(?:list|existing|others?|they|routes|built-in|defaults?)\b|\bregistered\b"
+)
+
+
+class Query(msgspec.Struct, frozen=True, kw_only=True):
+    text: str
+    words: tuple[str, ...]
+    """Parts of all words, in lower case and in order, each once."""
+    names: tuple[str, ...]
+    """What can only be a name (`parse_status`, `web.timeout`, `--no-audit`), or the whole question if it is one."""
+    phrases: tuple[str, ...]
+    """What stands in quotation marks."""
+    is_name: bool
+    about_tests: bool = False
+    about_documents: bool = False
+    about_configuration: bool = False
+    about_translations: bool = False
+    is_task: bool = False
+
+    @property
+    def telling_words(self) -> tuple[str, ...]:
+        """Without stopwords, and in a sentence without the words that questions are made of."""
+        told = tuple(word for word in self.words if word not in tokenize.STOPWORDS)
+        if len(told) > MOST_WORDS_OF_A_NAME:
+            telling = tuple(word for word in told if word not in _QUESTION_WORDS)
+            told = telling if len(telling) > 1 else told
+        return (told or self.words)[:MOST_WORDS]
+
+
+def parse_query(text: str) -> Query:
+    text = text.strip()
+    quoted = [next(part for part in match if part) for match in _QUOTED.findall(text)]
+    words = tokenize.distinct([text])
+    return Query(
+        text=text,
+        words=tuple(words),
+        names=tuple(names_in(text)),
+        phrases=tuple(one for one in quoted if len(one) >= SHORTEST_QUOTE),
+        is_name=is_name(text),
+        about_tests=not _ABOUT_TESTS.isdisjoint(words) or bool(_TEST_PHRASE.search(text)),
+        about_documents=bool(_ABOUT_DOCUMENTS.search(text)),
+        about_configuration=bool(_ABOUT_CONFIGURATION.search(text)),
+        about_translations=bool(_ABOUT_TRANSLATIONS.search(text)),
+        is_task=bool(_TASK.search(text)),
+    )
+
+
+def is_name(text: str) -> bool:
+    return bool(_NAME.match(_trimmed(text)))
+
+
+def names_in(text: str) -> list[str]:
+    """The whole question if it is a name, else the words in it that can only be names."""
+    words = text.split()
+    if len(words) == 1:
+        return [_trimmed(text)] if _trimmed(text) else []
+    told = (_trimmed(word) for word in words[:400])
+    return list(dict.fromkeys(word for word in told if word and _only_a_name(word)))[:MOST_NAMES]
+
+
+def dotted(name: str) -> str:
+    """`Class::method`, `Class#method` and `Class->method` as they are stored."""
+    return _SEPARATORS.sub(".", name)
+
+
+def _trimmed(word: str) -> str:
+    return word.strip(_EDGES).rstrip(".").removesuffix("()").strip(_EDGES)
+
+
+def _only_a_name(word: str) -> bool:
+    inner = word.strip("_-./:")
+    if not inner or len(inner) < 2:
+        return False
+    return (
+        "_" in inner
+        or "::" in word
+        or "->" in word
+        or (word.startswith(("--", "/", "$", ".")) and inner[0].isalnum() and len(inner) > 2)
+        or (re.search(r"\w[./]\w", word) is not None and not word[0].isdigit())
+        or (len(inner) > 2 and inner.isupper() and inner.isalpha() and len(inner) > 3)
+        or (len(tokenize.parts(inner)) > 1 and not inner.islower() and not inner.isupper() and "-" not in inner
+            and any(c.isupper() for c in inner[1:]))
+    )  # fmt: skip

@@ -1,0 +1,235 @@
+"""The order of an answer: what was asked for by name or word for word, then the mixture of meaning and full text. Pure."""
+
+from collections.abc import Callable, Sequence
+
+import apsw
+import msgspec
+
+from holdfast.search import languages, lexical, tokenize
+from holdfast.search.evidence import alike_lines, examine, listed_names
+from holdfast.search.query import MOST_WORDS_OF_A_NAME, Query, dotted
+
+Scored = Sequence[tuple[int, float]]
+MEANING = 0.64
+"""The share of meaning in the mixture, full text has the rest."""
+DEPTH = 100
+
+
+class Weights(msgspec.Struct, frozen=True):
+    phrase: float = 1.6
+    whole_phrase: float = 1.0
+    name: float = 1.2
+    likeness: float = 0.9
+    registry: float = 0.4
+    uniform: float = 0.4
+    test: float = 0.6
+    translation: float = 0.25
+    changelog: float = 0.45
+    document: float = 0.85
+    asked_for: float = 1.25
+
+
+WEIGHTS = Weights()
+
+
+def mix(meaning: Scored, text: Scored, share: float = MEANING) -> dict[int, float]:
+    """Each ranking brought between 0 and 1 over its best, then added with its share."""
+    mixed: dict[int, float] = {}
+    for scored, weight in ((meaning, share), (text, 1 - share)):
+        for chunk, score in _spread(scored[:DEPTH]):
+            mixed[chunk] = mixed.get(chunk, 0.0) + weight * score
+    return mixed
+
+
+def _spread(scored: Scored) -> list[tuple[int, float]]:
+    if not scored:
+        return []
+    low, high = scored[-1][1], scored[0][1]
+    width = high - low
+    return [(chunk, (score - low) / width if width > 0 else 1.0) for chunk, score in scored]
+
+
+def role_factor(query: Query, path: str, weights: Weights = WEIGHTS) -> float:
+    """A test says the same words as what it tests, a translation the same as what is translated: they come behind it,
+    unless they are asked for. Documents and configuration come first where the question asks for them."""
+    role = languages.role_of(path)
+    if role == languages.TEST:
+        return 1.0 if query.about_tests else weights.test
+    if role == languages.TRANSLATION:
+        return 1.0 if query.about_translations else weights.translation
+    if role == languages.CHANGELOG:
+        return weights.changelog
+    if role == languages.DOCUMENT:
+        return weights.asked_for if query.about_documents else weights.document if not query.is_name else 1.0
+    if role == languages.CONFIGURATION:
+        return weights.asked_for if query.about_configuration else 1.0
+    return 1.0
+
+
+class Ranked(msgspec.Struct):
+    chunk: int
+    score: float
+    why: list[str] = []
+    symbol: str = ""
+    kind: str = ""
+    first: int = -1
+    last: int = -1
+    """The lines meant, counted from the chunk's first; -1: the whole chunk."""
+
+
+class ChunkRow(msgspec.Struct, frozen=True):
+    file: int
+    path: str
+    start: int
+    stop: int
+
+
+TextOf = Callable[[apsw.Connection, int], list[str]]
+EXAMINED = 50
+"""Chunks whose text is read, of those that full text finds."""
+EXAMINED_USES = 120
+EXAMINED_REGISTRIES = 60
+SHORT_NAME = 0.75
+LONG_WORD = 8
+VERY_LIKE = 0.75
+OTHER_CASE = 0.5
+"""For a definition whose name differs in letter case."""
+SOME_OF_IT, HALF_OF_IT, MOST_OF_IT = 0.25, 0.5, 0.8
+"""Of a question, word for word in one place: worth naming, more than chance, the place that is meant."""
+
+
+class Ranking:
+    """All that is known of the chunks that may answer one question."""
+
+    def __init__(
+        self,
+        db: apsw.Connection,
+        query: Query,
+        rarity: dict[str, float],
+        text_of: TextOf,
+        allowed: set[int] | None,
+        kind: str = "",
+    ) -> None:
+        self._db, self._query, self._rarity, self._text_of, self._allowed = db, query, rarity, text_of, allowed
+        self._kind = kind
+        self._found: dict[int, Ranked] = {}
+        self._rows: dict[int, ChunkRow] = {}
+
+    def ranked(self, meaning: Scored, text: Scored) -> list[Ranked]:
+        mixed = mix(meaning, text)
+        uses = self._uses()
+        self._load([*mixed, *uses])
+        for chunk, score in mixed.items():
+            self._one(chunk).score = score
+        if self._query.is_task:
+            self._weigh_registries(sorted(mixed, key=lambda chunk: -mixed[chunk])[:EXAMINED_REGISTRIES])
+        self._weigh_evidence([*dict.fromkeys([*(c for c, _ in text[:EXAMINED]), *uses])])
+        self._weigh_definitions()
+        for chunk in self._found:
+            self._found[chunk].score *= role_factor(self._query, self._rows[chunk].path)
+        self._weigh_paths()
+        return sorted(self._found.values(), key=lambda one: (-one.score, one.chunk))
+
+    def _one(self, chunk: int) -> Ranked:
+        return self._found.setdefault(chunk, Ranked(chunk, 0.0))
+
+    def _uses(self) -> list[int]:
+        """Chunks in which a name of the question stands."""
+        found: dict[int, None] = {}
+        for name in self._query.names:
+            for chunk in lexical.chunks_with_token(self._db, name):
+                if self._allowed is None or chunk in self._allowed:
+                    found.setdefault(chunk)
+        return list(found)[:EXAMINED_USES]
+
+    def _load(self, chunks: Sequence[int]) -> None:
+        wanted = [chunk for chunk in dict.fromkeys(chunks) if chunk not in self._rows]
+        for at in range(0, len(wanted), 500):
+            batch = wanted[at : at + 500]
+            marks = ",".join("?" * len(batch))
+            for id_, *row in self._db.execute(
+                "select c.id, c.file, f.path, c.start, c.stop from chunks c join files f on f.id = c.file"
+                f" where c.id in ({marks})", tuple(batch),
+            ):  # fmt: skip
+                self._rows[id_] = ChunkRow(*row)
+
+    def _weigh_evidence(self, chunks: Sequence[int]) -> None:
+        names = self._query.names
+        share = self._share_of_names()
+        for chunk in chunks:
+            row = self._rows[chunk]
+            lines = self._text_of(self._db, row.file)[row.start - 1 : row.stop]
+            found = examine(self._query, names, lines, self._rarity)
+            one = self._one(chunk)
+            if found.phrase:
+                one.score += WEIGHTS.phrase * found.phrase * min(1.0, found.phrase / HALF_OF_IT)
+                if found.phrase > MOST_OF_IT and len(self._query.words) > MOST_WORDS_OF_A_NAME:
+                    one.score += WEIGHTS.whole_phrase
+                if found.phrase > SOME_OF_IT:
+                    one.why = [*one.why, "phrase"]
+            if found.name:
+                one.score += WEIGHTS.name * found.name * share
+                one.why = [*one.why, "name"]
+                one.first = one.last = found.line
+
+    def _weigh_registries(self, chunks: Sequence[int]) -> None:
+        """Who adds one more of a kind looks for the place where the others are listed."""
+        for chunk in chunks:
+            row = self._rows[chunk]
+            lines = self._text_of(self._db, row.file)[row.start - 1 : row.stop]
+            names, alike = listed_names(self._query.telling_words, lines), alike_lines(lines)
+            self._found[chunk].score *= 1 + WEIGHTS.registry * names + WEIGHTS.uniform * alike
+
+    def _share_of_names(self) -> float:
+        """How much of what the question says is said by its names."""
+        if self._query.is_name or len(self._query.text.split()) == 1:
+            return 1.5
+        total = sum(self._rarity.get(word, 0.0) for word in self._query.telling_words)
+        in_names = {part for name in self._query.names for part in tokenize.in_order(name)}
+        said = sum(self._rarity.get(word, 0.0) for word in in_names)
+        return said / total if total else 0.0
+
+    def _weigh_definitions(self) -> None:
+        share = self._share_of_names()
+        for name in self._query.names:
+            named = lexical.definitions_named(self._db, name)
+            last = dotted(name).rpartition(".")[2]
+            for one in named:
+                worth = (1.3 + 0.2 * (one.kind != "method")) * max(share, 0.5)
+                self._take_definition(one, worth if one.name == last else worth * OTHER_CASE, "symbol")
+            if not named and not lexical.chunks_with_token(self._db, name):
+                self._weigh_similar(name, 1.0)
+        words = self._query.text.split()
+        if 1 < len(words) <= 4:
+            unknown = [word for word in words if not self._is_known(word)]
+            self._weigh_similar("".join(words), SHORT_NAME, least=0.0 if unknown else VERY_LIKE)
+            for word in unknown:
+                if len(word) >= LONG_WORD:
+                    self._weigh_similar(word, SHORT_NAME)
+
+    def _is_known(self, word: str) -> bool:
+        return all(lexical.is_indexed(self._db, part) for part in tokenize.in_order(word))
+
+    def _weigh_similar(self, name: str, weight: float, least: float = 0.0) -> None:
+        for one in lexical.similar_names(self._db, name):
+            if one.likeness < least:
+                break
+            self._take_definition(one, WEIGHTS.likeness * weight * (2 * one.likeness - 0.6), "similar name")
+
+    def _take_definition(self, named: lexical.NamedChunk, worth: float, why: str) -> None:
+        if self._kind not in ("", named.kind) or (self._allowed is not None and named.chunk not in self._allowed):
+            return
+        self._load([named.chunk])
+        one = self._one(named.chunk)
+        if why in one.why:
+            return
+        one.score += worth
+        one.why = [why, *one.why]
+        one.symbol, one.kind, one.first, one.last = named.symbol, named.kind, named.first, named.last
+
+    def _weigh_paths(self) -> None:
+        for number, chunk in enumerate(lexical.chunks_of_path(self._db, self._query.text)):
+            if self._allowed is None or chunk in self._allowed:
+                self._load([chunk])
+                one = self._one(chunk)
+                one.score, one.why = 10.0 - number / 100, ["path", *one.why]

@@ -1,0 +1,72 @@
+"""A prompt → what of it is worth remembering. The same code runs live and in `holdfast memory explain`. Pure."""
+
+from collections.abc import Iterator
+
+import msgspec
+
+from holdfast.statements.classifier import Classifier, load_classifier
+from holdfast.statements.clauses import cut_clauses, shorten_to_quote
+from holdfast.statements.cues import find_cues
+from holdfast.statements.features import feature_names, feature_numbers
+from holdfast.statements.segments import OwnText, Segment, restore_quotations, split_prompt
+
+KEPT, CANDIDATE = "kept", "candidate"
+KEPT_FROM, CANDIDATE_FROM = 0.86, 0.3
+MOST_OBSERVED = 8
+SHORTEST_ALONE = 2
+"""A single word says something lasting only as the answer to a question of the agent."""
+
+
+class Observation(msgspec.Struct, frozen=True):
+    type: str
+    text: str
+    outcome: str
+    probability: float
+
+
+class Span(msgspec.Struct, frozen=True):
+    """A stretch that may be remembered: its words, as they would be stored, and its features."""
+
+    text: str
+    features: tuple[int, ...]
+    asks: bool = False
+
+
+def observe_prompt(
+    prompt: str, context: str = "", model: Classifier | None = None, least: float = CANDIDATE_FROM
+) -> list[Observation]:
+    """`context`: what the agent said just before. Nothing lasting means an empty list."""
+    classifier = model or load_classifier()
+    found: dict[str, Observation] = {}
+    for span in spans_of(prompt, context):
+        chance = classifier.probability(span.features)
+        if chance >= least and span.text not in found:
+            outcome = KEPT if chance >= KEPT_FROM and not span.asks else CANDIDATE
+            found[span.text] = Observation(classifier.type_of(span.features), span.text, outcome, chance)
+    return (
+        sorted(found.values(), key=lambda one: -one.probability)[:MOST_OBSERVED]
+        if len(found) > MOST_OBSERVED
+        else list(found.values())
+    )
+
+
+def spans_of(prompt: str, context: str = "") -> Iterator[Span]:
+    own = split_prompt(prompt)
+    segments = list(_with_clauses(own))
+    cues = [find_cues(segment.text) for segment in segments]
+    for number, segment in enumerate(segments):
+        near = [cues[n] for n in (number - 1, number + 1) if 0 <= n < len(segments)]
+        names = feature_names(segment, cues[number], context=context, pasted=own.pasted, neighbours=near)
+        text = restore_quotations(shorten_to_quote(segment.text), own.quotations)
+        if text and (context or _long_enough(text)):
+            yield Span(text, tuple(feature_numbers(names)), "question_mark" in cues[number])
+
+
+def _long_enough(text: str) -> bool:
+    return len(text.split()) >= SHORTEST_ALONE or sum(char > "\u2e80" for char in text) >= 2 * SHORTEST_ALONE
+
+
+def _with_clauses(own: OwnText) -> Iterator[Segment]:
+    parts = [(part, segment) for segment in own.segments for part in cut_clauses(segment.text)]
+    for index, (part, segment) in enumerate(parts):
+        yield msgspec.structs.replace(segment, text=part, index=index, total=len(parts))

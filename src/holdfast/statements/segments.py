@@ -1,0 +1,157 @@
+"""A prompt → the sentences its author wrote himself. Pasted logs, code, quotes and templates are left out."""
+
+import re
+from collections.abc import Iterator
+
+import msgspec
+
+LONGEST_PROMPT = 8_000
+"""Of a longer prompt only half of this at each end is looked at: what lies between was pasted."""
+MOST_SEGMENTS = 40
+LONGEST_SEGMENT = 600
+MOST_TAGS = 200
+QUOTE_OPEN, QUOTE_CLOSE = "\ue000", "\ue001"
+"""A quotation of some length stands in the text as a number between these."""
+
+_FENCE = re.compile(r"```.*?(?:```|\Z)|~~~.*?(?:~~~|\Z)", re.DOTALL)
+_TAGGED = re.compile(r"<(\w[\w-]*)\b[^>]*>.*?</\1\s*>", re.DOTALL)
+_QUOTATION = re.compile(
+    r"\"([^\"\n]{2,600})\"|“([^”\n]{2,600})”|„([^“”\n]{2,600})[“”]|«([^»\n]{2,600})»|「([^」\n]{2,600})」"
+)
+_LOG_LINE = re.compile(
+    r"^\s*(?:>|\||\$ |[#%] \S+$|at \S+\(|File \"|Traceback|\d+\s*[|:]\s|</?\w|\{|\}|\[\d|@@|diff --git|index "
+    r"[0-9a-f]{7}"
+    r"|(?:<{7}|={7}|>{7})|-->|CONFLICT|FAIL(?:ED)?\b|PASS(?:ED)?\s|npm (?:ERR|WARN)|make(?:\[\d\])?: \*\*\*|"
+    r"(?:fatal|panic|remote|ld|gcc|clang): "
+    r"|(?:[A-Za-z_.]*(?:Error|Exception|Warning))\b\s*(?::|in )|(?:error|warning|Error|ERROR|WARN|INFO|DEBUG|"
+    r"WARNING)\b(?:\[|\(|:\s| in |\s+\d|\s+\[)"
+    r"|[EWI] \(\d+\)|thread '|goroutine |\d{4}-\d\d-\d\d[T ]\d\d:|\d\d:\d\d:\d\d|\d+ (?:failed|passed|skipped)\b"
+    r"|[-*] \[[ x]\]|[\w./-]+\.\w{1,5}:\d+(?::\d+)?:?\s|exit code \d|^\s{4,}\S)"
+)
+_DIFF_LINE = re.compile(r"^[+-](?!\s*-|\s+[a-z]+ [a-z]+ [a-z]+)")
+_CHAT_LINE = re.compile(r"^\s*[A-Za-zÀ-ÿ]{2,15}: \S")
+_HEADING = re.compile(
+    r"^\s*#{2,6} |^\s*(?:acceptance(?: criteria)?|steps to reproduce|expected(?: behaviou?r)?)\s*:", re.IGNORECASE
+)
+_TEXT_TASK = re.compile(
+    r"\b(?:translate|proofread|summari[sz]e|rewrite|rephrase|paraphrase|reply to|turn th\w+ \w+ into|commit "
+    r"message|bullet points"
+    r"|übersetz\w*|formulier\w*|traduce|traduis|resume|resuma|traduz\w*)\b[^:\n]{0,60}:\s",
+    re.IGNORECASE,
+)
+_BOUNDARY = re.compile(
+    r"(?<=[.!?…])(?<!\be\.g\.)(?<!\bi\.e\.)(?<!\bvs\.)(?<!\betc\.)(?<!z\.B\.)(?<! \.)(?<!\.\.)[\"')\]]*\s+(?!\.)"
+    r"|\n+|(?<=[。！？])"
+    r"|[,;.]?\s+(?=(?:and |oh,? |und |ach,? |et |y |e )*(?:by the way|btw|while i think of it|one more thing|"
+    r"fyi|ach und|übrigens"
+    r"|por cierto|au fait|aliás|a propósito|кстати)\b)"
+    r"|,?\s+(?=(?:oh|ach) (?:and|und|ja)\b)",
+    re.IGNORECASE,
+)
+_BULLET = re.compile(r"^\s*(?:[-*•+]|\(?\d{1,2}[.):]|\*\*[^*\n]{1,40}\*\*\s*:?)\s+|\*\*")
+
+
+class Segment(msgspec.Struct, frozen=True):
+    """One sentence with where it stood: `index` of `total`, and whether it was glued to a pasted block."""
+
+    text: str
+    index: int
+    total: int
+    beside_paste: bool = False
+    bullet: bool = False
+
+
+class OwnText(msgspec.Struct, frozen=True):
+    segments: tuple[Segment, ...]
+    quotations: tuple[str, ...]
+    pasted: bool
+
+
+def split_prompt(prompt: str) -> OwnText:
+    """Bounded whatever came; never raises."""
+    text = (
+        prompt
+        if len(prompt) <= LONGEST_PROMPT
+        else f"{prompt[: LONGEST_PROMPT // 2]}\n{prompt[-LONGEST_PROMPT // 2 :]}"
+    )
+    text = text.replace(QUOTE_OPEN, " ").replace(QUOTE_CLOSE, " ")
+    bare = _FENCE.sub("\n\n", text)
+    bare = _TAGGED.sub("\n", bare) if bare.count("<") <= MOST_TAGS else ""
+    kept, pasted = _own_lines(bare)
+    masked, quotations = _mask_quotations("\n".join(kept))
+    pieces = list(_pieces(masked))[:MOST_SEGMENTS]
+    beside = pasted and "\n\n" not in bare.strip()
+    segments = tuple(
+        Segment(piece, index, len(pieces), beside and index == 0, bullet)
+        for index, (piece, bullet) in enumerate(pieces)
+    )
+    return OwnText(segments, tuple(quotations), pasted or bare != text)
+
+
+def split_sentences(text: str) -> list[str]:
+    """Every sentence, whoever wrote it and wherever it was pasted from."""
+    return [piece for piece, _ in _pieces(text[:LONGEST_PROMPT])][:MOST_SEGMENTS]
+
+
+def restore_quotations(text: str, quotations: tuple[str, ...]) -> str:
+    for number, words in enumerate(quotations):
+        text = text.replace(f"{QUOTE_OPEN}{number}{QUOTE_CLOSE}", words)
+    return text
+
+
+def _own_lines(text: str) -> tuple[list[str], bool]:
+    lines = text.split("\n")
+    diff = (
+        any(line.startswith(("diff --git", "@@ ")) for line in lines)
+        or sum(bool(_DIFF_LINE.match(x)) for x in lines) > 1
+    )
+    chat = sum(bool(_CHAT_LINE.match(line)) for line in lines) > 1
+    last_heading = max((n for n, line in enumerate(lines) if _HEADING.match(line)), default=-1)
+    kept: list[str] = []
+    pasted = False
+    until_blank = last_heading >= 0
+    for number, line in enumerate(lines):
+        if until_blank and number > last_heading and not line.strip():
+            until_blank = False
+        drop = (
+            until_blank
+            or _LOG_LINE.match(line)
+            or (diff and _DIFF_LINE.match(line))
+            or (chat and _CHAT_LINE.match(line))
+        )
+        if drop and line.strip():
+            pasted = True
+            kept.append("")
+        elif task := _TEXT_TASK.search(line):
+            kept.append(line[: task.end()])
+            break
+        else:
+            kept.append(line)
+    return kept, pasted
+
+
+def _mask_quotations(text: str) -> tuple[str, list[str]]:
+    found: list[str] = []
+
+    def mask(match: re.Match[str]) -> str:
+        words = match.group(0)
+        if len(words.split()) < 4 and not _is_long_cjk(words):
+            return words
+        found.append(words)
+        return f"{QUOTE_OPEN}{len(found) - 1}{QUOTE_CLOSE}"
+
+    return _QUOTATION.sub(mask, text), found
+
+
+def _is_long_cjk(words: str) -> bool:
+    return sum(char > "\u2e80" for char in words) >= 8
+
+
+def _pieces(text: str) -> Iterator[tuple[str, bool]]:
+    for piece in _BOUNDARY.split(text):
+        if not piece or not piece.strip():
+            continue
+        words = " ".join(piece.split())
+        plain = _BULLET.sub("", words).strip()
+        if plain and any(char.isalnum() or char == QUOTE_OPEN for char in plain):
+            yield plain[:LONGEST_SEGMENT], plain != words

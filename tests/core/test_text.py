@@ -1,0 +1,101 @@
+"""Text of others: nothing invisible is left, no mark has power, the fence holds in any script."""
+
+import re
+import unicodedata
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from holdfast.core.text import (
+    FENCE_TAG,
+    fold,
+    sanitise,
+    sanitise_line,
+    shorten,
+    shorten_line,
+    strip_controls,
+    wrap_untrusted,
+)
+
+MARKS = (
+    f"<{FENCE_TAG}>", f"</{FENCE_TAG}>", "<system>", "</user>", "<invoke name='Bash'>", "<|im_start|>", "<|endoftext|>",
+    "[INST]", "[/INST]", "<<SYS>>", "<function_calls>", "<invoke>", "<tool_call>", "<start_of_turn>",
+)  # fmt: skip
+INVISIBLE = "\u034f\u200b\u200d\u2060\ufeff\u00ad\u115f\u3164\u180e\ufe0f\U000e0061\u202e\u2066\u061c"
+COMBINING = "\u0301\u0338\u20dd\u0489\u0300"
+WIDE = {chr(code): chr(code + 0xFEE0) for code in range(0x21, 0x7F)}
+POWER = re.compile(r"<+[!?]?/?(?:\||holdfast|system|user|assistant|function|tool|antml|invoke|start_of|sys)|\[/?inst")
+
+
+@st.composite
+def disguised(draw: st.DrawFn) -> str:
+    """A mark with invisible letters, full-width forms, other cases and accents strewn into it."""
+    out = []
+    for char in draw(st.sampled_from(MARKS)):
+        how = draw(st.integers(0, 9))
+        out.append(WIDE.get(char, char) if how == 1 else char.upper() if how == 2 else char)
+        out.append(
+            draw(st.sampled_from(INVISIBLE)) if how == 3 else draw(st.sampled_from(COMBINING)) if how == 4 else ""
+        )
+        out.append(draw(st.sampled_from([" ", "\n", "\t", "\u00a0"])) if how == 5 else "")
+    return "".join(out)
+
+
+HOSTILE = st.lists(st.one_of(st.text(max_size=8), disguised()), max_size=6).map("".join)
+
+
+@settings(max_examples=600, deadline=None)
+@given(HOSTILE)
+def test_no_mark_keeps_its_power(text: str) -> None:
+    assert not POWER.search(fold(sanitise(text))), sanitise(text)
+
+
+@settings(max_examples=300, deadline=None)
+@given(HOSTILE, HOSTILE)
+def test_the_fence_is_opened_once_and_closed_once(text: str, source: str) -> None:
+    wrapped = wrap_untrusted(text, source)
+    assert len(re.findall(rf"<+/?{FENCE_TAG}", fold(wrapped))) == 2
+    assert wrapped.endswith(f"\n</{FENCE_TAG}>")
+
+
+@settings(max_examples=300, deadline=None)
+@given(HOSTILE)
+def test_doing_it_twice_changes_nothing(text: str) -> None:
+    assert sanitise(sanitise(text)) == sanitise(text)
+
+
+@given(st.text())
+def test_nothing_invisible_is_left(text: str) -> None:
+    left = strip_controls(text)
+    assert not {unicodedata.category(c) for c in left if c not in "\n\t"} & {"Cc", "Cf", "Co", "Cs", "Cn"}
+    assert not set(left) & set(INVISIBLE)
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("a\x1b]52;c;ZWNobyBoaQ==\x07b", "ab"),
+        ("\x1b[31mred\x1b[0m", "red"),
+        ("a\x9b31mb", "ab"),
+        ("name\u202egpj.exe", "namegpj.exe"),
+        ("one\u2028two", "one\ntwo"),
+        ("Größe naïve 日本語 עברית العربية", "Größe naïve 日本語 עברית العربية"),
+        ("if a < b and c[0] > d:", "if a < b and c[0] > d:"),
+        ("<div class='x'>", "<div class='x'>"),
+    ],
+)
+def test_what_is_left_of_it(text: str, shown: str) -> None:
+    assert sanitise(text) == shown
+
+
+def test_a_line_is_one_line() -> None:
+    assert sanitise_line("a\n\tb \x07 c") == "a b c"
+    assert sanitise_line("abcdef", 4) == "abc…"
+
+
+@given(st.text(), st.integers(0, 200))
+def test_shortened_text_is_within_its_limit(text: str, limit: int) -> None:
+    assert len(shorten(text, limit)) <= limit or shorten(text, limit) == text
+    assert len(shorten_line(text, limit)) <= max(limit, 0)
+    assert len(text) > limit or shorten(text, limit) == text

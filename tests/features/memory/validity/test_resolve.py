@@ -1,0 +1,72 @@
+"""Which statements hold at the end: figures on labelled chains, and the rules one by one."""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from holdfast.features.memory.validity import Statement, valid_statements
+from holdfast.statements.observe import observe_prompt
+from tests.features.memory.corpus import read_cases, read_own_chains
+
+
+def said(*texts: str) -> list[Statement]:
+    return [Statement(f"2026-03-{2 + n:02d}", "user", text) for n, text in enumerate(texts)]
+
+
+def is_right(row: dict, got: set[int]) -> bool:
+    groups = row.get("one_of", [])
+    either = set(row["either"]) | {i for group in groups for i in group}
+    return got - either == set(row["valid"]) - either and all(got & set(group) for group in groups)
+
+
+@pytest.mark.parametrize("name", ["corpus", "own"])
+def test_chains_end_as_labelled(name: str) -> None:
+    rows = read_cases("chains") if name == "corpus" else read_own_chains()
+    right = 0
+    for row in rows:
+        chain = [Statement(s["at"], s["by"], s["text"]) for s in row["statements"]]
+        right += is_right(row, set(valid_statements(chain, row["asked_at"])))
+    print(f"{name}: {right} of {len(rows)} chains exactly right")
+    assert right / len(rows) >= 0.95
+
+
+def test_observing_and_superseding_together() -> None:
+    rows = read_cases("chains")
+    right = 0
+    for row in rows:
+        kept = {n for n, s in enumerate(row["statements"]) if s["by"] == "user" and _is_kept(s["text"])}
+        chain = [Statement(s["at"], s["by"], s["text"]) for s in row["statements"]]
+        right += is_right(row, set(valid_statements(chain, row["asked_at"])) & kept)
+    print(f"whole: {right} of {len(rows)}")
+    assert right / len(rows) >= 0.8
+
+
+def _is_kept(text: str) -> bool:
+    return any(one.outcome == "kept" for one in observe_prompt(text))
+
+
+def test_another_subject_supersedes_nothing() -> None:
+    chain = said("never commit secrets to the api folder", "never commit generated files to the api folder")
+    assert valid_statements(chain, "2026-03-20") == [0, 1]
+
+
+def test_a_named_end_is_an_end() -> None:
+    chain = said("until march 20 all deploys need Tom's ok")
+    assert valid_statements(chain, "2026-03-20") == [0]
+    assert valid_statements(chain, "2026-03-21") == []
+
+
+def test_the_agent_supersedes_nobody() -> None:
+    chain = [*said("we use uv here"), Statement("2026-03-09", "agent", "I switched the project from uv to poetry.")]
+    assert valid_statements(chain, "2026-03-20") == [0]
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    st.lists(
+        st.tuples(st.text(max_size=30), st.sampled_from(["user", "agent", "x"]), st.text(max_size=120)), max_size=6
+    )
+)
+def test_any_statements_are_taken(rows: list[tuple[str, str, str]]) -> None:
+    got = valid_statements([Statement(*row) for row in rows], "2026-04-01")
+    assert set(got) <= set(range(len(rows)))

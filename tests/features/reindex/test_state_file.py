@@ -1,0 +1,105 @@
+"""The seed's file: its two versions, reading what others wrote, the schema (S0-2, S0-7, S0-15, S0-16, S0-17)."""
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from holdfast.features.reindex import state_file
+from holdfast.features.reindex.state_file import migrate_session_state, validate_session_state
+
+SEED_ID = "session_20251212_154827"
+UUID = "11111111-2222-4333-8444-555555555555"
+GOOD = {"session_id": SEED_ID, "first_semantic_search_shown": False}
+
+
+@pytest.mark.parametrize(
+    ("state", "valid"),
+    [
+        (GOOD, True),
+        ({**GOOD, "session_id": UUID}, True),
+        ({**GOOD, "first_semantic_search_shown": True}, True),
+        ({**GOOD, "first_semantic_search_shown": 1}, False),
+        ({**GOOD, "session_id": "session_2025_1"}, False),
+        ({**GOOD, "session_id": f"{SEED_ID}\n"}, False),
+        ({**GOOD, "session_id": None}, False),
+        ({**GOOD, "extra": 1}, False),
+        ({"session_id": SEED_ID}, False),
+        ({"first_semantic_search_shown": True}, False),
+        ({}, False),
+        ([], False),
+        (None, False),
+        ({**GOOD, "version": 2}, True),
+        ({**GOOD, "version": 2, "last_reindex": None}, True),
+        ({**GOOD, "version": 2, "other": None}, False),
+        ({**GOOD, "version": 3}, False),
+        ({**GOOD, "version": True}, False),
+        ({**GOOD, "last_reindex": None}, False),
+    ],
+)
+def test_validate(state: object, valid: bool) -> None:
+    """S0-17."""
+    assert validate_session_state(state) is valid
+
+
+def test_version_1_becomes_version_2_with_defaults() -> None:
+    """S0-15: absent means 1; the given state is not changed."""
+    before = dict(GOOD)
+    after = migrate_session_state(GOOD)
+    assert after == {**GOOD, "version": 2, "last_reindex": None}
+    assert before == GOOD
+    assert migrate_session_state(after) == after
+    assert validate_session_state(after)
+
+
+def test_an_unknown_version_is_left_alone_and_still_read() -> None:
+    newer = {**GOOD, "version": 9, "first_semantic_search_shown": True, "more": [1]}
+    assert migrate_session_state(newer) == newer
+    assert state_file.read(json.dumps(newer).encode()) == (SEED_ID, True)
+
+
+@pytest.mark.parametrize(
+    ("text", "read"),
+    [
+        (None, ("", False)),
+        (b"", ("", False)),
+        (b"{", ("", False)),
+        (b"[]", ("", False)),
+        (b'{"session_id": "x"}', ("x", False)),
+        (b'{"first_semantic_search_shown": true}', ("", True)),
+        (b'{"session_id": 5, "first_semantic_search_shown": "yes"}', ("", False)),
+        (b"[" * 100_000, ("", False)),
+        (b'\xff\xfe{"', ("", False)),
+    ],
+)
+def test_whatever_the_file_holds_it_is_read(text: bytes | None, read: tuple[str, bool]) -> None:
+    """S0-14."""
+    assert state_file.read(text) == read
+
+
+@given(st.binary(max_size=300))
+def test_no_bytes_raise(text: bytes) -> None:
+    state_file.read(text)
+
+
+@given(
+    st.recursive(
+        st.none() | st.booleans() | st.text(), lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner)
+    )
+)
+def test_no_value_raises(value: object) -> None:
+    validate_session_state(value)
+    migrate_session_state(value)  # type: ignore[arg-type]
+
+
+def test_the_file_in_both_versions() -> None:
+    newest = {"session_id": SEED_ID, "shown": True}
+    assert json.loads(state_file.content(newest, 1)) == {"session_id": SEED_ID, "first_semantic_search_shown": True}
+    assert validate_session_state(json.loads(state_file.content(newest, 2, {"trigger": "first_prompt"})))
+    assert state_file.read(state_file.content(newest, 2)) == (SEED_ID, True)
+
+
+def test_no_field_is_deprecated_today() -> None:
+    """S0-16: a field named here is still read and written in this release."""
+    assert set(state_file.DEPRECATED) <= {"session_id", "first_semantic_search_shown", *state_file.NEW_IN_2}

@@ -1,0 +1,70 @@
+"""Summaries of labelled sessions contain what they must and nothing they must not."""
+
+import msgspec
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from holdfast.handover.summary import SessionEvent, build_summary
+from tests.corpus.memory import score
+from tests.features.memory.corpus import read_cases
+
+
+def events(*rows: dict) -> list[SessionEvent]:
+    return [msgspec.convert(row, SessionEvent) for row in rows]
+
+
+def test_summaries_of_the_corpus() -> None:
+    must = met = wrong = 0
+    for row in read_cases("sessions"):
+        text = " ".join(build_summary(events(*row["events"])).as_text().lower().split())
+        must += len(row["summary"]["must"])
+        met += sum(any(score._has(text, keys) for keys in item["any"]) for item in row["summary"]["must"])
+        wrong += sum(any(score._says(text, keys) for keys in item["any"]) for item in row["summary"]["must_not"])
+    print(f"summary: {met} of {must} contained, {wrong} said wrongly")
+    assert met / must >= 0.97
+    assert wrong == 0
+
+
+def test_a_claim_that_the_last_run_contradicts_is_left_out() -> None:
+    found = build_summary(
+        events(
+            {"kind": "prompt", "text": "fix the flaky test"},
+            {"kind": "command", "command": "make test", "exit": 2, "output": "1 failed, 3 passed"},
+            {"kind": "answer", "text": "It is fixed and everything is green."},
+        )
+    )
+    assert found.failing == ("`make test`: 1 failed, 3 passed",)
+    assert "green" not in found.as_text()
+
+
+def test_skipped_tests_prove_nothing() -> None:
+    found = build_summary(events({"kind": "command", "command": "make test", "exit": 0, "output": "12 skipped"}))
+    assert found.proven == ()
+
+
+def test_the_next_step_is_told_in_the_words_it_was_said_in() -> None:
+    found = build_summary(
+        events(
+            {"kind": "prompt", "text": "find the cause"},
+            {"kind": "answer", "text": "The cause is in match.py."},
+            {"kind": "prompt", "text": "ok. next step: compare net amounts"},
+            {"kind": "answer", "text": "OK."},
+        )
+    )
+    assert found.next == ("next step: compare net amounts",)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(
+        st.builds(
+            SessionEvent,
+            kind=st.sampled_from(["prompt", "answer", "command", "edit", "note", "other"]),
+            text=st.text(max_size=200), command=st.text(max_size=60), output=st.text(max_size=200),
+            path=st.text(max_size=40), exit=st.none() | st.integers(-1, 255),
+        ),
+        max_size=8,
+    )
+)  # fmt: skip
+def test_any_events_are_summed_up(rows: list[SessionEvent]) -> None:
+    assert len(build_summary(rows).as_text()) < 20_000

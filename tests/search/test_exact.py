@@ -1,0 +1,144 @@
+"""What is asked for by name, by message or half remembered comes first."""
+
+from pathlib import Path
+
+import pytest
+
+from holdfast.search import symbols
+from holdfast.search.searcher import Searcher
+from holdfast.search.settings import IndexSettings
+from tests.search.tree import Tree
+
+FILES = {
+    "app/settings.py": '''"""Defaults of the application."""
+
+MAX_RETRIES = 5
+DEFAULTS = {
+    "cache-lifetime": 3600,
+    "upload.chunkSize": 512,
+}
+''',
+    "app/upload.py": '''import os
+
+
+def send_chunk(part, settings):
+    """Send one part of a file."""
+    if len(part) > settings["upload.chunkSize"]:
+        raise ValueError(f"part {part.name} is larger than {settings.limit} bytes, refusing to send it")
+    for attempt in range(MAX_RETRIES):
+        if post(part):
+            return attempt
+    log.error("gave up on %s after %d attempts, see the server log", part, attempt)
+    return None
+
+
+class UploadSession:
+    def resume_interrupted(self, token):
+        """Go on where an upload was cut off."""
+        state = self.states[token]
+        state.reopen()
+        self.queue.append(state)
+        return state
+''',
+    "app/cli.py": """def add_options(parser):
+    parser.add_argument("--dry-run", action="store_true", help="change nothing")
+    parser.add_argument("--cache-lifetime", type=int)
+    parser.add_argument("--verbose", action="store_true")
+    return parser
+""",
+    "tests/test_upload.py": '''from app.upload import send_chunk
+
+
+def test_send_chunk_gives_up():
+    """gave up on a part after some attempts"""
+    assert send_chunk(MAX_RETRIES) is None
+    assert send_chunk(None) is None
+''',
+    "docs/guide.md": "# Guide\n\n## Uploads\n\nSet `upload.chunkSize` to send larger parts of a file at once.\n",
+    "locale/translations/de.json": '{"error": "gave up on it after 5 attempts, see the server log"}\n',
+}
+
+
+@pytest.fixture(scope="module")
+def tree(tmp_path_factory: pytest.TempPathFactory) -> Tree:
+    folder = tmp_path_factory.mktemp("exact")
+    made = Tree(folder / "project", folder / "state").write(FILES)
+    assert made.index().status == "completed"
+    return made
+
+
+@pytest.mark.parametrize(
+    ("asked", "first"),
+    [
+        ("MAX_RETRIES", "app/settings.py"),
+        ("upload.chunkSize", "app/settings.py"),
+        ("cache-lifetime", "app/settings.py"),
+        ("--dry-run", "app/cli.py"),
+        ("send_chunk", "app/upload.py"),
+        ("where is send_chunk defined", "app/upload.py"),
+        ("sendChunk", "app/upload.py"),
+        ("send_chunck", "app/upload.py"),
+        ("UploadSesion", "app/upload.py"),
+        ("resume interupted", "app/upload.py"),
+        ("gave up on photo.jpg after 7 attempts, see the server log", "app/upload.py"),
+        ("part a.bin is larger than 99 bytes, refusing to send it", "app/upload.py"),
+        ("documentation of uploads", "docs/guide.md"),
+    ],
+)
+def test_what_is_asked_for_by_name_or_message_comes_first(tree: Tree, asked: str, first: str) -> None:
+    assert tree.ask(asked).hits[0].path == first
+
+
+def test_a_hit_names_its_definition_and_says_why(tree: Tree) -> None:
+    hit = tree.ask("resume_interrupted").hits[0]
+    assert (hit.symbol, hit.kind, hit.why[0]) == ("UploadSession.resume_interrupted", "method", "symbol")
+    assert FILES["app/upload.py"].split("\n")[hit.focus - 1].strip().startswith("def resume_interrupted")
+    assert "phrase" in tree.ask("gave up on photo.jpg after 7 attempts, see the server log").hits[0].why
+
+
+def test_tests_are_found_when_they_are_asked_for(tree: Tree) -> None:
+    assert tree.ask("unit tests of sending a chunk").hits[0].path == "tests/test_upload.py"
+
+
+@pytest.mark.parametrize(
+    "asked", ["a", '"" OR NEAR(', "*" * 50, "word " * 10_000, "где это", "送信", "--", "::", "\x00"]
+)
+def test_any_question_is_answered(tree: Tree, asked: str) -> None:
+    tree.ask(asked)
+
+
+def test_the_outline_of_a_file(tree: Tree) -> None:
+    with Searcher(tree.place).read() as db:
+        found = symbols.outline(db, "app/upload.py")
+        assert symbols.outline(db, "nowhere.py") is None
+    assert found
+    assert [(one.symbol, one.line) for one in found.definitions] == [
+        ("send_chunk", 4), ("UploadSession", 15), ("UploadSession.resume_interrupted", 16),
+    ]  # fmt: skip
+
+
+def test_a_symbol_with_its_definition_uses_and_tests(tree: Tree) -> None:
+    with Searcher(tree.place).read() as db:
+        found = symbols.find_symbol(db, "send_chunk")
+        unknown = symbols.find_symbol(db, "send_chunkk")
+        constant = symbols.find_symbol(db, "MAX_RETRIES")
+    assert [(one.path, one.line) for one in found.definitions] == [("app/upload.py", 4)]
+    assert {one.path for one in found.tests} == {"tests/test_upload.py"}
+    assert {one.path for one in constant.uses} == {"app/settings.py", "app/upload.py"}
+    assert (unknown.definitions, unknown.similar[0]) == ([], "send_chunk")
+
+
+def test_what_is_related_to_a_line(tree: Tree) -> None:
+    answer = Searcher(tree.place).related("app/upload.py", 6, 3, IndexSettings())
+    assert answer.hits
+    assert all((hit.path, hit.line) != ("app/upload.py", 4) for hit in answer.hits)
+    assert "not in the index" in Searcher(tree.place).related("nowhere.py", 1, 3, IndexSettings()).note
+
+
+def test_a_renamed_folder_keeps_its_vectors(tmp_path: Path) -> None:
+    tree = Tree(tmp_path / "project", tmp_path / "state").write(FILES)
+    assert tree.index().counts.embedded > 0
+    (tree.root / "app").rename(tree.root / "application")
+    again = tree.index()
+    assert (again.counts.added, again.counts.removed, again.counts.embedded) == (3, 3, 0)
+    assert tree.ask("send_chunk").hits[0].path == "application/upload.py"

@@ -1,0 +1,71 @@
+"""What is read from a question's text alone."""
+
+import pytest
+
+from holdfast.search.evidence import flattened, name_in_line, phrase_share
+from holdfast.search.languages import role_of
+from holdfast.search.lexical import edits
+from holdfast.search.query import names_in, parse_query
+from holdfast.search.tokenize import whole_tokens
+
+
+@pytest.mark.parametrize(
+    ("asked", "names"),
+    [
+        ("where is parse_status used", ["parse_status"]),
+        ("Server::serve", ["Server::serve"]),
+        ("the quick brown fox", []),
+        ("why does `turn_wheel()` raise a ValueError?", ["turn_wheel", "ValueError"]),
+        ("what does --no-audit do", ["--no-audit"]),
+        ("route /api/users/:id", ["/api/users/:id"]),
+        ("default of web.sessionTimeout", ["web.sessionTimeout"]),
+    ],
+)
+def test_what_counts_as_a_name(asked: str, names: list[str]) -> None:
+    assert names_in(asked) == names
+
+
+def test_what_a_question_is_about() -> None:
+    assert parse_query("how do I build it from source").about_documents
+    assert parse_query("docker compose file with a database").about_configuration
+    assert parse_query("add a new notifier: where is the list of notifiers").is_task
+    assert parse_query("unit tests for the parser").about_tests
+    plain = parse_query("where are old articles removed")
+    assert not (plain.about_documents or plain.about_configuration or plain.is_task or plain.about_tests)
+
+
+@pytest.mark.parametrize(
+    ("path", "role"),
+    [
+        ("src/app.py", "code"), ("tests/app.py", "test"), ("src/AppTest.java", "test"), ("src/contest.py", "code"),
+        ("app_test.go", "test"), ("src/locales/de.json", "translation"), ("CHANGELOG.md", "changelog"),
+        ("docs/guide.rst", "document"), ("config/app.yaml", "configuration"), ("src/latest.py", "code"),
+    ],
+)  # fmt: skip
+def test_what_a_file_is_for(path: str, role: str) -> None:
+    assert role_of(path) == role
+
+
+def test_whole_tokens_are_names_as_they_stand() -> None:
+    text = 'opt("no-audit"); MAX_SIZE = get("web.timeout", parseHeader)\nlog-level: 3\nrun --dry-run plain word'
+    assert whole_tokens(text) == {"no-audit", "max_size", "web.timeout", "parseheader", "log-level", "dry-run"}
+
+
+def test_a_declaration_is_worth_more_than_a_use() -> None:
+    declared, used = name_in_line("LIMIT", "const LIMIT = 3"), name_in_line("LIMIT", "if size > LIMIT {")
+    assert declared > name_in_line("LIMIT", 'os.getenv("LIMIT")') > used > name_in_line("LIMIT", "limit(2)") > 0
+    assert name_in_line("LIMIT", "LIMITS = 3") == 0
+
+
+def test_a_message_is_recognised_with_its_values_filled_in() -> None:
+    rarity = dict.fromkeys("port 5055 disabled due to conflict".split(), 2.0)
+    words = ["port", "5055", "disabled", "due", "to", "conflict"]
+    assert phrase_share(words, flattened('LOG.warn("Port {} disabled due to conflict", port)'), rarity) > 0.4
+    assert phrase_share(words, flattened("the conflict is due to a disabled port"), rarity) == 0
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "count"), [("limitter", "limiter", 1), ("traker", "tracker", 1), ("same", "same", 0)]
+)
+def test_edits(one: str, other: str, count: int) -> None:
+    assert edits(one, other, 2) == count

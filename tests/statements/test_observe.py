@@ -1,0 +1,74 @@
+"""What of a prompt is remembered: figures on labelled prompts, and bounds on any input."""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from holdfast.statements.observe import MOST_OBSERVED, observe_prompt
+from tests.features.memory.corpus import read_cases, read_own_statements, statement_figures
+
+
+def figures(rows: list[dict], outcomes: tuple[str, ...]) -> dict[str, float]:
+    found = {
+        row["id"]: [
+            {"type": one.type, "text": one.text}
+            for one in observe_prompt(row["prompt"], row.get("context") or "")
+            if one.outcome in outcomes
+        ]
+        for row in rows
+    }
+    return statement_figures(rows, found)
+
+
+@pytest.mark.parametrize("name", ["held-out", "corpus"])
+def test_precision_recall_and_clean_prompts(name: str) -> None:
+    """The weights were not trained on the held-out set; on the corpus they were, so that it only guards the code."""
+    rows = read_own_statements() if name == "held-out" else read_cases("statements")
+    kept, both = figures(rows, ("kept",)), figures(rows, ("kept", "candidate"))
+    print(f"{name}: kept {kept}, with candidates {both}")
+    assert kept["precision"] >= 0.95
+    assert kept["recall"] >= 0.65
+    assert kept["clean"] >= 0.97
+    assert both["recall"] >= 0.93
+
+
+@pytest.mark.parametrize(
+    "prompt",
+    [
+        "the login endpoint always returns 500",
+        "I want to add pagination",
+        "stop, wrong file",
+        "should we always validate on the server?",
+        'the customer writes: "never call us again". answer politely',
+        "```\n# never call this twice\n```\nwhat does it do",
+        "",
+        "???",
+    ],
+)
+def test_what_does_not_outlast_the_task_is_not_kept(prompt: str) -> None:
+    assert [one for one in observe_prompt(prompt) if one.outcome == "kept"] == []
+
+
+def test_only_the_lasting_part_is_quoted() -> None:
+    [found] = observe_prompt("fix the typo in the header. commits must be signed or the push gets refused")
+    assert (found.text, found.outcome) == ("commits must be signed or the push gets refused", "kept")
+
+
+def test_an_answer_to_a_question_is_read_with_it() -> None:
+    asked = "Should the tool read YAML or TOML for its configuration?"
+    assert observe_prompt("toml") == []
+    assert [one.type for one in observe_prompt("toml", asked)] == ["decision"]
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.text(max_size=400), st.text(max_size=100))
+def test_any_text_is_read(prompt: str, context: str) -> None:
+    assert len(observe_prompt(prompt, context)) <= MOST_OBSERVED
+
+
+@pytest.mark.parametrize(
+    "piece", ["never commit secrets. ", "a", "- [ ] x\n", "“", '"', "<a>", "測試必须。", ", and ", "\ue0000\ue001"]
+)
+def test_a_megabyte_is_bounded(piece: str) -> None:
+    prompt = piece * (1_000_000 // len(piece))
+    assert len(observe_prompt(prompt, prompt)) <= MOST_OBSERVED
