@@ -1,4 +1,4 @@
-"""The project room: what a person waits for, what a look costs, how fast the document comes back from the log."""
+"""The feature project: what a person waits for, what a look costs, how fast the document comes back from the log."""
 
 import os
 import subprocess
@@ -17,8 +17,8 @@ from holdfast.core.replay import Rebuild, document_at
 from holdfast.daemon import children
 from holdfast.daemon.files import put
 from holdfast.features.project import FEATURE
-from holdfast.features.project.collectors.refresh import refresh
-from holdfast.features.project.model import project_ref
+from holdfast.features.project.jobs.refresh import refresh
+from holdfast.features.project.state import project_ref
 from tests.bench.figures import fact, figure, heading, p50
 from tests.kit import BIN, World, git
 
@@ -112,7 +112,7 @@ def _rebuild(world: World) -> None:
     work = Rebuild([FEATURE], reader)
     fact("events in the log, with what follows from them", f"{reader.head():,}")
     cpu, wall = _cost(work.read)
-    figure("all documents of the room", wall, 5.0, unit="s", note=f"{cpu:.1f} s of processor time")
+    figure("all documents of the feature", wall, 5.0, unit="s", note=f"{cpu:.1f} s of processor time")
     one = _timed(lambda: document_at(FEATURE, reader, project_ref("/p/0"), reader.head()))
     fact("one of ten projects, as it was at a moment", f"{one:.2f} s")
     reader.close()

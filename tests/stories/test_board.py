@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.features.project.asking import command, view
+from tests.features.project.daemon_calls import command, view
 from tests.kit import World, git, wait_until
 
 RULES = """

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from ruamel.yaml import YAML
 
-from tests.features.project.asking import command, view
+from tests.features.project.daemon_calls import command, view
 from tests.features.project.notion_server import DATABASE, NotionServer
 from tests.kit import BIN, World, alive, git, wait_until
 
@@ -139,6 +139,7 @@ def test_the_seeds_full_example_from_a_real_repository(world: World) -> None:
         agent.start()
         agent.prompt("refine the agents")
         agent.tool("Bash", ran("==== 42 passed in 3.01s ===="), command="pytest")
+        look(world)
         for path in AGENTS:
             edit(world, agent, path, "name: new\nfields: all\n")
         spend(world, agent, 53_535)
@@ -223,7 +224,11 @@ def test_learned_patterns_are_honest(repo: World) -> None:
         agent.prompt(f"change {n}")
         edit(repo, agent, "agents/one.md", f"{n}\n")
         agent.tool("Bash", ran("ok"), command="validate-agents agents/")
-        agent.tool("Bash", ran("1 file changed"), command=f"git commit -am 'change {n}'")
+        command_line = f"git add . && git commit -m 'change {n}'"
+        agent.before("Bash", f"commit-{n}", command=command_line)
+        git(repo.project, "add", ".")
+        git(repo.project, "commit", "-qm", f"change {n}")
+        agent.after("Bash", f"commit-{n}", ran("1 file changed"), command=command_line)
         agent.stop()
     look(repo)
     patterns = {one["pattern"]: one for one in document(repo)["LEARNED_PATTERNS"]}
@@ -294,6 +299,54 @@ def test_tasks_come_and_go_with_what_is_true(repo: World) -> None:
     done = [line for line in document(repo)["STATE_HISTORY"] if line["change_type"] == "task_completed"]
     assert first["id"] in {line["task_id"] for line in done}
     assert "is closed" in repo.cli("task", "why", first["id"])
+
+
+def test_a_pass_elsewhere_heals_nothing_and_a_false_task_can_be_dismissed(repo: World) -> None:
+    """Issue 15: one P0 per suite and folder; a dismissal lasts for the content it was said of."""
+    agent = repo.session()
+    agent.start()
+    for name in ("a", "b"):
+        (repo.project / name).mkdir()
+    agent.failed("Bash", call="failed-1", error="Exit code 1\n1 failed, 4 passed in 0.1s", command="cd a && pytest -q")
+    agent.tool("Bash", ran("5 passed in 0.1s"), command="cd b && pytest -q")
+    assert tasks(repo) == {"broken_tests": "1 test failing in a"}
+    agent.failed(
+        "Bash", call="failed-2", error="Exit code 4\nERROR: usage: pytest", command="cd b && pytest --no-such-flag"
+    )
+    assert "could not be started" in tasks(repo)["tests_not_started"]
+    first = repo.json("task", "next")["task"]
+    assert (
+        "needs the network" in repo.json("task", "dismiss", first["id"], "--reason", "it needs the network")["reason"]
+    )
+    assert "broken_tests" not in tasks(repo)
+    agent.failed("Bash", call="failed-3", error="Exit code 1\n1 failed, 4 passed in 0.1s", command="cd a && pytest -q")
+    assert "broken_tests" not in tasks(repo), "the same content failed again"
+    (repo.project / "a" / "new.py").write_text("x = 1\n")
+    agent.failed("Bash", call="failed-4", error="Exit code 1\n1 failed, 4 passed in 0.1s", command="cd a && pytest -q")
+    assert tasks(repo)["broken_tests"] == "1 test failing in a"
+
+
+def test_what_is_committed_without_validation_is_called_so(repo: World) -> None:
+    agent = repo.session()
+    agent.start()
+    edit(repo, agent, "app.py", "x = 2\n")
+    look(repo)
+    assert "unvalidated_changes" in tasks(repo)
+    git(repo.project, "commit", "-qam", "quick")
+    agent.tool("Bash", ran(""), command="git commit -qam quick")
+    look(repo)
+    assert "Committed without validation: 1 file" in [line["summary"] for line in document(repo)["STATE_HISTORY"]]
+
+
+def test_an_agent_is_told_how_old_a_line_is(repo: World) -> None:
+    """What was not looked at when the session starts says when it was."""
+    agent = repo.session("first")
+    agent.start()
+    edit(repo, agent, "app.py", "x = 2\n")
+    look(repo)
+    told = repo.session("second").start()["hookSpecificOutput"]["additionalContext"]
+    assert "need" in told
+    assert "as of" not in told, "the content is what the last look saw"
 
 
 def test_a_new_session_starts_with_the_list_everybody_reads(repo: World) -> None:

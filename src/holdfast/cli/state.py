@@ -21,7 +21,9 @@ At = Annotated[
 ]
 File = Annotated[Path, typer.Argument(help="A SESSION_STATE file; - is standard input.")]
 LARGEST = 1 << 20
-PATIENCE_S = 30.0
+PATIENCE_S, QUICK_PATIENCE_S = 30.0, 2.0
+FRESH_MS = 5_000
+"""What was looked at within so long is shown as it is; else there is a look first."""
 
 
 def register(root: typer.Typer) -> None:
@@ -39,16 +41,13 @@ def state(context: typer.Context, at: At = "", json: Json = False) -> None:
 @app.command()
 def show(at: At = "", json: Json = False) -> None:
     """The whole document, as it is or as it was."""
-    told = client.view("project.state", at=at)
-    if not at and told["document"]["CURRENT_STATE"]["git"]["repository"] is None:
-        _look()
-        told = client.view("project.state")
+    found = client.view("project.state", at=at) if at else fresh_view("project.state")
     if json:
         from holdfast.cli import render
 
-        render.json_line(told["document"])
+        render.json_line(found["document"])
     else:
-        _print_text(told["text"])
+        _print_text(as_of(found) + found["text"] if not at else found["text"])
 
 
 @app.command()
@@ -57,22 +56,51 @@ def refresh(json: Json = False) -> None:
     from holdfast.cli import render
 
     _look()
-    told = client.view("project.tasks")
+    found = client.view("project.tasks")
     if json:
-        render.json_line({"root": told["root"], "tasks": len(told["tasks"])})
+        render.json_line({"root": found["root"], "tasks": len(found["tasks"])})
     else:
-        render.out.print(f"Looked at {render.clean(told['root'])}: {len(told['tasks'])} open tasks.")
+        render.out.print(f"Looked at {render.clean(found['root'])}: {len(found['tasks'])} open tasks.")
 
 
-def _look() -> None:
-    client.command("project.look")
-    deadline = time.monotonic() + PATIENCE_S
-    while (told := client.view("project.looking"))["waiting"]:
-        if told["error"]:
-            raise CommandRefused(f"the look at the project failed: {told['error']}", fix="See: holdfast daemon logs")
+def fresh_view(name: str, **args: Any) -> dict[str, Any]:
+    """A view of the project after a look at it, unless there was one in the last seconds or it takes too long."""
+    found: dict[str, Any] = client.view(name, **args)
+    if _age_ms(found) > FRESH_MS:
+        known = found["looked_at"] > 0
+        try:
+            _look(QUICK_PATIENCE_S if known else PATIENCE_S, quick=known)
+        except CommandRefused:
+            return found
+        # What the look found nothing new in is true now.
+        found = {**client.view(name, **args), "looked_at": time.time() * 1000}
+    return found
+
+
+def _age_ms(found: dict[str, Any]) -> float:
+    return time.time() * 1000 - float(found.get("looked_at") or 0)
+
+
+def as_of(found: dict[str, Any]) -> str:
+    """A line that says how old the state is, where it could not be looked at now."""
+    if _age_ms(found) <= FRESH_MS + QUICK_PATIENCE_S * 1000 or not found.get("looked_at"):
+        return ""
+    return (
+        f"# As of {time.strftime('%H:%M', time.localtime(found['looked_at'] / 1000))}: it could not be looked at now.\n"
+    )
+
+
+def _look(patience_s: float = PATIENCE_S, *, quick: bool = False) -> None:
+    client.command("project.look", quick=quick)
+    deadline = time.monotonic() + patience_s
+    while (progress := client.view("project.looking"))["waiting"]:
+        if progress["error"]:
+            raise CommandRefused(
+                f"the look at the project failed: {progress['error']}", fix="See: holdfast daemon logs"
+            )
         if time.monotonic() > deadline:
             raise CommandRefused(
-                f"the look at the project took more than {PATIENCE_S:.0f} s", fix="It goes on by itself."
+                f"the look at the project took more than {patience_s:.0f} s", fix="It goes on by itself."
             )
         time.sleep(0.02)
 
@@ -88,17 +116,17 @@ def diff(
 
     from holdfast.cli import render
 
-    told = client.view("project.diff", a=a, b=b)
+    found = client.view("project.diff", a=a, b=b)
     if json:
-        render.json_line(told)
+        render.json_line(found)
         return
-    for one in told["differences"]:
+    for one in found["differences"]:
         line = Text(f"{render.clean(one['path'], 80)}: ")
         line.append(_brief(one["before"]), style="red")
         line.append(" → ")
         line.append(_brief(one["after"]), style="green")
         render.out.print(line)
-    if not told["differences"]:
+    if not found["differences"]:
         render.out.print("Nothing differs.")
 
 
@@ -116,16 +144,16 @@ def validate(file: File, json: Json = False) -> None:
     from holdfast.api.session_state import check
     from holdfast.cli import render
 
-    told = check(_read(file), str(file))
+    found = check(_read(file), str(file))
     if json:
-        render.json_line(told)
-    elif told["valid"]:
-        render.out.print(f"{file}: valid, version {told['version']}")
+        render.json_line(found)
+    elif found["valid"]:
+        render.out.print(f"{file}: valid, version {found['version']}")
     else:
         render.out.print(f"{file}: not valid")
-        for problem in told["problems"]:
+        for problem in found["problems"]:
             render.out.print(f"  {render.clean(problem, 300)}")
-    raise typer.Exit(0 if told["valid"] else 1)
+    raise typer.Exit(0 if found["valid"] else 1)
 
 
 @app.command()
@@ -139,16 +167,16 @@ def migrate(
     from holdfast.api.session_state import parsed
     from holdfast.cli import render
 
-    told = client.view("project.migrate", state=parsed(_read(file), str(file)), observe=observe)
+    found = client.view("project.migrate", state=parsed(_read(file), str(file)), observe=observe)
     if write:
-        kept = _replace(file, told["text"])
-        told["kept"] = str(kept)
+        kept = _replace(file, found["text"])
+        found["kept"] = str(kept)
     if json:
-        render.json_line(told)
+        render.json_line(found)
     elif write:
-        render.out.print(f"{file}: now version 4; the old one is {told['kept']}")
+        render.out.print(f"{file}: now version 4; the old one is {found['kept']}")
     else:
-        _print_text(told["text"])
+        _print_text(found["text"])
 
 
 def _print_text(text: str) -> None:
@@ -198,17 +226,17 @@ def resolve(
     from holdfast.cli import render
 
     override = os.environ.get("CLAUDE_PROJECT", "")
-    told = client.command("project.resolve", set=set_, clear=clear, override=override, cwd=str(Path.cwd()))
+    found = client.command("project.resolve", set=set_, clear=clear, override=override, cwd=str(Path.cwd()))
     if json:
-        render.json_line(told)
+        render.json_line(found)
         return
-    render.out.print(f"{told['project']}  ({told['confidence']:.0%} sure)")
-    for name, signal in told["signals"].items():
+    render.out.print(f"{found['project']}  ({found['confidence']:.0%} sure)")
+    for name, signal in found["signals"].items():
         said = signal["project"] or "nothing"
         render.out.print(
             f"  {name:<14} {render.clean(said, 30):<30} {signal['confidence']:.1f}  {render.clean(signal['reason'])}"
         )
-    for other in told["alternatives"]:
+    for other in found["alternatives"]:
         render.out.print(
             Text(f"  or {other['project']} ({other['confidence']:.0%}): {render.clean(other['reason'])}", style="dim")
         )

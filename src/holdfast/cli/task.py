@@ -8,6 +8,7 @@ from rich.text import Text
 from holdfast import client
 from holdfast.cli import render
 from holdfast.cli.options import Json
+from holdfast.cli.state import as_of, fresh_view
 
 app = typer.Typer(help="What needs doing here: derived from what is true, and closed by it.", no_args_is_help=True)
 
@@ -18,17 +19,18 @@ Id = Annotated[str, typer.Argument(help="e.g. task_003")]
 @app.command("list")
 def list_(json: Json = False) -> None:
     """Open tasks, the most pressing first."""
-    told = client.view("project.tasks")
+    found = fresh_view("project.tasks")
     if json:
-        render.json_line(told)
+        render.json_line(found)
         return
-    if not told["tasks"]:
+    if not found["tasks"]:
         known = (
-            "Nothing needs doing." if told["known"] else "Nothing is known of this project yet: holdfast state refresh"
+            "Nothing needs doing." if found["known"] else "Nothing is known of this project yet: holdfast state refresh"
         )
         render.out.print(known)
         return
-    for task in told["tasks"]:
+    render.out.print(as_of(found), end="")
+    for task in found["tasks"]:
         render.out.print(_line(task))
 
 
@@ -43,13 +45,15 @@ def _line(task: dict[str, Any]) -> Text:
 @app.command()
 def why(task: Id, json: Json = False) -> None:
     """Why a task is there, and when it is done."""
-    told = client.view("project.task", id=task)
+    found = fresh_view("project.task", id=task)
     if json:
-        render.json_line(told)
-    elif told["open"]:
-        _explain(told)
+        render.json_line(found)
+    elif found["open"]:
+        _explain(found)
     else:
-        render.out.print(f"{told['id']} is closed since {render.ago(told['done_at'])}. {render.clean(told['summary'])}")
+        render.out.print(
+            f"{found['id']} is closed since {render.ago(found['done_at'])}. {render.clean(found['summary'])}"
+        )
 
 
 def _explain(task: dict[str, Any]) -> None:
@@ -65,13 +69,13 @@ def _explain(task: dict[str, Any]) -> None:
 @app.command("next")
 def next_(json: Json = False) -> None:
     """The one thing to do now."""
-    told = client.view("project.next")
+    found = fresh_view("project.next")
     if json:
-        render.json_line(told)
-    elif told["task"]:
-        _explain(told["task"])
+        render.json_line(found)
+    elif found["task"]:
+        _explain(found["task"])
     else:
-        render.out.print("Nothing needs doing." if told["known"] else "Nothing is known yet: holdfast state refresh")
+        render.out.print("Nothing needs doing." if found["known"] else "Nothing is known yet: holdfast state refresh")
 
 
 @app.command()
@@ -84,18 +88,32 @@ def add(
 ) -> None:
     """A task of one's own, beside the derived ones."""
     fields = {"description": description, "priority": priority, "done_when": done_when or [], "why": why}
-    told = client.command("project.add_task", **fields)
+    found = client.command("project.add_task", **fields)
     if json:
-        render.json_line(told)
+        render.json_line(found)
     else:
-        render.out.print(f"{told['id']}  {render.clean(told['description'], 200)}")
+        render.out.print(f"{found['id']}  {render.clean(found['description'], 200)}")
 
 
 @app.command()
 def done(task: Id, json: Json = False) -> None:
     """A task of one's own is done. Derived ones close by themselves."""
-    told = client.command("project.finish_task", id=task)
+    found = client.command("project.finish_task", id=task)
     if json:
-        render.json_line(told)
+        render.json_line(found)
     else:
-        render.out.print(f"{told['id']} is done: {render.clean(told['description'], 200)}")
+        render.out.print(f"{found['id']} is done: {render.clean(found['description'], 200)}")
+
+
+@app.command()
+def dismiss(
+    task: Id,
+    reason: Annotated[str, typer.Option("--reason", help="Why it is no task; kept in the history.")],
+    json: Json = False,
+) -> None:
+    """Take any task off the list. It returns when what it was found on changed and it is found again."""
+    answer = client.command("project.dismiss_task", id=task, reason=reason)
+    if json:
+        render.json_line(answer)
+    else:
+        render.out.print(f"{answer['id']} is dismissed: {render.clean(answer['description'], 200)}")

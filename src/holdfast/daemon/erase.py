@@ -56,7 +56,7 @@ def find_repetitions(daemon: "Daemon", text: str) -> list[Repetition]:
         with daemon.app.store.transaction():
             return list(_repetitions(daemon, quotation))
 
-    return daemon.call(look)  # type: ignore[no-any-return]
+    return daemon.call(look)
 
 
 def _repetitions(daemon: "Daemon", quotation: Quotation) -> Iterator[Repetition]:

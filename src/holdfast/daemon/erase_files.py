@@ -84,12 +84,12 @@ def quotes_bytes(content: bytes, wanted: Sequence[Quotation]) -> bool:
 
 def remove_indexes(state: Path, projects: Sequence[str], wanted: Sequence[Quotation]) -> int:
     """Indexes of code are made again from the code: one that quotes the text goes as a whole."""
-    from holdfast.search.index.place import Place, folder_of
+    from holdfast.search.index.index_dir import IndexDir, folder_of
 
     removed = 0
     folder = folder_of(state)
     for path in sorted(folder.iterdir()) if folder.is_dir() else ():
-        about = Place(path).about()
+        about = IndexDir(path).about()
         root = about.root if about else ""
         mine = any(root == p or root.startswith(f"{p.rstrip('/')}/") for p in projects)
         if mine or any(quotes(file, wanted) for file in plain_files(path)):

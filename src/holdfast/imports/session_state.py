@@ -5,7 +5,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from ruamel.yaml import YAML, YAMLError
+from ruamel.yaml import YAML
+from ruamel.yaml.error import YAMLError
 
 from holdfast.core.event import Event
 from holdfast.imports.source import Found, Importer, Place, Skipped, key_of
@@ -14,6 +15,7 @@ NAME = "session-state"
 FILES = ("SESSION_STATE.md", "SESSION_STATE.yaml", "SESSION_STATE.yml")
 LARGEST = 4 << 20
 FENCE = re.compile(r"^```(?:ya?ml)?[ \t]*\n(.*?)^```", re.MULTILINE | re.DOTALL)
+PRIORITY = re.compile(r"(?i)p[0-3](?![a-z0-9])")
 OVER = ("done", "complete", "completed", "closed", "cancelled")
 
 
@@ -41,7 +43,11 @@ def read(path: Path, place: Place) -> Iterator[Found]:
 
 
 def _parsed(path: Path) -> Any:
-    text = path.read_bytes()[:LARGEST].decode("utf-8", "replace")
+    content = path.read_bytes()[:LARGEST]
+    try:
+        text = content.decode("utf-8")
+    except UnicodeDecodeError:
+        text = content.decode("latin-1")
     fenced = FENCE.search(text)
     try:
         return YAML(typ="safe").load(fenced[1] if fenced else text)
@@ -51,10 +57,29 @@ def _parsed(path: Path) -> Any:
 
 def _tasks(state: Mapping[str, Any]) -> list[Any]:
     """Lists, or mappings of lists by priority: both have been seen in the wild."""
-    told = state.get("TASKS", state.get("NEXT_ACTIONS", state.get("next_actions")))
-    if isinstance(told, Mapping):
-        told = [item for value in told.values() for item in (value if isinstance(value, list) else [value])]
-    return told[:500] if isinstance(told, list) else []
+    written = state.get("TASKS", state.get("NEXT_ACTIONS", state.get("next_actions")))
+    found = [*_with_priority(state.get("BLOCKERS"), "P0"), *_with_priority(written, "")]
+    return found[:500]
+
+
+def _with_priority(written: Any, priority: str) -> list[Any]:
+    """The key `P1` or `P1_urgent` of a mapping is the priority of what is listed under it."""
+    if isinstance(written, Mapping):
+        levels = (
+            (str(key)[:2].upper() if PRIORITY.match(str(key)) else priority, value) for key, value in written.items()
+        )
+        return [
+            item
+            for level, value in levels
+            for item in _with_priority(value if isinstance(value, list) else [value], level)
+        ]
+    listed = [written] if isinstance(written, str) else written if isinstance(written, list) else []
+    if not priority:
+        return listed
+    return [
+        {"priority": priority, **item} if isinstance(item, Mapping) else {"priority": priority, "action": item}
+        for item in listed
+    ]
 
 
 def _description(task: Any) -> str:

@@ -1,4 +1,4 @@
-"""The room on a real engine and a real store, without a daemon: events in, documents out."""
+"""The feature on a real engine and a real store, without a daemon: events in, documents out."""
 
 from pathlib import Path
 from typing import Any
@@ -6,11 +6,11 @@ from typing import Any
 import msgspec
 
 from holdfast.core.event import Event
-from holdfast.core.ports import Doc
 from holdfast.features.project import FEATURE
-from holdfast.features.project.document import document
-from holdfast.features.project.model import HOUR, empty, project_ref
+from holdfast.features.project.document.text import HOUR
+from holdfast.features.project.document.v4 import project_document
 from holdfast.features.project.settings import ProjectSettings
+from holdfast.features.project.state import PROJECT, Project, Task
 from holdfast.stores import open_store
 from tests.factories import NOON, a_key, an_engine
 
@@ -27,7 +27,7 @@ class Stage:
         self.at_once = 1
         """Events in one transaction: more of them where there are very many."""
 
-    def say(self, kind: str, *, session: str = "", tool: str = "", project: str = ROOT, **data: Any) -> Event:
+    def say(self, kind: str, /, *, session: str = "", tool: str = "", project: str = ROOT, **data: Any) -> Event:
         """An event, a second after the one before."""
         self.now += 1000
         event = Event(key=a_key(), kind=kind, at=self.now, session=session, project=project, tool=tool, data=data)
@@ -41,7 +41,7 @@ class Stage:
         self.say("project.observed", facts=facts)
 
     def git(self, **facts: Any) -> None:
-        self.observe(git={**self.doc["git"], "status": "clean", "count": 0, "files": [], **facts})
+        self.observe(git={**msgspec.to_builtins(self.doc.git), "status": "clean", "count": 0, "files": [], **facts})
 
     def edit(self, path: str, session: str = "s-1", **data: Any) -> None:
         self.say("tool.finished", session=session, tool="Edit", action="edit", paths=[f"{ROOT}/{path}"], **data)
@@ -50,6 +50,18 @@ class Stage:
         kind = "tool.finished" if code == 0 else "tool.failed"
         fields = {"action": "shell", "command": command, "output": output, "exit_code": code, **data}
         self.say(kind, session=session, tool="Bash", **fields)
+
+    def check(self, verdict: str, runner: str = "pytest", folder: str = ".", **data: Any) -> Event:
+        """What the feature checks says of a run: whole, of tests, on main, unless told otherwise."""
+        fields = {"kind": "test", "runner": runner, "dir": folder, "selection": "all", "verdict": verdict}
+        fields |= {"worktree": ROOT, "branch": "main", "command": runner, "why": "exit status 1", "content": {}}
+        content = {"content": {"": data.pop("content")}} if "content" in data else {}
+        return self.say("check.finished", session="s-1", **{**fields, **data, **content})
+
+    def commit(self, head: str = "c2", **data: Any) -> None:
+        fields = {"verb": "commit", "worktree": ROOT, "commits": [head]}
+        refs = {"before": {"head": "c1", "branch": "main"}, "after": {"head": head, "branch": "main"}}
+        self.say("git.acted", session="s-1", **{**fields, **refs, **data})
 
     def run_of_unknown_end(self, command: str, output: str = "", session: str = "s-1") -> Event:
         """As Codex tells it: without an exit code."""
@@ -67,19 +79,25 @@ class Stage:
         self.say("project.time_passed")
 
     @property
-    def doc(self) -> Doc:
+    def doc(self) -> Project:
         reader = self.store.reader()
         try:
-            return reader.state(project_ref(ROOT)) or empty(ROOT)
+            return PROJECT.load(reader, ROOT) or Project(project=ROOT)
         finally:
             reader.close()
 
     @property
     def document(self) -> dict[str, Any]:
-        return document(self.doc, self.now)
+        return project_document(self.doc, self.now)
 
-    def gaps(self) -> dict[str, dict[str, Any]]:
-        return {task["type"]: task for task in self.doc["tasks"]}
+    def gaps(self) -> dict[str, Task]:
+        return {task.type: task for task in self.doc.tasks}
+
+    def tasks(self, type_: str) -> list[str]:
+        return [task.description for task in self.doc.tasks if task.type == type_]
+
+    def history(self) -> list[str]:
+        return [line.summary for line in self.doc.history]
 
     def completed(self) -> list[str]:
-        return [line["task_id"] for line in self.doc["history"] if line["change_type"] == "task_completed"]
+        return [line.task_id for line in self.doc.history if line.change_type == "task_completed"]

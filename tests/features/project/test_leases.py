@@ -5,25 +5,24 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
-from holdfast.features.project import leases, owners
-from holdfast.features.project.collectors.watch import freed
-from holdfast.features.project.model import LEASES
+from holdfast.features.project import leases
+from holdfast.features.project.state import ALL, LEASES, Lease, LeaseEntry, LeaseTable
 from tests.factories import NOON, an_event
 from tests.features.project.stage import Stage
 from tests.kit import World
-
-Doc = dict[str, Any]
 
 
 class Table:
     """The table under a run of events, numbered as the log numbers them."""
 
     def __init__(self) -> None:
-        self.doc: Doc = leases.empty()
+        self.doc = LeaseTable()
         self.seq = 0
 
     def say(self, kind: str, name: str, who: int, **data: Any) -> str:
@@ -31,8 +30,8 @@ class Table:
         self.seq += 1
         fields = {"name": name, "owner": f"{who}:1@h", "pid": who, "start": 1, "request": f"r{self.seq}", **data}
         event = an_event(kind=f"project.lease_{kind}", at=NOON + self.seq, seq=self.seq, data=fields)
-        self.doc = leases.reduce(self.doc, event)
-        return next((a["answer"] for a in self.doc["answers"] if a["request"] == f"r{self.seq}"), "")
+        self.doc = leases.reduce_leases(self.doc, event)
+        return next((a.answer for a in self.doc.answers if a.request == f"r{self.seq}"), "")
 
     def ask(self, name: str, who: int, **data: Any) -> str:
         return self.say("asked", name, who, **{"wait": True, **data})
@@ -41,10 +40,10 @@ class Table:
         self.say("released", name, who)
 
     def holders(self, name: str) -> list[int]:
-        return [h["pid"] for h in self.doc["leases"].get(name, {"holders": []})["holders"]]
+        return [h.pid for h in self.doc.leases.get(name, Lease()).holders]
 
     def why(self) -> str:
-        return self.doc["answers"][-1]["why"]
+        return self.doc.answers[-1].why
 
 
 def test_one_holds_it_and_the_others_wait_in_order() -> None:
@@ -55,7 +54,7 @@ def test_one_holds_it_and_the_others_wait_in_order() -> None:
     table.release("db", 2)
     assert table.holders("db") == [3]
     table.release("db", 3)
-    assert table.doc["leases"] == {}
+    assert table.doc.leases == {}
 
 
 def test_who_does_not_wait_is_told_who_holds_it() -> None:
@@ -92,27 +91,27 @@ def test_all_sharers_at_the_head_of_the_line_get_it_together() -> None:
 def test_asking_again_renews_and_keeps_the_token() -> None:
     table = Table()
     table.ask("db", 1, ttl_ms=1000)
-    (before,) = table.doc["leases"]["db"]["holders"]
+    (before,) = table.doc.leases["db"].holders
     assert table.ask("db", 1, ttl_ms=9000) == "granted"
-    (after,) = table.doc["leases"]["db"]["holders"]
-    assert after["token"] == before["token"]
-    assert after["until"] > before["until"]
+    (after,) = table.doc.leases["db"].holders
+    assert after.token == before.token
+    assert after.until > before.until
 
 
 def test_a_heartbeat_moves_the_end() -> None:
     table = Table()
     table.ask("db", 1, ttl_ms=1000)
-    until = table.doc["leases"]["db"]["holders"][0]["until"]
+    until = table.doc.leases["db"].holders[0].until
     table.seq += 500
     table.say("kept", "db", 1)
-    assert table.doc["leases"]["db"]["holders"][0]["until"] > until
+    assert table.doc.leases["db"].holders[0].until > until
 
 
 def test_from_shared_to_exclusive() -> None:
     table = Table()
     table.ask("db", 1, mode="shared")
     assert table.ask("db", 1) == "granted"
-    assert table.doc["leases"]["db"]["holders"][0]["mode"] == "exclusive"
+    assert table.doc.leases["db"].holders[0].mode == "exclusive"
 
 
 def test_two_sharers_who_both_want_it_alone_is_a_deadlock() -> None:
@@ -124,7 +123,7 @@ def test_two_sharers_who_both_want_it_alone_is_a_deadlock() -> None:
     assert "process 2 waits for db, which process 1 holds" in table.why()
     table.release("db", 2)
     assert table.holders("db") == [1]
-    assert table.doc["leases"]["db"]["holders"][0]["mode"] == "exclusive"
+    assert table.doc.leases["db"].holders[0].mode == "exclusive"
 
 
 @pytest.mark.parametrize("length", [2, 3, 20])
@@ -164,7 +163,7 @@ def test_tokens_only_grow() -> None:
     seen = []
     for who in range(1, 20):
         table.ask("db", who)
-        seen.append(table.doc["leases"]["db"]["holders"][0]["token"])
+        seen.append(table.doc.leases["db"].holders[0].token)
         table.release("db", who)
     assert seen == sorted(set(seen))
 
@@ -175,9 +174,9 @@ def test_who_asks_twice_while_it_waits_does_not_come_to_wait_behind_itself(modes
     table.ask("db", 3)
     assert [table.ask("db", 1, mode=modes[0]), table.ask("db", 2), table.ask("db", 1, mode=modes[1])] == ["waiting"] * 3
     table.release("db", 3)
-    told = {answer["request"]: answer["answer"] for answer in table.doc["answers"]}
+    told = {answer.request: answer.answer for answer in table.doc.answers}
     assert (told["r2"], told["r3"], told["r4"]) == ("granted", "waiting", "granted")
-    assert [w["pid"] for w in table.doc["leases"]["db"]["waiters"]] == [2]
+    assert [w.pid for w in table.doc.leases["db"].waiters] == [2]
     table.release("db", 1)
     assert table.holders("db") == [2]
 
@@ -199,29 +198,34 @@ def test_whatever_happens_nobody_overlaps_and_nobody_waits_for_nothing(steps: li
             table.ask(name, who, mode="shared" if step == "share" else "exclusive", wait=step != "try")
         else:
             table.say("released" if step == "release" else "freed", name, who)
-        for lease in table.doc["leases"].values():
-            modes = [h["mode"] for h in lease["holders"]]
+        for lease in table.doc.leases.values():
+            modes = [h.mode for h in lease.holders]
             assert modes, "where somebody waits somebody holds"
             assert len(modes) == 1 or set(modes) == {"shared"}
-            assert len({h["owner"] for h in lease["holders"]}) == len(modes)
+            assert len({h.owner for h in lease.holders}) == len(modes)
         for who_waits in range(1, 6):
-            assert leases.cycle(table.doc, f"{who_waits}:1@h") == ""
+            assert leases.describe_cycle(table.doc, f"{who_waits}:1@h") == ""
 
 
 def test_the_table_is_bounded() -> None:
     table = Table()
-    for n in range(leases.MOST_WAITERS + 20):
+    for n in range(leases.MAX_WAITERS + 20):
         table.ask("db", n + 1)
-    assert len(table.doc["leases"]["db"]["waiters"]) == leases.MOST_WAITERS
-    assert table.doc["answers"][-1]["answer"] == "refused"
-    assert len(table.doc["answers"]) <= leases.MOST_ANSWERS
+    assert len(table.doc.leases["db"].waiters) == leases.MAX_WAITERS
+    assert table.doc.answers[-1].answer == "refused"
+    assert len(table.doc.answers) <= leases.MAX_ANSWERS
 
 
 # ── owners ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def held_by(process: subprocess.Popen, **changes: Any) -> Doc:
-    return {**(owners.owner_of(process.pid) or {}), "until": NOON, "project": "/p", **changes}
+def held_by(process: subprocess.Popen[bytes]) -> LeaseEntry:
+    owner = leases.owner_of(process.pid)
+    assert owner
+    return LeaseEntry(
+        owner=owner.owner, pid=owner.pid, start=owner.start, host=owner.host, boot=owner.boot, mode="exclusive",
+        at=0, until=NOON, ttl=1, request="r", project="/p", within=[], why="",
+    )  # fmt: skip
 
 
 def test_liveness_is_pid_and_start_time_and_not_a_zombie() -> None:
@@ -229,35 +233,37 @@ def test_liveness_is_pid_and_start_time_and_not_a_zombie() -> None:
     process = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
     entry = held_by(process)
     try:
-        assert owners.lost(entry, NOON * 2) == "", "its time is up, but it lives"
-        assert "another one" in owners.lost({**entry, "start": entry["start"] + 1}, NOON)
-        assert "anew" in owners.lost({**entry, "boot": "another"}, NOON)
-        assert owners.lost({**entry, "host": "elsewhere"}, NOON - 1) == ""
-        assert owners.lost({**entry, "host": "elsewhere"}, NOON + 1) == "its time was up"
+        assert leases.why_lost(entry, NOON * 2) == "", "its time is up, but it lives"
+        assert "another one" in leases.why_lost(replace(entry, start=entry.start + 1), NOON)
+        assert "anew" in leases.why_lost(replace(entry, boot="another"), NOON)
+        assert leases.why_lost(replace(entry, host="elsewhere"), NOON - 1) == ""
+        assert leases.why_lost(replace(entry, host="elsewhere"), NOON + 1) == "its time was up"
     finally:
         process.kill()
-    while owners.started(process.pid) is not None:
+    while leases.start_time(process.pid) is not None:
         pass  # The kernel takes a moment; then it is a zombie until we wait for it.
-    assert "is gone" in owners.lost(entry, NOON)
+    assert "is gone" in leases.why_lost(entry, NOON)
     process.wait()
-    assert "is gone" in owners.lost(entry, NOON)
-    assert owners.owner_of(0) is None
-    assert owners.owner_of(-1) is None
+    assert "is gone" in leases.why_lost(entry, NOON)
+    assert leases.owner_of(0) is None
+    assert leases.owner_of(-1) is None
 
 
 def test_the_watch_frees_what_the_dead_hold_and_wait_for(stage: Stage) -> None:
     process = subprocess.Popen(["sleep", "600"])
-    owner = owners.owner_of(process.pid)
-    stage.say("project.lease_asked", name="db", request="r1", **(owner or {}))
+    owner = leases.owner_of(process.pid)
+    assert owner
+    stage.say("project.lease_asked", name="db", request="r1", **msgspec.structs.asdict(owner))
     stage.say("project.lease_asked", name="db", request="r2", wait=True, owner="9:9@elsewhere", pid=9, host="elsewhere")
     process.kill()
     process.wait()
     reader = stage.store.reader()
-    events = list(freed(reader.state(LEASES), stage.now))
-    assert [e.data["owner"] for e in events] == [(owner or {})["owner"]]
+    events = list(leases.free_lost(LEASES.load(reader, ALL), stage.now))
+    assert [e.data.owner for e in events] == [owner.owner]
     stage.engine.handle(events)
-    doc = reader.state(LEASES) or {}
-    assert [h["owner"] for h in doc["leases"]["db"]["holders"]] == ["9:9@elsewhere"]
+    doc = LEASES.load(reader, ALL)
+    assert doc
+    assert [h.owner for h in doc.leases["db"].holders] == ["9:9@elsewhere"]
     reader.close()
 
 
@@ -266,7 +272,7 @@ import sys, os, time
 sys.path.insert(0, sys.argv[3])
 from pathlib import Path
 from tests.kit import World
-from tests.features.project.asking import command, view
+from tests.features.project.daemon_calls import command, view
 world = World(Path(sys.argv[1]))
 os.chdir(world.paths.run)
 inside = Path(sys.argv[1]) / "inside"

@@ -8,10 +8,10 @@ import pytest
 from holdfast.core.errors import CommandRefused
 from holdfast.core.feature import Call
 from holdfast.features.project import FEATURE
-from holdfast.features.project.collectors.resolving import folder_name
-from holdfast.features.project.differences import between, filled_in
-from holdfast.features.project.model import DAY, HOUR, MINUTE
-from holdfast.features.project.times import moment
+from holdfast.features.project.document.differences import between, filled_in
+from holdfast.features.project.document.text import DAY, HOUR, MINUTE
+from holdfast.features.project.jobs.resolution import folder_name
+from holdfast.features.project.views import parse_moment
 from tests.factories import NOON
 from tests.features.project.stage import ROOT, Stage
 
@@ -27,19 +27,19 @@ from tests.features.project.stage import ROOT, Stage
     ],
 )
 def test_moments(text: str, wanted: int) -> None:
-    assert moment(text, NOON) == wanted
+    assert parse_moment(text, NOON) == wanted
 
 
 def test_a_clock_time_is_the_last_one_that_was() -> None:
     here = datetime.fromtimestamp(NOON / 1000).astimezone()
-    assert moment(here.strftime("%H:%M"), NOON) == int(here.replace(second=0, microsecond=0).timestamp() * 1000)
-    assert NOON - DAY < moment("23:59", NOON) <= NOON
+    assert parse_moment(here.strftime("%H:%M"), NOON) == int(here.replace(second=0, microsecond=0).timestamp() * 1000)
+    assert NOON - DAY < parse_moment("23:59", NOON) <= NOON
 
 
 @pytest.mark.parametrize("text", ["soon", "", "99:99", "2025-13-45", "9" * 30 + "d", "\x00"])
 def test_what_is_no_time_is_said(text: str) -> None:
     with pytest.raises(CommandRefused, match="is no time"):
-        moment(text, NOON)
+        parse_moment(text, NOON)
 
 
 def test_differences_are_leaves_and_lists_go_by_name() -> None:

@@ -26,6 +26,8 @@ class CheckFinished(Payload):
     passed: int | None = None
     failed: int | None = None
     skipped: int | None = None
+    failures: list[str] = []
+    """Names of the tests that failed, as far as the output tells them."""
     why: str = ""
     command: str = ""
     ms: float | int | None = None

@@ -2,12 +2,13 @@
 
 from collections.abc import Iterator
 
-from holdfast.core.checks import Check, CommandJudgement, GitLogEntry, GitLook
+from holdfast.core.checks import Check, CheckKind, CommandJudgement, GitLogEntry, GitLook, Verdict
 from holdfast.core.event import Event, derived_event
 from holdfast.core.feature import Settings, State
 from holdfast.core.job import Job
 from holdfast.core.kinds import HookPayload, ToolEndPayload
 from holdfast.core.kinds.check_events import CheckFinished, GitActed, GitRef
+from holdfast.features.checks.failures import read_failures
 from holdfast.features.checks.observe import OBSERVED_KINDS
 from holdfast.features.checks.state import GIT_SEEN, GitSeen
 
@@ -51,6 +52,7 @@ def check_finished(event: Event, data: ToolEndPayload, judged: CommandJudgement,
         passed=check.passed,
         failed=check.failed,
         skipped=check.skipped,
+        failures=_failures(data, check),
         why=check.why,
         command=data.command[:MAX_COMMAND],
         ms=data.ms,
@@ -60,6 +62,11 @@ def check_finished(event: Event, data: ToolEndPayload, judged: CommandJudgement,
         commit=judged.commit,
         content=data.content,
     )
+
+
+def _failures(data: ToolEndPayload, check: Check) -> list[str]:
+    failed = check.kind is CheckKind.TEST and check.verdict is Verdict.FAILED
+    return read_failures(check.runner, f"{data.output}\n{data.error}") if failed else []
 
 
 # ── git ──────────────────────────────────────────────────────────────────────────────────────────────────────────────

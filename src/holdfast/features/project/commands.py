@@ -2,28 +2,43 @@
 
 from typing import Any
 
+from msgspec.structs import replace
+
 from holdfast.core.errors import CommandRefused
-from holdfast.core.event import Event
+from holdfast.core.event import Event, own_event
 from holdfast.core.feature import Call, CommandResult
 from holdfast.core.ids import delivery_key
+from holdfast.core.kinds.project_events import (
+    LeaseAsked,
+    LeaseFreed,
+    LeaseKept,
+    LeaseReleased,
+    LookAsked,
+    OverrideSet,
+    TaskAdded,
+    TaskDismissed,
+    TaskDone,
+)
 from holdfast.core.ports import Reader
-from holdfast.features.project import owners
-from holdfast.features.project.collectors import resolving
-from holdfast.features.project.collectors.watch import freed
-from holdfast.features.project.gaps import PRIORITIES
-from holdfast.features.project.model import LEASES, SECOND, activity_ref, empty, project_ref, said
-from holdfast.features.project.resolve import safe_name
+from holdfast.features.project.document.text import SECOND
+from holdfast.features.project.document.v4 import resolution_fields
+from holdfast.features.project.jobs.refresh import load_project
+from holdfast.features.project.jobs.resolution import resolve_project, safe_name
+from holdfast.features.project.leases import Owner, free_lost, owner_of, start_time
 from holdfast.features.project.settings import DEFAULTS
-from holdfast.features.project.tasks import settled
-from holdfast.features.project.views import answered
+from holdfast.features.project.state import ACTIVITY, ALL, LEASES, Lease, LeaseEntry, Task, project_key
+from holdfast.features.project.tasks.gaps import PRIORITIES
+from holdfast.features.project.tasks.task_list import tasks_at
+from holdfast.features.project.views import find_answer
 
-LONGEST_TTL_S = 7 * 86_400
+MAX_TTL_S = 7 * 86_400
 DEFAULT_TTL_S = 300
 
 
 def look(call: Call) -> CommandResult:
-    """A fresh look now; the answer comes before it is over (see the view `project.looking`)."""
-    return CommandResult((said("project.look_asked", _root(call), call.now),), {"asked": True})
+    """A fresh look now; the answer comes before it is over (see the view `project.looking`). `quick`: at git only."""
+    asked = LookAsked(quick=bool(call.args.get("quick")))
+    return CommandResult((own_event(asked, call.now, project=_root(call)),), {"asked": True})
 
 
 def _root(call: Call) -> str:
@@ -33,47 +48,64 @@ def _root(call: Call) -> str:
     return root
 
 
+def _one_line(value: object, longest: int) -> str:
+    return " ".join(str(value or "").split())[:longest]
+
+
 # ── tasks ────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 def add_task(call: Call) -> CommandResult:
-    text = " ".join(str(call.args.get("description") or "").split())[:500]
+    text = _one_line(call.args.get("description"), 500)
     priority = str(call.args.get("priority") or "P2").upper()
     if not text:
         raise CommandRefused("a task needs a description")
     if priority not in PRIORITIES:
         raise CommandRefused(f"{priority!r} is no priority", fix="Use P0, P1, P2 or P3.")
-    key = delivery_key(call.now)
     done_when = [str(one)[:300] for one in call.args.get("done_when") or ()][:10]
-    data = {
-        "description": text,
-        "priority": priority,
-        "done_when": done_when,
-        "why": str(call.args.get("why") or "")[:500],
-    }
+    why = str(call.args.get("why") or "")[:500]
     root = _root(call)
-    event = Event(key=key, kind="project.task_added", at=call.now, session=call.session, project=root, data=data)
-    return CommandResult((event,), lambda reader: _own(reader, root, key))
+    added = TaskAdded(description=text, priority=priority, done_when=done_when, why=why)
+    event = own_event(added, call.now, session=call.session, project=root)
+    return CommandResult((event,), lambda reader: _added_task(reader, root, event.key))
 
 
-def _own(reader: Reader, root: str, key: str) -> dict[str, Any]:
-    tasks = (reader.state(project_ref(root)) or empty(root))["tasks"]
-    found = next((one for one in tasks if one["key"] == key), None)
-    return {"id": found["id"], "description": found["description"]} if found else {"id": "", "description": ""}
+def _added_task(reader: Reader, root: str, key: str) -> dict[str, str]:
+    found = next((one for one in load_project(reader, root).tasks if one.key == key), None)
+    return {"id": found.id, "description": found.description} if found else {"id": "", "description": ""}
 
 
 def finish_task(call: Call) -> CommandResult:
-    root, wanted = _root(call), str(call.args.get("id") or "")
-    doc = settled(call.reader.state(project_ref(root)) or empty(root), call.now)
-    task = next((one for one in doc["tasks"] if one["id"] == wanted), None)
+    root = _root(call)
+    task = _open_task(call, root)
+    if task.type != "own_task":
+        raise CommandRefused(
+            f"{task.id} is derived from what is true",
+            fix=f"It closes by itself when: {'; '.join(task.done_when)}. "
+            f"If it is wrong: holdfast task dismiss {task.id} --reason WHY",
+        )
+    done = own_event(TaskDone(key=task.key, id=task.id), call.now, project=root)
+    return CommandResult((done,), {"id": task.id, "description": task.description})
+
+
+def dismiss_task(call: Call) -> CommandResult:
+    """Any task; it returns when what it was found on changed and it is found again."""
+    root, reason = _root(call), _one_line(call.args.get("reason"), 300)
+    if not reason:
+        raise CommandRefused("a dismissal needs a reason", fix="holdfast task dismiss ID --reason WHY")
+    task = _open_task(call, root)
+    dismissed = TaskDismissed(id=task.id, type=task.type, key=task.key, basis=task.basis, reason=reason)
+    event = own_event(dismissed, call.now, session=call.session, project=root)
+    return CommandResult((event,), {"id": task.id, "description": task.description, "reason": reason})
+
+
+def _open_task(call: Call, root: str) -> Task:
+    wanted = str(call.args.get("id") or "")
+    doc = tasks_at(load_project(call.reader, root), call.now)
+    task = next((one for one in doc.tasks if one.id == wanted), None)
     if task is None:
         raise CommandRefused(f"there is no open task {wanted!r}", fix="See: holdfast task list")
-    if task["type"] != "own_task":
-        raise CommandRefused(
-            f"{wanted} is derived from what is true", fix=f"It closes by itself when: {'; '.join(task['done_when'])}."
-        )
-    done = said("project.task_done", root, call.now, key=task["key"], id=wanted)
-    return CommandResult((done,), {"id": wanted, "description": task["description"]})
+    return task
 
 
 # ── resolution ───────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -82,21 +114,20 @@ def finish_task(call: Call) -> CommandResult:
 def resolve(call: Call) -> CommandResult:
     """Which project this is, by all signals of this moment; with `set` or `clear` a person's word."""
     root = _root(call)
-    doc = call.reader.state(project_ref(root)) or empty(root)
     events: tuple[Event, ...] = ()
     override = str(call.args.get("override") or "")
     if call.args.get("set") or call.args.get("clear"):
         override = safe_name(str(call.args["set"])) if call.args.get("set") else ""
-        events = (said("project.override_set", root, call.now, name=override),)
-    remote, cwd = str(doc["git"].get("remote") or ""), str(call.args.get("cwd") or "")
+        events = (own_event(OverrideSet(name=override), call.now, project=root),)
     if call.args.get("clear"):
-        return CommandResult(events, lambda reader: _resolved(reader, root, remote, call, "", cwd))
-    return CommandResult(events, _resolved(call.reader, root, remote, call, override, cwd))
+        return CommandResult(events, lambda reader: _resolved(reader, root, call, ""))
+    return CommandResult(events, _resolved(call.reader, root, call, override))
 
 
-def _resolved(reader: Reader, root: str, remote: str, call: Call, override: str, cwd: str) -> dict[str, Any]:
-    found = resolving.resolution(reader, root, remote, call.settings or DEFAULTS, call.now, override, cwd)
-    return {**found, "root": root}
+def _resolved(reader: Reader, root: str, call: Call, override: str) -> dict[str, Any]:
+    remote, cwd = load_project(call.reader, root).git.remote, str(call.args.get("cwd") or "")
+    found = resolve_project(reader, root, remote, call.settings or DEFAULTS, call.now, override, cwd)
+    return {**resolution_fields(found), "root": root}
 
 
 # ── leases ───────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -104,63 +135,74 @@ def _resolved(reader: Reader, root: str, remote: str, call: Call, override: str,
 
 def acquire(call: Call) -> CommandResult:
     """`answer` granted, waiting (ask the view `project.lease_answer` again), busy, or refused."""
-    name, request = _lease_name(call), delivery_key(call.now)
-    ttl = call.args.get("ttl") or DEFAULT_TTL_S
-    if not isinstance(ttl, int | float) or not 0 < ttl <= LONGEST_TTL_S:
-        raise CommandRefused(f"a lease lasts from 1 second to {LONGEST_TTL_S // 86_400} days")
-    data = {
-        **_owner(call),
-        "name": name,
-        "mode": "shared" if call.args.get("shared") else "exclusive",
-        "ttl_ms": int(ttl * SECOND),
-        "wait": bool(call.args.get("wait")),
-        "why": str(call.args.get("why") or "")[:200],
-        "within": [str(owner) for owner in call.args.get("within") or ()],
-        "request": request,
-    }
-    asked = Event(
-        key=request, kind="project.lease_asked", at=call.now, session=call.session, project=call.project, data=data
+    name, request, owner = _lease_name(call), delivery_key(call.now), _owner(call)
+    asked = LeaseAsked(
+        name=name,
+        owner=owner.owner,
+        pid=owner.pid,
+        start=owner.start,
+        host=owner.host,
+        boot=owner.boot,
+        mode="shared" if call.args.get("shared") else "exclusive",
+        ttl_ms=_ttl_ms(call),
+        wait=bool(call.args.get("wait")),
+        why=str(call.args.get("why") or "")[:200],
+        within=[str(one) for one in call.args.get("within") or ()],
+        request=request,
     )
-    gone = tuple(freed(call.reader.state(LEASES), call.now))
-    told = {"name": name, "request": request, "owner": data["owner"], "pid": data["pid"]}
-    return CommandResult((*gone, asked), lambda reader: {**told, **answered(reader.state(LEASES), name, request)})
+    event = replace(own_event(asked, call.now, session=call.session, project=call.project), key=request)
+    freed = tuple(free_lost(LEASES.load(call.reader, ALL), call.now))
+    shown = {"name": name, "request": request, "owner": owner.owner, "pid": owner.pid}
+    return CommandResult((*freed, event), lambda reader: {**shown, **find_answer(reader, name, request)})
+
+
+def _ttl_ms(call: Call) -> int:
+    ttl = call.args.get("ttl") or DEFAULT_TTL_S
+    if not isinstance(ttl, int | float) or not 0 < ttl <= MAX_TTL_S:
+        raise CommandRefused(f"a lease lasts from 1 second to {MAX_TTL_S // 86_400} days")
+    return int(ttl * SECOND)
 
 
 def tend(call: Call) -> CommandResult:
     """For whoever waits: frees what dead owners hold, and tells how the request stands."""
     name, request = _lease_name(call), str(call.args.get("request"))
-    events = tuple(freed(call.reader.state(LEASES), call.now))
-    return CommandResult(events, lambda reader: answered(reader.state(LEASES), name, request))
+    events = tuple(free_lost(LEASES.load(call.reader, ALL), call.now))
+    return CommandResult(events, lambda reader: find_answer(reader, name, request))
 
 
 def keep(call: Call) -> CommandResult:
     name, owner = _lease_name(call), str(call.args.get("owner"))
-    _must_hold(call, name, owner)
-    return CommandResult((said("project.lease_kept", call.project, call.now, name=name, owner=owner),), {"name": name})
+    if not any(entry.owner == owner for entry in _lease(call, name).holders):
+        raise CommandRefused(f"{name} is not held by {owner} any more")
+    kept = own_event(LeaseKept(name=name, owner=owner), call.now, project=call.project)
+    return CommandResult((kept,), {"name": name})
 
 
 def release(call: Call) -> CommandResult:
     """One's own; with `force` whoever holds it."""
     name = _lease_name(call)
-    lease = ((call.reader.state(LEASES) or {}).get("leases") or {}).get(name) or {"holders": [], "waiters": []}
+    lease = _lease(call, name)
     if call.args.get("force"):
-        gone = [_gone(call, name, entry) for entry in lease["holders"]]
-        return CommandResult(tuple(gone), {"name": name, "released": len(gone)})
-    owner = str(call.args.get("owner") or _owner(call)["owner"])
-    mine = [entry for entry in (*lease["holders"], *lease["waiters"]) if entry["owner"] == owner]
+        freed = tuple(_taken_away(call, name, entry) for entry in lease.holders)
+        return CommandResult(freed, {"name": name, "released": len(freed)})
+    owner = str(call.args.get("owner") or _owner(call).owner)
+    mine = [entry for entry in (*lease.holders, *lease.waiters) if entry.owner == owner]
     if not mine:
-        held = ", ".join(str(entry["pid"]) for entry in lease["holders"])
+        held = ", ".join(str(entry.pid) for entry in lease.holders)
         holder = f"process {held} holds it" if held else "nobody holds it"
         raise CommandRefused(f"{name} is not yours to release: {holder}", fix="With --force it is taken away.")
-    data = {"name": name, "owner": owner}
-    return CommandResult(
-        (said("project.lease_released", mine[0]["project"], call.now, **data),), {"name": name, "released": 1}
-    )
+    released = own_event(LeaseReleased(name=name, owner=owner), call.now, project=mine[0].project)
+    return CommandResult((released,), {"name": name, "released": 1})
 
 
-def _gone(call: Call, name: str, entry: dict[str, Any]) -> Event:
-    why = f"{name} was taken from process {entry['pid']} by a person"
-    return said("project.lease_freed", entry["project"], call.now, name=name, owner=entry["owner"], why=why)
+def _taken_away(call: Call, name: str, entry: LeaseEntry) -> Event:
+    why = f"{name} was taken from process {entry.pid} by a person"
+    return own_event(LeaseFreed(name=name, owner=entry.owner, why=why), call.now, project=entry.project)
+
+
+def _lease(call: Call, name: str) -> Lease:
+    table = LEASES.load(call.reader, ALL)
+    return table.leases.get(name, Lease()) if table else Lease()
 
 
 def _lease_name(call: Call) -> str:
@@ -170,30 +212,25 @@ def _lease_name(call: Call) -> str:
     return name
 
 
-def _owner(call: Call) -> dict[str, Any]:
+def _owner(call: Call) -> Owner:
     """The process named; else the agent of the asking session, which outlives the shell it runs a command in."""
     pid = call.args.get("pid")
     if not call.args.get("exactly"):
-        doing = call.reader.state(activity_ref(call.project)) or {}
-        session = (doing.get("sessions") or {}).get(call.session) or {}
-        if session.get("pid") and owners.started(session["pid"]) is not None:
-            pid = session["pid"]
-    found = owners.owner_of(pid) if isinstance(pid, int) else None
+        doing = ACTIVITY.load(call.reader, project_key(call.project))
+        session = doing.sessions.get(call.session) if doing else None
+        if session and session.pid and start_time(session.pid) is not None:
+            pid = session.pid
+    found = owner_of(pid) if isinstance(pid, int) else None
     if found is None:
         raise CommandRefused(f"process {pid} does not run", fix="Name one that does with --pid.")
     return found
-
-
-def _must_hold(call: Call, name: str, owner: str) -> None:
-    lease = ((call.reader.state(LEASES) or {}).get("leases") or {}).get(name) or {"holders": []}
-    if not any(entry["owner"] == owner for entry in lease["holders"]):
-        raise CommandRefused(f"{name} is not held by {owner} any more")
 
 
 COMMANDS = {
     "look": look,
     "add_task": add_task,
     "finish_task": finish_task,
+    "dismiss_task": dismiss_task,
     "resolve": resolve,
     "acquire": acquire,
     "tend": tend,

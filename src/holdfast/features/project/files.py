@@ -1,4 +1,4 @@
-"""SESSION_STATE.md of each project, a copy for each day, GLOBAL_STATE.md: views in the seed's places (S1-18)."""
+"""SESSION_STATE.md of each project, a copy for each day, and GLOBAL_STATE.md: views at their documented places."""
 
 import hashlib
 from collections.abc import Iterator
@@ -7,11 +7,10 @@ from typing import Any
 
 from holdfast.core.feature import File
 from holdfast.core.ports import Doc, Ref
-from holdfast.features.project import everywhere
-from holdfast.features.project.document import document, lock, pattern
-from holdfast.features.project.model import EVERYWHERE, PROJECT, iso
+from holdfast.features.project.document.text import dump_yaml, format_time
+from holdfast.features.project.document.v4 import global_document, project_document
 from holdfast.features.project.settings import DEFAULTS, ProjectSettings
-from holdfast.features.project.yamltext import dump
+from holdfast.features.project.state import GLOBAL, PROJECT
 
 NAME = "SESSION_STATE.md"
 HEAD = "# Written by Holdfast from its log. What is changed here by hand is set aside at the next writing.\n"
@@ -22,24 +21,23 @@ def files(ref: Ref, doc: Doc, settings: ProjectSettings | None) -> Iterator[File
     settings = settings or DEFAULTS
     if not settings.files:
         return
-    if ref.kind == PROJECT and doc.get("folder"):
-        content = sealed(text(document(doc, doc["at"])))
-        folder = Path(settings.sessions_folder).expanduser() / doc["folder"]
-        day = str(iso(doc["at"]))[:10]
+    if ref.kind == PROJECT.kind and doc.folder:
+        content = sealed(document_text(project_document(doc, doc.at)))
+        folder = Path(settings.sessions_folder).expanduser() / doc.folder
         yield File(folder / NAME, content, ours=is_ours)
-        yield File(folder / "history" / day / NAME, content, ours=is_ours)
-    elif ref == EVERYWHERE:
-        content = sealed(text(everywhere.document(doc, lock, pattern)))
+        yield File(folder / "history" / format_time(doc.at)[:10] / NAME, content, ours=is_ours)
+    elif ref.kind == GLOBAL.kind:
+        content = sealed(document_text(global_document(doc)))
         yield File(Path(settings.global_file).expanduser(), content, ours=is_ours)
 
 
-def text(found: dict[str, Any]) -> str:
-    """Each section under its own line, as in the seed."""
+def document_text(document: dict[str, Any]) -> str:
+    """Each section under its own line."""
     parts = [HEAD]
-    for name, value in found.items():
+    for name, value in document.items():
         if isinstance(value, dict | list):
             parts.append(f"\n# {'─' * 4} {name} {'─' * (100 - len(name))}\n")
-        parts.append(dump({name: value}))
+        parts.append(dump_yaml({name: value}))
     return "".join(parts)
 
 

@@ -1,269 +1,322 @@
 """Who holds what, who waits for it, and nobody waits in a circle. One document holds them all, so that a circle shows.
 
-Pure: an event in, the table after it out. The fencing token of a lease is the number of the event that granted it:
-it only grows, so a store can refuse the writes of an owner who lost the lease without knowing it.
+Pure but for the questions about processes at the end: an event in, the table after it out. The fencing token of a lease
+is the number of the event that granted it: it only grows, so a store can refuse the writes of an owner who lost the
+lease without knowing it.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from collections.abc import Iterable, Iterator
 
-from holdfast.core.event import Event
-from holdfast.core.ports import Doc
-from holdfast.features.project.model import number
+import msgspec
+from msgspec.structs import replace
 
-MOST_LEASES, MOST_HOLDERS, MOST_WAITERS, MOST_ANSWERS, MOST_WITHIN = 500, 64, 64, 64, 8
-Entry = dict[str, Any]
-"""`owner` (pid:start@host), `pid`, `start`, `host`, `boot`, `mode`, `at`, `until`, `ttl`, `token`, `request`, …"""
-Lease = dict[str, Any]
+from holdfast.core.event import Event, own_event
+from holdfast.core.kinds.project_events import (
+    LeaseAsked,
+    LeaseFreed,
+    LeaseKept,
+    LeaseLock,
+    LeasePayload,
+    LeaseReleased,
+)
+from holdfast.core.machine import boot, host, look
+from holdfast.features.project.state import Lease, LeaseAnswer, LeaseEntry, LeaseTable
 
-
-def empty() -> Doc:
-    return {"leases": {}, "answers": [], "at": 0, "touched": ""}
-
-
-def reduce(doc: Doc | None, event: Event) -> Doc:
-    doc = doc or empty()
-    name = str(event.get("name") or "")
-    if not name:
-        return doc
-    doc = {**doc, "at": event.at, "touched": name, "seq": event.seq}
-    return TABLE[event.kind](doc, event, name)
+MAX_LEASES, MAX_HOLDERS, MAX_WAITERS, MAX_ANSWERS, MAX_WITHIN = 500, 64, 64, 64, 8
+MAX_LISTED = 8
+DEFAULT_TTL_MS = 300_000
+LEASE_KINDS = frozenset((LeaseAsked.KIND, LeaseKept.KIND, LeaseReleased.KIND, LeaseFreed.KIND))
 
 
-def _asked(doc: Doc, event: Event, name: str) -> Doc:
-    entry = _entry(event)
-    lease = _lease(doc, name)
-    if _mine(lease["holders"], entry["owner"]):
-        return _again(doc, name, entry, event)
-    if grantable(lease, entry):
-        held = {**entry, "token": event.seq}
-        return _answered(_put(doc, name, {**lease, "holders": [*lease["holders"], held]}), held, "granted")
-    if full := _no_room(doc, lease, name):
-        return _answered(doc, entry, "refused", why=full)
-    if not event.get("wait"):
-        return _answered(doc, entry, "busy", why=_held_by(name, lease))
-    waiting = _put(doc, name, {**lease, "waiters": _in_line(lease["waiters"], entry)})
-    if circle := cycle(waiting, entry["owner"]):
-        return _answered(doc, entry, "refused", why=circle)
-    return _answered(waiting, entry, "waiting", why=_held_by(name, lease))
+def reduce_leases(table: LeaseTable | None, event: Event) -> LeaseTable:
+    table = table or LeaseTable()
+    data: LeasePayload = event.data
+    if not data.name:
+        return table
+    table = replace(table, at=event.at, touched=data.name, seq=event.seq)
+    if isinstance(data, LeaseAsked):
+        return _ask(table, event, data)
+    return _keep(table, event, data) if isinstance(data, LeaseKept) else _release(table, event, data)
 
 
-def _in_line(waiters: list[Entry], entry: Entry) -> list[Entry]:
+def _ask(table: LeaseTable, event: Event, data: LeaseAsked) -> LeaseTable:
+    name, entry = data.name, _entry(event, data)
+    lease = _lease(table, name)
+    held = _find(lease.holders, entry.owner)
+    if held:
+        return _ask_again(table, data, entry, held)
+    if is_grantable(lease, entry):
+        held = replace(entry, token=event.seq)
+        return _answer(_put(table, name, replace(lease, holders=[*lease.holders, held])), held, "granted")
+    if full := _why_full(table, lease, name):
+        return _answer(table, entry, "refused", why=full)
+    if not data.wait:
+        return _answer(table, entry, "busy", why=_describe_holders(name, lease))
+    waiting = _put(table, name, replace(lease, waiters=_in_line(lease.waiters, entry)))
+    if circle := describe_cycle(waiting, entry.owner):
+        return _answer(table, entry, "refused", why=circle)
+    return _answer(waiting, entry, "waiting", why=_describe_holders(name, lease))
+
+
+def _in_line(waiters: list[LeaseEntry], entry: LeaseEntry) -> list[LeaseEntry]:
     """At the end; who waits already gets it for both requests at once, or it would come to wait behind itself."""
-    mine = [n for n, one in enumerate(waiters) if one["owner"] == entry["owner"]]
+    mine = [n for n, one in enumerate(waiters) if one.owner == entry.owner]
     if not mine:
         return [*waiters, entry]
-    modes = {entry["mode"], *(waiters[n]["mode"] for n in mine)}
-    both = {"mode": "exclusive" if "exclusive" in modes else "shared"}
-    line = [{**one, **both} if n in mine else one for n, one in enumerate(waiters)]
-    return [*line[: mine[-1] + 1], {**entry, **both}, *line[mine[-1] + 1 :]]
+    modes = {entry.mode, *(waiters[n].mode for n in mine)}
+    mode = "exclusive" if "exclusive" in modes else "shared"
+    line = [replace(one, mode=mode) if n in mine else one for n, one in enumerate(waiters)]
+    return [*line[: mine[-1] + 1], replace(entry, mode=mode), *line[mine[-1] + 1 :]]
 
 
-def _again(doc: Doc, name: str, entry: Entry, event: Event) -> Doc:
+def _ask_again(table: LeaseTable, data: LeaseAsked, entry: LeaseEntry, held: LeaseEntry) -> LeaseTable:
     """Asked for once more by its holder: renewed. From shared to exclusive only when nobody shares it."""
-    lease = _lease(doc, name)
-    held = _mine(lease["holders"], entry["owner"])
-    if held["mode"] == "shared" and entry["mode"] == "exclusive":
-        if len(lease["holders"]) > 1:
-            return _wait_to_upgrade(doc, name, entry, event)
-        held = {**held, "mode": "exclusive"}
-    held = {**held, "until": entry["until"], "ttl": entry["ttl"], "request": entry["request"]}
-    others = [one for one in lease["holders"] if one["owner"] != held["owner"]]
-    return _answered(_put(doc, name, {**lease, "holders": [*others, held]}), held, "granted")
+    lease = _lease(table, data.name)
+    if held.mode == "shared" and entry.mode == "exclusive":
+        if len(lease.holders) > 1:
+            return _wait_to_upgrade(table, data, entry)
+        held = replace(held, mode="exclusive")
+    held = replace(held, until=entry.until, ttl=entry.ttl, request=entry.request)
+    others = [one for one in lease.holders if one.owner != held.owner]
+    return _answer(_put(table, data.name, replace(lease, holders=[*others, held])), held, "granted")
 
 
-def _wait_to_upgrade(doc: Doc, name: str, entry: Entry, event: Event) -> Doc:
-    lease = _lease(doc, name)
-    if not event.get("wait"):
-        return _answered(doc, entry, "busy", why=_held_by(name, lease))
-    waiting = _put(doc, name, {**lease, "waiters": [entry, *lease["waiters"]]})
-    circle = cycle(waiting, entry["owner"])
-    return _answered(doc, entry, "refused", why=circle) if circle else _answered(waiting, entry, "waiting")
+def _wait_to_upgrade(table: LeaseTable, data: LeaseAsked, entry: LeaseEntry) -> LeaseTable:
+    lease = _lease(table, data.name)
+    if not data.wait:
+        return _answer(table, entry, "busy", why=_describe_holders(data.name, lease))
+    waiting = _put(table, data.name, replace(lease, waiters=[entry, *lease.waiters]))
+    circle = describe_cycle(waiting, entry.owner)
+    return _answer(table, entry, "refused", why=circle) if circle else _answer(waiting, entry, "waiting")
 
 
-def _kept(doc: Doc, event: Event, name: str) -> Doc:
-    lease, owner = _lease(doc, name), str(event.get("owner"))
-    holders = [{**h, "until": event.at + h["ttl"]} if h["owner"] == owner else h for h in lease["holders"]]
-    return _put(doc, name, {**lease, "holders": holders})
+def _keep(table: LeaseTable, event: Event, data: LeasePayload) -> LeaseTable:
+    lease = _lease(table, data.name)
+    holders = [replace(h, until=event.at + h.ttl) if h.owner == data.owner else h for h in lease.holders]
+    return _put(table, data.name, replace(lease, holders=holders))
 
 
-def _released(doc: Doc, event: Event, name: str) -> Doc:
+def _release(table: LeaseTable, event: Event, data: LeasePayload) -> LeaseTable:
     """Also a waiter that gives up. Whoever is next gets it in the same moment."""
-    lease, owner = _lease(doc, name), str(event.get("owner"))
-    left = {
-        "holders": [h for h in lease["holders"] if h["owner"] != owner],
-        "waiters": [w for w in lease["waiters"] if w["owner"] != owner],
-    }
-    return _promoted(doc, event, name, left)
+    lease = _lease(table, data.name)
+    left = Lease(
+        [h for h in lease.holders if h.owner != data.owner], [w for w in lease.waiters if w.owner != data.owner]
+    )
+    return _promote(table, event, data.name, left)
 
 
-def _promoted(doc: Doc, event: Event, name: str, lease: Lease) -> Doc:
+def _promote(table: LeaseTable, event: Event, name: str, lease: Lease) -> LeaseTable:
     granted = []
-    while lease["waiters"] and _fits(lease, lease["waiters"][0]):
-        first, *rest = lease["waiters"]
-        held = {**first, "token": event.seq, "at": event.at, "until": event.at + first["ttl"]}
-        others = [h for h in lease["holders"] if h["owner"] != first["owner"]]
-        lease = {"holders": [*others, held], "waiters": rest}
+    while lease.waiters and _fits(lease, lease.waiters[0]):
+        first, *rest = lease.waiters
+        held = replace(first, token=event.seq, at=event.at, until=event.at + first.ttl)
+        others = [h for h in lease.holders if h.owner != first.owner]
+        lease = Lease([*others, held], rest)
         granted.append(held)
-    doc = _put(doc, name, lease)
+    table = _put(table, name, lease)
     for held in granted:
-        doc = _answered(doc, held, "granted")
-    return doc
+        table = _answer(table, held, "granted")
+    return table
 
 
-TABLE = {
-    "project.lease_asked": _asked,
-    "project.lease_kept": _kept,
-    "project.lease_released": _released,
-    "project.lease_freed": _released,
-}
-
-
-def grantable(lease: Lease, entry: Entry) -> bool:
+def is_grantable(lease: Lease, entry: LeaseEntry) -> bool:
     """Nobody overtakes: behind a waiter even a shared lease waits."""
-    return not lease["waiters"] and _fits(lease, entry)
+    return not lease.waiters and _fits(lease, entry)
 
 
-def _fits(lease: Lease, entry: Entry) -> bool:
-    others = [h for h in lease["holders"] if h["owner"] != entry["owner"]]
-    if len(others) >= MOST_HOLDERS:
+def _fits(lease: Lease, entry: LeaseEntry) -> bool:
+    others = [h for h in lease.holders if h.owner != entry.owner]
+    if len(others) >= MAX_HOLDERS:
         return False
-    return not others or (entry["mode"] == "shared" and all(h["mode"] == "shared" for h in others))
+    return not others or (entry.mode == "shared" and all(h.mode == "shared" for h in others))
 
 
-def _no_room(doc: Doc, lease: Lease, name: str) -> str:
-    if len(lease["waiters"]) >= MOST_WAITERS:
-        return f"{MOST_WAITERS} wait for {name} already"
-    if name not in doc["leases"] and len(doc["leases"]) >= MOST_LEASES:
-        return f"there are {MOST_LEASES} leases already"
+def _why_full(table: LeaseTable, lease: Lease, name: str) -> str:
+    if len(lease.waiters) >= MAX_WAITERS:
+        return f"{MAX_WAITERS} wait for {name} already"
+    if name not in table.leases and len(table.leases) >= MAX_LEASES:
+        return f"there are {MAX_LEASES} leases already"
     return ""
 
 
 # ── circles ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def cycle(doc: Doc, start: str) -> str:
-    """The circle in which `start` would wait for itself, told in words; empty when there is none."""
-    path = _circle(doc, start)
-    if not path:
-        return ""
-    return "that would be a deadlock: " + "; ".join(_told(*step) for step in path)
+class WaitStep(msgspec.Struct, frozen=True):
+    """`owner` waits for `name`, which `other` has, or for what it started itself."""
+
+    owner: str
+    name: str
+    how: str
+    other: str
 
 
-Step = tuple[str, str, str, str]
-WITHIN = "within"
+STARTED = "started"
 """A command that `lease run` runs may ask for another lease: its owner waits for it to end."""
 
 
-def _told(owner: str, name: str, how: str, other: str) -> str:
-    if how == WITHIN:
-        return f"{_who(owner)} waits for {_who(other)}, which it started and which waits for {name}"
-    return f"{_who(owner)} waits for {name}, which {_who(other)} {how}"
+def describe_cycle(table: LeaseTable, start: str) -> str:
+    """The circle in which `start` would wait for itself, in words; empty when there is none."""
+    path = find_cycle(table, start)
+    return "that would be a deadlock: " + "; ".join(_describe_step(step) for step in path) if path else ""
 
 
-def _circle(doc: Doc, start: str) -> list[Step]:
+def _describe_step(step: WaitStep) -> str:
+    owner, other = _process(step.owner), _process(step.other)
+    if step.how == STARTED:
+        return f"{owner} waits for {other}, which it started and which waits for {step.name}"
+    return f"{owner} waits for {step.name}, which {other} {step.how}"
+
+
+def find_cycle(table: LeaseTable, start: str) -> list[WaitStep]:
     """The shortest one. Step by step, not by recursion: thousands may wait in a line."""
-    paths: dict[str, list[Step]] = {start: []}
+    paths: dict[str, list[WaitStep]] = {start: []}
     frontier = [start]
     while frontier:
         owner = frontier.pop(0)
-        for name, how, other in _waits_for(doc, owner):
-            path = [*paths[owner], (owner, name, how, other)]
-            if other == start:
+        for step in _waits_for(table, owner):
+            path = [*paths[owner], step]
+            if step.other == start:
                 return path
-            if other not in paths:
-                paths[other] = path
-                frontier.append(other)
+            if step.other not in paths:
+                paths[step.other] = path
+                frontier.append(step.other)
     return []
 
 
-def _waits_for(doc: Doc, owner: str) -> Iterator[tuple[str, str, str]]:
+def _waits_for(table: LeaseTable, owner: str) -> Iterator[WaitStep]:
     """The holders of what it waits for, those before it in the line, and what it started itself and waits for."""
-    for name, lease in doc["leases"].items():
-        yield from ((name, WITHIN, w["owner"]) for w in lease["waiters"] if owner in w["within"])
-        place = next((n for n, w in enumerate(lease["waiters"]) if w["owner"] == owner), None)
+    for name, lease in table.leases.items():
+        yield from (WaitStep(owner, name, STARTED, w.owner) for w in lease.waiters if owner in w.within)
+        place = next((n for n, w in enumerate(lease.waiters) if w.owner == owner), None)
         if place is None:
             continue
-        me = lease["waiters"][place]
-        yield from ((name, "holds", h["owner"]) for h in _against(me, lease["holders"]))
-        yield from ((name, "waits for before it", w["owner"]) for w in _against(me, lease["waiters"][:place]))
+        me = lease.waiters[place]
+        yield from (WaitStep(owner, name, "holds", h.owner) for h in _against(me, lease.holders))
+        before = _against(me, lease.waiters[:place])
+        yield from (WaitStep(owner, name, "waits for before it", w.owner) for w in before)
 
 
-def _against(entry: Entry, others: Iterable[Entry]) -> Iterator[Entry]:
+def _against(entry: LeaseEntry, others: Iterable[LeaseEntry]) -> Iterator[LeaseEntry]:
     for other in others:
-        if other["owner"] != entry["owner"] and "exclusive" in (entry["mode"], other["mode"]):
+        if other.owner != entry.owner and "exclusive" in (entry.mode, other.mode):
             yield other
 
 
-def _who(owner: str) -> str:
+def _process(owner: str) -> str:
     return f"process {owner.partition(':')[0]}"
 
 
 # ── small parts ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _entry(event: Event) -> Entry:
-    data = event.data
-    ttl = number(data.get("ttl_ms")) or 300_000
-    return {
-        "owner": str(data.get("owner")),
-        "pid": number(data.get("pid")),
-        "start": number(data.get("start")),
-        "host": str(data.get("host") or ""),
-        "boot": str(data.get("boot") or ""),
-        "mode": "shared" if data.get("mode") == "shared" else "exclusive",
-        "at": event.at,
-        "until": event.at + ttl,
-        "ttl": ttl,
-        "request": str(data.get("request") or event.key),
-        "project": event.project,
-        "within": [str(owner)[:200] for owner in data.get("within") or ()][:MOST_WITHIN],
-        "why": str(data.get("why") or "")[:200],
-        "token": 0,
-    }
+def _entry(event: Event, data: LeaseAsked) -> LeaseEntry:
+    ttl = data.ttl_ms if data.ttl_ms > 0 else DEFAULT_TTL_MS
+    return LeaseEntry(
+        owner=data.owner,
+        pid=data.pid,
+        start=data.start,
+        host=data.host,
+        boot=data.boot,
+        mode="shared" if data.mode == "shared" else "exclusive",
+        at=event.at,
+        until=event.at + ttl,
+        ttl=ttl,
+        request=data.request or event.key,
+        project=event.project,
+        within=[owner[:200] for owner in data.within][:MAX_WITHIN],
+        why=data.why[:200],
+    )
 
 
-def _lease(doc: Doc, name: str) -> Lease:
-    return doc["leases"].get(name) or {"holders": [], "waiters": []}
+def _lease(table: LeaseTable, name: str) -> Lease:
+    return table.leases.get(name) or Lease()
 
 
-def _mine(entries: Iterable[Entry], owner: str) -> Entry:
-    return next((entry for entry in entries if entry["owner"] == owner), {})
+def _find(entries: Iterable[LeaseEntry], owner: str) -> LeaseEntry | None:
+    return next((entry for entry in entries if entry.owner == owner), None)
 
 
-def _put(doc: Doc, name: str, lease: Lease) -> Doc:
-    leases = {**doc["leases"], name: lease}
-    if not lease["holders"] and not lease["waiters"]:
+def _put(table: LeaseTable, name: str, lease: Lease) -> LeaseTable:
+    leases = {**table.leases, name: lease}
+    if not lease.holders and not lease.waiters:
         del leases[name]
-    return {**doc, "leases": leases}
+    return replace(table, leases=leases)
 
 
-def _answered(doc: Doc, entry: Entry, answer: str, why: str = "") -> Doc:
+def _answer(table: LeaseTable, entry: LeaseEntry, answer: str, why: str = "") -> LeaseTable:
     """What became of a request, for the one who asked to read; the last few of them."""
-    told = {"request": entry["request"], "answer": answer, "token": entry["token"], "until": entry["until"], "why": why}
-    others = [one for one in doc["answers"] if one["request"] != entry["request"]]
-    return {**doc, "answers": [*others, told][-MOST_ANSWERS:]}
+    given = LeaseAnswer(request=entry.request, answer=answer, token=entry.token, until=entry.until, why=why)
+    others = [one for one in table.answers if one.request != entry.request]
+    return replace(table, answers=[*others, given][-MAX_ANSWERS:])
 
 
-def _held_by(name: str, lease: Lease) -> str:
-    holders = lease["holders"] or lease["waiters"]
-    pids = ", ".join(str(h["pid"] or h["owner"]) for h in holders[:5])
-    return f"{name} is held by process {pids}" if lease["holders"] else f"others wait for {name} already"
+def _describe_holders(name: str, lease: Lease) -> str:
+    pids = ", ".join(str(h.pid or h.owner) for h in lease.holders[:5])
+    return f"{name} is held by process {pids}" if lease.holders else f"others wait for {name} already"
 
 
-def lock(lease: Lease | None) -> dict[str, Any]:
-    """The seed's form of a lock: who holds it now and until when (S1-13)."""
-    holders = (lease or {}).get("holders") or []
-    if not holders:
-        return {}
-    first: Mapping[str, Any] = holders[0]
-    return {
-        "pid": first["pid"],
-        "at": first["at"],
-        "until": max(h["until"] for h in holders),
-        "why": first["why"],
-        "mode": first["mode"],
-        "holders": [h["pid"] for h in holders][:8],
-        "waiters": [w["pid"] for w in (lease or {}).get("waiters") or ()][:8],
-        "token": first["token"],
-    }
+def lock_of(lease: Lease | None) -> LeaseLock:
+    """The documented form of a lock: who holds it now and until when."""
+    if lease is None or not lease.holders:
+        return LeaseLock()
+    first = lease.holders[0]
+    return LeaseLock(
+        pid=first.pid,
+        at=first.at,
+        until=max(h.until for h in lease.holders),
+        why=first.why,
+        mode=first.mode,
+        holders=[h.pid for h in lease.holders][:MAX_LISTED],
+        waiters=[w.pid for w in lease.waiters][:MAX_LISTED],
+        token=first.token,
+    )
+
+
+# ── owners are processes ─────────────────────────────────────────────────────────────────────────────────────────────
+
+
+class Owner(msgspec.Struct, frozen=True):
+    """A process, told apart by its start time and the boot it belongs to."""
+
+    owner: str
+    pid: int
+    start: int
+    host: str
+    boot: str
+
+
+def owner_of(pid: int) -> Owner | None:
+    """None when there is no such process."""
+    start = start_time(pid)
+    return None if start is None else Owner(f"{pid}:{start}@{host()}", pid, start, host(), boot())
+
+
+def why_lost(entry: LeaseEntry, now: int) -> str:
+    """Why this owner counts as gone; empty while it may live. Time alone decides only where nothing else can."""
+    if not entry.pid or entry.host != host():
+        return "its time was up" if now > entry.until else ""
+    if entry.boot and entry.boot != boot():
+        return f"the machine was started anew since process {entry.pid} took it"
+    try:
+        start = start_time(entry.pid)
+    except OSError:
+        return ""  # The kernel would not say.
+    if start is None:
+        return f"process {entry.pid} is gone"
+    return f"process {entry.pid} is another one now" if start != entry.start else ""
+
+
+def start_time(pid: int) -> int | None:
+    """When it was started, in the kernel's own count."""
+    found = look(pid)
+    return found.start if found else None
+
+
+def free_lost(table: LeaseTable | None, now: int) -> Iterator[Event]:
+    """Holders and waiters who are dead, or whose time is up when nobody can tell whether they live."""
+    for name, lease in table.leases.items() if table else ():
+        for entry in (*lease.holders, *lease.waiters):
+            if why := why_lost(entry, now):
+                freed = LeaseFreed(name=name, owner=entry.owner, why=f"{name} was freed: {why}")
+                yield own_event(freed, now, project=entry.project)

@@ -1,10 +1,11 @@
-"""The room's section in every settings file. What reaches beyond the project, or runs something, needs trust."""
+"""The feature's section in every settings file. What reaches beyond the project, or runs something, needs trust."""
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import msgspec
 from msgspec import Meta
 
+from holdfast.core.kinds.project_events import AreaRules, ProjectRules
 from holdfast.core.section import ALONE, Section
 
 SAYS = "must be 1 to 64 letters, digits, `_`, `.` or `-`, and begin with none of the last two"
@@ -108,28 +109,33 @@ class ProjectSettings(Section):
     tokens: Tokens = Tokens()
     notion: Notion = Notion()
 
-    def rules(self) -> dict[str, Any]:
+    def rules(self) -> ProjectRules:
         """What reducers need of the settings. It goes into the log, so that a replay needs none."""
-        areas = {name: _said(area) for name, area in self.areas.items()}
-        found = {
-            "phase": self.phase,
-            "uncommitted_hours": self.uncommitted_hours,
-            "unpushed_hours": self.unpushed_hours,
-            "off": list(self.gaps_off),
-            "priorities": dict(self.priorities),
-            "areas": areas,
-        }
-        return {name: value for name, value in found.items() if value}
+        return ProjectRules(
+            phase=self.phase,
+            uncommitted_hours=self.uncommitted_hours,
+            unpushed_hours=self.unpushed_hours,
+            off=list(self.gaps_off),
+            priorities=dict(self.priorities),
+            areas={name: _area_rules(area) for name, area in self.areas.items()},
+        )
 
     def proofs(self) -> dict[str, tuple[str, ...]]:
         return {name: area.validate_ for name, area in self.areas.items() if area.validate_}
 
 
-def _said(area: Area) -> dict[str, Any]:
-    """Only what differs from the defaults, and is not empty."""
-    usual = _USUAL.plain()
-    return {name: value for name, value in area.plain().items() if value and value != usual[name]}
+def _area_rules(area: Area) -> AreaRules:
+    return AreaRules(
+        paths=list(area.paths),
+        noun=area.noun,
+        validate=list(area.validate_),
+        done_when=list(area.done_when),
+        blocks=list(area.blocks),
+        capabilities=list(area.capabilities),
+        locks=list(area.locks),
+        activity=area.activity,
+        intent=area.intent,
+    )
 
 
-_USUAL = Area()
 DEFAULTS = ProjectSettings()

@@ -1,48 +1,80 @@
 """What people and tools may ask about a project. Everything is read; nothing is decided here."""
 
+import re
+from collections.abc import Callable, Iterable
+from datetime import datetime, timedelta
 from typing import Any
 
+from holdfast.core.checks import Verdict
 from holdfast.core.errors import CommandRefused
+from holdfast.core.event import Event
 from holdfast.core.feature import Call
-from holdfast.core.ports import Doc, EventQuery
+from holdfast.core.kinds.check_events import CheckFinished, GitActed
+from holdfast.core.kinds.project_events import ProjectObserved
+from holdfast.core.ports import EventQuery, Reader
 from holdfast.core.replay import document_at
-from holdfast.features.project import board, differences, formats, owners, schema
-from holdfast.features.project.document import document, task
-from holdfast.features.project.files import text
-from holdfast.features.project.model import LEASES, empty, project_ref
-from holdfast.features.project.tasks import SECTIONS, settled
-from holdfast.features.project.times import moment
+from holdfast.features.project.document import differences, old_formats, schema
+from holdfast.features.project.document.text import DAY, HOUR, MINUTE, SECOND, plural
+from holdfast.features.project.document.v4 import project_document, task_fields
+from holdfast.features.project.files import document_text
+from holdfast.features.project.jobs.refresh import load_project
+from holdfast.features.project.leases import why_lost
+from holdfast.features.project.state import (
+    ALL,
+    LEASES,
+    PROJECT,
+    Lease,
+    LeaseEntry,
+    LeaseTable,
+    Project,
+    Task,
+    project_ref,
+)
+from holdfast.features.project.tasks.check_results import summarise_tests
+from holdfast.features.project.tasks.gaps import PRIORITIES
+from holdfast.features.project.tasks.task_list import SECTIONS, tasks_at
+from holdfast.features.project.tasks.validation import check_runs
 
-NOT_KNOWN = "Nothing is known of this project yet."
-LOOK = "Look at it with: holdfast state refresh"
+Fields = dict[str, Any]
 
 
-def state(call: Call) -> dict[str, Any]:
+def _root(call: Call) -> str:
+    return str(call.args.get("project") or call.project)
+
+
+def _known(call: Call) -> Project:
+    return load_project(call.reader, _root(call))
+
+
+def _looked_at(doc: Project) -> int:
+    """When a look last found something new: later looks that found nothing are not in the log."""
+    return doc.looked.get("git", 0)
+
+
+# ── the document ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def show_state(call: Call) -> Fields:
     """The document of now, or as it was at a moment (`at`: a time, or the number of an event)."""
     if call.args.get("at"):
-        doc, now = then(call, str(call.args["at"]))
-        if not doc["at"]:
+        doc, now = _document_then(call, str(call.args["at"]))
+        if not doc.at:
             raise CommandRefused(f"nothing was known of this project at {call.args['at']}")
     else:
-        doc, now = known(call), call.now
-        doc = settled(doc, now)
-    found = document(doc, now)
-    return {"document": found, "text": text(found), "root": doc["project"], "open": len(doc["tasks"])}
+        doc, now = tasks_at(_known(call), call.now), call.now
+    found = project_document(doc, now)
+    text = document_text(found)
+    return {"document": found, "text": text, "root": doc.project, "open": len(doc.tasks), "looked_at": _looked_at(doc)}
 
 
-def known(call: Call) -> Doc:
-    root = str(call.args.get("project") or call.project)
-    return call.reader.state(project_ref(root)) or empty(root)
-
-
-def then(call: Call, when: str) -> tuple[Doc, int]:
+def _document_then(call: Call, when: str) -> tuple[Project, int]:
     """The document as the log had it then, and when that was."""
     from holdfast.features.project import FEATURE
 
-    root = str(call.args.get("project") or call.project)
+    root = _root(call)
     seq, at = _event_at(call, when)
-    doc = document_at(FEATURE, call.reader, project_ref(root), seq)
-    return doc or empty(root), at
+    doc: Project | None = document_at(FEATURE, call.reader, project_ref(root), seq)
+    return doc or Project(project=root), at
 
 
 def _event_at(call: Call, when: str) -> tuple[int, int]:
@@ -51,134 +83,263 @@ def _event_at(call: Call, when: str) -> tuple[int, int]:
         if not event:
             raise CommandRefused(f"there is no event {when}")
         return event.seq, event.at
-    at = moment(when, call.now)
+    at = parse_moment(when, call.now)
     page = call.reader.events(EventQuery(until=at, newest=True, limit=1))
     return (page[-1].seq if page else 0), at
 
 
-def diff(call: Call) -> dict[str, Any]:
+_AGO = re.compile(r"^(\d{1,9})\s*(s|sec|seconds?|m|min|minutes?|h|hours?|d|days?|w|weeks?)(?:\s+ago)?$", re.IGNORECASE)
+_UNITS = {"s": SECOND, "m": MINUTE, "h": HOUR, "d": DAY, "w": 7 * DAY}
+
+
+def parse_moment(text: str, now: int) -> int:
+    """`2025-11-16T10:45:00Z`, `10:45`, `2h`, `3 days ago` → milliseconds. Without a zone: this machine's time."""
+    text = text.strip()
+    if found := _AGO.match(text):
+        return now - int(found[1]) * _UNITS[found[2][0].lower()]
+    try:
+        if re.fullmatch(r"\d{1,2}:\d\d(:\d\d)?", text):
+            return _last_clock_time(text, now)
+        return int(datetime.fromisoformat(text.replace("Z", "+00:00")).timestamp() * 1000)
+    except (ValueError, OverflowError, OSError):
+        raise CommandRefused(
+            f"{text[:60]!r} is no time", fix="Write 2025-11-16T10:45:00Z, 10:45, 2h, 3d, or an event's number."
+        ) from None
+
+
+def _last_clock_time(clock: str, now: int) -> int:
+    hour, minute, *second = (int(part) for part in clock.split(":"))
+    here = datetime.fromtimestamp(now / 1000).astimezone()
+    then = here.replace(hour=hour, minute=minute, second=second[0] if second else 0, microsecond=0)
+    return int((then if then <= here else then - timedelta(days=1)).timestamp() * 1000)
+
+
+def diff_states(call: Call) -> Fields:
     """What differs between two moments: dotted path, before, after."""
-    (old, old_at), (new, new_at) = (_moment(call, name) for name in ("a", "b"))
-    found = list(differences.between(document(old, old_at), document(new, new_at)))
+    (old, old_at), (new, new_at) = (_state_at(call, name) for name in ("a", "b"))
+    found = list(differences.between(project_document(old, old_at), project_document(new, new_at)))
     return {"a": old_at, "b": new_at, "differences": found}
 
 
-def _moment(call: Call, name: str) -> tuple[Doc, int]:
+def _state_at(call: Call, name: str) -> tuple[Project, int]:
     when = str(call.args.get(name) or "now")
-    return (known(call), call.now) if when == "now" else then(call, when)
+    return (_known(call), call.now) if when == "now" else _document_then(call, when)
 
 
-def tasks(call: Call) -> dict[str, Any]:
-    """Open tasks, the most pressing first, each with why it is there and when it is done."""
-    doc = settled(known(call), call.now)
-    return {
-        "project": doc.get("name") or "",
-        "root": doc["project"],
-        "known": bool(doc["git"]),
-        "tasks": [shown(one) for one in doc["tasks"]],
-        "sections": SECTIONS,
-    }
-
-
-def shown(one: dict[str, Any]) -> dict[str, Any]:
-    return {
-        **task(one),
-        "priority": one["priority"],
-        "why": one["why"],
-        "key": one["key"],
-        "since": one["discovered_at"],
-    }
-
-
-def one_task(call: Call) -> dict[str, Any]:
-    wanted = str(call.args.get("id") or "")
-    found = next((one for one in tasks(call)["tasks"] if one["id"] == wanted), None)
-    if found:
-        return {**found, "open": True}
-    line = next((line for line in known(call)["history"] if line.get("task_id") == wanted), None)
-    if line:
-        return {"id": wanted, "open": False, "summary": line["summary"], "done_at": line["timestamp"]}
-    raise CommandRefused(f"there is no task {wanted!r}", fix="See: holdfast task list")
-
-
-def next_task(call: Call) -> dict[str, Any]:
-    listed = tasks(call)
-    return {
-        "task": listed["tasks"][0] if listed["tasks"] else None,
-        "left": len(listed["tasks"]),
-        "known": listed["known"],
-    }
-
-
-def looking(call: Call) -> dict[str, Any]:
-    """Whether a look at this project is still to come, for those who wait for it."""
-    root = str(call.args.get("project") or call.project)
-    waiting = [job for job in call.reader.jobs(1000) if job["kind"] == "project.refresh" and job["dedupe"] == root]
-    error = next((job["error"] for job in waiting if job["error"]), "")
-    return {"waiting": sum(not job["dead"] for job in waiting), "error": error, "known": bool(known(call)["git"])}
-
-
-def migrate(call: Call) -> dict[str, Any]:
+def migrate_state(call: Call) -> Fields:
     """An old state, read already, as v4. What is observed here now fills in what v3 never knew."""
-    state, doc = call.args.get("state"), known(call)
+    state, doc = call.args.get("state"), _known(call)
     if not isinstance(state, dict):
         raise CommandRefused("a state is a mapping of sections")
-    found = formats.as_v4(state)
-    if doc["git"] and call.args.get("observe", True):
-        found = differences.filled_in(found, document(doc, call.now))
-    return {"document": found, "text": text(found)}
+    found = old_formats.as_v4(state)
+    if doc.git.seen and call.args.get("observe", True):
+        found = differences.filled_in(found, project_document(doc, call.now))
+    return {"document": found, "text": document_text(found)}
 
 
-def published(_call: Call) -> dict[str, Any]:
+def show_schema(_call: Call) -> Fields:
     return schema.SCHEMA
 
 
-def leases(call: Call) -> dict[str, Any]:
+# ── tasks ────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def list_tasks(call: Call) -> Fields:
+    """Open tasks, the most pressing first, each with why it is there and when it is done."""
+    doc = tasks_at(_known(call), call.now)
+    return {
+        "project": doc.name,
+        "root": doc.project,
+        "known": doc.git.seen,
+        "tasks": [_shown_task(one) for one in doc.tasks],
+        "sections": SECTIONS,
+        "looked_at": _looked_at(doc),
+    }
+
+
+def _shown_task(task: Task) -> Fields:
+    more = {"priority": task.priority, "why": task.why, "key": task.key, "since": task.discovered_at}
+    return {**task_fields(task), **more, "seen_at": task.seen_at}
+
+
+def show_task(call: Call) -> Fields:
+    wanted = str(call.args.get("id") or "")
+    doc = tasks_at(_known(call), call.now)
+    found = next((one for one in doc.tasks if one.id == wanted), None)
+    if found:
+        return {**_shown_task(found), "open": True, "looked_at": _looked_at(doc)}
+    line = next((line for line in doc.history if line.task_id == wanted), None)
+    if line:
+        return {
+            "id": wanted,
+            "open": False,
+            "summary": line.summary,
+            "done_at": line.timestamp,
+            "looked_at": _looked_at(doc),
+        }
+    raise CommandRefused(f"there is no task {wanted!r}", fix="See: holdfast task list")
+
+
+def next_task(call: Call) -> Fields:
+    listed = list_tasks(call)
+    tasks, known = listed["tasks"], listed["known"]
+    return {
+        "task": tasks[0] if tasks else None, "left": len(tasks), "known": known, "looked_at": listed["looked_at"]
+    }  # fmt: skip
+
+
+def look_progress(call: Call) -> Fields:
+    """Whether a look at this project is still to come, for those who wait for it."""
+    root = _root(call)
+    waiting = [job for job in call.reader.jobs(1000) if job["kind"] == "project.refresh" and job["dedupe"] == root]
+    error = next((job["error"] for job in waiting if job["error"]), "")
+    return {"waiting": sum(not job["dead"] for job in waiting), "error": error, "known": _known(call).git.seen}
+
+
+# ── leases ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def list_leases(call: Call) -> Fields:
     """Every lease with its holders and those who wait, and whether they are alive."""
-    table = call.reader.state(LEASES) or {"leases": {}}
-    rows = [{"name": name, **_lease(lease, call.now)} for name, lease in sorted(table["leases"].items())]
+    table = LEASES.load(call.reader, ALL) or LeaseTable()
+    rows = [{"name": name, **_lease_fields(lease, call.now)} for name, lease in sorted(table.leases.items())]
     return {"leases": rows, "now": call.now}
 
 
-def _lease(lease: dict[str, Any], now: int) -> dict[str, Any]:
-    return {side: [_entry(entry, now) for entry in lease[side]] for side in ("holders", "waiters")}
+def _lease_fields(lease: Lease, now: int) -> Fields:
+    return {
+        "holders": [_entry_fields(entry, now) for entry in lease.holders],
+        "waiters": [_entry_fields(entry, now) for entry in lease.waiters],
+    }
 
 
-def _entry(entry: dict[str, Any], now: int) -> dict[str, Any]:
-    fields = ("pid", "mode", "at", "until", "why", "token", "project", "owner")
-    return {**{name: entry[name] for name in fields}, "lost": owners.lost(entry, now), "late": now > entry["until"]}
+def _entry_fields(entry: LeaseEntry, now: int) -> Fields:
+    return {
+        "pid": entry.pid, "mode": entry.mode, "at": entry.at, "until": entry.until, "why": entry.why,
+        "token": entry.token, "project": entry.project, "owner": entry.owner,
+        "lost": why_lost(entry, now), "late": now > entry.until,
+    }  # fmt: skip
 
 
-def answer(call: Call) -> dict[str, Any]:
+def show_answer(call: Call) -> Fields:
     """What became of a request for a lease: granted, waiting, busy, refused, or gone."""
-    return answered(call.reader.state(LEASES), str(call.args.get("lease")), str(call.args.get("request")))
+    return find_answer(call.reader, str(call.args.get("lease")), str(call.args.get("request")))
 
 
-def answered(table: Doc | None, name: str, request: str) -> dict[str, Any]:
-    table = table or {"leases": {}, "answers": []}
-    lease = table["leases"].get(name) or {"holders": [], "waiters": []}
-    for side, word in (("holders", "granted"), ("waiters", "waiting")):
-        for place, entry in enumerate(lease[side]):
-            if entry["request"] == request:
-                held = lease["holders"][0] if side == "waiters" and lease["holders"] else entry
-                return {"answer": word, "token": entry["token"], "until": held["until"], "place": place + 1, "why": ""}
-    told = next((one for one in table["answers"] if one["request"] == request), None)
-    if told and told["answer"] in ("busy", "refused"):
-        return {**told, "wait_until": max((h["until"] for h in lease["holders"]), default=0)}
+def find_answer(reader: Reader, name: str, request: str) -> Fields:
+    table = LEASES.load(reader, ALL) or LeaseTable()
+    lease = table.leases.get(name, Lease())
+    held = _position(lease.holders, request)
+    if held:
+        place, entry = held
+        return {"answer": "granted", "token": entry.token, "until": entry.until, "place": place, "why": ""}
+    waiting = _position(lease.waiters, request)
+    if waiting:
+        place, entry = waiting
+        until = lease.holders[0].until if lease.holders else entry.until
+        return {"answer": "waiting", "token": entry.token, "until": until, "place": place, "why": ""}
+    answer = next((one for one in table.answers if one.request == request), None)
+    if answer and answer.answer in ("busy", "refused"):
+        wait_until = max((h.until for h in lease.holders), default=0)
+        return {
+            "request": request, "answer": answer.answer, "token": answer.token, "until": answer.until,
+            "why": answer.why, "wait_until": wait_until,
+        }  # fmt: skip
     return {"answer": "gone", "token": 0, "until": 0, "why": "the lease was freed or released"}
 
 
+def _position(entries: Iterable[LeaseEntry], request: str) -> tuple[int, LeaseEntry] | None:
+    return next(((n, entry) for n, entry in enumerate(entries, 1) if entry.request == request), None)
+
+
+# ── all projects, and the moments of one ─────────────────────────────────────────────────────────────────────────────
+
+MAX_PROJECTS = 50
+MAX_MOMENTS = 300
+RECENT_EVENTS = 200_000
+"""A project nobody has touched for longer has its moments further back (`holdfast state --at`)."""
+
+
+def list_projects(call: Call) -> Fields:
+    """The latest first: where each stands, in one line."""
+    limit = max(1, min(int(call.args.get("limit") or MAX_PROJECTS), 200))
+    found = [doc for _, doc in PROJECT.list(call.reader, limit=limit)]
+    return {"projects": [_project_row(tasks_at(doc, call.now)) for doc in found if doc.git.seen], "now": call.now}
+
+
+def _project_row(doc: Project) -> Fields:
+    counts = {name: sum(one.priority == name for one in doc.tasks) for name in PRIORITIES}
+    return {
+        "root": doc.project, "name": doc.shown_name, "branch": doc.git.branch, "status": doc.git.status,
+        "files": doc.git.count, "tests": summarise_tests(check_runs(doc)).status, "open": len(doc.tasks),
+        "priorities": counts, "at": doc.at,
+    }  # fmt: skip
+
+
+def list_moments(call: Call) -> Fields:
+    """When the document changed and by what, the oldest first; the newest so many."""
+    limit = max(1, min(int(call.args.get("limit") or MAX_MOMENTS), MAX_MOMENTS))
+    root = _root(call)
+    after = max(0, call.reader.head() - RECENT_EVENTS)
+    query = EventQuery(project=root, kinds=tuple(MOMENTS), limit=limit, newest=True, after=after)
+    shown = [
+        {"seq": e.seq, "at": e.at, "kind": _mark(e), "what": MOMENTS[e.kind](e.data)} for e in call.reader.events(query)
+    ]
+    return {"root": root, "moments": sorted(shown, key=lambda one: int(str(one["seq"]))), "now": call.now}
+
+
+def _mark(event: Event) -> str:
+    """look, passed, failed, commit or word: what a time line marks it with."""
+    data = event.data
+    if isinstance(data, CheckFinished):
+        return data.verdict if data.verdict in (Verdict.PASSED, Verdict.FAILED) else "look"
+    if isinstance(data, GitActed):
+        return "commit" if data.verb == "commit" else "look"
+    if event.kind == "uat.ended":
+        return "passed" if data.get("outcome") == "passed" else "failed"
+    return "look" if event.kind in ("project.observed", "project.time_passed", "project.checked") else "word"
+
+
+def _describe_look(data: ProjectObserved) -> str:
+    git = data.facts.git
+    if git is None:
+        return f"looked at: {', '.join(data.facts) or 'nothing new'}"
+    return f"{git.branch or 'no branch'}, {plural(git.count, 'changed file')}"
+
+
+def _describe_check(data: CheckFinished) -> str:
+    numbers = (("passed", data.passed), ("failed", data.failed))
+    counts = ", ".join(f"{number} {name}" for name, number in numbers if number)
+    where = f" in {data.dir}" if data.dir not in ("", ".") else ""
+    return f"{data.runner}{where} {data.verdict.replace('_', ' ')}" + (f" ({counts})" if counts else "")
+
+
+MOMENTS: dict[str, Callable[[Any], str]] = {
+    "project.observed": _describe_look,
+    "check.finished": _describe_check,
+    "git.acted": lambda data: f"git {data.verb}",
+    "project.validated": lambda data: f"validated by {data.command}",
+    "project.checked": lambda data: f"check {data.name}",
+    "project.time_passed": lambda _: "time went by",
+    "project.task_added": lambda data: f"task added: {data.description}",
+    "project.task_done": lambda data: f"{data.id} is done",
+    "project.task_dismissed": lambda data: f"{data.id} was dismissed: {data.reason}",
+    "project.override_set": lambda data: f"this is {data.name or 'no longer named by hand'}",
+    "project.lease_changed": lambda data: f"lease {data.name}",
+    "uat.ended": lambda data: f"UAT {data.get('scenario')}: {data.get('outcome')}",
+}
+
 VIEWS = {
-    "state": state,
-    "diff": diff,
-    "tasks": tasks,
-    "task": one_task,
+    "state": show_state,
+    "diff": diff_states,
+    "tasks": list_tasks,
+    "task": show_task,
     "next": next_task,
-    "looking": looking,
-    "migrate": migrate,
-    "schema": published,
-    "leases": leases,
-    "lease_answer": answer,
-    "list": board.projects,
-    "moments": board.moments,
+    "looking": look_progress,
+    "migrate": migrate_state,
+    "schema": show_schema,
+    "leases": list_leases,
+    "lease_answer": show_answer,
+    "list": list_projects,
+    "moments": list_moments,
 }

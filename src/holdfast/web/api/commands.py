@@ -17,7 +17,7 @@ ALLOWED = frozenset(
         "sessions.close", "sessions.reopen", "log.note",
         "gates.satisfy", "gates.approve", "gates.pause", "gates.resume", "gates.clear",
         "memory.add", "memory.pin", "memory.promote", "memory.forget",
-        "project.look", "project.add_task", "project.finish_task",
+        "project.look", "project.add_task", "project.finish_task", "project.dismiss_task",
     )
 )  # fmt: skip
 """Nothing that imports or runs a program of the caller's choice; `memory.forget` erases, and its page asks first."""

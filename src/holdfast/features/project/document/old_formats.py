@@ -1,0 +1,250 @@
+"""Reading state files of every age: v3 (agents' actions), the minimal v4, the full v4. Nothing is ever written here."""
+
+import re
+from collections.abc import Iterable, Mapping
+from datetime import date, datetime
+from io import StringIO
+from pathlib import Path
+from typing import Any, TextIO
+
+from holdfast.core.errors import HoldfastError
+from holdfast.features.project.jobs.resolution import safe_name
+from holdfast.features.project.state import MAX_HISTORY, SCHEMA_VERSION
+from holdfast.features.project.tasks.task_list import SECTIONS
+
+OLD_VERSION = "3.0.0"
+LARGEST = 1 << 20
+DEEPEST = 100
+State = dict[str, Any]
+
+_BINARY = re.compile(rb"[\x00-\x08\x0e-\x1f\x7f-\x9f]")
+_DELEGATION = re.compile(r"^(?:delegated?|assign(?:ed)?|hand(?:ed)? over)\s*[:,\u2013-]\s*", re.IGNORECASE)
+_FENCE = re.compile(r"^```ya?ml[ \t]*\n(.*?)^```[ \t]*$", re.MULTILINE | re.DOTALL)
+GAP_WORDS = (
+    ("broken_tests", ("failing test", "fix test", "broken test", "test fail")),
+    ("unvalidated_changes", ("validat", "verify", "check uncommitted")),
+    ("unpushed_commits", ("push",)),
+    ("tree_out_of_sync", ("deploy", "apply", "sync")),
+    ("old_uncommitted_work", ("commit",)),
+)
+SECTION_WORDS = (("git", ("git", "commit", "branch", "push", "merge")), ("tests", ("test",)),
+                 ("filesystem", ("deploy", "apply", "file")), ("notion_workspace", ("notion",)))  # fmt: skip
+
+
+class BadState(HoldfastError):
+    """A state file cannot be used."""
+
+
+def read_state(state_file: str | Path | TextIO) -> State:
+    """The state in a file, as v4 whatever version it is of (S1-15, S1-16). `BadState` says what is wrong with it."""
+    if isinstance(state_file, str | Path):
+        path = Path(state_file).expanduser()
+        try:
+            if path.stat().st_size > LARGEST:
+                raise BadState(f"it is larger than {LARGEST >> 20} MB", where=str(path))
+            return as_v4(parsed(decode_text(path.read_bytes()), str(path)), str(path))
+        except OSError as error:
+            raise BadState(str(error.strerror), where=str(path)) from error
+        except UnicodeDecodeError as error:
+            raise BadState("it is not UTF-8 text", where=str(path), fix="The file was left as it is.") from error
+    return as_v4(parsed(state_file.read(), getattr(state_file, "name", "")), getattr(state_file, "name", ""))
+
+
+def decode_text(content: bytes) -> str:
+    """UTF-8, else Latin-1 where it reads as text: `UnicodeDecodeError` for what is neither."""
+    try:
+        return content.decode("utf-8")
+    except UnicodeDecodeError:
+        if _BINARY.search(content):
+            raise
+        return content.decode("latin-1")
+
+
+def as_v4(state: State, where: str = "") -> State:
+    version = str(state.get("SCHEMA_VERSION", OLD_VERSION))
+    if version == SCHEMA_VERSION:
+        return state
+    if version.partition(".")[0] == "3":
+        return migrate_v3_to_v4(state)
+    raise BadState(
+        f"its SCHEMA_VERSION is {version[:40]!r}", where=where, fix=f"Known are {OLD_VERSION} and {SCHEMA_VERSION}."
+    )
+
+
+def parsed(text: str, where: str = "") -> State:
+    """YAML, plain or inside a Markdown fence. Aliases are refused: a few bytes of them can become gigabytes."""
+    from ruamel.yaml import YAML
+    from ruamel.yaml.error import YAMLError
+    from ruamel.yaml.events import AliasEvent
+
+    fenced = _FENCE.search(text)
+    body = fenced[1] if fenced else text
+    if _depth(body) > DEEPEST:
+        raise BadState("it is nested too deeply", where=where, fix="The file was left as it is.")
+    try:
+        yaml = YAML(typ="safe", pure=True)
+        if any(isinstance(event, AliasEvent) for event in yaml.parse(StringIO(body))):
+            raise BadState("it uses YAML aliases", where=where, fix="Write the values out.")
+        found = YAML(typ="safe", pure=True).load(body)
+    except (YAMLError, ValueError, RecursionError) as error:
+        raise BadState(f"not YAML: {_first_words(error)}", where=where, fix="The file was left as it is.") from error
+    if not isinstance(found, dict):
+        raise BadState("it is not a mapping of sections", where=where, fix="The file was left as it is.")
+    state: State = _plain(found)
+    return state
+
+
+def _depth(text: str) -> int:
+    """Of brackets, roughly: a thousand of them would keep the YAML reader busy for minutes."""
+    deepest = depth = 0
+    for bracket in re.findall(r"[\[\]{}]", text):
+        depth += 1 if bracket in "[{" else -1
+        deepest = max(deepest, depth)
+    return deepest
+
+
+def _first_words(error: Exception) -> str:
+    mark = getattr(error, "problem_mark", None)
+    line = f" (line {mark.line + 1})" if mark is not None else ""
+    return " ".join(str(getattr(error, "problem", None) or error).split())[:160] + line
+
+
+def _plain(value: Any) -> Any:
+    """Times as text and keys as text, as JSON has them."""
+    if isinstance(value, Mapping):
+        return {str(key): _plain(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple | set):
+        return [_plain(inner) for inner in value]
+    if isinstance(value, datetime):
+        return value.replace(tzinfo=None, microsecond=0).isoformat() + "Z"
+    return value.isoformat() if isinstance(value, date) else value
+
+
+# ── v3 ───────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def migrate_v3_to_v4(v3_state: State) -> State:
+    """What was true and what is to be done, without who did it (S1-1)."""
+    return {
+        "SCHEMA_VERSION": SCHEMA_VERSION,
+        "LAST_UPDATED": v3_state.get("LAST_UPDATED"),
+        "PROJECT": safe_name(str(v3_state.get("PROJECT") or "unknown")),
+        "CURRENT_STATE": derive_state_from_v3(v3_state),
+        "TASKS": convert_next_actions_to_tasks([*_blockers(v3_state), *_actions(v3_state.get("NEXT_ACTIONS"))]),
+        **_work_context(v3_state),
+        "LEARNED_PATTERNS": [],
+        "RESOURCE_LOCKS": {},
+        "STATE_HISTORY": _history(v3_state),
+    }
+
+
+def _blockers(v3_state: State) -> list[State]:
+    """What stood in the way is a task of the highest priority."""
+    found = _actions(v3_state.get("BLOCKERS"))
+    return [
+        {**one, "priority": "P0"} if isinstance(one, Mapping) else {"action": one, "priority": "P0"} for one in found
+    ]
+
+
+def _actions(written: Any) -> list[Any]:
+    """A list, one text, or a mapping: of lists by priority, or of actions by name."""
+    if isinstance(written, str):
+        return [written]
+    if not isinstance(written, Mapping):
+        return list(written) if isinstance(written, Iterable) else []
+    found: list[Any] = []
+    for key, value in written.items():
+        level = {"priority": str(key).upper()[:2]} if re.match(r"(?i)p[0-3](?![a-z0-9])", str(key)) else {}
+        for one in value if isinstance(value, list) else [value]:
+            if isinstance(one, Mapping):
+                found.append({**({} if level else {"action": str(key)}), **level, **one})
+            elif one is not None:
+                found.append({"action": str(one) if level else f"{key}: {one}", **level})
+    return found
+
+
+def _work_context(v3_state: State) -> State:
+    focus = v3_state.get("CURRENT_FOCUS")
+    if isinstance(focus, Mapping):
+        focus = focus.get("description") or focus.get("focus") or "; ".join(f"{k}: {v}" for k, v in focus.items())
+    return {"WORK_CONTEXT": {"current_phase": str(focus)[:300]}} if focus else {}
+
+
+def derive_state_from_v3(v3_state: State) -> State:
+    """Facts that a v3 file happens to name. It never knew git's own state, so that is `unknown` unless it says so."""
+    known = v3_state.get("CURRENT_STATE")
+    state = dict(known) if isinstance(known, dict) else {}
+    for old, section in (("GIT_STATUS", "git"), ("GIT", "git"), ("TESTS", "tests"), ("TOKEN_BUDGET", "token_budget")):
+        if old in v3_state and section not in state:
+            state[section] = v3_state[old]
+    git = state.get("git")
+    if not isinstance(git, dict):
+        state["git"] = {"status": git if git in ("clean", "dirty") else "unknown"}
+    return state
+
+
+def convert_next_actions_to_tasks(next_actions: Iterable[Any]) -> State:
+    """By priority; who was to do it is left out, and named nowhere in the text."""
+    listed = _actions(next_actions) if isinstance(next_actions, Mapping | str) else next_actions or ()
+    actions = [action for action in listed if isinstance(action, Mapping | str)]
+    tasks: dict[str, list[State]] = {name: [] for name in SECTIONS.values()}
+    for number, action in enumerate(actions, 1):
+        given = action if isinstance(action, Mapping) else {"action": action}
+        level = str(given.get("priority") or "P2").upper()[:2]
+        tasks[SECTIONS.get(level, SECTIONS["P2"])].append(_task(given, number))
+    return tasks
+
+
+def _task(action: Mapping[str, Any], number: int) -> State:
+    text = _without_names(str(action.get("action") or action.get("description") or "unnamed"), action)
+    task = {"id": f"task_{number:03}", "description": text, "gap_type": gap_type(text)}
+    if action.get("created_at"):
+        task["discovered_at"] = str(action["created_at"])
+    return task
+
+
+def gap_type(text: str) -> str:
+    lower = text.lower()
+    return next((kind for kind, words in GAP_WORDS if any(word in lower for word in words)), "own_task")
+
+
+def _history(v3_state: State) -> list[State]:
+    """Work without a time of its own happened, as far as is known, by the time the file was written."""
+    written = v3_state.get("RECENT_WORK")
+    listed = [written] if isinstance(written, str | Mapping) else written if isinstance(written, list) else []
+    work = [one if isinstance(one, Mapping) else {"action": str(one)} for one in listed if one]
+    last = _time_or_none(v3_state.get("LAST_UPDATED"))
+    lines = [
+        {
+            "timestamp": str(one["timestamp"]) if one.get("timestamp") else last,
+            "change_type": "state_update",
+            "section": _section(str(one.get("action") or "")),
+            "summary": _as_fact(_without_names(str(one.get("action") or ""), one)),
+        }
+        for one in work
+    ]
+    return sorted(lines, key=lambda line: str(line["timestamp"] or ""), reverse=True)[:MAX_HISTORY]
+
+
+def _time_or_none(value: Any) -> str | None:
+    text = str(value or "")
+    return text if re.match(r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d", text) else None
+
+
+def _section(text: str) -> str:
+    lower = text.lower()
+    name = next((name for name, words in SECTION_WORDS if any(word in lower for word in words)), "")
+    return f"CURRENT_STATE.{name}" if name else "CURRENT_STATE"
+
+
+def _as_fact(text: str) -> str:
+    """`Analyzed git status` says what somebody did; `Git status analyzed` says what was done."""
+    first, _, rest = text.partition(" ")
+    return f"{rest[0].upper()}{rest[1:]} {first.lower()}" if rest and first.lower().endswith("ed") else text
+
+
+def _without_names(text: str, entry: Mapping[str, Any]) -> str:
+    names = {str(entry[field]) for field in ("agent", "assigned_to", "created_by") if entry.get(field)}
+    for name in sorted(names, key=len, reverse=True):
+        text = re.sub(rf"(?i)\b(?:by |to |with )?{re.escape(name)}\b", "", text)
+    return _DELEGATION.sub("", " ".join(text.split()).replace(" :", ":")) or "unnamed"

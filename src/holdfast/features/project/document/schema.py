@@ -1,0 +1,212 @@
+"""The published JSON Schema of the v4 document, full and minimal form alike (S1-15, S1-17)."""
+
+from typing import Any
+
+from holdfast.features.project.document import old_formats as formats
+from holdfast.features.project.state import SCHEMA_VERSION
+
+Schema = dict[str, Any]
+MOST_PROBLEMS = 20
+
+TEXT: Schema = {"type": "string"}
+MAYBE_TEXT: Schema = {"type": ["string", "null"]}
+COUNT: Schema = {"type": "integer", "minimum": 0}
+SHARE: Schema = {"type": "number", "minimum": 0, "maximum": 1}
+TIME: Schema = {"type": ["string", "null"], "pattern": r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)$"}
+
+
+def _object(required: tuple[str, ...] = (), **properties: Schema) -> Schema:
+    return {"type": "object", "properties": properties, **({"required": list(required)} if required else {})}
+
+
+def _list(items: Schema) -> Schema:
+    return {"type": "array", "items": items}
+
+
+GIT = _object(
+    repository=MAYBE_TEXT,
+    status={"enum": ["clean", "dirty", "unknown"]},
+    branch=MAYBE_TEXT,
+    commits_ahead=COUNT,
+    commits_behind=COUNT,
+    uncommitted_files={
+        "anyOf": [
+            COUNT,
+            _object(
+                ("count",),
+                count=COUNT,
+                files=_list(
+                    _object(
+                        ("path",),
+                        path=TEXT,
+                        modified=TIME,
+                        size_bytes={"type": ["integer", "null"]},
+                        validated={"type": "boolean"},
+                    )
+                ),
+            ),
+        ]
+    },
+    last_commit={
+        "anyOf": [{"type": "null"}, _object(hash=MAYBE_TEXT, message=MAYBE_TEXT, timestamp=TIME, author=MAYBE_TEXT)]
+    },
+)
+TESTS = _object(
+    last_run=TIME,
+    status={"enum": ["passing", "failing", "not_run"]},
+    total=COUNT,
+    passed=COUNT,
+    failed=COUNT,
+    skipped=COUNT,
+    failures={"type": "array"},
+)
+TREE = _object(path=TEXT, modified=TIME, size_mb={"type": "number", "minimum": 0}, in_sync={"type": "boolean"})
+NOTION = _object(
+    last_synced=TIME,
+    sync_status={"enum": ["synced", "pending", "failed"]},
+    pending_updates=_object(count=COUNT, items={"type": "array"}),
+)
+BUDGET: Schema = {
+    "anyOf": [
+        COUNT,
+        _object(
+            current=COUNT,
+            limit={"type": ["integer", "null"]},
+            percentage={"type": ["number", "null"]},
+            estimated_sessions_remaining={"type": ["integer", "null"]},
+        ),
+    ]
+}
+EFFORT = _object(complexity=TEXT, time_minutes={"type": "number", "minimum": 0}, confidence=SHARE)
+TASK = _object(
+    ("description",),
+    id={"type": "string", "pattern": r"^task_\d+$"},
+    description=TEXT,
+    gap_type=TEXT,
+    discovered_at=TIME,
+    discovery_method=TEXT,
+    blocking=_list(TEXT),
+    resolution_criteria=_list(TEXT),
+    required_capabilities=_list(TEXT),
+    required_resources=_list(TEXT),
+    estimated_effort=EFFORT,
+)
+LEVELS = ("P0_blockers", "P1_urgent", "P2_maintenance", "P3_improvements")
+TASKS: Schema = {
+    "anyOf": [
+        {"type": "null"},
+        _list(TEXT),
+        {"type": "object", "properties": {name: _list(TASK) for name in LEVELS}, "additionalProperties": False},
+    ]
+}
+SIGNAL: Schema = {"anyOf": [MAYBE_TEXT, _object(project=MAYBE_TEXT, confidence=SHARE, reason=MAYBE_TEXT)]}
+RESOLUTION = _object(
+    project=MAYBE_TEXT,
+    confidence=SHARE,
+    resolved_at=TIME,
+    method=TEXT,
+    signals={"type": "object", "additionalProperties": SIGNAL},
+    alternatives=_list(_object(("project",), project=TEXT, confidence=SHARE, reason=MAYBE_TEXT)),
+)
+CONTEXT = _object(
+    current_phase=MAYBE_TEXT,
+    current_activity=_object(type=TEXT, started_at=TIME, status=TEXT),
+    uncommitted_files_context={
+        "anyOf": [
+            {"type": "null"},
+            _object(
+                reason=TEXT,
+                confidence=SHARE,
+                evidence=_list(TEXT),
+                inferred_intent=TEXT,
+                alternative_interpretations=_list(_object(intent=TEXT, confidence=SHARE)),
+            ),
+        ]
+    },
+    blockers={"type": "array"},
+)
+PATTERN = _object(
+    ("pattern",),
+    pattern=TEXT,
+    confidence=SHARE,
+    sample_size=COUNT,
+    last_observed=TIME,
+    applies_to=_list(TEXT),
+)
+LOCK = _object(
+    ("locked",),
+    locked={"type": "boolean"},
+    locked_by={"type": ["integer", "null"]},
+    locked_at=TIME,
+    locked_for=MAYBE_TEXT,
+    estimated_release=TIME,
+)
+LINE = _object(
+    ("timestamp", "change_type", "summary"),
+    timestamp=TIME,
+    change_type=TEXT,
+    section=TEXT,
+    task_id=TEXT,
+    summary=TEXT,
+    changed_by_process={"type": "integer"},
+)
+
+SCHEMA: Schema = {
+    "$schema": "https://json-schema.org/draft/2020-12/schema",
+    "title": "SESSION_STATE v4",
+    "description": "What is true of a project and what needs doing, whoever does it.",
+    "type": "object",
+    "required": ["SCHEMA_VERSION", "PROJECT", "CURRENT_STATE"],
+    "properties": {
+        "SCHEMA_VERSION": {"const": SCHEMA_VERSION},
+        "LAST_UPDATED": TIME,
+        "PROJECT": {"type": "string", "pattern": r"^[A-Za-z0-9_][A-Za-z0-9._-]*$", "maxLength": 120},
+        "CURRENT_STATE": {
+            "type": "object",
+            "minProperties": 1,
+            "properties": {
+                "git": GIT,
+                "tests": TESTS,
+                "filesystem": {"type": "object", "additionalProperties": TREE},
+                "notion_workspace": NOTION,
+                "token_budget": BUDGET,
+            },
+        },
+        "TASKS": TASKS,
+        "PROJECT_RESOLUTION": RESOLUTION,
+        "WORK_CONTEXT": CONTEXT,
+        "LEARNED_PATTERNS": _list(PATTERN),
+        "RESOURCE_LOCKS": {"type": "object", "additionalProperties": LOCK},
+        "STATE_HISTORY": {"type": "array", "maxItems": 20, "items": LINE},
+    },
+}
+
+
+def problems(state: Any) -> list[str]:
+    """What is wrong with it, each with where; empty when it is valid."""
+    from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
+
+    found = sorted(
+        Draft202012Validator(SCHEMA).iter_errors(state), key=lambda error: list(map(str, error.absolute_path))
+    )
+    return [_told(error) for error in found[:MOST_PROBLEMS]]
+
+
+def check(text: str, where: str = "") -> dict[str, Any]:
+    """A document's text, whole: whether it is valid, and what is wrong with it if not."""
+    try:
+        found = formats.parsed(text, where)
+    except formats.BadState as error:
+        return {"valid": False, "version": "", "problems": [error.message]}
+    version = str(found.get("SCHEMA_VERSION") or formats.OLD_VERSION)
+    if version.startswith("3."):
+        note = "it is of version 3; holdfast state migrate makes it version 4"
+        return {"valid": False, "version": version, "problems": [note]}
+    wrong = problems(found)
+    return {"valid": not wrong, "version": version, "problems": wrong}
+
+
+def _told(error: Any) -> str:
+    deepest = min(error.context, key=lambda e: -len(e.absolute_path), default=error) if error.context else error
+    where = ".".join(map(str, deepest.absolute_path)) or "the document"
+    return f"{where}: {deepest.message[:200]}"

@@ -1,0 +1,207 @@
+"""The state of the repository: one `git status`, and a second question only when the commit changed."""
+
+import os
+import re
+import stat
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from holdfast.core import git
+from holdfast.core.kinds.project_events import ChangedFile, CommitFacts, GitFacts
+from holdfast.core.process import Ran, Run
+from holdfast.features.project.state import MAX_LISTED_FILES
+
+MAX_LOOKED_AT = 2_000
+MAX_SOURCES = 30
+TIMEOUT_S = 120.0
+_BEING_WRITTEN = re.compile(r"(?:^|/)\.[^/]+\.\d+\.partial$")
+"""A file that we are about to put in its place (`holdfast.paths.write_atomically`): nobody's change."""
+DOING = {
+    "rebase-merge": "rebase",
+    "rebase-apply": "rebase",
+    "MERGE_HEAD": "merge",
+    "CHERRY_PICK_HEAD": "cherry-pick",
+    "REVERT_HEAD": "revert",
+    "BISECT_LOG": "bisect",
+}
+SOURCES = frozenset(
+    ".py .pyi .js .jsx .ts .tsx .mjs .cjs .go .rs .java .kt .kts .scala .c .h .cc .cpp .hpp .cs .rb .php .swift .sh .bash "
+    ".zsh .sql .vue .svelte .ex .exs .erl .hs .ml .clj .lua .pl .r .jl .zig .dart .proto .graphql .css .scss .html".split()
+)
+
+
+def read_git_status(root: str, run: Run, before: GitFacts, now: int) -> GitFacts:
+    """`before`: what is known already, so that nothing is asked twice."""
+    try:
+        folders = git_folders(root)
+    except OSError as error:
+        return _unknown(root, f"cannot be read: {error.strerror}")
+    if folders is None:
+        return _unknown(root, "not a git repository" if Path(root).is_dir() else "the folder is gone")
+    ask = GitQuestions(root, run)
+    ran = ask(git.status(filters=ask.filters(*folders)))
+    if ran.code != 0:
+        return _unknown(root, _complaint(ran))
+    found = git.parse_status(ran.out)
+    found.changes = [c for c in found.changes if not (c.untracked and _BEING_WRITTEN.search(c.path))]
+    return _facts(root, found, folders, ask, before, now)
+
+
+def _facts(
+    root: str, found: git.Status, folders: tuple[Path, Path], ask: "GitQuestions", before: GitFacts, now: int
+) -> GitFacts:
+    own, common = folders
+    last, unpushed_since = _commits(ask, found, before)
+    facts = GitFacts(
+        repository=tilde(root),
+        status="dirty" if found.changes else "clean",
+        branch=found.branch or "HEAD",
+        detached=not found.branch,
+        head=found.head,
+        upstream=found.upstream,
+        ahead=found.ahead,
+        behind=found.behind,
+        cut=found.cut,
+        stashes=found.stashes,
+        doing=next((what for name, what in DOING.items() if (own / name).exists()), ""),
+        last=last,
+        unpushed_since=unpushed_since,
+        worktree=own != common,
+        draft=_has_draft(own, found.head, before),
+        remote=_remote(common),
+    )
+    _add_files(facts, root, found.changes, before, now)
+    return facts
+
+
+def tilde(path: str) -> str:
+    home = os.path.expanduser("~")  # noqa: PTH111 - a text, not a file
+    return f"~{path.removeprefix(home)}" if path == home or path.startswith(f"{home}/") else path
+
+
+def _unknown(root: str, problem: str) -> GitFacts:
+    return GitFacts(repository=tilde(root), status="unknown", problem=problem[:300])
+
+
+def _complaint(ran: Ran) -> str:
+    if ran.timed_out:
+        return f"git did not answer within {TIMEOUT_S:.0f} s"
+    lines = ran.err.decode("utf-8", "replace").strip().splitlines()
+    return (lines or [f"git ended with {ran.code}"])[0].removeprefix("fatal: ")
+
+
+class GitQuestions:
+    """Questions to git about one worktree, with nothing of the repository's config being run."""
+
+    def __init__(self, root: str, run: Run) -> None:
+        self._root, self._run, self._env = root, run, git.environment(os.environ)
+
+    def __call__(self, argv: list[str]) -> Ran:
+        return self._run(argv, cwd=self._root, env=self._env, timeout=TIMEOUT_S)
+
+    def filters(self, own: Path, common: Path) -> list[str]:
+        """Programs of the repository's own config that a mere status would run on changed files."""
+        texts = [text_of(common / "config"), text_of(own / "config.worktree")]
+        if not any(git.may_name_filters(text) for text in texts):
+            return []
+        return git.own_filters(self(git.config_names()).out)
+
+
+def text_of(path: Path) -> bytes:
+    try:
+        return path.read_bytes()[:1_000_000]
+    except OSError:
+        return b""
+
+
+def git_folders(root: str) -> tuple[Path, Path] | None:
+    """(this checkout's git folder, the one all worktrees share)"""
+    dot_git = Path(root) / ".git"
+    if dot_git.is_dir():
+        return dot_git, dot_git
+    if not dot_git.is_file():
+        return None
+    own = (Path(root) / text_of(dot_git).decode("utf-8", "replace").partition("gitdir:")[2].strip()).resolve()
+    pointer = text_of(own / "commondir").decode("utf-8", "replace").strip()
+    return own, (own / pointer).resolve() if pointer else own
+
+
+def _add_files(facts: GitFacts, root: str, found: list[git.Change], before: GitFacts, now: int) -> None:
+    """Conflicts first, then what git knows, then what is new: the list is cut, the count is not."""
+    changes = sorted(found, key=lambda c: (not c.conflict, c.untracked, c.path))
+    known = {file.path: file.modified for file in before.files}
+    looked = [_file(root, change, known, now) for change in changes[:MAX_LOOKED_AT]]
+    times = [file.modified for file in looked if file.modified]
+    facts.count, facts.files = len(changes), looked[:MAX_LISTED_FILES]
+    facts.oldest_change, facts.newest_change = min(times, default=0), max(times, default=0)
+    facts.conflicts = [shown_path(c.path) for c in changes if c.conflict][:MAX_LISTED_FILES]
+    facts.untracked_sources = _sources(changes)
+
+
+def _file(root: str, change: git.Change, known: Mapping[str, int], now: int) -> ChangedFile:
+    shown = shown_path(change.path)
+    try:
+        seen = os.lstat(os.path.join(root, change.path))  # noqa: PTH118 - two thousand of them
+    except (OSError, ValueError):
+        # It is gone: the moment it was first missed stands for its time.
+        gone = known.get(shown) or now
+        return ChangedFile(path=shown, code=change.code, modified=gone, changed=gone)
+    size = seen.st_size if stat.S_ISREG(seen.st_mode) else None
+    modified, inode_changed = seen.st_mtime_ns // 1_000_000, seen.st_ctime_ns // 1_000_000
+    # A file that was moved here keeps its time of modification; the inode's own time is the kernel's.
+    changed = max(modified, inode_changed)
+    return ChangedFile(path=shown, code=change.code, modified=modified, changed=changed, size=size)
+
+
+def shown_path(path: str) -> str:
+    return path.encode("utf-8", "surrogateescape").decode("utf-8", "replace")[:500]
+
+
+def _sources(changes: Iterable[git.Change]) -> list[str]:
+    new = (shown_path(change.path) for change in changes if change.untracked)
+    return [path for path in new if Path(path).suffix.lower() in SOURCES][:MAX_SOURCES]
+
+
+def _commits(ask: GitQuestions, found: git.Status, before: GitFacts) -> tuple[CommitFacts | None, int]:
+    """Asked again only when there is another commit, or another upstream to compare it with."""
+    same = before.head == found.head and before.last is not None
+    last = before.last if same else _last(ask, found.head)
+    same = same and (before.upstream, before.ahead) == (found.upstream, found.ahead)
+    return last, before.unpushed_since if same else _unpushed_since(ask, found)
+
+
+def _last(ask: GitQuestions, head: str) -> CommitFacts | None:
+    commit = git.parse_commit(ask(git.last_commit(head)).out) if head else None
+    if commit is None:
+        return None
+    return CommitFacts(hash=commit.hash, subject=commit.subject, at=commit.at, author=commit.author)
+
+
+def _unpushed_since(ask: GitQuestions, found: git.Status) -> int:
+    if not found.ahead:
+        return 0
+    commits = git.parse_commits(ask(git.commits("@{upstream}..HEAD", min(found.ahead, 1000))).out)
+    return min((commit.at for commit in commits), default=0)
+
+
+def _has_draft(own: Path, head: str, before: GitFacts) -> bool:
+    """A commit message newer than the last commit; git leaves the used one where it was."""
+    try:
+        written = (own / "COMMIT_EDITMSG").stat().st_mtime_ns // 1_000_000
+    except OSError:
+        return False
+    last = before.last
+    return last is not None and last.hash == head and written > last.at + 2_000
+
+
+def _remote(common: Path) -> str:
+    """`origin`'s address as the config says it, without asking git; never with what stands before an `@`."""
+    section = url = ""
+    for line in text_of(common / "config").decode("utf-8", "replace").splitlines():
+        text = line.strip()
+        if text.startswith("["):
+            section = text
+        elif section.startswith("[remote ") and text.replace(" ", "").startswith("url="):
+            found = text.partition("=")[2].strip().rpartition("@")[2]
+            url = found if section == '[remote "origin"]' or not url else url
+    return url[:300]

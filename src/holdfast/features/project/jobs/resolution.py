@@ -1,0 +1,247 @@
+"""Which project is this? Signals vote with their weight; confidence is the share of the vote."""
+
+import fnmatch
+import os
+import re
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from holdfast.core.kinds.project_events import Resolution, Signal
+from holdfast.core.ports import Reader
+from holdfast.features.project.jobs.git_status import tilde
+from holdfast.features.project.learning.activity import recent_paths
+from holdfast.features.project.settings import ProjectSettings
+from holdfast.features.project.state import ACTIVITY, ALL, GLOBAL, PROJECT, Activity, Project, project_key
+
+WEIGHTS = {"pwd": 0.9, "git": 0.7, "recent_files": 0.6, "user_override": 1.0}
+METHOD = "continuous_semantic"
+DOUBT = 0.05
+"""The share kept for projects we know of and that no signal names: being sure of it would be too much."""
+RECENT_MS = 10 * 60_000
+MAX_ALTERNATIVES = 5
+MAX_MAPPING_BYTES = 256 * 1024
+MAX_MAPPED = 500
+
+_UNSAFE = re.compile(r"[^A-Za-z0-9._-]+")
+
+
+class MappedProject(msgspec.Struct, frozen=True):
+    """By what a project is known in ~/.claude/project_mapping.yml."""
+
+    paths: list[str] = []
+    remotes: list[str] = []
+
+
+ProjectMapping = Mapping[str, MappedProject]
+
+
+def resolve_project(
+    reader: Reader, root: str, remote: str, settings: ProjectSettings, now: int, override: str = "", cwd: str = ""
+) -> Resolution:
+    """By all signals of this moment."""
+    known = read_mapping(settings.mapping_file)
+    doc, doing = PROJECT.load(reader, project_key(root)), ACTIVITY.load(reader, project_key(root))
+    pwd = pwd_signal(cwd or root, tilde(cwd or root), known)
+    signals = {
+        "pwd": pwd,
+        "git": git_signal(remote, known),
+        "recent_files": recent_signal(recent_paths(doing, now, RECENT_MS), root, pwd.project, known),
+        "user_override": override_signal(override or _named_by_user(doc, doing, settings)),
+    }
+    known_projects = GLOBAL.load(reader, ALL)
+    names = sorted({one.name for one in known_projects.projects.values() if one.name}) if known_projects else []
+    return vote(signals, [*known, *names])
+
+
+def _named_by_user(doc: Project | None, doing: Activity | None, settings: ProjectSettings) -> str:
+    """By command, else CLAUDE_PROJECT of a session that is open here, else the settings."""
+    sessions = sorted(doing.sessions.values(), key=lambda one: -one.at) if doing else []
+    named = next((one.project_name for one in sessions if one.project_name), "")
+    return (doc.override if doc else "") or named or settings.name
+
+
+def folder_name(reader: Reader, root: str, name: str) -> str:
+    """Two projects of one name get two folders: the second is told apart by where it lies."""
+    known_projects = GLOBAL.load(reader, ALL)
+    taken = (
+        {one.folder: where for where, one in known_projects.projects.items() if one.folder} if known_projects else {}
+    )
+    parents = [safe_name(part) for part in reversed(root.split("/")[:-1]) if part]
+    wanted = name
+    for parent in parents:
+        if taken.get(wanted, root) == root:
+            return wanted
+        wanted = f"{wanted}-{parent}"[:120]
+    return wanted
+
+
+# ── signals ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def pwd_signal(folder: str, shown: str, known: ProjectMapping) -> Signal:
+    name = named_by_path(folder, known) or safe_name(folder.rstrip("/").rpartition("/")[2])
+    return _signal("pwd", name, f"Working directory: {shown}")
+
+
+def git_signal(remote: str, known: ProjectMapping) -> Signal:
+    """`git@host:someone/name.git` → `name`, or what the mapping says of it."""
+    short = remote_name(remote)
+    if not short:
+        return _signal("git", "", "No git remote")
+    return _signal("git", named_by_remote(remote, known) or safe_name(short), f"Git remote: {short}")
+
+
+def recent_signal(paths: Iterable[str], root: str, name_of_root: str, known: ProjectMapping) -> Signal:
+    """Files changed within ten minutes: the project most of them belong to."""
+    listed = list(paths)
+    if not listed:
+        return _signal("recent_files", "", "No file was changed in the last 10 minutes")
+    votes: dict[str, list[str]] = {}
+    for path in listed:
+        inside = path == root or path.startswith(f"{root}/")
+        name = named_by_path(path, known) or (name_of_root if inside else safe_name(_folder_of(path)))
+        votes.setdefault(name, []).append(path)
+    name, mine = max(votes.items(), key=lambda vote: len(vote[1]))
+    folder = _common_folder([p.removeprefix(f"{root}/") for p in mine])
+    count = f"{len(mine)} file{'' if len(mine) == 1 else 's'}"
+    return _signal("recent_files", name, f"Recent activity: {count} in {folder}")
+
+
+def override_signal(name: str, reason: str = "Explicit user override") -> Signal:
+    return _signal("user_override", safe_name(name) if name else "", reason if name else "No explicit override")
+
+
+def _signal(kind: str, name: str, reason: str) -> Signal:
+    return Signal(project=name, confidence=WEIGHTS[kind] if name else 0.0, reason=reason)
+
+
+def vote(signals: Mapping[str, Signal], others: Iterable[str] = ()) -> Resolution:
+    """`others`: projects we know of. An override is a person's word: it wins, and the rest are alternatives."""
+    votes: dict[str, float] = {}
+    for signal in signals.values():
+        if signal.project:
+            votes[signal.project] = votes.get(signal.project, 0.0) + signal.confidence
+    unnamed = [name for name in dict.fromkeys(others) if name not in votes][:MAX_ALTERNATIVES]
+    shares = _shares(votes, unnamed)
+    override = signals["user_override"].project if "user_override" in signals else ""
+    winner = override or (max(votes, key=votes.__getitem__) if votes else "unknown")
+    return Resolution(
+        project=winner,
+        confidence=1.0 if override else shares.get(winner, 0.0),
+        method=METHOD,
+        signals=dict(signals),
+        alternatives=_alternatives(shares, winner, signals),
+    )
+
+
+def _shares(votes: Mapping[str, float], unnamed: list[str]) -> dict[str, float]:
+    total = sum(votes.values())
+    if not total:
+        return {}
+    doubt = DOUBT if unnamed else 0.0
+    shares = {name: (1 - doubt) * weight / total for name, weight in votes.items()}
+    shares |= {name: doubt / len(unnamed) for name in unnamed}
+    return {name: round(share, 2) for name, share in shares.items()}
+
+
+def _alternatives(shares: Mapping[str, float], winner: str, signals: Mapping[str, Signal]) -> list[Signal]:
+    rest = sorted(((n, s) for n, s in shares.items() if n != winner and s > 0), key=lambda pair: (-pair[1], pair[0]))
+    return [
+        Signal(project=name, confidence=share, reason=_reason_for(name, signals))
+        for name, share in rest[:MAX_ALTERNATIVES]
+    ]
+
+
+def _reason_for(name: str, signals: Mapping[str, Signal]) -> str:
+    reasons = [signal.reason for signal in signals.values() if signal.project == name]
+    return "; ".join(reasons) or f"No recent {name}-related activity"
+
+
+def named_by_path(path: str, known: ProjectMapping) -> str:
+    """The project whose pattern fits most exactly: a folder above it, a piece of the path, or a glob."""
+    fits = [(len(p), name) for name, project in known.items() for p in project.paths if _fits(path, p)]
+    return max(fits)[1] if fits else ""
+
+
+def _fits(path: str, pattern: str) -> bool:
+    if any(c in pattern for c in "*?["):
+        return fnmatch.fnmatchcase(path, pattern) or fnmatch.fnmatchcase(path, f"{pattern}/*")
+    if pattern.startswith("/"):
+        return path == pattern.rstrip("/") or path.startswith(f"{pattern.rstrip('/')}/")
+    return f"/{pattern.strip('/')}/" in f"{path}/"
+
+
+def named_by_remote(remote: str, known: ProjectMapping) -> str:
+    for name, project in known.items():
+        if any(part in remote for part in project.remotes):
+            return name
+    return ""
+
+
+def remote_name(url: str) -> str:
+    return re.sub(r"\.git$", "", url.rstrip("/")).replace(":", "/").rpartition("/")[2][:100]
+
+
+def safe_name(name: str) -> str:
+    """A name that can be a folder's: never empty, never `..`, never hidden."""
+    return _UNSAFE.sub("-", name).strip("-.")[:80] or "unnamed"
+
+
+def _folder_of(path: str) -> str:
+    return path.rpartition("/")[0].rpartition("/")[2] or "unnamed"
+
+
+def _common_folder(paths: list[str]) -> str:
+    folders = [p.split("/")[:-1] for p in paths]
+    common = []
+    for level in zip(*folders, strict=False):
+        if len(set(level)) > 1:
+            break
+        common.append(level[0])
+    return ("/".join(common[:1] if not common or common[0] else common) + "/") if common else "./"
+
+
+# ── the mapping file ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def read_mapping(path: str) -> dict[str, MappedProject]:
+    """`projects: {name: {paths: […], remotes: […]}}`, or shorter `name: […paths]`. A file that is wrong is as none."""
+    try:
+        file = Path(path).expanduser()
+        if not file.is_file() or file.stat().st_size > MAX_MAPPING_BYTES:
+            return {}
+    except (OSError, ValueError, RuntimeError):
+        return {}
+    return _mapped_projects(file)
+
+
+def _mapped_projects(file: Path) -> dict[str, MappedProject]:
+    from ruamel.yaml import YAML  # Here, because a daemon's start should not wait for it.
+    from ruamel.yaml.error import YAMLError
+
+    try:
+        found = YAML(typ="safe", pure=True).load(file.read_bytes())
+    except (OSError, YAMLError, ValueError, RecursionError):
+        return {}
+    projects = found.get("projects", found) if isinstance(found, dict) else {}
+    if not isinstance(projects, dict):
+        return {}
+    return {str(name): _mapped(value) for name, value in list(projects.items())[:MAX_MAPPED]}
+
+
+def _mapped(value: Any) -> MappedProject:
+    if isinstance(value, dict):
+        return MappedProject(_paths(value.get("paths")), _texts(value.get("remotes")))
+    return MappedProject(_paths(value))
+
+
+def _paths(value: Any) -> list[str]:
+    return [os.path.expanduser(text) for text in _texts(value)]  # noqa: PTH111 - may be a pattern
+
+
+def _texts(value: Any) -> list[str]:
+    listed = [value] if isinstance(value, str) else value
+    return [text for text in listed if isinstance(text, str) and text] if isinstance(listed, list) else []

@@ -1,0 +1,1 @@
+"""What goes on in a project, and the habits that show in it."""

@@ -1,0 +1,231 @@
+"""What an event means for a project, as events of its own; who is told what; what is looked at because of it. Pure."""
+
+from collections.abc import Iterator
+from datetime import datetime
+
+from msgspec.structs import replace
+
+from holdfast.core.decision import Decision, deny, tell
+from holdfast.core.event import Event, derived_event
+from holdfast.core.feature import State
+from holdfast.core.job import Job
+from holdfast.core.kinds import SESSION_ENDS, HookPayload
+from holdfast.core.kinds.agent_events import SessionStarted
+from holdfast.core.kinds.check_events import CheckFinished, GitActed
+from holdfast.core.kinds.project_events import (
+    AreaValidated,
+    CommitSeen,
+    LeaseChanged,
+    LeaseFreed,
+    LeasePayload,
+    LookAsked,
+    OverrideSet,
+    ProjectObserved,
+    TaskAdded,
+    TaskDismissed,
+    TaskDone,
+    TurnSummed,
+)
+from holdfast.features.project.document.text import MINUTE, SECOND
+from holdfast.features.project.events import REDUCED_KINDS
+from holdfast.features.project.learning import activity
+from holdfast.features.project.leases import LEASE_KINDS, lock_of
+from holdfast.features.project.settings import DEFAULTS, ProjectSettings
+from holdfast.features.project.state import ACTIVITY, ALL, LEASES, PROJECT, Activity, Project, Task, project_key
+from holdfast.features.project.tasks.validation import proven_areas
+
+COMMAND_ENDS = frozenset(("tool.finished", "tool.exit_read"))
+"""The last is told by the feature sessions, of the time when the command ended."""
+LOOKED_AT_SOON = frozenset(("turn.ended", "session.started", "prompt.submitted", CheckFinished.KIND, GitActed.KIND))
+SAID_BY_A_PERSON = frozenset((TaskAdded.KIND, TaskDone.KIND, TaskDismissed.KIND, OverrideSet.KIND))
+SUBSCRIBED_KINDS = (
+    REDUCED_KINDS | LEASE_KINDS | activity.SUBSCRIBED_KINDS | COMMAND_ENDS | LOOKED_AT_SOON | {"tool.started"}
+)
+MAX_CONCERNED = 8
+"""Projects told of one change of a lease."""
+
+# ── derive ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def derive(state: State, event: Event, settings: ProjectSettings | None) -> Iterator[Event]:
+    kind = event.kind
+    if kind in LEASE_KINDS:
+        yield from _lease_changed(state, event)
+    elif kind in COMMAND_ENDS and event.data.get("action") == "shell":
+        yield from _area_validated(event, settings or DEFAULTS)
+    elif kind == "turn.ended":
+        yield from _turn_summed(state, event)
+        yield from _commits_seen(state, event)
+
+
+def _area_validated(event: Event, settings: ProjectSettings) -> Iterator[Event]:
+    patterns = settings.proofs()
+    if not patterns:
+        return
+    data = event.data
+    command, output, error = (str(data.get(name) or "") for name in ("command", "output", "error"))
+    if areas := proven_areas(command, data.get("exit_code"), output, error, patterns):
+        since = event.at - int(data.get("ms") or 0)
+        proof = AreaValidated(what=areas, command=command[:200], since=since, pid=data.get("pid") or 0)
+        yield derived_event(event, proof)
+
+
+def _commits_seen(state: State, event: Event) -> Iterator[Event]:
+    """With the turn they were made in: what is derived from a derived event would not be heard."""
+    doing = _activity(state, event)
+    for commit in doing.commits if doing else ():
+        if commit.over == event.seq:
+            seen = CommitSeen(commands=commit.commands, first_edit=commit.first_edit, committed_at=commit.at)
+            yield derived_event(event, seen)
+
+
+def _turn_summed(state: State, event: Event) -> Iterator[Event]:
+    doing = _activity(state, event)
+    session = doing.sessions.get(event.session) if doing else None
+    if session and session.turn.over == event.seq and session.turn.areas:
+        yield derived_event(event, TurnSummed(areas=session.turn.areas, commands=session.turn.commands))
+
+
+def _activity(state: State, event: Event) -> Activity | None:
+    return ACTIVITY.get(state, project_key(event.project)) if event.project else None
+
+
+def _lease_changed(state: State, event: Event) -> Iterator[Event]:
+    """Each project that has to do with it gets the lock into its own document."""
+    data: LeasePayload = event.data
+    table = LEASES.get(state, ALL)
+    lease = table.leases.get(data.name) if table else None
+    freed = data.why if isinstance(data, LeaseFreed) else ""
+    changed = derived_event(event, LeaseChanged(name=data.name, lock=lock_of(lease), freed=freed))
+    concerned = [event.project, *(entry.project for entry in lease.holders)] if lease else [event.project]
+    for project in list(dict.fromkeys(p for p in concerned if p))[:MAX_CONCERNED]:
+        yield replace(changed, project=project)
+
+
+# ── decide ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def can_decide(kind: str, settings: ProjectSettings | None) -> bool:
+    return kind == "session.started" or (kind == "tool.started" and (settings or DEFAULTS).edits != "off")
+
+
+def decide(state: State, event: Event, settings: ProjectSettings | None) -> Decision | None:
+    settings = settings or DEFAULTS
+    if not can_decide(event.kind, settings):
+        return None
+    if isinstance(event.data, SessionStarted):
+        return _tell_tasks(state, event, event.data, settings.told_tasks)
+    return _warn_of_other_editor(state, event, settings) if event.data.action == "edit" else None
+
+
+def _tell_tasks(state: State, event: Event, data: SessionStarted, most: int) -> Decision | None:
+    """A session begins with the same list that everybody else reads, and with how old each line is."""
+    doc = PROJECT.get(state, project_key(event.project)) if event.project and most else None
+    if doc is None or not doc.tasks:
+        return None
+    looked_at = event.at if is_unchanged(doc, data) else doc.looked.get("git", 0)
+    lines = [_task_line(task, looked_at, event.at) for task in doc.tasks[:most]]
+    more = [f"and {len(doc.tasks) - most} more: holdfast task list"] if len(doc.tasks) > most else []
+    head = "Open tasks of this project, derived from its state (holdfast task why ID says when one is done):"
+    return tell("project", "\n".join([head, *lines, *more]), weight=60)
+
+
+FRESH = 10 * SECOND
+
+
+def is_unchanged(doc: Project, data: HookPayload) -> bool:
+    """Whether the worktree, as it was seen with this event, is what the last look at it found."""
+    content = data.content.get("", "")
+    head = data.git.head if data.git else ""
+    branch = data.git.branch if data.git else data.branch
+    same_place = branch == (doc.git.current_branch or "") and head in ("", doc.git.head)
+    return bool(content) and content == doc.git.content and same_place
+
+
+def _task_line(task: Task, looked_at: int, now: int) -> str:
+    """What was not looked at just now says when it was."""
+    seen_at = task.seen_at or (looked_at if task.method == "git_status_check" else now)
+    age = f" (as of {clock_time(seen_at)})" if seen_at and now - seen_at > FRESH else ""
+    return f"- {task.priority} {task.id}: {task.description}{age}"
+
+
+def clock_time(ms: int) -> str:
+    return datetime.fromtimestamp(ms / 1000).astimezone().strftime("%H:%M")
+
+
+def _warn_of_other_editor(state: State, event: Event, settings: ProjectSettings) -> Decision | None:
+    doing = _activity(state, event)
+    for path in event.data.paths:
+        found = activity.other_editor(doing, path, event.session, event.at, settings.edit_minutes * MINUTE)
+        if found:
+            return _editor_warning(path, *found, event.at, settings.edits)
+    return None
+
+
+def _editor_warning(path: str, pid: int, at: int, now: int, answer: str) -> Decision:
+    minutes = max(1, (now - at) // MINUTE)
+    who = f"process {pid}" if pid else "another session"
+    text = (
+        f"{path} was edited {minutes} min ago by another session that is still open ({who}). "
+        "Read the file again before changing it; to work undisturbed, hold a lease: holdfast lease run NAME -- COMMAND."
+    )
+    return deny(text) if answer == "deny" else tell("project", text, weight=80)
+
+
+# ── enqueue ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+SOON_MS = 200
+SLOW_MS = 5_000
+"""Trees and the branch's own differences may be large: they are looked at less often."""
+
+
+def enqueue(_state: State, event: Event, settings: ProjectSettings | None) -> Iterator[Job]:
+    settings = settings or DEFAULTS
+    if not event.project.startswith("/"):
+        return
+    kind = event.kind
+    if kind in LOOKED_AT_SOON or kind in SESSION_ENDS:
+        yield _look("project.refresh", event, SOON_MS)
+    elif kind == LookAsked.KIND:
+        yield from _look_at_everything(event, settings)
+    elif kind == "tool.finished" and event.data.action in ("edit", "shell"):
+        yield _look("project.refresh", event, int(settings.refresh_s * 1000))
+        if settings.trees:
+            yield _look("project.trees", event, SLOW_MS)
+    elif isinstance(event.data, ProjectObserved):
+        yield from _look_further(event, event.data, settings)
+    elif kind in SAID_BY_A_PERSON:
+        yield _look("project.refresh", event, SOON_MS)
+        yield from _push_to_notion(event, settings)
+
+
+def _look_at_everything(event: Event, settings: ProjectSettings) -> Iterator[Job]:
+    yield _look("project.refresh", event, 0)
+    if event.data.quick:
+        return
+    yield _look("project.scan", event, SOON_MS)
+    if settings.trees:
+        yield _look("project.trees", event, 0)
+    if settings.checks:
+        yield _look("project.checks", event, 0)
+    yield from _push_to_notion(event, settings)
+
+
+def _look_further(event: Event, data: ProjectObserved, settings: ProjectSettings) -> Iterator[Job]:
+    if data.facts.git is not None:
+        yield _look("project.scan", event, SLOW_MS)
+        if settings.checks:
+            yield _look("project.checks", event, SLOW_MS)
+    if settings.trees and data.facts.rules is not None:
+        yield _look("project.trees", event, SOON_MS)
+    yield from _push_to_notion(event, settings)
+
+
+def _push_to_notion(event: Event, settings: ProjectSettings) -> Iterator[Job]:
+    if settings.notion.database:
+        yield _look("project.notion", event, SLOW_MS)
+
+
+def _look(kind: str, event: Event, delay: int) -> Job:
+    payload = {"project": event.project, "pid": event.data.get("pid") or 0, "session": event.session}
+    return Job(kind=kind, dedupe=event.project, run_at=event.at + delay, payload=payload)

@@ -1,0 +1,1 @@
+"""What needs doing: how the checks stand, what is missing, and the tasks that follow."""

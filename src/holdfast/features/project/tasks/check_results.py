@@ -1,0 +1,295 @@
+"""How the checks of a project stand: the runs that still say something, from `check.finished` events. Pure.
+
+A failing run stays until a run that includes what failed replaces it: a run of the whole folder or of one around it
+by the same tool, or a part run whose operands name what failed. Another folder or branch never replaces it.
+"""
+
+import posixpath
+from collections.abc import Iterable
+
+import msgspec
+
+from holdfast.core.checks import CheckKind, Selection, Verdict
+from holdfast.core.event import Event
+from holdfast.core.kinds.check_events import CheckFinished
+
+MAX_RUNS = 40
+MAX_FAILURES = 50
+
+TOOL_FAMILIES = {
+    **dict.fromkeys(("pytest", "unittest"), "python"),
+    **dict.fromkeys(("cargo test", "nextest"), "rust"),
+    **{name: name for name in ("go test", "maven", "gradle", "dotnet", "ctest", "jest", "vitest", "mocha", "node")},
+    **{name: name for name in ("bun", "deno", "playwright", "cypress", "ava", "rspec", "minitest", "phpunit", "bats")},
+    "prove": "prove",
+}
+"""Test tools, by which of them run the same tests. What is not named is an entry point: make, npm, a script."""
+
+_PYTHON, _SHELL = (".py", ".pyi"), (".sh", ".bash", ".bats")
+_SCRIPT = (".js", ".jsx", ".ts", ".tsx", ".mjs", ".cjs", ".mts", ".cts", ".vue", ".svelte")
+_STYLE = (".css", ".scss", ".less")
+_C = (".c", ".h", ".cc", ".cpp", ".hpp")
+FILE_TYPES: dict[str, tuple[str, ...]] = {
+    **dict.fromkeys(("ruff", "flake8", "pylint", "mypy", "pyright", "ty"), _PYTHON),
+    **dict.fromkeys(("eslint", "oxlint", "standard", "deno lint"), _SCRIPT),
+    **dict.fromkeys(("vite", "next", "webpack"), _SCRIPT),
+    "tsc": (".ts", ".tsx", ".mts", ".cts", ".vue"),
+    "biome": (*_SCRIPT, ".json", ".css"),
+    "stylelint": _STYLE,
+    "shellcheck": _SHELL,
+    "hadolint": ("Dockerfile", ".dockerfile"),
+    "yamllint": (".yml", ".yaml"),
+    "actionlint": (".yml", ".yaml"),
+    "markdownlint": (".md",),
+    "rubocop": (".rb",),
+    "phpstan": (".php",),
+    **dict.fromkeys(("golangci-lint", "go vet", "go build"), (".go",)),
+    **dict.fromkeys(("clippy", "cargo"), (".rs",)),
+    "dotnet build": (".cs", ".fs", ".vb"),
+    "cmake": _C,
+    "ktlint": (".kt", ".kts"),
+    "swiftlint": (".swift",),
+    "pre-commit": ("",),
+}
+"""What a linter, type checker or build looks at. A formatter's verdict says nothing of what a file does."""
+
+
+class CheckRun(msgspec.Struct, frozen=True, kw_only=True):
+    """One run of one check, in the folder and on the branch it ran in."""
+
+    kind: str
+    runner: str
+    suite: str = ""
+    """The name that its successors in the same folder keep, whatever started them."""
+    dir: str = "."
+    branch: str = ""
+    commit: str = ""
+    content: str = ""
+    """Fingerprint of the worktree when it ended; empty when unknown."""
+    selection: str = Selection.ALL.value
+    operands: list[str] = []
+    verdict: str
+    passed: int | None = None
+    failed: int | None = None
+    skipped: int | None = None
+    failures: list[str] = []
+    why: str = ""
+    command: str = ""
+    began: int = 0
+    at: int = 0
+
+    @property
+    def is_test(self) -> bool:
+        return self.kind == CheckKind.TEST
+
+    @property
+    def is_whole(self) -> bool:
+        return self.selection == Selection.ALL
+
+    @property
+    def place(self) -> str:
+        """`pytest in services/a`."""
+        return self.runner if self.dir == "." else f"{self.runner} in {self.dir}"
+
+
+class TestSummary(msgspec.Struct, frozen=True, kw_only=True):
+    """The state of all tests together, as the document shows it."""
+
+    status: str = "not_run"
+    last_run: int = 0
+    total: int = 0
+    passed: int = 0
+    failed: int = 0
+    skipped: int = 0
+    failures: list[str] = []
+
+
+def belongs_here(event: Event) -> bool:
+    """Whether a check ran in the worktree that the project is, and not in another one or outside of all."""
+    check = event.data
+    if not isinstance(check, CheckFinished):
+        return False
+    elsewhere = check.worktree and check.worktree.rstrip("/") != event.project.rstrip("/")
+    return not elsewhere and not check.dir.startswith(("/", "~", ".."))
+
+
+def run_of_event(event: Event) -> CheckRun:
+    check: CheckFinished = event.data
+    return CheckRun(
+        kind=check.kind, runner=check.runner, suite=check.runner, dir=check.dir or ".", branch=check.branch,
+        commit=check.commit, content=check.content.get("", ""), selection=check.selection or Selection.ALL.value,
+        operands=check.operands, verdict=check.verdict, passed=check.passed, failed=check.failed, skipped=check.skipped,
+        failures=check.failures[:MAX_FAILURES], why=check.why[:300], command=check.command[:300],
+        began=event.at - int(check.ms or 0), at=event.at,
+    )  # fmt: skip
+
+
+def could_not_start(run: CheckRun) -> bool:
+    """A usage error or a missing runner, told by an exit status. `pytest --version` was never meant to run tests."""
+    return run.verdict == Verdict.DID_NOT_RUN and run.why.startswith("exit status")
+
+
+# ── how a new run changes what is known ──────────────────────────────────────────────────────────────────────────────
+
+
+def add_run(runs: list[CheckRun], run: CheckRun) -> list[CheckRun]:
+    if run.verdict == Verdict.UNKNOWN or (run.verdict == Verdict.DID_NOT_RUN and not could_not_start(run)):
+        return runs
+    if run.verdict == Verdict.DID_NOT_RUN:
+        kept = [old for old in runs if not (old.verdict == Verdict.DID_NOT_RUN and _same_suite(run, old))]
+        return _bounded([*kept, run]) if run.is_test else runs
+    replaced = [old for old in runs if _replaces(run, old)]
+    kept = [old for old in runs if old not in replaced]
+    wide = next((old for old in kept if _stands_for(old, run)), None)
+    if wide is not None:
+        confirmed = msgspec.structs.replace(wide, content=run.content or wide.content)
+        return [confirmed if old is wide else old for old in kept]
+    suite = next((old.suite for old in replaced if old.dir == run.dir), run.suite)
+    return _bounded([*kept, msgspec.structs.replace(run, suite=suite, content=_content_of(run, replaced))])
+
+
+def _content_of(run: CheckRun, replaced: list[CheckRun]) -> str:
+    """A failure whose content could not be read in time is not known to be of another content than the one before."""
+    if run.content or run.verdict != Verdict.FAILED:
+        return run.content
+    before = (old for old in replaced if old.verdict == Verdict.FAILED and old.commit == run.commit)
+    return next((old.content for old in before if old.dir == run.dir), "")
+
+
+def _stands_for(wide: CheckRun, run: CheckRun) -> bool:
+    """A part of what is known to fail failed again: the counts of the whole stay."""
+    failing = wide.verdict == run.verdict == Verdict.FAILED
+    return failing and not run.is_whole and wide.dir == run.dir and wide.is_whole and covers(wide, run)
+
+
+def _replaces(run: CheckRun, old: CheckRun) -> bool:
+    if run.kind != old.kind:
+        return False
+    if old.verdict == Verdict.DID_NOT_RUN:
+        return _same_suite(run, old)
+    if covers(run, old):
+        return True
+    # A failure takes the word back that everything around it passes.
+    return run.verdict == Verdict.FAILED and old.verdict == Verdict.PASSED and old.is_whole and covers(old, run)
+
+
+def _same_suite(run: CheckRun, old: CheckRun) -> bool:
+    return run.branch == old.branch and run.dir == old.dir and _same_tests(run, old)
+
+
+def covers(run: CheckRun, old: CheckRun) -> bool:
+    """Whether `run` includes everything that `old` is about."""
+    same_content = bool(run.content) and run.content == old.content
+    if run.kind != old.kind or not (run.branch == old.branch or same_content) or not _same_tests(run, old):
+        return False
+    if run.is_whole:
+        return encloses(run.dir, old.dir)
+    if (run.dir, run.operands, run.command) == (old.dir, old.operands, old.command):
+        return True
+    chosen = _chosen(run)
+    targets = _targets(old) if run.dir == old.dir else []
+    return bool(chosen and targets) and all(any(_within(t, c) for c in chosen) for t in targets)
+
+
+def _same_tests(run: CheckRun, old: CheckRun) -> bool:
+    """The same tool; or an entry point of the same folder, which may run anything that is there."""
+    if TOOL_FAMILIES.get(run.runner, run.runner) == TOOL_FAMILIES.get(old.runner, old.runner):
+        return True
+    entry_point = run.runner not in TOOL_FAMILIES or old.runner not in TOOL_FAMILIES
+    return run.is_test and run.dir == old.dir and entry_point
+
+
+def encloses(folder: str, inner: str) -> bool:
+    return folder in (".", "") or inner == folder or inner.startswith(f"{folder.rstrip('/')}/")
+
+
+def _chosen(run: CheckRun) -> list[str]:
+    """The paths and names it was limited to; none where a filter (`-k`) chose, whose value is not known."""
+    return [] if any(word.startswith("-") for word in run.operands) else run.operands
+
+
+def _targets(old: CheckRun) -> list[str]:
+    """What failed, where all of it is known by name."""
+    if old.failures and len(old.failures) >= (old.failed or 0):
+        return old.failures
+    return [] if old.is_whole else _chosen(old)
+
+
+def _within(target: str, chosen: str) -> bool:
+    name, folder = target.removeprefix("./"), chosen.removesuffix("/...").removeprefix("./").rstrip("/")
+    marks = ("::", "/", "[") if "/" in name or "/" in folder else ("::", "[", ".")
+    return name == folder or name.startswith(tuple(f"{folder}{mark}" for mark in marks))
+
+
+def _bounded(runs: list[CheckRun]) -> list[CheckRun]:
+    """The oldest that passed go first: a failure is not forgotten for lack of space while a pass is there."""
+    excess = len(runs) - MAX_RUNS
+    if excess <= 0:
+        return runs
+    order = sorted(range(len(runs)), key=lambda n: (runs[n].verdict != Verdict.PASSED, runs[n].at))
+    dropped = set(order[:excess])
+    return [run for n, run in enumerate(runs) if n not in dropped]
+
+
+def copy_to_branch(runs: list[CheckRun], old: str, new: str) -> list[CheckRun]:
+    """A branch made from another one has the same content, so what is known of that holds for it."""
+    copies = [msgspec.structs.replace(run, branch=new) for run in runs if run.branch == old]
+    return _bounded([*(run for run in runs if run.branch != new), *copies])
+
+
+# ── what it means ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def on_branch(runs: Iterable[CheckRun], branch: str | None) -> list[CheckRun]:
+    """Those of this branch (empty: a detached head). None: it is not known which one is checked out."""
+    return [run for run in runs if branch is None or run.branch == branch or not (run.branch or run.commit)]
+
+
+def failing_tests(runs: Iterable[CheckRun]) -> list[CheckRun]:
+    return [run for run in runs if run.is_test and run.verdict == Verdict.FAILED]
+
+
+def failing_suites(runs: Iterable[CheckRun]) -> dict[tuple[str, str, str], list[CheckRun]]:
+    """By folder, suite and branch: several parts of one suite that fail are one failure."""
+    suites: dict[tuple[str, str, str], list[CheckRun]] = {}
+    for run in failing_tests(runs):
+        suites.setdefault((run.dir, run.suite, run.branch), []).append(run)
+    return suites
+
+
+def count_failed(runs: Iterable[CheckRun]) -> int:
+    """At least one for each run that failed, whether or not its output told how many."""
+    return sum(max(run.failed or 0, len(run.failures), 1) for run in runs)
+
+
+def summarise_tests(runs: Iterable[CheckRun]) -> TestSummary:
+    """Failing while any run is. Counts come from the widest run: a later run of one file does not rewrite them."""
+    tests = [run for run in runs if run.is_test and run.verdict != Verdict.DID_NOT_RUN]
+    if not tests:
+        return TestSummary()
+    failing = failing_tests(tests)
+    widest = [run for run in failing or tests if run.is_whole] or failing or tests
+    shown = max(widest, key=lambda run: (run.dir == ".", run.at))
+    failed, skipped, passed = count_failed(failing), shown.skipped or 0, shown.passed or 0
+    names = dict.fromkeys(name for run in failing for name in run.failures)
+    return TestSummary(
+        status="failing" if failing else "passing",
+        last_run=max(run.at for run in tests),
+        total=passed + failed + skipped,
+        passed=passed,
+        failed=failed,
+        skipped=skipped,
+        failures=list(names)[:MAX_FAILURES],
+    )
+
+
+def validates(run: CheckRun, path: str) -> bool:
+    """Whether a passing run says something of this file: tests of everything in their folder, a linter of its types."""
+    if run.verdict != Verdict.PASSED or not encloses(run.dir, path):
+        return False
+    if not run.is_test and (run.kind == CheckKind.FORMAT or not path.endswith(FILE_TYPES.get(run.runner, ("\0",)))):
+        return False
+    if run.is_whole:
+        return True
+    named = [posixpath.normpath(posixpath.join(run.dir, word.partition("::")[0])) for word in _chosen(run)]
+    return any(encloses(name, path) for name in named)

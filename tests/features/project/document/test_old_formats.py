@@ -1,0 +1,214 @@
+"""State files of every age (S1-15, S1-16, S1-17), and every way one can be wrong."""
+
+import io
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from ruamel.yaml import YAML
+
+import holdfast.api as api
+from holdfast.features.project.document import old_formats as formats
+from holdfast.features.project.document import schema
+from holdfast.features.project.document.text import dump_yaml
+from holdfast.features.project.document.v4 import project_document
+from holdfast.features.project.files import document_text, is_ours, sealed
+from holdfast.features.project.state import Project
+from tests.factories import NOON
+
+SEEDS = Path(__file__).parents[3] / "stories" / "seeds"
+
+
+def seed(name: str) -> dict[str, Any]:
+    return YAML(typ="safe").load((SEEDS / f"{name}.yaml").read_text())
+
+
+def test_the_seeds_functions_are_importable_and_do_as_it_says() -> None:
+    """S1-16: absent version = 3.0.0, actions by priority, work as history without the agent."""
+    v3 = seed("session_state_v3")
+    found = api.read_state(io.StringIO((SEEDS / "session_state_v3.yaml").read_text()))
+    assert found["SCHEMA_VERSION"] == "4.0.0"
+    assert found == api.migrate_v3_to_v4(formats._plain(v3))
+    assert [t["description"] for t in found["TASKS"]["P1_urgent"]] == ["Validate uncommitted agents"]
+    assert found["TASKS"] == api.convert_next_actions_to_tasks(formats._plain(v3)["NEXT_ACTIONS"])
+    assert found["CURRENT_STATE"] == api.derive_state_from_v3(v3) == {"git": {"status": "unknown"}}
+    assert found["STATE_HISTORY"] == seed("session_state_v3_as_v4")["STATE_HISTORY"]
+    assert schema.problems(found) == []
+
+
+@pytest.mark.parametrize("name", ["session_state_v4", "session_state_minimal"])
+def test_the_seeds_own_documents_are_valid_and_read_as_they_are(name: str) -> None:
+    """S1-15, S1-17."""
+    assert schema.problems(formats._plain(seed(name))) == []
+    assert api.read_state(SEEDS / f"{name}.yaml") == formats._plain(seed(name))
+
+
+def test_a_document_inside_a_markdown_fence() -> None:
+    body = (SEEDS / "session_state_minimal.yaml").read_text()
+    assert api.read_state(io.StringIO(f"# State\n\n```yaml\n{body}```\n\nmore words\n"))["PROJECT"] == "dotfiles"
+
+
+@pytest.mark.parametrize(
+    ("change", "where"),
+    [
+        ({"SCHEMA_VERSION": "4.1.0"}, "SCHEMA_VERSION"),
+        ({"PROJECT": ""}, "PROJECT"),
+        ({"PROJECT": "../../etc"}, "PROJECT"),
+        ({"PROJECT": None}, "PROJECT"),
+        ({"CURRENT_STATE": {}}, "CURRENT_STATE"),
+        ({"CURRENT_STATE": {"git": {"status": "filthy"}}}, "CURRENT_STATE.git.status"),
+        ({"CURRENT_STATE": {"tests": {"failed": -1}}}, "CURRENT_STATE.tests.failed"),
+        ({"TASKS": {"P7": []}}, "TASKS"),
+        ({"LEARNED_PATTERNS": [{"pattern": "x", "confidence": 1.5}]}, "LEARNED_PATTERNS.0.confidence"),
+        ({"RESOURCE_LOCKS": {"db": {"locked_by": 5}}}, "RESOURCE_LOCKS.db"),
+        ({"STATE_HISTORY": [{"summary": "x"}]}, "STATE_HISTORY.0"),
+        ({"LAST_UPDATED": "yesterday"}, "LAST_UPDATED"),
+    ],
+)
+def test_what_is_wrong_is_said_with_its_place(change: dict[str, Any], where: str) -> None:
+    problems = schema.problems({**formats._plain(seed("session_state_v4")), **change})
+    assert problems
+    assert problems[0].startswith(where)
+
+
+def test_required_fields_and_defaults() -> None:
+    """S1-17: three are required, the rest has defaults."""
+    least = {"SCHEMA_VERSION": "4.0.0", "PROJECT": "x", "CURRENT_STATE": {"git": {"status": "clean"}}}
+    assert schema.problems(least) == []
+    for name in least:
+        assert schema.problems({k: v for k, v in least.items() if k != name})
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ("a: [", "not YAML"),
+        ("a: 1\na: 2\n", "not YAML"),
+        ("- just\n- a list\n", "not a mapping"),
+        ("", "not a mapping"),
+        ("SCHEMA_VERSION: '9.0.0'", "SCHEMA_VERSION is '9.0.0'"),
+        ("a: &x [1]\nb: *x\n", "aliases"),
+        ("!!python/object/apply:os.system ['true']", "not YAML"),
+        ("a: " + "[" * 5000, "nested too deeply"),
+        ("\x00\x01", "not YAML"),
+    ],
+)
+def test_a_file_that_cannot_be_used_says_why(tmp_path: Path, content: str, said: str) -> None:
+    file = tmp_path / "SESSION_STATE.md"
+    file.write_text(content)
+    with pytest.raises(formats.BadState, match=said):
+        api.read_state(file)
+    assert file.read_text() == content
+
+
+def test_missing_unreadable_and_binary_files(tmp_path: Path) -> None:
+    with pytest.raises(formats.BadState, match="No such file"):
+        api.read_state(tmp_path / "none")
+    (tmp_path / "bytes").write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(formats.BadState, match="not UTF-8"):
+        api.read_state(tmp_path / "bytes")
+
+
+@given(st.text())
+@settings(max_examples=100, deadline=None)
+def test_reading_never_ends_in_anything_but_a_state_or_bad_state(text_: str) -> None:
+    try:
+        assert isinstance(api.read_state(io.StringIO(text_)), dict)
+    except formats.BadState:
+        pass
+
+
+JSON = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**53), 2**53)
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=10), inner, max_size=4),
+    max_leaves=20,
+)
+
+
+@given(st.dictionaries(st.text(max_size=12), JSON, max_size=6))
+@settings(max_examples=60, deadline=None)
+@example({"A\n": None})
+def test_what_is_written_is_read_back_by_any_yaml_reader(value: dict[str, Any]) -> None:
+    assert (YAML(typ="safe", pure=True).load(dump_yaml(value)) or {}) == value
+
+
+def test_an_empty_project_is_a_valid_document() -> None:
+    found = project_document(Project(project="/home/u/x"), NOON)
+    assert schema.problems(found) == []
+    assert YAML(typ="safe").load(document_text(found)) == found
+
+
+def test_the_seal_knows_our_own_writing() -> None:
+    ours = sealed("a: 1\n")
+    assert is_ours(ours)
+    assert not is_ours(ours.replace(b"a: 1", b"a: 2"))
+    assert not is_ours(b"a: 1\n")
+    assert not is_ours(b"")
+    assert YAML(typ="safe").load(ours) == {"a": 1}
+
+
+@given(
+    st.lists(
+        st.one_of(st.text(), st.dictionaries(st.sampled_from(["action", "priority", "agent", "assigned_to"]), JSON))
+    )
+)
+@settings(max_examples=40, deadline=None)
+def test_any_old_actions_become_tasks(actions: list[Any]) -> None:
+    tasks = api.convert_next_actions_to_tasks(actions)
+    assert set(tasks) == {"P0_blockers", "P1_urgent", "P2_maintenance", "P3_improvements"}
+    assert all(
+        set(task) <= {"id", "description", "gap_type", "discovered_at"} for level in tasks.values() for task in level
+    )
+
+
+def test_names_of_agents_go_from_the_text_too() -> None:
+    actions = [{"action": "Hand over to agent-validator and check", "assigned_to": "agent-validator", "priority": "P0"}]
+    (task,) = api.convert_next_actions_to_tasks(actions)["P0_blockers"]
+    assert task["description"] == "Hand over and check"
+
+
+# ── what version 3 files also hold ───────────────────────────────────────────────────────────────────────────────────
+
+WHOLE = """
+PROJECT: engine
+LAST_UPDATED: 2025-11-16T10:00:00Z
+CURRENT_FOCUS: Moving to the new parser
+BLOCKERS:
+  - The build server is down
+  - {description: No key for the API}
+NEXT_ACTIONS:
+  P1: [Write the tests, {action: Review the plan}]
+  P3_improvements: [Tidy up]
+RECENT_WORK:
+  - Added the parser
+  - {timestamp: 2025-11-16T09:00:00Z, action: Fixed the lexer}
+"""
+
+
+def test_nothing_of_a_version_3_file_is_dropped() -> None:
+    found = api.read_state(io.StringIO(WHOLE))
+    texts = {level: [task["description"] for task in tasks] for level, tasks in found["TASKS"].items()}
+    assert texts["P0_blockers"] == ["The build server is down", "No key for the API"]
+    assert texts["P1_urgent"] == ["Write the tests", "Review the plan"]
+    assert texts["P3_improvements"] == ["Tidy up"]
+    assert found["WORK_CONTEXT"] == {"current_phase": "Moving to the new parser"}
+    history = [(line["timestamp"], line["summary"]) for line in found["STATE_HISTORY"]]
+    assert history == [("2025-11-16T10:00:00Z", "The parser added"), ("2025-11-16T09:00:00Z", "The lexer fixed")]
+    assert schema.problems(found) == []
+
+
+def test_latin_1_is_read(tmp_path: Path) -> None:
+    (tmp_path / "state").write_bytes("PROJECT: x\nNEXT_ACTIONS: [Prüfen]\n".encode("latin-1"))
+    assert api.read_state(tmp_path / "state")["TASKS"]["P2_maintenance"][0]["description"] == "Prüfen"
+
+
+@pytest.mark.parametrize("text", ["Delegate to agent-x: check the plan", "Assigned to agent-x, check the plan"])
+def test_a_delegation_is_what_was_to_be_done(text: str) -> None:
+    (task,) = api.convert_next_actions_to_tasks([{"action": text, "assigned_to": "agent-x"}])["P2_maintenance"]
+    assert task["description"] == "check the plan"
