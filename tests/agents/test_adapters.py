@@ -16,7 +16,7 @@ from holdfast.core.decision import NOTHING, Context, Decision
 from holdfast.core.delivery import Delivery
 from holdfast.core.kinds import HOOK_KINDS
 
-AGENTS = {name: agent for name, agent in ALL.items() if agent.setup}
+AGENTS = {name: agent for name, agent in ALL.items() if agent.hooks}
 FOLDERS = {"copilot-pascal": "copilot"} | {name: name for name in AGENTS}
 FILES = [(FOLDERS[folder], file) for folder in FOLDERS for file in goldens.payload_files(folder)]
 RECORDED = pytest.mark.parametrize(("name", "file"), FILES, ids=[f"{f.parent.name}-{f.stem}" for _, f in FILES])
@@ -33,7 +33,7 @@ def test_the_tables_speak_of_known_kinds_and_actions(agent):
     assert set(agent.tools.values()) <= set(ACTIONS)
     assert set(agent.enforces) <= {h.kind for h in agent.hooks if h.mode != "tell"} | {"subagent.ended"}
     assert {"edit", "shell", "read"} <= set(agent.tools.values())
-    assert agent.setup and "user" in agent.setup.files
+    assert agent.setup is None or "user" in agent.setup.files
 
 
 @GOLDEN
@@ -81,12 +81,13 @@ DEDUPE_KEY = {
     "shell": [
         ("codex", "PreToolUse.Bash"), ("gemini", "BeforeTool.run_shell_command"), ("copilot", "preToolUse.bash"),
         ("copilot-pascal", "PreToolUse.Bash"), ("qwen", "PreToolUse.run_shell_command"),
-        ("opencode", "tool.execute.before.bash"), ("cursor", "preToolUse"),
+        ("opencode", "tool.execute.before.bash"), ("cursor", "preToolUse"), ("auggie", "PreToolUse.launch-process"),
+        ("continue", "PreToolUse.Bash"),
     ],
     "edit": [
         ("codex", "PreToolUse.apply_patch"), ("gemini", "BeforeTool.write_file"), ("copilot", "preToolUse.create"),
         ("copilot-pascal", "PreToolUse.Write"), ("qwen", "PreToolUse.write_file"),
-        ("opencode", "tool.execute.before.write"),
+        ("opencode", "tool.execute.before.write"), ("auggie", "PreToolUse.save-file"), ("continue", "PreToolUse.Write"),
     ],
 }  # fmt: skip
 
@@ -115,6 +116,10 @@ FAILED = [
     ("qwen", "PostToolUse.run_shell_command", "tool.finished", 0),
     ("gemini", "AfterTool.run_shell_command", "tool.finished", 0),
     ("codex", "PostToolUse.apply_patch", "tool.finished", 0),
+    ("droid", "PostToolUse.Execute", "tool.finished", 0),
+    ("kimi", "PostToolUse.Bash", "tool.finished", 0),
+    ("kimi", "PostToolUseFailure.Bash", "tool.failed", 3),
+    ("continue", "PostToolUseFailure", "tool.failed", 3),
 ]
 
 
@@ -211,6 +216,15 @@ DENIALS = [
     ("cursor", "preToolUse", lambda r: r["permission"] == "deny" and r["agent_message"] == "r"),
     ("cursor", "beforeSubmitPrompt", lambda r: r["continue"] is False),
     ("cursor", "stop", lambda r: r["followup_message"] == "r"),
+    ("droid", "PreToolUse.Execute", lambda r: r["hookSpecificOutput"]["permissionDecision"] == "deny"),
+    ("droid", "Stop", lambda r: r["decision"] == "block"),
+    ("kimi", "PreToolUse.Bash", lambda r: r["hookSpecificOutput"]["permissionDecisionReason"] == "r"),
+    ("kimi", "UserPromptSubmit", lambda r: r["hookSpecificOutput"]["permissionDecision"] == "deny"),
+    ("kimi", "Stop", lambda r: r["hookSpecificOutput"]["permissionDecision"] == "deny"),
+    ("auggie", "PreToolUse.launch-process", lambda r: r["hookSpecificOutput"]["permissionDecision"] == "deny"),
+    ("auggie", "Stop", lambda r: r["hookSpecificOutput"]["decision"] == "block"),
+    ("continue", "PreToolUse.Bash", lambda r: r["hookSpecificOutput"]["permissionDecision"] == "deny"),
+    ("continue", "Stop", lambda r: r["decision"] == "block"),
 ]
 
 
@@ -222,7 +236,7 @@ def test_a_denial(name, stem, holds):
 CONTEXTS = [
     ("codex", "SessionStart"), ("gemini", "SessionStart"), ("gemini", "BeforeAgent"), ("copilot", "sessionStart"),
     ("copilot", "userPromptSubmitted"), ("qwen", "UserPromptSubmit"), ("opencode", "chat.message"),
-    ("cursor", "sessionStart"),
+    ("cursor", "sessionStart"), ("droid", "SessionStart"), ("auggie", "SessionStart"), ("continue", "SessionStart"),
 ]  # fmt: skip
 
 

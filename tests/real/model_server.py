@@ -28,6 +28,7 @@ class ModelServer:
         self.requests: list[Request] = []
         self.unknown: list[Request] = []
         self.escapes: list[str] = []
+        self.replies: list[tuple[Request, Turn]] = []
         self._script = Script()
         self._lock = threading.Lock()
         self._closing = threading.Event()
@@ -85,6 +86,7 @@ class ModelServer:
             self.unknown.append(request)
             return as_json({"error": {"type": "not_found_error", "message": "not scripted"}}, 404)
         turn = self._next_turn(dialect, request)
+        self.replies.append((request, turn))
         if turn.after:
             self._closing.wait(turn.after)
         return dialect.reply(request, turn)

@@ -28,6 +28,8 @@ class Program:
     package: str
     version: str
     binary: str
+    # Packages that npm leaves out (a mirror without the program's own binary, a newer node) but the program needs.
+    needs: tuple[str, ...] = ()
 
     @property
     def folder(self) -> Path:
@@ -37,7 +39,12 @@ class Program:
     @property
     def executable(self) -> Path:
         """The command itself."""
-        return self.folder / "node_modules" / ".bin" / self.binary
+        return self.folder / self.command
+
+    @property
+    def command(self) -> Path:
+        """The same within its folder; a bare name is one that npm links."""
+        return Path("node_modules", self.binary if "/" in self.binary else f".bin/{self.binary}")
 
 
 PROGRAMS = {
@@ -49,6 +56,10 @@ PROGRAMS = {
         Program("copilot", "@github/copilot", "1.0.102", "copilot"),
         Program("qwen-code", "@qwen-code/qwen-code", "0.24.4", "qwen"),
         Program("opencode-ai", "opencode-ai", "1.18.33", "opencode"),
+        Program("droid", "@factory/cli-linux-x64", "0.225.2", "@factory/cli-linux-x64/bin/droid"),
+        Program("kimi-code", "@moonshot-ai/kimi-code", "2.1.0", "kimi", needs=("node@22",)),
+        Program("continue", "@continuedev/cli", "1.5.47", "cn"),
+        Program("ccusage", "@ccusage/ccusage-linux-x64", "20.0.24", "@ccusage/ccusage-linux-x64/bin/ccusage"),
         Program("playwright-mcp", "@playwright/mcp", "0.0.83", "playwright-mcp"),
     )
 }
@@ -107,6 +118,7 @@ def _npm_install(wanted: Program, npm: str, folder: Path) -> None:
     (folder / "package.json").write_text(json.dumps({"private": True}))
     # In the folder, not with --prefix: that option also moves npm's global settings, such as its certificates.
     command = [npm, "install", "--no-audit", "--no-fund", "--no-package-lock", f"{wanted.package}@{wanted.version}"]
+    command += wanted.needs
     try:
         done = subprocess.run(
             command, cwd=folder, env=_npm_env(), capture_output=True, text=True, timeout=INSTALL_SECONDS, check=False
@@ -116,7 +128,7 @@ def _npm_install(wanted: Program, npm: str, folder: Path) -> None:
     if done.returncode != 0:
         complaint = "; ".join(line for line in done.stderr.splitlines() if "error" in line)[:400]
         raise ProgramUnavailable(f"{wanted.package} {wanted.version}: npm could not get it: {complaint}")
-    if not (folder / "node_modules" / ".bin" / wanted.binary).exists():
+    if not (folder / wanted.command).exists():
         raise ProgramUnavailable(f"{wanted.package} {wanted.version}: npm installed it, but not its command")
 
 

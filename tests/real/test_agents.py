@@ -16,6 +16,7 @@ from .claude import ClaudeCode
 from .codex import Codex
 from .conftest import Place
 from .copilot import Copilot
+from .droid import Droid
 from .gemini import Gemini
 from .model_server import ModelServer, Turn, call, text
 from .opencode import OpenCode
@@ -62,6 +63,8 @@ KINDS = {
     "opencode": Kind("opencode-ai", OpenCode, "bash", write="write", path="filePath", goes_on=False),
 }
 EVERY = pytest.mark.parametrize("name", KINDS)
+MORE = {"droid": Kind("droid", Droid, "Execute", write="Create")}
+"""Programs that tell less of a session than the others."""
 
 
 @dataclass
@@ -124,7 +127,7 @@ def scene(name: str, place: Place) -> Iterator[Scene]:
         "PYTHONPATH": str(REPOSITORY),
     }
     world = World(place.project.parent, **room)
-    kind = KINDS[name]
+    kind = (KINDS | MORE)[name]
     agent = kind.agent(program(kind.program), place.project, place.home, place.model)
     agent.env |= {key: world.env[key] for key in ("XDG_RUNTIME_DIR", "HOLDFAST_CONFIG", *room)}
     world.start()
@@ -164,6 +167,26 @@ def test_opencode_goes_on_in_its_terminal(scene: Scene) -> None:
         tui.type("hello there")
         tui.wait_for("FIRST-ANSWER", timeout=60)
         wait_until(lambda: scene.model.saw("NOT-YET", "main"), "the reason to go on reached the model")
+
+
+@pytest.mark.parametrize("name", ["droid"])
+def test_droid_is_on_record_and_a_gate_holds(scene: Scene) -> None:
+    """`droid exec` does not tell of its prompt; everything else of the session is there."""
+    scene.install("--user")
+    risk = {"summary": "scripted", "riskLevel": "low", "riskLevelReason": "scripted", "timeout": 60}
+    echo, forbidden = (call("Execute", {"command": c, **risk}) for c in ("echo from-main", "touch forbidden.txt"))
+    note = scene.agent.project / "note.txt"
+    scene.play(echo, scene.kind.file(note), forbidden, text("done"), text("done"))
+    wait_until(lambda: "session.ended" in scene.kinds(), "the session has ended")
+    kinds = [kind for kind in scene.kinds() if kind != "notification"]
+    tools = ["tool.started", "tool.finished"] * 2 + ["tool.started"]
+    assert kinds == ["session.started", *tools, "turn.ended", "turn.ended", "session.ended"]
+    finished = scene.world.hooks_seen(kinds=("tool.finished",))
+    assert [(e.data["action"], e.data["ok"]) for e in finished] == [("shell", True), ("edit", True)]
+    assert finished[1].data["paths"] == [str(note)]
+    scene.check_refusal()
+    scene.world.cli("uninstall")
+    assert scene.holding_us() == []
 
 
 @pytest.mark.parametrize("name", ["copilot"])

@@ -17,6 +17,18 @@ class Call:
 
 
 @dataclass(frozen=True)
+class Spent:
+    """What the model says one reply cost, in tokens; input is what was read anew, output includes reasoning."""
+
+    input: int = 10
+    output: int = 5
+    cache_read: int = 0
+    cache_write_5m: int = 0
+    cache_write_1h: int = 0
+    reasoning: int = 0
+
+
+@dataclass(frozen=True)
 class Turn:
     """One reply of the model: words, tool calls, or an HTTP error; `after` seconds of thinking first."""
 
@@ -26,6 +38,7 @@ class Turn:
     after: float = 0.0
     # Agents ask again after an error, so an error is said until the script is replaced, unless it is to pass.
     stays: bool = False
+    spent: Spent = Spent()
 
 
 def text(words: str, *, after: float = 0.0) -> Turn:
@@ -51,6 +64,11 @@ def error(status: int, words: str = "scripted failure", *, once: bool = False) -
 def slow(turn: Turn, seconds: float) -> Turn:
     """The same reply after a pause, so that a test can act while the model thinks."""
     return replace(turn, after=seconds)
+
+
+def spending(turn: Turn, **tokens: int) -> Turn:
+    """The same reply at this cost."""
+    return replace(turn, spent=Spent(**tokens))
 
 
 Turns = Iterable[Turn]

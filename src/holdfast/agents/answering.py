@@ -1,6 +1,6 @@
 """The reply Claude Code introduced and others took over; each adapter says which parts of it its agent honours."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,11 +29,15 @@ class Answers:
         return native in self.context or native in self.block or native in self.permission or native == self.before_tool
 
 
-def write(answers: Answers, event: Event, decision: Decision) -> bytes:
+def write(
+    answers: Answers, event: Event, decision: Decision, *, stop_reason: Callable[[Decision], str] | None = None
+) -> bytes:
+    """`stop_reason` words the refusal of a stop where that has to differ."""
     native = event.get("native")
     if not answers.answered(native) or event.get("compaction"):
         return b""
-    reply = _blocking(answers, native, decision)
+    worded = stop_reason if stop_reason and native == "Stop" else reason_of
+    reply = _blocking(answers, native, decision, worded)
     if specific := _specific(answers, native, decision):
         reply["hookSpecificOutput"] = {"hookEventName": native, **specific}
     if decision.notices:
@@ -45,9 +49,9 @@ def encoded(reply: dict[str, Any]) -> bytes:
     return msgspec.json.encode(reply) if reply else b""
 
 
-def _blocking(answers: Answers, native: str, decision: Decision) -> dict[str, Any]:
+def _blocking(answers: Answers, native: str, decision: Decision, worded: Callable[[Decision], str]) -> dict[str, Any]:
     blocks = decision.verdict == "deny" and native in answers.block
-    return {"decision": "block", "reason": reason_of(decision)} if blocks else {}
+    return {"decision": "block", "reason": worded(decision)} if blocks else {}
 
 
 def _specific(answers: Answers, native: str, decision: Decision) -> dict[str, Any]:

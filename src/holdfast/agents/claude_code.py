@@ -210,6 +210,11 @@ def _mark_compaction(data: Data, payload: Payload) -> None:
         data["compaction"] = True
 
 
+def _kind(kind: str, data: Data) -> str:
+    """The end of a compaction's own call is no end of a subagent."""
+    return "model.answered" if kind == "subagent.ended" and data.get("compaction") else kind
+
+
 TABLES = reading.Tables(
     agent=NAME_OF_AGENT,
     kinds=KINDS,
@@ -228,6 +233,7 @@ TABLES = reading.Tables(
         "UserPromptSubmit": _mark_synthetic,
         "SubagentStop": _mark_compaction,
     },
+    kind_of=_kind,
 )
 
 # ---- writing ----
@@ -252,7 +258,7 @@ FOREIGN_ENV = frozenset(
         "CODEX_HOME",
     )
 )
-_CODEX_TRANSCRIPT = re.compile(r"/rollout-[^/]*$")
+_FOREIGN_TRANSCRIPT = re.compile(r"^$|/rollout-[^/]*$|/\.factory/sessions/")
 
 
 def recognise(delivery: Delivery, payload: Payload) -> bool:
@@ -262,7 +268,7 @@ def recognise(delivery: Delivery, payload: Payload) -> bool:
     named = isinstance(known.get("session_id"), str) and isinstance(known.get("hook_event_name"), str)
     if not named or not isinstance(transcript, str):
         return False
-    if not FOREIGN_FIELDS.isdisjoint(known) or _CODEX_TRANSCRIPT.search(transcript):
+    if not FOREIGN_FIELDS.isdisjoint(known) or _FOREIGN_TRANSCRIPT.search(transcript):
         return False
     return delivery.env.get("CLAUDECODE") == "1" or FOREIGN_ENV.isdisjoint(delivery.env)
 

@@ -7,7 +7,7 @@ Claude's settings file, which it runs too) gets `tool_name`. Both are read, and 
 from collections.abc import Sequence
 from typing import Any
 
-from holdfast.agents import marking, normal, reading, shell_entry
+from holdfast.agents import echo, marking, normal, reading, shell_entry
 from holdfast.agents.answering import context_of, encoded, reason_of
 from holdfast.agents.normal import flag, one_path
 from holdfast.agents.reading import OVER, PROMPT, STARTED, Data, Fields, error, message, name
@@ -151,7 +151,12 @@ TABLES = reading.Tables(
     tool_input="toolArgs",
     session=_session,
     native=_native,
-    extras={"postToolUse": _add_result, "postToolUseFailure": _add_failure, "sessionStart": _first_prompt},
+    extras={
+        "postToolUse": _add_result,
+        "postToolUseFailure": _add_failure,
+        "sessionStart": _first_prompt,
+        "userPromptSubmitted": echo.take_out,
+    },
 )
 
 
@@ -170,7 +175,7 @@ def write(event: Event, decision: Decision) -> bytes:
     if native == "preToolUse" and decision.verdict in ("deny", "ask", "allow"):
         reply = {"permissionDecision": decision.verdict, "permissionDecisionReason": reason_of(decision)}
     if native == "agentStop" and decision.verdict == "deny":
-        reply = {"decision": "block", "reason": reason_of(decision)}
+        reply = {"decision": "block", "reason": echo.spoken_reason(decision)}
     if native in TAKES_CONTEXT and decision.contexts:
         reply["additionalContext"] = context_of(decision.contexts)
     return encoded(reply)

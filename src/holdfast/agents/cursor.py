@@ -178,8 +178,11 @@ def write(event: Event, decision: Decision) -> bytes:
 
 
 def recognise(_delivery: Delivery, payload: Payload) -> bool:
+    """Augment's auggie names a conversation, too; its events begin with a capital letter."""
     known = normal.mapping(payload)
-    return isinstance(known.get("conversation_id"), str) or "cursor_version" in known
+    event = known.get("hook_event_name")
+    other = isinstance(event, str) and event[:1].isupper() and "session_id" not in known
+    return "cursor_version" in known or (isinstance(known.get("conversation_id"), str) and not other)
 
 
 def _entry(hook: Hook, command: Sequence[str]) -> dict[str, Any]:

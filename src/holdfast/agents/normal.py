@@ -10,7 +10,7 @@ PROMPT, MESSAGE, OUTPUT, COMMAND, ERROR = 10_000, 5_000, 4_000, 4_000, 4_000
 NAME, PATH = 512, 4_096
 INPUT_STRING, INPUT_TOTAL, INPUT_ITEMS, INPUT_DEPTH = 2_000, 16_000, 50, 6
 MOST_PATHS = 50
-PATH_KEYS = ("file_path", "path", "notebook_path", "filePath")
+PATH_KEYS = ("file_path", "path", "notebook_path", "filePath", "filepath")
 PATH_LIST_KEYS = ("paths", "file_paths", "files")
 LEFT_OUT = "…"
 

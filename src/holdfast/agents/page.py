@@ -15,7 +15,7 @@ SILENT = "–"
 
 def agents_table() -> str:
     """Agent × event × what is enforced. The words are the agent's own names for the event."""
-    known = [agent for agent in AGENTS.values() if agent.setup]
+    known = [agent for agent in AGENTS.values() if agent.hooks]
     head = ["event", *(agent.title for agent in known)]
     rows = [[f"`{kind}`", *(_cell(agent, kind) for agent in known)] for kind in SHOWN]
     return _table([head, ["---"] * len(head), *rows])

@@ -2,7 +2,7 @@
 
 from functools import partial
 
-from holdfast.agents import answering, gemini, marking, normal, reading, shell_entry
+from holdfast.agents import answering, echo, gemini, marking, normal, reading, shell_entry
 from holdfast.agents.normal import flag, number, one_path
 from holdfast.agents.reading import (
     COMPACT,
@@ -78,12 +78,6 @@ def _add_failure(data: Data, payload: Payload) -> None:
         data["exit_code"] = code
 
 
-def _mark_empty(data: Data, _payload: Payload) -> None:
-    """After every batch of tools one comes without a word in it: nobody typed that."""
-    if not data.get("prompt"):
-        data["synthetic"] = True
-
-
 TABLES = reading.Tables(
     agent="qwen",
     kinds=KINDS,
@@ -117,7 +111,7 @@ TABLES = reading.Tables(
     with_tool=frozenset({"PreToolUse", "PostToolUse", "PostToolUseFailure", "PermissionRequest", "PermissionDenied"}),
     tools=TOOLS,
     project=lambda delivery, _payload: one_path(delivery.env.get("QWEN_PROJECT_DIR")),
-    extras={"PostToolUse": _add_result, "PostToolUseFailure": _add_failure, "UserPromptSubmit": _mark_empty},
+    extras={"PostToolUse": _add_result, "PostToolUseFailure": _add_failure, "UserPromptSubmit": echo.take_out},
 )
 
 ANSWERS = answering.Answers(
@@ -146,7 +140,7 @@ QWEN = Agent(
     title="Qwen Code",
     hooks=HOOKS,
     read=partial(reading.read, TABLES),
-    write=partial(answering.write, ANSWERS),
+    write=partial(answering.write, ANSWERS, stop_reason=echo.spoken_reason),
     recognise=recognise,
     enforces=ENFORCES,
     tools=TOOLS,

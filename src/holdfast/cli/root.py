@@ -68,7 +68,7 @@ def _answered_quickly() -> bool:
     return True
 
 
-ALONE = frozenset(("checks", "config", "daemon", "events", "gate", "index", "lease", "state", "task", "uat"))
+ALONE = frozenset(("checks", "config", "daemon", "events", "gate", "index", "lease", "prices", "state", "task", "uat"))
 """Groups that are a module of their own: when one is asked for, the others are not loaded (a third of the time)."""
 
 
@@ -92,6 +92,7 @@ def _register() -> None:
         lease,
         mcp,
         memory,
+        prices,
         search,
         serve,
         sessions,
@@ -116,3 +117,4 @@ def _register() -> None:
     app.add_typer(task.app, name="task")
     app.add_typer(lease.app, name="lease")
     app.add_typer(checks.app, name="checks")
+    app.add_typer(prices.app, name="prices")

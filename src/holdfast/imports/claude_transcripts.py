@@ -11,9 +11,16 @@ from holdfast.agents import normal, reading
 from holdfast.agents.claude_code import TABLES
 from holdfast.core.event import Event
 from holdfast.core.ids import bounded
-from holdfast.imports.source import Found, Importer, Place, Skipped, key_of, lines, milliseconds, session_name
+from holdfast.imports.history import PARSE_ERRORS
+from holdfast.imports.source import Found, Importer, Place, Skipped, key_of, lines, merged, milliseconds, session_name
+from holdfast.usage.events import usage_event
+from holdfast.usage.reader import Position, record_of
+from holdfast.usage.readers import claude_code as usage
 
 NAME = "claude-code"
+NOT_TYPED = ("<task-notification>", "<local-command-stdout>", "<local-command-stderr>", "<bash-stdout>")
+"""How messages begin that stand in a transcript as a user's, but that nobody typed."""
+SUBAGENTS = "subagents"
 OF_INTEREST = ("user", "assistant")
 
 
@@ -43,15 +50,27 @@ decode = msgspec.json.Decoder(Record).decode
 
 
 def find(place: Place) -> Iterable[Path]:
-    return sorted((place.home / ".claude" / "projects").rglob("*.jsonl"))
+    """A subagent's transcript is read with that of its session; alone only where that is gone."""
+    found = sorted((place.home / ".claude" / "projects").rglob("*.jsonl"))
+    return [path for path in found if path.parent.name != SUBAGENTS or not _session_file(path).exists()]
+
+
+def _session_file(subagent: Path) -> Path:
+    folder = subagent.parent.parent
+    return folder.with_name(folder.name + ".jsonl")
 
 
 def read(path: Path, _place: Place) -> Iterator[Found]:
+    subagents = sorted((path.with_suffix("") / SUBAGENTS).glob("*.jsonl"))
+    return merged(map(_read_file, (path, *subagents)))
+
+
+def _read_file(path: Path) -> Iterator[Found]:
     told = _Transcript(path)
     for number, line in lines(path):
         try:
             record = decode(line)
-        except (msgspec.DecodeError, msgspec.ValidationError, RecursionError) as error:
+        except PARSE_ERRORS as error:
             yield Skipped(f"{path}:{number}", f"not a record: {str(error)[:120]}")
             continue
         if record.type not in OF_INTEREST:
@@ -60,6 +79,7 @@ def read(path: Path, _place: Place) -> Iterator[Found]:
             yield Skipped(f"{path}:{number}", "a message without session, id or text")
         else:
             yield from told.take(record)
+            yield from told.spent(line)
     yield from told.close()
 
 
@@ -71,6 +91,17 @@ class _Transcript:
     answer: str = ""
     turn: str = ""
     calls: dict[str, tuple[str, dict[str, Any]]] = field(default_factory=dict)
+    position: Position = field(default_factory=lambda: Position(""))
+
+    def spent(self, line: bytes) -> Iterator[Event]:
+        """By the reader that reads the same file live."""
+        try:
+            statement = usage.parse(line, self.position) if b'"usage"' in line else None
+        except PARSE_ERRORS:
+            return
+        record = statement and record_of(NAME, statement, self.position)
+        if record:
+            yield usage_event(msgspec.structs.replace(record, turn=self.turn), imported=NAME)
 
     def take(self, record: Record) -> Iterator[Event]:
         if not self.begun:
@@ -87,15 +118,17 @@ class _Transcript:
         results = [p for p in map(normal.mapping, parts) if p.get("type") == "tool_result"]
         for n, part in enumerate(results):
             yield self._result(record, part, n)
-        if results or record.isMeta or record.isCompactSummary:
+        if results or record.isMeta:
             return
         texts = [str(p.get("text")) for p in map(normal.mapping, parts) if p.get("type") == "text"]
-        if texts:
+        if record.isCompactSummary:
+            yield self._event(record, "compact.ended", summary=normal.capped("\n".join(texts), normal.PROMPT))
+        elif texts:
             yield from self._turn_over()
             self.turn = record.promptId or record.uuid
             prompt = normal.capped("\n".join(texts), normal.PROMPT)
             data: dict[str, Any] = {"prompt": prompt}
-            if prompt.lstrip().startswith("<task-notification>"):
+            if prompt.lstrip().startswith(NOT_TYPED):
                 data["synthetic"] = True
             yield self._event(record, "prompt.submitted", **data)
 

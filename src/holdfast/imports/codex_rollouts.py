@@ -11,7 +11,11 @@ from holdfast.agents import normal, reading
 from holdfast.agents.codex import PATCHED, TABLES
 from holdfast.core.event import Event
 from holdfast.core.ids import bounded
+from holdfast.imports.history import PARSE_ERRORS
 from holdfast.imports.source import Found, Importer, Place, Skipped, key_of, lines, milliseconds, session_name
+from holdfast.usage.events import usage_event
+from holdfast.usage.reader import Position, record_of
+from holdfast.usage.readers import codex as usage
 
 NAME = "codex"
 CALLS = ("function_call", "custom_tool_call", "local_shell_call")
@@ -37,10 +41,10 @@ def read(path: Path, _place: Place) -> Iterator[Found]:
     for number, line in lines(path):
         try:
             record = decode(line)
-        except (msgspec.DecodeError, msgspec.ValidationError, RecursionError) as error:
+        except PARSE_ERRORS as error:
             yield Skipped(f"{path}:{number}", f"not a record: {str(error)[:120]}")
             continue
-        events: list[Found] = list(told.take(record, number))
+        events: list[Found] = [*told.take(record, number), *told.spent(line)]
         yield from events or [Skipped(str(path), told.name_of(record), expected=True)]
     yield from told.close()
 
@@ -56,6 +60,17 @@ class _Rollout:
     turn: str = ""
     last: tuple[int, int] = (0, 0)
     calls: dict[str, tuple[str, dict[str, Any]]] = field(default_factory=dict)
+    position: Position = field(default_factory=lambda: Position(""))
+
+    def spent(self, line: bytes) -> Iterator[Event]:
+        """By the reader that reads the same file live."""
+        try:
+            statement = usage.parse(line, self.position) if any(mark in line for mark in usage.MARKS) else None
+        except PARSE_ERRORS:
+            return
+        record = statement and record_of(NAME, statement, self.position)
+        if record:
+            yield usage_event(msgspec.structs.replace(record, turn=self.turn), imported=NAME)
 
     def name_of(self, record: Record) -> str:
         inner = normal.mapping(record.payload).get("type")
@@ -75,6 +90,9 @@ class _Rollout:
             yield from self._told(payload, at, number)
         elif record.type == "response_item":
             yield from self._item(payload, at, number)
+        elif record.type == "compacted":
+            summary = normal.capped(str(payload.get("message") or ""), normal.PROMPT)
+            yield self._event("compact.ended", at, number, **({"summary": summary} if summary else {}))
 
     def _meta(self, payload: Mapping[str, Any], at: int, number: int) -> Iterator[Event]:
         mine, whole = session_name(payload.get("id")), session_name(payload.get("session_id"))

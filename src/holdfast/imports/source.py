@@ -1,14 +1,19 @@
 """The shape of an importer: where its files are, and what happened according to one of them. Files are only read."""
 
 import hashlib
+import heapq
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from holdfast.core.event import Event
 from holdfast.core.ids import bounded
+from holdfast.usage.fields import milliseconds
+
+__all__ = [
+    "Found", "Importer", "Place", "Skipped", "key_of", "lines", "merged", "milliseconds", "session_name",
+]  # fmt: skip
 
 
 class Skipped(NamedTuple):
@@ -45,19 +50,18 @@ def key_of(importer: str, *parts: object) -> str:
     return hashlib.sha256("\n".join((importer, *map(str, parts))).encode("utf-8", "replace")).hexdigest()
 
 
-def milliseconds(value: Any) -> int:
-    """Of an ISO time, of seconds or of milliseconds; 0 for anything else."""
-    if isinstance(value, bool):
-        return 0
-    if isinstance(value, int | float):
-        return int(value if value > 1e11 else value * 1000) if 0 <= value < 1e15 else 0
-    if isinstance(value, str):
-        try:
-            told = datetime.fromisoformat(value)
-        except ValueError:
-            return 0
-        return max(0, round((told if told.tzinfo else told.replace(tzinfo=UTC)).timestamp() * 1000))
-    return 0
+def merged(sources: Iterable[Iterator[Found]]) -> Iterator[Found]:
+    """A session and its subagents in the order of their times, as hooks would have told them."""
+    timed = heapq.merge(*map(_timed, sources), key=lambda pair: pair[0])
+    return (found for _, found in timed)
+
+
+def _timed(source: Iterator[Found]) -> Iterator[tuple[int, Found]]:
+    """What has no time, or an earlier one than what stands before it, keeps its place."""
+    last = 0
+    for found in source:
+        last = max(last, found.at) if isinstance(found, Event) else last
+        yield last, found
 
 
 def session_name(value: Any) -> str:

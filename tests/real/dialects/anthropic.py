@@ -6,10 +6,9 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from ..turns import Turn, text
+from ..turns import Spent, Turn, text
 from ..wire import Reply, Request, all_strings, as_json, as_sse
 
-USAGE = {"input_tokens": 10, "cache_creation_input_tokens": 0, "cache_read_input_tokens": 0, "output_tokens": 5}
 # Every conversation with an agent, main or sub-agent, offers at least one of these.
 CODING_TOOLS = {"Bash", "Read", "Write", "Edit", "Agent", "ToolSearch", "Grep", "Glob", "Skill"}
 # Compaction asks again, twice, when the answer is not in these tags.
@@ -58,7 +57,20 @@ def _message(request: Request, turn: Turn) -> dict[str, Any]:
         "content": list(_content(request, turn)),
         "stop_reason": "tool_use" if turn.calls else "end_turn",
         "stop_sequence": None,
-        "usage": USAGE,
+        "usage": _usage(turn.spent),
+    }
+
+
+def _usage(spent: Spent) -> dict[str, Any]:
+    return {
+        "input_tokens": spent.input,
+        "cache_creation_input_tokens": spent.cache_write_5m + spent.cache_write_1h,
+        "cache_read_input_tokens": spent.cache_read,
+        "cache_creation": {
+            "ephemeral_5m_input_tokens": spent.cache_write_5m,
+            "ephemeral_1h_input_tokens": spent.cache_write_1h,
+        },
+        "output_tokens": spent.output,
     }
 
 
@@ -70,12 +82,13 @@ def _content(request: Request, turn: Turn) -> Iterator[dict[str, Any]]:
 
 
 def _stream(message: dict[str, Any]) -> Iterator[tuple[str, Any]]:
-    start = {**message, "content": [], "stop_reason": None}
+    begun = {**message["usage"], "output_tokens": 1}
+    start = {**message, "content": [], "stop_reason": None, "usage": begun}
     yield "message_start", {"type": "message_start", "message": start}
     for index, block in enumerate(message["content"]):
         yield from _block(index, block)
     delta = {"stop_reason": message["stop_reason"], "stop_sequence": None}
-    yield "message_delta", {"type": "message_delta", "delta": delta, "usage": USAGE}
+    yield "message_delta", {"type": "message_delta", "delta": delta, "usage": message["usage"]}
     yield "message_stop", {"type": "message_stop"}
 
 

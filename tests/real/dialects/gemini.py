@@ -5,10 +5,9 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from ..turns import Turn, text
+from ..turns import Spent, Turn, text
 from ..wire import Reply, Request, all_strings, as_json, as_sse, fitting
 
-USAGE = {"promptTokenCount": 10, "candidatesTokenCount": 5, "totalTokenCount": 15}
 METHODS = (":generateContent", ":streamGenerateContent", ":countTokens")
 
 
@@ -45,7 +44,19 @@ def _answer(request: Request, turn: Turn) -> dict[str, Any]:
     parts: list[dict[str, Any]] = [{"text": turn.say}] if turn.say else []
     parts += [{"functionCall": {"name": one.name, "args": one.input}} for one in turn.calls]
     candidate = {"index": 0, "content": {"role": "model", "parts": parts}, "finishReason": "STOP"}
-    return {"candidates": [candidate], "usageMetadata": USAGE, "responseId": request.id}
+    return {"candidates": [candidate], "usageMetadata": _usage(turn.spent), "responseId": request.id}
+
+
+def _usage(spent: Spent) -> dict[str, int]:
+    """The cached ones are part of the prompt, thoughts are not part of the candidates."""
+    prompt, answer = spent.input + spent.cache_read, spent.output - spent.reasoning
+    return {
+        "promptTokenCount": prompt,
+        "cachedContentTokenCount": spent.cache_read,
+        "candidatesTokenCount": answer,
+        "thoughtsTokenCount": spent.reasoning,
+        "totalTokenCount": prompt + spent.output,
+    }
 
 
 def _tools(request: Request) -> set[str]:

@@ -7,10 +7,9 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from ..turns import Turn
+from ..turns import Spent, Turn
 from ..wire import Reply, Request, all_strings, as_json, as_sse
 
-USAGE = {"prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 15}
 # A sub-agent is told what it is in its first sentence; further down every agent's instructions mention sub-agents.
 OPENING = 200
 
@@ -47,9 +46,9 @@ def reply(request: Request, turn: Turn) -> Reply:
     message = _message(request, turn)
     reason = "tool_calls" if turn.calls else "stop"
     if request.body.get("stream"):
-        return as_sse(_stream(request, message, reason))
+        return as_sse(_stream(request, message, reason, _usage(turn.spent)))
     choice = {"index": 0, "message": message, "finish_reason": reason}
-    return as_json(_envelope(request, "chat.completion") | {"choices": [choice], "usage": USAGE})
+    return as_json(_envelope(request, "chat.completion") | {"choices": [choice], "usage": _usage(turn.spent)})
 
 
 def _message(request: Request, turn: Turn) -> dict[str, Any]:
@@ -67,12 +66,24 @@ def _message(request: Request, turn: Turn) -> dict[str, Any]:
     return message
 
 
-def _stream(request: Request, message: dict[str, Any], reason: str) -> Iterator[tuple[None, Any]]:
+def _stream(request: Request, message: dict[str, Any], reason: str, usage: Any) -> Iterator[tuple[None, Any]]:
     head = _envelope(request, "chat.completion.chunk")
     yield None, head | {"choices": [{"index": 0, "delta": message, "finish_reason": None}]}
     yield None, head | {"choices": [{"index": 0, "delta": {}, "finish_reason": reason}]}
-    yield None, head | {"choices": [], "usage": USAGE}
+    yield None, head | {"choices": [], "usage": usage}
     yield None, "[DONE]"
+
+
+def _usage(spent: Spent) -> dict[str, Any]:
+    """Cached tokens are part of the prompt's, reasoning is part of the completion's."""
+    prompt = spent.input + spent.cache_read
+    return {
+        "prompt_tokens": prompt,
+        "completion_tokens": spent.output,
+        "total_tokens": prompt + spent.output,
+        "prompt_tokens_details": {"cached_tokens": spent.cache_read},
+        "completion_tokens_details": {"reasoning_tokens": spent.reasoning},
+    }
 
 
 def _envelope(request: Request, kind: str) -> dict[str, Any]:

@@ -6,10 +6,9 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from ..turns import Call, Turn
+from ..turns import Call, Spent, Turn
 from ..wire import Reply, Request, all_strings, as_json, as_sse
 
-USAGE = {"input_tokens": 10, "output_tokens": 5, "total_tokens": 15}
 SPAWNED = "collab_spawn"
 
 
@@ -35,17 +34,29 @@ def reply(request: Request, turn: Turn) -> Reply:
     """One response object, streamed."""
     if turn.status != 200:
         return as_json({"error": {"type": "server_error", "message": turn.say}}, turn.status)
-    return as_sse(_stream(request, list(_items(request, turn))))
+    return as_sse(_stream(request, list(_items(request, turn)), _usage(turn.spent)))
 
 
-def _stream(request: Request, items: list[dict[str, Any]]) -> Iterator[tuple[str, Any]]:
+def _stream(request: Request, items: list[dict[str, Any]], usage: Any) -> Iterator[tuple[str, Any]]:
     response = {"id": f"resp_{request.id}", "object": "response", "status": "in_progress", "output": []}
     yield "response.created", {"type": "response.created", "response": response}
     for index, item in enumerate(items):
         yield "response.output_item.added", {"type": "response.output_item.added", "output_index": index, "item": item}
         yield "response.output_item.done", {"type": "response.output_item.done", "output_index": index, "item": item}
-    done = {**response, "status": "completed", "output": items, "usage": USAGE}
+    done = {**response, "status": "completed", "output": items, "usage": usage}
     yield "response.completed", {"type": "response.completed", "response": done}
+
+
+def _usage(spent: Spent) -> dict[str, Any]:
+    """Cached tokens are part of the input, reasoning is part of the output."""
+    whole = spent.input + spent.cache_read
+    return {
+        "input_tokens": whole,
+        "input_tokens_details": {"cached_tokens": spent.cache_read},
+        "output_tokens": spent.output,
+        "output_tokens_details": {"reasoning_tokens": spent.reasoning},
+        "total_tokens": whole + spent.output,
+    }
 
 
 def _items(request: Request, turn: Turn) -> Iterator[dict[str, Any]]:

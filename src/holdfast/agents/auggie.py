@@ -1,0 +1,129 @@
+"""Augment's auggie, from its documentation and the code of version 0.36.0. Not verified: it runs only with a login."""
+
+from functools import partial
+from typing import Any
+
+from holdfast.agents import normal, reading, shell_entry
+from holdfast.agents.answering import context_of, encoded, reason_of
+from holdfast.agents.normal import one_path
+from holdfast.agents.reading import Data, name
+from holdfast.core.agent import Agent, Enforcement, Hook, Payload, Setup
+from holdfast.core.decision import Decision
+from holdfast.core.delivery import Delivery
+from holdfast.core.event import Event
+from holdfast.core.fence import harmless
+
+ASK_TIMEOUT = 15
+
+HOOKS = (
+    Hook("SessionStart", "session.started", "start", timeout=ASK_TIMEOUT),
+    Hook("SessionEnd", "session.ended"),
+    Hook("PromptSubmit", "prompt.submitted", timeout=ASK_TIMEOUT),
+    Hook("PreToolUse", "tool.started", "ask", timeout=ASK_TIMEOUT),
+    Hook("PostToolUse", "tool.finished", "ask", timeout=ASK_TIMEOUT),
+    Hook("Stop", "turn.ended", "ask", timeout=ASK_TIMEOUT),
+    Hook("Notification", "notification"),
+)
+KINDS = {hook.event: hook.kind for hook in HOOKS}
+
+TOOLS = {
+    **dict.fromkeys(("str-replace-editor", "save-file", "remove-files", "apply_patch"), "edit"),
+    **dict.fromkeys(("launch-process", "read-process", "write-process", "kill-process"), "shell"),
+    **dict.fromkeys(("view", "view-range-untruncated"), "read"),
+    **dict.fromkeys(("grep-search", "codebase-retrieval", "search-untruncated"), "search"),
+    **dict.fromkeys(("web-fetch", "web-search"), "web"),
+    "sub-agent": "agent",
+    **dict.fromkeys(("add_tasks", "update_tasks", "view_tasklist"), "todo"),
+}
+
+ENFORCES: dict[str, Enforcement] = {"tool.started": "prevent", "turn.ended": "retry", "tool.finished": "retry"}
+
+
+def _project(_delivery: Delivery, payload: Payload) -> str | None:
+    roots = payload.get("workspace_roots")
+    return one_path(roots[0]) if isinstance(roots, list) and roots else None
+
+
+def _add_result(data: Data, payload: Payload) -> None:
+    problem = payload.get("tool_error")
+    data["ok"] = not problem
+    reading.add_output(data, payload.get("tool_output"))
+    if isinstance(problem, str) and problem:
+        data["error"] = normal.capped(problem, normal.ERROR)
+
+
+def _add_answer(data: Data, payload: Payload) -> None:
+    """Told only where the settings ask for the conversation."""
+    answer = reading.message(normal.mapping(payload.get("conversation")).get("agentTextResponse"))
+    if answer:
+        data["message"] = answer
+
+
+def _kind(kind: str, data: Data) -> str:
+    if kind == "turn.ended" and data.get("why") == "interrupted":
+        return "turn.interrupted"
+    return "tool.failed" if kind == "tool.finished" and data.get("ok") is False else kind
+
+
+TABLES = reading.Tables(
+    agent="auggie",
+    kinds=KINDS,
+    common=(),
+    fields={
+        "PromptSubmit": (("prompt", "user_prompt", reading.prompt),),
+        "Stop": (("why", "agent_stop_cause", name),),
+        "Notification": (("message", "notification_message", reading.message), ("topic", "notification_type", name)),
+    },
+    with_tool=frozenset({"PreToolUse", "PostToolUse"}),
+    tools=TOOLS,
+    session=lambda payload: payload.get("conversation_id"),
+    project=_project,
+    extras={"PostToolUse": _add_result, "Stop": _add_answer},
+    kind_of=_kind,
+)
+
+BLOCKS = frozenset({"PostToolUse", "Stop"})
+
+
+def write(event: Event, decision: Decision) -> bytes:
+    """All that is said of an event stands below `hookSpecificOutput`, the refusal of a stop too."""
+    native = event.get("native")
+    specific: dict[str, Any] = {}
+    if native == "PreToolUse" and decision.verdict in ("deny", "ask", "allow"):
+        specific = {"permissionDecision": decision.verdict, "permissionDecisionReason": reason_of(decision)}
+    if native in BLOCKS and decision.verdict == "deny":
+        specific = {"decision": "block", "reason": reason_of(decision)}
+    if native in ("SessionStart", "PostToolUse") and decision.contexts:
+        specific["additionalContext"] = context_of(decision.contexts)
+    reply: dict[str, Any] = {"hookSpecificOutput": {"hookEventName": native, **specific}} if specific else {}
+    if decision.notices and native in KINDS:
+        reply["systemMessage"] = harmless("\n".join(decision.notices))
+    return encoded(reply)
+
+
+def recognise(_delivery: Delivery, payload: Payload) -> bool:
+    """Cursor has the same id of a conversation; its events begin with a small letter, and it names its version."""
+    known = normal.mapping(payload)
+    event = known.get("hook_event_name")
+    named = isinstance(known.get("conversation_id"), str) and isinstance(event, str) and event in KINDS
+    return named and "cursor_version" not in known and "session_id" not in known
+
+
+SETUP = Setup(
+    files={"user": ".augment/settings.json", "project": ".augment/settings.json"},
+    entry=shell_entry.milliseconds(),
+    program="auggie",
+    folder=".augment",
+)
+
+AUGGIE = Agent(
+    name="auggie",
+    title="Augment auggie",
+    hooks=HOOKS,
+    read=partial(reading.read, TABLES),
+    write=write,
+    recognise=recognise,
+    enforces=ENFORCES,
+    tools=TOOLS,
+    setup=SETUP,
+)

@@ -1,0 +1,120 @@
+"""Factory droid, as version 0.225.2 behaves (docs/agents.md says how we know)."""
+
+from functools import partial
+from typing import Any
+
+from holdfast.agents import answering, marking, normal, reading, shell_entry
+from holdfast.agents.normal import flag, number, one_path
+from holdfast.agents.reading import COMPACT, NOTE, OVER, PROMPT, STARTED, Data, name
+from holdfast.core.agent import Agent, Enforcement, Hook, Payload, Setup
+from holdfast.core.delivery import Delivery
+
+ASK_TIMEOUT = 15
+SESSIONS = "/.factory/sessions/"
+LAST_LINE = 60
+"""Characters at the end of a command's output where droid says how it ended."""
+
+HOOKS = (
+    Hook("SessionStart", "session.started", "start", timeout=ASK_TIMEOUT),
+    Hook("SessionEnd", "session.ended"),
+    # `droid exec` does not tell of its first prompt.
+    Hook("UserPromptSubmit", "prompt.submitted", "ask", timeout=ASK_TIMEOUT),
+    Hook("PreToolUse", "tool.started", "ask", timeout=ASK_TIMEOUT),
+    Hook("PostToolUse", "tool.finished", "ask", timeout=ASK_TIMEOUT),
+    Hook("Stop", "turn.ended", "ask", timeout=ASK_TIMEOUT),
+    Hook("PreCompact", "compact.started"),
+    Hook("Notification", "notification"),
+    # It names neither the subagent nor its session, which told of its own end already.
+    Hook("SubagentStop", "subagent.ended", register=False),
+)
+KINDS = {hook.event: hook.kind for hook in HOOKS}
+
+TOOLS = {
+    **dict.fromkeys(("Create", "Edit", "MultiEdit", "ApplyPatch"), "edit"),
+    "Execute": "shell",
+    "Read": "read",
+    **dict.fromkeys(("LS", "Grep", "Glob", "ToolSearch"), "search"),
+    **dict.fromkeys(("WebSearch", "FetchUrl"), "web"),
+    **dict.fromkeys(("Task", "TaskOutput", "TaskStop"), "agent"),
+    "Skill": "skill",
+    "TodoWrite": "todo",
+    "ExitSpecMode": "plan",
+    "AskUser": "ask",
+}
+
+ENFORCES: dict[str, Enforcement] = {
+    "tool.started": "prevent",
+    "prompt.submitted": "prevent",
+    "turn.ended": "retry",
+    "tool.finished": "retry",
+}
+
+
+def _add_result(data: Data, payload: Payload) -> None:
+    """A command that failed has no end at all: droid runs no hook then."""
+    response = payload.get("tool_response")
+    data["ok"] = True
+    reading.add_output(data, response)
+    if data["action"] == "shell" and isinstance(response, str):
+        code = normal.exit_code_in(response[-LAST_LINE:])
+        if code is not None:
+            data["exit_code"], data["ok"] = code, code == 0
+
+
+TABLES = reading.Tables(
+    agent="droid",
+    kinds=KINDS,
+    common=(
+        ("cwd", "cwd", one_path),
+        ("transcript", "transcript_path", one_path),
+        ("mode", "permission_mode", name),
+        ("parent", "calling_session_id", name),
+    ),
+    fields={
+        "SessionStart": STARTED,
+        "SessionEnd": OVER,
+        "UserPromptSubmit": (*PROMPT, ("turn", "message_id", name)),
+        "Stop": (("again", "stop_hook_active", flag), ("calls", "tool_execution_count", number)),
+        "SubagentStop": (("message", "task_result", reading.message), ("lane_type", "task_name", name)),
+        "PreCompact": COMPACT,
+        "Notification": NOTE,
+    },
+    with_tool=frozenset({"PreToolUse", "PostToolUse"}),
+    tools=TOOLS,
+    extras={"PostToolUse": _add_result},
+)
+
+ANSWERS = answering.Answers(
+    context=frozenset({"SessionStart", "UserPromptSubmit", "PostToolUse"}),
+    block=frozenset({"UserPromptSubmit", "PostToolUse", "Stop"}),
+)
+
+
+def recognise(_delivery: Delivery, payload: Payload) -> bool:
+    known = normal.mapping(payload)
+    transcript: Any = known.get("transcript_path")
+    named = isinstance(known.get("session_id"), str) and isinstance(known.get("hook_event_name"), str)
+    return named and isinstance(transcript, str) and SESSIONS in transcript
+
+
+SETUP = Setup(
+    files={"user": ".factory/settings.json", "project": ".factory/settings.json"},
+    entry=shell_entry.seconds,
+    program="droid",
+    folder=".factory",
+    oldest=(0, 225, 0),
+    afterwards="droid reads these only where there is no hooks.json beside: move them there if you have one.",
+)
+
+DROID = Agent(
+    name="droid",
+    title="Factory droid",
+    hooks=HOOKS,
+    read=partial(reading.read, TABLES),
+    write=partial(answering.write, ANSWERS),
+    recognise=recognise,
+    enforces=ENFORCES,
+    tools=TOOLS,
+    mark=marking.by_ids,
+    setup=SETUP,
+)

@@ -1,0 +1,112 @@
+"""GitHub Copilot CLI's events: `~/.copilot/session-state/SESSION/events.jsonl`. Subagents are in the same file."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from holdfast.agents import normal
+from holdfast.agents.copilot import TABLES
+from holdfast.core.event import Event
+from holdfast.imports.history import History, UsageSide, read_lines
+from holdfast.imports.source import Found, Importer, Place, milliseconds
+from holdfast.usage.reader import Position
+from holdfast.usage.readers import copilot as usage
+
+NAME = "copilot"
+
+
+class Line(msgspec.Struct, rename={"agent": "agentId"}):
+    type: str = ""
+    id: str = ""
+    timestamp: Any = None
+    agent: str | None = None
+    data: Any = None
+
+
+decode = msgspec.json.Decoder(Line).decode
+
+
+def find(place: Place) -> Iterable[Path]:
+    return usage.find(place.home)
+
+
+def read(path: Path, _place: Place) -> Iterator[Found]:
+    events = _Events(path)
+    yield from read_lines(path, events.take, events.close)
+
+
+class _Events:
+    def __init__(self, path: Path) -> None:
+        context = usage.begin(path)
+        self.main = History(NAME, path, TABLES, session=context.session)
+        self.side = UsageSide(NAME, Position(str(path), context=context))
+        self.lanes: dict[str, History] = {}
+
+    def take(self, line: bytes, _number: int) -> Iterator[Event]:
+        told = decode(line)
+        statement = usage.parse(line, self.side.position)
+        context, data, at = self.side.position.context, normal.mapping(told.data), milliseconds(told.timestamp)
+        self.main.project, self.main.branch = context.project, context.branch
+        yield from self.main.begin(at)
+        history = self._history(told.agent or "")
+        yield from history.begin(at)
+        handle = HANDLERS.get(told.type)
+        if handle:
+            yield from handle(history, data, at, told.id)
+        yield from self.side.event(statement, history)
+
+    def _history(self, lane: str) -> History:
+        if not lane:
+            return self.main
+        if lane not in self.lanes:
+            self.lanes[lane] = replace(self.main, lane=lane, begun=False, answer="", calls={})
+        return self.lanes[lane]
+
+    def close(self) -> Iterator[Event]:
+        for history in (*self.lanes.values(), self.main):
+            yield from history.close()
+
+
+def _prompt(history: History, data: Mapping[str, Any], at: int, ident: str) -> Iterator[Event]:
+    typed = not history.lane and data.get("source") in (None, "user")
+    yield from history.prompt(
+        at, str(data.get("messageId") or ident), str(data.get("content") or ""), synthetic=not typed
+    )
+
+
+def _answer(history: History, data: Mapping[str, Any], _at: int, _ident: str) -> Iterator[Event]:
+    history.model = str(data.get("model") or history.model)
+    history.answer = str(data.get("content") or history.answer)
+    yield from ()
+
+
+def _begun(history: History, data: Mapping[str, Any], at: int, ident: str) -> Iterator[Event]:
+    call, tool = str(data.get("toolCallId") or ident), str(data.get("toolName") or "")
+    yield from history.call(at, call, tool, data.get("arguments"))
+
+
+def _ended(history: History, data: Mapping[str, Any], at: int, ident: str) -> Iterator[Event]:
+    result, failed = normal.mapping(data.get("result")), data.get("success") is False
+    code = normal.number(normal.mapping(data.get("shellExecution")).get("exitCode"))
+    problem = normal.mapping(data.get("error")).get("message")
+    output = problem if failed and problem else result.get("content")
+    call = str(data.get("toolCallId") or ident)
+    yield history.result(at, call, output, failed=failed, code=int(code) if code is not None else None)
+
+
+def _compacted(history: History, data: Mapping[str, Any], at: int, ident: str) -> Iterator[Event]:
+    yield history.compacted(at, ident, summary=str(data.get("summaryContent") or ""))
+
+
+HANDLERS = {
+    "user.message": _prompt,
+    "assistant.message": _answer,
+    "tool.execution_start": _begun,
+    "tool.execution_complete": _ended,
+    "session.compaction_complete": _compacted,
+}
+
+IMPORTER = Importer(NAME, "GitHub Copilot CLI sessions", find, read, whole_sessions=True)

@@ -1,0 +1,99 @@
+"""Factory droid's sessions: `~/.factory/sessions/PROJECT/SESSION.jsonl`, with the sums of tokens beside them."""
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from holdfast.agents import normal
+from holdfast.agents.droid import LAST_LINE, TABLES
+from holdfast.core.event import Event
+from holdfast.imports.history import History, read_lines, text_of
+from holdfast.imports.source import Found, Importer, Place, milliseconds
+from holdfast.usage.events import usage_event
+from holdfast.usage.readers import droid as usage
+from holdfast.usage.scan import records_of
+
+NAME = "droid"
+NOT_TYPED = "task-completion:"
+
+
+class Message(msgspec.Struct, rename={"model": "modelId"}):
+    role: str = ""
+    content: Any = None
+    visibility: str | None = None
+    model: str | None = None
+
+
+class Line(msgspec.Struct, rename={"caller": "callingSessionId"}):
+    type: str = ""
+    id: str = ""
+    caller: str | None = None
+    cwd: str | None = None
+    timestamp: Any = None
+    message: Message | None = None
+
+
+decode = msgspec.json.Decoder(Line).decode
+
+
+def find(place: Place) -> Iterable[Path]:
+    return sorted((place.home / ".factory" / "sessions").glob("**/*.jsonl"))
+
+
+def read(path: Path, _place: Place) -> Iterator[Found]:
+    session = _Session(path)
+    yield from read_lines(path, session.take, session.close)
+
+
+class _Session:
+    def __init__(self, path: Path) -> None:
+        self.history = History(NAME, path, TABLES)
+
+    def take(self, line: bytes, _number: int) -> Iterator[Event]:
+        told, history = decode(line), self.history
+        if told.type == "session_start":
+            history.session, history.project = told.caller or told.id, told.cwd or ""
+            history.lane = told.id if told.caller else ""
+        message, at = told.message, milliseconds(told.timestamp)
+        if message is None or not at:
+            return
+        yield from history.begin(at)
+        if message.visibility == "user_only" or told.id.startswith("context-"):
+            return
+        if message.role == "assistant":
+            yield from self._answer(message, at)
+        else:
+            yield from self._user(told, message, at)
+
+    def _answer(self, message: Message, at: int) -> Iterator[Event]:
+        self.history.model = (message.model or "").removeprefix("custom:") or self.history.model
+        self.history.answer = text_of(message.content) or self.history.answer
+        for part in map(normal.mapping, message.content if isinstance(message.content, list) else ()):
+            if part.get("type") == "tool_use":
+                yield from self.history.call(at, str(part.get("id")), str(part.get("name") or ""), part.get("input"))
+
+    def _user(self, told: Line, message: Message, at: int) -> Iterator[Event]:
+        parts = [normal.mapping(p) for p in message.content] if isinstance(message.content, list) else []
+        results = [part for part in parts if part.get("type") == "tool_result"]
+        for part in results:
+            output = text_of(part.get("content"))
+            code = normal.exit_code_in(output[-LAST_LINE:])
+            yield self.history.result(
+                at, str(part.get("tool_use_id")), output, failed=part.get("is_error") is True, code=code
+            )
+        if not results:
+            synthetic = bool(self.history.lane) or told.id.startswith(NOT_TYPED)
+            yield from self.history.prompt(at, told.id, text_of(message.content), synthetic=synthetic)
+
+    def close(self) -> Iterator[Event]:
+        """The sums have no time of their own: they belong to the end."""
+        path = self.history.path
+        for record in records_of(usage.READER, path.with_name(path.stem + usage.SUFFIX)):
+            more = {"at": self.history.last or record.at, "project": self.history.project}
+            yield usage_event(msgspec.structs.replace(record, **more), imported=NAME)
+        yield from self.history.close()
+
+
+IMPORTER = Importer(NAME, "Factory droid sessions", find, read, whole_sessions=True)

@@ -1,0 +1,98 @@
+"""Gemini CLI's chats: `~/.gemini/tmp/PROJECT/chats/session-*.jsonl`, subagents in a folder of their session."""
+
+from collections.abc import Iterable, Iterator
+from glob import escape
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from holdfast.agents import normal
+from holdfast.agents.gemini import TABLES, exit_code_in
+from holdfast.core.event import Event
+from holdfast.imports.history import History, UsageSide, read_lines, text_of
+from holdfast.imports.source import Found, Importer, Place, merged, milliseconds
+from holdfast.usage.reader import Position
+from holdfast.usage.readers import gemini as usage
+
+NAME = "gemini"
+SET_UP = "<session_context>"
+"""How the first message begins, which nobody typed."""
+
+
+class Line(msgspec.Struct, rename={"session_id": "sessionId", "tool_calls": "toolCalls"}):
+    id: str = ""
+    type: str = ""
+    timestamp: Any = None
+    content: Any = None
+    model: str | None = None
+    session_id: str | None = None
+    kind: str | None = None
+    tool_calls: list[Any] = []
+
+
+decode = msgspec.json.Decoder(Line).decode
+
+
+def find(place: Place) -> Iterable[Path]:
+    return [path for path in usage.find(place.home) if path.parent.name == "chats"]
+
+
+def read(path: Path, _place: Place) -> Iterator[Found]:
+    """The folder of its subagents is named by the session's whole id, the chat by the beginning of it."""
+    alias = path.stem.rpartition("-")[2]
+    subagents = sorted(path.parent.glob(f"{escape(alias)}*/*.jsonl")) if alias else []
+    return merged(map(_read_file, (path, *subagents)))
+
+
+def _read_file(path: Path) -> Iterator[Found]:
+    chat = _Chat(path)
+    yield from read_lines(path, chat.take, chat.history.close)
+
+
+class _Chat:
+    def __init__(self, path: Path) -> None:
+        context = usage.begin(path)
+        self.history = History(NAME, path, TABLES, project=context.project)
+        self.side = UsageSide(NAME, Position(str(path), context=context))
+        self.seen: set[str] = set()
+
+    def take(self, line: bytes, _number: int) -> Iterator[Event]:
+        told, history, context = decode(line), self.history, self.side.position.context
+        statement = usage.parse(line, self.side.position)
+        history.session, history.lane = context.session, context.lane
+        at = milliseconds(told.timestamp)
+        if told.type:
+            yield from history.begin(at)
+            history.model = told.model or history.model
+        if told.type == "user" and told.id not in self.seen:
+            yield from self._user(told, at)
+        elif told.type == "gemini":
+            yield from self._answer(told, at)
+        self.seen.add(told.id)
+        yield from self.side.event(statement, history)
+
+    def _user(self, told: Line, at: int) -> Iterator[Event]:
+        """What tools gave back comes as a user's message, too; a resumed chat repeats what it began with."""
+        text = text_of(told.content)
+        if text and not text.startswith(SET_UP):
+            yield from self.history.prompt(at, told.id, text, synthetic=bool(self.history.lane))
+
+    def _answer(self, told: Line, at: int) -> Iterator[Event]:
+        self.history.answer = text_of(told.content) or self.history.answer
+        for made in map(normal.mapping, told.tool_calls):
+            call, tool = str(made.get("id") or ""), str(made.get("name") or "")
+            if call and call not in self.seen:
+                self.seen.add(call)
+                yield from self.history.call(at, call, tool, made.get("args"))
+                yield self._result(made, call, milliseconds(made.get("timestamp")) or at)
+
+    def _result(self, made: Any, call: str, at: int) -> Event:
+        parts = [normal.mapping(part).get("functionResponse") for part in made.get("result") or ()]
+        output = "\n".join(
+            str(normal.mapping(normal.mapping(one).get("response")).get("output") or "") for one in parts
+        )
+        return self.history.result(at, call, output, failed=made.get("status") == "error", code=exit_code_in(output))
+
+
+IMPORTER = Importer(NAME, "Gemini CLI chats", find, read, whole_sessions=True)

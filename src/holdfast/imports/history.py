@@ -1,0 +1,150 @@
+"""What a transcript tells, as the events its hooks would have been: shared by the importers of all agents."""
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from holdfast.agents import normal, reading
+from holdfast.agents.echo import VOICE, without_contexts
+from holdfast.core.event import Event
+from holdfast.core.ids import bounded
+from holdfast.imports.source import Found, Skipped, key_of, lines, session_name
+from holdfast.usage.events import usage_event
+from holdfast.usage.reader import Position, Statement, record_of
+
+PARSE_ERRORS = (msgspec.DecodeError, msgspec.ValidationError, RecursionError, ValueError, TypeError, AttributeError)
+
+
+@dataclass
+class History:
+    """One session, or one subagent of it, while its records are read in order."""
+
+    agent: str
+    path: Path
+    tools: reading.Tables
+    session: str = ""
+    lane: str = ""
+    lane_type: str = ""
+    project: str = ""
+    branch: str = ""
+    model: str = ""
+    turn: str = ""
+    answer: str = ""
+    turns: int = 0
+    begun: bool = False
+    open_turn: bool = False
+    last: int = 0
+    calls: dict[str, tuple[str, dict[str, Any]]] = field(default_factory=dict)
+
+    def begin(self, at: int) -> Iterator[Event]:
+        if not self.begun and self.session:
+            self.begun = True
+            yield self.event("subagent.started" if self.lane else "session.started", at, "begin", source="import")
+
+    def prompt(self, at: int, ident: str, text: str, *, synthetic: bool = False) -> Iterator[Event]:
+        """A prompt opens a turn, and ends the one before it."""
+        text = without_contexts(text)
+        yield from self.end_turn(at)
+        self.turn, self.open_turn = ident, True
+        self.turns += 1
+        data: dict[str, Any] = {"prompt": normal.capped(text, normal.PROMPT)}
+        if synthetic or not text.strip() or text.startswith(VOICE):
+            data["synthetic"] = True
+        yield self.event("prompt.submitted", at, ident, **data)
+
+    def call(self, at: int, call: str, tool: str, given: Any) -> Iterator[Event]:
+        data: dict[str, Any] = {"cwd": self.project}
+        reading.add_tool(self.tools, data, {self.tools.tool_name: tool, self.tools.tool_input: given})
+        del data["cwd"]
+        self.calls[call] = (tool, data)
+        yield self.event("tool.started", at, call, tool=tool, call=call, **data)
+
+    def result(self, at: int, call: str, output: Any, *, failed: bool = False, code: int | None = None) -> Event:
+        tool, known = self.calls.pop(call, ("", {"action": "other"}))
+        data = {**known, "ok": not failed and not code}
+        if code is not None and data.get("action") == "shell":
+            data["exit_code"] = code
+        if failed:
+            data["error"] = normal.output_text(output)[: normal.ERROR]
+        else:
+            reading.add_output(data, output)
+        return self.event("tool.failed" if failed else "tool.finished", at, call, tool=tool, call=call, **data)
+
+    def compacted(self, at: int, ident: str, summary: str = "", trigger: str = "") -> Event:
+        facts = {"summary": normal.capped(summary, normal.PROMPT), "trigger": trigger}
+        return self.event("compact.ended", at, ident, **{name: text for name, text in facts.items() if text})
+
+    def end_turn(self, at: int, kind: str = "turn.ended") -> Iterator[Event]:
+        if self.open_turn and not self.lane:
+            said = {"message": normal.capped(self.answer, normal.MESSAGE)} if self.answer else {}
+            yield self.event(kind, self.last or at, f"{self.turn}/end", **said)
+        if not self.lane:
+            self.answer = ""
+        self.open_turn = False
+
+    def close(self) -> Iterator[Event]:
+        """A transcript goes on when its session does: then the next import tells the rest."""
+        if not self.begun:
+            return
+        if self.lane:
+            said = {"message": normal.capped(self.answer, normal.MESSAGE)} if self.answer else {}
+            yield self.event("subagent.ended", self.last, f"{self.last}", **said)
+            return
+        yield from self.end_turn(self.last)
+        yield self.event("session.ended", self.last, f"{self.last}", reason="import")
+
+    def event(self, kind: str, at: int, ident: str, tool: str = "", **data: Any) -> Event:
+        at = at or self.last
+        self.last = max(self.last, at)
+        facts = {
+            "turn": self.turn, "lane": self.lane, "lane_type": self.lane_type, "branch": self.branch,
+            "cwd": self.project, "model": self.model, "transcript": "" if self.lane else str(self.path),
+        }  # fmt: skip
+        return Event(
+            key=key_of(self.agent, self.session, self.lane, kind, ident),
+            kind=kind,
+            at=at,
+            session=session_name(self.session),
+            project=normal.one_path(self.project) or "",
+            agent=self.agent,
+            tool=bounded(tool),
+            data={**data, **{name: value for name, value in facts.items() if value}, "imported": self.agent},
+        )
+
+
+class UsageSide:
+    """The figures of the same file, by the reader that reads them live."""
+
+    def __init__(self, agent: str, position: Position) -> None:
+        self.agent, self.position = agent, position
+
+    def event(self, statement: Statement | None, history: History) -> Iterator[Event]:
+        record = statement and record_of(self.agent, statement, self.position)
+        if record:
+            more = {"session": record.session or history.session, "project": record.project or history.project}
+            found = msgspec.structs.replace(record, **more, turn=history.turn or record.turn)
+            yield usage_event(found, imported=self.agent)
+
+
+TakeLine = Callable[[bytes, int], Iterable[Event]]
+
+
+def read_lines(path: Path, take: TakeLine, close: Callable[[], Iterable[Event]]) -> Iterator[Found]:
+    """One JSON object per line. A line that is none is named, the rest is read."""
+    for number, line in lines(path):
+        try:
+            yield from take(line, number)
+        except PARSE_ERRORS as error:
+            yield Skipped(f"{path}:{number}", f"not a record: {str(error)[:120]}")
+    yield from close()
+
+
+def text_of(parts: Any, key: str = "text") -> str:
+    """The text of a message that is text, or a list of parts."""
+    if isinstance(parts, str):
+        return parts
+    found = [part.get(key) for part in map(normal.mapping, parts)] if isinstance(parts, list) else []
+    return "\n".join(text for text in found if isinstance(text, str))

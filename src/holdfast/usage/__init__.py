@@ -1,0 +1,1 @@
+"""What sessions cost: token use as the agents wrote it down, prices, and sums. Imports only core."""

@@ -1,0 +1,98 @@
+"""Token use by kind, and one statement of it. A kind the agent does not tell is None, never 0."""
+
+import hashlib
+
+import msgspec
+
+KINDS = ("input", "output", "cache_read", "cache_write_5m", "cache_write_1h", "reasoning")
+"""`input` is what was read anew; `output` includes `reasoning`. A provider's only cache tier is `cache_write_5m`."""
+COUNTED = KINDS[:-1]
+"""The kinds that add up to the total: reasoning is part of the output."""
+
+
+class Usage(msgspec.Struct, frozen=True, omit_defaults=True):
+    input: int | None = None
+    output: int | None = None
+    cache_read: int | None = None
+    cache_write_5m: int | None = None
+    cache_write_1h: int | None = None
+    reasoning: int | None = None
+
+    def amounts(self) -> tuple[int | None, ...]:
+        return (
+            self.input, self.output, self.cache_read, self.cache_write_5m, self.cache_write_1h, self.reasoning,
+        )  # fmt: skip
+
+    @property
+    def total(self) -> int | None:
+        """None when no kind is known."""
+        known = [amount for amount in self.amounts()[: len(COUNTED)] if amount is not None]
+        return sum(known) if known else None
+
+    def plus(self, other: "Usage") -> "Usage":
+        return Usage(*map(_add, self.amounts(), other.amounts()))
+
+    def beyond(self, before: "Usage") -> "Usage":
+        """What grew since `before`; a figure that shrank has not grown."""
+        return Usage(*map(_grown, self.amounts(), before.amounts()))
+
+    def at_least(self, other: "Usage") -> "Usage":
+        """The larger of each kind."""
+        return Usage(*map(_larger, self.amounts(), other.amounts()))
+
+    @property
+    def is_empty(self) -> bool:
+        return not any(self.amounts())
+
+
+NOTHING = Usage()
+
+
+def total_of(usages: "list[Usage]") -> Usage:
+    total = NOTHING
+    for usage in usages:
+        total = total.plus(usage)
+    return total
+
+
+class UsageRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What one call of a model added (`spent`), of what it came to so far (`said`)."""
+
+    agent: str
+    id: str
+    """The agent's own id of the message and its request: the same in every file that repeats it."""
+    at: int
+    spent: Usage
+    said: Usage
+    model: str = ""
+    session: str = ""
+    lane: str = ""
+    """The subagent it belongs to; empty for the session itself."""
+    turn: str = ""
+    """The agent's own id of the turn, where it tells one."""
+    project: str = ""
+    branch: str = ""
+    reported: int | None = None
+    """Micro-dollars that the agent itself reports for `spent`."""
+    summed: bool = False
+    """It adds up many calls, because the agent writes down no single ones."""
+
+    @property
+    def key(self) -> str:
+        """The same statement has the same key wherever and whenever it is read: count each key once."""
+        parts = (self.agent, self.id, *self.said.amounts())
+        return hashlib.sha256("\n".join(map(str, parts)).encode("utf-8", "replace")).hexdigest()
+
+
+def _add(one: int | None, other: int | None) -> int | None:
+    if one is None or other is None:
+        return other if one is None else one
+    return one + other
+
+
+def _grown(now: int | None, before: int | None) -> int | None:
+    return None if now is None else max(0, now - (before or 0))
+
+
+def _larger(one: int | None, other: int | None) -> int | None:
+    return max(one or 0, other or 0) if one is not None or other is not None else None

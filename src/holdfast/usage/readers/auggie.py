@@ -1,0 +1,82 @@
+"""Augment auggie's sessions: `~/.augment/sessions/SESSION.json`, as the code of version 0.36.0 writes them. Not verified:
+the program runs only with a login."""
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from holdfast.usage.fields import amount, milliseconds
+from holdfast.usage.follow import begin_empty, document_reader
+from holdfast.usage.model import Usage
+from holdfast.usage.reader import Position, Statement, UsageReader
+
+NAME = "auggie"
+
+
+class Tokens(msgspec.Struct):
+    input_tokens: Any = None
+    output_tokens: Any = None
+    cache_read_input_tokens: Any = None
+    cache_creation_input_tokens: Any = None
+
+
+class Billing(msgspec.Struct):
+    effective_model_name: str | None = None
+
+
+class Node(msgspec.Struct):
+    token_usage: Tokens | None = None
+    billing_metadata: Billing | None = None
+
+
+class Exchange(msgspec.Struct):
+    request_id: str | None = None
+    response_nodes: list[Node] = []
+
+
+class Entry(msgspec.Struct, rename="camel"):
+    exchange: Exchange | None = None
+    finished_at: Any = None
+
+
+class Session(msgspec.Struct, rename="camel"):
+    session_id: str = ""
+    chat_history: list[Entry] = []
+
+
+decode = msgspec.json.Decoder(Session).decode
+
+
+def find(home: Path) -> Iterable[Path]:
+    return sorted((home / ".augment" / "sessions").glob("*.json"))
+
+
+def parse(content: bytes, position: Position) -> Iterator[Statement]:
+    session = decode(content)
+    position.context.session = session.session_id
+    for entry in session.chat_history:
+        exchange = entry.exchange
+        if exchange and exchange.request_id:
+            yield from _statements(exchange, exchange.request_id, milliseconds(entry.finished_at))
+
+
+def _statements(exchange: Exchange, id_: str, at: int) -> Iterator[Statement]:
+    nodes = exchange.response_nodes
+    models = [node.billing_metadata.effective_model_name for node in nodes if node.billing_metadata]
+    for node in nodes:
+        if node.token_usage:
+            yield Statement(id=id_, said=_usage(node.token_usage), at=at, model=next(filter(None, models), ""))
+
+
+def _usage(tokens: Tokens) -> Usage:
+    return Usage(
+        input=amount(tokens.input_tokens),
+        output=amount(tokens.output_tokens),
+        cache_read=amount(tokens.cache_read_input_tokens),
+        cache_write_5m=amount(tokens.cache_creation_input_tokens),
+    )
+
+
+READER = UsageReader(NAME, (".json",), find, document_reader(NAME, parse, begin_empty))

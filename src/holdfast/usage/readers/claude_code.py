@@ -1,0 +1,99 @@
+"""Claude Code's transcripts: `~/.claude/projects/*/SESSION.jsonl`, and those of its subagents below them."""
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from holdfast.usage.fields import amount, micro_dollars, milliseconds, part_of
+from holdfast.usage.follow import begin_empty, lines_reader
+from holdfast.usage.model import Usage
+from holdfast.usage.reader import Position, Statement, UsageReader
+
+NAME = "claude-code"
+NOT_A_MODEL = "<synthetic>"
+
+
+class CacheCreation(msgspec.Struct):
+    ephemeral_5m_input_tokens: Any = None
+    ephemeral_1h_input_tokens: Any = None
+
+
+class OutputDetails(msgspec.Struct):
+    thinking_tokens: Any = None
+
+
+class Tokens(msgspec.Struct):
+    input_tokens: Any = None
+    output_tokens: Any = None
+    cache_read_input_tokens: Any = None
+    cache_creation_input_tokens: Any = None
+    cache_creation: CacheCreation | None = None
+    output_tokens_details: OutputDetails | None = None
+
+
+class Message(msgspec.Struct):
+    id: str | None = None
+    model: str | None = None
+    usage: Tokens | None = None
+
+
+class Line(msgspec.Struct, rename="camel"):
+    type: str = ""
+    uuid: str = ""
+    session_id: str = ""
+    agent_id: str | None = None
+    prompt_id: str | None = None
+    request_id: str | None = None
+    timestamp: Any = None
+    cwd: str | None = None
+    git_branch: str | None = None
+    cost_usd: Any = msgspec.field(name="costUSD", default=None)
+    message: Message | None = None
+
+
+decode = msgspec.json.Decoder(Line).decode
+
+
+def find(home: Path) -> Iterable[Path]:
+    roots = (home / ".claude" / "projects", home / ".config" / "claude" / "projects")
+    return sorted(file for root in roots for file in root.rglob("*.jsonl"))
+
+
+def parse(line: bytes, position: Position) -> Statement | None:
+    told = decode(line)
+    if told.prompt_id:
+        position.context.turn = told.prompt_id
+    # The first folder is the project; later ones follow `cd`.
+    position.context.project = position.context.project or told.cwd or ""
+    message = told.message
+    if told.type != "assistant" or message is None or message.usage is None or message.model == NOT_A_MODEL:
+        return None
+    return Statement(
+        id=f"{message.id or told.uuid}:{told.request_id or ''}",
+        said=usage_of(message.usage),
+        at=milliseconds(told.timestamp),
+        model=message.model or "",
+        session=told.session_id,
+        lane=told.agent_id or "",
+        branch=told.git_branch or "",
+        reported=micro_dollars(told.cost_usd),
+    )
+
+
+def usage_of(tokens: Tokens) -> Usage:
+    written, tiers = amount(tokens.cache_creation_input_tokens), tokens.cache_creation
+    hour = amount(tiers.ephemeral_1h_input_tokens) if tiers else None
+    details = tokens.output_tokens_details
+    return Usage(
+        input=amount(tokens.input_tokens),
+        output=amount(tokens.output_tokens),
+        cache_read=amount(tokens.cache_read_input_tokens),
+        cache_write_5m=part_of(written, hour),
+        cache_write_1h=hour,
+        reasoning=amount(details.thinking_tokens) if details else None,
+    )
+
+
+READER = UsageReader(NAME, (".jsonl",), find, lines_reader(NAME, parse, (b'"usage"', b'"promptId"'), begin_empty))

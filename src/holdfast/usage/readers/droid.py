@@ -1,0 +1,84 @@
+"""Factory droid's sessions: only sums of the whole session, in `~/.factory/sessions/PROJECT/SESSION.settings.json`.
+
+A subagent is a session of its own whose tags name the one that began it. There is no time in the file: its last change
+is when the session last spent something.
+"""
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from holdfast.usage.fields import amount
+from holdfast.usage.follow import document_reader
+from holdfast.usage.model import Usage
+from holdfast.usage.reader import FileContext, Position, Statement, UsageReader
+
+NAME = "droid"
+SUFFIX = ".settings.json"
+NS_PER_MS = 1_000_000
+
+
+class Tokens(msgspec.Struct, rename="camel"):
+    input_tokens: Any = None
+    output_tokens: Any = None
+    cache_creation_tokens: Any = None
+    cache_read_tokens: Any = None
+    thinking_tokens: Any = None
+
+
+class TagMetadata(msgspec.Struct, rename="camel"):
+    calling_session_id: str | None = None
+
+
+class Tag(msgspec.Struct):
+    name: str = ""
+    metadata: TagMetadata | None = None
+
+
+class Settings(msgspec.Struct, rename="camel"):
+    model: str | None = None
+    tags: list[Tag] = []
+    token_usage: Tokens | None = None
+
+
+decode = msgspec.json.Decoder(Settings).decode
+
+
+def find(home: Path) -> Iterable[Path]:
+    return sorted((home / ".factory" / "sessions").glob(f"**/*{SUFFIX}"))
+
+
+def begin(path: Path) -> FileContext:
+    return FileContext(session=path.name.removesuffix(SUFFIX))
+
+
+def parse(content: bytes, position: Position) -> Iterator[Statement]:
+    told, own = decode(content), position.context.session
+    if told.token_usage is None:
+        return
+    callers = [tag.metadata.calling_session_id for tag in told.tags if tag.metadata]
+    caller = next(filter(None, callers), "")
+    yield Statement(
+        id=own,
+        said=_usage(told.token_usage),
+        at=position.stamp // NS_PER_MS,
+        model=(told.model or "").removeprefix("custom:"),
+        session=caller or own,
+        lane=own if caller else "",
+        summed=True,
+    )
+
+
+def _usage(tokens: Tokens) -> Usage:
+    return Usage(
+        input=amount(tokens.input_tokens),
+        output=amount(tokens.output_tokens),
+        cache_read=amount(tokens.cache_read_tokens),
+        cache_write_5m=amount(tokens.cache_creation_tokens),
+        reasoning=amount(tokens.thinking_tokens),
+    )
+
+
+READER = UsageReader(NAME, (SUFFIX,), find, document_reader(NAME, parse, begin))

@@ -1,0 +1,109 @@
+"""Gemini CLI's chats: `~/.gemini/tmp/PROJECT/chats/session-*.jsonl` (older: `.json`), subagents in a folder below."""
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from holdfast.usage.fields import milliseconds, usage_of_prompt
+from holdfast.usage.follow import document_reader, lines_reader
+from holdfast.usage.reader import FileContext, Position, Statement, UsageReader
+
+NAME = "gemini"
+LONGEST_PATH = 4096
+
+
+class Tokens(msgspec.Struct):
+    input: Any = None
+    output: Any = None
+    cached: Any = None
+    thoughts: Any = None
+    tool: Any = None
+    total: Any = None
+
+
+class Message(msgspec.Struct):
+    id: str = ""
+    timestamp: Any = None
+    model: str | None = None
+    tokens: Tokens | None = None
+
+
+class Changes(msgspec.Struct):
+    messages: list[Message] = []
+
+
+class Line(Message, rename={"session_id": "sessionId", "changes": "$set"}):
+    session_id: str | None = None
+    kind: str | None = None
+    changes: Changes | None = None
+
+
+class Chat(msgspec.Struct, rename={"session_id": "sessionId"}):
+    session_id: str = ""
+    messages: list[Message] = []
+
+
+decode = msgspec.json.Decoder(Line).decode
+decode_chat = msgspec.json.Decoder(Chat).decode
+
+
+def find(home: Path) -> Iterable[Path]:
+    return sorted((home / ".gemini" / "tmp").glob("*/chats/**/*.jsonl"))
+
+
+def find_documents(home: Path) -> Iterable[Path]:
+    return sorted((home / ".gemini" / "tmp").glob("*/chats/**/session-*.json"))
+
+
+def begin(path: Path) -> FileContext:
+    """The project's folder is named in a file beside the chats; a subagent's chat lies in a folder of its session."""
+    chats = next((folder for folder in path.parents if folder.name == "chats"), path.parent)
+    return FileContext(
+        project=_first_line(chats.parent / ".project_root"), session=path.parent.name if path.parent != chats else ""
+    )
+
+
+def _first_line(path: Path) -> str:
+    try:
+        with path.open(encoding="utf-8", errors="replace") as file:
+            return file.readline(LONGEST_PATH).strip()
+    except OSError:
+        return ""
+
+
+def parse(line: bytes, position: Position) -> Statement | None:
+    told, context = decode(line), position.context
+    if told.session_id:
+        if told.kind == "subagent":
+            context.lane = told.session_id
+        context.session = context.session or told.session_id
+    return statement_of(told)
+
+
+def statement_of(message: Message) -> Statement | None:
+    tokens = message.tokens
+    if tokens is None or not message.id:
+        return None
+    said = usage_of_prompt(
+        _with_tools(tokens), tokens.output, tokens.cached, reasoning=tokens.thoughts, total=tokens.total
+    )
+    return Statement(id=message.id, said=said, at=milliseconds(message.timestamp), model=message.model or "")
+
+
+def _with_tools(tokens: Tokens) -> Any:
+    """What tools put into the prompt is told beside it."""
+    both = isinstance(tokens.input, int) and isinstance(tokens.tool, int)
+    return tokens.input + tokens.tool if both else tokens.input
+
+
+def parse_document(content: bytes, position: Position) -> Iterator[Statement]:
+    chat = decode_chat(content)
+    position.context.session = position.context.session or chat.session_id
+    yield from filter(None, map(statement_of, chat.messages))
+
+
+MARKS = (b'"tokens"', b'"sessionId"')
+READER = UsageReader(NAME, (".jsonl",), find, lines_reader(NAME, parse, MARKS, begin))
+DOCUMENT_READER = UsageReader(NAME, (".json",), find_documents, document_reader(NAME, parse_document, begin))

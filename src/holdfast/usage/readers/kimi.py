@@ -1,0 +1,76 @@
+"""Kimi Code's wire records: `~/.kimi-code/sessions/WORKSPACE/SESSION/agents/AGENT/wire.jsonl`."""
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from holdfast.usage.fields import amount, milliseconds
+from holdfast.usage.follow import lines_reader
+from holdfast.usage.model import Usage
+from holdfast.usage.reader import FileContext, Position, Statement, UsageReader
+
+NAME = "kimi"
+MAIN = "main"
+MARKS = (b'"usage.record"', b'"profile.bind"', b'"turn.prompt"')
+
+
+class Tokens(msgspec.Struct, rename="camel"):
+    input_other: Any = None
+    output: Any = None
+    input_cache_read: Any = None
+    input_cache_creation: Any = None
+
+
+class Disclosure(msgspec.Struct):
+    cwd: str | None = None
+
+
+class Line(msgspec.Struct, rename="camel"):
+    type: str = ""
+    agent_id: str = MAIN
+    model: str | None = None
+    prompt_id: str | None = None
+    usage: Tokens | None = None
+    environment_disclosure: Disclosure | None = None
+    time: Any = None
+
+
+decode = msgspec.json.Decoder(Line).decode
+
+
+def find(home: Path) -> Iterable[Path]:
+    return sorted((home / ".kimi-code" / "sessions").glob("*/*/agents/*/wire.jsonl"))
+
+
+def begin(path: Path) -> FileContext:
+    """agents/main is the session itself, every other folder a subagent."""
+    agent = path.parent.name
+    session = path.parents[2].name if len(path.parents) > 2 else ""
+    return FileContext(session=session, lane="" if agent == MAIN else agent)
+
+
+def parse(line: bytes, position: Position) -> Statement | None:
+    told, context = decode(line), position.context
+    if told.type == "profile.bind" and told.environment_disclosure:
+        context.project = told.environment_disclosure.cwd or context.project
+    elif told.type == "turn.prompt":
+        context.turn = told.prompt_id or ""
+    elif told.type == "usage.record" and told.usage:
+        return _record(told, told.usage)
+    return None
+
+
+def _record(told: Line, tokens: Tokens) -> Statement:
+    """It has no id of its own: agent and time tell it from every other, also in a fork's copy."""
+    said = Usage(
+        input=amount(tokens.input_other),
+        output=amount(tokens.output),
+        cache_read=amount(tokens.input_cache_read),
+        cache_write_5m=amount(tokens.input_cache_creation),
+    )
+    return Statement(id=f"{told.agent_id}@{told.time}", said=said, at=milliseconds(told.time), model=told.model or "")
+
+
+READER = UsageReader(NAME, (".jsonl",), find, lines_reader(NAME, parse, MARKS, begin))

@@ -1,0 +1,101 @@
+"""Qwen Code's chats: `~/.qwen/projects/PROJECT/chats/SESSION.jsonl`.
+
+Every call of a model, those of subagents and side requests too, is a telemetry record of the session's chat. Where a
+version writes none, the answers themselves carry figures.
+"""
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from holdfast.usage.fields import milliseconds, usage_of_prompt
+from holdfast.usage.follow import begin_empty, lines_reader
+from holdfast.usage.reader import Position, Statement, UsageReader
+
+NAME = "qwen"
+MARKS = (b'"usageMetadata"', b"api_response")
+
+
+class ApiResponse(msgspec.Struct, rename={"name": "event.name"}):
+    name: str = ""
+    response_id: str | None = None
+    model: str | None = None
+    input_token_count: Any = None
+    output_token_count: Any = None
+    cached_content_token_count: Any = None
+    thoughts_token_count: Any = None
+    total_token_count: Any = None
+    prompt_id: str | None = None
+    subagent_id: str | None = None
+
+
+class SystemPayload(msgspec.Struct, rename="camel"):
+    ui_event: ApiResponse | None = None
+
+
+class Metadata(msgspec.Struct, rename="camel"):
+    prompt_token_count: Any = None
+    candidates_token_count: Any = None
+    cached_content_token_count: Any = None
+    thoughts_token_count: Any = None
+    total_token_count: Any = None
+
+
+class Line(msgspec.Struct, rename="camel"):
+    type: str = ""
+    uuid: str = ""
+    session_id: str = ""
+    timestamp: Any = None
+    cwd: str | None = None
+    git_branch: str | None = None
+    model: str | None = None
+    usage_metadata: Metadata | None = None
+    system_payload: SystemPayload | None = None
+
+
+decode = msgspec.json.Decoder(Line).decode
+
+
+def find(home: Path) -> Iterable[Path]:
+    return sorted((home / ".qwen" / "projects").glob("*/chats/*.jsonl"))
+
+
+def parse(line: bytes, position: Position) -> Statement | None:
+    told, context = decode(line), position.context
+    context.session, context.project = told.session_id or context.session, told.cwd or context.project
+    context.branch = told.git_branch or context.branch
+    at, response = milliseconds(told.timestamp), told.system_payload.ui_event if told.system_payload else None
+    if response and response.name.endswith("api_response") and response.response_id:
+        context.detailed = True
+        return _response(response, response.response_id, at)
+    if told.type == "assistant" and told.usage_metadata and not context.detailed:
+        return _answer(told, told.usage_metadata, at)
+    return None
+
+
+def _response(told: ApiResponse, id_: str, at: int) -> Statement:
+    said = usage_of_prompt(
+        told.input_token_count,
+        told.output_token_count,
+        told.cached_content_token_count,
+        reasoning=told.thoughts_token_count,
+        total=told.total_token_count,
+    )
+    lane = told.subagent_id or ""
+    return Statement(id=id_, said=said, at=at, model=told.model or "", lane=lane, turn=told.prompt_id or "")
+
+
+def _answer(told: Line, metadata: Metadata, at: int) -> Statement:
+    said = usage_of_prompt(
+        metadata.prompt_token_count,
+        metadata.candidates_token_count,
+        metadata.cached_content_token_count,
+        reasoning=metadata.thoughts_token_count,
+        total=metadata.total_token_count,
+    )
+    return Statement(id=told.uuid, said=said, at=at, model=told.model or "")
+
+
+READER = UsageReader(NAME, (".jsonl",), find, lines_reader(NAME, parse, MARKS, begin_empty))

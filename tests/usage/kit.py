@@ -1,0 +1,44 @@
+"""Homes as the real programs left them (a command, a subagent that runs one, an answer, a second run that goes on)."""
+
+import json
+import shutil
+from pathlib import Path
+
+import apsw
+
+from holdfast.usage.model import Usage
+
+SAMPLES = Path(__file__).parent / "samples"
+
+EXPECTED = {
+    "claude-code": Usage(11110, 518, 151000, 300, 40, 0),
+    "codex": Usage(11110, 518, 151000, 0, None, 15),
+    "gemini": Usage(11110, 518, 151000, None, None, 15),
+    "copilot": Usage(11100, 513, 151000, 0, None, 15),
+    "qwen": Usage(11120, 523, 151000, None, None, 15),
+    "opencode": Usage(11100, 513, 151000, 0, None, 15),
+    "droid": Usage(6020, 316, 90000, 0, None, 0),
+    "kimi": Usage(7100, 409, 101000, 0, None, None),
+    "continue": Usage(6000, 306, 90000, None, None, 15),
+}
+"""What the scripted model said in the runs the samples were recorded from."""
+
+
+def sample_home(folder: Path, agent: str) -> Path:
+    home = folder / f"home-{agent}"
+    if agent == "opencode":
+        _opencode_database(home / ".local/share/opencode/opencode.db")
+    else:
+        shutil.copytree(SAMPLES / agent, home)
+    return home
+
+
+def _opencode_database(path: Path) -> None:
+    path.parent.mkdir(parents=True)
+    database = apsw.Connection(str(path))
+    for table, rows in json.loads((SAMPLES / "opencode" / "rows.json").read_bytes()).items():
+        columns = list(rows[0])
+        database.execute(f"CREATE TABLE {table} ({', '.join(columns)})")
+        for row in rows:
+            database.execute(f"INSERT INTO {table} VALUES ({', '.join('?' * len(columns))})", tuple(row.values()))
+    database.close()
