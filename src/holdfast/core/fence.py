@@ -12,6 +12,10 @@ _ROLES = "holdfast|system|user|assistant|human|function|tool|antml|important|hoo
 _LOOKS_LIKE_TAG = re.compile(rf"<(?=\s*/?\s*({_ROLES}))", re.IGNORECASE)
 _DEFUSED = "\N{SINGLE LEFT-POINTING ANGLE QUOTATION MARK}"
 _KEPT_CONTROLS = "\n\t"
+_HOOK_CONTEXT = re.compile(r"\s*<hook_context>.*?</hook_context>\s*", re.DOTALL)
+_FENCE = re.compile(rf"\s*<{TAG} [^>]*>.*?</{TAG}>\s*", re.DOTALL)
+VOICE = "[Holdfast] "
+"""Before the reason of a refused stop, where the agent sends that reason to its hooks as if somebody had typed it."""
 
 
 def tokens(text: str) -> int:
@@ -29,6 +33,13 @@ def harmless(text: str) -> str:
 def fenced(context: Context) -> str:
     source = re.sub(r"[^\w.:/-]", "_", context.source)
     return f'<{TAG} source="{source}">\n{harmless(context.text).strip()}\n</{TAG}>'
+
+
+def without_contexts(prompt: str) -> str:
+    """What stands behind the contexts that hooks put before a prompt."""
+    while found := _HOOK_CONTEXT.match(prompt) or _FENCE.match(prompt):
+        prompt = prompt[found.end() :]
+    return prompt
 
 
 def within_budget(contexts: Iterable[Context], budget: int) -> tuple[list[Context], list[Context]]:

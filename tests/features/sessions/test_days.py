@@ -1,7 +1,7 @@
 """Sums per day: a turn counts once, however often it is gone through, and replay says the same."""
 
-from holdfast.core.ports import Ref
-from holdfast.features.sessions import days
+from holdfast.features.sessions.state import activity
+from holdfast.features.sessions.state.documents import DAY, YEAR, Turn
 
 from .story import PROJECT, SECOND, House, Story, an
 
@@ -47,7 +47,7 @@ def test_by_project_and_agent(house: House):
     a_turn(house, "a")
     house.run("sessions.process", session="s-1")
     tokens = {"input": 5, "output": 7, "cache_read": 11, "cache_write": 0}
-    day = days.local_day(house.clock())
+    day = activity.local_day(house.clock())
     house.take([an("tokens.read", at=house.clock(), total=tokens, by_turn={}, day=day, agent="claude-code")])
     (row,) = house.view("activity", days=7)["rows"]
     assert (row["project"], row["agent"], row["tools"], row["tokens"]) == (PROJECT, "claude-code", 1, 23)
@@ -58,9 +58,9 @@ def test_events_of_before_are_counted_by_their_own_time():
     """Written by an older Holdfast: no day, no agent, no difference to what was told before."""
     facts = {"at": 1_700_000_000_000, "end": 1_700_000_060_000, "tools": 3, "failed": 1, "first": 2, "seq": 9}
     docs = Story().start().tell("turn.processed", n=1, upto=9, facts=facts).docs()
-    (by,) = docs[Ref(days.DAY, "2023-11-14")]["by"].values()
+    (by,) = docs[DAY.ref("2023-11-14")]["by"].values()
     assert by == {"": {"turns": 1, "ms": 60_000, "tools": 3, "failed": 1, "sessions": 1}}
-    assert docs[Ref(days.YEAR, "2023")]["days"]["11-14"]["turns"] == 1
+    assert docs[YEAR.ref("2023")]["days"]["11-14"]["turns"] == 1
 
 
 def test_documents_stay_small():
@@ -72,12 +72,12 @@ def test_documents_stay_small():
     import msgspec
 
     story.events = [msgspec.structs.replace(e, project=f"/p{n}") for n, e in enumerate(story.events)]
-    doc = story.docs()[Ref(days.DAY, "2026-01-01")]
-    assert len(doc["by"]) == days.MOST_PROJECTS + 1
-    assert doc["by"][days.OTHERS]["a"]["turns"] == 300 - days.MOST_PROJECTS
+    doc = story.docs()[DAY.ref("2026-01-01")]
+    assert len(doc["by"]) == activity.MAX_PROJECTS + 1
+    assert doc["by"][activity.OTHER_PROJECTS]["a"]["turns"] == 300 - activity.MAX_PROJECTS
 
 
 def test_a_night_with_an_open_turn_is_no_nights_work():
-    week = {"n": 1, "at": 0, "end": 7 * 86_400_000, "tools": 0, "failed": 0}
-    assert days.more_of(week, None)["ms"] == days.LONGEST_TURN_MS
-    assert days.local_day(1 << 62) == "1970-01-01"
+    week = Turn(n=1, at=0, end=7 * 86_400_000)
+    assert activity.growth_of(week, None)["ms"] == activity.LONGEST_TURN_MS
+    assert activity.local_day(1 << 62) == "1970-01-01"

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from holdfast.core.event import Event
-from holdfast.features.sessions import FEATURE, exits
+from holdfast.features.sessions.jobs import read_exits as exits
 from tests.kit import PAYLOADS
 
 from .story import House
@@ -74,7 +74,7 @@ def test_what_is_found_is_of_the_time_of_the_command(codex: Codex) -> None:
     (found,) = codex.house.run(exits.READ, of=event.seq)
     assert (found.kind, found.at, found.session, found.project) == ("tool.exit_read", event.at, "s-1", event.project)
     told = {"call": "call_1", "action": "shell", "command": "pytest -q", "branch": "main"}
-    assert found.data == {**told, "ok": False, "exit_code": 3, "of": event.seq}
+    assert found.data.as_dict() == {**told, "ok": False, "exit_code": 3, "of": event.seq}
     codex.house.run(exits.READ, of=event.seq)
     assert [e.kind for e in codex.house.reader.replay(session="s-1")].count("tool.exit_read") == 1
     assert codex.house.replayed() == []
@@ -183,4 +183,3 @@ def test_who_wants_no_transcript_read_gets_none_read(tmp_path: Path, rollout: Pa
 
 def test_a_call_that_is_not_in_the_log_is_nothing(codex: Codex) -> None:
     assert codex.house.run(exits.READ, of=999) == []
-    assert exits.EXIT_READ in FEATURE.kinds

@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 
-from holdfast.features.sessions import recovery
-from holdfast.features.sessions.interrupts import MOST_FILES, Interrupts
-from holdfast.features.sessions.transcript import milliseconds
+from holdfast.features.sessions.jobs import recovery
+from holdfast.features.sessions.jobs.interrupts import MOST_FILES, Interrupts
+from holdfast.features.sessions.jobs.transcript import milliseconds
+from holdfast.features.sessions.state.documents import Turn
 
 from .story import House
 from .test_transcript import line, stamp
@@ -84,7 +85,7 @@ def test_only_so_many_files_are_remembered(working: House, tmp_path: Path):
     for n in range(MOST_FILES + 20):
         path = tmp_path / f"{n}.jsonl"
         path.write_text("{}\n")
-        reader._latest(str(path), {"id": "", "at": 0})
+        reader.latest(str(path), Turn(n=1))
     assert len(reader._offsets) == MOST_FILES
 
 

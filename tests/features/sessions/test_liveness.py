@@ -10,8 +10,11 @@ from collections.abc import Callable, Iterator
 
 import psutil
 import pytest
+from msgspec.structs import replace
 
-from holdfast.features.sessions import liveness, watch
+from holdfast.core.kinds.agent_events import AgentProcess
+from holdfast.features.sessions import liveness
+from holdfast.features.sessions.jobs import watch
 from tests.kit import wait_until
 
 from .story import House
@@ -36,39 +39,39 @@ def start() -> Iterator[Start]:
         process.wait()
 
 
-def record(process: subprocess.Popen) -> dict:
+def record(process: subprocess.Popen) -> AgentProcess:
     found = liveness.look(process.pid)
     assert found
-    return found.record()
+    return liveness.agent_process(found)
 
 
 def test_a_process_is_alive_until_it_is_gone(start: Start):
     process = start(SLEEP)
     seen = record(process)
-    assert liveness.alive(seen) is True
+    assert liveness.is_alive(seen) is True
     process.kill()
-    wait_until(lambda: liveness.alive(seen) is False, "killed, not yet reaped: a zombie is no life")
+    wait_until(lambda: liveness.is_alive(seen) is False, "killed, not yet reaped: a zombie is no life")
     process.wait()
-    assert liveness.alive(seen) is False
+    assert liveness.is_alive(seen) is False
 
 
 def test_the_same_number_later_is_another_process(start: Start):
     seen = record(start(SLEEP))
-    assert liveness.alive({**seen, "start": seen["start"] - 1}) is False
+    assert liveness.is_alive(replace(seen, start=seen.start - 1)) is False
 
 
 def test_nothing_survives_a_reboot(start: Start):
-    assert liveness.alive({**record(start(SLEEP)), "boot": "the one before"}) is False
+    assert liveness.is_alive(replace(record(start(SLEEP)), boot="the one before")) is False
 
 
 def test_what_runs_on_another_machine_is_not_ours_to_judge(start: Start):
-    assert liveness.alive({**record(start(SLEEP)), "host": "elsewhere", "pid": 1 << 22}) is None
+    assert liveness.is_alive(replace(record(start(SLEEP)), machine="elsewhere", pid=1 << 22)) is None
 
 
 def test_a_kernel_that_does_not_say_is_no_death(start: Start, monkeypatch: pytest.MonkeyPatch):
     seen = record(start(SLEEP))
     monkeypatch.setattr(liveness, "look", _refuse)
-    assert liveness.alive(seen) is None
+    assert liveness.is_alive(seen) is None
 
 
 def _refuse(_pid: int) -> None:
@@ -111,7 +114,7 @@ def test_a_name_with_brackets_is_read_right(start: Start, tmp_path):
     odd.symlink_to(sys.executable)
     process = start([str(odd), "-c", "import time; time.sleep(60)"])
     wait_until(lambda: (liveness.look(process.pid) or _nobody).name == "a) R 1 (b", "it has its name")
-    assert record(process)["pid"] == process.pid
+    assert record(process).pid == process.pid
 
 
 _nobody = liveness.Process(0, 0, 0, "")
@@ -121,13 +124,13 @@ def test_a_killed_agent_is_lost_and_told_once(house: House, start: Start):
     """Decision 10."""
     process = start(SLEEP)
     seen = record(process)
-    house.hook("session.started", source="startup", pid=process.pid, pid_start=seen["start"])
+    house.hook("session.started", source="startup", pid=process.pid, pid_start=seen.start)
     house.hook("prompt.submitted", prompt="work")
     assert house.waiting() == ["sessions.find"]
-    assert [e.kind for e in house.run("sessions.find", session="s-1", pid=process.pid, start=seen["start"])] == [
+    assert [e.kind for e in house.run("sessions.find", session="s-1", pid=process.pid, start=seen.start)] == [
         "session.process"
     ]
-    assert house.doc()["process"] == seen
+    assert house.doc()["process"]["start"] == seen.start
     assert house.run("sessions.lost") == []
     process.kill()
     process.wait()
@@ -196,11 +199,11 @@ class Clocks:
 
 def test_neither_suspend_nor_a_changed_clock_is_inactivity():
     clocks = Clocks()
-    awake = watch.Awake(lambda: clocks.wall, lambda: clocks.steady)
+    awake = watch.AwakeClock(lambda: clocks.wall, lambda: clocks.steady)
     last = int(clocks.wall * 1000)
 
     def quiet() -> int:
-        awake.look()
+        awake.check()
         return awake.ms_since(last, int(clocks.wall * 1000))
 
     clocks.pass_(60)
@@ -217,6 +220,6 @@ def test_neither_suspend_nor_a_changed_clock_is_inactivity():
 def test_recovery_keeps_its_own_pace():
     clocks = Clocks()
     pace = watch.Pace(lambda: clocks.steady)
-    assert [pace.due(60), pace.due(60)] == [True, False]
+    assert [pace.is_due(60), pace.is_due(60)] == [True, False]
     clocks.pass_(61)
-    assert pace.due(60)
+    assert pace.is_due(60)

@@ -2,14 +2,15 @@
 
 import pytest
 
-from holdfast.features.sessions import FEATURE, watch
-from holdfast.features.sessions.model import (
+from holdfast.features.sessions import FEATURE
+from holdfast.features.sessions.jobs import watch
+from holdfast.features.sessions.jobs.recovery import FINDERS
+from holdfast.features.sessions.settings import (
     BACKGROUND_PROCESSING_INTERVAL,
     BATCH_ACTIVE_TIMEOUT_SECONDS,
     SESSION_INACTIVE_TIMEOUT_SECONDS,
     SessionsSettings,
 )  # fmt: skip
-from holdfast.features.sessions.recovery import FINDERS
 
 from .story import SECOND, House, Story
 
@@ -100,7 +101,7 @@ def test_orphaned_activities_get_a_turn_of_their_own(house: House):
     house.hook("tool.finished", tool="Bash", call="c2", ok=True)
     assert "sessions.adopt" in house.waiting()
     (event,) = house.run("sessions.orphans")
-    assert (event.kind, event.data) == ("turn.adopted", {"n": 1, "first": 1})
+    assert (event.kind, event.data.as_dict()) == ("turn.adopted", {"n": 1, "first": 1})
     assert (house.doc()["turn"]["tools"], house.doc()["turn"]["origin"]) == (2, "recovery")
     assert house.run("sessions.adopt", session="s-1") == house.run("sessions.orphans") == []
 

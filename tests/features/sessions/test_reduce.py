@@ -2,15 +2,14 @@
 
 import pytest
 
-from holdfast.core.ports import Ref
 from holdfast.core.state import encode
-from holdfast.features.sessions.model import (
-    MOST_ASKS,
-    MOST_LANES,
-    MOST_RUNNING,
-    PLACE,
-    REASONS,
-    RECENT_IN_PLACE,
+from holdfast.features.sessions.state.documents import (
+    END_REASONS,
+    MAX_ASKS,
+    MAX_LANES,
+    MAX_RECENT_SESSIONS,
+    MAX_RUNNING,
+    RECENT_SESSIONS,
     TURN,
 )  # fmt: skip
 
@@ -207,7 +206,7 @@ def test_the_reasons_of_an_end():
     assert Story().start().tell("session.closed").doc()["reason"] == "closed-by-user"
     story = Story().start()
     assert story.tell("session.stale", last=story.now).doc()["reason"] == "stale"
-    assert set(REASONS) == {"exit", "clear", "process-gone", "stale", "closed-by-user"}
+    assert set(END_REASONS) == {"exit", "clear", "process-gone", "stale", "closed-by-user"}
 
 
 def test_a_lost_process_ends_its_session_and_no_other():
@@ -350,7 +349,7 @@ def test_every_list_is_capped():
         story.tell("session.branched", child=f"kid-{n}")
     doc = story.doc()
     assert (len(doc["running"]), len(doc["asks"]), len(doc["lanes"]), len(doc["children"])) == (
-        MOST_RUNNING, MOST_ASKS, MOST_LANES, 20,
+        MAX_RUNNING, MAX_ASKS, MAX_LANES, 20,
     )  # fmt: skip
     assert (doc["lanes_seen"], doc["children_seen"]) == (60, 60)
     for n in range(60):
@@ -363,8 +362,8 @@ def test_a_place_remembers_the_latest_sessions_of_a_project():
     story = Story()
     for n in range(40):
         story.start(session=f"s{n}")
-    recent = story.docs()[Ref(PLACE, "/home/ada/engine")]["recent"]
-    assert recent == [f"s{n}" for n in range(39, 39 - RECENT_IN_PLACE, -1)]
+    recent = story.docs()[RECENT_SESSIONS.ref("/home/ada/engine")]["recent"]
+    assert recent == [f"s{n}" for n in range(39, 39 - MAX_RECENT_SESSIONS, -1)]
 
 
 def test_a_turns_document_holds_its_facts_and_its_tokens():
@@ -373,7 +372,7 @@ def test_a_turns_document_holds_its_facts_and_its_tokens():
     story.tell("tokens.read", path="/t", offset=9, last=1, ids={}, total=tokens, by_turn={"1": tokens})
     story.tell("turn.processed", n=1, upto=3, facts={"prompt": "Fix it", "at": 5, "first": 2})
     story.tell("tokens.read", path="/t", offset=12, last=1, ids={}, total=tokens, by_turn={"1": tokens})
-    turn = story.docs()[Ref(TURN, "s-1/1")]
+    turn = story.docs()[TURN.ref("s-1/1")]
     assert (turn["prompt"], turn["tokens"]["input"], turn["status"]) == ("Fix it", 20, "completed")
     assert story.doc()["tokens"]["output"] == 10
     assert story.doc()["turn"]["processed"] == 3

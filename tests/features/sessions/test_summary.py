@@ -2,9 +2,19 @@
 
 import pytest
 
-from holdfast.features.sessions import summary
+from holdfast.core.kinds.session_events import SessionSummarised
+from holdfast.core.replay import fold
+from holdfast.features.sessions import FEATURE
+from holdfast.features.sessions.figures import figures_of
+from holdfast.features.sessions.jobs.summarise import summarise_events
+from holdfast.features.sessions.state.documents import SESSION
 
 from .story import House, Story
+
+
+def summary_of(story: Story) -> SessionSummarised:
+    session = fold(FEATURE, story.events)[SESSION.ref("s-1")]
+    return summarise_events(story.events, figures_of(session, story.now))
 
 
 def a_working_session() -> Story:
@@ -19,13 +29,13 @@ def a_working_session() -> Story:
 
 def test_title_files_commands_tests_and_commits():
     """S4-7."""
-    found = summary.of(a_working_session().stop().end().events)
-    assert found["title"] == "Fix the login bug in auth.py"
-    assert found["files"] == ["/p/auth.py", "/p/test_auth.py"]
-    assert [(c["command"], c["ok"], c["times"]) for c in found["tests"]] == [("pytest -q tests/", True, 2)]
-    assert found["commits"] == [{"branch": "main", "sha": "1a2b3c4", "subject": "Fix login"}]
-    assert (found["open"], found["end"]) == ([], "prompt_input_exit")
-    assert "2 files edited" in found["text"] and "1a2b3c4 Fix login" in found["text"]
+    found = summary_of(a_working_session().stop().end())
+    assert found.title == "Fix the login bug in auth.py"
+    assert found.files == ["/p/auth.py", "/p/test_auth.py"]
+    assert [(c.command, c.ok, c.times) for c in found.tests] == [("pytest -q tests/", True, 2)]
+    assert [c.as_dict() for c in found.commits] == [{"branch": "main", "sha": "1a2b3c4", "subject": "Fix login"}]
+    assert (found.open, found.end) == ([], "prompt_input_exit")
+    assert "2 files edited" in found.text and "1a2b3c4 Fix login" in found.text
 
 
 def test_what_was_left_open():
@@ -35,7 +45,7 @@ def test_what_was_left_open():
     todos = [{"content": "tidy up", "status": "pending"}, {"content": "done thing", "status": "completed"}]
     story.tell("tool.finished", tool="TodoWrite", action="todo", call="td", input={"todos": todos}, ok=True)
     story.tell("tool.started", tool="Bash", call="x", command="sleep 900")
-    assert summary.of(story.events)["open"] == [
+    assert summary_of(story).open == [
         "the last prompt was not finished: Build it",
         "a tool call did not end: Bash: sleep 900",
         "a test run failed last: make test",
@@ -50,13 +60,13 @@ def test_what_was_left_open():
      "yarn vitest", "uv run tox", "./gradlew test", "bundle exec rspec", "python -m unittest"],
 )  # fmt: skip
 def test_test_runs_are_known_by_their_command(command: str):
-    found = summary.of(Story().start().prompt().tool("t", command=command).events)
-    assert [c["command"] for c in found["tests"]] == [command]
+    found = summary_of(Story().start().prompt().tool("t", command=command))
+    assert [c.command for c in found.tests] == [command]
 
 
 @pytest.mark.parametrize("command", ["ls tests", "cat latest.txt", "git commit -m test", "echo contest"])
 def test_other_commands_are_no_test_runs(command: str):
-    assert summary.of(Story().start().prompt().tool("t", command=command).events)["tests"] == []
+    assert summary_of(Story().start().prompt().tool("t", command=command)).tests == []
 
 
 def test_a_huge_session_gives_a_small_summary():
@@ -66,8 +76,8 @@ def test_a_huge_session_gives_a_small_summary():
         story.tool(f"e{n}", tool="Edit", action="edit", paths=[f"/p/file{n}.py"])
         story.tool(f"c{n}", command=f"make target-{n} " + "y" * 500)
         story.tell("task.created", task=str(n), subject=f"task {n}")
-    found = summary.of(story.events)
-    assert (len(found["files"]), found["files_seen"], len(found["open"])) == (50, 400, 10)
+    found = summary_of(story)
+    assert (len(found.files), found.files_seen, len(found.open)) == (50, 400, 10)
     assert len(str(found)) < 20_000
 
 

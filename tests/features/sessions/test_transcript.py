@@ -4,13 +4,13 @@ import json
 import os
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from holdfast.features.sessions import transcript
+from holdfast.features.sessions.jobs import transcript
+from holdfast.features.sessions.state.documents import TranscriptPosition
 from tests.factories import NOON
 
 from .story import House
@@ -32,9 +32,9 @@ def total(reading: transcript.Reading | None) -> tuple[int, int]:
     return sum(t["input"] for t in found), sum(t["output"] for t in found)
 
 
-def state(reading: transcript.Reading | None) -> dict[str, Any]:
+def state(reading: transcript.Reading | None) -> TranscriptPosition:
     assert reading
-    return {"path": reading.path, "offset": reading.offset, "last": reading.last, "ids": reading.ids}
+    return TranscriptPosition(path=reading.path, offset=reading.offset, last=reading.last, ids=reading.ids)
 
 
 @pytest.fixture

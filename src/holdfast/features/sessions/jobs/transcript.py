@@ -13,7 +13,8 @@ from typing import Any
 
 import msgspec
 
-from holdfast.features.sessions.model import TOKENS
+from holdfast.features.sessions.state.activity import TOKEN_SUMS as TOKENS
+from holdfast.features.sessions.state.documents import TranscriptPosition
 
 MOST_BYTES = 32 << 20
 """Read at one go; the rest the next time."""
@@ -36,10 +37,10 @@ class Reading(msgspec.Struct):
     found: list[tuple[int, dict[str, int]]] = []
 
 
-def read(path: str, before: Mapping[str, Any] | None, not_before: int = 0) -> Reading | None:
+def read(path: str, before: TranscriptPosition | None, not_before: int = 0) -> Reading | None:
     """None when there is nothing new. Lines older than `not_before` are another session's (a fork copies them)."""
-    known = before if before and before.get("path") == path else {}
-    reading = Reading(path, known.get("offset") or 0, known.get("last") or 0, dict(known.get("ids") or {}))
+    known = before if before and before.path == path else TranscriptPosition()
+    reading = Reading(path, known.offset, known.last, dict(known.ids))
     chunk = _new_bytes(reading)
     if not chunk:
         return None

@@ -12,27 +12,27 @@ from typing import Annotated
 
 import msgspec
 
-from holdfast.core.event import Event
+from holdfast.core.event import Event, derived_event
 from holdfast.core.feature import JobCall
 from holdfast.core.job import Job
-from holdfast.features.sessions.model import DEFAULTS
-from holdfast.features.sessions.transcript import open_regular
+from holdfast.core.kinds import ToolEndPayload
+from holdfast.core.kinds.session_events import ToolExitRead
+from holdfast.features.sessions.jobs.transcript import open_regular
+from holdfast.features.sessions.settings import DEFAULTS
 
-EXIT_READ = "tool.exit_read"
 READ = "sessions.read_exit"
 
 WAITS_S = (0.0, 0.05, 0.15, 0.3)
 """Before each look. A line that is not there after the last is not missed: then the command is no proof, as before."""
 LOOKS = (256 << 10, 8 << 20)
 """Bytes from the end: a transcript may have hundreds of megabytes, and the line is one of the last."""
-CARRIED = ("call", "lane", "action", "command", "branch", "repo")
 
 
 def wanted(event: Event) -> Iterator[Job]:
     data = event.data
-    if event.kind != "tool.finished" or event.agent not in SAID_BY or data.get("action") != "shell":
+    if event.kind != "tool.finished" or event.agent not in EXIT_CODE_IN or data.action != "shell":
         return
-    if data.get("exit_code") is None and data.get("call") and data.get("transcript"):
+    if data.exit_code is None and data.call and data.transcript:
         yield Job(kind=READ, dedupe=str(event.seq), run_at=event.at, payload={"of": event.seq})
 
 
@@ -40,26 +40,21 @@ def read_exit(call: JobCall) -> list[Event]:
     ended = call.reader.event(int(call.job.payload["of"]))
     if ended is None or not (call.settings(ended.project) or DEFAULTS).transcripts:
         return []
-    code = _patiently(ended, call.cancelled)
+    code = _look_repeatedly(ended, call.cancelled)
     return [] if code is None else [_report(ended, code)]
 
 
 def _report(ended: Event, code: int) -> Event:
     """Of the time when the command ended: what it proves is as old as that, however late we know it."""
-    carried = {name: ended.data[name] for name in CARRIED if name in ended.data}
-    return Event(
-        key=f"{ended.key}/exit",
-        kind=EXIT_READ,
-        at=ended.at,
-        session=ended.session,
-        project=ended.project,
-        agent=ended.agent,
-        tool=ended.tool,
-        data={**carried, "ok": code == 0, "exit_code": code, "of": ended.seq},
-    )
+    data: ToolEndPayload = ended.data
+    found = ToolExitRead(
+        of=ended.seq, call=data.call, lane=data.lane, action=data.action, command=data.command, branch=data.branch,
+        repo=data.repo, ok=code == 0, exit_code=code,
+    )  # fmt: skip
+    return msgspec.structs.replace(derived_event(ended, found), key=f"{ended.key}/exit")
 
 
-def _patiently(ended: Event, cancelled: Callable[[], bool]) -> int | None:
+def _look_repeatedly(ended: Event, cancelled: Callable[[], bool]) -> int | None:
     with suppress(OSError, ValueError):  # A file that cannot be opened is not waited for.
         for wait in WAITS_S:
             time.sleep(wait)
@@ -70,7 +65,7 @@ def _patiently(ended: Event, cancelled: Callable[[], bool]) -> int | None:
 
 
 def _look(ended: Event) -> int | None:
-    with open(ended.data["transcript"], "rb", opener=open_regular) as file:
+    with open(ended.data.transcript, "rb", opener=open_regular) as file:
         size = os.fstat(file.fileno()).st_size
         for most in LOOKS:
             tail = os.pread(file.fileno(), most, max(0, size - most))
@@ -81,11 +76,11 @@ def _look(ended: Event) -> int | None:
 
 
 def _latest(tail: bytes, ended: Event) -> int | None:
-    mark, said = msgspec.json.encode(ended.data["call"]), SAID_BY[ended.agent]
+    mark, exit_code_in = msgspec.json.encode(ended.data.call), EXIT_CODE_IN[ended.agent]
     for line in reversed(tail.split(b"\n")):
         if mark in line:  # Most lines are long, and of other calls.
             with suppress(msgspec.DecodeError, RecursionError):
-                if (code := said(line, ended)) is not None:
+                if (code := exit_code_in(line, ended)) is not None:
                     return code
     return None
 
@@ -120,9 +115,9 @@ def _codex(line: bytes, ended: Event) -> int | None:
     record = _record(line)
     payload, item = record.payload, record.payload.item
     told = (record.type, payload.type, item.type, item.id)
-    ours = told == ("event_msg", "item_completed", "CommandExecution", ended.data["call"])
+    ours = told == ("event_msg", "item_completed", "CommandExecution", ended.data.call)
     return item.exit_code if ours and payload.completed_at_ms <= ended.at else None
 
 
-SAID_BY: dict[str, Callable[[bytes, Event], int | None]] = {"codex": _codex}
+EXIT_CODE_IN: dict[str, Callable[[bytes, Event], int | None]] = {"codex": _codex}
 """Agents that write exit codes into their transcripts, and what a line says about a call."""

@@ -8,9 +8,10 @@ from typing import Any
 import msgspec
 
 from holdfast.core.event import Event
-from holdfast.core.ports import Doc
-from holdfast.features.sessions.model import is_open, said
-from holdfast.features.sessions.transcript import milliseconds, open_regular
+from holdfast.core.kinds.session_events import TurnEscaped
+from holdfast.features.sessions.events import session_event
+from holdfast.features.sessions.jobs.transcript import milliseconds, open_regular
+from holdfast.features.sessions.state.documents import Session, Turn
 
 MARK = b"[Request interrupted by user"
 TEXTS = ("[Request interrupted by user]", "[Request interrupted by user for tool use]")
@@ -25,17 +26,17 @@ class Interrupts:
     def __init__(self) -> None:
         self._offsets: dict[str, int] = {}
 
-    def found(self, docs: Iterable[Doc], now: int) -> Iterator[Event]:
-        for doc in docs:
-            turn = doc["turn"]
-            if not is_open(turn) or not doc["transcript"]:
+    def find(self, sessions: Iterable[Session], now: int) -> Iterator[Event]:
+        for session in sessions:
+            turn = session.turn
+            if turn is None or not turn.is_open or not session.transcript:
                 continue
-            at = self._latest(doc["transcript"], turn)
+            at = self.latest(session.transcript, turn)
             if at:
-                yield said(doc, "turn.escaped", now, f"{turn['n']}.{at}", n=turn["n"], when=at)
+                yield session_event(session, TurnEscaped(n=turn.n, when=at), now, f"{turn.n}.{at}")
 
-    def _latest(self, path: str, turn: Doc) -> int:
-        """When this turn was interrupted, if the new part of the file says so."""
+    def latest(self, path: str, turn: Turn) -> int:
+        """When this turn was interrupted, if the new part of the file says so; else 0."""
         marks = [_interrupt(line) for line in self._new_part(path).split(b"\n") if MARK in line]
         return max((at for prompt, at in marks if _is_of(turn, prompt, at)), default=0)
 
@@ -55,8 +56,8 @@ class Interrupts:
             del self._offsets[next(iter(self._offsets))]
 
 
-def _is_of(turn: Doc, prompt: str, at: int) -> bool:
-    return prompt == turn["id"] if prompt and turn["id"] else at >= turn["at"]
+def _is_of(turn: Turn, prompt: str, at: int) -> bool:
+    return prompt == turn.id if prompt and turn.id else at >= turn.at
 
 
 def _interrupt(line: bytes) -> tuple[str, int]:
