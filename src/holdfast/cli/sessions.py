@@ -127,7 +127,7 @@ def timeline(
         if entry["turn"] != turn:
             turn = entry["turn"]
             render.out.print(Text(f"turn {turn}" if turn else "before the first prompt", style="bold"))
-        render.out.print(_timeline_line(entry))
+        render.out.print(timeline_line(entry))
 
 
 @app.command()
@@ -256,7 +256,7 @@ def _facts(told: dict[str, Any]) -> list[tuple[str, str]]:
     return [(name, value) for name, value in facts if value]
 
 
-def _timeline_line(entry: dict[str, Any]) -> Text:
+def timeline_line(entry: dict[str, Any]) -> Text:
     kind = entry["kind"]
     line = Text(f"{entry['seq']:>7}  {render.clock(entry['at'])}  ", style="dim")
     if entry["lane"]:

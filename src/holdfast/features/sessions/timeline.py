@@ -34,6 +34,7 @@ PAIRED_KINDS = (
     "turn.failed", "turn.interrupted", "turn.escaped", "turn.recovered", "session.ended", "session.lost",
 )  # fmt: skip
 DENIAL_KINDS = ("decision.made", "permission.denied")
+CALL_KINDS = ("tool.started", *TOOL_ENDS, *DENIAL_KINDS)
 LOOK_AROUND = 200
 """Events read before and after a page, to pair calls that begin or end outside of it."""
 
@@ -203,15 +204,14 @@ def rows_of(
 
 def _around(session: Session, page: Sequence[Event], reader: Reader, *, with_starts: bool) -> Iterable[Event]:
     """The page, with as much before, in and after it as its calls need, in order."""
-    tools = [event for event in page if isinstance(event.data, ToolPayload)]
-    if not tools:
+    if not any(event.kind in CALL_KINDS for event in page):
         return page
     query, first, last = EventQuery(session=session.id, kinds=PAIRED_KINDS), page[0].seq, page[-1].seq
     found = {event.seq: event for event in page}
     queries = [replace(query, before=first, newest=True, limit=LOOK_AROUND)]
     if with_starts:
         queries.append(replace(query, kinds=("tool.started",), after=first, before=last, limit=2 * LOOK_AROUND))
-    if any(event.kind == "tool.started" for event in tools):
+    if any(event.kind == "tool.started" for event in page):
         queries.append(replace(query, after=last, limit=LOOK_AROUND))
     for one in queries:
         found |= {event.seq: event for event in reader.events(one)}
@@ -308,8 +308,10 @@ def text_of(event: Event) -> str:
     if event.kind in ("turn.ended", "turn.failed", "notification"):
         return str(data.message or data.get("error") or "")
     if isinstance(data, DecisionMade):
-        sources = [context.source for context in data.contexts]
-        return f"{data.verdict}: {'; '.join(data.reasons) or ', '.join(sources)}"
+        sources = ", ".join(context.source for context in data.contexts)
+        if data.verdict in ("", "none"):
+            return f"injected context: {sources}" if sources else "; ".join(data.notices)
+        return f"{data.verdict}: {'; '.join(data.reasons) or sources}"
     if event.tool:
         return about_call(event)
     fields = (data.get(name) for name in ("source", "reason", "subject", "text", "new", "trigger", "parent", "child"))

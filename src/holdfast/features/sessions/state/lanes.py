@@ -26,13 +26,19 @@ def end_lane(session: Session, event: Event) -> None:
     """Its transcript is a file of its own, whose token use is still to be read."""
     touch_lane(session, event)
     data = event.data
-    known = session.lanes.get(data.lane)
+    lane = data.lane or _oldest_open(session, data.lane_type)
+    known = session.lanes.get(lane)
     if known is None:
         return
     entry = replace(known, end=known.end or event.at or 1)
     if isinstance(data, SubagentEnded) and data.lane_transcript and not known.tokens_read:
         entry.transcript = data.lane_transcript
-    session.lanes = {**session.lanes, data.lane: entry}
+    session.lanes = {**session.lanes, lane: entry}
+
+
+def _oldest_open(session: Session, lane_type: str) -> str:
+    """Cursor names only the type of a subagent that ended."""
+    return next((name for name, lane in session.lanes.items() if not lane.end and lane.type == lane_type), "")
 
 
 def mark_tokens_read(session: Session, lane: str) -> None:
