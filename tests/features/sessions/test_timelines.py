@@ -298,7 +298,18 @@ def test_one_figure_is_the_same_everywhere(recorder: Recorder, agent: str) -> No
     entries = recorder.view("timeline", id=SESSION)
     (listed,) = recorder.view("list", all=True)["sessions"]
     first = json.loads(recorder.view("export", id=SESSION, format="jsonl")["text"].splitlines()[0])
-    names = ("state", "duration_ms", "turn_n", "prompts", "tools", "failed", "denied", "edits", "tokens", "total_tokens")
+    names = (
+        "state",
+        "duration_ms",
+        "turn_n",
+        "prompts",
+        "tools",
+        "failed",
+        "denied",
+        "edits",
+        "tokens",
+        "total_tokens",
+    )
     for other in (listed, entries["session"], first):
         assert {name: other[name] for name in names} == {name: show[name] for name in names}
     for summary in (show["summary"], first["summary"]):

@@ -324,6 +324,8 @@ class ModelAnswered(HookPayload):
     summed: bool = False
     """It adds up many calls, because the agent writes down no single ones."""
     prompt_tokens: int = 0
+    compaction: bool = False
+    """It is the summary of a compaction."""
     status: str = ""
 
 

@@ -96,7 +96,7 @@ class CallPairing:
         self.folded: set[int] = set()
         """Events that are shown in the row of another: starts with an end, denials of a call, ends after a denial."""
         self._left: dict[int, Event] = {}
-        self._ended_first: dict[str, int] = {}
+        self._ended_first: dict[tuple[str, str], int] = {}
 
     def add(self, event: Event) -> None:
         kind, data = event.kind, event.data
@@ -122,7 +122,7 @@ class CallPairing:
             self._leave(None, "interrupted" if kind == "session.lost" else "not ended")
 
     def _start(self, event: Event) -> None:
-        ended = self._ended_first.pop(event.data.call, 0) if event.data.call else 0
+        ended = self._ended_first.pop((event.data.lane, event.data.call), 0)
         if ended:
             self._pair(event, ended)
         else:
@@ -139,7 +139,7 @@ class CallPairing:
             else:
                 self._pair(start, event.seq)
         elif event.data.call:
-            self._ended_first[event.data.call] = event.seq
+            self._ended_first[event.data.lane, event.data.call] = event.seq
 
     def _pair(self, start: Event, end: int) -> None:
         self.start_of[end] = start
