@@ -1,6 +1,8 @@
 """From a delivery to an event: capped, redacted, read by its agent's adapter, placed in its repository."""
 
 import hashlib
+import os
+import uuid
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -10,7 +12,8 @@ from holdfast.core.agent import Agent
 from holdfast.core.dedupe import AT_ONCE
 from holdfast.core.delivery import Delivery
 from holdfast.core.event import BODY_LIMIT, Event
-from holdfast.core.kinds import HookPayload
+from holdfast.core.kinds import TOOL_ENDS, TURN_ENDS, HookPayload
+from holdfast.core.machine import boot, look, machine_id
 from holdfast.core.ports import GitContext
 from holdfast.private import without_private
 
@@ -22,6 +25,11 @@ LONGEST_LIST = 200
 DEEPEST = 12
 PAUSING = ("HOLDFAST_PAUSE", "CLAUDE_SKIP_REQUIREMENTS")
 _MEANS_NO = frozenset(("", "0", "no", "false", "off"))
+
+_SESSION_IDS = uuid.UUID("5f6c1d1e-8a55-4c1f-9f0e-6d2b7a1c9e44")
+_OF_A_SESSION = frozenset(
+    ("session.started", "session.ended", "prompt.submitted", *TOOL_ENDS, *TURN_ENDS, "tool.started")
+)
 
 Redact = Callable[[bytes], tuple[bytes, int]]
 
@@ -51,6 +59,7 @@ class Intake:
             data.project_name = delivery.env.get("CLAUDE_PROJECT", "")[:80]
         return msgspec.structs.replace(
             event,
+            session=event.session or made_session_id(event, delivery),
             project=self.project(event.project or delivery.cwd),
             body=delivery.body,
             body_size=delivery.whole,
@@ -92,6 +101,19 @@ class Intake:
 
     def _default(self) -> Agent:
         return next(iter(self._agents.values()))
+
+
+def made_session_id(event: Event, delivery: Delivery) -> str:
+    """For a hook without a session id (S4-16): the same for all hooks of one agent in one terminal."""
+    if event.kind not in _OF_A_SESSION or not delivery.pid:
+        return ""
+    try:
+        leader = os.getsid(delivery.pid)
+    except OSError:
+        leader = delivery.pid
+    found = look(leader)
+    start = found.start if found else delivery.start
+    return str(uuid.uuid5(_SESSION_IDS, f"{event.agent}\n{delivery.cwd}\n{machine_id()}\n{boot()}\n{leader}\n{start}"))
 
 
 def _dedupe_key(event: Event, mark: str) -> str:

@@ -340,3 +340,27 @@ def test_everything_has_json_and_a_schema(world: World) -> None:
     ):  # fmt: skip
         told = json.loads(world.cli(*words, "--json"))
         assert told["schema"] == 1 and "data" in told
+
+
+def test_a_hook_without_a_session_id_gets_one(world: World) -> None:
+    """S4-16: "no id -> new UUID", the same for all hooks of the agent."""
+    world.start()
+    for event, fields in (("SessionStart", {"source": "startup"}), ("UserPromptSubmit", {"prompt": "work"})):
+        payload = {"transcript_path": "/t.jsonl", "cwd": str(world.project), **fields}
+        assert world.reply(event, payload, "ask", env={"CLAUDECODE": "1"}) is not None
+    wait_until(lambda: len(all_sessions(world)) == 1, "there is a session")
+    (row,) = all_sessions(world)
+    assert (row["prompts"], len(row["id"]), row["agent"]) == (1, 36, "claude-code")
+
+
+def test_events_of_a_session_are_found_by_the_beginning_of_its_id(world: World) -> None:
+    ada, bob = world.session("aaaa1111-0001"), world.session("bbbb2222-0002")
+    for agent in (ada, bob):
+        agent.start()
+    assert [e["session"] for e in world.json("events", "list", "--session", "aaaa")["events"]][:1] == [ada.id]
+    assert "session.started" in world.cli("events", "list", "--session", "bbbb2222")
+    assert "No events of kind tool.failed in session aaaa1111-0001." in world.cli(
+        "events", "list", "--session", "aaaa", "--kind", "tool.failed"
+    )
+    assert "there is no session 'zzzz'" in world.cli("events", "list", "--session", "zzzz", code=None)
+    assert "Put the hooks in" not in world.cli("events", "list", "--kind", "tool.failed")

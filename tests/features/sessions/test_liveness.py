@@ -12,6 +12,8 @@ import psutil
 import pytest
 from msgspec.structs import replace
 
+from holdfast.core import machine
+from holdfast.core.kinds import HookPayload
 from holdfast.core.kinds.agent_events import AgentProcess
 from holdfast.features.sessions import liveness
 from holdfast.features.sessions.jobs import watch
@@ -118,6 +120,71 @@ def test_a_name_with_brackets_is_read_right(start: Start, tmp_path):
 
 
 _nobody = liveness.Process(0, 0, 0, "")
+
+
+# ---- from the first hook
+
+
+def hook_of(process: subprocess.Popen, start: int) -> HookPayload:
+    return HookPayload(pid=process.pid, pid_start=start)
+
+
+def now_ms() -> int:
+    return int(time.time() * 1000)
+
+
+def test_the_process_is_known_with_the_first_hook_and_looked_for_once(start: Start):
+    process, lookup = start(SLEEP), liveness.ProcessLookup()
+    seen = record(process)
+    hook = hook_of(process, seen.start)
+    assert lookup.identify("s-1", "tool.started", hook, now_ms()) == seen
+    assert lookup.identify("s-1", "tool.finished", hook, now_ms()) is None
+    assert lookup.identify("s-1", "session.started", hook, now_ms()) is None
+    assert lookup.identify("s-2", "prompt.submitted", hook, now_ms()) == seen
+
+
+def test_an_agent_that_died_while_its_hook_waits_is_known_to_be_gone(start: Start):
+    process, lookup = start(SLEEP), liveness.ProcessLookup()
+    hook = hook_of(process, record(process).start)
+    process.kill()
+    process.wait()
+    found = lookup.identify("s-1", "session.started", hook, now_ms())
+    assert found and liveness.is_alive(found) is False
+
+
+def test_a_hook_from_the_spool_says_nothing_about_a_parent_that_is_gone(start: Start):
+    """Its shell is gone long since; the agent may live."""
+    process, lookup = start(SLEEP), liveness.ProcessLookup()
+    hook = hook_of(process, record(process).start)
+    process.kill()
+    process.wait()
+    assert lookup.identify("s-1", "session.started", hook, now_ms() - 60_000) is None
+
+
+def test_a_resume_in_another_process_is_noticed(start: Start):
+    first, second, lookup = start(SLEEP), start(SLEEP), liveness.ProcessLookup()
+    lookup.identify("s-1", "session.started", hook_of(first, record(first).start), now_ms())
+    found = lookup.identify("s-1", "session.started", hook_of(second, record(second).start), now_ms())
+    assert found == record(second)
+
+
+def test_a_machine_is_a_random_id_in_the_state_folder(start: Start, tmp_path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(machine._Identity, "value", "")
+    machine.use_state_folder(tmp_path / "a")
+    first = machine.machine_id()
+    seen = record(start(SLEEP))
+    assert (len(first), seen.machine, liveness.is_alive(seen)) == (32, first, True)
+    assert (tmp_path / "a" / "machine-id").stat().st_mode & 0o777 == 0o600
+    machine.use_state_folder(tmp_path / "b")
+    assert machine.machine_id() != first and liveness.is_alive(seen) is None
+    machine.use_state_folder(tmp_path / "a")
+    assert machine.machine_id() == first
+
+
+def test_processes_of_older_logs_are_judged_by_their_host(start: Start):
+    seen = replace(record(start(SLEEP)), machine="", host=machine.host())
+    assert liveness.is_alive(seen) is True
+    assert liveness.is_alive(replace(seen, host="elsewhere")) is None
 
 
 def test_a_killed_agent_is_lost_and_told_once(house: House, start: Start):
