@@ -8,8 +8,7 @@ from holdfast.features.sessions import FEATURE
 from holdfast.features.sessions.figures import figures_of
 from holdfast.features.sessions.jobs.summarise import summarise_events
 from holdfast.features.sessions.state.documents import SESSION
-
-from .story import House, Story
+from tests.features.sessions.story import House, Story
 
 
 def summary_of(story: Story) -> SessionSummarised:

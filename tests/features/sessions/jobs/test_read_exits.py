@@ -10,9 +10,8 @@ import pytest
 
 from holdfast.core.event import Event
 from holdfast.features.sessions.jobs import read_exits as exits
+from tests.features.sessions.story import House
 from tests.kit import PAYLOADS
-
-from .story import House
 
 OUTPUT = "Chunk ID: 1\nProcess exited with code 0\nOutput:\n"
 

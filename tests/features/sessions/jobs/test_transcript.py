@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from holdfast.features.sessions.jobs import transcript
 from holdfast.features.sessions.state.documents import TranscriptPosition
 from tests.factories import NOON
-
-from .story import House
+from tests.features.sessions.story import House
 
 
 def line(message: str, at: int = NOON, output: int = 5, **usage: int) -> str:

@@ -2,8 +2,7 @@
 
 from holdfast.features.sessions.state import activity
 from holdfast.features.sessions.state.documents import DAY, YEAR, Turn
-
-from .story import PROJECT, SECOND, House, Story, an
+from tests.features.sessions.story import PROJECT, SECOND, House, Story, an
 
 
 def a_turn(house: House, *tools: str, prompt: str = "Fix it") -> None:

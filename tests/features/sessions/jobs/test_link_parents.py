@@ -3,7 +3,7 @@
 import json
 from pathlib import Path
 
-from .story import House
+from tests.features.sessions.story import House
 
 
 def test_a_clear_goes_on_from_the_session_of_the_same_process(house: House):

@@ -6,8 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.features.sessions.export import markdown
-
-from .story import House, Story
+from tests.features.sessions.story import House, Story
 
 ESCAPED = re.compile(r"\\([\\`*_{}\[\]<>#|~!])")
 

@@ -11,8 +11,7 @@ from holdfast.features.sessions.settings import (
     SESSION_INACTIVE_TIMEOUT_SECONDS,
     SessionsSettings,
 )  # fmt: skip
-
-from .story import SECOND, House, Story
+from tests.features.sessions.story import SECOND, House, Story
 
 
 def kinds(events) -> list[str]:

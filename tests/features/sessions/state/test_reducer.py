@@ -12,8 +12,7 @@ from holdfast.features.sessions.state.documents import (
     RECENT_SESSIONS,
     TURN,
 )  # fmt: skip
-
-from .story import Story
+from tests.features.sessions.story import Story
 
 
 def test_a_session_from_start_to_end():
