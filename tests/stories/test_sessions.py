@@ -217,6 +217,21 @@ def test_resume_clear_and_compact(world: World) -> None:
     assert (shown["status"], shown["restarts"], shown["turn"]["n"]) == ("active", 1, 1)
 
 
+def test_starts_and_ends_are_lines_in_the_daemons_log(world: World) -> None:
+    """S4-20: "grep lifecycle lines in daemon.log"."""
+    ada, bob = world.session("logged-1"), world.session("logged-2")
+    for agent in (ada, bob):
+        agent.start()
+    ada.end()
+    world.cli("sessions", "close", "logged-2")
+    lines = [json.loads(line) for line in world.paths.log_file.read_text().splitlines()]
+    told = [(line["event"], line["session"]) for line in lines if line["event"].startswith("session.")]
+    assert told == [
+        ("session.started", "logged-1"), ("session.started", "logged-2"),
+        ("session.ended", "logged-1"), ("session.closed", "logged-2"),
+    ]  # fmt: skip
+
+
 def test_close_reopen_recover(world: World) -> None:
     """S4-20: force-close is a command."""
     ada = world.session("close-me-1")
