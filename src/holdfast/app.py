@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from holdfast.agents import AGENTS
+from holdfast.core import machine
 from holdfast.core.agent import Agent
 from holdfast.core.decision import Decision
 from holdfast.core.engine import Engine, Ports
@@ -96,6 +97,7 @@ def build(
     report: Report = _quiet,
 ) -> App:
     features = all_features() if features is None else features
+    machine.use_state_folder(paths.state)
     settings = open_settings(features)
     store = open_store(store_url(paths, settings), backups=paths.backups)
     redact = settings.for_project("")["redact"]

@@ -1,6 +1,8 @@
 """From a delivery to an event: redacted, capped, read by its agent's adapter, placed in its repository."""
 
 import hashlib
+import os
+import uuid
 from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import Any
@@ -11,7 +13,8 @@ from holdfast.core.agent import Agent
 from holdfast.core.dedupe import AT_ONCE
 from holdfast.core.delivery import Delivery
 from holdfast.core.event import BODY_LIMIT, Event
-from holdfast.core.kinds import HookPayload
+from holdfast.core.kinds import TOOL_ENDS, TURN_ENDS, HookPayload
+from holdfast.core.machine import boot, look, machine_id
 from holdfast.core.ports import GitContext
 from holdfast.core.text import CUT_MARK
 from holdfast.private import without_private
@@ -26,6 +29,11 @@ LONGEST_LIST = 200
 DEEPEST = 12
 PAUSING = ("HOLDFAST_PAUSE", "CLAUDE_SKIP_REQUIREMENTS")
 _MEANS_NO = frozenset(("", "0", "no", "false", "off"))
+
+_SESSION_IDS = uuid.UUID("5f6c1d1e-8a55-4c1f-9f0e-6d2b7a1c9e44")
+_OF_A_SESSION = frozenset(
+    ("session.started", "session.ended", "prompt.submitted", *TOOL_ENDS, *TURN_ENDS, "tool.started")
+)
 
 Redact = Callable[[bytes], tuple[bytes, int]]
 
@@ -68,6 +76,7 @@ class Intake:
             data.worktree = "" if git.get("root") == project else git.get("root", "")
         return msgspec.structs.replace(
             event,
+            session=event.session or made_session_id(event, delivery),
             project=project,
             body=delivery.body,
             body_size=delivery.whole,
@@ -118,6 +127,19 @@ class Intake:
 def _redact_string(redact: Redact, text: str) -> str:
     cleaned, count = redact(text.encode("utf-8", "replace"))
     return cleaned.decode("utf-8", "replace") if count else text
+
+
+def made_session_id(event: Event, delivery: Delivery) -> str:
+    """For a hook without a session id (S4-16): the same for all hooks of one agent in one terminal."""
+    if event.kind not in _OF_A_SESSION or not delivery.pid:
+        return ""
+    try:
+        leader = os.getsid(delivery.pid)
+    except OSError:
+        leader = delivery.pid
+    found = look(leader)
+    start = found.start if found else delivery.start
+    return str(uuid.uuid5(_SESSION_IDS, f"{event.agent}\n{delivery.cwd}\n{machine_id()}\n{boot()}\n{leader}\n{start}"))
 
 
 def _dedupe_key(event: Event, mark: str) -> str:

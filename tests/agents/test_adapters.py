@@ -175,9 +175,10 @@ def test_a_subagent_is_a_lane(name, stem, session):
     assert not event.kind.startswith("turn.")
 
 
-def test_qwens_empty_prompts_are_nobodys():
-    assert read("qwen", recorded("qwen", "UserPromptSubmit.empty-after-tool")).data["synthetic"] is True
-    assert "synthetic" not in read("qwen", recorded("qwen", "UserPromptSubmit")).data
+def test_qwens_empty_prompts_tell_that_a_batch_is_over():
+    assert read("qwen", recorded("qwen", "UserPromptSubmit.empty-after-tool")).kind == "tool.batch"
+    typed = read("qwen", recorded("qwen", "UserPromptSubmit"))
+    assert (typed.kind, typed.data.synthetic) == ("prompt.submitted", False)
 
 
 def test_gemini_says_precompress_before_every_call_of_the_model():

@@ -6,9 +6,9 @@ import agent_goldens as goldens
 import pytest
 
 from holdfast.agents import AGENTS
-from holdfast.agents.echo import VOICE, without_contexts
 from holdfast.core.decision import Context, Decision
 from holdfast.core.delivery import Delivery
+from holdfast.core.fence import VOICE, without_contexts
 
 REFUSAL = Decision(verdict="deny", reasons=("Run the tests first.",))
 
@@ -79,6 +79,6 @@ def test_only_contexts_before_the_prompt_are_cut_off(prompt, left):
 
 def test_a_compaction_ends_no_subagent():
     event = read("claude-code", recorded("claude-code", "SubagentStop.compaction"), "SubagentStop")
-    assert (event.kind, event.data["compaction"]) == ("model.answered", True)
+    assert (event.kind, event.data.compaction) == ("model.answered", True)
     assert AGENTS["claude-code"].write(event, Decision(verdict="deny", contexts=(Context("s", "t"),))) == b""
     assert read("claude-code", recorded("claude-code", "SubagentStop"), "SubagentStop").kind == "subagent.ended"

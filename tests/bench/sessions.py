@@ -19,7 +19,7 @@ from holdfast.core.ports import Doc, Ref, Store
 from holdfast.core.replay import fold
 from holdfast.core.state import row
 from holdfast.features.sessions import FEATURE
-from holdfast.features.sessions.model import SessionsSettings
+from holdfast.features.sessions.settings import SessionsSettings
 from holdfast.stores import open_store
 from tests.bench.figures import fact, figure, heading, ms, p50
 from tests.factories import an_engine, mark_made

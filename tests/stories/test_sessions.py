@@ -47,6 +47,12 @@ class FakeAgent:
         self.process.stdin.flush()
         assert json.loads(self.process.stdout.readline())[0::2] == [0, ""]
 
+    def fire_and_die(self, event: str, after_ms: int) -> None:
+        """Killed so long after the hook's answer has reached it."""
+        self.fire(event, "start" if event == "SessionStart" else "ask", source="startup", prompt="work")
+        time.sleep(after_ms / 1000)  # What is tried is the moment of the kill.
+        self.kill()
+
     def kill(self) -> None:
         self.process.kill()
         self.process.wait()
@@ -67,6 +73,11 @@ def agents(world: World) -> Iterator[Any]:
 
 def of(world: World, session: str) -> dict[str, Any]:
     return world.view("sessions.show", id=session)
+
+
+def all_sessions(world: World) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = world.view("sessions.list", all=True, limit=200)["sessions"]
+    return found
 
 
 def states(world: World) -> dict[str, str]:
@@ -124,8 +135,7 @@ def test_killed_with_9_it_is_gone_within_ten_seconds(world: World, agents: Any) 
     for agent in (dies, lives):
         agent.fire("SessionStart", "start", source="startup")
         agent.fire("UserPromptSubmit", prompt="work")
-    wait_until(lambda: len(world.events(kinds=("session.process",))) == 2, "both processes are known")
-    assert of(world, "lives-2")["pid"] == lives.process.pid
+    assert (of(world, "dies-1")["pid"], of(world, "lives-2")["pid"]) == (dies.process.pid, lives.process.pid)
     dies.kill()
     died = time.time() * 1000
     wait_until(lambda: states(world) == {"lives-2": "working"}, "the dead one is noticed")
@@ -137,11 +147,25 @@ def test_killed_with_9_it_is_gone_within_ten_seconds(world: World, agents: Any) 
     unchanged_by_replay(world)
 
 
+def test_agents_killed_right_after_their_first_hook_are_gone_within_ten_seconds(world: World, agents: Any) -> None:
+    """Issue 17, point 7: the process is known before the first answer leaves, so it does not matter how soon it dies."""
+    world.start()
+    made = [agents(f"short-{n}", shell=n % 2 == 1) for n in range(16)]
+    for n, agent in enumerate(made):
+        agent.fire_and_die("SessionStart" if n % 3 else "UserPromptSubmit", after_ms=n * 13)
+    killed = time.time() * 1000
+    names = {agent.session for agent in made}
+    wait_until(lambda: names <= {row["id"] for row in all_sessions(world)}, "every first hook is in the log")
+    wait_until(lambda: not states(world), "nobody is left working", patience=20)
+    assert {row["reason"] for row in all_sessions(world)} == {"process-gone"}
+    assert max(event.at for event in world.events(kinds=("session.lost",))) - killed < 10_000
+
+
 def test_what_died_while_the_daemon_was_down_is_noticed_when_it_is_back(world: World, agents: Any) -> None:
     """Pain: closed terminals and reboots leave nothing dangling."""
     agent = agents("night-1")
     agent.fire("SessionStart", "start", source="startup")
-    wait_until(lambda: world.events(kinds=("session.process",)), "the process is known")
+    assert of(world, "night-1")["pid"] == agent.process.pid
     world.kill(signal.SIGTERM)
     agent.kill()
     world.start()
@@ -191,6 +215,21 @@ def test_resume_clear_and_compact(world: World) -> None:
     assert ada.start("resume") == {}
     shown = of(world, "first-1")
     assert (shown["status"], shown["restarts"], shown["turn"]["n"]) == ("active", 1, 1)
+
+
+def test_starts_and_ends_are_lines_in_the_daemons_log(world: World) -> None:
+    """S4-20: "grep lifecycle lines in daemon.log"."""
+    ada, bob = world.session("logged-1"), world.session("logged-2")
+    for agent in (ada, bob):
+        agent.start()
+    ada.end()
+    world.cli("sessions", "close", "logged-2")
+    lines = [json.loads(line) for line in world.paths.log_file.read_text().splitlines()]
+    told = [(line["event"], line["session"]) for line in lines if line["event"].startswith("session.")]
+    assert told == [
+        ("session.started", "logged-1"), ("session.started", "logged-2"),
+        ("session.ended", "logged-1"), ("session.closed", "logged-2"),
+    ]  # fmt: skip
 
 
 def test_close_reopen_recover(world: World) -> None:
@@ -316,3 +355,27 @@ def test_everything_has_json_and_a_schema(world: World) -> None:
     ):  # fmt: skip
         told = json.loads(world.cli(*words, "--json"))
         assert told["schema"] == 1 and "data" in told
+
+
+def test_a_hook_without_a_session_id_gets_one(world: World) -> None:
+    """S4-16: "no id -> new UUID", the same for all hooks of the agent."""
+    world.start()
+    for event, fields in (("SessionStart", {"source": "startup"}), ("UserPromptSubmit", {"prompt": "work"})):
+        payload = {"transcript_path": "/t.jsonl", "cwd": str(world.project), **fields}
+        assert world.reply(event, payload, "ask", env={"CLAUDECODE": "1"}) is not None
+    wait_until(lambda: len(all_sessions(world)) == 1, "there is a session")
+    (row,) = all_sessions(world)
+    assert (row["prompts"], len(row["id"]), row["agent"]) == (1, 36, "claude-code")
+
+
+def test_events_of_a_session_are_found_by_the_beginning_of_its_id(world: World) -> None:
+    ada, bob = world.session("aaaa1111-0001"), world.session("bbbb2222-0002")
+    for agent in (ada, bob):
+        agent.start()
+    assert [e["session"] for e in world.json("events", "list", "--session", "aaaa")["events"]][:1] == [ada.id]
+    assert "session.started" in world.cli("events", "list", "--session", "bbbb2222")
+    assert "No events of kind tool.failed in session aaaa1111-0001." in world.cli(
+        "events", "list", "--session", "aaaa", "--kind", "tool.failed"
+    )
+    assert "there is no session 'zzzz'" in world.cli("events", "list", "--session", "zzzz", code=None)
+    assert "Put the hooks in" not in world.cli("events", "list", "--kind", "tool.failed")

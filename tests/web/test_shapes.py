@@ -12,7 +12,7 @@ NOW = 1_760_000_000_000
 
 def row(**given: object) -> dict:
     return {
-        "kind": "tool.finished", "tool": "Bash", "text": "make", "lane": "", "lane_type": "", "verdict": "", "told": 0,
+        "kind": "tool.finished", "tool": "Bash", "text": "make", "lane": "", "lane_type": "", "verdict": "", "injected": 0,
         "turn_at": NOW, "turn_end": NOW + 10_000, "began": NOW, "ms": 0, **given,
     }  # fmt: skip
 
@@ -33,8 +33,8 @@ def test_a_row_is_called_what_it_is():
     assert words.look(row(ok=False)) == "failed"
     denied = row(kind="decision.made", verdict="deny", text="deny: not before tests")
     assert (words.label(denied), words.look(denied), words.says(denied)) == ("Denied", "denied", "not before tests")
-    told = row(kind="decision.made", verdict="allow", text="allow: memory", told=40)
-    assert (words.label(told), words.look(told), words.says(told)) == ("Told", "told", "40 tokens: memory")
+    told = row(kind="decision.made", verdict="allow", text="allow: memory", injected=40)
+    assert (words.label(told), words.look(told), words.says(told)) == ("Injected", "told", "40 tokens: memory")
     assert words.says(row(kind="decision.made", verdict="ask", text="ask: ")) == "ask"
     assert words.says(row(kind="subagent.started", text="", lane="l-1")) == "l-1"
     assert words.label(row(kind="gates.paused")) == "gates.paused"

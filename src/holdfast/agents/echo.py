@@ -3,31 +3,17 @@
 They are told apart from what a person typed, so that they never become a prompt, a title, a summary or a memory.
 """
 
-import re
 from typing import Any
 
 from holdfast.agents.answering import reason_of
 from holdfast.agents.reading import Data
 from holdfast.core.agent import Payload
 from holdfast.core.decision import Decision
-from holdfast.core.fence import TAG
-
-VOICE = "[Holdfast] "
-"""Before the reason of a refused stop, where the agent sends that reason to its hooks as if somebody had typed it."""
-
-_HOOK_CONTEXT = re.compile(r"\s*<hook_context>.*?</hook_context>\s*", re.DOTALL)
-_FENCE = re.compile(rf"\s*<{TAG} [^>]*>.*?</{TAG}>\s*", re.DOTALL)
+from holdfast.core.fence import VOICE, without_contexts
 
 
 def spoken_reason(decision: Decision) -> str:
     return VOICE + reason_of(decision)
-
-
-def without_contexts(prompt: str) -> str:
-    """What stands behind the contexts that hooks put before a prompt."""
-    while found := _HOOK_CONTEXT.match(prompt) or _FENCE.match(prompt):
-        prompt = prompt[found.end() :]
-    return prompt
 
 
 def take_out(data: Data, _payload: Payload) -> None:

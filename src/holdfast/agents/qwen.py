@@ -78,6 +78,11 @@ def _add_failure(data: Data, payload: Payload) -> None:
         data["exit_code"] = code
 
 
+def _kind(kind: str, data: Data) -> str:
+    """After every batch of tools a prompt comes without a word in it: it tells that the batch is over."""
+    return "tool.batch" if kind == "prompt.submitted" and data.get("synthetic") and not data.get("prompt") else kind
+
+
 TABLES = reading.Tables(
     agent="qwen",
     kinds=KINDS,
@@ -112,6 +117,7 @@ TABLES = reading.Tables(
     tools=TOOLS,
     project=lambda delivery, _payload: one_path(delivery.env.get("QWEN_PROJECT_DIR")),
     extras={"PostToolUse": _add_result, "PostToolUseFailure": _add_failure, "UserPromptSubmit": echo.take_out},
+    kind_of=_kind,
 )
 
 ANSWERS = answering.Answers(

@@ -12,7 +12,9 @@ from holdfast.core.units import format_bytes
 
 app = typer.Typer(help="Look at the log.", no_args_is_help=True)
 
-Session = Annotated[str, typer.Option("--session", help="Only this session (the full id).")]
+Session = Annotated[
+    str, typer.Option("--session", help="Only this session: its id, the beginning of it, or its alias.")
+]
 Limit = Annotated[int, typer.Option("--limit", "-n", min=1, max=1000)]
 
 
@@ -27,6 +29,7 @@ def list_(
     json: Json = False,
 ) -> None:
     """The newest events, oldest of them first."""
+    session = _full_id(session)
     page = client.view("log.events", session=session, limit=limit, before=before, kinds=kind or [])
     if json:
         render.json_line(page)
@@ -34,9 +37,11 @@ def list_(
     for event in page["events"]:
         render.out.print(render.event_line(event))
     if not page["events"]:
-        render.out.print("No events yet. Put the hooks in with: holdfast install")
+        render.out.print(_nothing_found(session, kind or [], before))
     elif page["next"]:
-        render.out.print(Text(f"older: holdfast events list --before {page['next']['before']}", style="dim"))
+        only = f" --session {session}" if session else ""
+        more = f"older: holdfast events list{only} --before {page['next']['before']}"
+        render.out.print(Text(render.clean(more), style="dim"))
 
 
 @app.command()
@@ -47,6 +52,7 @@ def tail(
     json: Json = False,
 ) -> None:
     """The last events, and then each new one as it happens."""
+    session = _full_id(session)
     page = client.view("log.events", session=session, limit=limit)["events"]
     for event in page:
         _show(event, json)
@@ -72,6 +78,20 @@ def show(seq: int, json: Json = False) -> None:
         kept = "" if not event["body_hash"] else f" (cut down from {format_bytes(event['body_size'])})"
         render.out.print(Text(f"  body{kept}:", style="dim"))
         render.out.print(Text("  " + render.clean(event["body"], 4000)))
+
+
+def _full_id(session: str) -> str:
+    """The id that a beginning or an alias stands for. What may be several sessions is refused with their names."""
+    return str(client.view("sessions.find", id=session)["id"]) if session else ""
+
+
+def _nothing_found(session: str, kinds: list[str], before: int) -> str:
+    """What is true of an empty page."""
+    if not (session or kinds or before):
+        return "No events yet. Put the hooks in with: holdfast install"
+    of_kind = f" of kind {', '.join(kinds)}" if kinds else ""
+    in_session = f" in session {session}" if session else ""
+    return render.clean(f"No events{of_kind}{in_session}{f' before {before}' if before else ''}.")
 
 
 def _show(event: dict[str, Any], json: bool) -> None:

@@ -100,7 +100,7 @@ def headline(event: dict[str, Any]) -> str:
     data = event["data"]
     if event["kind"] == "decision.made":
         told = [c["source"] for c in data.get("contexts", ())]
-        return f"{data['verdict']}: {'; '.join(data['reasons']) or ', '.join(told)}"
+        return f"{data.get('verdict', '')}: {'; '.join(data.get('reasons', ())) or ', '.join(told)}"
     detail = next((data[name] for name in HEADLINE if data.get(name)), "")
     detail = detail[0] if isinstance(detail, list) and detail else detail
     lane = f"[{clean(data['lane_type'] or data['lane'], 20)}] " if data.get("lane") and "lane_type" in data else ""

@@ -12,6 +12,7 @@ from holdfast import client
 from holdfast.cli import render
 from holdfast.cli.options import Json
 from holdfast.core.text import escape_invisible, strip_controls
+from holdfast.core.units import format_duration
 
 app = typer.Typer(help="Look at sessions; close, reopen or export one.", no_args_is_help=True)
 
@@ -28,6 +29,7 @@ NEEDS = {
     "interrupted": "was interrupted",
     "stopped": "has finished its turn",
     "notified": "waits for input",
+    "denied": "had its prompt denied",
 }
 
 
@@ -74,7 +76,7 @@ def list_(
         return
     table = render.plain_table("session", "project", "state", "last", "turns", "tools", "tokens", "title")
     for row in told["sessions"]:
-        counts = (str(row["turn_n"]), str(row["tools"]), _count(_all_tokens(row)))
+        counts = (str(row["turn_n"]), str(row["tools"]), _count(row["total_tokens"]))
         table.add_row(*_cells(row), render.ago(row["at"], told["now"]), *counts, render.clean(row["title"], 60))
     _print(table)
     if told["next"]:
@@ -99,7 +101,7 @@ def show(
     table = render.plain_table("turn", "when", "ended by", "tools", "failed", "tokens", "prompt")
     for turn in told["turns"]:
         when, how = render.clock(turn["at"]), turn["how"] or "open"
-        counts = (str(turn["tools"]), str(turn["failed"]), _count(_all_tokens(turn)))
+        counts = (str(turn["tools"]), str(turn["failed"]), _count(_total_tokens(turn["tokens"])))
         table.add_row(str(turn["n"]), when, how, *counts, render.clean(turn["prompt"] or f"({turn['origin']})", 80))
     _print(table)
     render.out.print()
@@ -126,7 +128,7 @@ def timeline(
         if entry["turn"] != turn:
             turn = entry["turn"]
             render.out.print(Text(f"turn {turn}" if turn else "before the first prompt", style="bold"))
-        render.out.print(_timeline_line(entry))
+        render.out.print(timeline_line(entry))
 
 
 @app.command()
@@ -236,6 +238,7 @@ def _tally(told: dict[str, Any]) -> str:
 def _facts(told: dict[str, Any]) -> list[tuple[str, str]]:
     ended = f" ({told['reason']}{', ' + told['detail'] if told['detail'] else ''})" if told["reason"] else ""
     tokens = told["tokens"]
+    spent = "–" if tokens is None else ", ".join(f"{_count(n)} {k.replace('_', ' ')}" for k, n in tokens.items() if n)
     process = told["process"] or {}
     facts = [
         ("session", told["id"]),
@@ -246,7 +249,8 @@ def _facts(told: dict[str, Any]) -> list[tuple[str, str]]:
         ("started", f"{render.ago(told['started_at'], told['now'])} ({told['origin'] or 'unseen'})"),
         ("process", f"{process['name']} {process['pid']}" if process else "not known"),
         ("work", ", ".join(f"{told[name]} {word}" for name, word in WORK if told[name])),
-        ("tokens", ", ".join(f"{_count(n)} {name.replace('_', ' ')}" for name, n in tokens.items() if n)),
+        ("duration", format_duration(told["duration_ms"])),
+        ("tokens", spent),
         ("subagents", str(told["lanes_seen"]) if told["lanes_seen"] else ""),
         ("from", f"{told['parent']} ({told['parent_reason']})" if told["parent"] else ""),
         ("to", ", ".join(told["children"])),
@@ -254,52 +258,41 @@ def _facts(told: dict[str, Any]) -> list[tuple[str, str]]:
     return [(name, value) for name, value in facts if value]
 
 
-def _timeline_line(entry: dict[str, Any]) -> Text:
+def timeline_line(entry: dict[str, Any]) -> Text:
     kind = entry["kind"]
     line = Text(f"{entry['seq']:>7}  {render.clock(entry['at'])}  ", style="dim")
     if entry["lane"]:
         line.append(f"[{render.clean(entry['lane_type'] or entry['lane'], 16)}] ", style="magenta")
-    word = WORDS.get(kind) or entry["tool"] or kind
-    line.append(f"{render.clean(word)}  ", style=render.STYLES.get(kind.partition(".")[0], ""))
-    if kind in WORDS and entry["tool"]:
+    line.append(f"{render.clean(entry['label'])}  ", style=render.STYLES.get(kind.partition(".")[0], ""))
+    if entry["tool"] and entry["label"] != entry["tool"]:
         line.append(f"{render.clean(entry['tool'])}: ")
     line.append(render.clean(entry["text"], 120))
-    if kind == "tool.started":
-        line.append("  … not ended", style="yellow")
-    elif entry.get("ok") is False:
-        line.append(f"  failed {entry.get('exit_code', '')}", style="red")
+    outcome = _outcome(entry)
+    if outcome:
+        line.append(f"  {outcome}", style="red" if entry["outcome"] in ("failed", "denied") else "yellow")
     return line
 
 
-WORK = (("prompts", "prompts"), ("tools", "tool calls"), ("failed", "failed"), ("denied", "denied"))
-WORDS = {
-    "prompt.submitted": "prompt",
-    "turn.ended": "answer",
-    "turn.failed": "error",
-    "turn.interrupted": "interrupted",
-    "turn.recovered": "closed by recovery",
-    "permission.requested": "asks permission",
-    "permission.denied": "denied",
-    "session.started": "started",
-    "session.ended": "ended",
-    "session.lost": "process gone",
-    "session.stale": "stale",
-    "session.closed": "closed by you",
-    "session.reopened": "reopened by you",
-    "session.linked": "goes on from",
-    "session.branched": "goes on in",
-    "subagent.started": "subagent began",
-    "subagent.ended": "subagent ended",
-    "compact.ended": "compacted",
-    "decision.made": "holdfast",
-}
+def _outcome(entry: dict[str, Any]) -> str:
+    """How a call ended, where it did not just succeed."""
+    if entry["outcome"] == "failed" and entry["exit_code"] is not None:
+        return f"failed {entry['exit_code']}"
+    if entry["outcome"] == "denied" and entry["reason"]:
+        return f"denied: {render.clean(entry['reason'], 120)}"
+    return "" if entry["outcome"] == "ok" else str(entry["outcome"])
 
 
-def _all_tokens(row: dict[str, Any]) -> int:
-    return sum((row.get("tokens") or {}).values())
+WORK = (("prompts", "prompts"), ("tools", "tool calls"), ("failed", "failed"), ("denied", "denied"), ("edits", "edits"))
 
 
-def _count(n: int) -> str:
+def _total_tokens(tokens: dict[str, int | None] | None) -> int | None:
+    """None where nobody told any."""
+    return None if tokens is None else sum(n or 0 for n in tokens.values())
+
+
+def _count(n: int | None) -> str:
+    if n is None:
+        return "–"
     for size, unit in ((1_000_000, "M"), (1_000, "k")):
         if n >= size:
             return f"{n / size:.1f}{unit}"

@@ -1,5 +1,6 @@
 """Stored text goes into a context only inside a fence: attributed, budgeted, unable to close the fence (P10)."""
 
+import re
 from collections.abc import Iterable
 
 from holdfast.core.decision import Context
@@ -7,6 +8,10 @@ from holdfast.core.text import FENCE_TAG, sanitise, wrap_untrusted
 
 TAG = FENCE_TAG
 CHARS_PER_TOKEN = 4
+_HOOK_CONTEXT = re.compile(r"\s*<hook_context>.*?</hook_context>\s*", re.DOTALL)
+_FENCE = re.compile(rf"\s*<{TAG} [^>]*>.*?</{TAG}>\s*", re.DOTALL)
+VOICE = "[Holdfast] "
+"""Before the reason of a refused stop, where the agent sends that reason to its hooks as if somebody had typed it."""
 
 
 def tokens(text: str) -> int:
@@ -22,6 +27,13 @@ def harmless(text: str) -> str:
 
 def fenced(context: Context) -> str:
     return wrap_untrusted(context.text, context.source)
+
+
+def without_contexts(prompt: str) -> str:
+    """What stands behind the contexts that hooks put before a prompt."""
+    while found := _HOOK_CONTEXT.match(prompt) or _FENCE.match(prompt):
+        prompt = prompt[found.end() :]
+    return prompt
 
 
 def within_budget(contexts: Iterable[Context], budget: int) -> tuple[list[Context], list[Context]]:

@@ -2,9 +2,9 @@
 
 import functools
 import os
+import secrets
 import socket
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
@@ -16,9 +16,6 @@ class Process(msgspec.Struct, frozen=True):
     start: int
     parent: int
     name: str
-
-    def record(self) -> dict[str, Any]:
-        return {"pid": self.pid, "start": self.start, "boot": boot(), "host": host(), "name": self.name}
 
 
 def look(pid: int) -> Process | None:
@@ -55,6 +52,21 @@ def _look_with_psutil(pid: int) -> Process | None:
         raise OSError(str(error)) from error
 
 
+def command_line(pid: int) -> list[str]:
+    """Empty when it is gone or the kernel would not say."""
+    if _has_proc():
+        try:
+            return Path(f"/proc/{pid}/cmdline").read_bytes().decode("utf-8", "replace").split("\0")[:-1]
+        except OSError:
+            return []
+    import psutil
+
+    try:
+        return list(psutil.Process(pid).cmdline())
+    except psutil.Error:
+        return []
+
+
 @functools.cache
 def _has_proc() -> bool:
     return os.path.exists("/proc/self/stat")  # noqa: PTH110 - asked once
@@ -72,3 +84,32 @@ def boot() -> str:
 @functools.cache
 def host() -> str:
     return socket.gethostname()
+
+
+class _Identity:
+    """The id of this machine: random, in the state folder. Host names are shared by containers and change with networks."""
+
+    value = ""
+
+
+def use_state_folder(folder: Path) -> None:
+    """Says where the machine's id is kept; it is made where there is none."""
+    _Identity.value = _read_or_make(folder / "machine-id")
+
+
+def machine_id() -> str:
+    """The host's name only where no state folder was named, as in tests of a part."""
+    return _Identity.value or host()
+
+
+def _read_or_make(path: Path) -> str:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+            file.write(secrets.token_hex(16))
+    except OSError:
+        pass  # It is there already, or the folder cannot be written: then reading says which.
+    try:
+        return path.read_text(encoding="ascii").strip()
+    except (OSError, ValueError):
+        return ""

@@ -8,3 +8,8 @@ def format_bytes(count: int) -> str:
             return f"{number:.0f} {unit}" if unit == "B" else f"{number:.1f} {unit}"
         number /= 1024
     return f"{number:.1f} GB"
+
+
+def format_duration(ms: int) -> str:
+    """Seconds below two minutes, else whole minutes."""
+    return f"{ms // 1000} s" if ms < 120_000 else f"{ms // 60_000} min"

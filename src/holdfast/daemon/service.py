@@ -22,6 +22,7 @@ from holdfast.core.replay import Rebuild, outdated
 from holdfast.daemon import repair
 from holdfast.daemon.files import FileWriter
 from holdfast.daemon.housekeeping import Housekeeping
+from holdfast.daemon.lifecycle_log import LifecycleLog
 from holdfast.daemon.worker import Worker
 from holdfast.ingest.high_water_mark import HighWaterMark
 from holdfast.ingest.journal import Journal
@@ -135,7 +136,7 @@ class Daemon:
         self.log("store.restored", **msgspec.structs.asdict(told))
 
     def _watch_commits(self) -> None:
-        self.app.engine.subscribers += [self.files.watch, self._committed]
+        self.app.engine.subscribers += [self.files.watch, self._committed, LifecycleLog(self.log).write]
 
     def _flush(self) -> None:
         """Right after the answers; where the store takes nothing now, at the next tick."""

@@ -8,8 +8,8 @@ from typing import Any
 import msgspec
 
 from holdfast.agents import normal, reading
-from holdfast.agents.echo import VOICE, without_contexts
 from holdfast.core.event import Event
+from holdfast.core.fence import VOICE, without_contexts
 from holdfast.core.ids import bounded
 from holdfast.imports.source import Found, Skipped, key_of, lines, session_name
 from holdfast.usage.events import usage_event

@@ -23,7 +23,7 @@ LANES = 5
 
 def label(row: Mapping[str, Any]) -> str:
     if row["kind"] == "decision.made":
-        return "Denied" if row["verdict"] == "deny" else "Injected context" if row["told"] else "Decided"
+        return "Denied" if row["verdict"] == "deny" else "Injected context" if row["injected"] else "Decided"
     if row["kind"].startswith("tool."):
         return str(row["tool"] or "Tool").rpartition("__")[2].removeprefix("browser_")  # mcp__SERVER__TOOL
     return LABELS.get(row["kind"], row["kind"])
@@ -42,7 +42,7 @@ def says(row: Mapping[str, Any]) -> str:
     text = str(row["text"])
     if row["kind"] == "decision.made":
         verdict, _, text = text.partition(": ")
-        return f"{row['told']} tokens: {text}" if row["told"] else text or verdict
+        return f"{row['injected']} tokens: {text}" if row["injected"] else text or verdict
     if row["kind"].startswith("subagent."):
         return f"{row['lane_type']} {text}".strip() or row["lane"]
     if row["kind"].startswith("tool.") and not text:

@@ -4,6 +4,8 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from holdfast.core.event import Event
 from holdfast.core.feature import Call, JobCall
 from holdfast.core.job import ClaimedJob
@@ -11,7 +13,8 @@ from holdfast.core.kinds import HOOK_KINDS
 from holdfast.core.ports import Doc, Ref
 from holdfast.core.replay import Rebuild, fold
 from holdfast.features.sessions import FEATURE
-from holdfast.features.sessions.model import SESSION, SessionsSettings
+from holdfast.features.sessions.settings import SessionsSettings
+from holdfast.features.sessions.state.documents import SESSION
 from holdfast.stores import open_store
 from tests.factories import NOON, AClock, a_key, an_engine
 
@@ -48,10 +51,11 @@ class Story:
         return self.tell("session.ended", reason=reason, **kw)
 
     def doc(self, session: str = "s-1") -> Doc:
-        return self.docs()[Ref(SESSION, session)]
+        return self.docs()[SESSION.ref(session)]
 
     def docs(self) -> dict[Ref, Doc]:
-        return fold(FEATURE, self.events)
+        """As plain data."""
+        return {ref: msgspec.to_builtins(doc) for ref, doc in fold(FEATURE, self.events).items()}
 
 
 def an(kind: str, *, at: int = NOON, session: str = "s-1", tool: str = "", seq: int = 0, **data: Any) -> Event:
@@ -62,7 +66,7 @@ def an(kind: str, *, at: int = NOON, session: str = "s-1", tool: str = "", seq: 
 
 
 class House:
-    """The sessions room on a real SQLite store. Its jobs run when they are told to."""
+    """The feature on a real SQLite store. Its jobs run when they are told to."""
 
     def __init__(self, folder: Path, **settings: Any) -> None:
         self.store = open_store(f"sqlite:///{folder / 'holdfast.db'}")
@@ -81,7 +85,7 @@ class House:
         self.take([an(kind, at=self.clock.tick(SECOND), **data)])
 
     def doc(self, session: str = "s-1") -> Doc:
-        found = self.reader.state(Ref(SESSION, session))
+        found = self.reader.state(SESSION.ref(session))
         assert found is not None, session
         return found
 
@@ -124,4 +128,4 @@ class House:
 
 
 def _no_program(argv: Any, **_: Mapping[str, Any]) -> Any:
-    raise AssertionError(f"this room runs no program and writes no file: {argv}")
+    raise AssertionError(f"this feature runs no program and writes no file: {argv}")

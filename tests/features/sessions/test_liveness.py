@@ -10,8 +10,13 @@ from collections.abc import Callable, Iterator
 
 import psutil
 import pytest
+from msgspec.structs import replace
 
-from holdfast.features.sessions import liveness, watch
+from holdfast.core import machine
+from holdfast.core.kinds import HookPayload
+from holdfast.core.kinds.agent_events import AgentProcess
+from holdfast.features.sessions import liveness
+from holdfast.features.sessions.jobs import watch
 from tests.kit import wait_until
 
 from .story import House
@@ -36,39 +41,39 @@ def start() -> Iterator[Start]:
         process.wait()
 
 
-def record(process: subprocess.Popen) -> dict:
+def record(process: subprocess.Popen) -> AgentProcess:
     found = liveness.look(process.pid)
     assert found
-    return found.record()
+    return liveness.agent_process(found)
 
 
 def test_a_process_is_alive_until_it_is_gone(start: Start):
     process = start(SLEEP)
     seen = record(process)
-    assert liveness.alive(seen) is True
+    assert liveness.is_alive(seen) is True
     process.kill()
-    wait_until(lambda: liveness.alive(seen) is False, "killed, not yet reaped: a zombie is no life")
+    wait_until(lambda: liveness.is_alive(seen) is False, "killed, not yet reaped: a zombie is no life")
     process.wait()
-    assert liveness.alive(seen) is False
+    assert liveness.is_alive(seen) is False
 
 
 def test_the_same_number_later_is_another_process(start: Start):
     seen = record(start(SLEEP))
-    assert liveness.alive({**seen, "start": seen["start"] - 1}) is False
+    assert liveness.is_alive(replace(seen, start=seen.start - 1)) is False
 
 
 def test_nothing_survives_a_reboot(start: Start):
-    assert liveness.alive({**record(start(SLEEP)), "boot": "the one before"}) is False
+    assert liveness.is_alive(replace(record(start(SLEEP)), boot="the one before")) is False
 
 
 def test_what_runs_on_another_machine_is_not_ours_to_judge(start: Start):
-    assert liveness.alive({**record(start(SLEEP)), "host": "elsewhere", "pid": 1 << 22}) is None
+    assert liveness.is_alive(replace(record(start(SLEEP)), machine="elsewhere", pid=1 << 22)) is None
 
 
 def test_a_kernel_that_does_not_say_is_no_death(start: Start, monkeypatch: pytest.MonkeyPatch):
     seen = record(start(SLEEP))
     monkeypatch.setattr(liveness, "look", _refuse)
-    assert liveness.alive(seen) is None
+    assert liveness.is_alive(seen) is None
 
 
 def _refuse(_pid: int) -> None:
@@ -111,23 +116,88 @@ def test_a_name_with_brackets_is_read_right(start: Start, tmp_path):
     odd.symlink_to(sys.executable)
     process = start([str(odd), "-c", "import time; time.sleep(60)"])
     wait_until(lambda: (liveness.look(process.pid) or _nobody).name == "a) R 1 (b", "it has its name")
-    assert record(process)["pid"] == process.pid
+    assert record(process).pid == process.pid
 
 
 _nobody = liveness.Process(0, 0, 0, "")
+
+
+# ---- from the first hook
+
+
+def hook_of(process: subprocess.Popen, start: int) -> HookPayload:
+    return HookPayload(pid=process.pid, pid_start=start)
+
+
+def now_ms() -> int:
+    return int(time.time() * 1000)
+
+
+def test_the_process_is_known_with_the_first_hook_and_looked_for_once(start: Start):
+    process, lookup = start(SLEEP), liveness.ProcessLookup()
+    seen = record(process)
+    hook = hook_of(process, seen.start)
+    assert lookup.identify("s-1", "tool.started", hook, now_ms()) == seen
+    assert lookup.identify("s-1", "tool.finished", hook, now_ms()) is None
+    assert lookup.identify("s-1", "session.started", hook, now_ms()) is None
+    assert lookup.identify("s-2", "prompt.submitted", hook, now_ms()) == seen
+
+
+def test_an_agent_that_died_while_its_hook_waits_is_known_to_be_gone(start: Start):
+    process, lookup = start(SLEEP), liveness.ProcessLookup()
+    hook = hook_of(process, record(process).start)
+    process.kill()
+    process.wait()
+    found = lookup.identify("s-1", "session.started", hook, now_ms())
+    assert found and liveness.is_alive(found) is False
+
+
+def test_a_hook_from_the_spool_says_nothing_about_a_parent_that_is_gone(start: Start):
+    """Its shell is gone long since; the agent may live."""
+    process, lookup = start(SLEEP), liveness.ProcessLookup()
+    hook = hook_of(process, record(process).start)
+    process.kill()
+    process.wait()
+    assert lookup.identify("s-1", "session.started", hook, now_ms() - 60_000) is None
+
+
+def test_a_resume_in_another_process_is_noticed(start: Start):
+    first, second, lookup = start(SLEEP), start(SLEEP), liveness.ProcessLookup()
+    lookup.identify("s-1", "session.started", hook_of(first, record(first).start), now_ms())
+    found = lookup.identify("s-1", "session.started", hook_of(second, record(second).start), now_ms())
+    assert found == record(second)
+
+
+def test_a_machine_is_a_random_id_in_the_state_folder(start: Start, tmp_path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(machine._Identity, "value", "")
+    machine.use_state_folder(tmp_path / "a")
+    first = machine.machine_id()
+    seen = record(start(SLEEP))
+    assert (len(first), seen.machine, liveness.is_alive(seen)) == (32, first, True)
+    assert (tmp_path / "a" / "machine-id").stat().st_mode & 0o777 == 0o600
+    machine.use_state_folder(tmp_path / "b")
+    assert machine.machine_id() != first and liveness.is_alive(seen) is None
+    machine.use_state_folder(tmp_path / "a")
+    assert machine.machine_id() == first
+
+
+def test_processes_of_older_logs_are_judged_by_their_host(start: Start):
+    seen = replace(record(start(SLEEP)), machine="", host=machine.host())
+    assert liveness.is_alive(seen) is True
+    assert liveness.is_alive(replace(seen, host="elsewhere")) is None
 
 
 def test_a_killed_agent_is_lost_and_told_once(house: House, start: Start):
     """Decision 10."""
     process = start(SLEEP)
     seen = record(process)
-    house.hook("session.started", source="startup", pid=process.pid, pid_start=seen["start"])
+    house.hook("session.started", source="startup", pid=process.pid, pid_start=seen.start)
     house.hook("prompt.submitted", prompt="work")
     assert house.waiting() == ["sessions.find"]
-    assert [e.kind for e in house.run("sessions.find", session="s-1", pid=process.pid, start=seen["start"])] == [
+    assert [e.kind for e in house.run("sessions.find", session="s-1", pid=process.pid, start=seen.start)] == [
         "session.process"
     ]
-    assert house.doc()["process"] == seen
+    assert house.doc()["process"]["start"] == seen.start
     assert house.run("sessions.lost") == []
     process.kill()
     process.wait()
@@ -196,11 +266,11 @@ class Clocks:
 
 def test_neither_suspend_nor_a_changed_clock_is_inactivity():
     clocks = Clocks()
-    awake = watch.Awake(lambda: clocks.wall, lambda: clocks.steady)
+    awake = watch.AwakeClock(lambda: clocks.wall, lambda: clocks.steady)
     last = int(clocks.wall * 1000)
 
     def quiet() -> int:
-        awake.look()
+        awake.check()
         return awake.ms_since(last, int(clocks.wall * 1000))
 
     clocks.pass_(60)
@@ -217,6 +287,6 @@ def test_neither_suspend_nor_a_changed_clock_is_inactivity():
 def test_recovery_keeps_its_own_pace():
     clocks = Clocks()
     pace = watch.Pace(lambda: clocks.steady)
-    assert [pace.due(60), pace.due(60)] == [True, False]
+    assert [pace.is_due(60), pace.is_due(60)] == [True, False]
     clocks.pass_(61)
-    assert pace.due(60)
+    assert pace.is_due(60)

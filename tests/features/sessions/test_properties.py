@@ -10,21 +10,22 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from holdfast.core.event import Event
-from holdfast.core.kinds import HOOK_KINDS
+from holdfast.core.kinds import HOOK_KINDS, SESSION_ENDS, SESSION_KINDS
 from holdfast.core.ports import Doc, Ref
 from holdfast.core.state import encode
 from holdfast.features.sessions import FEATURE
-from holdfast.features.sessions.model import (
-    KINDS,
-    MOST_ASKS,
-    MOST_CHILDREN,
-    MOST_LANES,
-    MOST_RUNNING,
-    REASONS,
+from holdfast.features.sessions.events import SUBSCRIBED_KINDS
+from holdfast.features.sessions.jobs.recovery import FINDERS
+from holdfast.features.sessions.state.documents import (
+    DOCUMENTS,
+    END_REASONS,
+    MAX_ASKS,
+    MAX_CHILDREN,
+    MAX_LANES,
+    MAX_RUNNING,
     SESSION,
+    Session,
 )  # fmt: skip
-from holdfast.features.sessions.recovery import FINDERS
-from holdfast.features.sessions.reduce import SUBSCRIBED_KINDS
 from tests.factories import NOON
 
 from .story import House, an
@@ -68,6 +69,7 @@ def any_event(draw: Any) -> Event:
     return an(kind, at=at, session=draw(st.sampled_from(SESSIONS)), tool=draw(ids), **draw(data))
 
 
+TYPES = {document.kind: document for document in DOCUMENTS}
 stories = st.lists(any_event(), max_size=60)
 
 
@@ -88,62 +90,59 @@ def test_any_order_of_events_leaves_only_legal_states(story: list[Event]):
             assert before == kept, "a reducer changed what it was given"
             if after is not None:
                 docs[ref] = after
-                assert msgspec.json.decode(encode(after)) == after, "not what will be read back"
-                if ref.kind == SESSION:
+                assert TYPES[ref.kind].decode(encode(after)) == after, "not what will be read back"
+                if ref.kind == SESSION.kind:
                     legal(after)
                     if before:
                         moved(before, after, event)
     for ref, doc in docs.items():
-        if ref.kind == SESSION:
+        if ref.kind == SESSION.kind:
             ancestors_end(doc, docs)
 
 
-def legal(doc: Doc) -> None:
-    assert doc["status"] in ("active", "completed")
-    assert (doc["status"] == "completed") == (doc["state"] == "ended")
-    if doc["status"] == "completed":
-        assert doc["reason"] in REASONS
-        assert doc["ended_at"]
-        assert not (doc["running"] or doc["asks"] or any(not lane["end"] for lane in doc["lanes"].values()))
-        assert doc["turn"] is None or doc["turn"]["end"]
+def legal(session: Session) -> None:
+    assert session.status in ("active", "completed")
+    assert (session.status == "completed") == (session.state == "ended")
+    if session.status == "completed":
+        assert session.reason in END_REASONS
+        assert session.ended_at
+        assert not (session.running or session.asks or session.any_lane_open)
+        assert session.turn is None or session.turn.end
     else:
-        assert doc["state"] in ("working", "waiting", "idle")
-        assert (doc["reason"], doc["ended_at"]) == ("", 0)
-    for name, most in (
-        ("running", MOST_RUNNING), ("asks", MOST_ASKS), ("lanes", MOST_LANES), ("children", MOST_CHILDREN),
-    ):  # fmt: skip
-        assert len(doc[name]) <= most
-    assert len(encode(doc)) < 32_000
+        assert session.state in ("working", "waiting", "idle")
+        assert (session.reason, session.ended_at) == ("", 0)
+    assert len(session.running) <= MAX_RUNNING and len(session.asks) <= MAX_ASKS
+    assert len(session.lanes) <= MAX_LANES and len(session.children) <= MAX_CHILDREN
+    assert len(encode(session)) < 32_000
 
 
-def moved(before: Doc, after: Doc, event: Event) -> None:
+def moved(before: Session, after: Session, event: Event) -> None:
     """The seed's diagram: active → completed by an end, completed → active only by a sign of life or a person."""
-    if before["status"] == "active" and after["status"] == "completed":
-        ends = ("session.ended", "session.lost", "session.stale", "session.closed", "session.left")
-        assert event.kind in ends
-    if before["status"] == "completed" and after["status"] == "active":
+    if before.status == "active" and after.status == "completed":
+        assert event.kind in SESSION_ENDS
+    if before.status == "completed" and after.status == "active":
         assert event.kind in HOOK_KINDS or event.kind == "session.reopened"
         assert event.kind != "session.ended"
     for name in ("events", "prompts", "tools", "failed", "denied", "edits", "restarts", "lanes_seen", "children_seen"):
-        assert after[name] >= before[name]
-    assert (after["turn"] or {"n": 0})["n"] >= (before["turn"] or {"n": 0})["n"]
-    assert (after["id"], after["first_seq"], after["started_at"]) == (
-        before["id"], before["first_seq"], before["started_at"],
-    )  # fmt: skip
+        assert getattr(after, name) >= getattr(before, name)
+    assert (after.turn.n if after.turn else 0) >= (before.turn.n if before.turn else 0)
+    assert (after.id, after.first_seq, after.started_at) == (before.id, before.first_seq, before.started_at)
 
 
 def truly_linked(event: Event, docs: dict[Ref, Doc]) -> Event:
     """As the linking job tells it: with the parent's true age."""
-    parent = docs.get(Ref(SESSION, event.get("parent", "")))
-    seq = parent["first_seq"] if parent else 1 << 40
-    return msgspec.structs.replace(event, data={**event.data, "parent_seq": seq})
+    if event.kind != "session.linked":
+        return event
+    parent = docs.get(SESSION.ref(event.data.parent))
+    seq = parent.first_seq if parent else 1 << 40
+    return msgspec.structs.replace(event, data=msgspec.structs.replace(event.data, parent_seq=seq))
 
 
-def ancestors_end(doc: Doc, docs: dict[Ref, Doc]) -> None:
+def ancestors_end(session: Session, docs: dict[Ref, Doc]) -> None:
     for _ in SESSIONS:
-        if not doc["parent"]:
+        if not session.parent:
             return
-        doc = docs[Ref(SESSION, doc["parent"])]
+        session = docs[SESSION.ref(session.parent)]
     raise AssertionError("a cycle")
 
 
@@ -189,4 +188,4 @@ def test_no_view_and_no_job_stumbles_over_any_story(story: list[Event]):
 
 
 def test_every_kind_of_ours_is_heard():
-    assert set(KINDS) <= SUBSCRIBED_KINDS
+    assert set(SESSION_KINDS) <= SUBSCRIBED_KINDS

@@ -2,7 +2,7 @@
 
 import pytest
 
-from holdfast.features.sessions import rows
+from holdfast.features.sessions import views
 
 from .story import House, Story
 
@@ -37,12 +37,12 @@ def test_every_range_is_a_piece_of_the_whole(long: House):
     assert backwards == whole
 
 
-@pytest.mark.parametrize("only", [name for name in rows.ONLY if name])
+@pytest.mark.parametrize("only", [name for name in views.ROW_FILTERS if name])
 def test_what_is_filtered_is_marked_alike(long: House, only: str):
     marks = long.view("marks", id="s-1", only=only)
     page = long.view("rows", id="s-1", only=only, limit=500)["rows"]
     assert marks["total"] == len(page)
-    assert {row["kind"] for row in page} <= set(rows.ONLY[only])
+    assert {row["kind"] for row in page} <= set(views.ROW_FILTERS[only])
 
 
 def test_a_row_knows_its_turn_and_how_long_it_took(long: House):

@@ -4,7 +4,7 @@ To add one: a `Payload` with `@event_kind` in the file it belongs to. To change 
 version and add an upcaster. Sets of kinds that several features use are named here, once.
 """
 
-from holdfast.core.kinds import agent_events, check_events, engine_events, project_events
+from holdfast.core.kinds import agent_events, check_events, engine_events, project_events, session_events
 from holdfast.core.kinds.agent_events import HookPayload, ToolEndPayload, ToolPayload
 from holdfast.core.kinds.base import (
     KINDS,
@@ -28,6 +28,7 @@ __all__ = [
     "KINDS",
     "PROJECT_KINDS",
     "SESSION_ENDS",
+    "SESSION_KINDS",
     "TOOL_ENDS",
     "TURN_ENDS",
     "UPCASTERS",
@@ -55,6 +56,7 @@ HOOK_KINDS = _kinds_of(agent_events)
 ENGINE_KINDS = _kinds_of(engine_events)
 CHECK_KINDS = _kinds_of(check_events)
 PROJECT_KINDS = _kinds_of(project_events)
+SESSION_KINDS = _kinds_of(session_events)
 
 SESSION_ENDS = frozenset(("session.ended", "session.lost", "session.stale", "session.closed", "session.left"))
 """After any of these the session is over, until the agent shows itself again."""

@@ -8,6 +8,18 @@ from holdfast.core.kinds.base import JsonObject, Payload, Record, event_kind
 UNKNOWN_VERB = "?"
 
 
+class AgentProcess(Record):
+    """The process of an agent, told apart from every other: by its id and start, the boot and the machine."""
+
+    pid: int = 0
+    start: int = 0
+    boot: str = ""
+    machine: str = ""
+    name: str = ""
+    host: str = ""
+    """In older logs instead of `machine`: the host's name."""
+
+
 class HookPayload(Payload):
     """What every hook may tell: where it ran, in which process, and in which part of the session."""
 
@@ -19,6 +31,8 @@ class HookPayload(Payload):
     """The common git directory: worktrees of one repository share it."""
     pid: int = 0
     pid_start: int = 0
+    process: AgentProcess | None = None
+    """The agent above the hook, where the feature `sessions` looked for it."""
     lane: str = ""
     """The subagent it happened in; empty for the session itself."""
     lane_type: str = ""
@@ -317,15 +331,18 @@ class ModelAnswered(HookPayload):
     """The model answered; token use by kind, as far as the agent tells it."""
 
     tokens: dict[str, int] = {}
-    status: str = ""
+    """By kind of token (`usage.model.KINDS`); a kind that the agent does not tell is absent."""
     answer: str = ""
+    """The agent's own id of the answer."""
+    reported: int | None = None
+    """Micro-dollars that the agent itself reports."""
+    summed: bool = False
+    """It adds up many calls, because the agent writes down no single ones."""
     prompt_tokens: int = 0
     """The whole prompt of the call, where `tokens` has only what this record adds."""
-    reported: int | None = None
-    """Micro-dollars, where the agent itself says what it cost."""
-    summed: bool = False
-    """A sum over several calls: no price by the length of one prompt can be told."""
     compaction: bool = False
+    """It is the summary of a compaction."""
+    status: str = ""
     trigger: str = ""
 
 

@@ -2,61 +2,53 @@
 
 from holdfast.core.feature import Feature
 from holdfast.core.lazy import lazy_function
-from holdfast.features.sessions import (
-    commands,
-    days,
-    decide,
-    enqueue,
-    exits,
-    model,
-    parents,
-    process,
-    recovery,
-    reduce,
-    rows,
-    summary,
-    timeline,
-    views,
-    watch,
-)  # fmt: skip
+from holdfast.features.sessions import commands, events, policy, views
+from holdfast.features.sessions.jobs import link_parents, process_turns, read_exits, recovery, summarise, watch
+from holdfast.features.sessions.settings import SessionsSettings
+from holdfast.features.sessions.state import reducer
+from holdfast.features.sessions.state.documents import DOCUMENTS
 
 WATCH = "sessions.watch"
+WATCH_SECONDS = 5.0
 
 FEATURE = Feature(
     name="sessions",
-    version=3,
-    kinds=model.KINDS,
-    subscribed_kinds=reduce.SUBSCRIBED_KINDS,
-    keys=reduce.keys,
-    reduce=reduce.reduce,
-    facets=reduce.facets,
-    stream=reduce.stream,
-    decide=decide.decide,
-    can_decide=decide.can_decide,
-    enqueue=enqueue.enqueue,
+    version=4,
+    subscribed_kinds=events.SUBSCRIBED_KINDS,
+    documents=DOCUMENTS,
+    keys=reducer.keys,
+    reduce=reducer.reduce,
+    facets=reducer.facets,
+    stream=reducer.stream,
+    enrich=policy.enrich,
+    enriches=policy.ENRICHED_KINDS,
+    decide=policy.decide,
+    can_decide=policy.can_decide,
+    enqueue=policy.enqueue,
     commands={"close": commands.close, "reopen": commands.reopen, "recover": commands.recover},
     views={
         "list": views.sessions,
         "show": views.session,
+        "find": views.find,
         "who": views.who,
-        "timeline": timeline.timeline,
-        "rows": rows.rows,
-        "marks": rows.marks,
-        "overview": rows.overview,
-        "activity": days.activity,
+        "timeline": views.timeline_page,
+        "rows": views.rows,
+        "marks": views.marks,
+        "overview": views.overview,
+        "activity": views.activity,
         "export": lazy_function(__name__, "export", "export"),
     },
     jobs={
         WATCH: recovery.keep_watch,
-        enqueue.FIND: watch.find_process,
-        enqueue.PROCESS: process.process,
-        enqueue.SUMMARISE: summary.summarise,
-        enqueue.LINK: parents.link,
-        enqueue.ADOPT: recovery.adopt,
-        exits.READ: exits.read_exit,
+        policy.FIND: watch.find_process,
+        policy.PROCESS: process_turns.process_turns,
+        policy.SUMMARISE: summarise.summarise_session,
+        policy.LINK: link_parents.link_parent,
+        policy.ADOPT: recovery.adopt,
+        read_exits.READ: read_exits.read_exit,
         **{f"sessions.{name}": recovery.as_job(name) for name in recovery.FINDERS},
     },
-    schedule={WATCH: model.WATCH_SECONDS},
-    quick=frozenset((exits.READ,)),
-    settings=model.SessionsSettings,
+    schedule={WATCH: WATCH_SECONDS},
+    quick=frozenset((read_exits.READ,)),
+    settings=SessionsSettings,
 )

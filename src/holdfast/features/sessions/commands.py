@@ -3,26 +3,28 @@
 from typing import Any
 
 from holdfast.core.errors import CommandRefused
-from holdfast.core.event import Event
+from holdfast.core.event import own_event
 from holdfast.core.feature import Call, CommandResult
-from holdfast.core.ids import delivery_key
-from holdfast.core.ports import Doc, Reader, Ref
-from holdfast.features.sessions import lookup, recovery
-from holdfast.features.sessions.model import COMPLETED, SESSION
+from holdfast.core.kinds import Payload
+from holdfast.core.kinds.session_events import SessionClosed, SessionReopened
+from holdfast.core.ports import Reader
+from holdfast.features.sessions.jobs import recovery
+from holdfast.features.sessions.state.documents import COMPLETED, SESSION, Session
+from holdfast.features.sessions.state.queries import find_session
 
 
 def close(call: Call) -> CommandResult:
-    doc = lookup.find(call.reader, _given(call))
-    if doc["status"] == COMPLETED:
-        return CommandResult(answer={"id": doc["id"], "changed": False, "reason": doc["reason"]})
-    return _changed(call, doc, "session.closed")
+    session = find_session(call.reader, _given_id(call))
+    if session.status == COMPLETED:
+        return CommandResult(answer={"id": session.id, "changed": False, "reason": session.reason})
+    return _change(call, session, SessionClosed())
 
 
 def reopen(call: Call) -> CommandResult:
-    doc = lookup.find(call.reader, _given(call))
-    if doc["status"] != COMPLETED:
-        return CommandResult(answer={"id": doc["id"], "changed": False, "reason": ""})
-    return _changed(call, doc, "session.reopened")
+    session = find_session(call.reader, _given_id(call))
+    if session.status != COMPLETED:
+        return CommandResult(answer={"id": session.id, "changed": False, "reason": ""})
+    return _change(call, session, SessionReopened())
 
 
 def recover(call: Call) -> CommandResult:
@@ -31,25 +33,25 @@ def recover(call: Call) -> CommandResult:
     if kind and kind not in recovery.FINDERS:
         raise CommandRefused(f"there is no recovery {kind!r}", fix=f"There are: {', '.join(recovery.FINDERS)}.")
     wanted = [kind] if kind else list(recovery.FINDERS)
-    found = {name: recovery.found(name, call.reader, call.settings, call.now) for name in wanted}
+    found = {name: recovery.find(name, call.reader, call.settings, call.now) for name in wanted}
     return CommandResult(
         tuple(event for events in found.values() for event in events),
         answer={name: sorted({event.session for event in events}) for name, events in found.items()},
     )
 
 
-def _given(call: Call) -> str:
+def _given_id(call: Call) -> str:
     given = str(call.args.get("id") or "").strip()
     if not given:
         raise CommandRefused("say which session", fix="See: holdfast sessions list")
     return given
 
 
-def _changed(call: Call, doc: Doc, kind: str) -> CommandResult:
-    event = Event(key=delivery_key(call.now), kind=kind, at=call.now, session=doc["id"], project=doc["project"])
+def _change(call: Call, session: Session, payload: Payload) -> CommandResult:
+    event = own_event(payload, call.now, session=session.id, project=session.project)
 
     def answer(reader: Reader) -> dict[str, Any]:
-        after = reader.state(Ref(SESSION, doc["id"])) or {}
-        return {"id": doc["id"], "changed": True, "status": after.get("status"), "reason": after.get("reason")}
+        after = SESSION.load(reader, session.id) or session
+        return {"id": session.id, "changed": True, "status": after.status, "reason": after.reason}
 
     return CommandResult((event,), answer=answer)

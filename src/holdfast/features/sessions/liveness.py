@@ -1,18 +1,25 @@
 """Is the agent's process alive? Its id, its start time and the boot it belongs to decide, never a timeout."""
 
-from collections.abc import Mapping
+import time
 from math import inf
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from holdfast.core.machine import Process, boot, host, look
+from holdfast.core.kinds import HookPayload
+from holdfast.core.kinds.agent_events import AgentProcess
+from holdfast.core.machine import Process, boot, command_line, host, look, machine_id
 
 if TYPE_CHECKING:
     import psutil
 
 SHELLS = frozenset(("sh", "bash", "dash", "zsh", "fish", "ksh", "mksh", "ash", "busybox"))
 WRAPPERS = frozenset(("env", "npm", "npx", "pnpm", "yarn", "timeout", "nice", "nohup", "stdbuf", "xargs", "time"))
+REAPERS = frozenset(("init", "systemd", "launchd", "tini", "dumb-init", "docker-init", "catatonit", "s6-svscan"))
+"""Who takes over processes whose parent is gone: never an agent."""
 INTERACTIVE = ("--init-file", "--rcfile", "-i", "--login", "-l")
 DEEPEST = 12
+FRESH_MS = 2_000
+"""A hook client waits for its answer no longer than this: an older event came by the spool."""
+MAX_KNOWN = 2_000
 
 
 def agent_above(pid: int, start: int = 0) -> Process | None:
@@ -21,7 +28,7 @@ def agent_above(pid: int, start: int = 0) -> Process | None:
     if found is None or (start and found.start != start):
         return None
     for _ in range(DEEPEST):
-        if found is None or found.pid <= 1:
+        if found is None or found.pid <= 1 or found.name in REAPERS:
             return None
         if not is_wrapper(found):
             return found
@@ -29,17 +36,62 @@ def agent_above(pid: int, start: int = 0) -> Process | None:
     return None
 
 
-def alive(record: Mapping[str, Any]) -> bool | None:
+def agent_process(process: Process) -> AgentProcess:
+    return AgentProcess(process.pid, process.start, boot(), machine_id(), process.name)
+
+
+class ProcessLookup:
+    """Finds the agent's process while its hook is answered, so that an agent killed right after it is missed at once.
+
+    Looks are few: at the first event of a session, and when a start or a prompt comes from another process.
+    """
+
+    def __init__(self) -> None:
+        self._known: dict[str, AgentProcess] = {}
+
+    def identify(self, session: str, kind: str, data: HookPayload, at: int) -> AgentProcess | None:
+        """None where nothing new is to be said."""
+        known = self._known.get(session)
+        if not data.pid or (known and (kind not in NAMES_PROCESS or known.pid == data.pid)):
+            return None
+        found = self._look(data, at)
+        if found is None or found == known:
+            return None
+        self._remember(session, found)
+        return found
+
+    def _look(self, data: HookPayload, at: int) -> AgentProcess | None:
+        above = agent_above(data.pid, data.pid_start)
+        if above:
+            return agent_process(above)
+        fresh = abs(time.time() * 1000 - at) < FRESH_MS
+        if not fresh or not data.pid_start:
+            return None
+        # The hook still waits, but its parent, or whoever was above that shell, is gone: so is the agent.
+        return AgentProcess(data.pid, data.pid_start, boot(), machine_id(), "")
+
+    def _remember(self, session: str, process: AgentProcess) -> None:
+        self._known.pop(session, None)
+        self._known[session] = process
+        if len(self._known) > MAX_KNOWN:
+            del self._known[next(iter(self._known))]
+
+
+NAMES_PROCESS = frozenset(("session.started", "prompt.submitted"))
+
+
+def is_alive(process: AgentProcess) -> bool | None:
     """None: cannot be known from here (another machine, or the kernel would not say)."""
-    if record.get("host") != host():
+    here = process.machine == machine_id() if process.machine else process.host == host()
+    if not here:
         return None
-    if record.get("boot") != boot():
+    if process.boot != boot():
         return False
     try:
-        found = look(record["pid"])
+        found = look(process.pid)
     except OSError:
         return None
-    return found is not None and found.start == record["start"]
+    return found is not None and found.start == process.start
 
 
 def has_child_since(pid: int, at_ms: float, until_ms: float = inf) -> bool:
@@ -70,10 +122,5 @@ def is_wrapper(process: Process) -> bool:
 
 def _is_interactive(pid: int) -> bool:
     """A shell somebody types into runs no script and no -c: it is where a hook was tried by hand."""
-    import psutil
-
-    try:
-        words = psutil.Process(pid).cmdline()[1:]
-    except psutil.Error:
-        return False
+    words = command_line(pid)[1:]
     return not words or any(word in INTERACTIVE for word in words) or words == ["-"]

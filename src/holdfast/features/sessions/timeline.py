@@ -1,121 +1,318 @@
-"""What happened in a session, in order: every prompt and every tool call, once, under its turn."""
+"""What happened in a session, in order: every prompt and every tool call, once, under its turn.
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+A call is one row: its start and its end are paired by the agent's id of the call, and where the agent gives none by
+lane, tool, input and order within the turn.
+"""
+
+from collections.abc import Iterable, Sequence
+
+import msgspec
 
 from holdfast.core.event import Event
-from holdfast.core.feature import Call
-from holdfast.core.ports import Doc, EventQuery, Reader
-from holdfast.features.sessions import lookup, views
-from holdfast.features.sessions.exits import EXIT_READ
-from holdfast.features.sessions.model import KINDS, about
+from holdfast.core.kinds import SESSION_KINDS, TOOL_ENDS, ToolEndPayload, ToolPayload
+from holdfast.core.kinds.agent_events import PromptSubmitted, SubagentEnded
+from holdfast.core.kinds.engine_events import DecisionMade
+from holdfast.core.kinds.session_events import ToolExitRead
+from holdfast.core.ports import EventQuery, Reader
+from holdfast.features.sessions.state.documents import Session
+from holdfast.features.sessions.state.prompts import is_synthetic, prompt_text
+from holdfast.features.sessions.state.queries import Turns
+from holdfast.features.sessions.state.running_calls import about_call
 
-ENDS = ("tool.finished", "tool.failed")
-QUIET = (
-    "permission.granted", "tokens.read", "turn.processed", "turn.adopted", "session.process", "session.summarised", EXIT_READ,
-)  # fmt: skip
+HIDDEN_KINDS = frozenset((
+    "permission.granted", "tokens.read", "turn.processed", "turn.adopted", "session.process", "session.summarised",
+    "tool.exit_read",
+))  # fmt: skip
 SHOWN_KINDS = (
-    "session.started", "session.ended", "prompt.submitted", "tool.started", *ENDS, "permission.requested",
+    "session.started", "session.ended", "prompt.submitted", "tool.started", *sorted(TOOL_ENDS), "permission.requested",
     "permission.denied", "turn.ended", "turn.failed", "turn.interrupted", "subagent.started", "subagent.ended",
     "compact.ended", "notification", "model.switched", "task.created", "task.completed", "elicitation.requested",
-    "decision.made", "note.added", *(kind for kind in KINDS if kind not in QUIET),
+    "decision.made", "note.added", *(kind for kind in SESSION_KINDS if kind not in HIDDEN_KINDS),
 )  # fmt: skip
-LONGEST_PAGE = 500
-LOOK_AHEAD = 200
+PAIRED_KINDS = (
+    "tool.started", *sorted(TOOL_ENDS), "decision.made", "permission.denied", "prompt.submitted", "turn.ended",
+    "turn.failed", "turn.interrupted", "turn.escaped", "turn.recovered", "session.ended", "session.lost",
+)  # fmt: skip
+DENIAL_KINDS = ("decision.made", "permission.denied")
+CALL_KINDS = ("tool.started", *TOOL_ENDS, *DENIAL_KINDS)
+LOOK_AROUND = 200
+"""Events read before and after a page, to pair calls that begin or end outside of it."""
+
+LABELS = {
+    "prompt.submitted": "prompt", "turn.ended": "answer", "turn.failed": "error", "turn.interrupted": "interrupted",
+    "turn.recovered": "closed by recovery", "turn.escaped": "interrupted", "permission.requested": "asks permission",
+    "permission.denied": "denied", "session.started": "started", "session.ended": "ended",
+    "session.lost": "process gone", "session.stale": "stale", "session.left": "left", "session.closed": "closed by you",
+    "session.reopened": "reopened by you", "session.linked": "continues", "session.branched": "continued in",
+    "subagent.started": "subagent started", "subagent.ended": "subagent ended", "compact.ended": "compacted",
+    "decision.made": "holdfast", "elicitation.requested": "asks", "model.switched": "model", "note.added": "note",
+    "task.created": "task", "task.completed": "task done",
+}  # fmt: skip
 
 
-def timeline(call: Call) -> dict[str, Any]:
-    """A page from the end (or before `before`), oldest first. `next` is the `before` of the page before it."""
-    doc = lookup.wanted(call)
-    limit = max(1, min(int(call.args.get("limit") or 100), LONGEST_PAGE))
-    page = call.reader.events(
-        EventQuery(
-            session=doc["id"], kinds=SHOWN_KINDS, before=int(call.args.get("before") or 0), limit=limit, newest=True
-        )
-    )
-    return {
-        "session": views.row(doc, call),
-        "entries": entries(doc, page, call.reader),
-        "next": page[0].seq if len(page) == limit else None,
-        "now": call.now,
-    }
+replace = msgspec.structs.replace
 
 
-def entries(doc: Doc, page: Sequence[Event], reader: Reader) -> list[dict[str, Any]]:
-    ended = _ended_calls(doc, page, reader)
-    shown = [e for e in page if e.kind != "tool.started" or e.get("call") not in ended]
-    numbers = turn_numbers(doc, shown, reader)
-    exits = exits_read(doc, shown, reader)
-    return [entry(event, n, exits) for event, n in zip(shown, numbers, strict=True)]
+class Row(msgspec.Struct, kw_only=True):
+    """One line of a timeline, the same for every door."""
+
+    seq: int
+    at: int
+    kind: str
+    label: str
+    turn: int
+    tool: str = ""
+    lane: str = ""
+    lane_type: str = ""
+    text: str = ""
+    outcome: str = ""
+    """Of a tool call: ok, failed, denied, interrupted, running, not ended; empty when how it ended is not known."""
+    reason: str = ""
+    """Why it was denied."""
+    call: str = ""
+    ok: bool | None = None
+    exit_code: int | None = None
+    began: int = 0
+    ms: int = 0
+    synthetic: bool = False
+    action: str = ""
+    verdict: str = ""
+    of_kind: str = ""
+    injected: int = 0
+    output: str = ""
 
 
-def exits_read(doc: Doc, page: Sequence[Event], reader: Reader) -> dict[int, dict[str, Any]]:
-    """How commands ended that the agent's hook said nothing of, by the numbers of their events."""
-    silent = [e.seq for e in page if e.kind in ENDS and e.get("action") == "shell" and "exit_code" not in e.data]
-    if not silent:
-        return {}
-    query = EventQuery(session=doc["id"], kinds=(EXIT_READ,), after=silent[0], limit=len(page) + LOOK_AHEAD)
-    return {e.get("of"): {name: e.get(name) for name in ("ok", "exit_code")} for e in reader.events(query)}
+class CallPairing:
+    """Fed with the events of a session in order: which start belongs to which end, and what became of each call."""
+
+    def __init__(self) -> None:
+        self.open: dict[int, Event] = {}
+        """Starts without an end so far, by their number."""
+        self.outcomes: dict[int, str] = {}
+        """Of starts that have no end of their own: denied, interrupted, not ended."""
+        self.reasons: dict[int, str] = {}
+        self.start_of: dict[int, Event] = {}
+        """By the number of the end."""
+        self.folded: set[int] = set()
+        """Events that are shown in the row of another: starts with an end, denials of a call, ends after a denial."""
+        self._left: dict[int, Event] = {}
+        self._ended_first: dict[tuple[str, str], int] = {}
+
+    def add(self, event: Event) -> None:
+        kind, data = event.kind, event.data
+        if kind == "tool.started":
+            self._start(event)
+        elif kind in TOOL_ENDS:
+            self._end(event)
+        elif isinstance(data, DecisionMade):
+            if data.verdict == "deny" and data.of_kind == "tool.started":
+                self._deny(data.of, "; ".join(data.reasons), event.seq)
+        elif kind == "permission.denied":
+            found = self._matching(event, self.open)
+            if found:
+                self._deny(found.seq, data.reason, event.seq)
+        elif kind == "prompt.submitted":
+            if prompt_text(data) and not is_synthetic(data):
+                self._leave(data.lane, "not ended")
+        elif kind in ("turn.interrupted", "turn.escaped"):
+            self._leave("", "interrupted")
+        elif kind in ("turn.ended", "turn.failed", "turn.recovered"):
+            self._leave(event.get("lane", ""), "not ended")
+        elif kind in ("session.ended", "session.lost"):
+            self._leave(None, "interrupted" if kind == "session.lost" else "not ended")
+
+    def _start(self, event: Event) -> None:
+        ended = self._ended_first.pop((event.data.lane, event.data.call), 0)
+        if ended:
+            self._pair(event, ended)
+        else:
+            self.open[event.seq] = event
+
+    def _end(self, event: Event) -> None:
+        start = self._matching(event, self.open) or self._matching(event, self._left)
+        if start:
+            self.open.pop(start.seq, None)
+            denied = self.outcomes.get(start.seq) == "denied"
+            self._left.pop(start.seq, None)
+            if denied:
+                self.folded.add(event.seq)
+            else:
+                self._pair(start, event.seq)
+        elif event.data.call:
+            self._ended_first[event.data.lane, event.data.call] = event.seq
+
+    def _pair(self, start: Event, end: int) -> None:
+        self.start_of[end] = start
+        self.folded.add(start.seq)
+        self.outcomes.pop(start.seq, None)
+
+    def _deny(self, start: int, reason: str, by: int) -> None:
+        event = self.open.pop(start, None)
+        if event:
+            self._left[start] = event
+            self.outcomes[start], self.reasons[start] = "denied", reason
+            self.folded.add(by)
+
+    def _leave(self, lane: str | None, outcome: str) -> None:
+        """A turn is over: what began in it and did not end will hardly end any more. A late end is still taken, without
+        an id only until the turn after that is over too."""
+        over = {seq for seq, e in self._left.items() if not e.data.call and (lane is None or e.data.lane == lane)}
+        self._left = {seq: event for seq, event in self._left.items() if seq not in over}
+        for seq, start in [*self.open.items()]:
+            if lane is None or start.data.lane == lane:
+                self.outcomes[seq] = outcome
+                self._left[seq] = self.open.pop(seq)
+
+    def _matching(self, end: Event, among: dict[int, Event]) -> Event | None:
+        """The start of the same call by its id; without one the oldest of the same input, else of the same tool."""
+        data: ToolPayload = end.data
+        starts = [e for e in among.values() if e.data.lane == data.lane]
+        if data.call:
+            named = [e for e in starts if e.data.call == data.call]
+            if named:
+                return named[-1]
+        alike = [e for e in starts if e.tool == end.tool and not (e.data.call and data.call)]
+        same_input = [e for e in alike if e.data.input == data.input]
+        return next(iter(same_input), None) or (next(iter(alike), None) if not data.call else None)
 
 
-def entry(event: Event, turn: int, exits: Mapping[int, dict[str, Any]]) -> dict[str, Any]:
+def pair_calls(events: Iterable[Event]) -> CallPairing:
+    pairing = CallPairing()
+    for event in events:
+        pairing.add(event)
+    return pairing
+
+
+def rows_of(
+    session: Session, page: Sequence[Event], reader: Reader, turns: Turns | None = None, *, fold_denials: bool = True
+) -> list[Row]:
+    """The rows of a page of events. Whatever the page, a call is in the row of its end, or of its start without one.
+
+    A list without starts shows the denial of a call in a row of its own (`fold_denials` is False).
+    """
+    turns = turns or Turns(session, reader)
+    pairing = pair_calls(_around(session, page, reader, with_starts=not fold_denials))
+    exits = _exits_read(session, page, reader)
+    shown = [e for e in page if e.seq not in pairing.folded or (not fold_denials and e.kind in DENIAL_KINDS)]
+    numbers = _turn_numbers(shown, turns)
+    return [
+        _row(event, n, session, pairing, exits)
+        for event, n in zip(shown, numbers, strict=True)
+        if _is_shown(event, n, turns)
+    ]
+
+
+def _around(session: Session, page: Sequence[Event], reader: Reader, *, with_starts: bool) -> Iterable[Event]:
+    """The page, with as much before, in and after it as its calls need, in order."""
+    if not any(event.kind in CALL_KINDS for event in page):
+        return page
+    query, first, last = EventQuery(session=session.id, kinds=PAIRED_KINDS), page[0].seq, page[-1].seq
+    found = {event.seq: event for event in page}
+    queries = [replace(query, before=first, newest=True, limit=LOOK_AROUND)]
+    if with_starts:
+        queries.append(replace(query, kinds=("tool.started",), after=first, before=last, limit=2 * LOOK_AROUND))
+    if any(event.kind == "tool.started" for event in page):
+        queries.append(replace(query, after=last, limit=LOOK_AROUND))
+    for one in queries:
+        found |= {event.seq: event for event in reader.events(one)}
+    return [found[seq] for seq in sorted(found)]
+
+
+def _is_shown(event: Event, turn: int, turns: Turns) -> bool:
+    """Prompts that nobody typed are no rows, unless the agent began a turn with one; nor is a compaction's own end."""
     data = event.data
-    found = {
-        "seq": event.seq, "at": event.at, "kind": event.kind, "turn": turn, "tool": event.tool,
-        "lane": data.get("lane", ""), "lane_type": data.get("lane_type", ""), "text": text(event),
-    }  # fmt: skip
-    found |= {name: data[name] for name in ("call", "ok", "exit_code", "ms", "synthetic") if name in data}
-    return found | exits.get(event.seq, {})
+    if isinstance(data, PromptSubmitted):
+        return bool(prompt_text(data)) and (not is_synthetic(data) or turns.first_event(turn) == event.seq)
+    return not (isinstance(data, SubagentEnded) and data.compaction)
 
 
-def text(event: Event) -> str:
-    data, kind = event.data, event.kind
-    if kind in ("prompt.submitted", "turn.ended", "turn.failed", "notification"):
-        return str(data.get("prompt") or data.get("message") or data.get("error") or "")
-    if kind == "decision.made":
-        told = [str(c.get("source", "")) for c in data.get("contexts", ())]
-        return f"{data.get('verdict')}: {'; '.join(data.get('reasons', ())) or ', '.join(told)}"
-    if event.tool:
-        return about(event)
-    words = (data.get(name) for name in ("source", "reason", "subject", "text", "new", "trigger", "parent", "child"))
-    return str(next((word for word in words if word), ""))
-
-
-def _ended_calls(doc: Doc, page: Sequence[Event], reader: Reader) -> set[str]:
-    """Calls whose end is told in this page or on the next one: there they are shown, not here."""
-    ended = {e.get("call") for e in page if e.kind in ENDS and e.get("call")}
-    begun = {e.get("call") for e in page if e.kind == "tool.started" and e.get("call")}
-    if page and begun - ended - doc["running"].keys():
-        later = EventQuery(session=doc["id"], kinds=ENDS, after=page[-1].seq, limit=LOOK_AHEAD)
-        ended |= {e.get("call") for e in reader.events(later)}
-    return ended
-
-
-def turn_numbers(doc: Doc, page: Sequence[Event], reader: Reader) -> list[int]:
-    """Turns begin where their documents say; walked downwards from the last one that begins in or before the page."""
-    if not page or not doc["turn"]:
+def _turn_numbers(page: Sequence[Event], turns: Turns) -> list[int]:
+    """Walked downwards from the last turn that begins in or before the page."""
+    if not page or not turns.last:
         return [0] * len(page)
-    n = _turn_at(doc, reader, page[-1].seq)
-    numbers, first = [], _first(doc, reader, n)
+    n = turns.at_event(page[-1].seq)
+    numbers, first = [], turns.first_event(n)
     for event in reversed(page):
         while n and event.seq < first:
             n -= 1
-            first = _first(doc, reader, n)
+            first = turns.first_event(n)
         numbers.append(n)
     return numbers[::-1]
 
 
-def _turn_at(doc: Doc, reader: Reader, seq: int) -> int:
-    low, high = 0, doc["turn"]["n"]
-    while low < high:
-        middle = (low + high + 1) // 2
-        if _first(doc, reader, middle) <= seq:
-            low = middle
-        else:
-            high = middle - 1
-    return low
+def _exits_read(session: Session, page: Sequence[Event], reader: Reader) -> dict[int, ToolExitRead]:
+    """How commands ended that the agent's hook said nothing of, by the numbers of their events."""
+    silent = [e.seq for e in page if _is_silent(e.data)]
+    if not silent:
+        return {}
+    query = EventQuery(session=session.id, kinds=(ToolExitRead.KIND,), after=silent[0], limit=len(page) + LOOK_AROUND)
+    return {e.data.of: e.data for e in reader.events(query)}
 
 
-def _first(doc: Doc, reader: Reader, n: int) -> int:
-    found = views.turn(doc, reader, n) if n else None
-    return found["first"] if found else 0
+def _is_silent(data: object) -> bool:
+    return isinstance(data, ToolEndPayload) and data.action == "shell" and data.exit_code is None
+
+
+def _row(event: Event, turn: int, session: Session, pairing: CallPairing, exits: dict[int, ToolExitRead]) -> Row:
+    data = event.data
+    row = Row(
+        seq=event.seq, at=event.at, kind=event.kind, label=label_of(event), turn=turn, tool=event.tool,
+        lane=data.get("lane", ""), lane_type=data.get("lane_type", ""), text=text_of(event), began=event.at,
+    )  # fmt: skip
+    if isinstance(data, ToolPayload):
+        row.call, row.action = data.call, data.action
+    if isinstance(data, ToolEndPayload):
+        _add_end(row, event, pairing, exits.get(event.seq))
+    elif event.kind == "tool.started":
+        _add_unended(row, event, session, pairing)
+    elif isinstance(data, DecisionMade):
+        row.verdict, row.of_kind, row.reason = data.verdict, data.of_kind, "; ".join(data.reasons)
+        row.injected = sum(context.tokens for context in data.contexts)
+    elif isinstance(data, PromptSubmitted):
+        row.synthetic = is_synthetic(data)
+    return row
+
+
+def _add_end(row: Row, event: Event, pairing: CallPairing, exit_read: ToolExitRead | None) -> None:
+    """How it ended, when it began and how long it took: as the agent measured, else as we saw it."""
+    data: ToolEndPayload = event.data
+    start = pairing.start_of.get(event.seq)
+    row.ok, row.exit_code = (exit_read.ok, exit_read.exit_code) if exit_read else (data.ok, data.exit_code)
+    row.ms = int(data.ms) if data.ms is not None else max(0, event.at - start.at) if start else 0
+    row.began, row.output = event.at - row.ms, data.output or data.error
+    row.text = row.text or (about_call(start) if start else "")
+    row.outcome = "interrupted" if data.interrupted else {True: "ok", False: "failed", None: ""}[row.ok]
+
+
+def _add_unended(row: Row, event: Event, session: Session, pairing: CallPairing) -> None:
+    running = (event.data.call or f"#{event.seq}") in session.running
+    outcome = pairing.outcomes.get(event.seq)
+    row.outcome = outcome or ("running" if running else _left_behind(session))
+    row.reason = pairing.reasons.get(event.seq, "")
+
+
+def _left_behind(session: Session) -> str:
+    return "interrupted" if session.reason == "process-gone" else "not ended"
+
+
+def label_of(event: Event) -> str:
+    if event.kind == "prompt.submitted" and is_synthetic(event.data):
+        return "continued"
+    return LABELS.get(event.kind) or event.tool or event.kind
+
+
+def text_of(event: Event) -> str:
+    data = event.data
+    if isinstance(data, PromptSubmitted):
+        return prompt_text(data)
+    if event.kind in ("turn.ended", "turn.failed", "notification"):
+        return str(data.message or data.get("error") or "")
+    if isinstance(data, DecisionMade):
+        sources = ", ".join(context.source for context in data.contexts)
+        if data.verdict in ("", "none"):
+            return f"injected context: {sources}" if sources else "; ".join(data.notices)
+        return f"{data.verdict}: {'; '.join(data.reasons) or sources}"
+    if event.tool:
+        return about_call(event)
+    fields = (data.get(name) for name in ("source", "reason", "subject", "text", "new", "trigger", "parent", "child"))
+    return str(next((field for field in fields if field), ""))

@@ -1,74 +1,136 @@
-"""Sessions for people and tools: the list, one whole, who needs you. No door adds logic of its own."""
+"""Sessions for people and tools: the list, one whole, who needs you, the timeline. No door adds logic of its own."""
 
+from datetime import date, timedelta
 from typing import Any
 
+import msgspec
+
+from holdfast.core.event import Event
 from holdfast.core.feature import Call
 from holdfast.core.ids import alias
-from holdfast.core.ports import Doc, Reader, Ref, StateQuery
-from holdfast.features.sessions import lookup, summary
-from holdfast.features.sessions.model import ACTIVE, DEFAULTS, IDLE, SESSION, SUMMARY, TURN, WAITING, WATCHED, turn_key
+from holdfast.core.ports import EventQuery, Reader
+from holdfast.features.sessions import timeline
+from holdfast.features.sessions.figures import Figures, figures_of
+from holdfast.features.sessions.jobs.summarise import summary_of
+from holdfast.features.sessions.state.activity import SUMS as DAY_SUMS
+from holdfast.features.sessions.state.activity import TOKEN_SUMS, add_sums, local_day
+from holdfast.features.sessions.state.documents import (
+    ACTIVE,
+    DAY,
+    SESSION,
+    WAITING,
+    WATCHED,
+    YEAR,
+    Ask,
+    RunningCall,
+    Session,
+)  # fmt: skip
+from holdfast.features.sessions.state.queries import Turns, wanted_session
 
-COPIED = (
-    "id", "agent", "project", "branch", "status", "reason", "detail", "title", "started_at", "at", "since", "ended_at",
-    "prompts", "tools", "failed", "denied", "edits", "compactions", "restarts", "tokens", "parent", "parent_reason",
-)  # fmt: skip
-WHOLE = (
-    "cwd", "transcript", "model", "origin", "source", "lanes", "lanes_seen", "children", "children_seen",
-    "process", "running", "asks", "turn", "told", "first_seq", "seq", "events",
-)  # fmt: skip
 LONGEST_PAGE = 500
-MOST_LIVE = 200
+MAX_LIVE = 200
 LIVE = (WATCHED, ACTIVE)
-URGENCY = {"permission": 0, "question": 0, "failed": 1, "interrupted": 2, "stopped": 2, "notified": 2}
+URGENCY = {"permission": 0, "question": 0, "failed": 1}
+OTHER_NEED, WORKING_ORDER, QUIET_ORDER = 2, 3, 4
+
+to_plain = msgspec.to_builtins
 
 
-def row(doc: Doc, call: Call) -> dict[str, Any]:
-    turn = doc["turn"]
-    need = needs(doc)
-    state = doc["state"]
-    idle_ms = (call.settings or DEFAULTS).idle_after_seconds * 1000
-    if state == WAITING and not doc["asks"] and call.now - doc["since"] > idle_ms:
-        state = IDLE
-    return {
-        **{name: doc[name] for name in COPIED},
-        "alias": alias(doc["id"]),
-        "state": state,
-        "needs": need if state == WAITING else None,
-        "turn_n": turn["n"] if turn else 0,
-        "turn_at": turn["at"] if turn else 0,
-        "prompt": turn["prompt"] if turn else "",
-        "doing": doing(doc),
-        "lanes_open": sum(1 for lane in doc["lanes"].values() if not lane["end"]),
-        "pid": (doc["process"] or {}).get("pid", 0),
-    }
-
-
-def needs(doc: Doc) -> dict[str, Any] | None:
+class Need(msgspec.Struct, frozen=True):
     """What the user is waited for."""
-    if doc["state"] != WAITING:
-        return None
-    if doc["asks"]:
-        ask = doc["asks"][0]
-        return {"what": ask["what"], "text": _tool(ask), "since": ask["at"]}
-    turn = doc["turn"]
-    return {"what": turn["how"], "text": turn["answer"], "since": doc["since"]}
+
+    what: str
+    text: str
+    since: int
 
 
-def doing(doc: Doc) -> str:
-    running = list(doc["running"].values())
-    return _tool(running[-1]) if running else ""
+class SessionRow(msgspec.Struct, kw_only=True):
+    """A session in a list: what it is, its figures, what it does now."""
+
+    id: str
+    alias: str
+    agent: str
+    project: str
+    branch: str
+    title: str
+    status: str
+    state: str
+    reason: str
+    detail: str
+    started_at: int
+    at: int
+    since: int
+    ended_at: int
+    restarts: int
+    parent: str
+    parent_reason: str
+    duration_ms: int
+    turns_count: int
+    prompts: int
+    tools: int
+    failed: int
+    denied: int
+    edits: int
+    compactions: int
+    tokens: dict[str, int | None] | None
+    """None while nobody told any."""
+    total_tokens: int | None
+    needs: Need | None
+    turn_n: int
+    turn_at: int
+    prompt: str
+    doing: str
+    lanes_open: int
+    pid: int
 
 
-def _tool(entry: Doc) -> str:
-    return f"{entry['tool']}: {entry['about']}" if entry["tool"] and entry["about"] else entry["tool"] or entry["about"]
+def session_row(session: Session, figures: Figures) -> SessionRow:
+    turn = session.turn
+    return SessionRow(
+        id=session.id, alias=alias(session.id), agent=session.agent, project=session.project, branch=session.branch,
+        title=session.title, status=session.status, state=figures.state, reason=session.reason, detail=session.detail,
+        started_at=session.started_at, at=session.at, since=session.since, ended_at=session.ended_at,
+        restarts=session.restarts, parent=session.parent, parent_reason=session.parent_reason,
+        duration_ms=figures.duration_ms, turns_count=figures.turns, prompts=figures.prompts, tools=figures.calls,
+        failed=figures.failed, denied=figures.denied, edits=figures.edits, compactions=figures.compactions,
+        tokens=to_plain(figures.tokens), total_tokens=figures.total_tokens,
+        needs=_need(session) if figures.state == WAITING else None,
+        turn_n=figures.turns, turn_at=turn.at if turn else 0, prompt=turn.prompt if turn else "",
+        doing=_doing(session), lanes_open=sum(1 for lane in session.lanes.values() if not lane.end),
+        pid=session.process.pid if session.process else 0,
+    )  # fmt: skip
+
+
+def row_of(session: Session, call: Call) -> dict[str, Any]:
+    row: dict[str, Any] = to_plain(session_row(session, figures_of(session, call.now, call.settings)))
+    return row
+
+
+def _need(session: Session) -> Need | None:
+    if session.asks:
+        ask = session.asks[0]
+        return Need(ask.what, _describe(ask), ask.at)
+    turn = session.turn
+    return Need(turn.how, turn.answer, session.since) if turn else None
+
+
+def _doing(session: Session) -> str:
+    running = list(session.running.values())
+    return _describe(running[-1]) if running else ""
+
+
+def _describe(call: Ask | RunningCall) -> str:
+    return f"{call.tool}: {call.about}" if call.tool and call.about else call.tool or call.about
+
+
+# ── lists ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 def sessions(call: Call) -> dict[str, Any]:
     """A page, the latest activity first. `next` is the `before` of the following one."""
     args = call.args
-    limit = max(1, min(int(args.get("limit") or 50), LONGEST_PAGE))
-    before = args.get("before")
-    page = listed(
+    limit, before = _limit(call, 50), args.get("before")
+    page = _listed(
         call.reader,
         ("",) if args.get("all") else LIVE,
         project=str(args.get("project") or ""),
@@ -76,62 +138,234 @@ def sessions(call: Call) -> dict[str, Any]:
         limit=limit,
     )
     last = page[-1] if len(page) == limit else None
-    return {
-        "sessions": [row(doc, call) for doc in page],
-        "next": [last["at"], last["id"]] if last else None,
-        "now": call.now,
-    }
+    rows = [row_of(session, call) for session in page]
+    return {"sessions": rows, "next": [last.at, last.id] if last else None, "now": call.now}
 
 
-def listed(reader: Reader, statuses: tuple[str, ...], limit: int, **only: Any) -> list[Doc]:
+def _limit(call: Call, default: int, name: str = "limit") -> int:
+    return max(1, min(int(call.args.get(name) or default), LONGEST_PAGE))
+
+
+def _listed(reader: Reader, statuses: tuple[str, ...], limit: int, **only: Any) -> list[Session]:
     """The newest of several statuses: each is a page of its own, merged."""
-    queries = [StateQuery(kind=SESSION, status=status, limit=limit, **only) for status in statuses]
-    found = [doc for query in queries for _, doc in reader.states(query)]
-    return sorted(found, key=lambda doc: (doc["at"], doc["id"]), reverse=True)[:limit]
+    found = [doc for status in statuses for _, doc in SESSION.list(reader, status=status, limit=limit, **only)]
+    return sorted(found, key=lambda session: (session.at, session.id), reverse=True)[:limit]
 
 
 def who(call: Call) -> dict[str, Any]:
     """Every live session, those that need the user first, the longest waiting of them on top."""
-    page = listed(call.reader, LIVE, MOST_LIVE)
-    rows = sorted((row(doc, call) for doc in page), key=_urgency)
-    return {"sessions": rows, "waiting": sum(1 for r in rows if r["needs"]), "now": call.now}
+    rows = sorted((row_of(session, call) for session in _listed(call.reader, LIVE, MAX_LIVE)), key=_urgency)
+    return {"sessions": rows, "waiting": sum(1 for row in rows if row["needs"]), "now": call.now}
 
 
-def _urgency(shown: dict[str, Any]) -> tuple[int, int]:
-    if shown["needs"]:
-        return URGENCY.get(shown["needs"]["what"], 2), shown["needs"]["since"]
-    return (3 if shown["state"] == "working" else 4), -shown["at"]
+def _urgency(row: dict[str, Any]) -> tuple[int, int]:
+    if row["needs"]:
+        return URGENCY.get(row["needs"]["what"], OTHER_NEED), row["needs"]["since"]
+    return (WORKING_ORDER if row["state"] == "working" else QUIET_ORDER), -row["at"]
+
+
+# ── one session ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def find(call: Call) -> dict[str, str]:
+    """The full id of the session that a person means by its beginning or its alias."""
+    return {"id": wanted_session(call).id}
 
 
 def session(call: Call) -> dict[str, Any]:
     """One session whole: its facts, what it came to (unless it is asked `brief`), its latest turns."""
-    doc = lookup.wanted(call)
-    limit = max(1, min(int(call.args.get("turns") or 10), LONGEST_PAGE))
+    found = wanted_session(call)
+    figures = figures_of(found, call.now, call.settings)
+    turns = Turns(found, call.reader).latest(_limit(call, 10, "turns"))
     return {
-        **row(doc, call),
-        **{name: doc[name] for name in WHOLE},
-        "summary": None if call.args.get("brief") else summary_of(doc, call.reader),
-        "turns": turns(doc, call.reader, limit=limit),
+        **to_plain(session_row(found, figures)),
+        **_details(found),
+        "summary": None if call.args.get("brief") else summary_view(found, call.reader, figures),
+        "turns": to_plain(turns),
         "now": call.now,
     }
 
 
-def summary_of(doc: Doc, reader: Reader) -> dict[str, Any]:
-    made = reader.state(Ref(SUMMARY, doc["id"]))
-    if made and made.get("of", 0) >= doc["seq"] and "text" in made:
-        return made
-    return summary.of(reader.replay(session=doc["id"]))
+def _details(found: Session) -> dict[str, Any]:
+    return {
+        "cwd": found.cwd, "transcript": found.transcript, "model": found.model, "origin": found.origin,
+        "source": found.source, "lanes": to_plain(found.lanes), "lanes_seen": found.lanes_seen,
+        "children": found.children, "children_seen": found.children_seen,
+        "process": msgspec.structs.asdict(found.process) if found.process else None,
+        "running": to_plain(found.running), "asks": to_plain(found.asks), "turn": to_plain(found.turn),
+        "injected": found.injected, "first_seq": found.first_seq, "seq": found.seq, "events": found.events,
+    }  # fmt: skip
 
 
-def turns(doc: Doc, reader: Reader, before: int = 0, limit: int = 10) -> list[dict[str, Any]]:
-    """By number, which is their key: the latest, the oldest of them first."""
-    last = doc["turn"]["n"] if doc["turn"] else 0
-    end = min(last, before - 1) if before else last
-    return [found for n in range(max(1, end - limit + 1), end + 1) if (found := turn(doc, reader, n))]
+def summary_view(found: Session, reader: Reader, figures: Figures) -> dict[str, Any]:
+    summary = summary_of(found, reader, figures)
+    return {name: to_plain(value) for name, value in msgspec.structs.asdict(summary).items()}
 
 
-def turn(doc: Doc, reader: Reader, n: int) -> dict[str, Any] | None:
-    stored = reader.state(Ref(TURN, turn_key(doc["id"], n))) or {}
-    fresh: Doc = next((t for t in (doc["turn"], doc["previous"]) if t and t["n"] == n), {})
-    found = {**stored, **fresh}
-    return found if "first" in found else None
+# ── its rows ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+TOOL_ROWS = ("tool.finished", "tool.failed")
+ROW_KINDS = tuple(kind for kind in timeline.SHOWN_KINDS if kind != "tool.started")
+ROW_FILTERS: dict[str, tuple[str, ...]] = {
+    "": ROW_KINDS,
+    "prompts": ("prompt.submitted", "turn.ended", "turn.failed", "turn.interrupted"),
+    "tools": TOOL_ROWS,
+    "failures": ("tool.failed", "turn.failed", "permission.denied", "session.lost"),
+    "decisions": ("decision.made",),
+    "subagents": ("subagent.started", "subagent.ended"),
+}
+MARK_EVERY = 200
+SEARCHED_AT_ONCE = 10_000
+SEARCH_PAGE = 1_000
+MAX_TURNS, MAX_DECISIONS = 400, 400
+
+
+def timeline_page(call: Call) -> dict[str, Any]:
+    """A page from the end (or before `before`), oldest first. `next` is the `before` of the page before it."""
+    found = wanted_session(call)
+    limit, before = _limit(call, 100), int(call.args.get("before") or 0)
+    query = EventQuery(session=found.id, kinds=timeline.SHOWN_KINDS, before=before, limit=limit, newest=True)
+    page = call.reader.events(query)
+    return {
+        "session": row_of(found, call),
+        "entries": [_plain_row(row) for row in timeline.rows_of(found, page, call.reader)],
+        "next": page[0].seq if len(page) == limit else None,
+        "now": call.now,
+    }
+
+
+def _plain_row(row: timeline.Row) -> dict[str, Any]:
+    """Outputs are long: who wants one asks for its event."""
+    plain: dict[str, Any] = to_plain(row)
+    del plain["output"]
+    return plain
+
+
+def rows(call: Call) -> dict[str, Any]:
+    """From event `start` on, or before `before`, or the last ones; with `q`, only those with this text in them."""
+    found, args = wanted_session(call), call.args
+    start, before = int(args.get("start") or 0), int(args.get("before") or 0)
+    query = EventQuery(
+        session=found.id, kinds=_filter(call), after=max(0, start - 1), before=before,
+        limit=_limit(call, MARK_EVERY), newest=not start,
+    )  # fmt: skip
+    text = str(args.get("q") or "").strip()
+    page, older = _matching(call.reader, query, text) if text else _page(call.reader, query)
+    return {"rows": _rows_with_turns(found, page, call.reader), "older": older, "now": call.now}
+
+
+def _filter(call: Call) -> tuple[str, ...]:
+    return ROW_FILTERS.get(str(call.args.get("only") or ""), ROW_KINDS)
+
+
+def _page(reader: Reader, query: EventQuery) -> tuple[list[Event], int]:
+    page = reader.events(query)
+    return page, page[0].seq if len(page) == query.limit else 0
+
+
+def _matching(reader: Reader, query: EventQuery, text: str) -> tuple[list[Event], int]:
+    """Newest first, so many at a go; the number says where to look on."""
+    wanted, found, looked, before = text.casefold(), list[Event](), 0, query.before
+    while len(found) < query.limit and looked < SEARCHED_AT_ONCE:
+        page = reader.events(msgspec.structs.replace(query, after=0, before=before, limit=SEARCH_PAGE, newest=True))
+        for event in reversed(page):
+            if len(found) < query.limit and wanted in _searched_text(event):
+                found.append(event)
+                before = event.seq
+        looked += len(page)
+        if len(page) < SEARCH_PAGE:
+            return found[::-1], before if len(found) == query.limit else 0
+        before = before if len(found) == query.limit else page[0].seq
+    return found[::-1], before
+
+
+def _searched_text(event: Event) -> str:
+    return f"{event.tool} {event.kind} {msgspec.json.encode(event.data, enc_hook=str).decode()}".casefold()
+
+
+def _rows_with_turns(found: Session, page: list[Event], reader: Reader) -> list[dict[str, Any]]:
+    """With the extent of its turn, so that a row can be drawn inside of it."""
+    turns = Turns(found, reader)
+    shown = []
+    for row in timeline.rows_of(found, page, reader, turns, fold_denials=False):
+        turn = turns.get(row.turn)
+        row.text = _within_project(found, row.text)
+        extent = {"turn_at": turn.at if turn else 0, "turn_end": (turn.end if turn else 0) or found.at}
+        shown.append({**_plain_row(row), **extent})
+    return shown
+
+
+def _within_project(found: Session, text: str) -> str:
+    """A path of the project without what all of them begin with."""
+    for folder in (found.project, found.cwd):
+        if folder and text.startswith(f"{folder}/"):
+            return text[len(folder) + 1 :]
+    return text
+
+
+def marks(call: Call) -> dict[str, Any]:
+    """The number of every two-hundredth row, and how many rows there are: what a scroll bar needs."""
+    query = EventQuery(session=wanted_session(call).id, kinds=_filter(call))
+    found = call.reader.marks(query, MARK_EVERY)
+    last = msgspec.structs.replace(query, after=found[-1] - 1, limit=MARK_EVERY) if found else None
+    rest = call.reader.events(last) if last else []
+    total = max(0, len(found) - 1) * MARK_EVERY + len(rest)
+    return {"marks": found, "every": MARK_EVERY, "total": total, "last": rest[-1].seq if rest else 0}
+
+
+def overview(call: Call) -> dict[str, Any]:
+    """The whole session at a glance: its latest turns and lanes, and where something was refused or injected."""
+    found = wanted_session(call)
+    query = EventQuery(session=found.id, kinds=("decision.made",), newest=True, limit=MAX_DECISIONS)
+    turns = Turns(found, call.reader).latest(MAX_TURNS)
+    return {
+        "turns": to_plain(turns),
+        "lanes": [{"id": lane, **to_plain(entry)} for lane, entry in found.lanes.items()],
+        "decisions": [{"seq": e.seq, "at": e.at, "deny": e.data.verdict == "deny"} for e in call.reader.events(query)],
+        "running": to_plain(list(found.running.values())),
+        "from": turns[0].at if turns else found.started_at,
+        "to": found.ended_at or found.at,
+    }
+
+
+# ── what was done per day ─────────────────────────────────────────────────────────────────────────────────────────────
+
+DETAILED_DAYS = 30
+
+
+def activity(call: Call) -> dict[str, Any]:
+    """A sum per day for so many days, and for the last ones who did it where."""
+    today = date.fromisoformat(local_day(call.now))
+    days = [today - timedelta(n) for n in range(max(1, min(int(call.args.get("days") or 371), 730)))][::-1]
+    years = {year: YEAR.load(call.reader, str(year)) for year in {day.year for day in days}}
+    sums = [{"day": day.isoformat(), **_full_sums(_sums_of(years[day.year], day))} for day in days]
+    detailed = max(1, min(int(call.args.get("detailed") or DETAILED_DAYS), len(days)))
+    return {
+        "days": sums,
+        "today": sums[-1],
+        "detailed": detailed,
+        "rows": _by_project_and_agent(call.reader, days[-detailed:]),
+        "now": call.now,
+    }
+
+
+def _sums_of(year: Any, day: date) -> dict[str, int]:
+    return year.days.get(day.isoformat()[5:], {}) if year else {}
+
+
+def _by_project_and_agent(reader: Reader, days: list[date]) -> list[dict[str, Any]]:
+    found: dict[tuple[str, str], dict[str, int]] = {}
+    for day in days:
+        doc = DAY.load(reader, day.isoformat())
+        for project, agents in doc.by.items() if doc else ():
+            for agent, sums in agents.items():
+                found[project, agent] = add_sums(found.get((project, agent), {}), sums)
+    rows = [{"project": project, "agent": agent, **_full_sums(sums)} for (project, agent), sums in found.items()]
+    return sorted(rows, key=lambda row: (-row["ms"], row["project"], row["agent"]))
+
+
+def _full_sums(sums: dict[str, int]) -> dict[str, Any]:
+    """`tokens` is None where none were told: an agent that tells none has not used none."""
+    every = {name: sums.get(name, 0) for name in DAY_SUMS}
+    known = [sums[name] for name in TOKEN_SUMS if name in sums]
+    return {**every, "tokens": sum(known) if known else None}

@@ -44,7 +44,7 @@ def heat(days: list[dict[str, Any]], measure: str) -> dict[str, Any]:
     return {"cells": cells, "months": months, "weeks": cells[-1]["x"] + 1}
 
 
-def _level(value: int, ordered: list[int]) -> int:
+def _level(value: int | None, ordered: list[int]) -> int:
     """By quarter of the busy days, so that one huge day does not make all others pale."""
     if not value:
         return 0
@@ -53,20 +53,20 @@ def _level(value: int, ordered: list[int]) -> int:
 
 
 def bars(days: list[dict[str, Any]], measure: str) -> list[dict[str, Any]]:
-    most = max((day[measure] for day in days), default=0) or 1
-    return [{**day, "share": round(day[measure] / most * 100, 1)} for day in days]
+    most = max((day[measure] or 0 for day in days), default=0) or 1
+    return [{**day, "share": round((day[measure] or 0) / most * 100, 1)} for day in days]
 
 
 def summed(rows: list[dict[str, Any]], by: str, measure: str) -> list[dict[str, Any]]:
     found: dict[str, dict[str, Any]] = {}
     for row in rows:
-        one = found.setdefault(row[by], {"name": row[by]})
+        one = found.setdefault(row[by], {"name": row[by], "tokens": None})
         for name, value in row.items():
             if isinstance(value, int):
-                one[name] = one.get(name, 0) + value
-    most = max((one[measure] for one in found.values()), default=0) or 1
-    ranked = sorted(found.values(), key=lambda one: -one[measure])
-    return [{**one, "share": round(one[measure] / most * 100, 1)} for one in ranked]
+                one[name] = (one.get(name) or 0) + value
+    most = max((one[measure] or 0 for one in found.values()), default=0) or 1
+    ranked = sorted(found.values(), key=lambda one: -(one[measure] or 0))
+    return [{**one, "share": round((one[measure] or 0) / most * 100, 1)} for one in ranked]
 
 
 SCREEN = Screen(name="activity", title="Activity", path="/activity", page=page, key="a", live="turn. tokens. session.")

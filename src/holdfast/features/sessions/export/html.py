@@ -2,9 +2,11 @@
 
 from collections.abc import Iterable
 from html import escape
-from typing import Any
 
-from holdfast.features.sessions.export import words
+from holdfast.features.sessions.export.labels import format_moment, format_outcome, is_call, session_facts
+from holdfast.features.sessions.figures import Figures
+from holdfast.features.sessions.state.documents import Session
+from holdfast.features.sessions.timeline import Row
 
 STYLE = """
 :root{color-scheme:light dark;--line:#8884;--dim:#888;--bad:#c33;--ok:#283}
@@ -21,41 +23,41 @@ details{margin:.1rem 0}summary{cursor:pointer}ul{padding-left:1.2rem}
 POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 
 
-def begin(session: dict[str, Any]) -> str:
-    title = escape(session["title"] or session["id"])
-    facts = "".join(f"<dt>{escape(name)}</dt><dd>{escape(value)}</dd>" for name, value in words.facts(session))
+def begin(session: Session, figures: Figures, summary: str) -> str:
+    title = escape(session.title or session.id)
+    facts = session_facts(session, figures)
+    listed = "".join(f"<dt>{escape(name)}</dt><dd>{escape(value)}</dd>" for name, value in facts)
     return (
         f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{title}</title>\n'
         f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">\n'
         f'<meta name="viewport" content="width=device-width"><style>{STYLE}</style></head>\n<body><h1>{title}</h1>\n'
-        f"<dl>{facts}</dl>\n<h2>Summary</h2>\n<pre>{escape(session['summary']['text'])}</pre>\n<h2>Timeline</h2>\n"
+        f"<dl>{listed}</dl>\n<h2>Summary</h2>\n<pre>{escape(summary)}</pre>\n<h2>Timeline</h2>\n"
     )
 
 
-def body(entries: Iterable[dict[str, Any]]) -> str:
-    return "".join(_entry(entry) for entry in entries)
+def body(rows: Iterable[Row]) -> str:
+    return "".join(_row(row) for row in rows)
 
 
 def end() -> str:
     return "</body></html>\n"
 
 
-def _entry(entry: dict[str, Any]) -> str:
-    at = f"<time>{words.moment(entry['at'])}</time>"
-    text = escape(entry["text"])
-    lane = f'<span class="lane">[{escape(entry["lane_type"] or entry["lane"])}]</span> ' if entry["lane"] else ""
-    if words.is_prompt(entry):
-        return f'<h3>Turn {entry["turn"]}</h3>\n<div class="prompt">{at}<pre>{text}</pre></div>\n'
-    if words.is_tool(entry):
-        return _tool(entry, f"{at}{lane}<b>{escape(entry['tool'])}</b> <code>{text}</code>")
-    if entry["kind"] == "turn.ended":
+def _row(row: Row) -> str:
+    at, text = f"<time>{format_moment(row.at)}</time>", escape(row.text)
+    lane = f'<span class="lane">[{escape(row.lane_type or row.lane)}]</span> ' if row.lane else ""
+    if row.kind == "prompt.submitted":
+        return f'<h3>Turn {row.turn}</h3>\n<div class="prompt">{at}{lane}<pre>{text}</pre></div>\n'
+    if is_call(row):
+        return _call(row, f"{at}{lane}<b>{escape(row.tool)}</b> <code>{text}</code>")
+    if row.kind == "turn.ended":
         return f'<div class="answer">{at}{lane}<pre>{text}</pre></div>\n'
-    return f"<div>{at}{lane}{escape(words.label(entry))} {text}</div>\n"
+    return f"<div>{at}{lane}{escape(row.label)} {text}</div>\n"
 
 
-def _tool(entry: dict[str, Any], line: str) -> str:
-    outcome = words.outcome(entry)
-    line += f' <span class="{"ok" if outcome == "ok" else "failed"}">{escape(outcome)}</span>'
-    if not entry.get("output"):
+def _call(row: Row, line: str) -> str:
+    look = "failed" if row.outcome in ("failed", "denied", "interrupted") else "ok" if row.outcome == "ok" else ""
+    line += f' <span class="{look}">{escape(format_outcome(row))}</span>'
+    if not row.output:
         return f"<div>{line}</div>\n"
-    return f"<details><summary>{line}</summary><pre>{escape(entry['output'])}</pre></details>\n"
+    return f"<details><summary>{line}</summary><pre>{escape(row.output)}</pre></details>\n"

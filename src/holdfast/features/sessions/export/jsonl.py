@@ -19,9 +19,5 @@ def body(events: Iterable[Event]) -> str:
     return "".join(_line({"type": "event", **{name: getattr(event, name) for name in FIELDS}}) for event in events)
 
 
-def end() -> str:
-    return ""
-
-
 def _line(value: dict[str, Any]) -> str:
     return encode(value).decode() + "\n"

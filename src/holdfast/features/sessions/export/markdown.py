@@ -2,48 +2,50 @@
 
 import re
 from collections.abc import Iterable
-from typing import Any
 
-from holdfast.features.sessions.export import words
+from holdfast.features.sessions.export.labels import format_moment, format_outcome, is_call, session_facts
+from holdfast.features.sessions.figures import Figures
+from holdfast.features.sessions.state.documents import Session
+from holdfast.features.sessions.timeline import Row
 
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|~!])")
 
 
-def begin(session: dict[str, Any]) -> str:
-    lines = [f"# {_plain(session['title'] or session['id'])}", ""]
-    lines += [f"- **{name}**: {_plain(value)}" for name, value in words.facts(session)]
-    summary = session["summary"]
-    lines += ["", "## Summary", "", *(f"{_plain(line)}  " for line in summary["text"].splitlines()), "", "## Timeline"]
+def begin(session: Session, figures: Figures, summary: str) -> str:
+    lines = [f"# {_one_line(session.title or session.id)}", ""]
+    lines += [f"- **{name}**: {_one_line(value)}" for name, value in session_facts(session, figures)]
+    lines += ["", "## Summary", "", *(f"{_one_line(line)}  " for line in summary.splitlines()), "", "## Timeline"]
     return "\n".join(lines) + "\n"
 
 
-def body(entries: Iterable[dict[str, Any]]) -> str:
-    return "".join(_entry(entry) for entry in entries)
+def body(rows: Iterable[Row]) -> str:
+    return "".join(_row(row) for row in rows)
 
 
-def end() -> str:
-    return ""
+def _row(row: Row) -> str:
+    at = format_moment(row.at)
+    lane = f" [{_one_line(row.lane_type or row.lane)}]" if row.lane else ""
+    if row.kind == "prompt.submitted":
+        return f"\n### Turn {row.turn} · {at}{lane}\n\n{_quoted(row.text)}\n\n"
+    if is_call(row):
+        line = f"- {at}{lane} **{_one_line(row.tool)}** {_one_line(row.text)} — {_one_line(format_outcome(row))}\n"
+        return line + (f"\n{_fenced(row.output)}\n\n" if row.output else "")
+    if row.kind == "turn.ended":
+        return f"\n{at}{lane}\n\n{_quoted(row.text)}\n\n"
+    return f"- {at}{lane} {row.label} {_one_line(row.text)}\n"
 
 
-def _entry(entry: dict[str, Any]) -> str:
-    at, text = words.moment(entry["at"]), entry["text"]
-    lane = f" [{_plain(entry['lane_type'] or entry['lane'])}]" if entry["lane"] else ""
-    if words.is_prompt(entry):
-        return f"\n### Turn {entry['turn']} · {at}\n\n{_quoted(text)}\n\n"
-    if words.is_tool(entry):
-        shown = f"- {at}{lane} **{_plain(entry['tool'])}** {_plain(text)} — {words.outcome(entry)}\n"
-        return shown + (f"\n{_fenced(entry['output'])}\n\n" if entry.get("output") else "")
-    if entry["kind"] == "turn.ended":
-        return f"\n{at}{lane}\n\n{_quoted(text)}\n\n"
-    return f"- {at}{lane} {words.label(entry)} {_plain(text)}\n"
+def escape(text: str) -> str:
+    """Every character that Markdown could take for its own, with a backslash before it."""
+    return _SPECIAL.sub(r"\\\1", text)
 
 
-def _plain(text: str) -> str:
-    return _SPECIAL.sub(r"\\\1", " ".join(str(text).split()))
+def _one_line(text: str) -> str:
+    return escape(" ".join(str(text).split()))
 
 
 def _quoted(text: str) -> str:
-    return "\n".join(f"> {_SPECIAL.sub(chr(92) + chr(92) + '1', line)}" for line in text.splitlines() or [""])
+    return "\n".join(f"> {escape(line)}" for line in text.splitlines() or [""])
 
 
 def _fenced(text: str) -> str:

@@ -1,0 +1,235 @@
+"""What a session came to, from its events alone: no model, no tokens. The same for a session nobody ended."""
+
+import re
+from collections.abc import Callable, Iterable
+
+import msgspec
+
+from holdfast.core.event import Event
+from holdfast.core.feature import JobCall
+from holdfast.core.kinds import SESSION_ENDS, ToolEndPayload, agent_events
+from holdfast.core.kinds.engine_events import DecisionMade
+from holdfast.core.kinds.session_events import CommandRun, CommitMade, SessionSummarised
+from holdfast.core.ports import Reader
+from holdfast.core.units import format_duration
+from holdfast.features.sessions.events import session_event
+from holdfast.features.sessions.figures import Figures, figures_of, format_counted, format_work
+from holdfast.features.sessions.state.documents import COMPLETED, SESSION, SUMMARY, Session, one_line
+from holdfast.features.sessions.state.prompts import is_synthetic, prompt_text
+from holdfast.features.sessions.state.running_calls import about_call
+from holdfast.features.sessions.timeline import CallPairing
+from holdfast.handover.summary import SessionEvent, build_summary
+from holdfast.handover.summary import session_event as course_step
+
+MAX_STEPS = 300
+MAX_FILES, MAX_COMMANDS, MAX_TESTS, MAX_COMMITS, MAX_OPEN = 50, 15, 15, 20, 10
+LINE = 120
+
+_TEST = re.compile(
+    r"\b(pytest|tox|nox|jest|vitest|mocha|rspec|phpunit|ctest|unittest|behave|playwright test"
+    r"|(npm|pnpm|yarn|bun|cargo|go|dotnet|mvn|gradle|gradlew|make|mix|swift|zig build|deno|just)\s+(run\s+)?test\S*)\b"
+)
+_COMMIT = re.compile(r"\bgit\b[^|;&\n]*\bcommit\b")
+_COMMITTED = re.compile(r"^\[(?P<branch>\S+)(?: \([^)]*\))? (?P<sha>[0-9a-f]{7,40})\] (?P<subject>.*)$", re.MULTILINE)
+
+
+class SummaryBuilder:
+    """Fed with a session's events in order; the result is bounded whatever came. Figures come from `figures`."""
+
+    def __init__(self) -> None:
+        self.title = ""
+        self.files: dict[str, int] = {}
+        self.commands: dict[str, CommandRun] = {}
+        self.commits: list[CommitMade] = []
+        self.calls = CallPairing()
+        self.tasks: dict[str, str] = {}
+        self.todos: list[str] = []
+        self.open_prompt = self._last_prompt = ""
+        self.end = ""
+        self.course: list[SessionEvent] = []
+
+    def add(self, event: Event) -> None:
+        if (step := course_step(event)) is not None:
+            self.course.append(step)
+            if len(self.course) > 2 * MAX_STEPS:
+                # The first prompt stays: it is the goal.
+                self.course = [self.course[0], *self.course[-MAX_STEPS:]]
+        if event.kind not in SESSION_ENDS:  # What runs when a session ends is left open by it.
+            self.calls.add(event)
+        handle = _HANDLERS.get(event.kind)
+        if handle:
+            handle(self, event)
+
+    def result(self, figures: Figures) -> SessionSummarised:
+        by_edits = sorted(self.files, key=lambda path: -self.files[path])
+        tests = [run for run in self.commands.values() if _TEST.search(run.command)]
+        found = SessionSummarised(
+            title=self.title,
+            files=by_edits[:MAX_FILES],
+            files_seen=len(self.files),
+            commands=list(self.commands.values())[-MAX_COMMANDS:],
+            commands_seen=len(self.commands),
+            tests=tests[-MAX_TESTS:],
+            commits=self.commits[-MAX_COMMITS:],
+            open=self._left_open()[:MAX_OPEN],
+            end=self.end,
+            outcome=build_summary(self.course).as_line(),
+        )
+        return with_figures(found, figures)
+
+    def _left_open(self) -> list[str]:
+        failing = [run for run in self.commands.values() if run.ok is False and _TEST.search(run.command)]
+        return [
+            *([f"the last prompt was not finished: {self.open_prompt}"] if self.open_prompt else []),
+            *(f"a tool call did not end: {_describe_call(start)}" for start in self.calls.open.values()),
+            *(f"a test run failed last: {run.command}" for run in failing),
+            *(f"a task is open: {subject}" for subject in self.tasks.values()),
+            *(f"a to-do is open: {todo}" for todo in self.todos),
+        ]
+
+    # ── one handler per kind ───────────────────────────────────────────────────────────────────────────────────────
+
+    def _prompt_submitted(self, event: Event) -> None:
+        data: agent_events.PromptSubmitted = event.data
+        prompt = prompt_text(data)
+        if not prompt or data.lane or (is_synthetic(data) and self.open_prompt):
+            return
+        self.open_prompt = self._last_prompt = one_line(prompt, LINE)
+        if not is_synthetic(data):
+            self.title = self.title or one_line(prompt, 80)
+
+    def _tool_ended(self, event: Event) -> None:
+        data: ToolEndPayload = event.data
+        ok = data.ok is not False
+        if data.action == "edit" and ok:
+            for path in data.paths:
+                self.files[path] = self.files.get(path, 0) + 1
+        elif data.action == "shell" and data.command:
+            self._add_command(data, ok)
+        elif data.action == "todo":
+            self._read_todos(data)
+
+    def _add_command(self, data: ToolEndPayload, ok: bool) -> None:
+        """The same command again replaces its last outcome: what counts is how it ended."""
+        command = one_line(data.command, 160)
+        earlier = self.commands.pop(command, None)
+        times = (earlier.times if earlier else 0) + 1
+        self.commands[command] = CommandRun(command=command, ok=ok, exit_code=data.exit_code, times=times)
+        if ok and _COMMIT.search(data.command):
+            for found in _COMMITTED.finditer(data.output):
+                self.commits.append(CommitMade(**{k: one_line(v, LINE) for k, v in found.groupdict().items()}))
+
+    def _read_todos(self, data: ToolEndPayload) -> None:
+        todos = data.input.get("todos")
+        if isinstance(todos, list):
+            listed = [todo for todo in todos if isinstance(todo, dict) and todo.get("status") != "completed"]
+            self.todos = [one_line(todo.get("content"), LINE) for todo in listed]
+
+    def _turn_over(self, event: Event) -> None:
+        if not event.get("lane"):
+            self.open_prompt = ""
+
+    def _turn_failed(self, event: Event) -> None:
+        self.open_prompt = self.open_prompt or one_line(event.data.error, LINE)
+
+    def _decision_made(self, event: Event) -> None:
+        data: DecisionMade = event.data
+        if data.verdict == "deny" and data.of_kind == "turn.ended" and not data.lane:
+            self.open_prompt = self._last_prompt  # A refused stop: it is worked on again.
+
+    def _task_created(self, event: Event) -> None:
+        self.tasks[event.data.task] = one_line(event.data.subject, LINE)
+
+    def _task_completed(self, event: Event) -> None:
+        self.tasks.pop(event.data.task, None)
+
+    def _session_ended(self, event: Event) -> None:
+        self.end = _ENDS.get(event.kind) or one_line(event.get("reason"), 40) or "exit"
+
+
+_ENDS = {
+    "session.lost": "process-gone", "session.stale": "stale", "session.closed": "closed-by-user", "session.left": "clear",
+}  # fmt: skip
+_HANDLERS: dict[str, Callable[[SummaryBuilder, Event], None]] = {
+    "prompt.submitted": SummaryBuilder._prompt_submitted,
+    "tool.finished": SummaryBuilder._tool_ended,
+    "tool.failed": SummaryBuilder._tool_ended,
+    "turn.ended": SummaryBuilder._turn_over,
+    "turn.interrupted": SummaryBuilder._turn_over,
+    "turn.escaped": SummaryBuilder._turn_over,
+    "turn.failed": SummaryBuilder._turn_failed,
+    "decision.made": SummaryBuilder._decision_made,
+    "task.created": SummaryBuilder._task_created,
+    "task.completed": SummaryBuilder._task_completed,
+    "session.ended": SummaryBuilder._session_ended,
+    **dict.fromkeys(_ENDS, SummaryBuilder._session_ended),
+}
+
+
+def summarise_events(events: Iterable[Event], figures: Figures) -> SessionSummarised:
+    builder = SummaryBuilder()
+    for event in events:
+        builder.add(event)
+    return builder.result(figures)
+
+
+def with_figures(found: SessionSummarised, figures: Figures) -> SessionSummarised:
+    """The same figures as everywhere, also in the text."""
+    counted = msgspec.structs.replace(
+        found, prompts=figures.prompts, tools=figures.calls, failed=figures.failed, denied=figures.denied,
+        edits=figures.edits, ms=figures.duration_ms,
+    )  # fmt: skip
+    counted.text = as_text(counted, figures)
+    return counted
+
+
+def as_text(found: SessionSummarised, figures: Figures) -> str:
+    """A few lines a person or an agent reads in a second."""
+    files = f"{format_counted(found.files_seen, 'file')} edited"
+    work = ", ".join((format_work(figures), files, format_duration(figures.duration_ms)))
+    lines = [f"{found.title or 'no prompt'}: {work}."]
+    for name, values in (
+        ("files", [_file_name(path) for path in found.files[:8]]),
+        ("tests", [f"{run.command} {_outcome(run)}" for run in found.tests[-5:]]),
+        ("commits", [f"{commit.sha} {commit.subject}" for commit in found.commits[-5:]]),
+        ("left open", found.open[:5]),
+    ):
+        if values:
+            lines.append(f"{name}: {'; '.join(values)}")
+    return "\n".join(lines)
+
+
+def _describe_call(start: Event) -> str:
+    about = one_line(about_call(start), LINE)
+    return f"{start.tool}: {about}" if about else start.tool
+
+
+def _file_name(path: str) -> str:
+    return path.rpartition("/")[2] or path
+
+
+def _outcome(run: CommandRun) -> str:
+    if run.ok is not False:
+        return "passed"
+    return f"failed ({run.exit_code})" if run.exit_code is not None else "failed"
+
+
+def summary_of(session: Session, reader: Reader, figures: Figures) -> SessionSummarised:
+    """The one made at the end, while nothing happened since; else made now. Its figures are those of this moment."""
+    made = SUMMARY.load(reader, session.id)
+    if made and made.of >= session.seq and made.text:
+        return with_figures(made, figures)
+    return summarise_events(reader.replay(session=session.id), figures)
+
+
+def summarise_session(call: JobCall) -> list[Event]:
+    """Once per end: a session that went on and ended again gets a new one."""
+    session = SESSION.load(call.reader, str(call.job.payload["session"]))
+    if not session or session.status != COMPLETED or not (session.prompts or session.tools):
+        return []
+    if session.summarised >= session.seq:
+        return []
+    figures = figures_of(session, call.now, call.settings(session.project))
+    found = summarise_events(call.reader.replay(session=session.id), figures)
+    found.of = session.seq
+    return [session_event(session, found, call.now, f"{session.seq}.{session.restarts}")]

@@ -1,0 +1,162 @@
+"""What this feature answers, looks at and asks for: `decide` tells an agent at its start what is going on, `enrich` finds
+its process, `enqueue` names the background work an event asks for."""
+
+from collections.abc import Iterator
+from itertools import islice
+
+import msgspec
+
+from holdfast.core.decision import Decision, tell
+from holdfast.core.event import Event
+from holdfast.core.feature import ContentParts, Settings, State
+from holdfast.core.job import Job
+from holdfast.core.kinds import HOOK_KINDS, SESSION_ENDS, TURN_ENDS, HookPayload
+from holdfast.core.kinds.agent_events import SessionStarted
+from holdfast.core.units import format_duration
+from holdfast.features.sessions.jobs import read_exits
+from holdfast.features.sessions.jobs.link_parents import LINKED_SOURCES, same_process
+from holdfast.features.sessions.liveness import NAMES_PROCESS, ProcessLookup
+from holdfast.features.sessions.settings import DEFAULTS
+from holdfast.features.sessions.state.documents import COMPLETED, RECENT_SESSIONS, SESSION, SUMMARY, Session
+
+SOURCE = "holdfast/sessions"
+MAX_OTHERS = 5
+RECENT_MS = 7 * 86_400_000
+
+FIND, PROCESS, SUMMARISE, LINK, ADOPT = (
+    f"sessions.{verb}" for verb in ("find", "process", "summarise", "link", "adopt")
+)
+CLOSES_TURN = SESSION_ENDS | TURN_ENDS | {"prompt.submitted", "notification"}
+WRITTEN_LATE_MS = 1500
+
+# ── before the event is stored ────────────────────────────────────────────────────────────────────────────────────────
+
+ENRICHED_KINDS = frozenset(HOOK_KINDS) - {"unknown", "message.displayed", "model.requested"}
+_PROCESSES = ProcessLookup()
+
+
+def enrich(event: Event, _settings: Settings, _parts: ContentParts) -> bool:
+    """The process is looked for before the answer leaves: an agent killed right after it is known all the same."""
+    data = event.data
+    if isinstance(data, HookPayload) and event.session and not data.imported:
+        data.process = _PROCESSES.identify(event.session, event.kind, data, event.at)
+    return False
+
+
+# ── what the agent is told ────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def can_decide(kind: str, settings: Settings) -> bool:
+    return kind == "session.started" and (settings or DEFAULTS).inject
+
+
+def decide(state: State, event: Event, settings: Settings) -> Decision | None:
+    if not can_decide(event.kind, settings):
+        return None
+    session = SESSION.get(state, event.session)
+    data: SessionStarted = event.data
+    if not session:
+        return None
+    lines = list(_TOLD_BY_SOURCE.get(data.source, _at_startup)(state, event, session))
+    return tell(SOURCE, "\n".join(lines), weight=40) if lines else None
+
+
+def _at_startup(state: State, event: Event, _session: Session) -> Iterator[str]:
+    others = list(_other_sessions(state, event))
+    live = [other for other in others if other.is_active]
+    if live:
+        yield "Other agent sessions are live in this project now (mind their changes):"
+        for other in live[:MAX_OTHERS]:
+            yield f"- {other.title or 'no prompt yet'} ({other.state}, {_age(event, other.at)} ago)"
+    last = next((other for other in others if other.status == COMPLETED and other.prompts), None)
+    if last and 0 <= event.at - last.ended_at < RECENT_MS:
+        yield from _left_open(state, event, last, "The last session here")
+
+
+def _at_resume(_state: State, _event: Event, session: Session) -> Iterator[str]:
+    """Minimal: the agent has its own history."""
+    turn = session.turn
+    if turn and turn.how == "lost":
+        yield f"This session was cut off while working on: {turn.prompt}"
+
+
+def _at_clear(state: State, event: Event, session: Session) -> Iterator[str]:
+    before = next((other for other in _other_sessions(state, event) if same_process(session, other)), None)
+    if before and before.prompts:
+        yield from _left_open(state, event, before, "Before the clear")
+
+
+def _at_compact(_state: State, _event: Event, session: Session) -> Iterator[str]:
+    turn = session.turn
+    if turn and turn.prompt:
+        yield f"Before the compaction: turn {turn.n}, working on: {turn.prompt}"
+
+
+_TOLD_BY_SOURCE = {"resume": _at_resume, "clear": _at_clear, "fork": _at_resume, "compact": _at_compact}
+
+
+def _other_sessions(state: State, event: Event) -> Iterator[Session]:
+    known = RECENT_SESSIONS.get(state, event.project)
+    found = (SESSION.get(state, name) for name in (known.recent if known else []) if name != event.session)
+    return islice((session for session in found if session), 10)
+
+
+def _left_open(state: State, event: Event, session: Session, label: str) -> Iterator[str]:
+    """Only if something was left: an agent need not be told of work that is done."""
+    summary = SUMMARY.get(state, session.id)
+    cut_off = session.status == COMPLETED and session.reason in ("process-gone", "stale")
+    left = summary.open[:3] if summary else []
+    if left or cut_off:
+        how = f", cut off ({session.reason})" if cut_off else ""
+        yield f"{label}: {session.title} ({_age(event, session.ended_at or session.at)} ago{how})."
+        yield from (f"- {line}" for line in left)
+
+
+def _age(event: Event, at: int) -> str:
+    ms = max(0, event.at - at)
+    return format_duration(ms) if ms < 7_200_000 else f"{ms // 3_600_000} h"
+
+
+# ── what is done in the background ────────────────────────────────────────────────────────────────────────────────────
+
+
+def enqueue(state: State, event: Event, _settings: Settings) -> Iterator[Job]:
+    """Cheap: it runs for every event, inside its transaction."""
+    session = SESSION.get(state, event.session) if event.session else None
+    if session is None:
+        return
+    yield from _find_process(session, event)
+    yield from read_exits.wanted(event)
+    yield from _end_work(session, event)
+    if session.origin in LINKED_SOURCES and not session.parent and event.kind in ("session.started", "turn.ended"):
+        yield _job(LINK, session)
+    turn = session.turn
+    if turn and turn.origin == "recovery" and turn.first == event.seq:
+        yield _job(ADOPT, session)
+
+
+def _find_process(session: Session, event: Event) -> Iterator[Job]:
+    """Only where the hook's own look found nothing: the shell above it may have been short-lived."""
+    data = event.data
+    if not isinstance(data, HookPayload) or not data.pid or data.process:
+        return
+    first = event.kind in NAMES_PROCESS or session.events == 1
+    if first and (not session.process or session.process.pid != data.pid):
+        yield _job(FIND, session, pid=data.pid, start=data.pid_start)
+
+
+def _end_work(session: Session, event: Event) -> Iterator[Job]:
+    if event.kind not in CLOSES_TURN:
+        return
+    if session.has_unprocessed_turns:
+        yield _job(PROCESS, session)
+    if event.kind in SESSION_ENDS and session.status == COMPLETED:
+        yield _job(SUMMARISE, session)
+        # An agent may write the last lines of its transcript after the hook that tells of the end. A job of its
+        # own: the one that is waiting or running for the end of the turn may look too early.
+        late = {"dedupe": f"{session.id}/late", "run_at": event.at + WRITTEN_LATE_MS}
+        yield msgspec.structs.replace(_job(PROCESS, session), **late)
+
+
+def _job(kind: str, session: Session, **payload: object) -> Job:
+    return Job(kind=kind, dedupe=session.id, payload={"session": session.id, **payload})

@@ -1,0 +1,1 @@
+"""The state of sessions: the types of its documents, how events change them, how they are looked up."""

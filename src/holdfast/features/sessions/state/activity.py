@@ -1,0 +1,86 @@
+"""What was done per day, project and agent: summed when a turn is gone through, never while a hook waits."""
+
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
+
+from holdfast.core.event import Event
+from holdfast.core.kinds.session_events import TokensRead, TurnFacts, TurnProcessed
+from holdfast.core.ports import Ref
+from holdfast.features.sessions.state.documents import DAY, YEAR, DayActivity, Turn, YearActivity
+
+TOKEN_SUMS = ("input", "output", "cache_read", "cache_write")
+SUMS = ("turns", "ms", "tools", "failed", "sessions", *TOKEN_SUMS)
+MAX_PROJECTS = 60
+OTHER_PROJECTS = "…"
+LONGEST_TURN_MS = 12 * 3_600_000
+"""A turn that was left open overnight is not a night's work."""
+
+
+def local_day(at: int) -> str:
+    """In the time zone of this machine: said by the job that sees the turn, so that replay needs no time zone."""
+    try:
+        return datetime.fromtimestamp(at / 1000).astimezone().date().isoformat()
+    except (ValueError, OverflowError, OSError):
+        return "1970-01-01"
+
+
+def growth_of(turn: Turn, before: Turn | None) -> dict[str, int]:
+    """What a turn adds to its day: the whole of it the first time, later only what grew."""
+    earlier = before or Turn(n=turn.n)
+    grown = {
+        "tools": max(0, turn.tools - earlier.tools),
+        "failed": max(0, turn.failed - earlier.failed),
+        "ms": max(0, _lasted(turn) - _lasted(earlier)),
+        "turns": int(before is None),
+        "sessions": int(before is None and turn.n == 1),
+    }
+    tokens = turn.tokens.counts() if turn.tokens and not (before and before.tokens) else {}
+    return {**grown, **tokens}
+
+
+def _lasted(turn: Turn) -> int:
+    return min(max(0, turn.end - turn.at), LONGEST_TURN_MS)
+
+
+def keys(event: Event) -> Iterable[Ref]:
+    day = _day(event)
+    return (DAY.ref(day), YEAR.ref(day[:4]))
+
+
+def _day(event: Event) -> str:
+    data: TurnProcessed | TokensRead = event.data
+    if data.day:
+        return data.day
+    at = (data.facts.at if isinstance(data, TurnProcessed) else 0) or event.at
+    return datetime.fromtimestamp(max(0, min(at, 1 << 45)) / 1000, UTC).date().isoformat()
+
+
+def _added(event: Event) -> Mapping[str, int]:
+    data: TurnProcessed | TokensRead = event.data
+    if isinstance(data, TokensRead):
+        return data.total
+    return data.more or growth_of(_turn(data.n, data.facts), None)
+
+
+def _turn(n: int, facts: TurnFacts) -> Turn:
+    return Turn(n=n, at=facts.at, end=facts.end, tools=facts.tools, failed=facts.failed)
+
+
+def reduce_day(doc: DayActivity | None, event: Event, ref: Ref) -> DayActivity:
+    by = doc.by if doc else {}
+    project = event.project if event.project in by or len(by) < MAX_PROJECTS else OTHER_PROJECTS
+    agent = event.data.agent or event.agent
+    agents = by.get(project, {})
+    sums = add_sums(agents.get(agent, {}), _added(event))
+    return DayActivity(day=ref.key, at=event.at, by={**by, project: {**agents, agent: sums}})
+
+
+def reduce_year(doc: YearActivity | None, event: Event, ref: Ref) -> YearActivity:
+    days = doc.days if doc else {}
+    day = _day(event)[5:]
+    return YearActivity(year=ref.key, at=event.at, days={**days, day: add_sums(days.get(day, {}), _added(event))})
+
+
+def add_sums(sums: Mapping[str, int], more: Mapping[str, int]) -> dict[str, int]:
+    """Names that count nothing are left out: most days have few."""
+    return {name: n for name in SUMS if (n := sums.get(name, 0) + more.get(name, 0))}

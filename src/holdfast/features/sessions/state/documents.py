@@ -1,0 +1,301 @@
+"""The documents of this feature. Every list is capped: the whole story is in the log."""
+
+from collections.abc import Mapping
+
+import msgspec
+
+from holdfast.core.document import DocumentType
+from holdfast.core.kinds.agent_events import AgentProcess
+from holdfast.core.kinds.session_events import SessionSummarised
+
+MAX_LANES = MAX_RUNNING = MAX_CHILDREN = 20
+MAX_ASKS = 5
+MAX_REMEMBERED_CALLS = 8
+MAX_REMEMBERED_TURNS = 8
+MAX_RECENT_SESSIONS = 20
+TEXT_LENGTH = 200
+TITLE_LENGTH = 80
+LATE_MS = 5_000
+"""Events of one moment come in any order; what is older than this came before."""
+
+ACTIVE, COMPLETED = "active", "completed"
+WATCHED = "watched"
+"""In the index only: active with a known process. There are never more of them than agents that run."""
+WORKING, WAITING, IDLE, ENDED = "working", "waiting", "idle", "ended"
+END_REASONS = ("exit", "clear", "process-gone", "stale", "closed-by-user")
+
+
+class Tokens(msgspec.Struct, frozen=True):
+    """Token use by kind; None is a kind that the agent does not tell."""
+
+    input: int | None = None
+    output: int | None = None
+    cache_read: int | None = None
+    cache_write: int | None = None
+
+    @classmethod
+    def from_counts(cls, counts: Mapping[str, int]) -> "Tokens":
+        """`cache_write` may also come by tier (`cache_write_5m`, `cache_write_1h`)."""
+        written = [n for kind, n in counts.items() if kind.startswith("cache_write")]
+        return cls(
+            counts.get("input"), counts.get("output"), counts.get("cache_read"), sum(written) if written else None
+        )
+
+    def plus(self, other: "Tokens") -> "Tokens":
+        return Tokens(*(_add(a, b) for a, b in zip(self.amounts(), other.amounts(), strict=True)))
+
+    def amounts(self) -> tuple[int | None, ...]:
+        return self.input, self.output, self.cache_read, self.cache_write
+
+    def counts(self) -> dict[str, int]:
+        """Only the kinds that are known."""
+        return {k: n for k, n in zip(self.__struct_fields__, self.amounts(), strict=True) if n is not None}
+
+    @property
+    def total(self) -> int:
+        return sum(n or 0 for n in self.amounts())
+
+
+def _add(one: int | None, other: int | None) -> int | None:
+    if one is None or other is None:
+        return other if one is None else one
+    return one + other
+
+
+def add_tokens(tokens: Tokens | None, counts: Mapping[str, int]) -> Tokens | None:
+    """None while nothing is known."""
+    if not counts:
+        return tokens
+    more = Tokens.from_counts(counts)
+    return more if tokens is None else tokens.plus(more)
+
+
+class Turn(msgspec.Struct, kw_only=True):
+    """What one prompt set going. Seed 004 calls it a prompt batch."""
+
+    n: int
+    id: str = ""
+    """The agent's own id of it."""
+    origin: str = ""
+    """person, agent (no person typed the prompt) or recovery (there was none)."""
+    prompt: str = ""
+    at: int = 0
+    end: int = 0
+    how: str = ""
+    tools: int = 0
+    failed: int = 0
+    answer: str = ""
+    first: int = 0
+    seq: int = 0
+    processed: int = 0
+    adopted: bool = False
+    tokens: Tokens | None = None
+
+    @property
+    def is_open(self) -> bool:
+        return not self.end
+
+    @property
+    def is_unprocessed(self) -> bool:
+        return bool(self.end) and self.seq > self.processed
+
+
+class Lane(msgspec.Struct, kw_only=True):
+    """A subagent inside its session."""
+
+    type: str = ""
+    at: int = 0
+    end: int = 0
+    tools: int = 0
+    last: int = 0
+    transcript: str = ""
+    """Its own file, whose token use is still to be read."""
+    tokens_read: bool = False
+
+
+class RunningCall(msgspec.Struct, kw_only=True):
+    tool: str
+    about: str
+    at: int
+    lane: str
+
+
+class Ask(msgspec.Struct, kw_only=True):
+    """What the user is asked: a permission or a question."""
+
+    what: str
+    tool: str
+    about: str
+    lane: str
+    at: int
+    shell: bool = False
+
+
+class TranscriptPosition(msgspec.Struct, kw_only=True):
+    """How far a transcript was read: `ids` is the use so far of the last messages."""
+
+    path: str = ""
+    offset: int = 0
+    last: int = 0
+    ids: dict[str, list[int]] = {}
+
+
+class Session(msgspec.Struct, kw_only=True):
+    """Counters, status and the current turn; `at` is the last event of the agent itself."""
+
+    id: str
+    agent: str = ""
+    project: str = ""
+    branch: str = ""
+    cwd: str = ""
+    transcript: str = ""
+    model: str = ""
+    origin: str = ""
+    """The source of its first start."""
+    source: str = ""
+    title: str = ""
+    status: str = ACTIVE
+    state: str = IDLE
+    since: int = 0
+    reason: str = ""
+    detail: str = ""
+    started_at: int = 0
+    at: int = 0
+    ended_at: int = 0
+    first_seq: int = 0
+    seq: int = 0
+    events: int = 0
+    prompts: int = 0
+    tools: int = 0
+    failed: int = 0
+    denied: int = 0
+    edits: int = 0
+    compactions: int = 0
+    restarts: int = 0
+    injected: int = 0
+    """Tokens of context that Holdfast gave to the agent."""
+    turn: Turn | None = None
+    previous: Turn | None = None
+    """The turn before, while nobody has gone through it."""
+    missed: int = 0
+    """The first closed turn that neither `turn` nor `previous` holds and nobody has gone through; 0 when there is none."""
+    recent: list[tuple[int, int]] = []
+    """(number, time) of the last turns."""
+    early_stop: str = ""
+    running: dict[str, RunningCall] = {}
+    done: list[str] = []
+    asks: list[Ask] = []
+    lanes: dict[str, Lane] = {}
+    lanes_seen: int = 0
+    hook: tuple[int, int] | None = None
+    process: AgentProcess | None = None
+    parent: str = ""
+    parent_reason: str = ""
+    children: list[str] = []
+    children_seen: int = 0
+    tokens: Tokens | None = None
+    read: TranscriptPosition | None = None
+    summarised: int = 0
+
+    @property
+    def is_active(self) -> bool:
+        return self.status == ACTIVE
+
+    @property
+    def has_unprocessed_turns(self) -> bool:
+        return bool(self.missed or self.unprocessed_turns())
+
+    def unprocessed_turns(self) -> list[Turn]:
+        """Closed turns nobody has gone through since something happened in them, as far as the document holds them."""
+        return [turn for turn in (self.previous, self.turn) if turn and turn.is_unprocessed]
+
+    @property
+    def any_lane_open(self) -> bool:
+        return any(not lane.end for lane in self.lanes.values())
+
+
+class TurnDocument(msgspec.Struct, kw_only=True):
+    """A turn that somebody has gone through. `first` is None while only its tokens are known."""
+
+    session: str = ""
+    project: str = ""
+    status: str = ACTIVE
+    n: int = 0
+    id: str = ""
+    origin: str = ""
+    prompt: str = ""
+    answer: str = ""
+    at: int = 0
+    end: int = 0
+    how: str = ""
+    tools: int = 0
+    failed: int = 0
+    first: int | None = None
+    seq: int = 0
+    tokens: Tokens | None = None
+    """Read from the transcript."""
+    told_tokens: Tokens | None = None
+    """Told by events of the turn."""
+
+    def as_turn(self) -> Turn | None:
+        if self.first is None:
+            return None
+        return Turn(
+            n=self.n, id=self.id, origin=self.origin, prompt=self.prompt, at=self.at, end=self.end, how=self.how,
+            tools=self.tools, failed=self.failed, answer=self.answer, first=self.first, seq=self.seq,
+            processed=self.seq, tokens=self.tokens or self.told_tokens,
+        )  # fmt: skip
+
+
+class Summary(SessionSummarised, kw_only=True, omit_defaults=False):
+    """What a session came to when it ended last."""
+
+    session: str = ""
+    project: str = ""
+    status: str = COMPLETED
+    at: int = 0
+
+
+class RecentSessions(msgspec.Struct, kw_only=True):
+    """The latest sessions of a project, the newest first."""
+
+    project: str = ""
+    recent: list[str] = []
+    at: int = 0
+
+
+class DayActivity(msgspec.Struct, kw_only=True):
+    """Sums of one day: project → agent → figure → amount."""
+
+    day: str = ""
+    at: int = 0
+    by: dict[str, dict[str, dict[str, int]]] = {}
+
+
+class YearActivity(msgspec.Struct, kw_only=True):
+    """Sums of every day of a year: month-day → figure → amount."""
+
+    year: str = ""
+    at: int = 0
+    days: dict[str, dict[str, int]] = {}
+
+
+SESSION = DocumentType("session", Session)
+TURN = DocumentType("turn", TurnDocument)
+SUMMARY = DocumentType("summary", Summary)
+RECENT_SESSIONS = DocumentType("recent_sessions", RecentSessions)
+DAY = DocumentType("day", DayActivity)
+YEAR = DocumentType("year", YearActivity)
+DOCUMENTS = (SESSION, TURN, SUMMARY, RECENT_SESSIONS, DAY, YEAR)
+
+
+def turn_key(session: str, n: int) -> str:
+    return f"{session}/{n}"
+
+
+def one_line(text: object, limit: int = TEXT_LENGTH) -> str:
+    """The beginning of a text, on one line."""
+    if not text:
+        return ""
+    line = " ".join(str(text)[: limit * 4].split())
+    return line if len(line) <= limit else f"{line[: limit - 1]}…"

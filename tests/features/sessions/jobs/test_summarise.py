@@ -1,0 +1,112 @@
+"""What a session came to, without a model."""
+
+import pytest
+
+from holdfast.core.kinds.session_events import SessionSummarised
+from holdfast.core.replay import fold
+from holdfast.features.sessions import FEATURE
+from holdfast.features.sessions.figures import figures_of
+from holdfast.features.sessions.jobs.summarise import summarise_events
+from holdfast.features.sessions.state.documents import SESSION
+from tests.features.sessions.story import House, Story
+
+
+def summary_of(story: Story) -> SessionSummarised:
+    session = fold(FEATURE, story.events)[SESSION.ref("s-1")]
+    return summarise_events(story.events, figures_of(session, story.now))
+
+
+def a_working_session() -> Story:
+    story = Story().start().prompt("Fix the login bug\nin auth.py")
+    edit = {"tool": "Edit", "action": "edit"}
+    story.tool("e1", **edit, paths=["/p/auth.py"]).tool("e2", **edit, paths=["/p/auth.py", "/p/test_auth.py"])
+    story.tool("t1", command="pytest -q tests/", ok=False, exit_code=1)
+    story.tool("t2", command="pytest -q tests/", exit_code=0)
+    story.tool("g", command='git commit -am "Fix login"', output="[main 1a2b3c4] Fix login\n 1 file changed")
+    return story
+
+
+def test_title_files_commands_tests_and_commits():
+    """S4-7."""
+    found = summary_of(a_working_session().stop().end())
+    assert found.title == "Fix the login bug in auth.py"
+    assert found.files == ["/p/auth.py", "/p/test_auth.py"]
+    assert [(c.command, c.ok, c.times) for c in found.tests] == [("pytest -q tests/", True, 2)]
+    assert [c.as_dict() for c in found.commits] == [{"branch": "main", "sha": "1a2b3c4", "subject": "Fix login"}]
+    assert (found.open, found.end) == ([], "prompt_input_exit")
+    assert "2 files edited" in found.text and "1a2b3c4 Fix login" in found.text
+
+
+def test_what_was_left_open():
+    story = Story().start().prompt("Build it").tool("t", command="make test", ok=False, exit_code=2)
+    story.tell("task.created", task="1", subject="write docs").tell("task.created", task="2", subject="ship")
+    story.tell("task.completed", task="2")
+    todos = [{"content": "tidy up", "status": "pending"}, {"content": "done thing", "status": "completed"}]
+    story.tell("tool.finished", tool="TodoWrite", action="todo", call="td", input={"todos": todos}, ok=True)
+    story.tell("tool.started", tool="Bash", call="x", command="sleep 900")
+    assert summary_of(story).open == [
+        "the last prompt was not finished: Build it",
+        "a tool call did not end: Bash: sleep 900",
+        "a test run failed last: make test",
+        "a task is open: write docs",
+        "a to-do is open: tidy up",
+    ]
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["pytest -q", "python -m pytest x", "npm test", "npm run test:unit", "cargo test", "go test ./...", "make test",
+     "yarn vitest", "uv run tox", "./gradlew test", "bundle exec rspec", "python -m unittest"],
+)  # fmt: skip
+def test_test_runs_are_known_by_their_command(command: str):
+    found = summary_of(Story().start().prompt().tool("t", command=command))
+    assert [c.command for c in found.tests] == [command]
+
+
+@pytest.mark.parametrize("command", ["ls tests", "cat latest.txt", "git commit -m test", "echo contest"])
+def test_other_commands_are_no_test_runs(command: str):
+    assert summary_of(Story().start().prompt().tool("t", command=command)).tests == []
+
+
+def test_a_huge_session_gives_a_small_summary():
+    story = Story().start()
+    for n in range(400):
+        story.prompt(f"prompt {n} " + "x" * 500)
+        story.tool(f"e{n}", tool="Edit", action="edit", paths=[f"/p/file{n}.py"])
+        story.tool(f"c{n}", command=f"make target-{n} " + "y" * 500)
+        story.tell("task.created", task=str(n), subject=f"task {n}")
+    found = summary_of(story)
+    assert (len(found.files), found.files_seen, len(found.open)) == (50, 400, 10)
+    assert len(str(found)) < 20_000
+
+
+@pytest.mark.parametrize("end", ["session.ended", "session.closed"])
+def test_every_end_gets_a_summary(house: House, end: str):
+    house.take(a_working_session())
+    house.clock.now += 100 * 1000
+    house.hook(end)
+    assert "sessions.summarise" in house.waiting()
+    (event,) = house.run("sessions.summarise", session="s-1")
+    assert event.data["title"] == "Fix the login bug in auth.py"
+    assert house.run("sessions.summarise", session="s-1") == []
+    assert house.view("show")["summary"]["commits"][0]["sha"] == "1a2b3c4"
+    assert house.replayed() == []
+
+
+def test_a_session_that_goes_on_gets_a_new_summary_at_its_next_end(house: House):
+    house.take(a_working_session())
+    house.clock.now += 100 * 1000
+    house.hook("session.ended", reason="other")
+    house.run("sessions.summarise", session="s-1")
+    house.hook("session.started", source="resume")
+    house.hook("prompt.submitted", prompt="One more thing")
+    assert house.view("show")["summary"]["open"] == ["the last prompt was not finished: One more thing"]
+    house.hook("session.ended", reason="other")
+    (event,) = house.run("sessions.summarise", session="s-1")
+    assert event.data["prompts"] == 2
+
+
+def test_a_session_in_which_nothing_was_said_needs_none(house: House):
+    house.hook("session.started", source="startup")
+    house.hook("session.ended", reason="other")
+    assert house.run("sessions.summarise", session="s-1") == []

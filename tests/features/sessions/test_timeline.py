@@ -1,0 +1,128 @@
+"""Calls are paired by id, else by lane, turn, tool, input and order; what is no happening is no row."""
+
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from holdfast.core.event import Event
+from holdfast.features.sessions.timeline import pair_calls
+
+from .story import House, Story
+
+COMMANDS = ("make", "ls", "make")
+
+
+def calls_of(house: House) -> list[tuple[str, str]]:
+    rows = house.view("timeline", id="s-1")["entries"]
+    return [(row["text"], row["outcome"]) for row in rows if row["kind"].startswith("tool.")]
+
+
+def begin(story: Story, command: str, **kw: Any) -> Story:
+    return story.tell("tool.started", tool="bash", action="shell", command=command, input={"command": command}, **kw)
+
+
+def finish(story: Story, command: str, ok: bool = True, **kw: Any) -> Story:
+    kind = "tool.finished" if ok else "tool.failed"
+    return story.tell(kind, tool="bash", action="shell", command=command, input={"command": command}, ok=ok, **kw)
+
+
+def test_without_ids_each_end_finds_its_own_start(house: House) -> None:
+    story = begin(begin(begin(Story().start().prompt(), "a"), "b"), "a")
+    finish(finish(finish(story, "b"), "a", ok=False), "a")
+    house.take(story)
+    assert calls_of(house) == [("b", "ok"), ("a", "failed"), ("a", "ok")]
+
+
+def test_lanes_are_kept_apart(house: House) -> None:
+    story = begin(begin(Story().start().prompt(), "a"), "a", lane="L")
+    finish(story, "a", lane="L")
+    house.take(story)
+    assert calls_of(house) == [("a", "running"), ("a", "ok")]
+
+
+def test_the_end_of_another_turn_is_not_taken(house: House) -> None:
+    story = begin(Story().start().prompt(), "a").prompt("next").stop().prompt("third")
+    house.take(finish(begin(story, "a"), "a"))
+    assert calls_of(house) == [("a", "not ended"), ("a", "ok")]
+
+
+def test_a_killed_agents_calls_were_interrupted(house: House) -> None:
+    story = Story().start().prompt().tell("session.process", pid=7, start=7, boot="b", host="h", name="claude")
+    house.take(begin(story, "make", call="c1").tell("session.lost", pid=7, start=7))
+    assert calls_of(house) == [("make", "interrupted")]
+
+
+def test_an_end_that_says_so_was_interrupted(house: House) -> None:
+    story = begin(Story().start().prompt(), "make", call="c1")
+    house.take(finish(story, "make", ok=False, call="c1", interrupted=True))
+    assert calls_of(house) == [("make", "interrupted")]
+
+
+def test_denied_without_ids_and_told_to_have_ended_it_is_one_row(house: House) -> None:
+    story = begin(Story().start().prompt(), "rm x")
+    story.tell("decision.made", tool="bash", verdict="deny", of=3, of_kind="tool.started", reasons=["No."])
+    house.take(finish(story, "rm x", ok=False))
+    assert calls_of(house) == [("rm x", "denied")]
+    assert [row["kind"] for row in house.view("rows", id="s-1", only="decisions")["rows"]] == ["decision.made"]
+
+
+def test_what_nobody_typed_is_no_row_and_no_turn(house: House) -> None:
+    own = '<holdfast-context source="holdfast/memory">\nold\n</holdfast-context>\n'
+    story = Story().start().prompt(f"{own}Fix it").prompt("", synthetic=True).prompt("[Holdfast] Run the tests.")
+    story.prompt(own).tell("subagent.ended", lane="x", compaction=True).stop()
+    house.take(story)
+    shown = house.view("show")
+    assert (shown["title"], shown["prompts"], shown["turn_n"]) == ("Fix it", 1, 1)
+    assert [row["label"] for row in house.view("timeline", id="s-1")["entries"]] == ["started", "prompt", "answer"]
+
+
+def test_every_turn_of_an_import_is_shown(house: House) -> None:
+    """Imports ask for no jobs, so that no turn has a document: turn 1 of 3 was missing."""
+    story = Story().start("import")
+    for n in range(1, 6):
+        story.prompt(f"prompt {n}").tool(f"c{n}").stop(f"answer {n}")
+    house.take(story)
+    assert [(t["n"], t["prompt"], t["answer"]) for t in house.view("show")["turns"]] == [
+        (n, f"prompt {n}", f"answer {n}") for n in range(1, 6)
+    ]
+    rows = house.view("timeline", id="s-1")["entries"]
+    assert [row["turn"] for row in rows if row["kind"] == "prompt.submitted"] == [1, 2, 3, 4, 5]
+
+
+steps = st.lists(
+    st.tuples(st.sampled_from(("start", "end", "prompt", "stop", "deny")), st.sampled_from(("a", "b")),
+              st.sampled_from(("", "c1", "c2")), st.sampled_from(("", "L"))),
+    max_size=40,
+)  # fmt: skip
+
+
+def told(script: list[tuple[str, str, str, str]]) -> list[Event]:
+    story = Story().start()
+    for step, command, call, lane in script:
+        given: dict[str, Any] = {"lane": lane, **({"call": call} if call else {})}
+        if step == "start":
+            begin(story, command, **given)
+        elif step == "end":
+            finish(story, command, **given)
+        elif step == "deny":
+            story.tell("decision.made", verdict="deny", of=story.events[-1].seq, of_kind="tool.started")
+        else:
+            story.prompt("p") if step == "prompt" else story.stop()
+    return story.events
+
+
+@given(steps)
+@settings(max_examples=300, deadline=None)
+def test_no_start_has_two_ends_and_none_is_both_open_and_over(script: list[tuple[str, str, str, str]]) -> None:
+    events = told(script)
+    pairing = pair_calls(events)
+    starts = [start.seq for start in pairing.start_of.values()]
+    assert len(starts) == len(set(starts))
+    assert pairing.open.keys().isdisjoint(starts)
+    assert pairing.open.keys().isdisjoint(pairing.outcomes)
+    by_seq = {event.seq: event for event in events}
+    for end, start in pairing.start_of.items():
+        ended = by_seq[end]
+        assert (ended.tool, ended.data.lane) == (start.tool, start.data.lane)
+        assert not (ended.data.call and start.data.call) or ended.data.call == start.data.call
