@@ -78,7 +78,8 @@ def input_schema(arguments: type[Arguments], hidden: frozenset[str]) -> dict[str
     """`hidden`: fields that this connection has no use for; they are accepted all the same."""
     _, components = msgspec.json.schema_components([arguments])
     schema = components[arguments.__name__]
-    fields = {name: _short(one) for name, one in schema["properties"].items() if name not in hidden | RARE}
+    hidden |= RARE if "pid" not in schema["properties"] else RARE | {"project"}  # A lease is for the whole machine.
+    fields = {name: _short(one) for name, one in schema["properties"].items() if name not in hidden}
     required = {"required": schema["required"]} if schema.get("required") else {}
     return {"type": "object", "properties": fields, **required}
 
