@@ -133,3 +133,28 @@ def test_a_used_link_opens_nothing_and_nobody_gets_in_without_one(browser: Any, 
     context = browser.new_context()
     assert context.new_page().goto(demo.address).status == 401
     context.close()
+
+
+def test_candidates_are_kept_changed_and_dropped_with_one_key_each(open_page: Callable[..., Any], demo: Demo) -> None:
+    session = f"inbox-{uuid.uuid4().hex[:8]}"
+    words = [f"{uuid.uuid4().hex[:8]} commits" for _ in range(3)]
+    demo.hook("SessionStart", session, mode="start", source="startup")
+    for word in words:
+        demo.hook("UserPromptSubmit", session, prompt=f"I like small {word}.")
+        demo.hook("Stop", session, last_assistant_message="All right.")
+    page = open_page(f"/memory?project={demo.project('harbor-shop')}")
+    page.wait_for_selector(LIVE)
+    waiting = page.locator("#inbox li.memory")
+    for word in words:
+        waiting.filter(has_text=word).wait_for()
+    for key in ("y", "d"):
+        first = waiting.first.get_attribute("id")
+        page.keyboard.press(key)
+        page.locator(f"#{first}").wait_for(state="detached")
+    page.keyboard.press("c")
+    page.keyboard.press("Control+A")
+    page.keyboard.type(f"Commits are tiny ({words[0]})")
+    page.keyboard.press("Enter")
+    page.locator("li.memory", has_text="Commits are tiny").wait_for()
+    kept = demo.json("memory", "list")["observations"]
+    assert any(one["text"].startswith("Commits are tiny") for one in kept)
