@@ -129,6 +129,20 @@ def test_a_handover_is_told_once(house: House) -> None:
     assert "Handed over" not in told(house.ask("session.started", session="c-2", source="startup"))
 
 
+def test_a_handover_tells_the_next_step_as_it_was_said_and_no_file_that_is_gone(house: House, tmp_path) -> None:
+    (tmp_path / "importer.py").touch()
+    where = {"project": str(tmp_path)}
+    house.prompt("Rewrite the importer.", **where)
+    house.hook("tool.finished", tool="Edit", action="edit", paths=["importer.py"], **where)
+    house.hook("tool.finished", tool="Edit", action="edit", paths=["gone.py"], **where)
+    house.stop("The importer streams now.", **where)
+    house.prompt("Good. Tomorrow start with the exporter.", **where)
+    house.stop("All right.", **where)
+    packet = house.command("handoff", session="s-1")["text"]
+    assert "next step: " in packet and "start with the exporter" in packet.split("next step: ")[1]
+    assert "importer.py" in packet and "gone.py" not in packet
+
+
 def test_budgets_hold(tmp_path) -> None:
     house = House(tmp_path, start_tokens=120, prompt_tokens=60)
     for n in range(20):

@@ -136,7 +136,8 @@ def hand_over(call: Call) -> CommandResult:
     doc = call.reader.state(session_ref(session)) if session else None
     if not doc:
         raise CommandRefused("no session of this project is known to memory", fix="See: holdfast sessions list")
-    text = handoff.packet(doc, line(call.args.get("note"), 300))
+    summary = handoff.summarise_session(call.reader.replay(session=session))
+    text = handoff.packet(doc, summary, handoff.is_file_of(doc["project"]), line(call.args.get("note"), 300))
     this = identity(doc["project"], "handoff", f"{session} {call.now}")
     repo = lookup.repo(call, doc["project"])
     event = said("memory.handed_over", call.now, session=session, project=doc["project"], id=this, text=text, repo=repo)
