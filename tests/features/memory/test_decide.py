@@ -143,6 +143,28 @@ def test_a_handover_tells_the_next_step_as_it_was_said_and_no_file_that_is_gone(
     assert "importer.py" in packet and "gone.py" not in packet
 
 
+def test_what_contradicts_a_pinned_memory_waits_for_a_person(house: House) -> None:
+    house.turn("The request timeout is 30 seconds.")
+    [first] = house.view("listed")["observations"]
+    house.command("pin", id=first["id"])
+    house.turn("The request timeout is 60 seconds.")
+    [waiting] = house.view("listed", status="candidate")["observations"]
+    assert "60 seconds" in waiting["text"] and "30 seconds" in waiting["detail"]
+    assert [one["id"] for one in house.view("listed")["observations"]] == [first["id"]]
+
+
+def test_an_agent_proposes_only_what_its_user_is_on_record_with(tmp_path) -> None:
+    """`memory.agent_proposes`: off by default, because it costs the agent's tokens."""
+    house = House(tmp_path, agent_proposes=True)
+    assert "memory/propose" in told(house.ask("session.started", session="s-1", source="startup"))
+    house.prompt("Ah, and the nightly export goes to the blue bucket, by the way")
+    quoted = house.command("add", text="the nightly export goes to the blue bucket", by="agent")
+    invented = house.command("add", text="the nightly export goes to the red bucket", by="agent")
+    assert (quoted["origin"], quoted["status"], len(quoted["evidence"])) == ("user", "active", 1)
+    assert (invented["origin"], invented["status"]) == ("agent", "candidate")
+    house.close()
+
+
 def test_budgets_hold(tmp_path) -> None:
     house = House(tmp_path, start_tokens=120, prompt_tokens=60)
     for n in range(20):
