@@ -25,7 +25,7 @@ from holdfast.features.memory.model import (
 )  # fmt: skip
 from holdfast.features.memory.observe import superseded
 from holdfast.features.memory.rules.candidate import Candidate
-from holdfast.features.memory.words import files_in
+from holdfast.features.memory.terms import files_in
 
 IMPORTANCE = 8
 SHORTEST_QUOTE, PROMPTS_LOOKED_AT = 3, 200
@@ -144,7 +144,7 @@ def forget(call: Call) -> CommandResult:
     """The text leaves the database, all that quotes it and the backups; what is left is that there was something."""
     wanted = lookup.anything(call)
     if isinstance(wanted, Event):
-        from holdfast.features.memory.find.catalogue import text_of
+        from holdfast.features.memory.index.catalogue import text_of
 
         event = said(
             "memory.forgotten", call.now, session=wanted.session, project=wanted.project, id=f"e{wanted.seq}",

@@ -6,7 +6,7 @@ from holdfast.core import fence
 from holdfast.core.ports import Doc
 from holdfast.features.memory import handoff
 from holdfast.features.memory.model import line
-from holdfast.features.memory.words import terms
+from holdfast.features.memory.terms import terms
 from holdfast.handover.summary import Summary
 
 STILL_THERE = 0.75

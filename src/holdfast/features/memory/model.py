@@ -14,7 +14,7 @@ from holdfast.core.ids import bounded, delivery_key
 from holdfast.core.kinds import Record
 from holdfast.core.ports import Doc, Ref
 from holdfast.core.section import Section
-from holdfast.features.memory.asking.settings import ModelSettings
+from holdfast.features.memory.llm.settings import ModelSettings
 
 OBSERVATION, SESSION, PROJECT, PLACE = "observation", "memory.session", "memory.project", "memory.place"
 """Documents: one thing that is remembered; what a session did and was shown; the best of a project, to be told; which

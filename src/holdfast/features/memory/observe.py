@@ -9,7 +9,7 @@ from holdfast.core.feature import Settings as AnySettings
 from holdfast.core.feature import State
 from holdfast.core.ports import Doc
 from holdfast.features.memory import session
-from holdfast.features.memory.asking.settings import OFF
+from holdfast.features.memory.llm.settings import OFF
 from holdfast.features.memory.model import (
     CANDIDATE,
     DEED,
@@ -35,10 +35,10 @@ from holdfast.features.memory.model import (
 )  # fmt: skip
 from holdfast.features.memory.rules import actions, agent_text
 from holdfast.features.memory.rules.candidate import Candidate
+from holdfast.features.memory.terms import files_in
 from holdfast.features.memory.validity.expiry import end_of
 from holdfast.features.memory.validity.parse import parse_statement
 from holdfast.features.memory.validity.relations import replaces
-from holdfast.features.memory.words import files_in
 from holdfast.statements.observe import KEPT, observe_prompt
 
 SUMMARY, MOST_SUPERSEDED = "session_summary", 5

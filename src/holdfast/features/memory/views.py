@@ -8,7 +8,7 @@ from holdfast.core.event import Event
 from holdfast.core.feature import Call
 from holdfast.core.ports import Doc, EventQuery, StateQuery
 from holdfast.features.memory import lookup
-from holdfast.features.memory.find.catalogue import Hit, catalogue, text_of
+from holdfast.features.memory.index.catalogue import Hit, catalogue, text_of
 from holdfast.features.memory.model import ACTIVE, CANDIDATE, DROPPED, FORGOTTEN, OBSERVATION, line, observation_ref
 from holdfast.features.memory.session import told
 
