@@ -1,6 +1,7 @@
 """Our MCP server in the files where Claude Code looks for one: in without harm, out to the byte."""
 
 import json
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -134,6 +135,54 @@ def test_any_file_in_and_out(rest: dict, servers: dict | None, indent: int | str
     assert json.loads(after)["mcpServers"]["holdfast"] == mcp_servers.entry(state)
     assert layout.without_ours(after, before) == (before if rest or servers else layout.without_ours(after, before))
     assert layout.foreign(after) == layout.foreign(before)
+
+
+OTHERS = ("codex", "gemini", "qwen", "copilot", "cursor", "droid", "opencode")
+
+
+@pytest.mark.parametrize("name", OTHERS)
+@pytest.mark.parametrize("level", ["user", "project"])
+def test_every_agent_that_takes_servers_gets_ours(project: Path, name: str, level: str) -> None:
+    """Beside the hooks, even in the same file, and both go without a trace."""
+    agent, tools = AGENTS[name], mcp_servers.tools_of(AGENTS[name])
+    assert tools
+    install.install(agent, level, project)
+    install.install(tools, level, project)
+    assert install.verify(agent, level, project) == [] == install.verify(tools, level, project)
+    assert not install.install(agent, level, project).changes
+    assert not install.install(tools, level, project).changes
+    install.remove(tools, level, project)
+    assert install.verify(agent, level, project) == []
+    install.remove(agent, level, project)
+    left = [path for folder in (project, Path.home()) for path in folder.rglob("*") if path.is_file()]
+    assert [path for path in left if "state" not in path.parts] == []
+
+
+@pytest.mark.parametrize(
+    "text", ["", "model = 'o3'\n", "model = 'o3'", "[mcp_servers.other]\ncommand = 'x'\n\n[tui]\na = 1\n"]
+)
+def test_codex_keeps_its_own_settings(project: Path, text: str) -> None:
+    tools = mcp_servers.tools_of(AGENTS["codex"])
+    assert tools
+    file = project / ".codex" / "config.toml"
+    file.parent.mkdir()
+    file.write_text(text)
+    install.install(tools, "project", project)
+    told = tomllib.loads(file.read_text())
+    assert told["mcp_servers"]["holdfast"] == mcp_servers.entry(install.default_state_dir())
+    file.write_text(file.read_text() + "[more]\nb = 2\n")
+    install.remove(tools, "project", project)
+    assert tomllib.loads(file.read_text()) == {**tomllib.loads(text), "more": {"b": 2}}
+
+
+def test_codex_servers_in_one_inline_table_are_left_alone(project: Path) -> None:
+    tools = mcp_servers.tools_of(AGENTS["codex"])
+    assert tools
+    file = project / ".codex" / "config.toml"
+    file.parent.mkdir()
+    file.write_text("mcp_servers = { other = { command = 'x' } }\n")
+    with pytest.raises(InstallRefused):
+        install.install(tools, "project", project)
 
 
 def test_by_the_command_line(tmp_path: Path) -> None:

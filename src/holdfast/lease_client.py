@@ -3,6 +3,7 @@
 import contextlib
 import os
 import time
+from collections.abc import Callable
 from typing import Any
 
 from holdfast import client
@@ -10,20 +11,25 @@ from holdfast.core.errors import CommandRefused, HoldfastError
 
 TTL_S = 300.0
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.01, 0.25
+Pause = Callable[[float], object]
+Ask = Callable[..., Any]
 WITHIN = "HOLDFAST_LEASE_OWNERS"
 
 
-def acquire_lease(name: str, pid: int, wait: float | None, **how: Any) -> dict[str, Any]:
-    """Asks, and asks again until it is granted, refused, or one has waited long enough."""
+def acquire_lease(
+    name: str, pid: int, wait: float | None, *, pause: Pause = time.sleep, ask: Ask = client.command, **how: Any
+) -> dict[str, Any]:
+    """Asks, and asks again until it is granted, refused, or one has waited long enough. What `pause` raises ends the
+    waiting, and the request with it."""
     waits = wait is None or wait > 0
-    told = client.command("project.acquire", lease=name, pid=pid, wait=waits, within=leases_held_above(), **how)
+    told: dict[str, Any] = ask("project.acquire", lease=name, pid=pid, wait=waits, within=leases_held_above(), **how)
     deadline = None if wait is None else time.monotonic() + wait
-    pause = FIRST_PAUSE_S
+    seconds = FIRST_PAUSE_S
     try:
         while told["answer"] == "waiting" and (deadline is None or time.monotonic() < deadline):
-            time.sleep(pause)
-            pause = min(pause * 1.5, LONGEST_PAUSE_S)
-            told |= client.command("project.tend", lease=name, request=told["request"])
+            pause(seconds)
+            seconds = min(seconds * 1.5, LONGEST_PAUSE_S)
+            told |= ask("project.tend", lease=name, request=told["request"])
     except BaseException:
         release_lease(name, told["owner"])
         raise

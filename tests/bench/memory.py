@@ -18,11 +18,11 @@ from holdfast.core.event import Event
 from holdfast.core.replay import fold
 from holdfast.core.state import row
 from holdfast.features.memory import FEATURE
-from holdfast.features.memory.find.likeness import like
+from holdfast.features.memory.index.likeness import like
 from holdfast.features.memory.model import OBSERVATION
 from holdfast.search import similar_words, static_model
 from tests.bench.figures import fact, figure, heading, p50, p99
-from tests.features.memory.house import PROJECT, House
+from tests.features.memory.harness import PROJECT, MemoryHarness
 from tests.kit import World
 
 DEFAULT = Path(__file__).parents[2].parent / "shared" / "data" / "locomo"
@@ -61,7 +61,7 @@ def recall(files: list[Path]) -> None:
 
 def _conversation(data: dict[str, Any]) -> list[tuple[Any, dict[int, float]]]:
     with tempfile.TemporaryDirectory() as folder:
-        house = House(Path(folder))
+        house = MemoryHarness(Path(folder))
         seqs: dict[int, str] = {}
         for turn in data["turns"]:
             house.hook("prompt.submitted", session=f"session-{turn['session']}", prompt=_said(turn))
@@ -80,13 +80,13 @@ def _said(turn: dict[str, Any]) -> str:
     return f"{turn['speaker']}: {turn['text']}{' ' + turn['image'] if turn.get('image') else ''}"
 
 
-def _last_prompt(house: House) -> int:
+def _last_prompt(house: MemoryHarness) -> int:
     from holdfast.core.ports import EventQuery
 
     return house.reader.events(EventQuery(kinds=("prompt.submitted",), limit=1, newest=True))[0].seq
 
 
-def _found(house: House, question: str, wanted: list[str], seqs: dict[int, str]) -> dict[int, float]:
+def _found(house: MemoryHarness, question: str, wanted: list[str], seqs: dict[int, str]) -> dict[int, float]:
     hits = house.view("search", query=question, limit=max(DEPTHS))["hits"]
     ids = [[seqs[seq] for seq in hit["evidence"] if seq in seqs] for hit in hits]
     shares = {}
@@ -106,7 +106,7 @@ def speed(texts: int = 100_000) -> None:
         return " ".join(chance.choices(words, cum_weights=weights, k=count))
 
     with tempfile.TemporaryDirectory() as folder:
-        house = House(Path(folder))
+        house = MemoryHarness(Path(folder))
         _fill(house, (some(18) for _ in range(texts)))
         fact("first search, the index made from the log", f"{_first_search(house):.1f} s")
         place = house.keep_index()
@@ -122,7 +122,7 @@ def _made_up(chance: random.Random) -> str:
     return "".join(chance.choices("abcdefghijklmnoprstuvw", k=chance.randint(3, 9)))
 
 
-def _fill(house: House, texts: Iterator[str]) -> None:
+def _fill(house: MemoryHarness, texts: Iterator[str]) -> None:
     """Straight into the store: how long it takes to learn all that is no matter here."""
     for number, text in enumerate(texts, 1):
         if number % 5_000 == 1:
@@ -143,14 +143,14 @@ def _fill(house: House, texts: Iterator[str]) -> None:
                 house.store.save([row(FEATURE, ref, doc) for ref, doc in docs.items() if ref.kind == OBSERVATION])
 
 
-def _first_search(house: House) -> float:
+def _first_search(house: MemoryHarness) -> float:
     house.restarted()
     for cache in (similar_words.load, static_model.load, like):
         cache.cache_clear()
     return _timed(house, "which parser did we choose for the importer") / 1e9
 
 
-def _timed(house: House, question: str) -> int:
+def _timed(house: MemoryHarness, question: str) -> int:
     began = time.perf_counter_ns()
     house.view("search", query=question, limit=10)
     return time.perf_counter_ns() - began

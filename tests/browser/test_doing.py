@@ -1,5 +1,6 @@
 """What can be done from the dashboard, with the keyboard and with the mouse; each is an event in the log."""
 
+import os
 import uuid
 from collections.abc import Callable
 from typing import Any
@@ -133,3 +134,30 @@ def test_a_used_link_opens_nothing_and_nobody_gets_in_without_one(browser: Any, 
     context = browser.new_context()
     assert context.new_page().goto(demo.address).status == 401
     context.close()
+
+
+def test_candidates_are_kept_changed_and_dropped_with_one_key_each(open_page: Callable[..., Any], demo: Demo) -> None:
+    said = ("I like small commits.", "Our reviewers prefer short functions.", "Our testers prefer small fixtures.")
+    for number, text in enumerate(said):
+        session = f"inbox-{number}"
+        demo.hook("SessionStart", session, mode="start", source="startup")
+        demo.hook("UserPromptSubmit", session, prompt=text)
+        demo.hook("Stop", session, last_assistant_message="All right.")
+    page = open_page(f"/memory?project={demo.project('harbor-shop')}")
+    page.wait_for_selector(LIVE)
+    waiting = page.locator("#inbox li.memory")
+    waiting.nth(2).wait_for()
+    if shot := os.environ.get("HOLDFAST_INBOX_SHOT"):
+        page.screenshot(path=shot)
+    for key in ("y", "d"):
+        first = waiting.first.get_attribute("id")
+        page.keyboard.press(key)
+        page.locator(f"#{first}").wait_for(state="detached")
+    page.keyboard.press("c")
+    page.keyboard.press("Control+A")
+    page.keyboard.type("Everything here is small")
+    page.keyboard.press("Enter")
+    page.locator("li.memory", has_text="Everything here is small").first.wait_for()
+    page.locator("#inbox").wait_for(state="detached")
+    kept = demo.json("memory", "list")["observations"]
+    assert "Everything here is small" in [one["text"] for one in kept]

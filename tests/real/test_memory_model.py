@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from holdfast.core import fence
-from holdfast.features.memory.asking import program
-from holdfast.features.memory.asking.request import SYSTEM
+from holdfast.features.memory.llm import program
+from holdfast.features.memory.llm.request import SYSTEM
 from tests.kit import World, wait_until
 
 from . import model_server

@@ -135,6 +135,8 @@ def recognise(_delivery: Delivery, payload: Payload) -> bool:
 SETUP = Setup(
     files={"user": ".codex/hooks.json", "project": ".codex/hooks.json"},
     entry=shell_entry.seconds,
+    mcp={"user": ".codex/config.toml", "project": ".codex/config.toml"},
+    mcp_format="codex",
     program="codex",
     folder=".codex",
     oldest=(0, 153, 0),

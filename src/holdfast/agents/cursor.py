@@ -194,6 +194,7 @@ SETUP = Setup(
     entry=_entry,
     layout="list",
     blank={"version": 1},
+    mcp={"user": ".cursor/mcp.json", "project": ".cursor/mcp.json"},
     program="cursor-agent",
     folder=".cursor",
     afterwards="Cursor may run the hooks of Claude Code's settings files too; what comes twice is kept once.",

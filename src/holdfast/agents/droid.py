@@ -100,6 +100,8 @@ def recognise(_delivery: Delivery, payload: Payload) -> bool:
 SETUP = Setup(
     files={"user": ".factory/settings.json", "project": ".factory/settings.json"},
     entry=shell_entry.seconds,
+    mcp={"user": ".factory/mcp.json", "project": ".factory/mcp.json"},
+    mcp_format="droid",
     program="droid",
     folder=".factory",
     oldest=(0, 225, 0),

@@ -142,6 +142,7 @@ def recognise(_delivery: Delivery, payload: Payload) -> bool:
 SETUP = Setup(
     files={"user": ".gemini/settings.json", "project": ".gemini/settings.json"},
     entry=shell_entry.milliseconds(name="holdfast"),
+    mcp={"user": ".gemini/settings.json", "project": ".gemini/settings.json"},
     program="gemini",
     folder=".gemini",
     oldest=(0, 26, 0),

@@ -136,6 +136,7 @@ def recognise(_delivery: Delivery, payload: Payload) -> bool:
 SETUP = Setup(
     files={"user": ".qwen/settings.json", "project": ".qwen/settings.json"},
     entry=shell_entry.seconds,
+    mcp={"user": ".qwen/settings.json", "project": ".qwen/settings.json"},
     program="qwen",
     folder=".qwen",
     oldest=(0, 20, 0),

@@ -15,7 +15,7 @@ from holdfast.core.agent import Agent
 from holdfast.core.errors import CommandRefused, InstallRefused
 from holdfast.install import hooks
 from holdfast.install.locations import is_present, levels, partial_of
-from holdfast.install.mcp_servers import can_serve, tools_of
+from holdfast.install.mcp_servers import tools_of
 
 
 def register(app: typer.Typer) -> None:
@@ -29,11 +29,10 @@ def install(
 ) -> None:  # fmt: skip
     """Put the hooks into the agents' settings. Everything else in the file stays as it is."""
     level = _level(project, user)
-    plans = [
-        hooks.plan(a, level, Path(client.project())) for a in with_tools(chosen(agent), level, mcp and can_serve())
-    ]
-    if not dry_run:
-        plans = [hooks.apply(plan) for plan in plans]
+    agents, root = with_tools(chosen(agent), level, mcp), Path(client.project())
+    plans = [hooks.plan(one, level, root) for one in agents]
+    if not dry_run:  # Planned again: hooks and MCP server may go into one file.
+        plans = [hooks.install(one, level, root) for one in agents]
     if json:
         render.json_line([_told(plan, dry_run) for plan in plans])
         return
@@ -47,12 +46,10 @@ def uninstall(
     """Take the hooks out again. The file is exactly what it was before."""
     named = [AGENTS[agent]] if agent in AGENTS else chosen(agent) if agent else list(AGENTS.values())
     where = [_level(project, user)] if project or user else ["project", "user"]
-    places = [(a, level) for level in where for a in with_tools(named, level) if level in levels(a)]
-    plans = [hooks.removal(a, level, Path(client.project())) for a, level in places]
-    # One that was killed while it wrote has changed nothing, but left its half-made file in the project.
-    plans = [plan for plan in plans if plan.changes or partial_of(plan.path).exists()]
-    if not dry_run:
-        plans = [hooks.apply(plan) for plan in plans]
+    # The other way round than they went in: each finds its file as it left it.
+    places = [(a, level) for level in where for a in reversed(with_tools(named, level)) if level in levels(a)]
+    plans = [_taken_out(a, level, dry_run) for a, level in places]
+    plans = [plan for plan in plans if plan.changes]
     if json:
         render.json_line([_told(plan, dry_run) for plan in plans])
         return
@@ -61,6 +58,14 @@ def uninstall(
         _show(plan, dry_run, put_in=False)
     if not changed:
         render.out.print("No hooks of ours were found.")
+
+
+def _taken_out(agent: Agent, level: str, dry_run: bool) -> hooks.Plan:
+    plan = hooks.removal(agent, level, Path(client.project()))
+    # One that was killed while it wrote has changed nothing, but left its half-made file in the project.
+    if not dry_run and (plan.changes or partial_of(plan.path).exists()):
+        hooks.apply(plan)
+    return plan
 
 
 def chosen(agent: str) -> list[Agent]:

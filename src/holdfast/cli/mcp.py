@@ -17,16 +17,19 @@ def mcp(
     port: Annotated[int, typer.Option("--port", min=0, max=65535, help="With --http; 0 = any free one.")] = 0,
 ) -> None:
     """Serve MCP on stdio; agents start it themselves (`holdfast install` tells them how)."""
-    from holdfast.mcp import server
-
     if not http:
-        server.serve()
+        from holdfast.mcp import stdio
+
+        stdio.serve()
         return
+    from holdfast.mcp import http as http_server
     from holdfast.web import keys
 
     client.start_daemon()
     place = client.paths()
-    server.serve_http(port, keys.secret(place), lambda address: _tell(address, str(place.run / "http.token")))
+    token, sock = keys.secret(place), http_server.listening(port)
+    _tell(f"http://{http_server.HOST}:{sock.getsockname()[1]}{http_server.PATH}", str(place.run / "http.token"))
+    http_server.serve(sock, token, client.project())
 
 
 def _tell(address: str, token_file: str) -> None:

@@ -10,7 +10,6 @@ from holdfast.cli import installing, render
 from holdfast.cli.options import AtProject
 from holdfast.install import hooks
 from holdfast.install.locations import is_present
-from holdfast.install.mcp_servers import can_serve
 
 
 def register(app: typer.Typer) -> None:
@@ -23,7 +22,7 @@ def up(project: AtProject = False) -> None:
     render.out.print(f"The daemon is running (pid {pid}); its state is in {client.paths().state}.")
     found = [agent for agent in AGENTS.values() if is_present(agent)]
     level = "project" if project else "user"
-    for agent in installing.with_tools(found, level, can_serve()):
+    for agent in installing.with_tools(found, level):
         plan = hooks.install(agent, level, Path(client.project()))
         what = "MCP server" if plan.layout == "mcp" else "hooks"
         render.out.print(

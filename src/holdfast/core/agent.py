@@ -10,6 +10,7 @@ from holdfast.core.event import Event
 
 Mode = Literal["start", "ask", "tell"]
 Enforcement = Literal["prevent", "retry", "observe"]
+McpFormat = Literal["standard", "copilot", "droid", "opencode", "codex"]
 Payload = Mapping[str, Any]
 
 ACTIONS = ("edit", "shell", "read", "search", "web", "agent", "skill", "mcp", "plan", "todo", "ask", "other")
@@ -46,6 +47,8 @@ class Setup:
     """For `text`: the whole file, from the words that run us; mode, agent and event are added by what is in it."""
     mcp: Mapping[str, str] = field(default_factory=dict)
     """Level → the file where it looks for MCP servers, as `files`."""
+    mcp_format: McpFormat = "standard"
+    """How a server is written there."""
     program: str = ""
     folder: str = ""
     """Its command, and its folder in the home directory."""

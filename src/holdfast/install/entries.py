@@ -80,6 +80,8 @@ def _names_us(word: str) -> bool:
 def words_of(value: Any) -> list[str]:
     """Program and arguments, in the exec form and in the shell form."""
     command = value.get("command", value.get("bash")) if isinstance(value, Mapping) else None
+    if isinstance(command, list):
+        return [word for word in command if isinstance(word, str)]
     if not isinstance(command, str):
         return []
     if isinstance(value, Mapping) and isinstance(args := value.get("args"), list):

@@ -77,14 +77,14 @@ def plan(agent: Agent, level: str, project: Path, state: Path | None = None) -> 
     before = locations.content(path)
     text = _text(path, before)
     after = _careful(layout, path, text, lambda: layout.with_ours(text, agent, state)).encode()
-    record = _remember(agent, level, path, Records(state).find(path), before, after)
+    record = _remember(agent, level, path, Records(state).find(path, _part(_layout_name(agent))), before, after)
     return Plan(agent.name, level, path, state, before, after, record, _layout_name(agent))
 
 
 def removal(agent: Agent, level: str, project: Path, state: Path | None = None) -> Plan:
     state = state or default_state_dir()
     path = locations.settings_file(agent, level, project)
-    before, record = locations.content(path), Records(state).find(path)
+    before, record = locations.content(path), Records(state).find(path, _part(_layout_name(agent)))
     after = _original(layouts.of(agent), path, before, record)
     if after != before:
         locations.refuse_unwritable(path)
@@ -93,6 +93,11 @@ def removal(agent: Agent, level: str, project: Path, state: Path | None = None) 
 
 def _layout_name(agent: Agent) -> str:
     return agent.setup.layout if agent.setup else ""
+
+
+def _part(layout: str) -> str:
+    """Hooks and MCP server may be in one file: each has its own record."""
+    return "-mcp" if layout == "mcp" else ""
 
 
 def apply(plan: Plan) -> Plan:
@@ -185,6 +190,8 @@ def _careful(layout: Layout, path: Path, text: str, work: Callable[[], T]) -> T:
 
 
 def _remember(agent: Agent, level: str, path: Path, known: Record | None, before: bytes | None, after: bytes) -> Record:
+    if known and before == after:
+        return known
     original, new = _original(layouts.of(agent), path, before, known), digest(after)
     not_kept = original is not None and level == "user" and layouts.of(agent).secret_at_home
     original = layouts.of(agent).outline(_text(path, original)) if not_kept else original
@@ -196,6 +203,7 @@ def _remember(agent: Agent, level: str, path: Path, known: Record | None, before
         level=level,
         original=original,
         results=(*(r for r in earlier if r != new), new)[-KEPT_RESULTS:],
+        part=_part(_layout_name(agent)),
         made_folders=(known.made_folders if known else 0) or locations.missing_folders(path),
         not_kept=not_kept,
     )
@@ -230,13 +238,13 @@ def _put_in(plan: Plan, record: Record, records: Records, now: bytes | None) -> 
 
 def _take_out(plan: Plan, records: Records, now: bytes | None) -> None:
     """The record goes last: until then a second try finds everything it needs."""
-    record = records.find(plan.path)
+    record = records.find(plan.path, _part(plan.layout))
     if now != plan.after or locations.partial_of(plan.path).exists():
         locations.replace(plan.path, plan.after)
     for folder in list(plan.path.parents)[: record.made_folders if record else 0]:
         if folder.is_dir() and not any(folder.iterdir()):
             folder.rmdir()
-    records.drop(plan.path)
+    records.drop(plan.path, _part(plan.layout))
 
 
 __all__ = [

@@ -6,6 +6,7 @@ from typing import Any, Protocol
 
 from holdfast.core.agent import Agent
 from holdfast.install import entries, hooks_text
+from holdfast.install.codex_servers import CodexServers
 from holdfast.install.finding import Found
 from holdfast.install.json_text import BrokenJson, line_of
 from holdfast.install.mcp_servers import Servers
@@ -115,5 +116,6 @@ def _command(line: str) -> dict[str, Any]:
 
 
 def of(agent: Agent) -> Layout:
-    layout = agent.setup.layout if agent.setup else ""
-    return OwnFile() if layout == "text" else Servers() if layout == "mcp" else Settings()
+    if agent.setup and agent.setup.layout == "mcp":
+        return CodexServers() if agent.setup.mcp_format == "codex" else Servers(agent.setup.mcp_format)
+    return OwnFile() if agent.setup and agent.setup.layout == "text" else Settings()

@@ -1,19 +1,21 @@
-"""Our MCP server among the others an agent knows: `mcpServers.holdfast` in a JSON file, everything else untouched."""
+"""Our MCP server among the others an agent knows: one entry in its settings file, everything else untouched."""
 
 import dataclasses
+import json
 import os
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from holdfast.core.agent import Agent
+from holdfast.core.agent import Agent, McpFormat
 from holdfast.install import entries
 from holdfast.install.finding import Found
 from holdfast.install.hooks_text import fresh
 from holdfast.install.json_edit import Style, append, edited, remove, style_of
 from holdfast.install.json_text import BrokenJson, Node, line_of, parse
 
-SERVERS, NAME, PROGRAM = "mcpServers", "holdfast", "holdfast"
+NAME, PROGRAM = "holdfast", "holdfast"
+SECTIONS: dict[McpFormat, str] = {"opencode": "mcp"}
+STANDARD_SECTION = "mcpServers"
 
 
 def tools_of(agent: Agent) -> Agent | None:
@@ -23,16 +25,18 @@ def tools_of(agent: Agent) -> Agent | None:
     return dataclasses.replace(agent, setup=dataclasses.replace(agent.setup, files=agent.setup.mcp, layout="mcp"))
 
 
-def can_serve() -> bool:
-    return find_spec("mcp") is not None
-
-
-def entry(state: Path) -> dict[str, Any]:
+def entry(state: Path, written: McpFormat = "standard") -> dict[str, Any]:
     """Absolute, as a hook is. The state directory goes by the environment: it is a program for people, too."""
     beside = (folder / PROGRAM for folder in entries._script_folders())
     program = next((str(path) for path in beside if path.is_file() and os.access(path, os.X_OK)), PROGRAM)
     named = entries.state_words(state)
-    return {"command": program, "args": ["mcp"], **({"env": {"HOLDFAST_STATE": named[1]}} if named else {})}
+    environment = {"HOLDFAST_STATE": named[1]} if named else {}
+    if written == "opencode":
+        local = {"type": "local", "command": [program, "mcp"], "enabled": True}
+        return {**local, **({"environment": environment} if environment else {})}
+    kind = {"copilot": {"type": "local"}, "droid": {"type": "stdio"}}.get(written, {})
+    started = {**kind, "command": program, "args": ["mcp"], **({"env": environment} if environment else {})}
+    return {**started, "tools": ["*"]} if written == "copilot" else started
 
 
 def is_ours(value: Any) -> bool:
@@ -47,67 +51,70 @@ class Servers:
     all_ours = False
     secret_at_home = True
 
+    def __init__(self, written: McpFormat = "standard") -> None:
+        self.written, self.section = written, SECTIONS.get(written, STANDARD_SECTION)
+
     def wanted(self, _agent: Agent, state: Path) -> dict[str, dict[str, Any]]:
-        return {NAME: entry(state)}
+        return {NAME: entry(state, self.written)}
 
     def with_ours(self, text: str, _agent: Agent, state: Path) -> str:
         text = fresh(text)
-        root, servers = _checked(text)
+        root, servers = self._checked(text)
+        ours = entry(state, self.written)
         style = style_of(text, root)
         there = servers.member(NAME) if servers else None
         if there is not None:
-            stale = is_ours(there.value) and there.value != entry(state)
-            return edited(text, [(there.start, there.end, style.dumps(entry(state)))] if stale else [])
-        member = style.member(NAME, style.dumps(entry(state)))
+            stale = is_ours(there.value) and there.value != ours
+            return edited(text, [(there.start, there.end, style.dumps(ours))] if stale else [])
+        member = style.member(NAME, style.dumps(ours))
         if servers is not None:
             return edited(text, append(text, servers, [member], style))
-        return edited(text, append(text, root, [_section(member, style)], style))
+        return edited(text, append(text, root, [self._opened(member, style)], style))
 
     def without_ours(self, text: str, before: str) -> str:
-        root, servers = _checked(fresh(text))
+        root, servers = self._checked(fresh(text))
         ours = servers.member(NAME) if servers else None
         if servers is None or ours is None or not is_ours(ours.value):
             return text
-        was_there = bool(before) and parse(fresh(before)).member(SERVERS) is not None
+        was_there = bool(before) and parse(fresh(before)).member(self.section) is not None
         alone = len(servers.items) == 1 and not was_there
         where, what = (root, servers) if alone else (servers, ours)
         return edited(text, remove(text, where, where.items.index(what)))
 
     def found(self, text: str) -> list[Found]:
-        _, servers = _checked(fresh(text))
+        _, servers = self._checked(fresh(text))
         ours = servers.member(NAME) if servers else None
         return [Found(NAME, line_of(text, ours.start), ours.value)] if ours and is_ours(ours.value) else []
 
     def foreign(self, text: str) -> Any:
         value = dict(parse(fresh(text)).value)
-        servers = value.get(SERVERS)
+        servers = value.get(self.section)
         if not isinstance(servers, dict):
             return value
         others = {name: one for name, one in servers.items() if name != NAME or not is_ours(one)}
-        return {**value, SERVERS: others} if others else {k: v for k, v in value.items() if k != SERVERS}
+        return {**value, self.section: others} if others else {k: v for k, v in value.items() if k != self.section}
 
     def outline(self, text: str) -> bytes:
-        return b'{"mcpServers": {}}' if SERVERS in parse(fresh(text)).value else b"{}"
+        there = self.section in parse(fresh(text)).value
+        return json.dumps({self.section: {}} if there else {}).encode()
 
     def switched_off(self, _text: str) -> str:
         return ""
 
+    def _checked(self, text: str) -> tuple[Node, Node | None]:
+        root = parse(text)
+        if not root.is_object:
+            raise BrokenJson("the file does not hold an object", root.start)
+        servers = root.member(self.section)
+        for node, key in ((root, self.section), (servers, NAME)):
+            if node and len(found := node.named(key)) > 1:
+                raise BrokenJson(f'"{key}" is there twice', found[1].begin)
+        if servers is not None and not servers.is_object:
+            raise BrokenJson(f'"{self.section}" is not an object', servers.start)
+        return root, servers
 
-def _checked(text: str) -> tuple[Node, Node | None]:
-    root = parse(text)
-    if not root.is_object:
-        raise BrokenJson("the file does not hold an object", root.start)
-    servers = root.member(SERVERS)
-    for node, key in ((root, SERVERS), (servers, NAME)):
-        if node and len(found := node.named(key)) > 1:
-            raise BrokenJson(f'"{key}" is there twice', found[1].begin)
-    if servers is not None and not servers.is_object:
-        raise BrokenJson(f'"{SERVERS}" is not an object', servers.start)
-    return root, servers
-
-
-def _section(member: str, style: Style) -> str:
-    if style.inline:
-        return style.member(SERVERS, "{" + member + "}")
-    outer = style.newline + style.unit
-    return style.member(SERVERS, "{" + outer + style.unit + member + outer + "}")
+    def _opened(self, member: str, style: Style) -> str:
+        if style.inline:
+            return style.member(self.section, "{" + member + "}")
+        outer = style.newline + style.unit
+        return style.member(self.section, "{" + outer + style.unit + member + outer + "}")

@@ -23,6 +23,8 @@ class Record(msgspec.Struct, kw_only=True, frozen=True):
     original: bytes | None = None
     results: tuple[str, ...] = ()
     made_folders: int = 0
+    part: str = ""
+    """What of ours it is about, where one file holds both our hooks and our MCP server."""
     not_kept: bool = False
     """The agent's own file, which may hold its keys: no copy is made, and only our entry is taken out."""
 
@@ -38,18 +40,18 @@ class Records:
     def __init__(self, state: Path) -> None:
         self.state, self.folder = state, state / "installs"
 
-    def find(self, path: Path) -> Record | None:
+    def find(self, path: Path, part: str = "") -> Record | None:
         """A record that cannot be read is as good as none: our entries are then taken out one by one."""
         try:
-            return msgspec.json.decode(self._file(path).read_bytes(), type=Record)
+            return msgspec.json.decode(self._file(path, part).read_bytes(), type=Record)
         except (OSError, msgspec.DecodeError):
             return None
 
     def keep(self, record: Record) -> None:
-        write_atomically(self._file(Path(record.path)), msgspec.json.encode(record))
+        write_atomically(self._file(Path(record.path), record.part), msgspec.json.encode(record))
 
-    def drop(self, path: Path) -> None:
-        self._file(path).unlink(missing_ok=True)
+    def drop(self, path: Path, part: str = "") -> None:
+        self._file(path, part).unlink(missing_ok=True)
 
     def prepare(self) -> None:
         private_folder(self.state)
@@ -65,5 +67,5 @@ class Records:
         finally:
             os.close(fd)
 
-    def _file(self, path: Path) -> Path:
-        return self.folder / f"{digest(os.fsencode(path))[:32]}.json"
+    def _file(self, path: Path, part: str) -> Path:
+        return self.folder / f"{digest(os.fsencode(path))[:32]}{part}.json"

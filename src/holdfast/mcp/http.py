@@ -1,21 +1,30 @@
-"""`holdfast mcp --http`: the same tools over streamable HTTP, on loopback, for whoever shows the token.
+"""`holdfast mcp --http`: the same over streamable HTTP, on loopback, for whoever shows the token, for all projects."""
 
-The SDK checks Host and Origin too; ours comes first and knows the token and whose connection it is.
-"""
-
+import asyncio
 import hmac
 import socket
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Iterable
 from typing import Any
+from urllib.parse import parse_qs
+
+import msgspec
 
 from holdfast import peers
-from holdfast.core.errors import CommandRefused
+from holdfast.core.errors import CommandRefused, HoldfastError
+from holdfast.core.ids import delivery_key
+from holdfast.mcp.connection import INVALID_REQUEST, Connection, error_reply
+from holdfast.mcp.context import Caller, Context, resolve_project
 
 HOST, PATH = "127.0.0.1", "/mcp"
 NAMES = (HOST, "localhost")
 LARGEST_BODY = 1 << 20
 MOST_SESSIONS = 100
-Asgi = Callable[[Any, Any, Any], Any]
+SESSION_HEADER = b"mcp-session-id"
+JSON, EVENTS = b"application/json", b"text/event-stream"
+Scope = dict[str, Any]
+Receive = Callable[[], Awaitable[dict[str, Any]]]
+Send = Callable[[dict[str, Any]], Awaitable[None]]
+Headers = list[tuple[bytes, bytes]]
 
 
 def listening(port: int) -> socket.socket:
@@ -30,56 +39,166 @@ def listening(port: int) -> socket.socket:
     return sock
 
 
-def serve(server: Any, sock: socket.socket, token: str) -> None:
+def serve(sock: socket.socket, token: str, project: str) -> None:
     import uvicorn
-    from mcp.server.transport_security import TransportSecuritySettings
 
-    port = sock.getsockname()[1]
-    hosts = [f"{name}:{port}" for name in NAMES]
-    security = TransportSecuritySettings(
-        enable_dns_rebinding_protection=True, allowed_hosts=hosts, allowed_origins=[f"http://{host}" for host in hosts]
-    )
-    app = server.streamable_http_app(
-        streamable_http_path=PATH, transport_security=security, max_request_body_size=LARGEST_BODY,
-        max_sessions=MOST_SESSIONS,
-    )  # fmt: skip
+    app = Guard(Endpoint(project), token, sock.getsockname()[1])
     config = uvicorn.Config(
-        Guard(app, token, port), log_level="error", access_log=False, server_header=False, timeout_graceful_shutdown=2
+        app, log_level="error", access_log=False, server_header=False, timeout_graceful_shutdown=2, lifespan="off"
     )
     uvicorn.Server(config).run(sockets=[sock])
 
 
 class Guard:
-    """Default deny, before the SDK sees anything: wrong host, any web page, another user, no token."""
+    """Default deny, before anything is read: wrong host, any web page, another user, no token."""
 
-    def __init__(self, app: Asgi, token: str, port: int) -> None:
+    def __init__(self, app: "Endpoint", token: str, port: int) -> None:
         self._app, self._token, self._port = app, token.encode(), port
         self._hosts = {f"{name}:{port}".encode() for name in NAMES}
 
-    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
-        if scope["type"] == "lifespan":
-            await self._app(scope, receive, send)
-        elif scope["type"] == "http":
-            refused = self._refusal(scope)
-            await (_answer(send, *refused) if refused else self._app(scope, receive, send))
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            return
+        refused = self._refusal(scope)
+        await (_reply(send, *refused) if refused else self._app(scope, receive, send))
 
-    def _refusal(self, scope: Any) -> tuple[int, str] | None:
+    def _refusal(self, scope: Scope) -> tuple[int, bytes] | None:
         headers = [(name.lower(), value) for name, value in scope["headers"]]
         hosts = [value.lower() for name, value in headers if name == b"host"]
         if len(hosts) != 1 or hosts[0] not in self._hosts:
-            return 421, "This is not the host you are looking for."
+            return 421, b"This is not the host you are looking for."
         if any(name in (b"origin", b"sec-fetch-site") for name, _ in headers):
-            return 403, "Web pages may not talk to Holdfast."
+            return 403, b"Web pages may not talk to Holdfast."
         if peers.is_owner(tuple(scope["client"] or ("", 0)), self._port) is False or not self._has_token(headers):
-            return 401, "This needs the token that `holdfast mcp --http` names."
-        return None if scope["path"] == PATH else (404, f"There is only {PATH} here.")
+            return 401, b"This needs the token that `holdfast mcp --http` names."
+        return None if scope["path"] == PATH else (404, f"There is only {PATH} here.".encode())
 
-    def _has_token(self, headers: list[tuple[bytes, bytes]]) -> bool:
+    def _has_token(self, headers: Headers) -> bool:
         given = [value for name, value in headers if name == b"authorization"]
         return len(given) == 1 and hmac.compare_digest(given[0], b"Bearer " + self._token)
 
 
-async def _answer(send: Any, status: int, text: str) -> None:
-    headers = [(b"content-type", b"text/plain; charset=utf-8"), (b"cache-control", b"no-store")]
-    await send({"type": "http.response.start", "status": status, "headers": headers})
-    await send({"type": "http.response.body", "body": text.encode()})
+class Endpoint:
+    """A session is one agent's connection; it begins with `initialize` and ends with DELETE, or when it is the oldest
+    of too many."""
+
+    def __init__(self, project: str) -> None:
+        self._project = project
+        self._sessions: dict[bytes, Connection] = {}
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        named = next((value for name, value in scope["headers"] if name.lower() == SESSION_HEADER), b"")
+        if scope["method"] == "POST":
+            await self._post(scope, named, receive, send)
+        elif scope["method"] == "DELETE" and (ended := self._sessions.pop(named, None)):
+            await asyncio.to_thread(ended.close)
+            await _reply(send, 204, b"")
+        else:
+            await _reply(send, 405, b"Send messages with POST.", ((b"allow", b"POST, DELETE"),))
+
+    async def _post(self, scope: Scope, named: bytes, receive: Receive, send: Send) -> None:
+        body = await _read_body(receive)
+        if body is None:
+            await _reply(send, 413, f"A message is at most {LARGEST_BODY} bytes long.".encode())
+            return
+        connection = self._sessions.get(named)
+        if body.lstrip().startswith(b"["):
+            await _reply(send, 400, error_reply(None, INVALID_REQUEST, "send one message at a time"), type_=JSON)
+        elif connection is None and named:
+            await _reply(
+                send, 404, error_reply(None, INVALID_REQUEST, "this session has ended; initialize again"), type_=JSON
+            )
+        elif connection is None and not _begins(body):
+            await _reply(send, 400, error_reply(None, INVALID_REQUEST, "a session begins with initialize"), type_=JSON)
+        else:
+            await self._converse(connection, named, scope, body, send)
+
+    async def _converse(self, known: Connection | None, named: bytes, scope: Scope, body: bytes, send: Send) -> None:
+        try:
+            connection = known or Connection(Caller(await self._project_of(scope)), frozenset())
+        except HoldfastError as error:
+            await _reply(send, 400, error_reply(None, INVALID_REQUEST, error.message), type_=JSON)
+            return
+        if known is None:
+            named = delivery_key().encode()
+            await self._keep(named, connection)
+        await _exchange(connection, body, send, ((SESSION_HEADER, named),))
+
+    async def _project_of(self, scope: Scope) -> str:
+        """`/mcp?project=…` is for that project; else the one where the server was started."""
+        named = parse_qs(scope.get("query_string", b"").decode("latin-1")).get("project", [""])[0]
+        if not named:
+            return self._project
+        return await asyncio.to_thread(resolve_project, named, Context(Caller(self._project), lambda *_: None))
+
+    async def _keep(self, named: bytes, connection: Connection) -> None:
+        self._sessions[named] = connection
+        for oldest in list(self._sessions)[:-MOST_SESSIONS]:
+            await asyncio.to_thread(self._sessions.pop(oldest).close)
+
+
+async def _exchange(connection: Connection, body: bytes, send: Send, headers: Iterable[tuple[bytes, bytes]]) -> None:
+    """One answer goes back as JSON; where progress comes before it, as a stream of events."""
+    messages: asyncio.Queue[bytes] = asyncio.Queue()
+    loop = asyncio.get_running_loop()
+
+    def put(message: bytes) -> None:
+        loop.call_soon_threadsafe(messages.put_nowait, message)
+
+    follows = await asyncio.to_thread(connection.receive, body, put)
+    if not follows:
+        await _reply(send, 202, b"", headers)
+        return
+    message = await messages.get()
+    if _is_answer(message):
+        await _reply(send, 200, message, headers, JSON)
+        return
+    await send({"type": "http.response.start", "status": 200, "headers": _headers(EVENTS, headers)})
+    while True:
+        last = _is_answer(message)
+        event = b"event: message\ndata: " + message + b"\n\n"
+        await send({"type": "http.response.body", "body": event, "more_body": not last})
+        if last:
+            return
+        message = await messages.get()
+
+
+class _Kind(msgspec.Struct):
+    method: str = ""
+
+
+def _is_answer(message: bytes) -> bool:
+    return not msgspec.json.decode(message, type=_Kind).method
+
+
+def _begins(body: bytes) -> bool:
+    try:
+        return msgspec.json.decode(body, type=_Kind).method == "initialize"
+    except msgspec.DecodeError:
+        return False
+
+
+async def _read_body(receive: Receive) -> bytes | None:
+    body = bytearray()
+    while True:
+        part = await receive()
+        body += part.get("body", b"")
+        if len(body) > LARGEST_BODY:
+            return None
+        if not part.get("more_body"):
+            return bytes(body)
+
+
+def _headers(type_: bytes, more: Iterable[tuple[bytes, bytes]]) -> Headers:
+    return [(b"content-type", type_), (b"cache-control", b"no-store"), *more]
+
+
+async def _reply(
+    send: Send,
+    status: int,
+    body: bytes,
+    headers: Iterable[tuple[bytes, bytes]] = (),
+    type_: bytes = b"text/plain; charset=utf-8",
+) -> None:
+    await send({"type": "http.response.start", "status": status, "headers": _headers(type_, headers)})
+    await send({"type": "http.response.body", "body": body})

@@ -1,41 +1,59 @@
-"""Leases as tools. Who holds one is a process: over stdio it is the agent that started us, over HTTP it must say which."""
+"""Leases as tools. Who holds one is a process: over stdio the agent that started us, over HTTP it must say which."""
 
-import os
-from collections.abc import Callable
+from typing import Any
 
-from holdfast import client
 from holdfast.core.errors import CommandRefused
-from holdfast.lease_client import TTL_S, acquire_lease
-from holdfast.mcp.told import told
+from holdfast.lease_client import acquire_lease, release_lease
+from holdfast.mcp.answer import Answer, date_of
+from holdfast.mcp.arguments import AcquireLease, ReleaseLease
+from holdfast.mcp.context import CallCancelled, Context
 
-LONGEST_WAIT_S = 20.0
-Tool = Callable[..., str]
+
+def acquire(args: AcquireLease, context: Context) -> Answer:
+    """A cancelled call never keeps the lease: not while it waits, not when it was granted a moment before."""
+    pid = _owner_pid(args.pid, context)
+    before = _held_by(args.name, pid, context)
+    how = {"exactly": bool(args.pid), "shared": args.shared, "ttl": args.ttl_seconds, "why": args.why}
+    told = acquire_lease(args.name, pid, args.wait_seconds, pause=_pause(args, context), ask=context.command, **how)
+    if told["answer"] == "granted" and not before:
+        context.undo = lambda: release_lease(args.name, told["owner"])
+    if context.cancelled.is_set():
+        raise CallCancelled
+    return Answer(_sentence(args.name, told), {**told, "until": date_of(told.get("until"))})
 
 
-def lease_tools(*, alone: bool) -> tuple[Tool, ...]:
-    """`alone`: one agent started us for itself."""
+def _pause(args: AcquireLease, context: Context) -> Any:
+    waited = 0.0
 
-    def owner(pid: int) -> int:
-        if not pid and not alone:
-            raise CommandRefused("say which process holds it", fix="Give `pid`.")
-        return pid or os.getppid()
+    def pause(seconds: float) -> None:
+        nonlocal waited
+        context.wait(seconds)
+        before, waited = waited, waited + seconds
+        if int(before) != int(waited):
+            context.report(round(waited, 1), args.wait_seconds, f"waiting for {args.name}")
 
-    def lease_acquire(
-        name: str,
-        wait_seconds: float = 0,
-        ttl_seconds: float = TTL_S,
-        shared: bool = False,
-        why: str = "",
-        pid: int = 0,
-    ) -> str:
-        """Hold a shared thing (a database, a repository, a port) while you work on it; others wait in line. `answer` is
-        granted or busy. Give it back with lease_release. `pid`: the process that holds it; needed over HTTP."""
-        wait = max(0.0, min(wait_seconds, LONGEST_WAIT_S))
-        how = {"exactly": bool(pid), "shared": shared, "ttl": ttl_seconds, "why": why}
-        return told(lambda: acquire_lease(name, owner(pid), wait, **how))
+    return pause
 
-    def lease_release(name: str, pid: int = 0) -> str:
-        """Give a lease back."""
-        return told(lambda: client.command("project.release", lease=name, pid=owner(pid), exactly=bool(pid)))
 
-    return lease_acquire, lease_release
+def _sentence(name: str, told: dict[str, Any]) -> str:
+    if told["answer"] == "granted":
+        until = date_of(told.get("until"))
+        return f"granted: you hold {name} until {until} (token {told['token']}). Give it back with lease_release."
+    return f"{told['answer']}: {told.get('why') or 'others hold it'}. Try again later, or give wait_seconds."
+
+
+def release(args: ReleaseLease, context: Context) -> Answer:
+    pid = _owner_pid(args.pid, context)
+    told = context.command("project.release", lease=args.name, pid=pid, exactly=bool(args.pid))
+    return Answer(f"released: {args.name}", told)
+
+
+def _held_by(name: str, pid: int, context: Context) -> bool:
+    leases = context.view("project.leases")["leases"]
+    return any(one["name"] == name and any(holder["pid"] == pid for holder in one["holders"]) for one in leases)
+
+
+def _owner_pid(named: int, context: Context) -> int:
+    if not named and not context.caller.pid:
+        raise CommandRefused("say which process holds the lease", fix="Give `pid`, the agent's process id.")
+    return named or context.caller.pid

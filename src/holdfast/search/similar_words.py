@@ -1,6 +1,6 @@
 """Everyday words by meaning: a small table of vectors, made by `models/prose.py`; `models/prose.md` is its card.
 
-Its words are stems, as `features/memory/words.py` makes them: all forms of a word are one.
+Its words are stems, as `features/memory/terms.py` makes them: all forms of a word are one.
 """
 
 from functools import lru_cache

@@ -3,12 +3,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.features.memory.house import House
+from tests.features.memory.harness import MemoryHarness
 
 
 @pytest.fixture
-def house(tmp_path: Path) -> Iterator[House]:
-    made = House(tmp_path)
+def house(tmp_path: Path) -> Iterator[MemoryHarness]:
+    made = MemoryHarness(tmp_path)
     yield made
     assert made.replayed() == []
     made.close()

@@ -1,7 +1,7 @@
 """What an agent is told, and when (S4-4, S4-17, pains 13–15, 25)."""
 
 from holdfast.core import fence
-from tests.features.memory.house import House
+from tests.features.memory.harness import MemoryHarness
 
 DECISION = "We decided to use PostgreSQL for the event store."
 
@@ -10,23 +10,23 @@ def told(contexts: list[str]) -> str:
     return "\n".join(contexts)
 
 
-def test_nothing_remembered_nothing_told(house: House) -> None:
+def test_nothing_remembered_nothing_told(house: MemoryHarness) -> None:
     assert house.ask("session.started", source="startup") == []
     assert house.prompt("hello there, how are you") == []
 
 
-def test_a_new_session_starts_knowing(house: House) -> None:
+def test_a_new_session_starts_knowing(house: MemoryHarness) -> None:
     house.turn(DECISION)
     assert DECISION in told(house.ask("session.started", session="s-2", source="startup"))
 
 
-def test_another_project_is_told_nothing(house: House) -> None:
+def test_another_project_is_told_nothing(house: MemoryHarness) -> None:
     house.turn(DECISION)
     assert house.ask("session.started", session="s-2", project="/home/ada/other", source="startup") == []
     assert house.prompt("which event store, PostgreSQL?", session="s-2", project="/home/ada/other") == []
 
 
-def test_a_resume_is_told_only_what_others_learned_meanwhile(house: House) -> None:
+def test_a_resume_is_told_only_what_others_learned_meanwhile(house: MemoryHarness) -> None:
     """S4-17: minimal."""
     house.turn(DECISION, session="s-1")
     house.ask("session.started", session="s-2", source="startup")
@@ -38,14 +38,14 @@ def test_a_resume_is_told_only_what_others_learned_meanwhile(house: House) -> No
     assert house.ask("session.started", session="s-2", source="resume") == []
 
 
-def test_a_prompt_is_told_what_fits_it_and_only_once(house: House) -> None:
+def test_a_prompt_is_told_what_fits_it_and_only_once(house: MemoryHarness) -> None:
     house.turn(DECISION)
     assert house.prompt("paint the settings page blue", session="s-2") == []
     assert DECISION in told(house.prompt("make the PostgreSQL event store faster", session="s-2"))
     assert house.prompt("make the PostgreSQL event store faster still", session="s-2") == []
 
 
-def test_a_known_gotcha_is_told_before_the_file_is_edited(house: House) -> None:
+def test_a_known_gotcha_is_told_before_the_file_is_edited(house: MemoryHarness) -> None:
     house.turn("Careful with src/store.py, it breaks if the lock is taken twice.")
     quiet = {"action": "edit", "paths": ["/home/ada/engine/src/other.py"], "session": "s-2"}
     assert house.ask("tool.started", **quiet) == []
@@ -54,13 +54,13 @@ def test_a_known_gotcha_is_told_before_the_file_is_edited(house: House) -> None:
     assert house.ask("tool.started", **loud) == []
 
 
-def compacted(house: House, summary: str) -> str:
+def compacted(house: MemoryHarness, summary: str) -> str:
     house.hook("compact.started", trigger="auto")
     house.hook("compact.ended", trigger="auto", summary=summary)
     return told(house.ask("session.started", source="compact"))
 
 
-def test_after_a_compaction_what_the_summary_lost_is_put_back(house: House) -> None:
+def test_after_a_compaction_what_the_summary_lost_is_put_back(house: MemoryHarness) -> None:
     """Pain 13."""
     house.turn(DECISION)
     house.prompt("Go on with the migration of the invoices")
@@ -73,12 +73,12 @@ def test_after_a_compaction_what_the_summary_lost_is_put_back(house: House) -> N
     assert "asked last" not in back
 
 
-def test_what_the_summary_kept_is_not_repeated(house: House) -> None:
+def test_what_the_summary_kept_is_not_repeated(house: MemoryHarness) -> None:
     house.turn(DECISION)
     assert DECISION not in compacted(house, "We decided to use PostgreSQL for the event store. We decided on it.")
 
 
-def test_a_finished_task_and_a_satisfied_gate_are_not_put_back(house: House) -> None:
+def test_a_finished_task_and_a_satisfied_gate_are_not_put_back(house: MemoryHarness) -> None:
     house.prompt("do it")
     house.hook("task.created", task="7", subject="Drop the legacy column")
     house.hook("task.completed", task="7", subject="Drop the legacy column")
@@ -89,7 +89,7 @@ def test_a_finished_task_and_a_satisfied_gate_are_not_put_back(house: House) -> 
     assert "code-review" not in back
 
 
-def test_marks_are_gone_with_the_compaction_that_lost_the_text(house: House) -> None:
+def test_marks_are_gone_with_the_compaction_that_lost_the_text(house: MemoryHarness) -> None:
     """Pain 15: shown before, thrown away, shown again."""
     house.turn(DECISION)
     ask = "make the PostgreSQL event store faster"
@@ -101,7 +101,7 @@ def test_marks_are_gone_with_the_compaction_that_lost_the_text(house: House) -> 
     assert not house.prompt(ask, session="s-2")
 
 
-def test_a_fork_has_what_its_parent_was_told_before_it(house: House) -> None:
+def test_a_fork_has_what_its_parent_was_told_before_it(house: MemoryHarness) -> None:
     """Pain 14: marks follow the lineage."""
     house.turn(DECISION)
     ask = "make the PostgreSQL event store faster"
@@ -114,7 +114,7 @@ def test_a_fork_has_what_its_parent_was_told_before_it(house: House) -> None:
     assert house.prompt(ask, session="s-4")
 
 
-def test_a_handover_is_told_once(house: House) -> None:
+def test_a_handover_is_told_once(house: MemoryHarness) -> None:
     """Pain 25."""
     house.prompt("Rewrite the importer. We decided to use streaming in importer.py.")
     house.edited("/home/ada/engine/importer.py")
@@ -129,8 +129,44 @@ def test_a_handover_is_told_once(house: House) -> None:
     assert "Handed over" not in told(house.ask("session.started", session="c-2", source="startup"))
 
 
+def test_a_handover_tells_the_next_step_as_it_was_said_and_no_file_that_is_gone(house: MemoryHarness, tmp_path) -> None:
+    (tmp_path / "importer.py").touch()
+    where = {"project": str(tmp_path)}
+    house.prompt("Rewrite the importer.", **where)
+    house.hook("tool.finished", tool="Edit", action="edit", paths=["importer.py"], **where)
+    house.hook("tool.finished", tool="Edit", action="edit", paths=["gone.py"], **where)
+    house.stop("The importer streams now.", **where)
+    house.prompt("Good. Tomorrow start with the exporter.", **where)
+    house.stop("All right.", **where)
+    packet = house.command("handoff", session="s-1")["text"]
+    assert "next step: " in packet and "start with the exporter" in packet.split("next step: ")[1]
+    assert "importer.py" in packet and "gone.py" not in packet
+
+
+def test_what_contradicts_a_pinned_memory_waits_for_a_person(house: MemoryHarness) -> None:
+    house.turn("The request timeout is 30 seconds.")
+    [first] = house.view("listed")["observations"]
+    house.command("pin", id=first["id"])
+    house.turn("The request timeout is 60 seconds.")
+    [waiting] = house.view("listed", status="candidate")["observations"]
+    assert "60 seconds" in waiting["text"] and "30 seconds" in waiting["detail"]
+    assert [one["id"] for one in house.view("listed")["observations"]] == [first["id"]]
+
+
+def test_an_agent_proposes_only_what_its_user_is_on_record_with(tmp_path) -> None:
+    """`memory.agent_proposes`: off by default, because it costs the agent's tokens."""
+    house = MemoryHarness(tmp_path, agent_proposes=True)
+    assert "memory/propose" in told(house.ask("session.started", session="s-1", source="startup"))
+    house.prompt("Ah, and the nightly export goes to the blue bucket, by the way")
+    quoted = house.command("add", text="the nightly export goes to the blue bucket", by="agent")
+    invented = house.command("add", text="the nightly export goes to the red bucket", by="agent")
+    assert (quoted["origin"], quoted["status"], len(quoted["evidence"])) == ("user", "active", 1)
+    assert (invented["origin"], invented["status"]) == ("agent", "candidate")
+    house.close()
+
+
 def test_budgets_hold(tmp_path) -> None:
-    house = House(tmp_path, start_tokens=120, prompt_tokens=60)
+    house = MemoryHarness(tmp_path, start_tokens=120, prompt_tokens=60)
     for n in range(20):
         house.turn(f"We decided to use library{n} for the part called component{n} of the engine.")
     [context] = house.ask("session.started", session="s-2", source="startup")
@@ -139,13 +175,13 @@ def test_budgets_hold(tmp_path) -> None:
 
 
 def test_switched_off_or_paused_nothing_is_told(tmp_path) -> None:
-    house = House(tmp_path, inject=False)
+    house = MemoryHarness(tmp_path, inject=False)
     house.turn(DECISION)
     assert house.ask("session.started", session="s-2", source="startup") == []
     house.close()
 
 
-def test_the_words_of_an_agent_are_told_only_when_a_person_vouches_for_them(house: House) -> None:
+def test_the_words_of_an_agent_are_told_only_when_a_person_vouches_for_them(house: MemoryHarness) -> None:
     house.turn("why is it slow", "The root cause was a missing index on sessions.")
     assert house.ask("session.started", session="s-2", source="startup") == []
     [doc] = house.memories()

@@ -5,15 +5,15 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.features.memory.find import catalogue as module
-from holdfast.features.memory.find import file, keeping
-from holdfast.features.memory.find.postings import Postings
-from tests.features.memory.house import House
+from holdfast.features.memory.index import catalogue as module
+from holdfast.features.memory.index import file, keeping
+from holdfast.features.memory.index.postings import Postings
+from tests.features.memory.harness import MemoryHarness
 
 WORDS = "parser importer index store gate lease hook daemon token budget session memory table column cache".split()
 
 
-def talk(house: House, turns: int = 12) -> None:
+def talk(house: MemoryHarness, turns: int = 12) -> None:
     chance = random.Random(7)
     for n in range(turns):
         words = " ".join(chance.sample(WORDS, 4))
@@ -21,7 +21,7 @@ def talk(house: House, turns: int = 12) -> None:
     house.command("add", text="The staging key rotates on Mondays")
 
 
-def found(house: House) -> list[tuple[str, float, list[int]]]:
+def found(house: MemoryHarness) -> list[tuple[str, float, list[int]]]:
     questions = ("parser index", "which part is about the budget", "staging key", "src/app.py", "done with the cache")
     return [
         (hit["id"], hit["score"], hit["evidence"])
@@ -38,7 +38,7 @@ def no_reading(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return read
 
 
-def test_after_a_start_everything_is_found_as_before(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_after_a_start_everything_is_found_as_before(house: MemoryHarness, monkeypatch: pytest.MonkeyPatch) -> None:
     talk(house)
     before = found(house)
     house.keep_index()
@@ -48,7 +48,7 @@ def test_after_a_start_everything_is_found_as_before(house: House, monkeypatch: 
     assert read == []
 
 
-def test_what_came_since_is_read_from_the_log(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_came_since_is_read_from_the_log(house: MemoryHarness, monkeypatch: pytest.MonkeyPatch) -> None:
     talk(house)
     house.keep_index()
     head = house.reader.head()
@@ -66,7 +66,7 @@ def test_what_came_since_is_read_from_the_log(house: House, monkeypatch: pytest.
 
 
 @pytest.mark.parametrize("content", [b"", b"PK", b"\x00" * 5000, None])
-def test_a_damaged_file_is_as_good_as_none(house: House, content: bytes | None) -> None:
+def test_a_damaged_file_is_as_good_as_none(house: MemoryHarness, content: bytes | None) -> None:
     talk(house)
     before = found(house)
     place = house.keep_index()
@@ -75,7 +75,7 @@ def test_a_damaged_file_is_as_good_as_none(house: House, content: bytes | None) 
     assert found(house) == before
 
 
-def test_arrays_that_do_not_fit_are_refused(house: House) -> None:
+def test_arrays_that_do_not_fit_are_refused(house: MemoryHarness) -> None:
     talk(house)
     before = found(house)
     place = house.keep_index()
@@ -93,7 +93,7 @@ def test_arrays_that_do_not_fit_are_refused(house: House) -> None:
 def test_a_file_of_another_log_is_not_believed(tmp_path: Path) -> None:
     (tmp_path / "a").mkdir()
     (tmp_path / "b").mkdir()
-    one, other = House(tmp_path / "a"), House(tmp_path / "b")
+    one, other = MemoryHarness(tmp_path / "a"), MemoryHarness(tmp_path / "b")
     talk(one)
     for n in range(60):
         other.turn(f"something else {n}")
@@ -106,7 +106,7 @@ def test_a_file_of_another_log_is_not_believed(tmp_path: Path) -> None:
     other.close()
 
 
-def test_what_was_forgotten_leaves_the_file(house: House) -> None:
+def test_what_was_forgotten_leaves_the_file(house: MemoryHarness) -> None:
     """The daemon empties the folder; here the index itself does, as soon as it hears that the log was rewritten."""
     talk(house)
     place = house.keep_index()
@@ -121,7 +121,9 @@ def test_what_was_forgotten_leaves_the_file(house: House) -> None:
     assert found(house) == before
 
 
-def test_a_rewrite_while_the_file_is_written_takes_it_away(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_rewrite_while_the_file_is_written_takes_it_away(
+    house: MemoryHarness, monkeypatch: pytest.MonkeyPatch
+) -> None:
     talk(house)
     dump = module.Catalogue.dump
 
@@ -134,7 +136,7 @@ def test_a_rewrite_while_the_file_is_written_takes_it_away(house: House, monkeyp
     assert not house.keep_index().exists()
 
 
-def test_the_job_does_nothing_until_there_is_enough(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_job_does_nothing_until_there_is_enough(house: MemoryHarness, monkeypatch: pytest.MonkeyPatch) -> None:
     """A small log is read in a blink, and numpy need not be loaded for it."""
     talk(house)
     monkeypatch.setattr(keeping, "WORTH", house.reader.head() + 1)

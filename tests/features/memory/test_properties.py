@@ -12,7 +12,7 @@ from holdfast.core.state import encode
 from holdfast.features.memory import FEATURE
 from holdfast.features.memory.model import MOST_ITEMS
 from holdfast.features.memory.reduce import SUBSCRIBED_KINDS
-from tests.features.memory.house import House
+from tests.features.memory.harness import MemoryHarness
 
 LARGEST = 120_000
 odd = st.one_of(st.none(), st.text(max_size=30), st.integers(), st.lists(st.text(max_size=5), max_size=3))
@@ -41,7 +41,7 @@ happenings = st.tuples(st.sampled_from(sorted(SUBSCRIBED_KINDS)), st.sampled_fro
 @given(st.lists(happenings, max_size=25))
 def test_anything_in_any_order(told: list) -> None:
     with tempfile.TemporaryDirectory() as folder:
-        house = House(Path(folder))
+        house = MemoryHarness(Path(folder))
         house.engine.ports = _forgiving(house)
         for kind, session, given_data in told:
             house.ask(kind, session=session, **given_data)
@@ -50,7 +50,7 @@ def test_anything_in_any_order(told: list) -> None:
         house.close()
 
 
-def _forgiving(house: House):
+def _forgiving(house: MemoryHarness):
     """A room may refuse nonsense by raising: the engine leaves the document as it was, now and in every replay."""
     import msgspec
 
@@ -58,7 +58,7 @@ def _forgiving(house: House):
 
 
 def test_a_long_life_stays_bounded(tmp_path: Path) -> None:
-    house = House(tmp_path)
+    house = MemoryHarness(tmp_path)
     for n in range(400):
         house.turn(f"We decided to use library{n} for the part component{n} of engine{n}.", session=f"s-{n % 7}")
     sizes = {row.ref.kind: len(row.doc) for row in house.reader.rows("memory")}
@@ -70,7 +70,7 @@ def test_a_long_life_stays_bounded(tmp_path: Path) -> None:
 
 
 def test_reducing_changes_nothing_it_was_given(tmp_path: Path) -> None:
-    house = House(tmp_path)
+    house = MemoryHarness(tmp_path)
     house.turn("We decided to use tabs.")
     house.ran("make test")
     events = list(house.reader.replay())

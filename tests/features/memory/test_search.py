@@ -3,28 +3,28 @@
 import pytest
 
 from holdfast.core.errors import CommandRefused
-from holdfast.features.memory.find.ranking import Ranking
-from tests.features.memory.house import House
+from holdfast.features.memory.index.ranking import Ranking
+from tests.features.memory.harness import MemoryHarness
 
 
-def ids(house: House, query: str, **args) -> list[str]:
+def ids(house: MemoryHarness, query: str, **args) -> list[str]:
     return [hit["id"] for hit in house.view("search", query=query, **args)["hits"]]
 
 
-def test_words_are_found_whatever_their_ending(house: House) -> None:
+def test_words_are_found_whatever_their_ending(house: MemoryHarness) -> None:
     house.turn("The importer crashes on empty files")
     house.turn("Paint the button green")
     assert ids(house, "importing an empty file crashed")[0] == "e1"
 
 
-def test_an_answer_without_the_words_is_found_by_what_went_before(house: House) -> None:
+def test_an_answer_without_the_words_is_found_by_what_went_before(house: MemoryHarness) -> None:
     house.turn("Which port does the gateway listen on?", "It is eighty eighty one.")
     for n in range(5):
         house.turn(f"unrelated words number {n}", "nothing", session=f"other-{n}")
     assert ids(house, "gateway port")[:2] == ["e1", "e2"]
 
 
-def test_exact_names_come_first(house: House) -> None:
+def test_exact_names_come_first(house: MemoryHarness) -> None:
     house.turn("we parse each header in the parser, parse header, header parse")
     house.turn("look at parseHeader in src/http.py", session="s-2")
     named = house.view("around", id=ids(house, "parseHeader")[0])["said"]
@@ -32,13 +32,13 @@ def test_exact_names_come_first(house: House) -> None:
     assert ids(house, "src/http.py")[0] == ids(house, "parseHeader")[0]
 
 
-def test_a_project_is_searched_by_itself_unless_asked(house: House) -> None:
+def test_a_project_is_searched_by_itself_unless_asked(house: MemoryHarness) -> None:
     house.turn("The gateway listens on 8081", project="/home/ada/other")
     assert ids(house, "gateway") == []
     assert ids(house, "gateway", everywhere=True)[0] == "e1"
 
 
-def test_by_type_and_by_time(house: House) -> None:
+def test_by_type_and_by_time(house: MemoryHarness) -> None:
     house.turn("We decided to use port 8081 for the gateway.")
     house.turn("the gateway answers slowly")
     [hit] = house.view("search", query="gateway", type="decision")["hits"]
@@ -49,21 +49,21 @@ def test_by_type_and_by_time(house: House) -> None:
     assert hit["text"] == "the gateway again"
 
 
-def test_what_is_new_is_found_at_once(house: House) -> None:
+def test_what_is_new_is_found_at_once(house: MemoryHarness) -> None:
     house.turn("first words")
     assert ids(house, "zebra") == []
     house.turn("a zebra came by")
     assert ids(house, "zebra")
 
 
-def test_a_memory_in_ones_own_words(house: House) -> None:
+def test_a_memory_in_ones_own_words(house: MemoryHarness) -> None:
     doc = house.command("add", text="The staging key rotates on Mondays", type="gotcha")
     assert ids(house, "when does the staging key rotate")[0] == doc["id"]
     shown = house.view("show", id=doc["id"][:6])
     assert (shown["text"], shown["origin"]) == ("The staging key rotates on Mondays", "user")
 
 
-def test_the_three_layers(house: House) -> None:
+def test_the_three_layers(house: MemoryHarness) -> None:
     house.turn("one", "uno")
     house.turn("We decided to use port 8081 for the gateway.", "dos")
     house.turn("three", "tres")
@@ -74,7 +74,7 @@ def test_the_three_layers(house: House) -> None:
     assert [event["seq"] for event in whole["evidence"]] == [hit["seq"]]
 
 
-def test_what_was_told_can_be_seen(house: House) -> None:
+def test_what_was_told_can_be_seen(house: MemoryHarness) -> None:
     house.turn("We decided to use port 8081 for the gateway.")
     house.ask("session.started", session="s-2", source="startup")
     [row] = house.view("injected")["injected"]
@@ -83,19 +83,19 @@ def test_what_was_told_can_be_seen(house: House) -> None:
 
 
 @pytest.mark.parametrize("words", ["", "   ", None])
-def test_a_search_needs_words(house: House, words: str | None) -> None:
+def test_a_search_needs_words(house: MemoryHarness, words: str | None) -> None:
     with pytest.raises(CommandRefused):
         house.view("search", query=words)
 
 
 @pytest.mark.parametrize("query", ["?!", "\x00", "the of and", "a" * 5000, '" OR 1=1 --', "\ud83d"])
-def test_odd_questions_are_answered(house: House, query: str) -> None:
+def test_odd_questions_are_answered(house: MemoryHarness, query: str) -> None:
     house.turn("something ordinary")
     assert isinstance(house.view("search", query=query)["hits"], list)
 
 
 @pytest.mark.parametrize("wanted", ["", "m", "zzzz", "e0", "e999999999999999999999", "-1", "e1'"])
-def test_an_unknown_id_is_refused_with_a_hint(house: House, wanted: str) -> None:
+def test_an_unknown_id_is_refused_with_a_hint(house: MemoryHarness, wanted: str) -> None:
     with pytest.raises(CommandRefused, match="holdfast memory search"):
         house.view("show", id=wanted)
 
@@ -128,14 +128,14 @@ def test_words_of_like_meaning_count() -> None:
     ("word", "other"), [("vacation", "trip"), ("doctor", "physician"), ("vacations", "trip"), ("delete", "remove")]
 )
 def test_everyday_words_and_programmers_words(word: str, other: str) -> None:
-    from holdfast.features.memory.find.likeness import like
-    from holdfast.features.memory.words import stem
+    from holdfast.features.memory.index.likeness import like
+    from holdfast.features.memory.terms import stem
 
     assert stem(other) in dict(like(word))
     assert stem("marmalade") not in dict(like(word))
 
 
 def test_an_unknown_word_is_like_nothing() -> None:
-    from holdfast.features.memory.find.likeness import like
+    from holdfast.features.memory.index.likeness import like
 
     assert like("zxqwv") == ()

@@ -2,14 +2,14 @@
 
 from holdfast.core.state import encode
 from holdfast.features.memory.model import session_ref
-from tests.features.memory.house import House
+from tests.features.memory.harness import MemoryHarness
 
 
-def document(house: House) -> bytes:
+def document(house: MemoryHarness) -> bytes:
     return encode(house.doc(session_ref("s-1")))
 
 
-def test_tools_that_teach_nothing_leave_the_document_alone(house: House) -> None:
+def test_tools_that_teach_nothing_leave_the_document_alone(house: MemoryHarness) -> None:
     house.prompt("clean up")
     house.edited("/home/ada/engine/a.py")
     house.ran("make test")
@@ -23,7 +23,7 @@ def test_tools_that_teach_nothing_leave_the_document_alone(house: House) -> None
     assert len(before) < 1000
 
 
-def test_after_a_failure_only_what_could_explain_it_is_kept(house: House) -> None:
+def test_after_a_failure_only_what_could_explain_it_is_kept(house: MemoryHarness) -> None:
     house.prompt("fix it")
     house.ran("pytest -x", ok=False, output="boom")
     for n in range(40):
@@ -35,13 +35,13 @@ def test_after_a_failure_only_what_could_explain_it_is_kept(house: House) -> Non
     assert len(house.memories("bug_fix")) == 1
 
 
-def test_a_turn_is_kept_once(house: House) -> None:
+def test_a_turn_is_kept_once(house: MemoryHarness) -> None:
     words = "please look at the importer " * 100
     house.turn(words, "I looked.")
     assert document(house).count(words.strip().encode()) == 1
 
 
-def test_what_a_compaction_needed_goes_with_the_next_prompt(house: House) -> None:
+def test_what_a_compaction_needed_goes_with_the_next_prompt(house: MemoryHarness) -> None:
     house.turn("We decided to use tabs.")
     house.hook("compact.started")
     house.hook("compact.ended", summary="talk " * 1000)

@@ -5,10 +5,10 @@ from functools import partial
 from holdfast.core.feature import Feature
 from holdfast.core.lazy import lazy_function
 from holdfast.features.memory import commands
-from holdfast.features.memory.asking import views as asking_views
-from holdfast.features.memory.asking.when import ASK, BATCH, LOOK_EVERY_S, enqueue
 from holdfast.features.memory.decide import can_decide, decide
-from holdfast.features.memory.find.keeping import EVERY_S, KEEP, keep
+from holdfast.features.memory.index.keeping import EVERY_S, KEEP, keep
+from holdfast.features.memory.llm import views as llm_views
+from holdfast.features.memory.llm.when import ASK, BATCH, LOOK_EVERY_S, enqueue
 from holdfast.features.memory.model import KINDS, MemorySettings
 from holdfast.features.memory.observe import derive
 from holdfast.features.memory.reduce import SUBSCRIBED_KINDS, facets, keys, reduce
@@ -38,10 +38,10 @@ FEATURE = Feature(
     },
     views={
         **{name: _lazy("views", name) for name in ("search", "around", "show", "listed", "injected")},
-        "meter": asking_views.shown,
+        "meter": llm_views.shown,
     },
     enqueue=enqueue,
-    jobs={BATCH: _lazy("asking.jobs", "batch"), ASK: _lazy("asking.jobs", "ask"), KEEP: keep},
+    jobs={BATCH: _lazy("llm.jobs", "batch"), ASK: _lazy("llm.jobs", "ask"), KEEP: keep},
     schedule={BATCH: LOOK_EVERY_S, KEEP: EVERY_S},
     settings=MemorySettings,
 )

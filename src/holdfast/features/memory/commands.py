@@ -5,7 +5,7 @@ from typing import Any
 from holdfast.core.errors import CommandRefused
 from holdfast.core.event import Event
 from holdfast.core.feature import Call, CommandResult
-from holdfast.core.ports import Doc, Ref
+from holdfast.core.ports import Doc, EventQuery, Ref
 from holdfast.features.memory import handoff, lookup
 from holdfast.features.memory.model import (
     AGENT,
@@ -20,13 +20,15 @@ from holdfast.features.memory.model import (
     project_ref,
     said,
     session_ref,
+    settings_or_default,
     strings,
 )  # fmt: skip
 from holdfast.features.memory.observe import superseded
 from holdfast.features.memory.rules.candidate import Candidate
-from holdfast.features.memory.words import files_in
+from holdfast.features.memory.terms import files_in
 
 IMPORTANCE = 8
+SHORTEST_QUOTE, PROMPTS_LOOKED_AT = 3, 200
 
 
 def add(call: Call) -> CommandResult:
@@ -40,15 +42,47 @@ def add(call: Call) -> CommandResult:
     _refuse_forgotten(call, this)
     files = strings(call.args.get("files")) or files_in(text)[:5]
     known = (call.reader.state(project_ref(repo or call.project)) or {"items": []})["items"]
-    origin = AGENT if _by_agent(call) else USER
-    one = Candidate(type=type_, text=text, origin=origin, importance=IMPORTANCE, evidence=(), files=tuple(files))
+    origin, evidence, uncertain = _whose_words(call, text)
+    one = Candidate(
+        type=type_,
+        text=text,
+        origin=origin,
+        importance=IMPORTANCE,
+        evidence=evidence,
+        files=tuple(files),
+        uncertain=uncertain,
+    )
     event = said(
         "memory.observed", call.now, session=call.session, project=call.project, id=this, type=type_, text=text,
-        detail="", origin=origin, importance=IMPORTANCE, files=files, evidence=[],
-        pinned=bool(call.args.get("pin")),
+        detail="", origin=origin, importance=IMPORTANCE, files=files, evidence=list(evidence),
+        pinned=bool(call.args.get("pin")) and not uncertain,
         supersedes=superseded(known, this, one, call.session, call.now), repo=repo,
+        **({"status": CANDIDATE} if uncertain else {}),
     )  # fmt: skip
     return CommandResult((event,), answer=lambda reader: reader.state(observation_ref(this)))
+
+
+def _whose_words(call: Call, text: str) -> tuple[str, tuple[int, ...], bool]:
+    """Whose they are, where they were said, and whether a person decides first. Where agents are asked to propose, a
+    proposal is the user's only if he is on record with these very words."""
+    if not _by_agent(call):
+        return USER, (), False
+    if not settings_or_default(call.settings).agent_proposes:
+        return AGENT, (), False
+    said = _prompt_with(call, text)
+    return (USER, (said,), False) if said else (AGENT, (), True)
+
+
+def _prompt_with(call: Call, quote: str) -> int:
+    """The number of a recent prompt that contains the quote; 0 when there is none, or the quote is too short to tell."""
+    words = quote.lower().split()
+    if len(words) < SHORTEST_QUOTE:
+        return 0
+    query = EventQuery(project=call.project, kinds=("prompt.submitted",), limit=PROMPTS_LOOKED_AT, newest=True)
+    for event in reversed(call.reader.events(query)):
+        if not event.get("synthetic") and " ".join(words) in " ".join(str(event.get("prompt") or "").lower().split()):
+            return event.seq
+    return 0
 
 
 def _by_agent(call: Call) -> bool:
@@ -110,7 +144,7 @@ def forget(call: Call) -> CommandResult:
     """The text leaves the database, all that quotes it and the backups; what is left is that there was something."""
     wanted = lookup.anything(call)
     if isinstance(wanted, Event):
-        from holdfast.features.memory.find.catalogue import text_of
+        from holdfast.features.memory.index.catalogue import text_of
 
         event = said(
             "memory.forgotten", call.now, session=wanted.session, project=wanted.project, id=f"e{wanted.seq}",
@@ -136,7 +170,8 @@ def hand_over(call: Call) -> CommandResult:
     doc = call.reader.state(session_ref(session)) if session else None
     if not doc:
         raise CommandRefused("no session of this project is known to memory", fix="See: holdfast sessions list")
-    text = handoff.packet(doc, line(call.args.get("note"), 300))
+    summary = handoff.summarise_session(call.reader.replay(session=session))
+    text = handoff.packet(doc, summary, handoff.is_file_of(doc["project"]), line(call.args.get("note"), 300))
     this = identity(doc["project"], "handoff", f"{session} {call.now}")
     repo = lookup.repo(call, doc["project"])
     event = said("memory.handed_over", call.now, session=session, project=doc["project"], id=this, text=text, repo=repo)

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from holdfast.core.ports import Doc
 from holdfast.features.memory.project import worth
 from holdfast.features.memory.recall.selection import LEAST_FIT, Memory, rank_fitting
-from holdfast.features.memory.words import names
+from holdfast.features.memory.terms import names
 from holdfast.handover.summary import Summary
 
 LOOKED_AT = 2_000

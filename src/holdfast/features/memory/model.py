@@ -14,7 +14,7 @@ from holdfast.core.ids import bounded, delivery_key
 from holdfast.core.kinds import Record
 from holdfast.core.ports import Doc, Ref
 from holdfast.core.section import Section
-from holdfast.features.memory.asking.settings import ModelSettings
+from holdfast.features.memory.llm.settings import ModelSettings
 
 OBSERVATION, SESSION, PROJECT, PLACE = "observation", "memory.session", "memory.project", "memory.place"
 """Documents: one thing that is remembered; what a session did and was shown; the best of a project, to be told; which
@@ -32,7 +32,7 @@ KINDS = {
     "memory.asked": "tokens were set aside for one call of the model (`id`, `tokens`, `limit`, `turns`)",
     "memory.answered": "that call came to its end (`id`, `ok`, `tokens`, `turns`, `until`, `error`, `next_at`)",
 }
-SOURCE, PUT_BACK, HANDOFF = "memory", "memory/compaction", "memory/handoff"
+SOURCE, PUT_BACK, HANDOFF, PROPOSE = "memory", "memory/compaction", "memory/handoff", "memory/propose"
 """Under these names an agent is told; `decision.made` records it, and so marks are set by what was really told."""
 
 TYPES = ("decision", "rule", "preference", "gotcha", "fact", "trade_off", "bug_fix", "discovery", "session_summary")
@@ -67,6 +67,9 @@ class MemorySettings(Section):
     prompt_tokens: Annotated[Tokens, Meta(description="Most tokens of memory with a prompt.")] = 250
     exclude_paths: Annotated[Globs, Meta(description="Globs: what happens there is not remembered.")] = ()
     exclude_commands: Annotated[Globs, Meta(description="Globs: such commands are not remembered.")] = ()
+    agent_proposes: Annotated[
+        bool, Meta(description="Ask agents to propose what their user said for good; costs their tokens.")
+    ] = False
     model: Annotated[ModelSettings, Meta(description="A model that reads finished turns; off by default.")] = (
         ModelSettings()
     )

@@ -2,12 +2,14 @@
 
 from collections.abc import Iterable, Iterator
 
+from msgspec.structs import replace
+
 from holdfast.core.event import Event
 from holdfast.core.feature import Settings as AnySettings
 from holdfast.core.feature import State
 from holdfast.core.ports import Doc
 from holdfast.features.memory import session
-from holdfast.features.memory.asking.settings import OFF
+from holdfast.features.memory.llm.settings import OFF
 from holdfast.features.memory.model import (
     CANDIDATE,
     DEED,
@@ -33,10 +35,10 @@ from holdfast.features.memory.model import (
 )  # fmt: skip
 from holdfast.features.memory.rules import actions, agent_text
 from holdfast.features.memory.rules.candidate import Candidate
+from holdfast.features.memory.terms import files_in
 from holdfast.features.memory.validity.expiry import end_of
 from holdfast.features.memory.validity.parse import parse_statement
 from holdfast.features.memory.validity.relations import replaces
-from holdfast.features.memory.words import files_in
 from holdfast.statements.observe import KEPT, observe_prompt
 
 SUMMARY, MOST_SUPERSEDED = "session_summary", 5
@@ -110,6 +112,7 @@ def made(state: State, event: Event, found: Iterable[Candidate]) -> Iterator[Eve
         before = state.get(OBSERVATION, this)
         if not one.text or (before and before["status"] in (FORGOTTEN, DROPPED)):
             continue
+        one = _against_pinned(known, this, one)
         gone = superseded(known, this, one, event.session, event.at)
         yield Event(
             key="", kind="memory.observed", at=event.at, session=event.session, project=event.project,
@@ -120,6 +123,18 @@ def made(state: State, event: Event, found: Iterable[Candidate]) -> Iterator[Eve
                 "supersedes": gone, "repo": repo, **({"status": CANDIDATE} if one.uncertain else {}),
             },
         )  # fmt: skip
+
+
+def _against_pinned(known: Iterable[Doc], this: str, one: Candidate) -> Candidate:
+    """A person pinned the one and said the other: which holds is his to decide, so the newer waits in the inbox."""
+    if one.origin != USER or one.uncertain or one.type == SUMMARY:
+        return one
+    pinned = [item for item in known if item["pinned"] and item["origin"] == USER and item["id"] != this]
+    new = parse_statement(one.text) if pinned else None
+    against = [item for item in pinned if new is not None and replaces(new, parse_statement(item["text"]))]
+    if not against:
+        return one
+    return replace(one, uncertain=True, detail=f"contradicts what you pinned: {against[0]['text']}")
 
 
 def _repo(state: State, event: Event) -> str:

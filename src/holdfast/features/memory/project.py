@@ -7,7 +7,7 @@ from holdfast.core.event import Event
 from holdfast.core.ports import Doc
 from holdfast.features.memory.model import CANDIDATE, HANDOFF, MOST_ITEMS, OUTSIDE, TRUSTED, line, strings
 from holdfast.features.memory.session import told
-from holdfast.features.memory.words import terms
+from holdfast.features.memory.terms import terms
 
 DAY = 86_400_000
 MOST_TERMS = 60

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from holdfast.core.event import Event
 from holdfast.core.ports import Doc, Ref
 from holdfast.features.memory import observation, project, session
-from holdfast.features.memory.asking import meter, queue
+from holdfast.features.memory.llm import meter, queue
 from holdfast.features.memory.model import (
     HANDOFF,
     KINDS,

@@ -8,12 +8,13 @@ from holdfast.core.event import Event
 from holdfast.core.feature import Call
 from holdfast.core.ports import Doc, EventQuery, StateQuery
 from holdfast.features.memory import lookup
-from holdfast.features.memory.find.catalogue import Hit, catalogue, text_of
+from holdfast.features.memory.index.catalogue import Hit, catalogue, text_of
 from holdfast.features.memory.model import ACTIVE, CANDIDATE, DROPPED, FORGOTTEN, OBSERVATION, line, observation_ref
 from holdfast.features.memory.session import told
 
 SHORT = 240
 MOST = 100
+FARTHEST = 1000
 AROUND = 6
 SPARE = 20
 """More are fetched than shown: some may be forgotten or superseded."""
@@ -25,10 +26,11 @@ def search(call: Call) -> dict[str, Any]:
     if not question:
         raise CommandRefused("a search needs words")
     limit = max(1, min(int(call.args.get("limit") or 10), MOST))
+    offset = max(0, min(int(call.args.get("offset") or 0), FARTHEST))
     found, since = catalogue(call.state_dir), int(call.args.get("since") or 0)
-    hits = found.find(call.reader, question, places=lookup.places(call), since=since, limit=limit + SPARE)
+    hits = found.find(call.reader, question, places=lookup.places(call), since=since, limit=offset + limit + SPARE)
     rows = (row for hit in hits if (row := _row(call, hit, str(call.args.get("type") or ""))))
-    return {"hits": list(itertools.islice(rows, limit)), "texts": len(found)}
+    return {"hits": list(itertools.islice(rows, offset, offset + limit)), "texts": len(found)}
 
 
 def _row(call: Call, hit: Hit, type_: str) -> dict[str, Any] | None:

@@ -16,7 +16,7 @@ ALLOWED = frozenset(
     (
         "sessions.close", "sessions.reopen", "log.note",
         "gates.satisfy", "gates.approve", "gates.pause", "gates.resume", "gates.clear",
-        "memory.add", "memory.pin", "memory.promote", "memory.forget",
+        "memory.add", "memory.pin", "memory.promote", "memory.keep", "memory.drop", "memory.forget",
         "project.look", "project.add_task", "project.finish_task", "project.dismiss_task",
     )
 )  # fmt: skip

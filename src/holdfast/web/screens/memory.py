@@ -17,6 +17,9 @@ def page(visit: Visit) -> dict[str, Any]:
         "types": types,
         "wanted": wanted,
         "status": status,
+        "inbox": visit.view("memory.listed", everywhere=not visit.project, status="candidate", limit=MOST)[
+            "observations"
+        ],
         "injected": visit.view("memory.injected", everywhere=not visit.project, limit=30)["injected"],
         "projects": visit.view("project.list")["projects"],
         "meter": visit.view("memory.meter"),

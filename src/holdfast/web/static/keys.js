@@ -1,9 +1,10 @@
-// j and k walk through the rows, Enter opens, / searches, g and a letter goes to a screen, ? shows the keys.
+// j and k walk through the rows, Enter opens, a row's own keys press its buttons, / searches, g and a letter goes to a screen, ? shows the keys.
 let waitsForScreen = 0;
 
 export function listenToKeys() {
   document.addEventListener("keydown", pressed);
   document.querySelector("[data-help]")?.addEventListener("click", help);
+  document.addEventListener("click", (event) => open(event.target.closest?.("button[data-open]")));
 }
 
 function pressed(event) {
@@ -18,7 +19,7 @@ function pressed(event) {
     return;
   }
   const handler = { j: () => walk(1), k: () => walk(-1), "/": search, "?": help, g: () => (waitsForScreen = Date.now() + 1500), Enter: () => openRow(event) }[event.key];
-  if (!handler) return;
+  if (!handler) { if (decide(event.key)) event.preventDefault(); return; }
   if (event.key !== "Enter" && event.key !== "g") event.preventDefault();
   handler();
 }
@@ -43,6 +44,18 @@ function firstSeen(all, step) {
   return Math.max(0, step > 0 ? seen.indexOf(true) : seen.lastIndexOf(true));
 }
 
+// A key that a button of the row names (data-press) presses it; without a chosen row, the first that waits for a decision.
+function decide(key) {
+  const waiting = [...document.querySelectorAll("main [data-decide]")];
+  const row = here()?.matches("[data-decide]") ? here() : waiting[0];
+  const button = [...(row?.querySelectorAll("[data-press]") ?? [])].find((one) => one.dataset.press === key);
+  if (!button) return false;
+  const next = button.dataset.command ? waiting[waiting.indexOf(row) + 1] : row;
+  button.click();
+  if (next) select(next);
+  return true;
+}
+
 export function select(row) {
   here()?.classList.remove("here");
   row.classList.add("here");
@@ -54,6 +67,14 @@ function openRow(event) {
   if (event.target.closest?.("a, button, summary")) return;
   const target = here();
   (target?.matches("a") ? target : target?.querySelector("a.go, a, summary, button"))?.click();
+}
+
+function open(button) {
+  const form = button && document.getElementById(button.dataset.open);
+  if (!form) return;
+  form.hidden = !form.hidden;
+  form.toggleAttribute("data-keep", !form.hidden); // The page may be refreshed while somebody writes.
+  form.querySelector("input")?.focus();
 }
 
 function search() {

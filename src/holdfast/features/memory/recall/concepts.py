@@ -1,7 +1,7 @@
 """Words of software work by what they are about, so that "amount" finds the rule on money. Stems, English and a little more."""
 
+from holdfast.features.memory.terms import stem
 from holdfast.features.memory.validity.tools import GROUP_OF
-from holdfast.features.memory.words import stem
 
 _GROUPS: dict[str, str] = {
     "money": ("money amount amounts price prices cent cents refund refunds payment pay fee fees invoice invoices total "

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from holdfast.features.memory.model import AGENT
 from holdfast.features.memory.rules.candidate import Candidate
 from holdfast.features.memory.rules.sentences import sentences
-from holdfast.features.memory.words import files_in
+from holdfast.features.memory.terms import files_in
 
 MOST_OF_AGENT = 3
 

@@ -5,8 +5,8 @@ from functools import lru_cache
 
 import msgspec
 
+from holdfast.features.memory.terms import stem
 from holdfast.features.memory.validity.tools import GROUP_OF, MULTIWORD, tools_in
-from holdfast.features.memory.words import stem
 
 _WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]|#?[^\W_]+(?:['’][a-z]+)?(?:[_.+/-]+[^\W_]+)*/?")
 _COUNTING = "zero one two three four five six seven eight nine ten eleven twelve"

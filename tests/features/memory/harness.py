@@ -1,4 +1,4 @@
-"""The memory room on a real SQLite store, told what agents tell; its views and commands as the daemon calls them."""
+"""The memory feature on a real SQLite store, told what agents tell; its views and commands as the daemon calls them."""
 
 from pathlib import Path
 from typing import Any
@@ -14,8 +14,8 @@ from holdfast.core.replay import Rebuild
 from holdfast.core.state import FeatureState, HotDocuments, WorkingSet
 from holdfast.daemon.files import put
 from holdfast.features.memory import FEATURE
-from holdfast.features.memory.find import file, keeping
-from holdfast.features.memory.find.catalogue import catalogue
+from holdfast.features.memory.index import file, keeping
+from holdfast.features.memory.index.catalogue import catalogue
 from holdfast.features.memory.model import MemorySettings
 from holdfast.stores import open_store
 from tests.factories import AClock, a_key, an_engine
@@ -24,7 +24,7 @@ SECOND = 1000
 PROJECT = "/home/ada/engine"
 
 
-class House:
+class MemoryHarness:
     def __init__(self, folder: Path, **settings: Any) -> None:
         self.store = open_store(f"sqlite:///{folder / 'holdfast.db'}")
         self.clock = AClock()

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from holdfast.core import fence
-from holdfast.features.memory.asking.turns import Turn
+from holdfast.features.memory.llm.turns import Turn
 from holdfast.features.memory.model import MODEL, MOST_PER_TURN, TYPES, USER, line, mapping, strings
 from holdfast.features.memory.rules.candidate import Candidate
 from holdfast.features.memory.rules.sentences import sentences

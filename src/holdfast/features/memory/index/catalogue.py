@@ -15,9 +15,9 @@ import msgspec
 
 from holdfast.core.event import Event
 from holdfast.core.ports import EventQuery, Reader
-from holdfast.features.memory.find import file
-from holdfast.features.memory.find.likeness import alike
-from holdfast.features.memory.find.ranking import Ranking
+from holdfast.features.memory.index import file
+from holdfast.features.memory.index.likeness import alike
+from holdfast.features.memory.index.ranking import Ranking
 from holdfast.features.memory.model import MODEL, mapping, place_of, strings
 
 CHANGED = "state.rebuilt"

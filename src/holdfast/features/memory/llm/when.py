@@ -6,7 +6,7 @@ from holdfast.core.event import Event
 from holdfast.core.feature import Settings as AnySettings
 from holdfast.core.feature import State
 from holdfast.core.job import Job
-from holdfast.features.memory.asking import meter, queue
+from holdfast.features.memory.llm import meter, queue
 from holdfast.features.memory.model import settings_or_default
 
 BATCH, ASK = "memory.batch", "memory.ask"

@@ -12,11 +12,11 @@ from holdfast.core.ids import delivery_key
 from holdfast.core.job import delay_s
 from holdfast.core.ports import Doc, EventQuery, Reader, Ref, StateQuery
 from holdfast.features.memory import observe
-from holdfast.features.memory.asking import endpoint, meter, program, queue
-from holdfast.features.memory.asking.answer import BadAnswer, candidates
-from holdfast.features.memory.asking.request import ModelFailed, Question, Reply, question
-from holdfast.features.memory.asking.settings import CLAUDE, OFF
-from holdfast.features.memory.asking.turns import Turn, read
+from holdfast.features.memory.llm import endpoint, meter, program, queue
+from holdfast.features.memory.llm.answer import BadAnswer, candidates
+from holdfast.features.memory.llm.request import ModelFailed, Question, Reply, question
+from holdfast.features.memory.llm.settings import CLAUDE, OFF
+from holdfast.features.memory.llm.turns import Turn, read
 from holdfast.features.memory.model import MemorySettings, said, settings_or_default
 from holdfast.features.memory.rules.candidate import Candidate
 

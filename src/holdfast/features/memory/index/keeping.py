@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from holdfast.core.event import Event
 from holdfast.core.feature import File, JobCall
 from holdfast.core.ports import EventQuery, Reader
-from holdfast.features.memory.find import file
+from holdfast.features.memory.index import file
 
 KEEP, EVERY_S = "memory.index", 600.0
 WORTH = 10_000
@@ -19,7 +19,7 @@ def keep(call: JobCall) -> Iterable[Event]:
     reached = file.reached(place)
     if call.reader.head() - reached < WORTH or not _any_text(call.reader, reached):
         return ()
-    from holdfast.features.memory.find.catalogue import Catalogue
+    from holdfast.features.memory.index.catalogue import Catalogue
 
     found = Catalogue(place)  # Not the one that answers: where nobody searches, none stays in memory.
     until = time.monotonic() + LONGEST_S

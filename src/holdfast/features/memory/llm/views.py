@@ -4,7 +4,7 @@ from typing import Any
 
 from holdfast.core.feature import Call
 from holdfast.core.ports import StateQuery
-from holdfast.features.memory.asking import meter, queue
+from holdfast.features.memory.llm import meter, queue
 from holdfast.features.memory.model import settings_or_default
 
 MOST = 100

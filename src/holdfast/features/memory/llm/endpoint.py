@@ -13,8 +13,8 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from holdfast.features.memory.asking.request import ModelFailed, Question, Reply
-from holdfast.features.memory.asking.settings import ModelSettings
+from holdfast.features.memory.llm.request import ModelFailed, Question, Reply
+from holdfast.features.memory.llm.settings import ModelSettings
 from holdfast.features.memory.model import line, mapping
 
 LARGEST = 4 << 20

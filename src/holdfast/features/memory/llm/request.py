@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import msgspec
 
 from holdfast.core import fence
-from holdfast.features.memory.asking.turns import Turn
+from holdfast.features.memory.llm.turns import Turn
 
 SYSTEM = """\
 You read finished turns of coding sessions and note what will still matter in weeks: decisions and their reasons, bugs and \

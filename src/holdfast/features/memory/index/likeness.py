@@ -4,8 +4,8 @@ the search library's model of code. Without the one or the other there are fewer
 from contextlib import suppress
 from functools import lru_cache
 
-from holdfast.features.memory.find.ranking import Alike
-from holdfast.features.memory.words import stem
+from holdfast.features.memory.index.ranking import Alike
+from holdfast.features.memory.terms import stem
 from holdfast.search import similar_words, static_model
 from holdfast.search.embedder import NoEmbedder
 

@@ -7,8 +7,8 @@ from typing import Any
 import msgspec
 
 from holdfast.core.process import Run
-from holdfast.features.memory.asking.request import ModelFailed, Question, Reply
-from holdfast.features.memory.asking.settings import ModelSettings
+from holdfast.features.memory.llm.request import ModelFailed, Question, Reply
+from holdfast.features.memory.llm.settings import ModelSettings
 from holdfast.features.memory.model import line, mapping
 
 OWN_TOKENS = 6_000

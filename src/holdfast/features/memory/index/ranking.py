@@ -10,8 +10,8 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from holdfast.features.memory.find.postings import Postings
-from holdfast.features.memory.words import names, plain, stem
+from holdfast.features.memory.index.postings import Postings
+from holdfast.features.memory.terms import names, plain, stem
 
 K1, B = 1.0, 0.3
 BEFORE, AFTER = (0.6, 0.3), (0.4, 0.2)

@@ -1,0 +1,61 @@
+"""One call of an agent: who asks, whether it was cancelled, how it reports progress."""
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from holdfast import client
+from holdfast.core.errors import CommandRefused
+
+Report = Callable[[float, float, str], None]
+
+
+class CallCancelled(Exception):
+    """The agent took the call back; nobody reads an answer."""
+
+
+class Caller(msgspec.Struct, frozen=True):
+    """Who is at the other end of a connection. `pid` is 0 where it has to be said, because several agents share it."""
+
+    project: str
+    session: str = ""
+    pid: int = 0
+
+
+class Context(msgspec.Struct):
+    """`undo`: what takes back what the call did, should it be cancelled after it ended."""
+
+    caller: Caller
+    report: Report
+    cancelled: threading.Event = msgspec.field(default_factory=threading.Event)
+    undo: Callable[[], None] | None = None
+
+    def view(self, name: str, **args: Any) -> Any:
+        return self._ask("view", name, args)
+
+    def command(self, name: str, **args: Any) -> Any:
+        return self._ask("command", name, args)
+
+    def wait(self, seconds: float) -> None:
+        if self.cancelled.wait(seconds):
+            raise CallCancelled
+
+    def _ask(self, op: str, name: str, args: dict[str, Any]) -> Any:
+        self.wait(0)
+        return client.ask(op, name=name, args=args, project=self.caller.project, session=self.caller.session)
+
+
+def resolve_project(named: str, context: Context) -> str:
+    """The root folder of a project that is named by its path or its name."""
+    if named.startswith("/"):
+        from holdfast.git_context import locate
+
+        return locate(named).get("root", named)
+    known = context.view("project.list")["projects"]
+    found = [one["root"] for one in known if named in (one["name"], one["root"].rpartition("/")[2])]
+    if len(found) != 1:
+        names = ", ".join(one["root"] for one in known[:20]) or "none yet"
+        raise CommandRefused(f"{len(found)} projects are called {named!r}", fix=f"Give a path. Known: {names}")
+    return str(found[0])
