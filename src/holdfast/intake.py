@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 
 from holdfast.core.agent import Agent
+from holdfast.core.caller import HookOrigins
 from holdfast.core.dedupe import AT_ONCE
 from holdfast.core.delivery import Delivery
 from holdfast.core.event import BODY_LIMIT, Event
@@ -31,6 +32,7 @@ class Intake:
 
     def __init__(self, agents: Mapping[str, Agent], git_context: GitContext, redact: Redact) -> None:
         self._agents, self._git_context, self._redact = agents, git_context, redact
+        self._origins = HookOrigins()
 
     def clean(self, delivery: Delivery) -> Delivery:
         """As it may be written to disk: secrets and what is private are out of it."""
@@ -49,6 +51,7 @@ class Intake:
             git = self._git_context.of(data.cwd or delivery.cwd)
             data.branch, data.repo = git.get("branch", ""), git.get("repo", "")
             data.paused = _paused(delivery)
+            data.claimed = self._origins.is_claim(event.session, delivery.ancestors)
             data.project_name = delivery.env.get("CLAUDE_PROJECT", "")[:80]
             data.worktree = "" if git.get("root") == project else git.get("root", "")
         return msgspec.structs.replace(

@@ -17,7 +17,7 @@ from holdfast.core.ports import EventQuery, Reader
 from holdfast.core.replay import Rebuild
 from holdfast.daemon.erase import erase
 from holdfast.ingest import imported
-from holdfast.ingest.server import listen, peer_is_owner
+from holdfast.ingest.server import listen, peer_is_owner, peer_of
 from holdfast.stores import backup, sqlite_path
 
 if TYPE_CHECKING:
@@ -81,6 +81,7 @@ class Control:
                 return
             request = _read_request(sock)
             if request is not None:
+                request["caller"] = peer_of(sock)[0]
                 for line in self._lines(request):
                     sock.sendall(encode(line) + b"\n")
         except OSError:
@@ -131,6 +132,8 @@ class Control:
             ask = app.command(request["name"], call)
             if ask.events:
                 self._daemon.call(lambda: app.engine.handle(ask.events))
+            if ask.refused:
+                raise CommandRefused(ask.refused)
             if ask.erase:
                 erase(self._daemon, ask.erase)
             yield {"done": ask.answer(reader) if callable(ask.answer) else ask.answer}
@@ -235,8 +238,9 @@ def _no_such(_control: Control, request: Request) -> Iterator[dict]:
     yield {}
 
 
-def _asker(request: Request) -> dict[str, str]:
-    return {"session": str(request.get("session") or ""), "project": str(request.get("project") or "")}
+def _asker(request: Request) -> dict[str, Any]:
+    asked_from = {"session": str(request.get("session") or ""), "project": str(request.get("project") or "")}
+    return {**asked_from, "caller": request.get("caller") or 0}
 
 
 def _read_request(sock: socket.socket) -> Request | None:

@@ -4,7 +4,7 @@ To add one: a `Payload` with `@event_kind` in the file it belongs to. To change 
 version and add an upcaster. Sets of kinds that several features use are named here, once.
 """
 
-from holdfast.core.kinds import agent_events, check_events, engine_events
+from holdfast.core.kinds import agent_events, check_events, engine_events, gates_events
 from holdfast.core.kinds.agent_events import HookPayload, ToolEndPayload, ToolPayload
 from holdfast.core.kinds.base import (
     KINDS,

@@ -10,8 +10,9 @@ from holdfast.features.gates.commands import COMMANDS
 from holdfast.features.gates.decide import can_decide, decide
 from holdfast.features.gates.derive import derive
 from holdfast.features.gates.documents import files
-from holdfast.features.gates.kinds import KINDS, SUBSCRIBED_KINDS
+from holdfast.features.gates.kinds import SUBSCRIBED_KINDS
 from holdfast.features.gates.model import GateSettings
+from holdfast.features.gates.observations import OBSERVED, content_parts, observe
 from holdfast.features.gates.reduce import reduce
 from holdfast.features.gates.refs import SESSION, keys
 from holdfast.features.gates.views import VIEWS
@@ -25,7 +26,7 @@ def enqueue(state: State, event: Event, settings: GateSettings | None) -> Iterab
 
 FEATURE = Feature(
     name="gates",
-    kinds=KINDS,
+    version=2,
     subscribed_kinds=SUBSCRIBED_KINDS,
     keys=keys,
     reduce=reduce,
@@ -34,6 +35,9 @@ FEATURE = Feature(
     can_decide=can_decide,
     derive=derive,
     enqueue=enqueue,
+    enrich=observe,
+    enriches=OBSERVED,
+    content_parts=content_parts,
     commands=COMMANDS,
     views=VIEWS,
     jobs={measure.KIND: measure.measure, skills.KIND: skills.look},

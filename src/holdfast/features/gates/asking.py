@@ -3,14 +3,17 @@
 from dataclasses import dataclass
 from typing import Any
 
+from holdfast.core.caller import AgentProcess, Caller, judge_caller
 from holdfast.core.errors import CommandRefused
 from holdfast.core.feature import Call
 from holdfast.core.ids import alias
 from holdfast.core.ports import Doc, Reader, Ref
 from holdfast.features.gates.check import Checker, Here
+from holdfast.features.gates.in_force import rules_in_force
 from holdfast.features.gates.model import GateSettings
 from holdfast.features.gates.refs import REGISTRY, SESSION
 from holdfast.features.gates.rules import Rule
+from holdfast.features.gates.sessions import is_busy
 
 
 @dataclass(frozen=True)
@@ -25,6 +28,33 @@ class Stored:
 
 def settings(call: Call) -> GateSettings:
     return call.settings or GateSettings()
+
+
+def in_force(call: Call) -> GateSettings:
+    """What decides here: the settings, with what they may not loosen by themselves."""
+    return rules_in_force(Stored(call.reader), call.project, settings(call))
+
+
+def caller(call: Call) -> Caller:
+    """Who asks, by the processes above. Inside of our own process (tests, jobs) it is whoever the arguments say."""
+    if not call.caller:
+        return Caller("agent" if call.args.get("by") == "agent" else "person", "as it says")
+    found = judge_caller(call.caller, _agents(call))
+    if found.is_agent or not call.session:
+        return found
+    return Caller("agent", "its environment names an agent's session")
+
+
+def _agents(call: Call) -> list[AgentProcess]:
+    """One program may run many sessions: only those that the command is about make it busy."""
+    named = str(call.args.get("session") or "")
+    found = []
+    for sid, one in live(call).items():
+        concerned = one["project"] == call.project or bool(named and sid.startswith(named))
+        busy = concerned and is_busy(call.reader.state(Ref(SESSION, sid)))
+        if one.get("pid"):
+            found.append(AgentProcess(one["pid"], one.get("pid_start", 0), busy))
+    return found
 
 
 def live(call: Call) -> dict[str, Any]:
@@ -68,7 +98,7 @@ def here(call: Call, session: str) -> Here:
     repo, branch = str(call.args.get("repo") or ""), str(call.args.get("branch") or "")
     place = repo or call.project
     project = doc.get("project", call.project) if doc.get("place") == place else call.project
-    return Here(session, project, place, branch, call.now)
+    return Here(session, project, place, branch, call.now, doc.get("content") or {})
 
 
 def checker(call: Call, session: str) -> Checker:
@@ -76,7 +106,7 @@ def checker(call: Call, session: str) -> Checker:
 
 
 def rule(call: Call, name: str) -> Rule:
-    known = settings(call).by_name
+    known = in_force(call).by_name
     if name in known:
         return known[name]
     if name in settings(call).requirements:

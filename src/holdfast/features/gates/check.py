@@ -1,10 +1,11 @@
 """Is a requirement satisfied, and if not, why not and what resolves it? One answer for hooks, views and replay."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from holdfast.core.event import Event
 from holdfast.core.feature import State
+from holdfast.core.kinds import HookPayload
 from holdfast.features.gates import branches, registry
 from holdfast.features.gates.evidence import Asked
 from holdfast.features.gates.refs import BRANCH, EVERYWHERE, FACTS, LIVE, PAUSE, REGISTRY, SESSION, branch_key, place
@@ -22,10 +23,13 @@ class Here:
     place: str
     branch: str
     now: int
+    content: dict[str, str] = field(default_factory=dict)
+    """Fingerprints of the worktree at that moment, by what they cover; empty: not looked at."""
 
     @classmethod
     def of(cls, event: Event) -> "Here":
-        return cls(event.session, event.project, place(event), event.data.get("branch") or "", event.at)
+        content = event.data.content if isinstance(event.data, HookPayload) else {}
+        return cls(event.session, event.project, place(event), event.data.get("branch") or "", event.at, content)
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +123,12 @@ class Checker:
         doc = self.state.get(BRANCH, branch_key(self.here.place, base))
         return branches.own_entry(doc, rule.name, self.here.session, self.here.now)
 
+    def is_let_through(self, rule: Rule) -> bool:
+        """Satisfied, proven or approved: whatever was done was allowed."""
+        if rule.type == "guard":
+            return self._approved(rule) is not None
+        return self.find(rule).ok
+
     def _stored(self, rule: Rule) -> Finding:
         entry = self.entry(rule)
         return Finding(rule, bool(entry), _by(entry) if entry else "not satisfied")
@@ -136,8 +146,9 @@ class Checker:
         return Asked(rule, self.facts, self.here, used)
 
     def _proven(self, rule: Rule) -> Finding:
-        why = self._asked(rule).missing()
-        return self._approved(rule) or Finding(rule, False, why) if why else Finding(rule, True, "proven")
+        asked = self._asked(rule)
+        why = asked.missing()
+        return self._approved(rule) or Finding(rule, False, why) if why else Finding(rule, True, asked.proven())
 
     def _guarded(self, rule: Rule) -> Finding:
         """A condition of the moment: evaluated each time, never stored."""
@@ -168,6 +179,8 @@ def rests(doc: dict[str, Any], now: int) -> bool:
 
 
 def _by(entry: dict[str, Any]) -> str:
+    if entry["by"] == "agent":
+        return "said by the agent"
     return f"{'approved' if entry.get('approved') else 'satisfied'} by {entry['by'] or 'hand'}"
 
 

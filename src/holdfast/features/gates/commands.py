@@ -4,14 +4,17 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
+from holdfast.core.caller import Caller
 from holdfast.core.errors import CommandRefused
-from holdfast.core.event import Event
+from holdfast.core.event import Event, own_event
 from holdfast.core.feature import Call, CommandResult
 from holdfast.core.ids import delivery_key
+from holdfast.core.kinds.gates_events import GatesAttempted, GatesRulesAccepted
 from holdfast.core.ports import Reader, Ref, StateQuery
 from holdfast.features.gates import asking
 from holdfast.features.gates.check import resolve
 from holdfast.features.gates.derive import asked
+from holdfast.features.gates.in_force import USER, differences
 from holdfast.features.gates.refs import BRANCH, EVERYWHERE, branch_key
 from holdfast.features.gates.rules import Rule
 
@@ -20,8 +23,23 @@ MOST_METADATA = 4_000
 MOST_BRANCHES = 1_000
 
 
+def _refuse_agent(call: Call, who: Caller, act: str) -> CommandResult:
+    """On record, so that a person sees that it was tried."""
+    event = own_event(GatesAttempted(act=act, why=who.why), call.now, session=call.session, project=call.project)
+    refused = f"{act} is a person's to do: {who.why}. Run it in a terminal of your own, or use the dashboard."
+    return CommandResult((event,), refused=refused)
+
+
+def _is_barred(call: Call, who: Caller) -> bool:
+    return who.is_agent and not asking.settings(call).user.agents_may_approve
+
+
 def satisfy(call: Call) -> CommandResult:
     rules = [_by_hand(asking.rule(call, name)) for name in _names(call)]
+    who = asking.caller(call)
+    barred = [rule.name for rule in rules if not rule.spec.agent_may_satisfy]
+    if barred and _is_barred(call, who):
+        return _refuse_agent(call, who, f"satisfying {', '.join(barred)}")
     everyone = bool(call.args.get("everyone"))
     personal = any(rule.scope in ("session", "single_use") for rule in rules) and not everyone
     session = asking.whose(call, needed=personal)
@@ -43,8 +61,9 @@ def _by_hand(rule: Rule) -> Rule:
 def approve(call: Call) -> CommandResult:
     """For a while, and by a person: an agent that approves its own work has not been checked."""
     rules = [asking.rule(call, name) for name in _names(call)]
-    if call.args.get("by") == "agent" and not asking.settings(call).agents_may_approve:
-        raise CommandRefused("an approval is a person's to give", fix="Run it in a terminal of your own.")
+    who = asking.caller(call)
+    if _is_barred(call, who):
+        return _refuse_agent(call, who, f"approving {', '.join(rule.name for rule in rules)}")
     session = asking.whose(call, needed=not call.args.get("everyone"))
     ttl = _seconds(call, "ttl")
     named = [
@@ -57,7 +76,7 @@ def approve(call: Call) -> CommandResult:
 
 def clear(call: Call) -> CommandResult:
     every = bool(call.args.get("all"))
-    names = list(asking.settings(call).by_name) if every else _names(call)
+    names = list(asking.in_force(call).by_name) if every else _names(call)
     rules = [asking.rule(call, name) for name in names]
     kept = [rule.name for rule in rules if rule.scope == "permanent" and not call.args.get("force")]
     if kept and not every:
@@ -70,7 +89,10 @@ def clear(call: Call) -> CommandResult:
 
 
 def pause(call: Call) -> CommandResult:
-    """Never refused: whoever is stuck must get out."""
+    """Never refused to a person: whoever is stuck must get out."""
+    who = asking.caller(call)
+    if _is_barred(call, who):
+        return _refuse_agent(call, who, "pausing the gates")
     seconds = min(_seconds(call, "seconds"), LONGEST_PAUSE_S)
     where = _where(call)
     until = call.now + seconds * 1000 if seconds else 0
@@ -150,7 +172,10 @@ def _metadata(call: Call) -> dict[str, Any]:
 
 def _done(call: Call, kind: str, session: str, **data: Any) -> CommandResult:
     where = asking.here(call, session)
-    place = {"branch": where.branch, "repo": str(call.args.get("repo") or ""), "method": _by(call)}
+    who = asking.caller(call)
+    place = {"branch": where.branch, "repo": str(call.args.get("repo") or ""), "method": who.kind}
+    if kind != "gates.cleared":
+        place["certain"] = who.certain
     event = _event(call, kind, session, {**place, **data}, where.project)
     ref = Ref(BRANCH, branch_key(where.place, where.branch))
 
@@ -161,8 +186,26 @@ def _done(call: Call, kind: str, session: str, **data: Any) -> CommandResult:
     return CommandResult((event,), answer)
 
 
-def _by(call: Call) -> str:
-    return "agent" if call.args.get("by") == "agent" else "person"
+def accept(call: Call) -> CommandResult:
+    """The settings as they are now, also where they ask for less than what is in force."""
+    who = asking.caller(call)
+    if _is_barred(call, who):
+        return _refuse_agent(call, who, "accepting looser rules")
+    now = asking.settings(call)
+    state = asking.Stored(call.reader)
+    found = {scope: differences(state, scope, rules) for scope, rules in ((USER, now.user), (call.project, now))}
+    events = tuple(
+        own_event(GatesRulesAccepted(scope=scope, digest=rules.digest, rules=rules.plain(), by="person", differences=found[scope][:20]),
+                  call.now, session=call.session, project=call.project)
+        for scope, rules in ((USER, now.user), (call.project, now)) if found[scope]
+    )  # fmt: skip
+    return CommandResult(events, {"accepted": list(dict.fromkeys(text for texts in found.values() for text in texts))})
+
+
+def attempt(call: Call) -> CommandResult:
+    """Asked by commands that change files themselves: is this a person? What an agent tried is on record."""
+    who, act = asking.caller(call), str(call.args.get("act") or "")[:200]
+    return _refuse_agent(call, who, act) if _is_barred(call, who) else CommandResult((), {"by": who.kind, "why": who.why})
 
 
 def _event(call: Call, kind: str, session: str, data: dict[str, Any], project: str = "") -> Event:
@@ -177,4 +220,6 @@ COMMANDS: dict[str, Callable[[Call], CommandResult]] = {
     "pause": pause,
     "resume": resume,
     "prune": prune,
+    "accept": accept,
+    "attempt": attempt,
 }

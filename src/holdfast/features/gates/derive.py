@@ -7,6 +7,8 @@ from holdfast.core.event import Event
 from holdfast.core.feature import State
 from holdfast.features.gates.branches import entry_for, recent_of_others
 from holdfast.features.gates.check import Checker, Here
+from holdfast.features.gates.bypasses import find_bypasses
+from holdfast.features.gates.in_force import review_rules, rules_in_force
 from holdfast.features.gates.refs import SESSION, branch_ref
 from holdfast.features.gates.rules import Rule
 from holdfast.features.gates.triggers import triggered
@@ -16,14 +18,14 @@ if TYPE_CHECKING:
 
 
 def derive(state: State, event: Event, settings: "GateSettings | None") -> Iterable[Event]:
+    if settings is None or not event.session or event.data.get("claimed"):
+        return
+    if event.kind in REVIEWING:
+        yield from review_rules(state, event, settings)
+    rules = rules_in_force(state, event.project, settings)
     step = STEPS.get(event.kind)
-    return step(state, event, settings) if step and settings and settings.rules and event.session else ()
-
-
-def said(event: Event, kind: str, **data: Any) -> Event:
-    where = {name: event.data[name] for name in ("branch", "repo") if event.data.get(name)}
-    return Event(key="", kind=kind, at=event.at, session=event.session, project=event.project, agent=event.agent,
-                 data={**where, **data, "of": event.seq})  # fmt: skip
+    if step and rules.rules:
+        yield from step(state, event, rules)
 
 
 def asked(rule: Rule, at: int) -> dict[str, Any]:
@@ -32,16 +34,39 @@ def asked(rule: Rule, at: int) -> dict[str, Any]:
     return {"name": rule.name, "scope": rule.scope, **until}
 
 
-def _started(state: State, event: Event, settings: "GateSettings") -> Iterable[Event]:
+def said(event: Event, kind: str, **data: Any) -> Event:
+    where = {name: event.data[name] for name in ("branch", "repo") if event.data.get(name)}
+    return Event(key="", kind=kind, at=event.at, session=event.session, project=event.project, agent=event.agent,
+                 data={**where, **data, "of": event.seq})  # fmt: skip
+
+
+def _triggered(state: State, event: Event, settings: "GateSettings") -> Iterable[Event]:
+    """Once it was done: a call that was refused asks for nothing later."""
     known = (state.get(SESSION, event.session) or {}).get("triggered", {})
     names = [rule.name for rule in triggered(settings, event) if rule.name not in known]
     if names and not event.data.get("paused") and not Checker(state, Here.of(event)).paused():
         yield said(event, "gates.triggered", requirements=names, tool=event.tool)
 
 
+def _failed(state: State, event: Event, settings: "GateSettings") -> Iterable[Event]:
+    """A command that failed may have done the half of it."""
+    if event.data.get("action") == "shell":
+        yield from _triggered(state, event, settings)
+        yield from find_bypasses(state, event, settings)
+
+
+def _prompted(_state: State, event: Event, settings: "GateSettings") -> Iterable[Event]:
+    """`/arch-review`, where the agent does not tell of skills that a person typed."""
+    prompt = event.data.get("prompt") or ""
+    if prompt.startswith("/") and not event.data.get("synthetic"):
+        yield from _by_skill(event, settings, prompt[1:].split(maxsplit=1)[0] if prompt[1:].strip() else "")
+
+
 def _finished(state: State, event: Event, settings: "GateSettings") -> Iterable[Event]:
     if event.data.get("ok") is False:
         return
+    yield from _triggered(state, event, settings)
+    yield from find_bypasses(state, event, settings)
     if skill := event.data.get("skill"):
         yield from _by_skill(event, settings, skill)
     yield from _used(state, event, settings)
@@ -95,9 +120,11 @@ def _ended(_state: State, event: Event, settings: "GateSettings") -> Iterable[Ev
         yield said(event, "gates.cleared", requirements=names, method="session_end")
 
 
+REVIEWING = frozenset({"session.started", "prompt.submitted", "tool.started", "tool.finished", "tool.failed", "turn.ended"})
 STEPS = {
-    "tool.started": _started,
     "tool.finished": _finished,
+    "tool.failed": _failed,
+    "prompt.submitted": _prompted,
     "prompt.expanded": _expanded,
     "session.started": _began,
     "session.ended": _ended,

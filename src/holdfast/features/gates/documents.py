@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from holdfast.core.feature import File
 from holdfast.core.ports import Doc, Ref
-from holdfast.features.gates.refs import BRANCH, LIVE
+from holdfast.features.gates import memory
+from holdfast.features.gates.refs import BRANCH, LIVE, RULES
 
 if TYPE_CHECKING:
     from holdfast.features.gates.model import GateSettings
@@ -23,6 +24,8 @@ _UNSAFE = re.compile(r"[^\w-]")
 def files(ref: Ref, doc: Doc, settings: "GateSettings | None") -> Iterable[File]:
     if settings is not None and not settings.files:
         return ()
+    if ref.kind == RULES:
+        return (File(memory.marker(), b"Requirements are in force.\n"),)
     if ref.kind == LIVE:
         return _kept(Path.home() / ".claude" / "sessions.json", registry(doc))
     return _branch_file(doc) if ref.kind == BRANCH and doc.get("repo") else ()

@@ -4,16 +4,19 @@ import re
 from functools import cached_property
 from typing import Annotated, Any, Literal
 
+import msgspec
 from msgspec import Meta
 
-from holdfast.core.section import ALONE, After, Before, Section
+from holdfast.core.section import ALONE, After, Before, Section, Unfit
 from holdfast.features.gates.builtin import BUILT_IN
 from holdfast.features.gates.rules import Index, Rule, compiled
+from holdfast.features.gates.strictness import digest_of, keep_strict
 
 YEAR = 366 * 86_400
 Type = Literal["blocking", "dynamic", "guard", "stop_only", "evidence"]
 Scope = Literal["session", "branch", "single_use", "permanent"]
 Check = Literal["tool", "stop", "both"]
+KEPT = ("notices", "changed_at", "user", "foreign")
 SAYS = "must be 1 to 64 letters, digits, `_`, `.` or `-`"
 Name = Annotated[str, Meta(pattern=r"^[A-Za-z0-9_.-]{1,64}$", extra={"says": SAYS})]
 Glob = Annotated[str, Meta(min_length=1, max_length=300)]
@@ -56,7 +59,7 @@ CommandPattern = Annotated[str, Meta(max_length=1000, extra={"guarded": "pattern
 
 
 class Part(Section):
-    marks = {"whole": True}
+    marks = {"whole": True, "lenient": True}
 
 
 class Trigger(Part):
@@ -104,6 +107,12 @@ class Requirement(Part):
     auto_resolve_skill: Skills = ()
     satisfied_by_skill: Skills = ()
     manual: Annotated[bool, Meta(description="`holdfast gate satisfy` may satisfy it.")] = True
+    agent_may_satisfy: Annotated[
+        bool, Meta(description="`holdfast gate satisfy` counts from an agent too, marked as said by the agent.")
+    ] = True
+    when_unsure: Annotated[
+        Literal["allow", "deny"], Meta(description="What counts while the daemon cannot be reached.")
+    ] = "allow"
     check: Annotated[
         Check | None, Meta(description="Where it refuses: at the tool, at the end of the turn, or both.")
     ] = None
@@ -172,6 +181,54 @@ class GateSettings(Section):
         bool, Meta(description="Write the seed's files (~/.claude/sessions.json, .git/requirements/).")
     ] = True
     logging: dict[str, Any] = {}
+
+    @property
+    def changed_at(self) -> int:
+        """When the files it was made from were last changed, in ms; 0 where that is not known."""
+        return int(self.__dict__.get("changed_at", 0))
+
+    @property
+    def user(self) -> "GateSettings":
+        """What the user's own files say; all of it where no project has a say."""
+        found = self.__dict__.get("user")
+        return found if isinstance(found, GateSettings) else self
+
+    @property
+    def foreign(self) -> frozenset[str]:
+        """Requirements whose text comes from a project that nobody trusted."""
+        return self.__dict__.get("foreign", frozenset())
+
+    @cached_property
+    def digest(self) -> str:
+        return digest_of(self)
+
+    @cached_property
+    def protected_branches(self) -> tuple[str, ...]:
+        guards = [rule.spec for rule in self.rules if rule.spec.guard_type == "protected_branch"]
+        return tuple(dict.fromkeys(branch for spec in guards for branch in spec.protected_branches))
+
+    def held_to(self, base: "GateSettings") -> "GateSettings":
+        """As a project that nobody trusted may have it: more than the user's own rules, never less."""
+        found, differences = keep_strict(base, self)
+        if found is self:
+            found = msgspec.structs.replace(self)
+        told = [f"The project's settings cannot loosen your rules: {text}." for text in differences]
+        found.__dict__["notices"] = (*self.notices, *told)
+        found.__dict__["user"] = base
+        found.__dict__["foreign"] = frozenset(
+            name for name, one in found.requirements.items() if base.requirements.get(name) != one
+        )
+        return found
+
+    def in_force(self, *accepted: "GateSettings") -> "tuple[GateSettings, list[str]]":
+        """With what was in force before wherever this would loosen it."""
+        found, differences = self, list[str]()
+        for before in accepted:
+            found, more = keep_strict(before, found)
+            differences += more
+        if found is not self:
+            found.__dict__.update({name: self.__dict__[name] for name in KEPT if name in self.__dict__})
+        return found, list(dict.fromkeys(differences))
 
     @cached_property
     def rules(self) -> tuple[Rule, ...]:

@@ -2,8 +2,8 @@
 
 from holdfast.core.event import Event
 from holdfast.core.ports import Doc, Ref
-from holdfast.features.gates import branches, facts, registry, sessions
-from holdfast.features.gates.refs import BRANCH, FACTS, LIVE, PAUSE, SESSION, TOOLS, UAT
+from holdfast.features.gates import attention, branches, facts, registry, sessions
+from holdfast.features.gates.refs import ATTENTION, BRANCH, CHECK, FACTS, LIVE, PAUSE, RULES, SESSION, TOOLS, UAT
 
 
 def reduce(doc: Doc | None, event: Event, ref: Ref) -> Doc | None:
@@ -13,6 +13,8 @@ def reduce(doc: Doc | None, event: Event, ref: Ref) -> Doc | None:
 def _facts(doc: Doc | None, event: Event) -> Doc | None:
     if event.kind in TOOLS:
         return facts.with_tool(doc, event)
+    if event.kind == CHECK:
+        return facts.with_check(doc, event)
     if event.kind in UAT:
         return facts.with_uat(doc, event)
     return facts.with_measure(doc, event) if event.kind == "gates.measured" else facts.with_look(doc, event)
@@ -33,4 +35,6 @@ REDUCERS = {
     FACTS: _facts,
     LIVE: registry.changed,
     PAUSE: _pause,
+    RULES: attention.with_rules,
+    ATTENTION: attention.with_event,
 }

@@ -17,6 +17,12 @@ LIFE = GONE | {"session.started", "prompt.submitted", "turn.ended", "cwd.changed
 TOOLS = frozenset({"tool.finished", "tool.failed", "tool.exit_read"})
 """The last is told by the sessions room, where an agent writes exit codes only into its transcript."""
 LEAVE_FACTS = frozenset({"edit", "shell", "skill"})
+ACTING = frozenset({"edit", "shell", "mcp", "other"})
+"""What a tool may do while a file changes."""
+CHECK = "check.finished"
+RULES, ATTENTION = "gates.rules", "gates.attention"
+SHOWN = Ref(ATTENTION, "all")
+SEEN = frozenset({"gates.bypassed", "gates.attempted", "gates.rules_kept", "gates.rules_accepted", "gates.approved", "gates.satisfied", "daemon.started", "daemon.stopped"})
 UAT = frozenset({"uat.ended", "uat.reported"})
 
 
@@ -40,8 +46,12 @@ def session_ref(event: Event) -> Ref:
 
 def keys(event: Event) -> Iterable[Ref]:
     kind = event.kind
+    if kind == "tool.started":
+        return (session_ref(event),) if event.session and event.data.get("action") in ACTING else ()
     if kind in TOOLS:
-        return (Ref(FACTS, event.project),) if event.data.get("action") in LEAVE_FACTS else ()
+        return _tool_ended(event)
+    if kind == CHECK:
+        return (Ref(FACTS, event.project),)
     if kind in LIFE:
         return _life(event)
     if kind == "decision.made":
@@ -49,10 +59,17 @@ def keys(event: Event) -> Iterable[Ref]:
     if kind == "gates.triggered":
         return (session_ref(event),)
     if kind in CHANGES:
-        return (session_ref(event), branch_ref(event)) if event.session else (branch_ref(event),)
+        shown = (SHOWN,) if kind in SEEN else ()
+        return (session_ref(event), branch_ref(event), *shown) if event.session else (branch_ref(event), *shown)
     if kind in ("gates.measured", "gates.looked") or kind in UAT:
         return (Ref(FACTS, event.project),)
     return _rare(event)
+
+
+def _tool_ended(event: Event) -> Iterable[Ref]:
+    action = event.data.get("action")
+    facts = (Ref(FACTS, event.project),) if action in LEAVE_FACTS or event.data.get("written") else ()
+    return (*facts, session_ref(event)) if event.session and action in ACTING and event.kind != "tool.exit_read" else facts
 
 
 def _life(event: Event) -> Iterable[Ref]:
@@ -64,6 +81,12 @@ def _life(event: Event) -> Iterable[Ref]:
 
 
 def _rare(event: Event) -> Iterable[Ref]:
+    if event.kind in ("gates.rules_kept", "gates.rules_accepted"):
+        return (Ref(RULES, bounded(str(event.data.get("scope") or ""))), SHOWN)
+    if event.kind == "gates.bypassed":
+        return (session_ref(event), SHOWN)
+    if event.kind in SEEN:
+        return (SHOWN,)
     if event.kind in ("gates.paused", "gates.resumed"):
         return (Ref(PAUSE, bounded(str(event.data.get("where") or EVERYWHERE))),)
     if event.kind == "gates.pruned":

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from holdfast.core.event import Event
 from holdfast.features.gates.globs import any_matches
-from holdfast.features.gates.shell import readings
+from holdfast.core.kinds import ToolPayload
+from holdfast.core.shell.acts import CommandActs, read_acts
 
 if TYPE_CHECKING:
     from holdfast.features.gates.model import Requirement
@@ -45,6 +46,7 @@ class Rule:
     skills: frozenset[str]
     at_tool: bool
     at_stop: bool
+    patterns: tuple[re.Pattern[str], ...] = ()
 
     @property
     def scope(self) -> str:
@@ -57,6 +59,10 @@ class Rule:
     def asked_at_stop(self, scopes: Sequence[str]) -> bool:
         return self.at_stop and (self.type in ("stop_only", "evidence") or self.scope in scopes)
 
+    def is_about(self, reading: str) -> bool:
+        """Whether one program, as `core.shell.acts` reads it, is what its command patterns name."""
+        return any(_matches_reading(pattern, reading) for pattern in self.patterns)
+
     def resolved_by(self, skill: str) -> bool:
         return skill in self.skills or skill.rpartition(":")[2] in self.skills
 
@@ -64,7 +70,12 @@ class Rule:
 def compiled(name: str, spec: "Requirement") -> Rule:
     ways = tuple(_way(one, spec) for one in spec.trigger_tools)
     at_tool, at_stop = _where(spec)
-    return Rule(name, spec, ways, _skills(spec), at_tool, at_stop)
+    return Rule(name, spec, ways, _skills(spec), at_tool, at_stop, _patterns(spec))
+
+
+def _patterns(spec: "Requirement") -> tuple[re.Pattern[str], ...]:
+    named = [spec.command_pattern, *(t.command_pattern for t in spec.trigger_tools if not isinstance(t, str))]
+    return tuple(re.compile(text) for text in dict.fromkeys(named) if text)
 
 
 def _skills(spec: "Requirement") -> frozenset[str]:
@@ -95,7 +106,22 @@ def _way(trigger: Any, spec: "Requirement") -> Way:
         return Way(_names(tool), _command_test(re.compile(pattern)))
     if paths or spec.except_paths:
         return Way(_names(tool), _path_test(paths, spec.except_paths))
+    if spec.guard_type == "protected_branch" and _action(tool) == "edit":
+        return Way(_names(tool), _edits_worktree)
+    if _action(tool) == "edit":
+        return Way(_names(tool), _edits_something)
     return Way(_names(tool))
+
+
+def _edits_worktree(event: Event) -> bool:
+    """A branch is about the files of its worktree, not about notes elsewhere."""
+    paths = written_paths(event)
+    root = event.data.get("worktree") or event.project
+    return any(path.startswith(f"{root}/") for path in paths) if paths else _action_of(event) == "edit"
+
+
+def _edits_something(event: Event) -> bool:
+    return _action_of(event) == "edit" or bool(written_paths(event))
 
 
 def _action(tool: str) -> str:
@@ -104,25 +130,95 @@ def _action(tool: str) -> str:
 
 def _names(tool: str) -> Test:
     action = _action(tool)
+    if action == "edit":
+        return lambda event: event.tool == tool or (_is_edit(event) and (tool in ACTIONS or event.tool not in ACTION_OF))
     if tool in ACTIONS:
-        return lambda event: event.data.get("action") == action
+        return lambda event: _action_of(event) == action
     if not action:
         return lambda event: event.tool == tool
-    return lambda event: event.tool == tool or (event.agent != CLAUDE and event.data.get("action") == action)
+    return lambda event: event.tool == tool or (event.agent != CLAUDE and _action_of(event) == action)
+
+
+def _action_of(event: Event) -> str:
+    return event.data.action if isinstance(event.data, ToolPayload) else ""
+
+
+def _is_edit(event: Event) -> bool:
+    """An edit tool, or a command or MCP tool that writes files (what those write is tested then)."""
+    return _action_of(event) in ("edit", "shell", "mcp", "other")
+
+
+def acts_of(event: Event) -> CommandActs:
+    """What the shell command of a tool call may do."""
+    data = event.data
+    if not isinstance(data, ToolPayload) or data.action != "shell" or not data.command:
+        return NO_ACTS
+    return read_acts(data.command, data.cwd or event.project or ".", data.meanings)
+
+
+NO_ACTS = CommandActs()
+_SHELL_SYNTAX = re.compile(r"\\\||\\>|>|<|&&|;|\\$\(|`|\[\|\]")
+_LISTENERS = frozenset("grep rg ag ack egrep fgrep cat less more man help head tail ls which type whatis apropos holdfast sed awk find jq wc diff".split())
+
+
+def matches_command(pattern: re.Pattern[str], acts: CommandActs, command: str) -> bool:
+    if acts.problem or _SHELL_SYNTAX.search(pattern.pattern):
+        return bool(pattern.search(" ".join(command.split())))
+    return any(_matches_reading(pattern, reading) for reading in acts.readings)
+
+
+def _matches_reading(pattern: re.Pattern[str], reading: str) -> bool:
+    """From the program's name on. What stands later in the line is a command only if it is one word or an option:
+    `grep make deploy` starts no `make`."""
+    name = reading.partition(" ")[0]
+    for match in pattern.finditer(reading):
+        if match.start() <= len(name):
+            return True
+        if (" " not in match[0].strip() or match[0].lstrip().startswith("-")) and name not in _LISTENERS:
+            return True
+    return False
 
 
 def _command_test(pattern: re.Pattern[str]) -> Test:
-    return lambda event: any(pattern.search(text) for text in readings(event.data.get("command") or ""))
+    def test(event: Event) -> bool:
+        data = event.data
+        return isinstance(data, ToolPayload) and matches_command(pattern, acts_of(event), data.command)
+
+    return test
+
+
+def written_paths(event: Event) -> list[str]:
+    """The files that a call writes: as it names them and where they really are; of commands and MCP tools only those
+    inside of the project, because others are nobody's edit here."""
+    data = event.data
+    if not isinstance(data, ToolPayload):
+        return []
+    if data.action == "edit":
+        return list(dict.fromkeys((*data.written, *data.paths)))
+    found = data.written or ([] if data.action != "shell" else _unresolved(event))
+    return [path for path in found if path.startswith((f"{event.project}/", f"{data.worktree or event.project}/"))]
+
+
+def _unresolved(event: Event) -> list[str]:
+    """Of events that were recorded before files behind links were looked up."""
+    return [path for path in acts_of(event).writes if path.startswith("/")]
 
 
 def _path_test(paths: tuple[str, ...], never: tuple[str, ...]) -> Test:
     def test(event: Event) -> bool:
         return any(
-            (not paths or any_matches(paths, path, event.project)) and not any_matches(never, path, event.project)
-            for path in event.data.get("paths") or ()
+            (not paths or _covers(paths, path, event.project)) and not any_matches(never, path, event.project)
+            for path in written_paths(event)
         )
 
     return test
+
+
+def _covers(globs: tuple[str, ...], path: str, project: str) -> bool:
+    """A folder as a whole (`infra/**`) is covered where a file in it would be."""
+    if path.endswith("/**"):
+        return any_matches(globs, f"{path[:-2]}x", project) or any(glob.startswith(f"{path[len(project) + 1 : -2]}") for glob in globs)
+    return any_matches(globs, path, project)
 
 
 Candidate = tuple[Rule, tuple[Test | None, ...]]

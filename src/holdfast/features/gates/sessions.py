@@ -7,7 +7,8 @@ from holdfast.core.ports import Doc
 from holdfast.features.gates.bounded import with_newest
 from holdfast.features.gates.refs import GONE, place
 
-MOST_TRIGGERED, MOST_TOLD = 100, 40
+MOST_TRIGGERED, MOST_TOLD, MOST_CALLS = 100, 40, 20
+MARGIN_MS = 100
 
 
 def no_session(event: Event) -> Doc:
@@ -20,7 +21,55 @@ def no_session(event: Event) -> Doc:
 
 def changed(doc: Doc | None, event: Event) -> Doc:
     doc = doc or no_session(event)
-    return STEPS.get(event.kind, _seen)(doc, event)
+    return _with_content(STEPS.get(event.kind, _seen)(doc, event), event)
+
+
+def _with_content(doc: Doc, event: Event) -> Doc:
+    """What the worktree held at the beginning, and when it was last looked at."""
+    content = event.data.get("content")
+    if not content or event.data.get("claimed"):
+        return doc
+    began = doc.get("began") or {}
+    if any(key not in began for key in content):
+        doc = {**doc, "began": {**content, **began}}
+    before = doc.get("content") or {}
+    return {**doc, "content": {**before, **content}, "content_before": before}
+
+
+def _call_started(doc: Doc, event: Event) -> Doc:
+    """While a call is open a file may change because of it."""
+    if event.data.get("claimed"):
+        return doc
+    calls = with_newest(doc.get("calls") or {}, str(event.data.get("call") or event.seq), [event.at, 0], MOST_CALLS)
+    refs = event.data.get("refs")
+    return {**doc, "calls": calls, "at": event.at, **({"refs": refs} if refs else {})}
+
+
+def _call_ended(doc: Doc, event: Event) -> Doc:
+    calls = doc.get("calls") or {}
+    call = str(event.data.get("call") or "")
+    if event.data.get("claimed") or call not in calls:
+        return doc
+    return {**doc, "calls": {**calls, call: [calls[call][0], event.at]}, "at": event.at}
+
+
+def _bypassed(doc: Doc, event: Event) -> Doc:
+    told = {"what": event.data.get("what", ""), "requirements": list(event.data.get("requirements") or ()), "seq": event.seq}
+    return {**doc, "bypassed": [*(doc.get("bypassed") or ()), told][-MOST_TOLD:], "at": event.at}
+
+
+def _pointed_out(doc: Doc, _detail: dict[str, Any], _event: Event) -> Doc:
+    return {**doc, "bypassed": []}
+
+
+def was_busy(doc: Doc | None, at: int) -> bool:
+    """Whether a tool call of this session was running then."""
+    calls = ((doc or {}).get("calls") or {}).values()
+    return any(began - MARGIN_MS <= at and (not ended or at <= ended + MARGIN_MS) for began, ended in calls)
+
+
+def is_busy(doc: Doc | None) -> bool:
+    return any(not ended for _, ended in ((doc or {}).get("calls") or {}).values())
 
 
 def _seen(doc: Doc, event: Event) -> Doc:
@@ -100,6 +149,10 @@ def _names(detail: dict[str, Any]) -> list[str]:
 
 
 STEPS = {
+    "tool.started": _call_started,
+    "tool.finished": _call_ended,
+    "tool.failed": _call_ended,
+    "gates.bypassed": _bypassed,
     "prompt.submitted": _prompted,
     "turn.ended": _turned,
     "gates.triggered": _triggered,
@@ -108,4 +161,4 @@ STEPS = {
     "gates.cleared": _cleared,
     "decision.made": _decided,
 }
-DECIDED = {"refused": _refused, "stop": _held, "let_go": _let_go, "warned": _warned, "told": _told}
+DECIDED = {"refused": _refused, "stop": _held, "let_go": _let_go, "warned": _warned, "told": _told, "bypass": _pointed_out}

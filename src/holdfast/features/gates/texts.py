@@ -29,6 +29,16 @@ def not_done(findings: Sequence[Finding], here: Here, left: int) -> str:
     return "\n".join(lines)
 
 
+def bypass_line(one: dict[str, Any]) -> str:
+    return f"{', '.join(one['requirements'])}: {one['what']}"
+
+
+def bypassed(seen: Sequence[dict[str, Any]]) -> str:
+    """Said once, at the next step after it was seen."""
+    lines = [f"- {bypass_line(one)}" for one in seen]
+    return "\n".join(["Stopped once, because something was done that a requirement is about:", *lines, "Undo it, or tell the user what was done and why; then go on."])
+
+
 def let_go(findings: Sequence[Finding], times: int) -> str:
     return f"Holdfast refused to stop {times} times without progress and lets go. Still open: {_names(findings)}."
 

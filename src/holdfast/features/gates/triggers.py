@@ -3,10 +3,9 @@
 from typing import TYPE_CHECKING
 
 from holdfast.core.event import Event
-from holdfast.features.gates.evidence import runs
+from holdfast.features.gates.evidence import proves_itself
 from holdfast.features.gates.globs import any_matches
-from holdfast.features.gates.rules import Rule
-from holdfast.features.gates.shell import is_ours
+from holdfast.features.gates.rules import Rule, acts_of, written_paths
 
 if TYPE_CHECKING:
     from holdfast.features.gates.model import GateSettings
@@ -31,9 +30,12 @@ def _exempt(settings: "GateSettings", event: Event) -> bool:
     """Writing the plan, and asking the gate itself."""
     data = event.data
     if data.get("action") == "edit":
-        paths = data.get("paths") or ()
+        paths = (*(data.get("paths") or ()), *(data.get("written") or ()))
         return bool(paths) and all(any_matches(settings.plan_files, path, event.project) for path in paths)
-    return is_ours(data.get("command") or "")
+    if written := written_paths(event):
+        return all(any_matches(settings.plan_files, path, event.project) for path in written) and not acts_of(event).readings
+    readings = acts_of(event).readings
+    return bool(readings) and all(f"{one} ".startswith("holdfast gate ") for one in readings)
 
 
 def _resolves(rule: Rule, event: Event) -> bool:
@@ -43,4 +45,4 @@ def _resolves(rule: Rule, event: Event) -> bool:
     command = event.data.get("command")
     if not command or rule.type != "evidence":
         return False
-    return any(one.command and runs(command, 1, one.command) for one in rule.spec.evidence)
+    return proves_itself(rule, command)

@@ -8,11 +8,14 @@ from holdfast.core.errors import CommandRefused
 from holdfast.core.event import Event
 from holdfast.core.feature import Call
 from holdfast.core.ids import alias
-from holdfast.core.ports import EventQuery
+from holdfast.core.ports import EventQuery, StateQuery
 from holdfast.features.gates import asking, board
+from holdfast.features.gates.attention import recent
 from holdfast.features.gates.builtin import BUILT_IN, PRESETS
-from holdfast.features.gates.check import Checker, Finding, Here, resolve
+from holdfast.features.gates.check import Checker, Finding, Here, resolve, rests
+from holdfast.features.gates.in_force import USER, differences
 from holdfast.features.gates.model import GateSettings
+from holdfast.features.gates.refs import EVERYWHERE, PAUSE, SHOWN
 from holdfast.features.gates.rehearse import rehearse
 from holdfast.features.gates.rules import Rule
 from holdfast.features.gates.skills import missing_skills
@@ -22,8 +25,31 @@ from holdfast.features.gates.triggers import triggered
 LOOK_AHEAD = 200
 
 
+def attention(call: Call) -> dict[str, Any]:
+    """What a person should see: pauses, rules that wait, ways round a requirement, attempts. For `status` too."""
+    state = asking.Stored(call.reader)
+    lines = [f"gates are paused {_pause_text(doc)}" for doc in _pauses(call)]
+    now = asking.settings(call)
+    for scope, rules in ((USER, now.user), (call.project, now)):
+        waiting = differences(state, scope, rules)
+        lines += [f"the settings would loosen what is in force: {text}. Accept it with: holdfast gate accept" for text in waiting]
+    lines += [one["text"] for one in recent(call.reader.state(SHOWN), call.now)]
+    return {"lines": list(dict.fromkeys(lines))[:30]}
+
+
+def _pauses(call: Call) -> list[dict[str, Any]]:
+    found = [doc for _, doc in call.reader.states(StateQuery(kind=PAUSE, limit=50))]
+    return [doc for doc in found if rests(doc, call.now)]
+
+
+def _pause_text(doc: dict[str, Any]) -> str:
+    where = "in all projects" if doc["where"] == EVERYWHERE else f"in {doc['where']}"
+    until = f"until {time.strftime('%H:%M', time.localtime(doc['until'] / 1000))}" if doc["until"] else "until resumed"
+    return f"{where}, {until}" + (f" ({doc['why']})" if doc.get("why") else "")
+
+
 def status(call: Call) -> dict[str, Any]:
-    settings = asking.settings(call)
+    settings = asking.in_force(call)
     session = asking.whose(call, needed=False)
     checker = asking.checker(call, session)
     doc = checker.session if session else {}
@@ -33,6 +59,7 @@ def status(call: Call) -> dict[str, Any]:
         "paused": checker.paused(), "stops": doc.get("stops", 0), "refused": doc.get("refused", 0),
         "requirements": [_standing(checker, rule, used, settings) for rule in settings.rules],
         "sessions": [_live(sid, one) for sid, one in asking.live(call).items() if one["place"] == checker.here.place],
+        "attention": attention(call)["lines"],
         "notices": [*settings.notices, *(f"no skill named {s} was found" for s in checker.facts.get("missing", ()))],
     }  # fmt: skip
 
@@ -128,6 +155,7 @@ def replay(call: Call) -> dict[str, Any]:
 
 
 VIEWS: dict[str, Callable[[Call], Any]] = {
+    "attention": attention,
     "status": status,
     "list": listed,
     "presets": presets,
