@@ -12,6 +12,7 @@ from holdfast.core.dedupe import AT_ONCE
 from holdfast.core.delivery import Delivery
 from holdfast.core.event import BODY_LIMIT, Event
 from holdfast.core.kinds import HookPayload
+from holdfast.core.kinds.agent_events import CUT_MARK
 from holdfast.core.ports import GitContext
 from holdfast.private import without_private
 
@@ -173,4 +174,4 @@ def _trimmed(value: Any, depth: int) -> Any:
 
 def _middle_out(text: str) -> str:
     half = LONGEST_STRING // 2
-    return f"{text[:half]}\n[… {len(text) - 2 * half} characters left out …]\n{text[-half:]}"
+    return f"{text[:half]}\n[… {len(text) - 2 * half} {CUT_MARK} …]\n{text[-half:]}"

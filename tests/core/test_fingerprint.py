@@ -11,7 +11,15 @@ from holdfast.core.fingerprint import Fingerprinter
 from holdfast.core.process import Ran
 
 
-def run(argv: Sequence[str], *, cwd: str | None = None, env: Mapping[str, str] | None = None, stdin: bytes = b"", timeout: float = 60.0, nice: int = 10) -> Ran:
+def run(
+    argv: Sequence[str],
+    *,
+    cwd: str | None = None,
+    env: Mapping[str, str] | None = None,
+    stdin: bytes = b"",
+    timeout: float = 60.0,
+    nice: int = 10,
+) -> Ran:
     try:
         done = subprocess.run(argv, cwd=cwd, env=env, input=stdin, capture_output=True, timeout=timeout)
     except subprocess.TimeoutExpired:
@@ -20,7 +28,16 @@ def run(argv: Sequence[str], *, cwd: str | None = None, env: Mapping[str, str] |
 
 
 def git(root: Path, *words: str) -> str:
-    settings = ["-c", "user.name=a", "-c", "user.email=a@b.c", "-c", "protocol.file.allow=always", "-c", "commit.gpgsign=false"]
+    settings = [
+        "-c",
+        "user.name=a",
+        "-c",
+        "user.email=a@b.c",
+        "-c",
+        "protocol.file.allow=always",
+        "-c",
+        "commit.gpgsign=false",
+    ]
     return subprocess.run(["git", *settings, *words], cwd=root, check=True, capture_output=True, text=True).stdout
 
 

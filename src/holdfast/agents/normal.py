@@ -6,7 +6,9 @@ from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from typing import Any
 
-PROMPT, MESSAGE, OUTPUT, COMMAND, ERROR = 10_000, 5_000, 4_000, 4_000, 4_000
+from holdfast.core.kinds.agent_events import CUT_MARK
+
+PROMPT, MESSAGE, OUTPUT, COMMAND, ERROR = 10_000, 5_000, 4_000, 32_000, 4_000
 NAME, PATH = 512, 4_096
 INPUT_STRING, INPUT_TOTAL, INPUT_ITEMS, INPUT_DEPTH = 2_000, 16_000, 50, 6
 MOST_PATHS = 50
@@ -33,7 +35,7 @@ def capped(text: str, limit: int) -> str:
     """Head and tail: what was asked for is at the beginning, how it ended at the end."""
     if len(text) <= limit:
         return storable(text)
-    note = f"\n…[{len(text) - limit} characters left out]…\n"
+    note = f"\n…[{len(text) - limit} {CUT_MARK}]…\n"
     room = max(limit - len(note), 0)
     tail = room // 3
     return storable((text[: room - tail] + note + text[len(text) - tail :])[:limit])

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import msgspec
 import typer
 
+from holdfast.cli.options import Json
 from holdfast.core.errors import HoldfastError
 
 if TYPE_CHECKING:
@@ -27,9 +28,78 @@ class Request(msgspec.Struct):
     id: Any = None
 
 
-@app.callback()
-def _group() -> None:
-    """Keeps `explain` a command of its own while it is the only one."""
+@app.command("list")
+def list_(
+    json: Json = False,
+    kind: Annotated[str, typer.Option("--kind", help="test, lint, types, format or build.")] = "",
+    verdict: Annotated[str, typer.Option("--verdict", help="passed, failed, did_not_run or unknown.")] = "",
+) -> None:
+    """The latest run of each check here, newest first, and whether it still holds for the content as it is."""
+    from holdfast.cli import client, render
+
+    told = client.view("checks.list", kind=kind, verdict=verdict)
+    if json:
+        render.json_line(told)
+    elif not told["runs"]:
+        render.out.print("No check ran here that Holdfast saw.")
+    else:
+        for run in told["runs"]:
+            render.out.print(_run_line(run))
+
+
+@app.command()
+def show(
+    seq: Annotated[int, typer.Argument(help="The number of the check, as `list` shows it.")] = 0,
+    kind: Annotated[str, typer.Option("--kind", help="Without a number: the nearest run of this kind.")] = "test",
+    json: Json = False,
+) -> None:
+    """One check with its reason; without a number: whether the tests are proved to pass here and now, and why not."""
+    from holdfast.cli import client, render
+
+    told = client.view("checks.show", seq=seq) if seq else client.view("checks.explain_last", kind=kind)
+    if json:
+        render.json_line(told)
+    elif seq:
+        _show_run(told)
+    else:
+        _show_nearest(told)
+
+
+def _run_line(run: dict[str, Any]) -> str:
+    from holdfast.cli import render
+    from holdfast.core.ids import alias
+
+    state = {True: "", False: ", files changed since", None: ", content unknown"}[run["current"]]
+    where = "" if run["here"] else f" on {run['branch'] or 'no branch'} in {run['worktree']}"
+    who = "this session" if run["own"] else alias(run["session"])
+    counts = f" ({run['counts']})" if run["counts"] else ""
+    what = f"{run['kind']} {run['runner']} in {run['dir']}{where}: {run['verdict']}{counts}{state}"
+    return f"{run['seq']:>6}  {render.clock(run['at'])}  {render.clean(what, 200)}  [{who}]  {render.clean(run['command'], 60)}"
+
+
+def _show_run(run: dict[str, Any]) -> None:
+    from holdfast.cli import render
+
+    lines = {
+        "command": run["command"], "verdict": f"{run['verdict']}: {run['why']}", "where": run["worktree"],
+        "folder": run["dir"], "branch": run["branch"], "commit": run["commit"][:12], "session": run["session"],
+        "exit code": "not known" if run.get("exit_code") is None else str(run["exit_code"]),
+        "content": run["content"].get("") or "not looked at in time",
+    }  # fmt: skip
+    for name, value in lines.items():
+        render.out.print(f"{name:<10} {render.clean(value, 1000)}")
+
+
+def _show_nearest(told: dict[str, Any]) -> None:
+    from holdfast.cli import render
+
+    run = told["run"]
+    state = "hold here and now" if told["holds"] else "are not proved here and now"
+    render.out.print(f"Checks of kind {render.clean(told['kind'])} {state}: {render.clean(told['why'], 300)}")
+    if run:
+        render.out.print(f"nearest: {_run_line(run)}")
+    if told["hint"]:
+        render.out.print(told["hint"])
 
 
 @app.command()

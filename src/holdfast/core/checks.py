@@ -60,7 +60,12 @@ class CommandJudgement(msgspec.Struct, kw_only=True, frozen=True, omit_defaults=
     writes: list[str] = []
     why: str = ""
     worktree: str = ""
-    """Where `checks` and `git` happened: the worktree of the command's own folder (`cd`, `-C`)."""
+    """Where the checks ran: the worktree of the command's own folder (`cd`, `-C`)."""
+    repo: str = ""
+    branch: str = ""
+    commit: str = ""
+    cwd: str = ""
+    """The folder that the command began in."""
 
 
 class GitLogEntry(msgspec.Struct, frozen=True, omit_defaults=True):

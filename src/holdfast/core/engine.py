@@ -5,6 +5,7 @@ it what was promised (docs/decisions/0009).
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import msgspec
@@ -143,7 +144,7 @@ class Engine:
         for feature, enrich in self.subscribers_of(event.kind).enrichers:
             try:
                 settings = self.ports.settings(event.project)
-                enrich(event, settings.get(feature.name), lambda found=settings: self._content_parts(found))
+                enrich(event, settings.get(feature.name), partial(self._content_parts, settings))
             except Exception as error:
                 self.ports.report(feature.name, event, error)
         return event

@@ -6,7 +6,6 @@ changed and new files are hashed, and remembered by their stat. Nothing raises: 
 
 import hashlib
 import os
-import re
 import stat
 import time
 from collections.abc import Iterable, Mapping, Sequence
@@ -19,7 +18,6 @@ from holdfast.core.process import Run
 MAX_CHANGED = 20_000
 MAX_HASHED_BYTES = 32_000_000
 MAX_SUBMODULE_DEPTH = 3
-_MODULE_PATH = re.compile(r"^\s*path\s*=\s*(.+?)\s*$", re.MULTILINE)
 _WIDTH = 1 << 128
 
 
@@ -112,7 +110,7 @@ class Fingerprinter:
         for change in seen.changed:
             if matches(change.path):
                 total += self._difference(seen.root, change.path, seen.index, deadline)
-        total += self._submodules(seen.root, covers, seen.index, deadline, depth)
+        total += self._submodules(seen.root, seen.index, deadline, depth)
         return Fingerprint(f"{total % _WIDTH:032x}", seen.status.head, seen.status.branch, len(seen.changed))
 
     def _take(self, root: str, deadline: float, depth: int) -> Fingerprint:
@@ -187,7 +185,7 @@ class Fingerprinter:
             self._hashes[path] = (stamp, entry)
         return entry
 
-    def _submodules(self, root: str, covers: tuple[str, ...], index: _Index, deadline: float, depth: int) -> int:
+    def _submodules(self, root: str, index: _Index, deadline: float, depth: int) -> int:
         """Content of checked-out submodules: each is a worktree of its own."""
         links = [path for path, entry in index.entries.items() if entry.mode == "160000"] if _has_modules(root) else []
         total = 0

@@ -67,8 +67,13 @@ def read_git_state(run: Run, root: str, environment: Mapping[str, str], timeout:
         refs=_parse_refs(out.out),
         index=_index_stat(folder),
         log_size=_size(os.path.join(folder, "logs", "HEAD")),
-        operation=next((name for file, name in _OPERATIONS.items() if os.path.exists(os.path.join(folder, file))), ""),
+        operation=operation_in(folder),
     )
+
+
+def operation_in(folder: str) -> str:
+    """`rebase`, `merge` … while one is in progress in the worktree of this git folder."""
+    return next((name for file, name in _OPERATIONS.items() if os.path.exists(os.path.join(folder, file))), "")
 
 
 def _branch(folder: str) -> str:
@@ -131,7 +136,7 @@ def git_changes(
     """The acts between two states, in the order of the reflog, then what moved besides HEAD."""
     if not (before.known and after.known):
         return []
-    acts = [change for match in _REFLOG.finditer(new_log) if (change := _from_log(match))]
+    acts = [change for _, change in log_changes(new_log)]
     acts += _ref_changes(before.refs, after.refs, {act.new for act in acts}, ref_logs or {})
     if not acts and before.head != after.head:
         acts.append(GitChange("update-ref", "HEAD moved", before.head, after.head))
@@ -140,6 +145,11 @@ def git_changes(
     if not acts and before.index[0] != after.index[0]:
         acts.append(GitChange("add", "the index changed"))
     return acts
+
+
+def log_changes(log: bytes) -> list[tuple[int, GitChange]]:
+    """The acts of a reflog, each with the place in bytes where its line ends."""
+    return [(match.end() + 1, change) for match in _REFLOG.finditer(log) if (change := _from_log(match))]
 
 
 def _from_log(match: re.Match[bytes]) -> GitChange | None:

@@ -28,10 +28,11 @@ class IngestPipeline:
         self._kinds = {(agent.name, hook.event): hook.kind for agent in agents.values() for hook in agent.hooks}
         self._unapplied: list[Delivery] = []
         self._unflushed: list[Delivery] = []
+        self._applying = False
 
     @property
     def has_pending(self) -> bool:
-        return bool(self._unapplied or self._unflushed)
+        return bool(self._unapplied or self._unflushed or self._applying)
 
     def accept(self, deliveries: Sequence[Delivery]) -> list[Outcome] | None:
         # A batch is mostly the same hook in the same place, many times.
@@ -55,12 +56,19 @@ class IngestPipeline:
         if self._unflushed and self._guard.flush(self._unflushed):
             self._unflushed = []
         if self._unapplied and not self._unflushed:
-            portion = self._unapplied[:most]
-            self._unapplied = self._unapplied[len(portion) :]
-            self._guard.commit(portion, lambda engine, batch: engine.handle(batch, lasting=lasting))
+            self._apply(self._unapplied[:most], lasting=lasting)
         engine = self._engine()
         if engine.durable == engine.head and not self.has_pending and not self._guard.has_retries:
             self._journal.clear()
+
+    def _apply(self, portion: list[Delivery], *, lasting: bool) -> None:
+        """Whoever wants to read waits until it is done: meanwhile it is in neither list."""
+        self._applying = True
+        self._unapplied = self._unapplied[len(portion) :]
+        try:
+            self._guard.commit(portion, lambda engine, batch: engine.handle(batch, lasting=lasting))
+        finally:
+            self._applying = False
 
     # ── at once ────────────────────────────────────────────────────────────────────────────────────────────────────
 

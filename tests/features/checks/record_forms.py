@@ -45,7 +45,23 @@ def make_project(folder: Path, passes: bool) -> Path:
     fake.write_text("#!/bin/sh\ncat old.log\n")
     fake.chmod(0o755)
     subprocess.run(["git", "init", "-q", str(root)], check=True)
-    subprocess.run(["git", "-C", str(root), "-c", "user.name=a", "-c", "user.email=a@b.c", "commit", "-q", "--allow-empty", "-m", "x"], check=True)
+    subprocess.run(
+        [
+            "git",
+            "-C",
+            str(root),
+            "-c",
+            "user.name=a",
+            "-c",
+            "user.email=a@b.c",
+            "commit",
+            "-q",
+            "--allow-empty",
+            "-m",
+            "x",
+        ],
+        check=True,
+    )
     return root
 
 
@@ -58,7 +74,10 @@ def run_form(label: str, command: str, root: Path) -> Recorded:
     done = subprocess.run(
         ["bash", "-c", command], cwd=root, env=environment, capture_output=True, timeout=60, stdin=subprocess.DEVNULL
     )
-    out, err = (text.decode(errors="replace").replace(str(root), "/repo").replace(tools, "/usr/bin") for text in (done.stdout, done.stderr))
+    out, err = (
+        text.decode(errors="replace").replace(str(root), "/repo").replace(tools, "/usr/bin")
+        for text in (done.stdout, done.stderr)
+    )
     outcomes = log.read_text().split() if log.exists() else []
     code = done.returncode if done.returncode >= 0 else 128 - done.returncode
     return Recorded(label, root.name, command, code, out[-4000:], err[-4000:], outcomes)

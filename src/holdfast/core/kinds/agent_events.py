@@ -5,6 +5,9 @@ import msgspec
 from holdfast.core.checks import CommandJudgement, GitLook
 from holdfast.core.kinds.base import JsonObject, Payload, Record, event_kind
 
+CUT_MARK = "characters left out"
+"""Stands where the middle of a long text was taken out."""
+
 
 class HookPayload(Payload):
     """What every hook may tell: where it ran, in which process, and in which part of the session."""

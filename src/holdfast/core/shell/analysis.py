@@ -14,6 +14,8 @@ from holdfast.core.shell.syntax import UNKNOWN
 KILLED = frozenset((129, 130, 131, 134, 135, 137, 139, 141, 143))
 """Codes that may mean that the shell itself was ended from outside."""
 MAX_TAIL = 2_000
+MAX_UNCUT = 3_000
+"""Output that is shorter was not cut by the agent."""
 
 
 class Ran(StrEnum):
@@ -31,6 +33,8 @@ class ShellCommand(msgspec.Struct):
     """Its own exit code where it is known; -1 means that it failed with a code that is not known."""
     pending: bool = False
     """It was started in the background and nobody waited for its end."""
+    interrupted: bool = False
+    """The shell may have been ended by a signal before it was done."""
     visible: Pieces = ()
     """The pieces of its output that reached the terminal."""
 
@@ -69,20 +73,20 @@ class Analysis(msgspec.Struct):
 def analyse_command(
     text: str,
     exit_code: int | None = None,
-    stdout: str = "",
-    stderr: str = "",
+    stdout: str | None = "",
+    stderr: str | None = "",
     *,
     cwd: str = ".",
     read_file: ReadFile | None = None,
 ) -> Analysis:
-    """Never raises: what cannot be followed is returned as a problem."""
+    """Never raises: what cannot be followed is returned as a problem. Output that was not reported is None."""
     try:
         node = parse_command(text)
     except ShellTooLarge:
         return Analysis(problem="the command is too large to be followed")
     except (ShellUnreadable, RecursionError, ValueError):
         return Analysis(problem="the command could not be parsed as shell text")
-    executor = Executor(stderr + stdout if "cd" in text else "", read_file)
+    executor = Executor((stderr or "") + (stdout or "") if "cd" in text else "", read_file)
     try:
         paths = [done for path in executor.run(node, Path(cwd=cwd), Streams()) for done in finish(executor, path)]
     except (ShellTooLarge, RecursionError):
@@ -92,10 +96,11 @@ def analyse_command(
     return _conclude(executor, paths, exit_code, stdout)
 
 
-def _conclude(executor: Executor, paths: list[Path], exit_code: int | None, stdout: str) -> Analysis:
+def _conclude(executor: Executor, paths: list[Path], exit_code: int | None, stdout: str | None) -> Analysis:
     killed = exit_code is None or exit_code in KILLED or exit_code < 0
     fitting = [path for path in paths if killed or _fits_exit(path, path.status, exit_code)]
-    fitting = [path for path in fitting if _fits_text(path, stdout)] or fitting
+    if not killed and stdout is not None:  # A command that was ended early may have printed less than it would.
+        fitting = [path for path in fitting if _fits_text(path, stdout)] or fitting
     defined = tuple(name for path in paths for name in path.functions)
     if not fitting:
         return Analysis([_maybe(invocation) for invocation in executor.invocations], (), defined, "")
@@ -106,8 +111,16 @@ def _conclude(executor: Executor, paths: list[Path], exit_code: int | None, stdo
     return Analysis(commands, _terminal(fitting), defined, "", fitting, by_signal)
 
 
+def _contains_literals(path: Path, stdout: str) -> bool:
+    pieces = path.outputs.get(TERMINAL, ())
+    texts = (p.text.strip() for p in pieces if not p.stderr and not p.filters and p.invocation < 0 and not p.status)
+    return all(text in stdout for text in texts if UNKNOWN not in text)
+
+
 def _agrees(path: Path, succeeded: dict[int, bool]) -> bool:
-    return all(path.assumed.get(index) is None or (path.assumed[index] == 0) == good for index, good in succeeded.items())
+    return all(
+        path.assumed.get(index) is None or (path.assumed[index] == 0) == good for index, good in succeeded.items()
+    )
 
 
 def _maybe(invocation: Invocation) -> ShellCommand:
@@ -146,7 +159,12 @@ def _learn(path: Path, index: int, code: int) -> bool:
 
 
 def _fits_text(path: Path, stdout: str) -> bool:
-    """What the command itself printed last must be the end of the output. A printed status is learnt from."""
+    """What the command itself printed must be in the output, and what it printed last at its end.
+
+    A printed status is learnt from.
+    """
+    if len(stdout) < MAX_UNCUT and not _contains_literals(path, stdout):
+        return False
     last: list[Piece] = []
     for piece in reversed(path.outputs.get(TERMINAL, ())):
         if piece.stderr or piece.invocation >= 0 or piece.filters:
@@ -180,6 +198,7 @@ def _update(command: ShellCommand, paths: list[Path], killed: bool) -> None:
         code = FAILED
     pending = any(index in path.pending for path in here)
     visible = tuple({p: None for path in here for p in path.outputs.get(TERMINAL, ()) if p.invocation == index})
+    command.interrupted = killed
     command.ran, command.exit_code, command.pending, command.visible = ran, None if pending else code, pending, visible
 
 

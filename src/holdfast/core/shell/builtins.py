@@ -16,7 +16,8 @@ from holdfast.core.shell.flow import (
     known,
 )
 from holdfast.core.shell.parse import ShellUnreadable, parse_command
-from holdfast.core.shell.syntax import UNKNOWN, Word
+from holdfast.core.shell.redirects import join
+from holdfast.core.shell.syntax import UNKNOWN, Node, Word
 
 if TYPE_CHECKING:
     from holdfast.core.shell.execute import Executor
@@ -134,8 +135,6 @@ def _formatted(path: Path, form: str, words: list[Word]) -> Pieces:
 
 
 def _cd(executor: "Executor", call: "Call", path: Path) -> list[Path]:
-    from holdfast.core.shell.execute import join
-
     targets = [word for word in call.words[1:] if not word.startswith("-") or word == "-"]
     target = targets[0] if targets else "~"
     failed = f"cd: {target}: " in executor.output or f"can't cd to {target}" in executor.output
@@ -224,7 +223,9 @@ def _declare(executor: "Executor", call: "Call", path: Path) -> list[Path]:
     names = [word.partition("=")[0] for word in call.words[1:] if not word.startswith("-")]
     if call.words[0] == "export":
         functions = "-f" in call.words
-        path.exported |= {f"{name}()" if functions else name for name in (*names, *(a.name for a in call.node.assignments))}
+        path.exported |= {
+            f"{name}()" if functions else name for name in (*names, *(a.name for a in call.node.assignments))
+        }
     path.status = SUCCESS
     return [path]
 
@@ -275,7 +276,7 @@ def _trap(executor: "Executor", call: "Call", path: Path) -> list[Path]:
     return [path]
 
 
-def _parse_or_unknown(path: Path, text: str) -> "object":
+def _parse_or_unknown(path: Path, text: str) -> Node | None:
     try:
         return parse_command(text)
     except ShellUnreadable:
@@ -331,8 +332,6 @@ def _sets_up_tools(executor: "Executor", call: "Call", path: Path) -> bool:
 
 
 def _source(executor: "Executor", call: "Call", path: Path) -> list[Path]:
-    from holdfast.core.shell.execute import join
-
     name = call.words[1] if len(call.words) > 1 else ""
     if UNKNOWN not in name and not _HARMLESS_SOURCE.search(name):
         written = path.outputs.get(join(path.cwd, name))

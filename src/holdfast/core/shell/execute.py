@@ -1,19 +1,15 @@
 """Follows a syntax tree along every way the shell can take, without running anything."""
 
-import posixpath
 from collections.abc import Callable, Iterator
 from fnmatch import fnmatchcase
 
 from holdfast.core.shell import builtins, conditions, programs
 from holdfast.core.shell.expand import capture_name, expand_words, value_text, word_text, word_value
 from holdfast.core.shell.flow import (
-    NULL,
-    STDOUT,
     SUCCESS,
     UNKNOWN_STATUS,
     Invocation,
     Path,
-    Piece,
     Pieces,
     Status,
     Streams,
@@ -22,6 +18,7 @@ from holdfast.core.shell.flow import (
     split,
 )
 from holdfast.core.shell.parse import ShellTooLarge
+from holdfast.core.shell.redirects import apply_redirect, file_name
 from holdfast.core.shell.syntax import (
     UNKNOWN,
     AndOr,
@@ -45,7 +42,7 @@ from holdfast.core.shell.syntax import (
 )
 
 MAX_PATHS = 24
-MAX_STEPS = 1_500
+MAX_STEPS = 500
 MAX_CALLS = 12
 MAX_ITERATIONS = 12
 
@@ -188,7 +185,7 @@ class Executor:
 
     def if_(self, node: If, path: Path, streams: Streams, checked: bool) -> list[Path]:
         streams = self.redirect(path, node.redirects, streams)
-        waiting, done = [path], []
+        waiting, done = [path], list[Path]()
         for condition, body in node.branches:
             tested, waiting = self.run_all(condition, waiting, streams, True), []
             for one in tested:
@@ -243,7 +240,7 @@ class Executor:
 
     def _iterate(self, node: For, values: list[str], path: Path, streams: Streams, checked: bool) -> list[Path]:
         path.status = SUCCESS
-        going, done = [path], []
+        going, done = [path], list[Path]()
         outer = self.context
         for number, value in enumerate(values):
             self.context = (*outer[:MAX_CALLS], number + 1)
@@ -363,52 +360,11 @@ class Executor:
 
     def redirect(self, path: Path, redirects: tuple[Redirect, ...], streams: Streams) -> Streams:
         for one in redirects:
-            streams = self._redirect(path, one, streams)
+            streams = apply_redirect(path, one, streams)
         return streams
 
-    def _redirect(self, path: Path, redirect: Redirect, streams: Streams) -> Streams:
-        stdin, stdout, stderr = streams.stdin, streams.stdout, streams.stderr
-        if redirect.descriptor == 0 or redirect.operator.startswith("<"):
-            return Streams(self._input(path, redirect), stdout, stderr)
-        if redirect.operator == ">&":
-            number = word_text(path, redirect.target)
-            source = {"1": stdout, "2": stderr}.get(number, NULL)
-            return Streams(stdin, source if redirect.descriptor == 1 else stdout, source if redirect.descriptor == 2 else stderr)
-        sink = self._file_sink(path, redirect, streams)
-        return Streams(
-            stdin,
-            sink if redirect.descriptor in (1, -1) else stdout,
-            sink if redirect.descriptor in (2, -1) else stderr,
-        )
-
-    def _input(self, path: Path, redirect: Redirect) -> Pieces:
-        if redirect.operator in ("<<", "<<<"):
-            value = word_value(path, redirect.target)
-            pieces = value.pieces or (Piece(text=value_text(value)),)
-            return pieces if redirect.operator == "<<" else (*pieces, Piece(text="\n"))
-        name = self.file_name(path, word_text(path, redirect.target))
-        if name == "/dev/null":
-            return ()
-        return path.outputs.get(name, (Piece(text=UNKNOWN),))
-
-    def _file_sink(self, path: Path, redirect: Redirect, streams: Streams) -> str:
-        target = redirect.target
-        if target.parts and target.parts[0].kind == "process":
-            first = target.parts[0].body
-            name = word_text(path, first.words[0]) if isinstance(first, Simple) and first.words else ""
-            return streams.stdout if name in ("tee", "cat") else NULL
-        name = self.file_name(path, word_text(path, target))
-        special = {"/dev/null": NULL, "/dev/stdout": streams.stdout, "/dev/stderr": streams.stderr, "/dev/tty": STDOUT}
-        if name in special:
-            return special[name]
-        if redirect.operator == ">":
-            path.outputs[name] = ()
-        elif name not in path.outputs:
-            path.outputs[name] = (Piece(text=UNKNOWN),)
-        return name
-
     def file_name(self, path: Path, name: str) -> str:
-        return name if name.startswith("&$(") else join(path.cwd, name)
+        return file_name(path, name)
 
     # ── invocations ──────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -427,20 +383,13 @@ class Executor:
         return found
 
 
-def join(cwd: str, name: str) -> str:
-    """`name` seen from `cwd`, without `.` and `..` where they can be resolved."""
-    if not name or UNKNOWN in cwd:
-        return UNKNOWN if UNKNOWN in cwd and not name.startswith(("/", "~")) else name or cwd
-    if name.startswith(("/", "~")):
-        return name.rstrip("/") or "/"
-    return posixpath.normpath(posixpath.join(cwd, name))
-
-
 def merge_all(paths: list[Path]) -> Path:
     """All ways as one, which is only used where nothing is concluded from their differences."""
     first = paths[0]
     for other in paths[1:]:
-        first.ran = {k: first.ran.get(k, False) and other.ran.get(k, False) for k in first.ran.keys() | other.ran.keys()}
+        first.ran = {
+            k: first.ran.get(k, False) and other.ran.get(k, False) for k in first.ran.keys() | other.ran.keys()
+        }
         for sink, pieces in other.outputs.items():
             mine = first.outputs.get(sink, ())
             first.outputs[sink] = mine + tuple(piece for piece in pieces if piece not in mine)

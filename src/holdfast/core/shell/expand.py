@@ -3,7 +3,7 @@
 import itertools
 import re
 
-from holdfast.core.shell.flow import Path, Piece, Pieces, Status, Value
+from holdfast.core.shell.flow import UNKNOWN_STATUS, Path, Piece, Pieces, Status, Value
 from holdfast.core.shell.syntax import UNKNOWN, Part, Word
 
 _BRACES = re.compile(r"\{([^{}\s]*,[^{}\s]*|-?\d+\.\.-?\d+)\}")
@@ -55,6 +55,8 @@ def resolve(path: Path, part: Part) -> Value:
         return Value(part.text)
     if part.kind in ("substitution", "process"):
         return path.variables.get(capture_name(part), Value(UNKNOWN))
+    if part.kind == "number":
+        return Value(status=UNKNOWN_STATUS)
     if part.kind == "unknown":
         return Value(UNKNOWN)
     found = lookup(path, part.text)

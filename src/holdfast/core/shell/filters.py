@@ -1,5 +1,6 @@
 """Programs that pass text on, and how much of it they leave as it was."""
 
+import itertools
 import re
 
 WHOLE, TAIL, LINES, REWRITTEN = "", "tail", "lines", "rewritten"
@@ -14,10 +15,13 @@ _VALUE_FLAGS = {
     "grep": "-e -f -m -A -B -C",
     "egrep": "-e -f -m -A -B -C",
     "rg": "-e -f -m -A -B -C",
+    "sed": "-e -f",
     "tee": "",
     "cat": "",
 }
-_ALWAYS_SUCCEED = frozenset("tail head cat tee sort uniq sed awk gawk tac wc cut tr nl column fold ts less more".split())
+_ALWAYS_SUCCEED = frozenset(
+    "tail head cat tee sort uniq sed awk gawk tac wc cut tr nl column fold ts less more".split()
+)
 _REWRITERS = frozenset("cut tr wc nl column fold fmt perl jq rev paste join xxd od base64 awk gawk ts expand".split())
 FILTERS = frozenset([*_ALWAYS_SUCCEED, *_REWRITERS, "grep", "egrep", "fgrep", "rg", "ag", "strings", "ansifilter"])
 
@@ -29,7 +33,9 @@ def classify_filter(words: list[str]) -> str | None:
     if name not in FILTERS:
         return None
     if name in ("cat", "tee", "less", "more", "ansifilter", "strings"):
-        return REWRITTEN if any(a in ("-n", "-A", "-b", "-e", "-v", "-T") for a in arguments) and name == "cat" else WHOLE
+        return (
+            REWRITTEN if any(a in ("-n", "-A", "-b", "-e", "-v", "-T") for a in arguments) and name == "cat" else WHOLE
+        )
     if name == "tail":
         return REWRITTEN if _cuts_bytes(arguments) else TAIL
     if name in ("head", "sort", "uniq", "tac"):
@@ -39,7 +45,11 @@ def classify_filter(words: list[str]) -> str | None:
         return REWRITTEN if replaces or any(_CHANGING_GREP.match(a) for a in arguments) else LINES
     if name == "sed":
         return _classify_sed(arguments)
-    if name in ("awk", "gawk") and len(arguments) == 1 and re.fullmatch(r"/(?:[^/\\]|\\.)*/|END *{ *print *}", arguments[0]):
+    if (
+        name in ("awk", "gawk")
+        and len(arguments) == 1
+        and re.fullmatch(r"/(?:[^/\\]|\\.)*/|END *{ *print *}", arguments[0])
+    ):
         return LINES
     return REWRITTEN
 
@@ -50,7 +60,8 @@ def _cuts_bytes(arguments: list[str]) -> bool:
 
 
 def _classify_sed(arguments: list[str]) -> str:
-    scripts = [a for a in arguments if not a.startswith("-")]
+    marked = [script for flag, script in itertools.pairwise(arguments) if flag == "-e"]
+    scripts = marked or [a for a in arguments if not a.startswith("-")][:1]
     if len(scripts) == 1 and _STRIP_COLOURS.match(scripts[0]):
         return WHOLE
     if len(scripts) == 1 and _SELECT_SED.match(scripts[0]):

@@ -56,7 +56,7 @@ class _Scanner:
             self._step_in_string(char)
         elif char == "'":
             self._copy_until("'")
-        elif char in "\"`":
+        elif char in '"`':
             self._toggle(char)
         elif char == "$" and self.text.startswith("$'", self.at):
             self._copy_ansi_string()
@@ -151,14 +151,8 @@ class _Scanner:
         self.pending.clear()
 
     def _read_body(self, delimiter: str, tabs: bool) -> str:
-        lines: list[str] = []
-        while self.at < len(self.text):
-            end = self.text.find("\n", self.at)
-            end = len(self.text) if end < 0 else end
-            line = self.text[self.at : end]
-            self.at = min(end + 1, len(self.text))
-            line = line.lstrip("\t") if tabs else line
-            if line == delimiter:
-                break
-            lines.append(line + "\n")
-        return "".join(lines)
+        indent = "\t*" if tabs else ""
+        end = re.compile(rf"^{indent}{re.escape(delimiter)}$", re.MULTILINE).search(self.text, self.at)
+        body = self.text[self.at : end.start() if end else len(self.text)]
+        self.at = min(end.end() + 1, len(self.text)) if end else len(self.text)
+        return re.sub(r"^\t+", "", body, flags=re.MULTILINE) if tabs else body

@@ -35,10 +35,10 @@ if TYPE_CHECKING:
     from tree_sitter import Parser
 
 MAX_CHARACTERS = 400_000
-MAX_CHARACTERS_WITHOUT_HEREDOCS = 64_000
-MAX_SEPARATORS = 3_000
+MAX_CHARACTERS_WITHOUT_HEREDOCS = 32_000
+MAX_SEPARATORS = 2_000
 MAX_DEPTH = 60
-_SEPARATOR = re.compile(r"[;&|(`\n{]")
+_SEPARATOR = re.compile(r"[;&|(`\n{'\"]")
 _GLOB = re.compile(r"[*?\[]")
 _ESCAPE = re.compile(r"\\(\n|.)", re.DOTALL)
 _ANSI_ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "\\": "\\", "'": "'", '"': '"', "e": "\x1b", "0": "\0"}
@@ -133,7 +133,9 @@ class _Builder:
         plain = name is not None and name.type == "variable_name"
         unread = not plain or (value is not None and value.type == "array")
         word = None if unread else (self.word(value) if value is not None else Word(()))
-        return Assignment(_text(name).partition("[")[0] if name else "", word, any(c.type == "+=" for c in leaf.children))
+        return Assignment(
+            _text(name).partition("[")[0] if name else "", word, any(c.type == "+=" for c in leaf.children)
+        )
 
     def declaration(self, leaf: "Leaf") -> Node:
         """`export`, `local`, `declare`, `readonly`, `typeset`: a command whose operands may be assignments."""
@@ -331,7 +333,7 @@ class _Builder:
         if kind in ("command_substitution", "process_substitution"):
             inner = "substitution" if kind == "command_substitution" else "process"
             return [Part(inner, leaf.children[0].type if leaf.children else "", quoted, self.sequence(leaf.children))]
-        return [Part("unknown", _text(leaf), quoted)]
+        return [Part("number" if kind == "arithmetic_expansion" else "unknown", _text(leaf), quoted)]
 
     def _string_parts(self, leaf: "Leaf") -> list[Part]:
         """Text between the children of a string belongs to it too: the grammar leaves blanks out."""

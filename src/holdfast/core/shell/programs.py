@@ -19,6 +19,7 @@ from holdfast.core.shell.flow import (
     Value,
 )
 from holdfast.core.shell.parse import ShellUnreadable, parse_command
+from holdfast.core.shell.redirects import join
 from holdfast.core.shell.syntax import UNKNOWN, Node, Simple
 from holdfast.core.shell.wrappers import ASSIGNMENT, unwrap
 
@@ -64,10 +65,11 @@ def run_call(executor: "Executor", call: Call, path: Path) -> list[Path]:
             return _run_alias(executor, call, path, text)
         if name in path.functions:
             return _run_function(executor, call, path)
+    of_the_shell = set(call.wrappers) <= {"command", "builtin", "time"}
     builtin = BUILTINS.get(name)
-    if builtin is not None and set(call.wrappers) <= {"command", "builtin", "time"}:
+    if builtin is not None and of_the_shell:
         return builtin(executor, call, path)
-    if name in ("test", "["):
+    if name in ("test", "[") and of_the_shell:
         words = call.node.words[call.offset + 1 :]
         path.status = conditions.evaluate(path, words[:-1] if name == "[" else words)
         return [path]
@@ -149,8 +151,6 @@ def _starts_nothing(call: Call) -> bool:
 
 
 def _run_inside(executor: "Executor", call: Call, path: Path, directory: str) -> list[Path]:
-    from holdfast.core.shell.execute import join
-
     before = path.cwd
     if directory:
         path.cwd = join(path.cwd, directory)
@@ -171,7 +171,9 @@ def _run_plain(executor: "Executor", call: Call, path: Path) -> list[Path]:
         path.ran[invocation.index] = False
     how = classify_filter(call.words)
     streams = call.streams
-    if how is not None and not any(word.startswith(("-i", "--in-place", "-pi")) for word in call.words[1:] if _edits(call.words)):
+    if how is not None and not any(
+        word.startswith(("-i", "--in-place", "-pi")) for word in call.words[1:] if _edits(call.words)
+    ):
         path.write(streams.stdout, _filtered(executor, call, path, how, invocation.index))
         known_input = all(executor.file_name(path, file) in path.outputs for file in operands(call.words))
         path.status = SUCCESS if always_succeeds(call.words) and known_input else _status(invocation)
@@ -202,7 +204,7 @@ def _filtered(executor: "Executor", call: Call, path: Path, how: str, index: int
         for file in files:
             source = executor.file_name(path, file)
             pieces += path.outputs.get(source, (Piece(index),)) if UNKNOWN not in source else (Piece(index),)
-    one_line = how == "tail" and any(word in ("-1", "-n1") for word in call.words) or call.words[-2:] == ["-n", "1"]
+    one_line = (how == "tail" and any(word in ("-1", "-n1") for word in call.words)) or call.words[-2:] == ["-n", "1"]
     how = "tail1" if one_line and how == "tail" else how
     return tuple(piece.through(how) for piece in pieces)
 
@@ -277,7 +279,11 @@ def _run_shell(executor: "Executor", call: Call, path: Path) -> list[Path]:
         return _run_nested(executor, call, path, None if UNKNOWN in text else text, rest[2:], options)
     if rest and not from_stdin:
         script = _script_text(executor, path, rest[0])
-        return _run_nested(executor, call, path, script, rest[1:], options) if script is not None else _run_plain(executor, call, path)
+        return (
+            _run_nested(executor, call, path, script, rest[1:], options)
+            if script is not None
+            else _run_plain(executor, call, path)
+        )
     return _run_nested(executor, call, path, _stdin_text(call.streams.stdin), rest, options)
 
 

@@ -12,7 +12,7 @@ class Part(msgspec.Struct, frozen=True):
     """A piece of a word: literal text, or an expansion that is resolved when the command is followed."""
 
     kind: str
-    """`text`, `variable`, `substitution`, `process` or `unknown`."""
+    """`text`, `variable`, `substitution`, `process`, `number` (of an arithmetic expression) or `unknown`."""
     text: str = ""
     """The literal text, or the name of the variable."""
     quoted: bool = False

@@ -88,6 +88,16 @@ SIMPLE: dict[str, _Spec] = {
     "yarn dlx": _spec("-p --package"),
     "bundle exec": _spec(),
     "coverage run": _spec("--source --omit --include --rcfile --data-file --context --concurrency"),
+    "doppler run": _spec("-p --project -c --config"),
+    "op run": _spec("--env-file"),
+    "infisical run": _spec("--env --path"),
+    "dotenv run": _spec("-f --file"),
+    "dotenv": _spec("-f --file -e -c"),
+    "chronic": _spec(),
+    "catchsegv": _spec(),
+    "strace": _spec("-o -e -p -s -u"),
+    "aws-vault exec": _spec("-d --duration", 1),
+    "nix develop": _spec("--file -f"),
     "docker run": _spec(_DOCKER, 1),
     "podman run": _spec(_DOCKER, 1),
     "docker exec": _spec(_COMPOSE, 1),
@@ -99,10 +109,14 @@ SIMPLE: dict[str, _Spec] = {
     "env": _spec("-u --unset -S --split-string", directory="-C --chdir"),
     "xargs": _spec("-n -P -I -d -L -s -a -E --max-args --max-procs --replace --delimiter --max-lines --arg-file"),
 }
+_MODULES = frozenset(("coverage", "poetry", "pipenv", "pdm", "hatch", "uv", "pipx"))
+"""Wrappers that are also called as `python -m NAME`."""
 _LONGEST = 3
 _PREFIXES = frozenset(name.split()[0] for name in SIMPLE)
 _GLOBAL_VALUES = {
-    "docker": frozenset(("-f", "--file", "-p", "--project-name", "-c", "--context", "--project-directory", "--profile")),
+    "docker": frozenset(
+        ("-f", "--file", "-p", "--project-name", "-c", "--context", "--project-directory", "--profile")
+    ),
     "uv": frozenset(("--directory", "--project", "--cache-dir", "--config-file", "--color")),
     "poetry": frozenset(("-C", "--directory", "-P", "--project")),
     "hatch": frozenset(("-e", "--env", "-p", "--project", "--config")),
@@ -118,6 +132,9 @@ def unwrap(words: list[str]) -> Unwrapped | None:
     name = words[0].rpartition("/")[2]
     if name == "find":
         return _unwrap_find(words)
+    if words[1:2] == ["-m"] and len(words) > 3 and words[2] in _MODULES:
+        words = [words[2], *words[3:]]
+        name = words[0]
     if name not in _PREFIXES:
         return None
     matched, rest, directory = _match(name, words)
@@ -162,6 +179,9 @@ def _take_options(name: str, spec: _Spec, rest: list[str]) -> Unwrapped | None:
             break
         if flag in spec.runs_nothing:
             return None
+        if name == "nix develop" and word in ("-c", "--command"):
+            at += 1
+            break
         if name in ("npx", "npm exec") and word in ("-c", "--call"):
             return Unwrapped(words=["sh", "-c", *rest[at + 1 : at + 2]], name=name)
         if name == "env" and flag in ("-S", "--split-string"):
@@ -185,6 +205,8 @@ def _take_options(name: str, spec: _Spec, rest: list[str]) -> Unwrapped | None:
         else:
             break
     inner = rest[at:]
+    if name == "dotenv" and inner[:1] == ["run"]:
+        inner = inner[1:]
     if inner and inner[0] == "--" and operands == 0:
         inner = inner[1:]
     if not inner:

@@ -1,1 +1,21 @@
-"""What a command really did: which checks ran, on what, and whether they passed."""
+"""Checks: what a command really did. The one place that says which tests, linters and builds ran, and how they ended."""
+
+from holdfast.core.feature import Feature
+from holdfast.features.checks import jobs, observe, policy, state, views
+from holdfast.features.checks.settings import ChecksSettings
+
+FEATURE = Feature(
+    name="checks",
+    subscribed_kinds=policy.SUBSCRIBED_KINDS,
+    keys=state.keys,
+    reduce=state.reduce,
+    documents=(state.CHECKS, state.GIT_SEEN),
+    enrich=observe.OBSERVER.enrich,
+    enriches=observe.OBSERVED_KINDS,
+    derive=policy.derive,
+    enqueue=policy.enqueue,
+    views={"list": views.list_runs, "show": views.show_run, "explain_last": views.explain_last},
+    jobs={policy.JUDGE_LATE: jobs.judge_late},
+    quick=frozenset((policy.JUDGE_LATE,)),
+    settings=ChecksSettings,
+)

@@ -235,14 +235,22 @@ def sum_reports(reports: list[Report], runner: Runner) -> Report:
     nothing = "" if passed or failed else next((r.nothing for r in reports if r.nothing), "no test was run")
     last = reports[-1]
     return Report(
-        passed=passed, failed=failed, skipped=skipped, nothing=nothing, runner=runner.name, position=last.position, stream=last.stream
+        passed=passed,
+        failed=failed,
+        skipped=skipped,
+        nothing=nothing,
+        runner=runner.name,
+        position=last.position,
+        stream=last.stream,
     )
 
 
 # ── entry points of the project ──────────────────────────────────────────────────────────────────────────────────────
 
 
-def _attribute_entries(entries: list[Candidate], output: Output, literal: str, loud: list[int], direct: set[str]) -> None:
+def _attribute_entries(
+    entries: list[Candidate], output: Output, literal: str, loud: list[int], direct: set[str]
+) -> None:
     reports = read_all(output, direct)
     faked = bool(literal) and bool(_UNKNOWN_LINE.search(literal) or read_all(Output(literal, "", True), set()))
     takers = [entry for entry in entries if entry.kind in (CheckKind.TEST, None)] or entries
@@ -251,7 +259,11 @@ def _attribute_entries(entries: list[Candidate], output: Output, literal: str, l
     elif len(takers) == len(reports):
         for candidate, report in zip(takers, reports, strict=True):
             candidate.reports = [report]
-    elif reports and all(report.verdict == "passed" for report in reports) and all(c.command.exit_code == 0 for c in takers):
+    elif (
+        reports
+        and all(report.verdict == "passed" for report in reports)
+        and all(c.command.exit_code == 0 for c in takers)
+    ):
         takers[0].reports = reports
     for candidate in takers:
         candidate.distrust = _entry_distrust(candidate, loud, faked, output)
@@ -260,6 +272,8 @@ def _attribute_entries(entries: list[Candidate], output: Output, literal: str, l
 
 def _entry_distrust(candidate: Candidate, loud: list[int], faked: bool, output: Output) -> str:
     forms = {_report_form(candidate, report, output) for report in candidate.reports} or {candidate.shown}
+    if candidate.kind is None and candidate.entry and candidate.entry.target:
+        return f"nothing says that {candidate.entry.name} {candidate.entry.target} runs tests"
     if faked:
         return "the command itself prints a text like a summary"
     if loud:

@@ -8,7 +8,10 @@ from holdfast.core.checks import CheckKind
 from holdfast.core.shell.analysis import ShellCommand
 from holdfast.core.shell.flow import Pieces
 
-_TESTS = re.compile(r"(?:^|[^a-z])(?:tests?|spec|specs|ci|check|checks|verify|validate|unit|integration|e2e|cov|coverage|qa|t|all)(?:[^a-z]|$)|test", re.I)
+_TESTS = re.compile(
+    r"(?:^|[^a-z])(?:tests?|spec|specs|ci|check|checks|verify|validate|unit|integration|e2e|cov|coverage|qa|t|all)(?:[^a-z]|$)|test|jest|mocha|playwright|cypress|karma|rspec|^ava$",
+    re.I,
+)
 _LINT = re.compile(r"lint|ruff|eslint|flake|style|clippy", re.I)
 _TYPES = re.compile(r"type|mypy|tsc|pyright", re.I)
 _FORMAT = re.compile(r"format|fmt|prettier|black", re.I)
@@ -22,7 +25,22 @@ _CHANGES_TEXT = re.compile(r"\breplace\(|\.sub\(|translate\(|\.split\(|\bgsub|ex
 _VERSION = frozenset(("--version", "-v", "-V", "--help", "-h", "help"))
 _MAKE_NOTHING = re.compile(r"^-[a-zA-Z]*[nqt]|^--(?:dry-run|just-print|recon|question|touch)$")
 _MAKE_VALUES = frozenset(("-C", "-f", "-I", "-j", "-l", "-o", "-W", "--directory", "--file", "--makefile"))
-_JUST_NOTHING = frozenset(("--list", "-l", "--dry-run", "-n", "--show", "-s", "--summary", "--dump", "--evaluate", "--fmt", "--choose", "--variables"))
+_JUST_NOTHING = frozenset(
+    (
+        "--list",
+        "-l",
+        "--dry-run",
+        "-n",
+        "--show",
+        "-s",
+        "--summary",
+        "--dump",
+        "--evaluate",
+        "--fmt",
+        "--choose",
+        "--variables",
+    )
+)
 _TASK_NOTHING = frozenset(("--list", "-l", "--list-all", "-a", "--dry", "-n", "--summary", "--status", "--init"))
 _PACKAGE_MANAGERS = frozenset(("npm", "pnpm", "yarn", "bun"))
 _PACKAGE_VALUES = frozenset(("--prefix", "-w", "--workspace", "-C", "--dir", "--filter", "-F", "--cwd"))
@@ -67,15 +85,51 @@ def recognise_entry(command: ShellCommand) -> Entry | None:
         return _make(words, command.invocation.environment)
     if name in _PACKAGE_MANAGERS:
         return _package_script(name, words)
-    if name in ("just", "task", "go-task", "mise", "invoke", "inv", "rake", "composer", "turbo", "nx", "lerna", "moon", "bazel", "bazelisk"):
+    if name in (
+        "just",
+        "task",
+        "go-task",
+        "mise",
+        "invoke",
+        "inv",
+        "rake",
+        "composer",
+        "turbo",
+        "nx",
+        "lerna",
+        "moon",
+        "bazel",
+        "bazelisk",
+    ):
         return _task(name, words)
-    if name in ("tox", "nox", "hatch") or (re.match(r"python[\d.]*$", name) and words[1:3] and words[1] == "-m" and words[2] in ("tox", "nox", "hatch")):
+    if name == "rye" and words[1:2] == ["test"]:
+        return Entry("rye", CheckKind.TEST)
+    if name in ("tox", "nox", "hatch") or (
+        re.match(r"python[\d.]*$", name) and words[1:3] and words[1] == "-m" and words[2] in ("tox", "nox", "hatch")
+    ):
         return _session_tool(words)
-    if re.match(r"(?:python|pypy)[\d.]*$", name) or name in ("node", "ruby", "perl", "php", "bash", "sh", "zsh", "deno", "bun"):
+    if re.match(r"(?:python|pypy)[\d.]*$", name) or name in (
+        "node",
+        "ruby",
+        "perl",
+        "php",
+        "bash",
+        "sh",
+        "zsh",
+        "deno",
+        "bun",
+    ):
         return _driver(words, command.invocation.stdin)
     if "/" in words[0] and kind_of(name.partition(".")[0]):
         return Entry(name, kind_of(name.partition(".")[0]), target=words[0], nothing=_asks_version(words))
-    wrapped = command.invocation.wrappers[-1:] and command.invocation.wrappers[-1] in ("pdm run", "hatch run", "poetry run", "rye run", "pipenv run", "uv run")
+    wrapped = command.invocation.wrappers[-1:] and command.invocation.wrappers[-1] in (
+        "pdm run",
+        "hatch run",
+        "poetry run",
+        "rye run",
+        "pipenv run",
+        "uv run",
+    )
     if wrapped and "." not in name and kind_of(name):
         return Entry(name, kind_of(name), target=name)
     return None
@@ -91,11 +145,21 @@ def _make(words: list[str], environment: dict[str, str]) -> Entry:
         word = words[at]
         if word in ("-C", "--directory"):
             directory = words[at + 1] if at + 1 < len(words) else ""
-        elif word.startswith("-C") or word.startswith("--directory="):
+        elif word.startswith(("-C", "--directory=")):
             directory = word.partition("=")[2] if "=" in word else word[2:]
-        if (_MAKE_NOTHING.match(word) and not word.startswith("-O")) or word in ("--version", "-v", "--help", "-h", "-p"):
+        if (_MAKE_NOTHING.match(word) and not word.startswith("-O")) or word in (
+            "--version",
+            "-v",
+            "--help",
+            "-h",
+            "-p",
+        ):
             nothing = f"make {word} runs no recipe"
-        at += 2 if word in _MAKE_VALUES and not (word == "-j" and words[at + 1 : at + 2] and not words[at + 1].isdecimal()) else 1
+        at += (
+            2
+            if word in _MAKE_VALUES and not (word == "-j" and words[at + 1 : at + 2] and not words[at + 1].isdecimal())
+            else 1
+        )
         if not word.startswith("-") and "=" not in word:
             targets.append(word)
     if re.match(r"^[a-zA-Z]*n", environment.get("MAKEFLAGS", "").replace("--no-print-directory", "").lstrip("-")):
@@ -120,9 +184,12 @@ def _package_script(name: str, words: list[str]) -> Entry | None:
             directory = value or (words[at + 1] if at + 1 < len(words) else "")
         several = several or flag in ("--workspaces", "-ws", "-r", "--recursive", "--filter", "-F")
         at += 2 if flag in _PACKAGE_VALUES and not value else 1
-        if not word.startswith("-") and flag not in _PACKAGE_VALUES:
-            rest.append(word)
-        elif word in ("--listTests", "--version", "--help", "-h"):
+        if (not word.startswith("-") and flag not in _PACKAGE_VALUES) or word in (
+            "--listTests",
+            "--version",
+            "--help",
+            "-h",
+        ):
             rest.append(word)
     return _package_entry(name, rest, directory, several)
 
@@ -141,17 +208,32 @@ def _package_entry(name: str, rest: list[str], directory: str, several: bool) ->
         script = "test"
     if not script or script.startswith("-"):
         return None
-    nothing = next((f"{word} runs no test" for word in rest if word in ("--listTests", "--version", "--help", "--collect-only", "--list", "--showConfig")), "")
-    return Entry(name, kind_of(script), directory, nothing, script, several)
+    nothing = next(
+        (
+            f"{word} runs no test"
+            for word in rest
+            if word in ("--listTests", "--version", "--help", "--collect-only", "--list", "--showConfig")
+        ),
+        "",
+    )
+    return Entry(name, kind_of(script), directory, nothing, script, several=several)
 
 
 def _task(name: str, words: list[str]) -> Entry | None:
     lists = _JUST_NOTHING if name == "just" else _TASK_NOTHING
-    nothing = next((f"{word} runs no recipe" for word in words[1:] if word in lists or word in ("--version", "--help")), "")
+    nothing = next(
+        (f"{word} runs no recipe" for word in words[1:] if word in lists or word in ("--version", "--help")), ""
+    )
     targets = [word for word in words[1:] if not word.startswith("-") and "=" not in word and word != "run"]
     target = targets[0] if targets else "default"
     several = name in ("turbo", "nx", "lerna", "moon")
-    return Entry(name, kind_of(target) or (CheckKind.TEST if target == "default" else None), "", nothing, target, several)
+    return Entry(
+        name,
+        kind_of(target) or (CheckKind.TEST if target == "default" else None),
+        nothing=nothing,
+        target=target,
+        several=several,
+    )
 
 
 def _session_tool(words: list[str]) -> Entry | None:
@@ -160,7 +242,23 @@ def _session_tool(words: list[str]) -> Entry | None:
     name = words[0].rpartition("/")[2]
     if name == "hatch" and not (len(words) > 1 and words[1] in ("test", "run")):
         return None
-    listing = frozenset(("--version", "--help", "-h", "--list", "-l", "--listenvs", "-a", "--showconfig", "config", "list", "l", "--notest", "--list-sessions"))
+    listing = frozenset(
+        (
+            "--version",
+            "--help",
+            "-h",
+            "--list",
+            "-l",
+            "--listenvs",
+            "-a",
+            "--showconfig",
+            "config",
+            "list",
+            "l",
+            "--notest",
+            "--list-sessions",
+        )
+    )
     nothing = next((f"{word} runs no session" for word in words[1:] if word in listing), "")
     target = " ".join(word for word in words[1:] if not word.startswith("-"))
     kind = kind_of(target) if target and name == "nox" else CheckKind.TEST

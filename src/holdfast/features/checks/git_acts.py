@@ -7,7 +7,9 @@ import msgspec
 from holdfast.core.shell.analysis import Ran, ShellCommand
 from holdfast.core.shell.syntax import UNKNOWN
 
-_VALUES = frozenset(("-C", "-c", "--git-dir", "--work-tree", "--namespace", "--exec-path", "--config-env", "--super-prefix"))
+_VALUES = frozenset(
+    ("-C", "-c", "--git-dir", "--work-tree", "--namespace", "--exec-path", "--config-env", "--super-prefix")
+)
 READS = frozenset(
     "status log diff show blame grep rev-parse ls-files describe config merge-base remote reflog shortlog cat-file rev-list "
     "ls-tree ls-remote for-each-ref show-ref check-ignore count-objects fsck help version var name-rev whatchanged bisect "
@@ -26,9 +28,13 @@ _USUAL_ALIASES = {
 _NO_EFFECT = {
     "push": re.compile(r"^Everything up-to-date", re.M),
     "pull": re.compile(r"^Already up[ -]to[ -]date", re.M),
-    "merge": re.compile(r"^Already up[ -]to[ -]date|^Automatic merge failed|\(no commit created; -m option ignored\)", re.M),
+    "merge": re.compile(
+        r"^Already up[ -]to[ -]date|^Automatic merge failed|\(no commit created; -m option ignored\)", re.M
+    ),
     "rebase": re.compile(r"is up to date\.?$|^CONFLICT ", re.M),
-    "commit": re.compile(r"^nothing (?:to commit|added to commit)|^no changes added to commit|^error: |^fatal: |^Aborting commit", re.M),
+    "commit": re.compile(
+        r"^nothing (?:to commit|added to commit)|^no changes added to commit|^error: |^fatal: |^Aborting commit", re.M
+    ),
     "cherry-pick": re.compile(r"^error: could not apply|^fatal: ", re.M),
     "stash": re.compile(r"^No local changes to save|^No stash entries found", re.M),
 }
@@ -96,7 +102,7 @@ def _effective(command: ShellCommand, found: _Parsed, output: str) -> bool | Non
         return None if found.verb in ("pull", "stash", "rebase", "checkout", "apply", "am", "merge") else False
     if command.ran is not Ran.YES or command.exit_code is None:
         return None
-    return _succeeded(found, output, bool(command.visible))
+    return _succeeded(found, output)
 
 
 def _changes_nothing(found: _Parsed) -> bool:
@@ -113,7 +119,19 @@ def _changes_nothing(found: _Parsed) -> bool:
     if found.verb == "tag":
         return not found.arguments or any(w in ("-l", "--list", "-v", "--contains", "--points-at", "-n") for w in words)
     if found.verb == "branch":
-        listing = ("-a", "-r", "-v", "-vv", "--list", "-l", "--show-current", "--contains", "--merged", "--no-merged", "--all")
+        listing = (
+            "-a",
+            "-r",
+            "-v",
+            "-vv",
+            "--list",
+            "-l",
+            "--show-current",
+            "--contains",
+            "--merged",
+            "--no-merged",
+            "--all",
+        )
         return not found.arguments or any(w in listing for w in words)
     if found.verb in ("worktree", "notes", "sparse-checkout"):
         return found.arguments[:1] in (["list"], ["show"], [])
@@ -125,7 +143,24 @@ def _changes_nothing(found: _Parsed) -> bool:
 
 
 _TAKES_VALUE = {
-    "commit": frozenset(("-m", "-F", "-C", "-c", "--message", "--file", "--author", "--date", "-t", "--template", "--fixup", "--squash", "--trailer", "--reuse-message")),
+    "commit": frozenset(
+        (
+            "-m",
+            "-F",
+            "-C",
+            "-c",
+            "--message",
+            "--file",
+            "--author",
+            "--date",
+            "-t",
+            "--template",
+            "--fixup",
+            "--squash",
+            "--trailer",
+            "--reuse-message",
+        )
+    ),
     "tag": frozenset(("-m", "-F", "--message", "--file", "-u")),
     "merge": frozenset(("-m", "-F", "-X", "-s", "--message", "--file")),
     "push": frozenset(("-o", "--push-option", "--receive-pack", "--repo")),
@@ -146,7 +181,7 @@ def _flags(found: _Parsed) -> list[str]:
     return kept
 
 
-def _succeeded(found: _Parsed, output: str, shown: bool) -> bool | None:
+def _succeeded(found: _Parsed, output: str) -> bool | None:
     """The effect of a changing verb that ended well."""
     words = _flags(found)
     if found.verb == "commit":
@@ -154,11 +189,20 @@ def _succeeded(found: _Parsed, output: str, shown: bool) -> bool | None:
     if found.verb in ("merge", "cherry-pick", "revert", "rebase", "am", "pull"):
         if any(w in ("--no-commit", "-n", "--squash", "--abort", "--quit", "--no-commit") for w in words):
             return False if found.verb != "rebase" else None
-        return None if found.verb in ("rebase", "pull", "merge", "am") and not output else found.verb in ("cherry-pick", "revert") or _told(found, output)
+        return (
+            None
+            if found.verb in ("rebase", "pull", "merge", "am") and not output
+            else found.verb in ("cherry-pick", "revert") or _told(found, output)
+        )
     if found.verb == "push":
         return True if _PUSHED.search(output) else None
     if found.verb in ("tag", "branch", "update-ref"):
-        return True if found.verb != "branch" or not any(w in ("-u", "--set-upstream-to", "--unset-upstream", "--edit-description") for w in words) else None
+        return (
+            True
+            if found.verb != "branch"
+            or not any(w in ("-u", "--set-upstream-to", "--unset-upstream", "--edit-description") for w in words)
+            else None
+        )
     return None
 
 

@@ -43,7 +43,9 @@ def judge_command(
     reported = stdout is not None or stderr is not None
     out, err = clean_output(stdout or ""), clean_output(stderr or "")
     start = _relative(cwd or ".", root)
-    analysis = analyse_command(command, exit_code, out, err, cwd=start, read_file=read_file)
+    analysis = analyse_command(
+        command, exit_code, out if reported else None, err if reported else None, cwd=start, read_file=read_file
+    )
     if analysis.problem:
         return Judgement(why=analysis.problem)
     candidates = find_candidates(analysis)
@@ -78,7 +80,9 @@ def _narrow(candidates: list[Candidate], analysis: Analysis) -> bool:
     return bool(ran) and analysis.narrow(ran, told)
 
 
-_CONFIGURATION = re.compile(r"(?:^|/)(?:conftest\.py|pytest\.ini|tox\.ini|setup\.cfg|pyproject\.toml|sitecustomize\.py|usercustomize\.py|\.mocharc\.\w+|jest\.config\.\w+|vitest\.config\.\w+|package\.json)$")
+_CONFIGURATION = re.compile(
+    r"(?:^|/)(?:conftest\.py|pytest\.ini|tox\.ini|setup\.cfg|pyproject\.toml|sitecustomize\.py|usercustomize\.py|\.mocharc\.\w+|jest\.config\.\w+|vitest\.config\.\w+|package\.json)$"
+)
 
 
 def _distrust_written(candidates: list[Candidate], writes: list[str]) -> None:
@@ -88,7 +92,11 @@ def _distrust_written(candidates: list[Candidate], writes: list[str]) -> None:
         if match is None:
             continue
         names = {program.split()[0] for program in match.runner.programs} | set(match.runner.modules)
-        if any(path.rpartition("/")[2].partition(".")[0] in names for path in writes if not path.endswith((".log", ".txt", ".xml", ".json", ".ini", ".toml", ".out"))):
+        if any(
+            path.rpartition("/")[2].partition(".")[0] in names
+            for path in writes
+            if not path.endswith((".log", ".txt", ".xml", ".json", ".ini", ".toml", ".out"))
+        ):
             match.foreign = f"the command itself writes a file named {sorted(names)[0]}"
         if any(_CONFIGURATION.search(path) for path in writes):
             match.lenient = match.lenient or "settings written by the command"
@@ -110,6 +118,8 @@ def _read_entries(candidates: list[Candidate], read_file: ReadFile) -> None:
         known = [found.match.runner for found in find_candidates(inner) if found.match]
         test = next((runner for runner in known if runner.kind is CheckKind.TEST), None)
         if test is not None:
+            if entry.kind is None and candidate.distrust.startswith("nothing says"):
+                candidate.distrust = ""
             entry.kind, entry.runner = CheckKind.TEST, test.name
         elif known and entry.kind in (None, *(runner.kind for runner in known)):
             entry.kind, entry.runner = known[0].kind, known[0].name
@@ -166,7 +176,9 @@ def _conclude(checks: list[Check]) -> tuple[bool, str]:
     tests = [check for check in checks if check.kind is CheckKind.TEST]
     if not tests:
         return False, "no test run in this command"
-    bad = next((c for c in tests if c.verdict is Verdict.FAILED), None) or next((c for c in tests if c.verdict is Verdict.UNKNOWN), None)
+    bad = next((c for c in tests if c.verdict is Verdict.FAILED), None) or next(
+        (c for c in tests if c.verdict is Verdict.UNKNOWN), None
+    )
     if bad is not None:
         return False, f"{bad.runner}: {bad.why}"
     good = next((c for c in tests if c.verdict is Verdict.PASSED and c.passed != 0), None)

@@ -141,7 +141,7 @@ def _match(runner: Runner, arguments: list[str], environment: dict[str, str], fo
 
 
 def _flag(word: str) -> str:
-    return word.partition("=")[0] if word.startswith("-") and not word.startswith("-D") else word.partition("=")[0]
+    return word.partition("=")[0]
 
 
 def _read_arguments(runner: Runner, match: Match) -> None:

@@ -73,7 +73,9 @@ def _indented(text: str, target: str) -> str:
 def _package_script(text: str, target: str) -> str:
     try:
         scripts = json.loads(text or "{}").get("scripts", {})
-        found = [scripts[name] for name in (f"pre{target}", target, f"post{target}") if isinstance(scripts.get(name), str)]
+        found = [
+            scripts[name] for name in (f"pre{target}", target, f"post{target}") if isinstance(scripts.get(name), str)
+        ]
     except (ValueError, AttributeError, RecursionError):
         return ""
     return " && ".join(found)

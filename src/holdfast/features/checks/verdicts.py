@@ -1,6 +1,5 @@
 """The verdict on one check: by its exit status where that shows, by its own summary where it can be trusted."""
 
-
 from holdfast.core.checks import Check, CheckKind, Selection, Verdict
 from holdfast.core.shell.analysis import Ran
 from holdfast.core.shell.flow import FAILED
@@ -16,7 +15,14 @@ def judge_runner(candidate: Candidate) -> list[Check]:
     assert match is not None
     if len(candidate.reports) > 1 and candidate.trusted and candidate.command.invocation.repeated:
         return [
-            _check(candidate, match.runner.kind, match.runner.name, report.verdict, "the summary of each run is shown", report)
+            _check(
+                candidate,
+                match.runner.kind,
+                match.runner.name,
+                report.verdict,
+                "the summary of each run is shown",
+                report,
+            )
             for report in candidate.reports
         ]
     verdict, why = _runner_verdict(candidate, match.runner)
@@ -26,8 +32,15 @@ def judge_runner(candidate: Candidate) -> list[Check]:
     return [_check(candidate, match.runner.kind, match.runner.name, verdict, why, report)]
 
 
-def _check(candidate: Candidate, kind: CheckKind, runner: str, verdict: Verdict, why: str, report: Report | None) -> Check:
-    counted = report is not None and not report.partial and kind is CheckKind.TEST and verdict in (Verdict.PASSED, Verdict.FAILED)
+def _check(
+    candidate: Candidate, kind: CheckKind, runner: str, verdict: Verdict, why: str, report: Report | None
+) -> Check:
+    counted = (
+        report is not None
+        and not report.partial
+        and kind is CheckKind.TEST
+        and verdict in (Verdict.PASSED, Verdict.FAILED)
+    )
     match = candidate.match
     return Check(
         kind=kind,
@@ -150,11 +163,21 @@ def _failure_without_report(candidate: Candidate, runner: Runner, code: int) -> 
 def _by_output(candidate: Candidate, runner: Runner) -> tuple[Verdict, str]:
     report = candidate.reports[0] if candidate.reports else None
     if report is not None and candidate.trusted:
-        why = report.nothing or f"the exit status does not show, the summary does: {report.passed} passed, {report.failed} failed"
+        why = (
+            report.nothing
+            or f"the exit status does not show, the summary does: {report.passed} passed, {report.failed} failed"
+        )
         return report.verdict, why
     if candidate.signs:
         return Verdict.FAILED, "the exit status does not show, but failures do"
-    if candidate.command.ran is Ran.MAYBE and candidate.shown == "whole" and not candidate.distrust and runner.kind is CheckKind.TEST:
+    if candidate.command.interrupted:
+        return Verdict.UNKNOWN, "the command was ended before it was done"
+    if (
+        candidate.command.ran is Ran.MAYBE
+        and candidate.shown == "whole"
+        and not candidate.distrust
+        and runner.kind is CheckKind.TEST
+    ):
         return Verdict.DID_NOT_RUN, "nothing in the output comes from it"
     return Verdict.UNKNOWN, _why_unknown(candidate)
 
@@ -190,7 +213,16 @@ def judge_entry(candidate: Candidate) -> list[Check]:
         return [_check(candidate, entry.kind, entry.runner or entry.name, *_plain_verdict(code), None)]
     said_nothing = candidate.shown == "hidden" or candidate.silent
     if code in _NOT_STARTED or (code not in (None, 0) and command.ran is Ran.YES and not said_nothing):
-        return [_check(candidate, entry.kind, entry.runner or entry.name, Verdict.DID_NOT_RUN, f"exit status {_shown(code or 0)} and no summary of a run", None)]
+        return [
+            _check(
+                candidate,
+                entry.kind,
+                entry.runner or entry.name,
+                Verdict.DID_NOT_RUN,
+                f"exit status {_shown(code or 0)} and no summary of a run",
+                None,
+            )
+        ]
     why = f"{entry.name} {entry.target}".strip() + " shows no summary of a test run"
     return [_check(candidate, entry.kind, entry.runner or entry.name, Verdict.UNKNOWN, why, None)]
 
@@ -227,5 +259,3 @@ def _plain_verdict(code: int | None) -> tuple[Verdict, str]:
     if code in _NOT_STARTED:
         return Verdict.DID_NOT_RUN, f"exit status {code}"
     return (Verdict.PASSED, "exit status 0") if code == 0 else (Verdict.FAILED, f"exit status {_shown(code)}")
-
-

@@ -14,11 +14,18 @@ _GO_JSON = re.compile(r'"Action":"(pass|fail)","Package":"[^"]*","Test":')
 _CARGO = re.compile(r"^test result: (ok|FAILED)\. (\d+) passed; (\d+) failed; (\d+) ignored;", re.MULTILINE)
 _CARGO_ERROR = re.compile(r"^error: (?:test failed, to rerun|\d+ targets? failed)", re.MULTILINE)
 _NEXTEST = re.compile(r"^\s*Summary \[ *[\d.]+s\] +(\d+)(?:/\d+)? tests? run: (\d+) passed([^\n]*)$", re.MULTILINE)
-_MAVEN = re.compile(r"^\[?(?:INFO|ERROR|WARNING)?\]? ?Tests run: (\d+), Failures: (\d+), Errors: (\d+), Skipped: (\d+)\s*$", re.MULTILINE)
+_MAVEN = re.compile(
+    r"^\[?(?:INFO|ERROR|WARNING)?\]? ?Tests run: (\d+), Failures: (\d+), Errors: (\d+), Skipped: (\d+)\s*$",
+    re.MULTILINE,
+)
 _GRADLE_COUNT = re.compile(r"^(\d+) tests? completed(?:, (\d+) failed)?(?:, (\d+) skipped)?", re.MULTILINE)
-_GRADLE_TASK = re.compile(r"^> Task :\S*[tT]est(?P<state> (?:UP-TO-DATE|NO-SOURCE|FROM-CACHE|SKIPPED|FAILED))?\s*$", re.MULTILINE)
+_GRADLE_TASK = re.compile(
+    r"^> Task :\S*[tT]est(?P<state> (?:UP-TO-DATE|NO-SOURCE|FROM-CACHE|SKIPPED|FAILED))?\s*$", re.MULTILINE
+)
 _GRADLE_OK = re.compile(r"^BUILD SUCCESSFUL in ", re.MULTILINE)
-_DOTNET = re.compile(r"^\s*[^\W\d]+! +[-–:] *[^\W\d]+: *(\d+), *[^\W\d]+: *(\d+), *[^\W\d]+: *(\d+), *[^\W\d]+: *(\d+)", re.MULTILINE)
+_DOTNET = re.compile(
+    r"^\s*[^\W\d]+! +[-–:] *[^\W\d]+: *(\d+), *[^\W\d]+: *(\d+), *[^\W\d]+: *(\d+), *[^\W\d]+: *(\d+)", re.MULTILINE
+)
 _CTEST = re.compile(r"^\d+% tests passed, (\d+) tests? failed out of (\d+)", re.MULTILINE)
 
 
@@ -60,7 +67,14 @@ def read_nextest(text: str) -> list[Report]:
     reports = []
     for match in _NEXTEST.finditer(text):
         bad = sum(int(n) for n in re.findall(r"(\d+) (?:failed|timed out|exec failed)", match[3]))
-        reports.append(Report(passed=int(match[2]), failed=bad, skipped=count(re.search(r"(\d+) skipped", match[3])), position=match.start()))
+        reports.append(
+            Report(
+                passed=int(match[2]),
+                failed=bad,
+                skipped=count(re.search(r"(\d+) skipped", match[3])),
+                position=match.start(),
+            )
+        )
     return reports
 
 
@@ -69,7 +83,15 @@ def read_maven(text: str) -> list[Report]:
     for match in _MAVEN.finditer(text):
         ran, failed, errors, skipped = (int(match[n]) for n in range(1, 5))
         bad = failed + errors
-        reports.append(Report(passed=ran - bad - skipped, failed=bad, skipped=skipped, nothing="" if ran else "no test was run", position=match.start()))
+        reports.append(
+            Report(
+                passed=ran - bad - skipped,
+                failed=bad,
+                skipped=skipped,
+                nothing="" if ran else "no test was run",
+                position=match.start(),
+            )
+        )
     return reports
 
 
@@ -90,7 +112,13 @@ def read_gradle(text: str) -> list[Report]:
 
 def read_dotnet(text: str) -> list[Report]:
     return [
-        Report(passed=int(m[2]), failed=int(m[1]), skipped=int(m[3]), nothing="" if int(m[4]) else "no test was run", position=m.start())
+        Report(
+            passed=int(m[2]),
+            failed=int(m[1]),
+            skipped=int(m[3]),
+            nothing="" if int(m[4]) else "no test was run",
+            position=m.start(),
+        )
         for m in _DOTNET.finditer(text)
     ]
 

@@ -16,8 +16,14 @@ _MOCHA = re.compile(r"^ *(\d+) passing \([^)\n]+\)\s*$", re.MULTILINE)
 _MOCHA_FAILED = re.compile(r"^ *(\d+) failing\s*$", re.MULTILINE)
 _MOCHA_PENDING = re.compile(r"^ *(\d+) pending\s*$", re.MULTILINE)
 _NODE = re.compile(r"^(?:#|ℹ) tests (\d+)\s*$", re.MULTILINE)
-_NODE_PART = {name: re.compile(rf"^(?:#|ℹ) {name} (\d+)\s*$", re.MULTILINE) for name in ("pass", "fail", "cancelled", "skipped", "todo")}
-_NODE_BROKEN_FILE = re.compile(r"^not ok \d+ - \S+\.[cm]?[jt]sx?\n(?:[ \t]+.*\n)*?\s+exitCode: \d+|^✖ \S+\.[cm]?[jt]sx? \([\d.]+ms\)\n\s+'test failed'", re.MULTILINE)
+_NODE_PART = {
+    name: re.compile(rf"^(?:#|ℹ) {name} (\d+)\s*$", re.MULTILINE)
+    for name in ("pass", "fail", "cancelled", "skipped", "todo")
+}
+_NODE_BROKEN_FILE = re.compile(
+    r"^not ok \d+ - \S+\.[cm]?[jt]sx?\n(?:[ \t]+.*\n)*?\s+exitCode: \d+|^✖ \S+\.[cm]?[jt]sx? \([\d.]+ms\)\n\s+'test failed'",
+    re.MULTILINE,
+)
 _NODE_FAILURE = re.compile(r"^not ok \d+ - |^\s*✖ .* \([\d.]+ms\)$", re.MULTILINE)
 _BUN = re.compile(r"^ *(\d+) pass\s*$", re.MULTILINE)
 _BUN_FAILED = re.compile(r"^ *(\d+) fail\s*$", re.MULTILINE)
@@ -26,7 +32,9 @@ _DENO = re.compile(r"^(ok|FAILED) \| (\d+) passed(?: \([^)]*\))? \| (\d+) failed
 _PLAYWRIGHT = re.compile(r"^ {2}(\d+) passed \([\d.]+(?:ms|s|m|h)\)\s*$", re.MULTILINE)
 _PLAYWRIGHT_FAILED = re.compile(r"^ {2}(\d+) (?:failed|timed out|interrupted)\s*$", re.MULTILINE)
 _PLAYWRIGHT_SKIPPED = re.compile(r"^ {2}(\d+) (?:skipped|did not run)\s*$", re.MULTILINE)
-_CYPRESS = re.compile(r"^\s*[✔✖]\s+(?:All specs passed!|(\d+) of \d+ failed \(\d+%\))\s+\S+\s+(\d+)\s+(\d+|-)\s+(\d+|-)", re.MULTILINE)
+_CYPRESS = re.compile(
+    r"^\s*[✔✖]\s+(?:All specs passed!|(\d+) of \d+ failed \(\d+%\))\s+\S+\s+(\d+)\s+(\d+|-)\s+(\d+|-)", re.MULTILINE
+)
 _AVA = re.compile(r"^ {2}(\d+) tests? passed\s*$|^ {2}(\d+) tests? failed\s*$", re.MULTILINE)
 
 
@@ -60,7 +68,15 @@ def read_vitest(text: str) -> list[Report]:
         broken = count(_VITEST_FILES.search(text))
         nothing = "no tests were run" if not passed and not failed else ""
         failed = broken if broken and not failed and passed else failed
-        reports.append(Report(passed=passed, failed=failed, skipped=numbers(body, ["skipped", "todo"]), nothing=nothing, position=match.start()))
+        reports.append(
+            Report(
+                passed=passed,
+                failed=failed,
+                skipped=numbers(body, ["skipped", "todo"]),
+                nothing=nothing,
+                position=match.start(),
+            )
+        )
     if not reports and (match := _VITEST_EMPTY.search(text)):  # type: ignore[assignment]
         return [Report(nothing="no test files found", position=match.start())]
     return reports
@@ -94,7 +110,9 @@ def read_node(text: str) -> list[Report]:
         if broken and broken >= failed:
             reports.append(Report(nothing="the test files could not be run", position=match.start()))
             continue
-        reports.append(Report(passed=count(found["pass"]), failed=failed, skipped=count(found["skipped"]), position=match.start()))
+        reports.append(
+            Report(passed=count(found["pass"]), failed=failed, skipped=count(found["skipped"]), position=match.start())
+        )
     if not reports and (sign := _NODE_FAILURE.search(text)):
         return [Report(failed=1, position=sign.start(), partial=True)]
     return reports
@@ -116,7 +134,9 @@ def read_playwright(text: str) -> list[Report]:
     if passed is None and failed is None:
         return []
     at = (passed or failed).start()  # type: ignore[union-attr]
-    return [Report(passed=count(passed), failed=count(failed), skipped=count(_PLAYWRIGHT_SKIPPED.search(text)), position=at)]
+    return [
+        Report(passed=count(passed), failed=count(failed), skipped=count(_PLAYWRIGHT_SKIPPED.search(text)), position=at)
+    ]
 
 
 def read_cypress(text: str) -> list[Report]:
@@ -130,7 +150,11 @@ def read_ava(text: str) -> list[Report]:
     found = list(_AVA.finditer(text))
     if not found:
         return []
-    return [Report(passed=sum(count(m, 1) for m in found), failed=sum(count(m, 2) for m in found), position=found[0].start())]
+    return [
+        Report(
+            passed=sum(count(m, 1) for m in found), failed=sum(count(m, 2) for m in found), position=found[0].start()
+        )
+    ]
 
 
 JEST = Runner(
@@ -161,7 +185,9 @@ MOCHA = Runner(
     name="mocha",
     programs=("mocha", "_mocha"),
     runs_nothing=flags("--version -V --help -h --dry-run --list-files --list-reporters --list-interfaces --list-uis"),
-    takes_value=flags("-r --require -g --grep -f --fgrep -R --reporter -t --timeout -u --ui --config --spec --ignore -n"),
+    takes_value=flags(
+        "-r --require -g --grep -f --fgrep -R --reporter -t --timeout -u --ui --config --spec --ignore -n"
+    ),
     selects=flags("-g --grep -f --fgrep"),
     codes={0: Verdict.PASSED, **dict.fromkeys(range(1, 100), Verdict.FAILED)},
     empty_succeeds=True,
@@ -214,5 +240,7 @@ CYPRESS = Runner(
     codes={0: Verdict.PASSED, **dict.fromkeys(range(1, 100), Verdict.FAILED)},
     read=read_cypress,
 )
-AVA = Runner(name="ava", programs=("ava",), runs_nothing=flags("--help --version"), selects=flags("-m --match"), read=read_ava)
+AVA = Runner(
+    name="ava", programs=("ava",), runs_nothing=flags("--help --version"), selects=flags("-m --match"), read=read_ava
+)
 TESTS = (JEST, VITEST, MOCHA, NODE, BUN, DENO, PLAYWRIGHT, CYPRESS, AVA)

@@ -46,22 +46,49 @@ _PYRIGHT = says(r"^0 errors, ", r"^[1-9]\d* errors?, ")
 _ESLINT = says(r"(?!)", r"^✖ \d+ problems? ")
 _TSC = says(r"(?!)", r"error TS\d+:|^Found \d+ errors? in ")
 _PRETTIER = says(r"^All matched files use Prettier code style!", r"Code style issues (?:found )?in |^\[warn\] \S+")
-_BLACK = says(r"^\d+ files? would be left unchanged\.$|^All done! ", r"^\d+ files? would be reformatted|^would reformat ")
+_BLACK = says(
+    r"^\d+ files? would be left unchanged\.$|^All done! ", r"^\d+ files? would be reformatted|^would reformat "
+)
 
 LINTERS = (
-    _lint("ruff", "ruff check", read=_RUFF, modules="ruff", nothing="--show-files --show-settings", values="--select --ignore --config --output-format"),
+    _lint(
+        "ruff",
+        "ruff check",
+        read=_RUFF,
+        modules="ruff",
+        nothing="--show-files --show-settings",
+        values="--select --ignore --config --output-format",
+    ),
     _lint("ruff", "ruff format", read=_RUFF, requires="--check --diff"),
     _lint("flake8", "flake8", modules="flake8", values="--max-line-length --select --ignore --config --extend-ignore"),
     _lint("pylint", "pylint", codes=_EVERY_CODE, modules="pylint", nothing="--list-msgs --generate-rcfile"),
     _lint("black", "black", read=_BLACK, modules="black", requires="--check --diff"),
     _lint("isort", "isort", modules="isort", requires="--check --check-only -c --diff"),
     _lint("pre-commit", "pre-commit run,prek run", modules="pre_commit"),
-    _lint("mypy", "mypy,dmypy run", read=_MYPY, modules="mypy", kind=CheckKind.TYPES, values="-p -m --config-file --python-version"),
+    _lint(
+        "mypy",
+        "mypy,dmypy run",
+        read=_MYPY,
+        modules="mypy",
+        kind=CheckKind.TYPES,
+        values="-p -m --config-file --python-version",
+    ),
     _lint("pyright", "pyright,basedpyright", read=_PYRIGHT, modules="pyright", kind=CheckKind.TYPES),
     _lint("ty", "ty check,pyrefly check,pyre check", kind=CheckKind.TYPES),
-    _lint("tsc", "tsc,vue-tsc", read=_TSC, kind=CheckKind.TYPES, nothing="-v --init --showConfig --listFilesOnly --all", codes={0: Verdict.PASSED, 1: Verdict.FAILED, 2: Verdict.FAILED}),
+    _lint(
+        "tsc",
+        "tsc,vue-tsc",
+        read=_TSC,
+        kind=CheckKind.TYPES,
+        nothing="-v --init --showConfig --listFilesOnly --all",
+        codes={0: Verdict.PASSED, 1: Verdict.FAILED, 2: Verdict.FAILED},
+    ),
     _lint("eslint", "eslint", read=_ESLINT, nothing="-v --print-config --init --env-info"),
-    _lint("biome", "biome check,biome lint,biome ci", read=says(r"^Checked \d+ files? in .*No fixes", r"^Found \d+ errors?")),
+    _lint(
+        "biome",
+        "biome check,biome lint,biome ci",
+        read=says(r"^Checked \d+ files? in .*No fixes", r"^Found \d+ errors?"),
+    ),
     _lint("prettier", "prettier", read=_PRETTIER, requires="--check -c -l --list-different"),
     _lint("stylelint", "stylelint"),
     _lint("oxlint", "oxlint"),

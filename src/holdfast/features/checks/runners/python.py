@@ -5,8 +5,13 @@ import re
 from holdfast.core.checks import Verdict
 from holdfast.features.checks.runners.spec import Report, Runner, count, flags, numbers
 
-_PYTEST_WORDS = r"(?:failed|passed|skipped|deselected|xfailed|xpassed|warnings?|errors?|rerun|subtests? (?:passed|failed))"
-_PYTEST = re.compile(rf"^=*[ ]?((?:\d+ {_PYTEST_WORDS}(?:, )?)+|no tests ran|no tests collected[^\n]*?) in [\d.:]+ ?s[^\n]*$", re.MULTILINE)
+_PYTEST_WORDS = (
+    r"(?:failed|passed|skipped|deselected|xfailed|xpassed|warnings?|errors?|rerun|subtests? (?:passed|failed))"
+)
+_PYTEST = re.compile(
+    rf"^=*[ ]?((?:\d+ {_PYTEST_WORDS}(?:, )?)+|no tests ran|no tests collected[^\n]*?) in [\d.:]+ ?s[^\n]*$",
+    re.MULTILINE,
+)
 _SUGAR = re.compile(r"^Results \([\d.:]+s[^\n]*\):\n((?:\s+(?:- .*|\d+ \w+)\n?)+)", re.MULTILINE)
 _PYTEST_FAILURE = re.compile(
     r"^(?:FAILED|ERROR) \S+\.py(?:::| - |$)|^[^\s:]+\.py::\S+ (?:FAILED|ERROR)\b|^[^\s:]+\.py [.sxX]*[FE][.sxXFE]*\s+\[ *\d+%\]$"
@@ -14,8 +19,12 @@ _PYTEST_FAILURE = re.compile(
     re.MULTILINE,
 )
 _SHORT_SUMMARY = re.compile(r"^FAILED [^\s:]+\.py::", re.MULTILINE)
-_COLLECTION = re.compile(r"^!+ Interrupted: \d+ errors? during collection !+$|^ERROR collecting |^no tests collected", re.MULTILINE)
-_UNITTEST = re.compile(r"^Ran (\d+) tests? in [\d.]+s\s*$\s+^(OK|FAILED|NO TESTS RAN)\b(?: \(([^)\n]*)\))?", re.MULTILINE)
+_COLLECTION = re.compile(
+    r"^!+ Interrupted: \d+ errors? during collection !+$|^ERROR collecting |^no tests collected", re.MULTILINE
+)
+_UNITTEST = re.compile(
+    r"^Ran (\d+) tests? in [\d.]+s\s*$\s+^(OK|FAILED|NO TESTS RAN)\b(?: \(([^)\n]*)\))?", re.MULTILINE
+)
 
 
 def read_pytest(text: str) -> list[Report]:
@@ -24,7 +33,11 @@ def read_pytest(text: str) -> list[Report]:
     failing = any(report.failed for report in reports)
     if reports and not failing and (match := _SHORT_SUMMARY.search(text)):
         reports.append(Report(failed=1, position=match.start(), partial=True))
-    if not reports and ("FAILED" in text or "ERROR" in text or "%]" in text) and (match := _PYTEST_FAILURE.search(text)):
+    if (
+        not reports
+        and ("FAILED" in text or "ERROR" in text or "%]" in text)
+        and (match := _PYTEST_FAILURE.search(text))
+    ):
         return [Report(failed=1, position=match.start(), partial=True)]
     return reports
 
@@ -70,9 +83,20 @@ PYTEST = Runner(
         "--basetemp --import-mode --capture --show-capture --verbosity --numprocesses --reruns --override-ini "
         "--durations-min --html --json-report-file --random-order-seed --randomly-seed --cov-fail-under --maxprocesses"
     ),
-    selects=flags("-k -m --deselect --ignore --ignore-glob --lf --last-failed --sw --stepwise --testmon --picked --pyargs --splits --group --shard-id"),
-    codes={0: Verdict.PASSED, 1: Verdict.FAILED, 2: Verdict.UNKNOWN, 3: Verdict.UNKNOWN, 4: Verdict.DID_NOT_RUN, 5: Verdict.DID_NOT_RUN},
-    lenient=flags("--suppress-no-test-exit-code --suppress-tests-failed-exit-code --lfnf --last-failed-no-failures -c --config-file --override-ini -o"),
+    selects=flags(
+        "-k -m --deselect --ignore --ignore-glob --lf --last-failed --sw --stepwise --testmon --picked --pyargs --splits --group --shard-id"
+    ),
+    codes={
+        0: Verdict.PASSED,
+        1: Verdict.FAILED,
+        2: Verdict.UNKNOWN,
+        3: Verdict.UNKNOWN,
+        4: Verdict.DID_NOT_RUN,
+        5: Verdict.DID_NOT_RUN,
+    },
+    lenient=flags(
+        "--suppress-no-test-exit-code --suppress-tests-failed-exit-code --lfnf --last-failed-no-failures -c --config-file --override-ini -o"
+    ),
     options_variable="PYTEST_ADDOPTS",
     read=read_pytest,
     quiet=flags("-qq -qqq -qqqq"),

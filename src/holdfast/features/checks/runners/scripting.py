@@ -5,8 +5,13 @@ import re
 from holdfast.core.checks import Verdict
 from holdfast.features.checks.runners.spec import Report, Runner, count, flags
 
-_RSPEC = re.compile(r"^(\d+) examples?, (\d+) failures?(?:, (\d+) pending)?(?:, (\d+) errors? occurred outside of examples)?\s*$", re.MULTILINE)
-_MINITEST = re.compile(r"^(\d+) (?:runs|tests), \d+ assertions, (\d+) failures, (\d+) errors,(?: (\d+) (?:skips|pendings))?", re.MULTILINE)
+_RSPEC = re.compile(
+    r"^(\d+) examples?, (\d+) failures?(?:, (\d+) pending)?(?:, (\d+) errors? occurred outside of examples)?\s*$",
+    re.MULTILINE,
+)
+_MINITEST = re.compile(
+    r"^(\d+) (?:runs|tests), \d+ assertions, (\d+) failures, (\d+) errors,(?: (\d+) (?:skips|pendings))?", re.MULTILINE
+)
 _PHPUNIT_OK = re.compile(r"^OK \((\d+) tests?, \d+ assertions?\)", re.MULTILINE)
 _PHPUNIT = re.compile(r"^Tests: (\d+), Assertions: \d+(.*)$", re.MULTILINE)
 _PEST = re.compile(r"^\s*Tests: {4}((?:\d+ \w+(?:, )?)+) \(\d+ assertions?\)", re.MULTILINE)
@@ -22,7 +27,15 @@ def read_rspec(text: str) -> list[Report]:
     for match in _RSPEC.finditer(text):
         total, failed, pending, outside = int(match[1]), int(match[2]), count(match, 3), count(match, 4)
         nothing = "no example was run" if total - pending == 0 and not failed else ""
-        reports.append(Report(passed=total - failed - pending, failed=failed + (outside if total else 0), skipped=pending, nothing=nothing, position=match.start()))
+        reports.append(
+            Report(
+                passed=total - failed - pending,
+                failed=failed + (outside if total else 0),
+                skipped=pending,
+                nothing=nothing,
+                position=match.start(),
+            )
+        )
     return reports
 
 
@@ -43,7 +56,9 @@ def read_phpunit(text: str) -> list[Report]:
     for match in _PHPUNIT.finditer(text):
         bad = sum(int(n) for n in re.findall(r"(?:Failures|Errors): (\d+)", match[2]))
         skipped = sum(int(n) for n in re.findall(r"(?:Skipped|Incomplete): (\d+)", match[2]))
-        reports.append(Report(passed=max(0, int(match[1]) - bad - skipped), failed=bad, skipped=skipped, position=match.start()))
+        reports.append(
+            Report(passed=max(0, int(match[1]) - bad - skipped), failed=bad, skipped=skipped, position=match.start())
+        )
     for match in _PEST.finditer(text):
         failed, passed = (count(re.search(rf"(\d+) {name}", match[1])) for name in ("failed", "passed"))
         reports.append(Report(passed=passed, failed=failed, position=match.start()))

@@ -1,0 +1,195 @@
+"""What git's own files show of a worktree, and what is new in them since the last look. No program is run.
+
+A look costs some file reads, so it is made at every shell call. Repositories that keep their refs in another format
+(reftable) show nothing here, and then no act is told.
+"""
+
+import os
+from collections import OrderedDict
+
+import msgspec
+
+from holdfast.core.checks import GitLogEntry, GitLook
+from holdfast.core.fingerprint import git_folder, git_folders, read_head
+from holdfast.core.git_state import GitChange, log_changes, operation_in
+
+MAX_WORKTREES = 200
+MAX_REMOTE_BRANCHES = 400
+MAX_LOG_BYTES = 64_000
+MAX_FIRST_BYTES = 3_000
+MAX_ACTS = 50
+Stamp = tuple[int, int]
+"""Size and modification time of a file."""
+NO_STAMP: Stamp = (0, 0)
+
+
+class GitFiles(msgspec.Struct, frozen=True):
+    """The state of the files that every git act leaves a trace in."""
+
+    head_text: str
+    log: Stamp
+    remotes: dict[str, Stamp]
+    stash: Stamp
+
+
+class Place(msgspec.Struct, frozen=True):
+    """A worktree with its own git folder and the one it shares."""
+
+    root: str
+    own: str
+    shared: str
+
+    @property
+    def branch(self) -> str:
+        return _text(os.path.join(self.own, "HEAD")).partition("ref: refs/heads/")[2].strip()
+
+    @property
+    def head(self) -> str:
+        """The commit that is checked out; empty before the first one, or where it is not found."""
+        text = _text(os.path.join(self.own, "HEAD")).strip()
+        if not text.startswith("ref: "):
+            return text[:64]
+        name = text[5:]
+        return _text(os.path.join(self.shared, name)).strip()[:64] or self._packed(name) if _plain(name) else ""
+
+    def _packed(self, name: str) -> str:
+        for line in _text(os.path.join(self.shared, "packed-refs"), 4 << 20).splitlines():
+            if line.endswith(f" {name}"):
+                return line.partition(" ")[0]
+        return ""
+
+
+def find_place(folder: str) -> Place | None:
+    """The worktree that a folder lies in; None outside of git."""
+    root = folder if os.path.isabs(folder) else ""
+    while root and not os.path.lexists(os.path.join(root, ".git")):
+        root = os.path.dirname(root) if os.path.dirname(root) != root else ""
+    own = git_folder(root) if root else None
+    if own is None or not os.path.isfile(os.path.join(own, "HEAD")):
+        return None
+    return Place(root, own, git_folders(own)[-1])
+
+
+class GitWatch:
+    """Remembers the last look at each worktree, so that the next one tells what happened in between."""
+
+    def __init__(self) -> None:
+        self._last: OrderedDict[str, GitFiles] = OrderedDict()
+
+    def look(self, place: Place, *, outside: bool) -> GitLook | None:
+        """None when nothing changed since the last look."""
+        now, last = _read_files(place), self._last.get(place.root)
+        if now == last:
+            return None
+        self._last[place.root] = now
+        self._last.move_to_end(place.root)
+        if len(self._last) > MAX_WORKTREES:
+            self._last.popitem(last=False)
+        acts = _log_acts(place, last, now) + (_remote_acts(place, last, now) if last else [])
+        return GitLook(
+            worktree=place.root,
+            head=place.head,
+            branch=place.branch,
+            log_size=now.log[0],
+            operation=operation_in(place.own),
+            acts=acts[-MAX_ACTS:],
+            outside=outside and bool(acts),
+        )
+
+
+def _read_files(place: Place) -> GitFiles:
+    logs = os.path.join(place.shared, "logs", "refs")
+    return GitFiles(
+        _text(os.path.join(place.own, "HEAD")),
+        _stamp(os.path.join(place.own, "logs", "HEAD")),
+        _stamps_below(os.path.join(logs, "remotes")),
+        _stamp(os.path.join(logs, "stash")),
+    )
+
+
+def _log_acts(place: Place, last: GitFiles | None, now: GitFiles) -> list[GitLogEntry]:
+    """New lines of HEAD's reflog; at the first look its end, for whoever remembers how long it was."""
+    size = now.log[0]
+    start = last.log[0] if last else max(0, size - MAX_FIRST_BYTES)
+    start = max(start, size - MAX_LOG_BYTES)
+    if start >= size:
+        return []
+    text = _bytes_from(os.path.join(place.own, "logs", "HEAD"), start)
+    return _without_steps([_log_entry(change, start + end) for end, change in log_changes(text)])
+
+
+def _log_entry(change: GitChange, at: int) -> GitLogEntry:
+    """Names of branches are kept, messages of commits are not: they may hold anything."""
+    kept = change.verb in ("checkout", "rebase")
+    return GitLogEntry(change.verb, change.old, change.new, change.detail[:200] if kept else "", at)
+
+
+def _without_steps(acts: list[GitLogEntry]) -> list[GitLogEntry]:
+    """A rebase writes a line for each commit it picks: together they are one act."""
+    kept: list[GitLogEntry] = []
+    for act in acts:
+        if act.verb == "rebase" and kept and kept[-1].verb == "rebase" and not act.detail.startswith("checkout"):
+            kept[-1] = msgspec.structs.replace(act, old=kept[-1].old)
+        else:
+            kept.append(act)
+    return kept
+
+
+def _remote_acts(place: Place, last: GitFiles, now: GitFiles) -> list[GitLogEntry]:
+    acts: list[GitLogEntry] = []
+    for name, stamp in now.remotes.items():
+        if last.remotes.get(name, NO_STAMP) == stamp:
+            continue
+        path = os.path.join(place.shared, "logs", "refs", "remotes", name)
+        lines = _bytes_from(path, last.remotes.get(name, NO_STAMP)[0]).decode("utf-8", "replace").splitlines()
+        for line in lines[-5:]:
+            fields, _, message = line.partition("\t")
+            old, _, rest = fields.partition(" ")
+            verb = "push" if "update by push" in message else "fetch"
+            acts.append(GitLogEntry(verb, old, rest.partition(" ")[0], f"refs/remotes/{name}"))
+    if now.stash != last.stash:
+        acts.append(GitLogEntry("stash"))
+    return acts
+
+
+def _stamp(path: str) -> Stamp:
+    try:
+        found = os.stat(path)
+    except OSError:
+        return NO_STAMP
+    return (found.st_size, found.st_mtime_ns)
+
+
+def _stamps_below(folder: str) -> dict[str, Stamp]:
+    found: dict[str, Stamp] = {}
+    folders = [""]
+    while folders and len(found) < MAX_REMOTE_BRANCHES:
+        below = folders.pop()
+        try:
+            with os.scandir(os.path.join(folder, below)) as entries:
+                for entry in entries:
+                    name = f"{below}/{entry.name}" if below else entry.name
+                    if entry.is_dir(follow_symlinks=False):
+                        folders.append(name)
+                    else:
+                        found[name] = _stamp(entry.path)
+        except OSError:
+            continue
+    return found
+
+
+def _bytes_from(path: str, start: int) -> bytes:
+    try:
+        with open(path, "rb") as file:
+            file.seek(start)
+            return file.read(MAX_LOG_BYTES)
+    except OSError:
+        return b""
+
+
+def _text(path: str, size: int = 4_096) -> str:
+    return read_head(path, size).decode("utf-8", "replace")
+
+
+def _plain(name: str) -> bool:
+    return ".." not in name.split("/") and not name.startswith("/")

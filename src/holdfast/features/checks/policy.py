@@ -1,0 +1,111 @@
+"""What an event means for checks, as events of its own. Pure: what was seen of the world is in the event."""
+
+from collections.abc import Iterator
+
+from holdfast.core.checks import Check, CommandJudgement, GitLogEntry, GitLook
+from holdfast.core.event import Event, derived_event
+from holdfast.core.feature import Settings, State
+from holdfast.core.job import Job
+from holdfast.core.kinds import HookPayload, ToolEndPayload
+from holdfast.core.kinds.check_events import CheckFinished, GitActed, GitRef
+from holdfast.features.checks.observe import OBSERVED_KINDS
+from holdfast.features.checks.state import GIT_SEEN, GitSeen
+
+EXIT_READ = "tool.exit_read"
+JUDGE_LATE = "checks.judge_late"
+SUBSCRIBED_KINDS = OBSERVED_KINDS | {CheckFinished.KIND, EXIT_READ}
+MAX_COMMAND = 500
+COMMITTING = frozenset(("commit", "merge", "cherry-pick", "revert", "am", "rebase", "pull"))
+
+
+def derive(state: State, event: Event, _settings: Settings) -> Iterator[Event]:
+    data = event.data
+    if isinstance(data, ToolEndPayload) and data.judgement is not None:
+        for check in data.judgement.checks:
+            yield derived_event(event, check_finished(event, data, data.judgement, check))
+    if isinstance(data, HookPayload) and data.git is not None:
+        yield from _git_acts(event, data.git, GIT_SEEN.get(state, data.git.worktree) or GitSeen())
+    if isinstance(data, ToolEndPayload) and data.judgement is not None:
+        yield from _pushes_without_trace(event, data, data.judgement)
+
+
+def enqueue(_state: State, event: Event, _settings: Settings) -> Iterator[Job]:
+    """How a command ended may become known only later: then it is judged again."""
+    if event.kind == EXIT_READ and event.data.get("of"):
+        of = int(event.data["of"])
+        payload = {"of": of, "exit_code": event.data.get("exit_code")}
+        yield Job(kind=JUDGE_LATE, dedupe=str(of), run_at=event.at, payload=payload)
+
+
+def check_finished(event: Event, data: ToolEndPayload, judged: CommandJudgement, check: Check) -> CheckFinished:
+    return CheckFinished(
+        of=event.seq,
+        call=data.call,
+        lane=data.lane,
+        kind=check.kind.value,
+        runner=check.runner,
+        dir=check.dir,
+        selection=check.selection.value,
+        operands=check.operands,
+        verdict=check.verdict.value,
+        passed=check.passed,
+        failed=check.failed,
+        skipped=check.skipped,
+        why=check.why,
+        command=data.command[:MAX_COMMAND],
+        ms=data.ms,
+        worktree=judged.worktree or data.worktree or event.project,
+        repo=judged.repo or data.repo,
+        branch=judged.branch if judged.worktree else data.branch,
+        commit=judged.commit,
+        content=data.content,
+    )
+
+
+# ── git ──────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _git_acts(event: Event, look: GitLook, seen: GitSeen) -> Iterator[Event]:
+    """What is new since the look before. Where there was none, nothing is known to be new."""
+    if seen.before_log_size < 0:
+        return
+    branch = seen.before_branch
+    for act in look.acts:
+        if act.at and act.at <= seen.before_log_size:
+            continue
+        after = _branch_after(act, branch, look.branch)
+        yield derived_event(event, _acted(event, look, act, branch, after))
+        branch = after
+
+
+def _branch_after(act: GitLogEntry, branch: str, last: str) -> str:
+    """A checkout names where it went; whatever else happens stays on its branch."""
+    if act.verb != "checkout":
+        return branch or last
+    target = act.detail.rpartition(" to ")[2].strip()
+    return target if target and not act.new.startswith(target) else ""
+
+
+def _acted(event: Event, look: GitLook, act: GitLogEntry, before: str, after: str) -> GitActed:
+    data: HookPayload = event.data
+    return GitActed(
+        of=event.seq,
+        verb=act.verb,
+        worktree=look.worktree,
+        repo=data.repo,
+        before=GitRef(head=act.old, branch=before),
+        after=GitRef(head=act.new, branch=after),
+        commits=[act.new] if act.verb in COMMITTING and act.new and act.new != act.old else [],
+        outside=look.outside,
+    )
+
+
+def _pushes_without_trace(event: Event, data: ToolEndPayload, judged: CommandJudgement) -> Iterator[Event]:
+    """A push to an address moves no ref of ours: there git's own answer is all there is."""
+    pushed = any(act.verb == "push" and act.effective for act in judged.git)
+    if pushed and not (data.git and any(act.verb == "push" for act in data.git.acts)):
+        here = GitRef(head=judged.commit, branch=judged.branch)
+        yield derived_event(
+            event,
+            GitActed(of=event.seq, verb="push", worktree=judged.worktree, repo=judged.repo, before=here, after=here),
+        )

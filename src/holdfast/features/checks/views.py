@@ -1,0 +1,139 @@
+"""What can be asked about checks: which ran, whether they still hold for the content as it is, and why or why not."""
+
+import os
+from collections.abc import Iterable
+from typing import Any
+
+import msgspec
+
+from holdfast.core.checks import CheckKind, Selection, Verdict
+from holdfast.core.errors import CommandRefused
+from holdfast.core.feature import Call
+from holdfast.core.fingerprint import Fingerprint, Fingerprinter
+from holdfast.core.kinds.check_events import CheckFinished
+from holdfast.core.process import run_briefly
+from holdfast.features.checks.git_watch import find_place
+from holdfast.features.checks.settings import DEFAULTS
+from holdfast.features.checks.state import CHECKS, BranchChecks, CheckRun
+
+MAX_LISTED = 50
+MAX_DOCUMENTS = 20
+PIPE_HINT = "Run it without the pipe, or begin with `set -o pipefail`."
+
+
+class ListedRun(msgspec.Struct, kw_only=True):
+    """A run as it is shown."""
+
+    run: CheckRun
+    worktree: str
+    branch: str
+    here: bool
+    """In the worktree and branch of whoever asks."""
+    own: bool
+    """By the session that asks."""
+    current: bool | None
+    """Whether the content is still the one it ran on; None when that is not known."""
+
+    def shown(self) -> dict[str, Any]:
+        whole = msgspec.structs.asdict(self.run) | {"counts": counts_of(self.run)}
+        rest = {name: getattr(self, name) for name in ("worktree", "branch", "here", "own", "current")}
+        return whole | rest
+
+
+def list_runs(call: Call) -> dict[str, Any]:
+    """`session`, `kind` and `verdict` narrow it; newest first."""
+    now = _content_now(call)
+    runs = [run for run in _listed(call, now) if _is_wanted(run.run, call.args)]
+    return {"now": now.content, "why_unknown": now.why_unknown, "runs": [run.shown() for run in runs[:MAX_LISTED]]}
+
+
+def show_run(call: Call) -> dict[str, Any]:
+    """One check by the number of its event, with the command it belongs to."""
+    seq = int(call.args["seq"])
+    event = call.reader.event(seq)
+    if event is None or not isinstance(event.data, CheckFinished):
+        raise CommandRefused(f"event {seq} is no check", fix="See: holdfast checks list")
+    of = call.reader.event(event.data.of)
+    known = {"seq": seq, "at": event.at, "session": event.session, "agent": event.agent}
+    told = {"exit_code": of.get("exit_code"), "output": of.get("output", of.get("error", ""))} if of else {}
+    command = of.get("command", event.data.command) if of else event.data.command
+    return {**msgspec.structs.asdict(event.data), **known, **told, "command": command}
+
+
+def explain_last(call: Call) -> dict[str, Any]:
+    """Whether a check of a kind (test, unless another is named) holds here and now; else the nearest run, and why not."""
+    kind = str(call.args.get("kind") or CheckKind.TEST)
+    now = _content_now(call)
+    runs = [run for run in _listed(call, now) if run.run.kind == kind]
+    holding = next((run for run in runs if _why_not(run, now) == ""), None)
+    nearest = holding or next((run for run in runs if run.here), runs[0] if runs else None)
+    if nearest is None:
+        return {"kind": kind, "holds": False, "why": f"no {kind} run is known here", "run": None, "hint": ""}
+    why = _why_not(nearest, now)
+    return {
+        "kind": kind, "holds": holding is not None, "why": why or nearest.run.why, "run": nearest.shown(),
+        "hint": _hint(nearest.run),
+    }  # fmt: skip
+
+
+def counts_of(run: CheckRun) -> str:
+    counted = ((run.passed, "passed"), (run.failed, "failed"), (run.skipped, "skipped"))
+    return ", ".join(f"{number} {word}" for number, word in counted if number)
+
+
+def _why_not(listed: ListedRun, now: Fingerprint) -> str:
+    """Why a run does not count here and now; empty when it does."""
+    run = listed.run
+    if run.verdict != Verdict.PASSED:
+        return run.why
+    if not run.content:
+        return "the content it ran on could not be looked at in time"
+    if not now.known:
+        return f"what the content is now is not known: {now.why_unknown}"
+    if not listed.current:
+        return "files changed after it"
+    if run.selection != Selection.ALL:
+        return f"only a part ran: {', '.join(run.operands[:5]) or 'as its flags say'}"
+    return ""
+
+
+def _hint(run: CheckRun) -> str:
+    return PIPE_HINT if run.verdict == Verdict.UNKNOWN and "|" in run.command else ""
+
+
+def _listed(call: Call, now: Fingerprint) -> list[ListedRun]:
+    place = find_place(call.project)
+    here = (call.project, place.branch if place else "")
+    found = [_listed_run(call, doc, run, here, now) for doc in _documents(call) for run in doc.runs.values()]
+    return sorted(found, key=lambda one: one.run.seq, reverse=True)
+
+
+def _listed_run(call: Call, doc: BranchChecks, run: CheckRun, here: tuple[str, str], now: Fingerprint) -> ListedRun:
+    return ListedRun(
+        run=run,
+        worktree=doc.worktree,
+        branch=doc.branch,
+        here=(doc.worktree, doc.branch) == here,
+        own=bool(call.session) and run.session == call.session,
+        current=run.content.get("") == now.content if now.known and run.content.get("") else None,
+    )
+
+
+def _documents(call: Call) -> Iterable[BranchChecks]:
+    """Those of the project's sessions, and those of its folder, whoever ran them."""
+    named = dict(CHECKS.list(call.reader, project=call.project, limit=MAX_DOCUMENTS))
+    if call.project:
+        named |= dict(CHECKS.list(call.reader, prefix=f"{call.project}\n", limit=MAX_DOCUMENTS))
+    return named.values()
+
+
+def _is_wanted(run: CheckRun, args: Any) -> bool:
+    return all(not args.get(name) or getattr(run, name) == args[name] for name in ("session", "kind", "verdict"))
+
+
+def _content_now(call: Call) -> Fingerprint:
+    """Looked at, not remembered."""
+    if find_place(call.project) is None:
+        return Fingerprint(why_unknown="this is no git repository")
+    budget = (call.settings or DEFAULTS).look_ms / 1000
+    return Fingerprinter(run_briefly, os.environ).take(call.project, budget_s=budget)
