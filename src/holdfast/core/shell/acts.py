@@ -13,7 +13,7 @@ from functools import lru_cache
 import msgspec
 
 from holdfast.core.shell.analysis import Analysis, Ran, ShellCommand, analyse_command
-from holdfast.core.shell.execute import join
+from holdfast.core.shell.redirects import join
 from holdfast.core.shell.flow import Pieces
 from holdfast.core.shell.programs import SHELLS
 from holdfast.core.shell.syntax import UNKNOWN

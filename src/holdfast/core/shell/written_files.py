@@ -3,7 +3,7 @@
 import re
 
 from holdfast.core.shell.analysis import Analysis, Ran, ShellCommand
-from holdfast.core.shell.execute import join
+from holdfast.core.shell.redirects import join
 from holdfast.core.shell.flow import TERMINAL, Pieces
 from holdfast.core.shell.syntax import UNKNOWN
 

@@ -10,14 +10,14 @@ from holdfast.core.event import Event
 from holdfast.core.kinds.check_events import CheckFinished
 from holdfast.core.ports import Doc
 from holdfast.core.shell.acts import BLANK
-from holdfast.core.shell.analysis import Analysis, Ran, ShellCommand, analyse_command
+from holdfast.core.shell.analysis import Ran, ShellCommand, analyse_command
 from holdfast.features.gates.bounded import with_newest
 
 MOST_EDITS, MOST_COMMANDS, MOST_SKILLS, MOST_COMMITS, MOST_RUNS, MOST_SIZES = 60, 40, 30, 20, 30, 20
 LONGEST_COMMAND = 400
 SOMEWHERE = "*"
 """Stands for an edit whose files the agent did not name: it may be any file."""
-MOST_PROGRAMS = 12
+MOST_PROGRAMS, MOST_READINGS = 12, 3
 _LOOKS_ONLY = frozenset(
     "ls cat head tail grep rg find fd cd echo pwd wc which sleep tree stat file env date whoami jq less awk true holdfast sed sort".split()
 )
@@ -108,6 +108,11 @@ def is_real_run(words: list[str]) -> bool:
     return not (name in ("make", "gmake") and any(re.match(r"^-[a-zA-Z]*[nq]", word) for word in words[1:]))
 
 
+def only_looks(command: str) -> bool:
+    found = analyse_command(command)
+    return not found.problem and not any(is_real_run(one.words) for one in found.commands)
+
+
 def reading_of(command: ShellCommand) -> str:
     """Its words in one line; options between `git` and its verb are left out."""
     return " ".join(reading_words(command.words))
@@ -134,20 +139,21 @@ def with_check(doc: Doc | None, event: Event) -> Doc | None:
     if not isinstance(check, CheckFinished):
         return None
     doc = doc or no_facts(event)
-    programs = {reading_of(one).partition(" ")[0] for one in _analysis(check.command).commands} or {check.command.split(" ")[0]}
-    ran = {
-        command: fact for command, fact in doc["ran"].items() if fact[0] != check.of or command.partition(" ")[0] not in programs
-    }  # fmt: skip
+    readings = _readings_of(check)
+    ran = {command: fact for command, fact in doc["ran"].items() if fact[0] != check.of or command not in readings}
     outcome = {"passed": 1, "failed": 0}.get(check.verdict, -1)
     fact = [check.of, event.at, outcome, event.session, check.branch, dict(check.content), check.why]
-    readings = [reading_of(one) for one in _analysis(check.command).commands] or [" ".join(check.command.split())]
-    for reading in readings[:3]:
+    for reading in readings:
         ran = with_newest(ran, reading[:LONGEST_COMMAND], fact, MOST_COMMANDS)
     return {**doc, "ran": ran, "at": event.at}
 
 
-def _analysis(command: str) -> Analysis:
-    return analyse_command(command)
+def _readings_of(check: CheckFinished) -> list[str]:
+    """How rules may name it: the program that was typed, and the tool that it came down to (`python -m pytest`)."""
+    commands = [reading_words(one.words) for one in analyse_command(check.command).commands if is_real_run(one.words)]
+    named = [words for words in commands if check.runner in (word.rpartition("/")[2] for word in words)]
+    shown = [" ".join(words) for words in named or commands]
+    return list(dict.fromkeys([*shown[:MOST_READINGS], " ".join([check.runner, *map(_one_word, check.operands)])]))
 
 
 def _with_latest(known: dict[str, Any], name: str, fact: list[Any], most: int) -> dict[str, Any]:

@@ -13,11 +13,14 @@ import msgspec
 
 from holdfast.core import git
 from holdfast.core.event import Event
+from holdfast.core.fingerprint import Fingerprinter, content_key
 from holdfast.core.kinds import HookPayload, ToolPayload
 from holdfast.core.process import run_briefly
 from holdfast.core.shell.acts import CommandActs, names_to_resolve, read_acts
 from holdfast.core.shell.written_files import patched_files
 from holdfast.features.gates import memory
+from holdfast.features.gates.facts import only_looks
+from holdfast.features.gates.triggers import triggered
 from holdfast.paths import default_config_dir, default_state_dir
 
 if TYPE_CHECKING:
@@ -27,6 +30,8 @@ HEAD, HEAD_BRANCH, HEAD_VERB = "HEAD", "HEAD branch", "HEAD verb"
 LARGEST_SCRIPT = 64 * 1024
 MOST_FILES = 100
 GIT_S = 0.3
+CONTENT_S = 0.4
+_FINGERPRINTS = Fingerprinter(run_briefly, os.environ)
 OBSERVED = frozenset({"tool.started", "tool.finished", "tool.failed", "turn.ended", "session.started", "prompt.submitted"})
 _WRITING_TOOL = re.compile(
     r"(?:^|_)(?:write|edit|create|update|delete|remove|move|rename|copy|patch|apply|insert|replace|append|put|save|set|truncate|modify|upsert|str)(?:_|$)",
@@ -65,8 +70,22 @@ def _observe_tool(event: Event, data: ToolPayload, settings: "GateSettings") -> 
     elif data.action in ("mcp", "other") and _WRITING_TOOL.search(_CAMEL.sub("_", event.tool.rpartition("__")[2])):
         data.written = resolve_links([*data.paths, *_patched(data.input, data.cwd or root)])
     data.touches = _touched(event, data)
+    if data.repo and not data.content and _wants_content(event, data, settings):
+        parts = [(), *content_parts(settings)]
+        taken = _FINGERPRINTS.take_parts(root, parts, CONTENT_S)
+        data.content = {content_key(part): one.content for part, one in zip(parts, taken, strict=True) if one.known}
     if data.action == "shell" and data.repo:
         data.refs = _observe_refs(data, settings)
+
+
+def _wants_content(event: Event, data: ToolPayload, settings: "GateSettings") -> bool:
+    """Before what needs proof; and after a command that may have changed files which no command may change unseen."""
+    if event.kind == "tool.started":
+        return any(rule.type == "evidence" and rule.at_tool for rule in triggered(settings, event))
+    if data.action == "edit" or (data.action == "shell" and only_looks(data.command)):
+        return False
+    guarded = data.branch in settings.protected_branches
+    return guarded or any(rule.spec.paths and rule.at_tool and rule.type != "evidence" for rule in settings.rules)
 
 
 def _observe_command(data: ToolPayload, root: str) -> None:
