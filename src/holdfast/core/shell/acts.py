@@ -37,13 +37,18 @@ _SHORT_DRY = {"push": "-n", "add": "-n", "clean": "-n", "rm": "-n", "mv": "-n", 
 _LAUNCHERS = frozenset(
     "script su runuser watch entr strace ltrace gdb unshare nsenter chroot parallel busybox tmux screen ssh at batch crontab "
     "systemd-run xterm expect nix-shell nix direnv bwrap firejail proot fakeroot catchsegv valgrind perf rtk setarch linux64 "
-    "linux32 ld-linux-x86-64.so.2 toybox chpst s6-setuidgid daemonize start-stop-daemon dtach abduco".split()
+    "linux32 ld-linux-x86-64.so.2 toybox chpst s6-setuidgid daemonize start-stop-daemon dtach abduco fish tcsh csh pwsh powershell xonsh elvish nu rlwrap just "
+    "gnome-terminal konsole kitty alacritty wezterm foot zellij open osascript".split()
 )
 _INTERPRETER = re.compile(r"^(?:python|pypy|perl|ruby|node|nodejs|deno|bun|php|lua|Rscript|tclsh|osascript|awk|gawk|mawk|m4|vim?|nvim|ex|ed)[\d.]*$")
 _STARTS_PROGRAMS = re.compile(
     r"system|popen|Popen|subprocess|exec|spawn|child_process|qx|`|pty|runpy|importlib|__import__|eval|compile\(|fork|shell|sh\b"
 )
-_LITERAL = re.compile(r"""([rbfu]?)(\"(?:[^"\\]|\\.)*\"|'(?:[^'\\]|\\.)*')""", re.S)
+_LITERAL = re.compile(r"""([rbfu]?)(\"(?:[^"\\]|\\.)*\"|'(?:[^'\\]|\\.)*'|`[^`]*`)""", re.S)
+_LOOKED_UP = re.compile(r"""\$\((?:which|command -v|type -P|type -p)\s+([\w.-]+)\s*\)|`(?:which|command -v)\s+([\w.-]+)\s*`""")
+"""`$(which git)` is git."""
+_COPROC = re.compile(r"(?:^|(?<=[;&|\n]))\s*coproc\s+(?=[\w./])")
+_GIT_RUNS = re.compile(r"^(?:-x|--exec|--extcmd|--upload-pack|--tool-help)$|^--(?:exec|extcmd)=")
 _JOINED = re.compile(r"^\s*[+.]\s*$|^\s*$")
 _LISTED = re.compile(r"^\s*,\s*\[?\s*$")
 _DECODERS = {"base64": ("-d", "-D", "--decode"), "base32": ("-d", "--decode"), "xxd": ("-r",), "openssl": ("-d",)}
@@ -95,6 +100,7 @@ class _Reader:
         self._links: dict[str, str] = {}
 
     def read(self, text: str, cwd: str, depth: int) -> None:
+        text = _COPROC.sub(" ", _LOOKED_UP.sub(lambda match: match[1] or match[2], text))
         if depth > MAX_DEPTH or len(self.readings) > MAX_READINGS:
             self.hidden.append("too many commands inside one another")
             return
@@ -111,6 +117,9 @@ class _Reader:
     def _read_command(self, command: ShellCommand, analysis: Analysis, depth: int) -> None:
         words, cwd = command.words, command.invocation.cwd
         name = self._links.get(join(cwd, words[0]), words[0]).rpartition("/")[2]
+        if name in ("{", "!", "then", "do", "spawn"):
+            words = words[1:] or words
+            name = words[0].rpartition("/")[2]
         if UNKNOWN in words[0]:
             self.hidden.append("a program whose name is not known")
         inner: list[str] = []
@@ -166,7 +175,7 @@ class _Reader:
         if any(_DRY.match(word) or word == _SHORT_DRY.get(verb) for word in rest) or rest == ["-h"]:
             return []
         self.readings.append(_joined("git", [verb, *rest]))
-        return []
+        return _run_by_git(verb, rest)
 
     def _make(self, words: list[str]) -> None:
         if any(_MAKE_NOTHING.match(word) for word in words[1:]):
@@ -178,7 +187,7 @@ class _Reader:
                 makefile = words[at + 1] if at + 1 < len(words) else ""
             elif word.startswith(("-f", "--file=", "--makefile=")) and len(word) > 2:
                 makefile = word.partition("=")[2] or word[2:]
-            takes = word in _MAKE_VALUES and not (word in ("-j", "-l") and not words[at + 1 : at + 2][0:1][0:1])
+            takes = word in _MAKE_VALUES
             if not word.startswith("-") and "=" not in word:
                 targets.append(word)
             at += 2 if takes and not _is_bare_jobs(words, at) else 1
@@ -212,7 +221,9 @@ class _Reader:
         return found
 
     def _meaning(self, name: str, words: list[str], cwd: str) -> list[str]:
-        keys = [key for key in _meaning_keys(name, words, cwd)]
+        if name in ("make", "gmake") and any(_MAKE_NOTHING.match(word) for word in words[1:]):
+            return []
+        keys = _meaning_keys(name, words, cwd)
         known = [self._meanings.pop(key) for key in keys if key in self._meanings]
         self.unresolved += [key for key in keys if key not in self._meanings]
         return known
@@ -221,6 +232,14 @@ class _Reader:
         operands = [word for word in words[1:] if not word.startswith("-")]
         if len(operands) == 2:
             self._links[join(cwd, operands[1])] = operands[0]
+
+
+def _run_by_git(verb: str, rest: list[str]) -> list[str]:
+    """Commands that git itself starts: `rebase -x`, `bisect run`, `submodule foreach`."""
+    if verb in ("bisect", "submodule") and {"run", "foreach"} & set(rest[:2]):
+        return _launched([word for word in rest if word not in ("run", "foreach")], None)
+    found = [rest[at + 1] for at, word in enumerate(rest[:-1]) if _GIT_RUNS.match(word)]
+    return found + [word.partition("=")[2] for word in rest if "=" in word and _GIT_RUNS.match(word)]
 
 
 def _is_bare_jobs(words: list[str], at: int) -> bool:
@@ -283,7 +302,9 @@ def _as_command(row: list[str]) -> list[str]:
 
 
 def _awk_text(name: str, words: list[str]) -> str:
-    return " ".join(words[1:]) if name.endswith("awk") or name in ("vi", "vim", "nvim", "ex", "ed", "m4") else ""
+    if name in ("vi", "vim", "nvim", "ex", "ed", "m4"):
+        return "system '" + " ".join(words[1:]).replace(":!", "' '") + "'"
+    return " ".join(words[1:]) if name.endswith("awk") else ""
 
 
 def _decoded(name: str, words: list[str], stdin: Pieces | None) -> list[str]:

@@ -12,6 +12,8 @@ from holdfast.features.gates.refs import BRANCH, EVERYWHERE, FACTS, LIVE, PAUSE,
 from holdfast.features.gates.rules import Rule
 
 BASES = ("main", "master")
+PERSON_CAN = "a person can approve it"
+"""Said to agents: the command that lifts a refusal is not theirs to run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,9 +46,10 @@ class Finding:
 
 
 def resolve(rule: Rule) -> str:
-    """What a person or an agent does about it, in the fewest words."""
+    """What a person does about it, in the fewest words."""
     by_hand = f"holdfast gate satisfy {rule.name}" if by_hand_too(rule) else ""
-    return " or ".join(filter(None, (first_choice(rule), by_hand))) or "change the settings"
+    way = first_choice(rule).replace(PERSON_CAN, f"holdfast gate approve {rule.name}")
+    return " or ".join(filter(None, (way, by_hand))) or "change the settings"
 
 
 def first_choice(rule: Rule) -> str:
@@ -55,17 +58,17 @@ def first_choice(rule: Rule) -> str:
     if rule.type == "evidence":
         return " and ".join(_fact(one) for one in spec.evidence)
     if rule.type == "guard" and spec.guard_type == "protected_branch":
-        return f"git switch -c NAME, or let the user run: holdfast gate approve {rule.name}"
+        return f"git switch -c NAME, or {PERSON_CAN}"
     if rule.type in ("dynamic", "guard"):
-        return f"let the user run: holdfast gate approve {rule.name}"
+        return PERSON_CAN
     skills = [f"/{skill.lstrip('/')}" for skill in (*spec.auto_resolve_skill, *spec.satisfied_by_skill)]
-    if not skills and not spec.manual:
-        return f"let the user run: holdfast gate approve {rule.name}"
+    if not skills and not by_hand_too(rule):
+        return PERSON_CAN
     return " or ".join(dict.fromkeys(skills))
 
 
 def by_hand_too(rule: Rule) -> bool:
-    return rule.spec.manual and rule.type in ("blocking", "stop_only")
+    return rule.spec.manual and rule.spec.agent_may_satisfy and rule.type in ("blocking", "stop_only")
 
 
 def _fact(one: Any) -> str:
@@ -123,6 +126,10 @@ class Checker:
         doc = self.state.get(BRANCH, branch_key(self.here.place, base))
         return branches.own_entry(doc, rule.name, self.here.session, self.here.now)
 
+    def proved_other_content(self, rule: Rule) -> bool:
+        """Whether this session showed a green run of something else than what it leaves."""
+        return self._asked(rule).proved_other_content()
+
     def is_let_through(self, rule: Rule) -> bool:
         """Satisfied, proven or approved: whatever was done was allowed."""
         if rule.type == "guard":
@@ -136,6 +143,9 @@ class Checker:
     def _approved(self, rule: Rule) -> Finding | None:
         entry = self.entry(rule)
         return Finding(rule, True, _by(entry)) if entry and entry.get("approved") else None
+
+    def changed_tests(self, rule: Rule) -> list[str]:
+        return self._asked(rule).changed_tests() if rule.type == "evidence" else []
 
     def facts_for(self, rule: Rule) -> list[dict[str, Any]]:
         """The latest fact for each thing it asks for, whether it counts or not."""

@@ -99,7 +99,7 @@ def _concerns(rule: Rule, checker: Checker, event: Event) -> bool:
     known = [key for key in keys if began.get(key) and now.get(key)]
     if len(known) < len(keys):
         return used
-    changed = any(began[key] != now[key] for key in known)
+    changed = any(began[key] != now[key] for key in known) or checker.proved_other_content(rule)
     alone = not registry.others(checker.state.get(LIVE, REGISTRY.key), event.session, event.project)
     return changed and (used or alone)
 

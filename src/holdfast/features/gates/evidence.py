@@ -1,6 +1,7 @@
 """Is it proven? Recorded runs against what a requirement asks for; nobody's word counts."""
 
 import fnmatch
+import re
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 Fact = list[Any]
 """[seq, at, went well, session, branch, content]"""
 EVERYTHING = ("**",)
+_TEST_FILE = re.compile(r"(?:^|/)tests?/|(?:^|/)test_[^/]*$|[._]test\.|[._]spec\.|(?:^|/)specs?/")
 
 
 class Asked:
@@ -39,6 +41,16 @@ class Asked:
         whose = [fact[3] for one in self.rule.spec.evidence if (fact := self._proof(one))]
         theirs = sorted({alias(sid) for sid in whose if sid and sid != self.asking})
         return f"proven by session {', '.join(theirs)}" if theirs else "proven"
+
+    def proved_other_content(self) -> bool:
+        runs = [fact for one in self.rule.spec.evidence for fact in self._candidates(one) if not self._is_same_content(one, fact)]
+        return any(fact[2] > 0 and fact[3] == self.asking and _content(fact) for fact in runs)
+
+    def changed_tests(self) -> list[str]:
+        """Tests that were edited before the run that proves it: whether they still test the same, a person can say."""
+        proofs = [fact for one in self.rule.spec.evidence if (fact := self._proof(one))]
+        edits = self.facts.get("edits", {}).items()
+        return [path.removeprefix(f"{self.project}/") for path, seq in edits if _TEST_FILE.search(path) and any(seq < p[0] for p in proofs)]
 
     def latest(self) -> list[dict[str, Any]]:
         """For each part of it the newest fact: its event, its time, and whether it went well."""

@@ -235,7 +235,7 @@ class GateSettings(Section):
         """Made once per settings file, not once per hook."""
         if not self.enabled:
             return ()
-        return tuple(compiled(name, one) for name, one in self.requirements.items() if one.enabled)
+        return tuple(compiled(name, one, name in self.foreign) for name, one in self.requirements.items() if one.enabled)
 
     @cached_property
     def index(self) -> Index:

@@ -47,6 +47,8 @@ class Rule:
     at_tool: bool
     at_stop: bool
     patterns: tuple[re.Pattern[str], ...] = ()
+    foreign: bool = False
+    """Its words come from a project that nobody trusted."""
 
     @property
     def scope(self) -> str:
@@ -67,10 +69,10 @@ class Rule:
         return skill in self.skills or skill.rpartition(":")[2] in self.skills
 
 
-def compiled(name: str, spec: "Requirement") -> Rule:
+def compiled(name: str, spec: "Requirement", foreign: bool = False) -> Rule:
     ways = tuple(_way(one, spec) for one in spec.trigger_tools)
     at_tool, at_stop = _where(spec)
-    return Rule(name, spec, ways, _skills(spec), at_tool, at_stop, _patterns(spec))
+    return Rule(name, spec, ways, _skills(spec), at_tool, at_stop, _patterns(spec), foreign)
 
 
 def _patterns(spec: "Requirement") -> tuple[re.Pattern[str], ...]:

@@ -1,20 +1,36 @@
 """What is said to agents and people: what is missing, what resolves it, in as few words as will do."""
 
 import hashlib
+import re
 from collections.abc import Sequence
 from typing import Any
 
+from holdfast.core.decision import Context
+from holdfast.core.fence import fenced
 from holdfast.features.gates.check import Finding, Here, by_hand_too, first_choice
 from holdfast.features.gates.rules import Rule
 
 LONGEST_MESSAGE = 700
 MOST_LISTED = 12
+_LINK = re.compile(r"\b(?:https?|ftp|file)://\S+")
+
+
+FOREIGN = Context("settings-of-an-untrusted-project", "")
 
 
 def refusal(findings: Sequence[Finding], here: Here, tool: str) -> str:
-    """One message for all that is open (O2-c)."""
-    what = f"{tool} has to wait" if tool else "This has to wait"
+    """One message for all that is open (O2-c). `tool` is the agent's word, and kept as short as one."""
+    what = f"{plain_name(tool)} has to wait" if tool else "This has to wait"
     return "\n".join([f"{what}: {_open(findings)}.", *_lines(findings, here)])
+
+
+def plain_name(name: str) -> str:
+    return re.sub(r"[^\w.:-]", "_", name)[:80]
+
+
+def fence_foreign(text: str) -> str:
+    """What a project says that nobody trusted is data: fenced, attributed, without links."""
+    return fenced(Context(FOREIGN.source, _LINK.sub("[link left out]", text)))
 
 
 def again(findings: Sequence[Finding]) -> str:
@@ -69,13 +85,17 @@ def _open(findings: Sequence[Finding]) -> str:
 
 
 def _names(findings: Sequence[Finding]) -> str:
-    return ", ".join(one.rule.name for one in findings)
+    own = [one.rule.name for one in findings if not one.rule.foreign]
+    more = len(findings) - len(own)
+    return ", ".join([*own, *([f"{more} of the project's"] if more else ())])
 
 
 def _lines(findings: Sequence[Finding], here: Here) -> list[str]:
-    by_hand = [one.rule.name for one in findings if by_hand_too(one.rule)]
+    own = [one for one in findings if not one.rule.foreign]
+    foreign = [_line(one, here, len(findings)) for one in findings if one.rule.foreign]
+    by_hand = [one.rule.name for one in own if by_hand_too(one.rule)]
     more = [f"By hand: holdfast gate satisfy {' '.join(by_hand)}"] if by_hand else []
-    return [*(_line(one, here, len(findings)) for one in findings), *more]
+    return [*(_line(one, here, len(findings)) for one in own), *more, *([fence_foreign("\n".join(foreign))] if foreign else ())]
 
 
 def _line(finding: Finding, here: Here, of: int) -> str:

@@ -37,6 +37,11 @@ def attention(call: Call) -> dict[str, Any]:
     return {"lines": list(dict.fromkeys(lines))[:30]}
 
 
+def _changed_tests(checker: Checker, settings: GateSettings) -> list[str]:
+    found = {rule.name: checker.changed_tests(rule) for rule in settings.rules if checker.find(rule).ok}
+    return [f"{name}: proven with tests that were changed before: {', '.join(files[:3])}" for name, files in found.items() if files]
+
+
 def _pauses(call: Call) -> list[dict[str, Any]]:
     found = [doc for _, doc in call.reader.states(StateQuery(kind=PAUSE, limit=50))]
     return [doc for doc in found if rests(doc, call.now)]
@@ -59,7 +64,7 @@ def status(call: Call) -> dict[str, Any]:
         "paused": checker.paused(), "stops": doc.get("stops", 0), "refused": doc.get("refused", 0),
         "requirements": [_standing(checker, rule, used, settings) for rule in settings.rules],
         "sessions": [_live(sid, one) for sid, one in asking.live(call).items() if one["place"] == checker.here.place],
-        "attention": attention(call)["lines"],
+        "attention": [*attention(call)["lines"], *_changed_tests(checker, settings)],
         "notices": [*settings.notices, *(f"no skill named {s} was found" for s in checker.facts.get("missing", ()))],
     }  # fmt: skip
 
