@@ -11,8 +11,8 @@ from holdfast.core.event import Event
 from holdfast.core.ports import Doc, EventQuery, Reader, Ref
 from holdfast.features.gates.decide import STEPS as DECIDED
 from holdfast.features.gates.decide import decide
+from holdfast.features.gates.derive import REVIEWING, derive
 from holdfast.features.gates.derive import STEPS as FOLLOWED
-from holdfast.features.gates.derive import derive
 from holdfast.features.gates.model import GateSettings
 from holdfast.features.gates.reduce import reduce
 from holdfast.features.gates.refs import LEAVE_FACTS, LIFE, TOOLS, UAT, keys
@@ -40,7 +40,7 @@ class Rehearsal:
         if event.kind in CALLS and self._of_no_concern(event):
             return None
         self._reduce(event)
-        if event.kind in FOLLOWED:
+        if event.kind in FOLLOWED or event.kind in REVIEWING:
             for made in derive(self, event, self.settings):
                 self._reduce(msgspec.structs.replace(made, seq=event.seq))
         if event.kind not in DECIDED:
