@@ -10,6 +10,7 @@ TAG = "holdfast-context"
 CHARS_PER_TOKEN = 4
 _ROLES = "holdfast|system|user|assistant|human|function|tool|antml|important|hook"
 _LOOKS_LIKE_TAG = re.compile(rf"<(?=\s*/?\s*({_ROLES}))", re.IGNORECASE)
+_FENCE = re.compile(rf'(<{TAG} source="[\w.:/-]*">\n)(.*?)(\n</{TAG}>)', re.DOTALL)
 _DEFUSED = "\N{SINGLE LEFT-POINTING ANGLE QUOTATION MARK}"
 _KEPT_CONTROLS = "\n\t"
 
@@ -29,6 +30,15 @@ def harmless(text: str) -> str:
 def fenced(context: Context) -> str:
     source = re.sub(r"[^\w.:/-]", "_", context.source)
     return f'<{TAG} source="{source}">\n{harmless(context.text).strip()}\n</{TAG}>'
+
+
+def harmless_around_fences(text: str) -> str:
+    """A text that may hold fences of ours: they stay, and what is inside and between them is made harmless."""
+    parts, end = [], 0
+    for match in _FENCE.finditer(text):
+        parts += [harmless(text[end : match.start()]), match[1], harmless(match[2]), match[3]]
+        end = match.end()
+    return "".join([*parts, harmless(text[end:])])
 
 
 def within_budget(contexts: Iterable[Context], budget: int) -> tuple[list[Context], list[Context]]:

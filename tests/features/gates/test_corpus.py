@@ -14,10 +14,10 @@ import pytest
 from holdfast.agents import AGENTS
 from holdfast.core.delivery import Delivery
 from holdfast.core.shell.acts import read_acts
-from holdfast.features.gates.model import GateSettings
 from holdfast.features.gates.observations import observe
-from holdfast.features.gates.rehearse import Rehearsal
-from holdfast.features.gates.rules import matches_command
+from holdfast.features.gates.settings import GateSettings
+from holdfast.features.gates.triggers import matches_command
+from holdfast.features.gates.views import Simulation
 from holdfast.git_context import look
 
 CORPUS = Path(__file__).parents[2] / "corpus"
@@ -78,5 +78,5 @@ def is_refused(gate: str, step: dict[str, Any], repository: Path) -> bool:
     event.data.branch, event.data.repo = around["branch"], around["repo"]
     settings = GateSettings.of({"requirements": GATES[gate]})
     observe(event, settings)
-    decision = Rehearsal(settings).take(event)
+    decision = Simulation(settings).take(event)
     return decision is not None and decision.verdict == "deny"

@@ -2,7 +2,7 @@
 
 import pytest
 
-from holdfast.features.gates.model import GateSettings
+from holdfast.features.gates.settings import GateSettings
 from tests.features.gates.stage import PROJECT, Stage, names, rules
 
 PLAN = {"commit_plan": {}, "adr_reviewed": {}, "tdd_planned": {}, "solid_reviewed": {}}
@@ -140,9 +140,7 @@ def test_a_stop_is_let_go_after_three_refusals_without_progress() -> None:
 
 
 def test_progress_and_a_person_begin_the_count_anew() -> None:
-    stage = Stage(
-        one={"auto_resolve_skill": "a", "check": "stop"}, two={"auto_resolve_skill": "b", "check": "stop"}
-    )
+    stage = Stage(one={"auto_resolve_skill": "a", "check": "stop"}, two={"auto_resolve_skill": "b", "check": "stop"})
     stage.edit()
     for _ in range(3):
         assert stage.stop().verdict == "deny"
@@ -162,7 +160,9 @@ def test_somebody_elses_refused_stop_is_not_made_longer() -> None:
 
 
 def test_the_seeds_single_refusal_is_a_setting() -> None:
-    settings = GateSettings.of({"requirements": {"commit_plan": {"check": "stop"}}, "hooks": {"stop": {"max_refusals": 1}}})
+    settings = GateSettings.of(
+        {"requirements": {"commit_plan": {"check": "stop"}}, "hooks": {"stop": {"max_refusals": 1}}}
+    )
     stage = Stage(settings)
     stage.edit()
     assert [stage.stop().verdict, stage.stop(again=True).verdict] == ["deny", "none"]
@@ -170,7 +170,9 @@ def test_the_seeds_single_refusal_is_a_setting() -> None:
 
 def test_stop_checks_can_be_switched_off_and_widened() -> None:
     def after_commit(stop: dict) -> str:
-        stage = Stage(GateSettings.of({"requirements": {"pre_commit_review": {"check": "stop"}}, "hooks": {"stop": stop}}))
+        stage = Stage(
+            GateSettings.of({"requirements": {"pre_commit_review": {"check": "stop"}}, "hooks": {"stop": stop}})
+        )
         stage.run("git commit -m x")
         return stage.stop().verdict
 

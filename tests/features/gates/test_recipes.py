@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from holdfast.features.gates import FEATURE
-from holdfast.features.gates.model import GateSettings
+from holdfast.features.gates.settings import GateSettings
 from holdfast.settings import Elsewhere, Settings
 from tests.features.gates.stage import Stage, names
 

@@ -7,8 +7,7 @@ import pytest
 
 from holdfast import trust
 from holdfast.features.gates import FEATURE
-from holdfast.features.gates.builtin import BUILT_IN, PRESETS
-from holdfast.features.gates.model import GateSettings
+from holdfast.features.gates.settings import BUILT_IN, PRESETS, GateSettings
 from holdfast.settings import Elsewhere, Resolved, Settings, json_schema
 from holdfast.settings.edit import set_value
 from tests.features.gates.stage import Stage

@@ -25,7 +25,9 @@ MAX_DEPTH = 4
 BLANK = "\u2423"
 """Stands for a blank inside of one word: `-m 'make deploy'` is one word and no command."""
 
-_GIT_VALUES = frozenset("-C -c --git-dir --work-tree --namespace --exec-path --config-env --super-prefix --attr-source".split())
+_GIT_VALUES = frozenset(
+    "-C -c --git-dir --work-tree --namespace --exec-path --config-env --super-prefix --attr-source".split()
+)
 _MAKE_VALUES = frozenset("-C -f -I -j -l -o -W --directory --file --makefile --include-dir --eval -E".split())
 _MAKE_NOTHING = re.compile(r"^-[a-zA-Z]*[nq]|^--(?:dry-run|just-print|recon|question|version|help)$")
 _MAKEFILES = frozenset(("", "Makefile", "makefile", "GNUmakefile"))
@@ -40,12 +42,16 @@ _LAUNCHERS = frozenset(
     "linux32 ld-linux-x86-64.so.2 toybox chpst s6-setuidgid daemonize start-stop-daemon dtach abduco fish tcsh csh pwsh powershell xonsh elvish nu rlwrap just "
     "gnome-terminal konsole kitty alacritty wezterm foot zellij open osascript".split()
 )
-_INTERPRETER = re.compile(r"^(?:python|pypy|perl|ruby|node|nodejs|deno|bun|php|lua|Rscript|tclsh|osascript|awk|gawk|mawk|m4|vim?|nvim|ex|ed)[\d.]*$")
+_INTERPRETER = re.compile(
+    r"^(?:python|pypy|perl|ruby|node|nodejs|deno|bun|php|lua|Rscript|tclsh|osascript|awk|gawk|mawk|m4|vim?|nvim|ex|ed)[\d.]*$"
+)
 _STARTS_PROGRAMS = re.compile(
     r"system|popen|Popen|subprocess|exec|spawn|child_process|qx|`|pty|runpy|importlib|__import__|eval|compile\(|fork|shell|sh\b"
 )
 _LITERAL = re.compile(r"""([rbfu]?)(\"(?:[^"\\]|\\.)*\"|'(?:[^'\\]|\\.)*'|`[^`]*`)""", re.S)
-_LOOKED_UP = re.compile(r"""\$\((?:which|command -v|type -P|type -p)\s+([\w.-]+)\s*\)|`(?:which|command -v)\s+([\w.-]+)\s*`""")
+_LOOKED_UP = re.compile(
+    r"""\$\((?:which|command -v|type -P|type -p)\s+([\w.-]+)\s*\)|`(?:which|command -v)\s+([\w.-]+)\s*`"""
+)
 """`$(which git)` is git."""
 _COPROC = re.compile(r"(?:^|(?<=[;&|\n]))\s*coproc\s+(?=[\w./])")
 _GIT_RUNS = re.compile(r"^(?:-x|--exec|--extcmd|--upload-pack|--tool-help)$|^--(?:exec|extcmd)=")
@@ -207,7 +213,9 @@ class _Reader:
             return [text]
         if script:
             self.unresolved.append(f"file {join(command.invocation.cwd, script)}")
-        self.hidden.append(f"the script {script}" if script and UNKNOWN not in script else "a shell that reads a text from elsewhere")
+        self.hidden.append(
+            f"the script {script}" if script and UNKNOWN not in script else "a shell that reads a text from elsewhere"
+        )
         return []
 
     def _code(self, name: str, code: str) -> list[str]:
@@ -270,7 +278,11 @@ def _quoted(word: str) -> str:
 def _launched(arguments: list[str], stdin: Pieces | None) -> list[str]:
     """Programs that start what they are told: every word that could begin a command does."""
     found = [word for word in arguments if " " in word or "\n" in word]
-    found += [" ".join(_quoted(word) for word in arguments[at:]) for at in range(len(arguments)) if not arguments[at].startswith("-")]
+    found += [
+        " ".join(_quoted(word) for word in arguments[at:])
+        for at in range(len(arguments))
+        if not arguments[at].startswith("-")
+    ]
     text = "".join(piece.text for piece in stdin or () if piece.invocation < 0)
     return [*found[:12], *([text] if text.strip() and UNKNOWN not in text else ())]
 
@@ -314,7 +326,13 @@ def _decoded(name: str, words: list[str], stdin: Pieces | None) -> list[str]:
         return []
     text = "".join(piece.text for piece in stdin or () if piece.invocation < 0).strip()
     try:
-        raw = bytes.fromhex(text) if name == "xxd" else base64.b32decode(text) if name == "base32" else base64.b64decode(text)
+        raw = (
+            bytes.fromhex(text)
+            if name == "xxd"
+            else base64.b32decode(text)
+            if name == "base32"
+            else base64.b64decode(text)
+        )
         return [raw.decode()] if text else []
     except (ValueError, binascii.Error):
         return []
@@ -330,7 +348,9 @@ def _meaning_keys(name: str, words: list[str], cwd: str) -> list[str]:
         return [f"git {verb}"] if verb and verb not in GIT_VERBS and UNKNOWN not in verb else []
     if name in ("npm", "pnpm", "yarn", "bun"):
         operands = [word for word in words[1:] if not word.startswith("-")]
-        script = operands[1] if operands[:1] in (["run"], ["run-script"]) and len(operands) > 1 else "".join(operands[:1])
+        script = (
+            operands[1] if operands[:1] in (["run"], ["run-script"]) and len(operands) > 1 else "".join(operands[:1])
+        )
         return [f"script {cwd}\0{script}"] if script else []
     if name in ("make", "gmake"):
         return [f"make {cwd}\0{word}" for word in words[1:] if not word.startswith("-") and "=" not in word]

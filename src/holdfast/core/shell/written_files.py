@@ -8,9 +8,7 @@ from holdfast.core.shell.flow import TERMINAL, Pieces
 from holdfast.core.shell.syntax import UNKNOWN
 
 MAX_FILES = 200
-_ALL_OPERANDS = frozenset(
-    "rm touch truncate tee sponge unlink shred mv patch ed ex vi vim nvim nano emacs".split()
-)
+_ALL_OPERANDS = frozenset("rm touch truncate tee sponge unlink shred mv patch ed ex vi vim nvim nano emacs".split())
 _LAST_OPERAND = frozenset(("cp", "install", "rsync", "scp"))
 _IN_PLACE = frozenset(("sed", "gsed", "perl", "ruby"))
 _IN_PLACE_FLAG = re.compile(r"^(?:-[a-zA-Z]*i|--in-place)")
@@ -31,14 +29,18 @@ _OUTPUT_FLAGS = {
 }
 _TARGET_FLAGS = ("-t", "--target-directory")
 _GIT_WRITES = frozenset(("mv", "rm", "restore", "checkout"))
-_PATCHED = re.compile(r"^(?:\+\+\+ (?:b/)?|--- (?:a/)?|\*\*\* (?:Update|Add|Delete) File: |\*\*\* Move to: |rename to )(\S.*?)\s*$", re.M)
+_PATCHED = re.compile(
+    r"^(?:\+\+\+ (?:b/)?|--- (?:a/)?|\*\*\* (?:Update|Add|Delete) File: |\*\*\* Move to: |rename to )(\S.*?)\s*$", re.M
+)
 _CODE_FLAGS = ("-c", "-e", "-E", "--eval", "-r", "-pe", "-ne")
 _INTERPRETER = re.compile(r"^(?:python|pypy|perl|ruby|node|nodejs|deno|bun|php|lua|Rscript|tclsh|osascript)[\d.]*$")
 _OPENED = re.compile(
     r"""(?:open|fopen|File\.(?:write|open|new)|writeFile(?:Sync)?|appendFile(?:Sync)?|createWriteStream|truncate(?:Sync)?|file_put_contents|Path|PosixPath|spurt)"""
     r"""\s*\(?\s*(?:[<>+]*\s*)["']([^"'\n]{1,300})["']([^;\n]{0,80})"""
 )
-_WRITES = re.compile(r"""["'][rbt]*[wax+][bt+]*["']|write|append|truncate|put_contents|unlink|touch|rename|replace\(|>""")
+_WRITES = re.compile(
+    r"""["'][rbt]*[wax+][bt+]*["']|write|append|truncate|put_contents|unlink|touch|rename|replace\(|>"""
+)
 _MOVED = re.compile(
     r"""(?:os\.(?:remove|unlink|rename|replace|truncate)|shutil\.\w+|(?:unlink|rename|rm|cp|copyFile)(?:Sync)?|FileUtils\.\w+)\s*\(([^)\n]{1,300})\)"""
 )
@@ -163,7 +165,11 @@ def code_of(command: ShellCommand) -> str:
 
 def _code_writes(code: str) -> list[str]:
     """Names in quotes that code opens for writing, as far as they stand there."""
-    found = [name for name, rest in _OPENED.findall(code) if _WRITES.search(rest) or _WRITES.search(code.partition(name)[0][-40:])]
+    found = [
+        name
+        for name, rest in _OPENED.findall(code)
+        if _WRITES.search(rest) or _WRITES.search(code.partition(name)[0][-40:])
+    ]
     for arguments in _MOVED.findall(code):
         found += _QUOTED.findall(arguments)
     return found

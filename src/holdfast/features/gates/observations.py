@@ -18,13 +18,13 @@ from holdfast.core.kinds import HookPayload, ToolPayload
 from holdfast.core.process import run_briefly
 from holdfast.core.shell.acts import CommandActs, names_to_resolve, read_acts
 from holdfast.core.shell.written_files import patched_files
-from holdfast.features.gates import memory
-from holdfast.features.gates.facts import only_looks
-from holdfast.features.gates.triggers import triggered
+from holdfast.features.gates.evidence import only_looks
+from holdfast.features.gates.in_force import any_in_force
+from holdfast.features.gates.requirements import triggered
 from holdfast.paths import default_config_dir, default_state_dir
 
 if TYPE_CHECKING:
-    from holdfast.features.gates.model import GateSettings
+    from holdfast.features.gates.settings import GateSettings
 
 HEAD, HEAD_BRANCH, HEAD_VERB = "HEAD", "HEAD branch", "HEAD verb"
 LARGEST_SCRIPT = 64 * 1024
@@ -32,7 +32,9 @@ MOST_FILES = 100
 GIT_S = 0.3
 CONTENT_S = 0.4
 _FINGERPRINTS = Fingerprinter(run_briefly, os.environ)
-OBSERVED = frozenset({"tool.started", "tool.finished", "tool.failed", "turn.ended", "session.started", "prompt.submitted"})
+OBSERVED = frozenset(
+    {"tool.started", "tool.finished", "tool.failed", "turn.ended", "session.started", "prompt.submitted"}
+)
 _WRITING_TOOL = re.compile(
     r"(?:^|_)(?:write|edit|create|update|delete|remove|move|rename|copy|patch|apply|insert|replace|append|put|save|set|truncate|modify|upsert|str)(?:_|$)",
     re.IGNORECASE,
@@ -40,7 +42,9 @@ _WRITING_TOOL = re.compile(
 _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
 _TARGET = re.compile(r"^([^\s:#=][^:=#]*):(?![=:])([^#\n]*)$")
 _KILLS = re.compile(r"\b(?:kill|pkill|killall|skill)\b")
-_HOOK_FILES = re.compile(r"/\.claude/settings(?:\.local)?\.json$|/\.codex/(?:hooks\.json|config\.toml)$|/\.(?:gemini|qwen)/settings\.json$|/\.cursor/hooks\.json$|/\.github/hooks/[^/]+\.json$")
+_HOOK_FILES = re.compile(
+    r"/\.claude/settings(?:\.local)?\.json$|/\.codex/(?:hooks\.json|config\.toml)$|/\.(?:gemini|qwen)/settings\.json$|/\.cursor/hooks\.json$|/\.github/hooks/[^/]+\.json$"
+)
 _OUR_PROGRAM = re.compile(r"/(?:holdfast|holdfast-hook)$")
 _ABOUT_HOOKS = re.compile(r"hooks|disableAllHooks|holdfast", re.IGNORECASE)
 
@@ -54,7 +58,7 @@ def content_parts(settings: "GateSettings") -> list[tuple[str, ...]]:
 
 def observe(event: Event, settings: "GateSettings | None", _parts: Any = None) -> None:
     data = event.data
-    if settings is None or not isinstance(data, HookPayload) or not (settings.rules or memory.any_in_force()):
+    if settings is None or not isinstance(data, HookPayload) or not (settings.rules or any_in_force()):
         return
     data.settings_at = settings.changed_at
     if isinstance(data, ToolPayload):

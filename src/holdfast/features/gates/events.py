@@ -1,4 +1,4 @@
-"""The documents of the gates: who is satisfied where, what a session did, what was proven, who is alive, what rests."""
+"""Which events concern the gates, and which documents each of them touches."""
 
 from collections.abc import Iterable
 
@@ -11,9 +11,9 @@ REGISTRY = Ref(LIVE, "sessions")
 EVERYWHERE = "everywhere"
 
 CHANGES = frozenset({"gates.satisfied", "gates.cleared", "gates.approved"})
-GONE = frozenset({"session.ended", "session.lost", "session.stale", "session.closed", "session.left"})
+SESSION_OVER = frozenset({"session.ended", "session.lost", "session.stale", "session.closed", "session.left"})
 """All but the first are told by the sessions room, which watches the agents' processes (D6)."""
-LIFE = GONE | {"session.started", "prompt.submitted", "turn.ended", "cwd.changed"}
+LIFE = SESSION_OVER | {"session.started", "prompt.submitted", "turn.ended", "cwd.changed"}
 TOOLS = frozenset({"tool.finished", "tool.failed", "tool.exit_read"})
 """The last is told by the sessions room, where an agent writes exit codes only into its transcript."""
 LEAVE_FACTS = frozenset({"edit", "shell", "skill"})
@@ -21,9 +21,36 @@ ACTING = frozenset({"edit", "shell", "mcp", "other"})
 """What a tool may do while a file changes."""
 CHECK = "check.finished"
 RULES, ATTENTION = "gates.rules", "gates.attention"
-SHOWN = Ref(ATTENTION, "all")
-SEEN = frozenset({"gates.bypassed", "gates.attempted", "gates.rules_kept", "gates.rules_accepted", "gates.approved", "gates.satisfied", "daemon.started", "daemon.stopped"})
+ATTENTION_REF = Ref(ATTENTION, "all")
+SEEN = frozenset(
+    {
+        "gates.bypassed",
+        "gates.attempted",
+        "gates.rules_kept",
+        "gates.rules_accepted",
+        "gates.approved",
+        "gates.satisfied",
+        "daemon.started",
+        "daemon.stopped",
+    }
+)
 UAT = frozenset({"uat.ended", "uat.reported"})
+
+
+OWN = {"gates.bypassed", "gates.attempted", "gates.rules_kept", "gates.rules_accepted"}
+KINDS = OWN | {
+    "gates.triggered",
+    "gates.satisfied",
+    "gates.approved",
+    "gates.cleared",
+    "gates.paused",
+    "gates.resumed",
+    "gates.pruned",
+    "gates.measured",
+    "gates.looked",
+}
+OTHERS = {CHECK, "daemon.started", "daemon.stopped", "tool.started", "prompt.expanded", "decision.made"}
+SUBSCRIBED_KINDS = frozenset(KINDS) | CHANGES | LIFE | TOOLS | UAT | OTHERS
 
 
 def place(event: Event) -> str:
@@ -53,40 +80,42 @@ def keys(event: Event) -> Iterable[Ref]:
     if kind == CHECK:
         return (Ref(FACTS, event.project),)
     if kind in LIFE:
-        return _life(event)
+        return _session_refs(event)
     if kind == "decision.made":
-        return (session_ref(event),) if event.session and _ours(event) else ()
+        return (session_ref(event),) if event.session and _is_ours(event) else ()
     if kind == "gates.triggered":
         return (session_ref(event),)
     if kind in CHANGES:
-        shown = (SHOWN,) if kind in SEEN else ()
+        shown = (ATTENTION_REF,) if kind in SEEN else ()
         return (session_ref(event), branch_ref(event), *shown) if event.session else (branch_ref(event), *shown)
     if kind in ("gates.measured", "gates.looked") or kind in UAT:
         return (Ref(FACTS, event.project),)
-    return _rare(event)
+    return _other_refs(event)
 
 
 def _tool_ended(event: Event) -> Iterable[Ref]:
     action = event.data.get("action")
     facts = (Ref(FACTS, event.project),) if action in LEAVE_FACTS or event.data.get("written") else ()
-    return (*facts, session_ref(event)) if event.session and action in ACTING and event.kind != "tool.exit_read" else facts
+    return (
+        (*facts, session_ref(event)) if event.session and action in ACTING and event.kind != "tool.exit_read" else facts
+    )
 
 
-def _life(event: Event) -> Iterable[Ref]:
+def _session_refs(event: Event) -> Iterable[Ref]:
     if not event.session:
         return ()
-    if event.kind in GONE:
+    if event.kind in SESSION_OVER:
         return (session_ref(event), REGISTRY, branch_ref(event))
     return (session_ref(event), REGISTRY)
 
 
-def _rare(event: Event) -> Iterable[Ref]:
+def _other_refs(event: Event) -> Iterable[Ref]:
     if event.kind in ("gates.rules_kept", "gates.rules_accepted"):
-        return (Ref(RULES, bounded(str(event.data.get("scope") or ""))), SHOWN)
+        return (Ref(RULES, bounded(str(event.data.get("scope") or ""))), ATTENTION_REF)
     if event.kind == "gates.bypassed":
-        return (session_ref(event), SHOWN)
+        return (session_ref(event), ATTENTION_REF)
     if event.kind in SEEN:
-        return (SHOWN,)
+        return (ATTENTION_REF,)
     if event.kind in ("gates.paused", "gates.resumed"):
         return (Ref(PAUSE, bounded(str(event.data.get("where") or EVERYWHERE))),)
     if event.kind == "gates.pruned":
@@ -96,5 +125,5 @@ def _rare(event: Event) -> Iterable[Ref]:
     return ()
 
 
-def _ours(event: Event) -> bool:
+def _is_ours(event: Event) -> bool:
     return any("gate" in detail for detail in event.data.get("details") or ())

@@ -7,18 +7,74 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta
 
-from holdfast.core.section import ALONE, After, Before, Section, Unfit
-from holdfast.features.gates.builtin import BUILT_IN
-from holdfast.features.gates.rules import Index, Rule, compiled
-from holdfast.features.gates.strictness import digest_of, keep_strict
+from holdfast.core.section import ALONE, After, Before, Section
+from holdfast.features.gates.in_force import digest_of, keep_strict
+from holdfast.features.gates.triggers import Index, Rule, compile_rule
+
+PLANNED = {"scope": "session", "auto_resolve_skill": ["arch-review", "plan-review"]}
+ON_COMMIT = [{"tool": "Bash", "command_pattern": r"\bgit\s+(commit|cherry-pick|revert|merge)\b"}]
+ON_PULL_REQUEST = [{"tool": "Bash", "command_pattern": r"\bgh\s+pr\s+create\b"}]
+
+BUILT_IN: dict[str, dict[str, Any]] = {
+    "commit_plan": {**PLANNED, "description": "A plan of the change, cut into commits, before the first edit."},
+    "adr_reviewed": {**PLANNED, "description": "The plan was held against the architecture decisions."},
+    "tdd_planned": {**PLANNED, "description": "The plan says which tests come first."},
+    "solid_reviewed": {**PLANNED, "description": "The plan was held against the SOLID principles."},
+    "pre_commit_review": {
+        "scope": "single_use",
+        "trigger_tools": ON_COMMIT,
+        "auto_resolve_skill": "pre-commit",
+        "description": "A review before each commit.",
+    },
+    "pre_pr_review": {
+        "scope": "single_use",
+        "trigger_tools": ON_PULL_REQUEST,
+        "auto_resolve_skill": "quality-check",
+        "description": "A review before each pull request.",
+    },
+    "branch_size_limit": {"type": "dynamic", "description": "Branches stay small enough to be reviewed."},
+    "protected_branch": {
+        "type": "guard",
+        "guard_type": "protected_branch",
+        "description": "No edits on the branch that everybody builds on.",
+    },
+    "single_session_per_project": {
+        "type": "guard",
+        "guard_type": "single_session",
+        "description": "One session at a time edits this checkout.",
+    },
+    "tests_green": {
+        "type": "evidence",
+        "evidence": [{"command": ["pytest*", "make test*", "npm test*", "npm run test*", "cargo test*", "go test*"]}],
+        "description": "Tests passed after the last edit.",
+    },
+}
+
+ON = {"enabled": True}
+STRICT = (
+    "commit_plan",
+    "adr_reviewed",
+    "tdd_planned",
+    "solid_reviewed",
+    "pre_commit_review",
+    "tests_green",
+    "protected_branch",
+    "branch_size_limit",
+)
+PRESETS: dict[str, dict[str, dict[str, Any]]] = {
+    "minimal": {"protected_branch": ON},
+    "relaxed": {"commit_plan": {**ON, "scope": "branch"}, "protected_branch": ON, "branch_size_limit": ON},
+    "strict": dict.fromkeys(STRICT, ON),
+}
+
 
 YEAR = 366 * 86_400
 Type = Literal["blocking", "dynamic", "guard", "stop_only", "evidence"]
 Scope = Literal["session", "branch", "single_use", "permanent"]
 Check = Literal["tool", "stop", "both"]
 KEPT = ("notices", "changed_at", "user", "foreign")
-SAYS = "must be 1 to 64 letters, digits, `_`, `.` or `-`"
-Name = Annotated[str, Meta(pattern=r"^[A-Za-z0-9_.-]{1,64}$", extra={"says": SAYS})]
+NAME_RULE = "must be 1 to 64 letters, digits, `_`, `.` or `-`"
+Name = Annotated[str, Meta(pattern=r"^[A-Za-z0-9_.-]{1,64}$", extra={"says": NAME_RULE})]
 Glob = Annotated[str, Meta(min_length=1, max_length=300)]
 Words = Annotated[str, Meta(max_length=200)]
 Message = Annotated[str, Meta(max_length=5000)]
@@ -27,7 +83,7 @@ Skills = Annotated[tuple[Words, ...], Meta(max_length=20), ALONE]
 Seconds = Annotated[int, Meta(ge=0, le=YEAR)]
 
 
-def a_pattern(text: str) -> str:
+def check_pattern(text: str) -> str:
     try:
         re.compile(text)
     except (re.error, OverflowError, RecursionError) as error:
@@ -40,22 +96,22 @@ def _window(value: Any) -> Any:
     return (300 if value else 0) if isinstance(value, bool) else value
 
 
-def _completed(requirements: Any) -> Any:
+def _complete(requirements: Any) -> Any:
     """With what is built in under that name, and with what goes without saying."""
     if not isinstance(requirements, dict):
         return requirements
     return {
-        name: _about_the_shell({**BUILT_IN.get(name, {}), **given}) if isinstance(given, dict) else given
+        name: _as_shell_rule({**BUILT_IN.get(name, {}), **given}) if isinstance(given, dict) else given
         for name, given in requirements.items()
     }
 
 
-def _about_the_shell(given: dict[str, Any]) -> dict[str, Any]:
+def _as_shell_rule(given: dict[str, Any]) -> dict[str, Any]:
     """A command pattern alone is about the shell."""
     return {"trigger_tools": ["shell"], **given} if given.get("command_pattern") else given
 
 
-CommandPattern = Annotated[str, Meta(max_length=1000, extra={"guarded": "pattern"}), After(a_pattern)]
+CommandPattern = Annotated[str, Meta(max_length=1000, extra={"guarded": "pattern"}), After(check_pattern)]
 
 
 class Part(Section):
@@ -168,7 +224,7 @@ class GateSettings(Section):
     version: str | float = "1.0"
     enabled: bool = True
     inherit: Annotated[bool, Meta(description="false: what the layers below say is left out.")] = True
-    requirements: Annotated[dict[Name, Requirement], Meta(max_length=200), Before(_completed)] = {}
+    requirements: Annotated[dict[Name, Requirement], Meta(max_length=200), Before(_complete)] = {}
     hooks: Hooks = Hooks()
     plan_files: Annotated[tuple[Glob, ...], Meta(description="Never refused.")] = (
         "**/.claude/plans/**",
@@ -196,7 +252,7 @@ class GateSettings(Section):
     @property
     def foreign(self) -> frozenset[str]:
         """Requirements whose text comes from a project that nobody trusted."""
-        return self.__dict__.get("foreign", frozenset())
+        return frozenset(self.__dict__.get("foreign", ()))
 
     @cached_property
     def digest(self) -> str:
@@ -235,7 +291,9 @@ class GateSettings(Section):
         """Made once per settings file, not once per hook."""
         if not self.enabled:
             return ()
-        return tuple(compiled(name, one, name in self.foreign) for name, one in self.requirements.items() if one.enabled)
+        return tuple(
+            compile_rule(name, one, name in self.foreign) for name, one in self.requirements.items() if one.enabled
+        )
 
     @cached_property
     def index(self) -> Index:

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from holdfast.core.kinds.gates_events import GatesRulesAccepted
-from holdfast.features.gates.model import GateSettings
-from holdfast.features.gates.strictness import keep_strict
+from holdfast.features.gates.in_force import keep_strict
+from holdfast.features.gates.settings import GateSettings
 from tests.features.gates.stage import PROJECT, Stage
 
 BASE: dict[str, Any] = {
@@ -67,7 +67,7 @@ def test_gates_as_a_whole_are_not_loosened_either(loose: dict[str, Any]) -> None
 def rules_that(stage: Stage, settings_now: GateSettings, at: int) -> str:
     """What becomes of an edit after the settings changed on disk at that moment."""
     settings_now.__dict__["changed_at"] = at
-    stage.settings = stage.rehearsal.settings = settings_now
+    stage.settings = stage.simulation.settings = settings_now
     return stage.take("tool.started", tool="Edit", action="edit", paths=[f"{PROJECT}/src/a.py"], settings_at=at).verdict
 
 
@@ -76,9 +76,11 @@ def test_settings_loosened_while_a_call_runs_do_not_count_and_are_shown() -> Non
     stage.start()
     stage.take("tool.started", tool="Bash", action="shell", command="python3 x.py", call="c1")
     changed_at = stage.later(1).now
-    stage.later(1).take("tool.finished", tool="Bash", action="shell", command="python3 x.py", call="c1", ok=True, exit_code=0)
+    stage.later(1).take(
+        "tool.finished", tool="Bash", action="shell", command="python3 x.py", call="c1", ok=True, exit_code=0
+    )
     assert rules_that(stage.later(5), GateSettings.of({"requirements": {}}), changed_at) == "deny"
-    assert any("is gone" in entry["text"] for entry in stage.rehearsal.get("gates.attention", "all")["entries"])
+    assert any("is gone" in entry["text"] for entry in stage.simulation.get("gates.attention", "all")["entries"])
 
 
 def test_settings_loosened_while_no_call_runs_are_the_persons() -> None:
