@@ -15,7 +15,7 @@ from holdfast.core.ports import Doc, Reader, Ref, StateQuery
 from holdfast.features.gates.events import BRANCH, EVERYWHERE, REGISTRY, SESSION, branch_key
 from holdfast.features.gates.in_force import USER, differences, rules_in_force
 from holdfast.features.gates.policy import as_satisfied
-from holdfast.features.gates.requirements import Checker, Here, resolve
+from holdfast.features.gates.requirements import Checker, Here, kind_of, resolve
 from holdfast.features.gates.settings import GateSettings
 from holdfast.features.gates.state import is_busy
 from holdfast.features.gates.triggers import Rule
@@ -155,12 +155,8 @@ def satisfy(call: Call) -> CommandResult:
 
 
 def _by_hand(rule: Rule) -> Rule:
-    if rule.type == "evidence":
-        raise CommandRefused(f"{rule.name} is satisfied by recorded facts only", fix=f"What counts: {resolve(rule)}.")
-    if rule.type in ("guard", "dynamic"):
-        raise CommandRefused(f"{rule.name} is a condition, not a thing to do", fix=f"Use: {resolve(rule)}")
-    if not rule.spec.manual:
-        raise CommandRefused(f"{rule.name} is not satisfied by hand", fix=f"What counts: {resolve(rule)}.")
+    if why := kind_of(rule).why_not_by_hand(rule):
+        raise CommandRefused(why, fix=f"What counts: {resolve(rule)}.")
     return rule
 
 

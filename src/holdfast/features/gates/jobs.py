@@ -16,6 +16,7 @@ from holdfast.core.ids import delivery_key
 from holdfast.core.job import Job
 from holdfast.core.ports import Ref
 from holdfast.features.gates.events import FACTS
+from holdfast.features.gates.requirements import kind_of
 from holdfast.features.gates.triggers import Rule
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ def wants_measure(state: State, event: Event, settings: "GateSettings") -> Itera
         return ()
     if event.kind == "tool.finished" and event.data.get("action") not in CHANGING:
         return ()
-    rules = [rule for rule in settings.rules if rule.type in ("dynamic", "evidence")]
+    rules = [rule for rule in settings.rules if kind_of(rule).is_measured or kind_of(rule).is_proven]
     if not rules or _is_fresh(state, event, rules):
         return ()
     where = {"project": event.project, "branch": event.data.get("branch", ""), "repo": event.data["repo"]}
@@ -47,7 +48,7 @@ def wants_measure(state: State, event: Event, settings: "GateSettings") -> Itera
 def _is_fresh(state: State, event: Event, rules: Sequence[Rule]) -> bool:
     sizes = (state.get(FACTS, event.project) or {}).get("sizes", {})
     size = sizes.get(event.data.get("branch", ""))
-    allowed = min((rule.spec.cache_ttl * 1000 for rule in rules if rule.type == "dynamic"), default=FRESH_MS)
+    allowed = min((rule.spec.cache_ttl * 1000 for rule in rules if kind_of(rule).is_measured), default=FRESH_MS)
     return bool(size) and event.at - size["at"] < allowed
 
 
@@ -74,7 +75,7 @@ class _Look:
         if names is None:
             return None
         covers = _covers(rules, git.parse_names(names), self._folder)
-        named = next((rule.spec.base for rule in rules if rule.type == "dynamic" and rule.spec.base), "")
+        named = next((rule.spec.base for rule in rules if kind_of(rule).is_measured and rule.spec.base), "")
         base = self._base((named,) if named else BASES)
         return {"lines": self._lines(base) if base else 0, "base": base, "covers": covers}
 
@@ -122,7 +123,7 @@ def _line_count(path: Path) -> int:
 
 def _covers(rules: Sequence[Rule], names: Sequence[str], folder: str) -> dict[str, str]:
     """Per requirement, what its files look like from outside: name, size, time of change."""
-    asking = [rule for rule in rules if rule.type == "evidence"]
+    asking = [rule for rule in rules if kind_of(rule).is_proven]
     if not asking or len(names) > MOST_FILES:
         return {}
     stamps = {path: stamp for name in names if (stamp := _stamp(path := f"{folder}/{name}"))}

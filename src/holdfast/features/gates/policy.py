@@ -24,6 +24,7 @@ from holdfast.features.gates.requirements import (
     bypass_line,
     bypassed,
     digest,
+    kind_of,
     let_go,
     not_done,
     refusal,
@@ -138,7 +139,7 @@ def _acted(before: dict[str, dict[str, str]], data: ToolPayload, rule: Rule) -> 
 
 def _hidden(rule: Rule, event: Event) -> str:
     """Where nothing else would tell: what ran is not known, and that is said."""
-    if rule.is_about("git commit") or rule.is_about("git push") or rule.type == "evidence":
+    if rule.is_about("git commit") or rule.is_about("git push") or kind_of(rule).is_proven:
         return ""
     hidden = acts_of(event).hidden
     return f"a command ran that cannot be read ({hidden[0]}); whether it went round this is unknown" if hidden else ""
@@ -214,7 +215,7 @@ def _expanded(_state: State, event: Event, settings: "GateSettings") -> Iterable
 
 
 def _by_skill(event: Event, settings: "GateSettings", skill: str) -> Iterable[Event]:
-    rules = [rule for rule in settings.rules if rule.resolved_by(skill) and rule.type in ("blocking", "stop_only")]
+    rules = [rule for rule in settings.rules if rule.resolved_by(skill) and kind_of(rule).is_a_thing_to_do]
     if rules:
         named = [as_satisfied(rule, event.at) for rule in rules]
         yield gate_event(event, "gates.satisfied", requirements=named, method="skill", metadata={"skill": skill})
@@ -229,7 +230,7 @@ def _use_up(state: State, event: Event, settings: "GateSettings") -> Iterable[Ev
         return
     ref = branch_ref(event)
     doc = state.get(ref.kind, ref.key)
-    names = [r.name for r in single if r.type == "evidence" or entry_for(doc, r.name, event.session, event.at)]
+    names = [r.name for r in single if kind_of(r).is_proven or entry_for(doc, r.name, event.session, event.at)]
     if names:
         yield gate_event(event, "gates.cleared", requirements=names, method="used")
 
@@ -239,7 +240,7 @@ def _carry_over(state: State, event: Event, settings: "GateSettings") -> Iterabl
     ref = branch_ref(event)
     doc = state.get(ref.kind, ref.key)
     for rule in settings.rules:
-        if not rule.spec.carry_over or rule.type not in ("blocking", "stop_only") or rule.scope != "session":
+        if not rule.spec.carry_over or not kind_of(rule).is_a_thing_to_do or rule.scope != "session":
             continue
         found = recent_of_others(doc, rule.name, event.session, event.at - rule.spec.carry_over * 1000)
         if found and not entry_for(doc, rule.name, event.session, event.at):
@@ -346,7 +347,7 @@ def _concerns(rule: Rule, checker: Checker, event: Event) -> bool:
     """A session is asked for what it did: by its tool calls, or by the content that it leaves. What was undone again
     needs no proof."""
     used = rule.name in (checker.session.get("triggered") or {})
-    if rule.type != "evidence" or any(not one.command for one in rule.spec.evidence):
+    if not kind_of(rule).is_proven or any(not one.command for one in rule.spec.evidence):
         return used
     began, now = checker.session.get("began") or {}, checker.here.content
     keys = (

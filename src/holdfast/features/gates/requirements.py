@@ -4,7 +4,7 @@ import hashlib
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from holdfast.core.decision import Context
 from holdfast.core.event import Event
@@ -18,7 +18,7 @@ from holdfast.features.gates.state import entry_for, other_sessions, own_entry
 from holdfast.features.gates.triggers import Rule, acts_of, written_paths
 
 if TYPE_CHECKING:
-    from holdfast.features.gates.settings import GateSettings
+    from holdfast.features.gates.settings import GateSettings, Requirement
 
 BASES = ("main", "master")
 PERSON_CAN = "a person can approve it"
@@ -63,21 +63,11 @@ def resolve(rule: Rule) -> str:
 
 def first_choice(rule: Rule) -> str:
     """Without what can be done by hand; empty when there is nothing else."""
-    spec = rule.spec
-    if rule.type == "evidence":
-        return " and ".join(_evidence_text(one) for one in spec.evidence)
-    if rule.type == "guard" and spec.guard_type == "protected_branch":
-        return f"git switch -c NAME, or {PERSON_CAN}"
-    if rule.type in ("dynamic", "guard"):
-        return PERSON_CAN
-    skills = [f"/{skill.lstrip('/')}" for skill in (*spec.auto_resolve_skill, *spec.satisfied_by_skill)]
-    if not skills and not by_hand_too(rule):
-        return PERSON_CAN
-    return " or ".join(dict.fromkeys(skills))
+    return kind_of(rule).way_out(rule)
 
 
 def by_hand_too(rule: Rule) -> bool:
-    return rule.spec.manual and rule.spec.agent_may_satisfy and rule.type in ("blocking", "stop_only")
+    return rule.spec.manual and rule.spec.agent_may_satisfy and kind_of(rule).is_a_thing_to_do
 
 
 def _evidence_text(one: Any) -> str:
@@ -96,7 +86,7 @@ class Checker:
         self._seen: dict[str, Any] = {}
 
     def find(self, rule: Rule) -> Finding:
-        return FINDERS[rule.type](self, rule)
+        return kind_of(rule).find(self, rule)
 
     def paused(self) -> bool:
         here = self.here
@@ -138,79 +128,179 @@ class Checker:
 
     def proved_other_content(self, rule: Rule) -> bool:
         """Whether this session showed a green run of something else than what it leaves."""
-        return self._asked(rule).proved_other_content()
+        return self.asked(rule).proved_other_content()
 
     def is_let_through(self, rule: Rule) -> bool:
         """Satisfied, proven or approved: whatever was done was allowed."""
-        if rule.type == "guard":
-            return self._approved(rule) is not None
-        return self.find(rule).ok
+        return kind_of(rule).lets_through(self, rule)
 
-    def _stored(self, rule: Rule) -> Finding:
+    def approved(self, rule: Rule) -> Finding | None:
         entry = self.entry(rule)
-        return Finding(rule, bool(entry), _satisfied_by(entry) if entry else "not satisfied")
-
-    def _approved(self, rule: Rule) -> Finding | None:
-        entry = self.entry(rule)
-        return Finding(rule, True, _satisfied_by(entry)) if entry and entry.get("approved") else None
+        return Finding(rule, True, satisfied_by(entry)) if entry and entry.get("approved") else None
 
     def changed_tests(self, rule: Rule) -> list[str]:
-        return self._asked(rule).changed_tests() if rule.type == "evidence" else []
+        return self.asked(rule).changed_tests() if kind_of(rule).is_proven else []
 
     def facts_for(self, rule: Rule) -> list[dict[str, Any]]:
         """The latest fact for each thing it asks for, whether it counts or not."""
-        return self._asked(rule).latest() if rule.type == "evidence" else []
+        return self.asked(rule).latest() if kind_of(rule).is_proven else []
 
-    def _asked(self, rule: Rule) -> Asked:
+    def asked(self, rule: Rule) -> Asked:
         used = self.session.get("used", {}).get(rule.name, 0) if rule.scope == "single_use" else 0
         return Asked(rule, self.facts, self.here, used)
-
-    def _proven(self, rule: Rule) -> Finding:
-        asked = self._asked(rule)
-        why = asked.missing()
-        return self._approved(rule) or Finding(rule, False, why) if why else Finding(rule, True, asked.proven())
-
-    def _guarded(self, rule: Rule) -> Finding:
-        """A condition of the moment: evaluated each time, never stored."""
-        why = self._on_protected(rule) if rule.spec.guard_type == "protected_branch" else self._not_alone()
-        return self._approved(rule) or Finding(rule, False, why) if why else Finding(rule, True, "holds")
-
-    def _on_protected(self, rule: Rule) -> str:
-        branch = self.here.branch
-        return f"this is the protected branch {branch}" if branch and branch in rule.spec.protected_branches else ""
-
-    def _not_alone(self) -> str:
-        others = other_sessions(self.state.get(LIVE, REGISTRY.key), self.here.session, self.here.project)
-        return f"another session works here: {', '.join(sorted(others)[:3])}" if others else ""
-
-    def _sized(self, rule: Rule) -> Finding:
-        size = self.facts.get("sizes", {}).get(self.here.branch)
-        if not size:
-            return Finding(rule, True, "not measured yet")
-        lines, limit = size["lines"], rule.spec.thresholds.block
-        why = f"{lines} changed lines since {size['base'] or 'the base'}"
-        if lines >= limit:
-            return self._approved(rule) or Finding(rule, False, f"{why} (limit {limit})", lines)
-        return Finding(rule, True, why, lines)
 
 
 def rests(doc: dict[str, Any], now: int) -> bool:
     return doc["status"] == "paused" and (not doc["until"] or now < doc["until"])
 
 
-def _satisfied_by(entry: dict[str, Any]) -> str:
+def satisfied_by(entry: dict[str, Any]) -> str:
     if entry["by"] == "agent":
         return "said by the agent"
     return f"{'approved' if entry.get('approved') else 'satisfied'} by {entry['by'] or 'hand'}"
 
 
-FINDERS = {
-    "blocking": Checker._stored,
-    "stop_only": Checker._stored,
-    "evidence": Checker._proven,
-    "guard": Checker._guarded,
-    "dynamic": Checker._sized,
+class RequirementKind:
+    """One kind of requirement with all that differs between kinds. A new kind is one class here, in `KINDS`."""
+
+    name: ClassVar[str]
+    is_a_thing_to_do: ClassVar[bool] = False
+    """A skill or a word can satisfy it; else it is a condition, or proven by facts."""
+    is_proven: ClassVar[bool] = False
+    is_measured: ClassVar[bool] = False
+    always_at_stop: ClassVar[bool] = False
+    """Asked for at the end of a turn whatever its scope."""
+
+    def check_settings(self, spec: "Requirement") -> None:
+        """Raises ValueError where something is missing that it needs."""
+
+    def asked_at(self, spec: "Requirement") -> tuple[bool, bool]:
+        """(at the tool, at the end of the turn) where the settings do not say."""
+        return True, True
+
+    def find(self, checker: Checker, rule: Rule) -> Finding:
+        raise NotImplementedError
+
+    def lets_through(self, checker: Checker, rule: Rule) -> bool:
+        """Whether what it is about was allowed, asked afterwards."""
+        return self.find(checker, rule).ok
+
+    def way_out(self, rule: Rule) -> str:
+        return PERSON_CAN
+
+    def why_not_by_hand(self, rule: Rule) -> str:
+        """Empty where `holdfast gate satisfy` may satisfy it."""
+        return f"{rule.name} is a condition, not a thing to do"
+
+
+class Blocking(RequirementKind):
+    name = "blocking"
+    is_a_thing_to_do = True
+
+    def find(self, checker: Checker, rule: Rule) -> Finding:
+        entry = checker.entry(rule)
+        return Finding(rule, bool(entry), satisfied_by(entry) if entry else "not satisfied")
+
+    def way_out(self, rule: Rule) -> str:
+        named = (*rule.spec.auto_resolve_skill, *rule.spec.satisfied_by_skill)
+        skills = dict.fromkeys(f"/{skill.lstrip('/')}" for skill in named)
+        return " or ".join(skills) if skills or by_hand_too(rule) else PERSON_CAN
+
+    def why_not_by_hand(self, rule: Rule) -> str:
+        return "" if rule.spec.manual else f"{rule.name} is not satisfied by hand"
+
+
+class StopOnly(Blocking):
+    name = "stop_only"
+    always_at_stop = True
+
+    def asked_at(self, spec: "Requirement") -> tuple[bool, bool]:
+        return False, True
+
+
+class ProvenByEvidence(RequirementKind):
+    name = "evidence"
+    is_proven = True
+    always_at_stop = True
+
+    def check_settings(self, spec: "Requirement") -> None:
+        if not spec.evidence:
+            raise ValueError("type evidence needs `evidence:`, e.g. {command: 'pytest*', after_edit: 'src/**'}")
+
+    def asked_at(self, spec: "Requirement") -> tuple[bool, bool]:
+        """Proof about an edit cannot be there before the edit: it is asked for when the turn ends. A command can wait."""
+        patterns = spec.command_pattern or any(not isinstance(t, str) and t.command_pattern for t in spec.trigger_tools)
+        return bool(patterns), not patterns
+
+    def find(self, checker: Checker, rule: Rule) -> Finding:
+        asked = checker.asked(rule)
+        why = asked.missing()
+        return checker.approved(rule) or Finding(rule, False, why) if why else Finding(rule, True, asked.proven())
+
+    def way_out(self, rule: Rule) -> str:
+        return " and ".join(_evidence_text(one) for one in rule.spec.evidence)
+
+    def why_not_by_hand(self, rule: Rule) -> str:
+        return f"{rule.name} is satisfied by recorded facts only"
+
+
+class Guard(RequirementKind):
+    """A condition of the moment: evaluated each time, never stored."""
+
+    name = "guard"
+
+    def check_settings(self, spec: "Requirement") -> None:
+        if not spec.guard_type:
+            raise ValueError("type guard needs `guard_type:` protected_branch or single_session")
+
+    def asked_at(self, spec: "Requirement") -> tuple[bool, bool]:
+        return True, False
+
+    def find(self, checker: Checker, rule: Rule) -> Finding:
+        why = self._protected(checker, rule) if rule.spec.guard_type == "protected_branch" else self._others(checker)
+        return checker.approved(rule) or Finding(rule, False, why) if why else Finding(rule, True, "holds")
+
+    def lets_through(self, checker: Checker, rule: Rule) -> bool:
+        return checker.approved(rule) is not None
+
+    def way_out(self, rule: Rule) -> str:
+        return f"git switch -c NAME, or {PERSON_CAN}" if rule.spec.guard_type == "protected_branch" else PERSON_CAN
+
+    def _protected(self, checker: Checker, rule: Rule) -> str:
+        branch = checker.here.branch
+        return f"this is the protected branch {branch}" if branch and branch in rule.spec.protected_branches else ""
+
+    def _others(self, checker: Checker) -> str:
+        here = checker.here
+        others = other_sessions(checker.state.get(LIVE, REGISTRY.key), here.session, here.project)
+        return f"another session works here: {', '.join(sorted(others)[:3])}" if others else ""
+
+
+class BranchSize(RequirementKind):
+    name = "dynamic"
+    is_measured = True
+
+    def asked_at(self, spec: "Requirement") -> tuple[bool, bool]:
+        return True, False
+
+    def find(self, checker: Checker, rule: Rule) -> Finding:
+        size = checker.facts.get("sizes", {}).get(checker.here.branch)
+        if not size:
+            return Finding(rule, True, "not measured yet")
+        lines, limit = size["lines"], rule.spec.thresholds.block
+        why = f"{lines} changed lines since {size['base'] or 'the base'}"
+        if lines >= limit:
+            return checker.approved(rule) or Finding(rule, False, f"{why} (limit {limit})", lines)
+        return Finding(rule, True, why, lines)
+
+
+KINDS: dict[str, RequirementKind] = {
+    kind.name: kind for kind in (Blocking(), StopOnly(), ProvenByEvidence(), Guard(), BranchSize())
 }
+
+
+def kind_of(rule: Rule) -> RequirementKind:
+    return KINDS[rule.type]
 
 
 def triggered(settings: "GateSettings", event: Event) -> list[Rule]:
@@ -248,7 +338,7 @@ def _is_resolution(rule: Rule, event: Event) -> bool:
     if skill := event.data.get("skill"):
         return rule.resolved_by(skill)
     command = event.data.get("command")
-    if not command or rule.type != "evidence":
+    if not command or not kind_of(rule).is_proven:
         return False
     return proves_itself(rule, command)
 

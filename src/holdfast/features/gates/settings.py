@@ -9,6 +9,7 @@ from msgspec import Meta
 
 from holdfast.core.section import ALONE, After, Before, Section
 from holdfast.features.gates.in_force import digest_of, keep_strict
+from holdfast.features.gates.requirements import KINDS
 from holdfast.features.gates.triggers import Index, Rule, compile_rule
 
 PLANNED = {"scope": "session", "auto_resolve_skill": ["arch-review", "plan-review"]}
@@ -186,10 +187,7 @@ class Requirement(Part):
     approval_ttl: Annotated[int, Meta(ge=1, le=YEAR)] = 3600
 
     def __post_init__(self) -> None:
-        if self.type == "evidence" and not self.evidence:
-            raise ValueError("type evidence needs `evidence:`, e.g. {command: 'pytest*', after_edit: 'src/**'}")
-        if self.type == "guard" and not self.guard_type:
-            raise ValueError("type guard needs `guard_type:` protected_branch or single_session")
+        KINDS[self.type].check_settings(self)
 
 
 class Open(Section, forbid_unknown_fields=False):
@@ -292,7 +290,9 @@ class GateSettings(Section):
         if not self.enabled:
             return ()
         return tuple(
-            compile_rule(name, one, name in self.foreign) for name, one in self.requirements.items() if one.enabled
+            compile_rule(name, one, KINDS[one.type], name in self.foreign)
+            for name, one in self.requirements.items()
+            if one.enabled
         )
 
     @cached_property

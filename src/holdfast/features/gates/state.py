@@ -114,10 +114,8 @@ def entry_for(doc: Doc | None, name: str, session: str, now: int) -> BranchEntry
     known = (doc or {}).get("requirements", {}).get(name)
     if not known:
         return None
-    for entry in (known["sessions"].get(session), known.get("all")):
-        if _counts(entry, now):
-            return entry
-    return None
+    entries: list[BranchEntry | None] = [known["sessions"].get(session), known.get("all")]
+    return next((entry for entry in entries if _counts(entry, now)), None)
 
 
 def recent_of_others(doc: Doc | None, name: str, session: str, since: int) -> tuple[str, BranchEntry] | None:

@@ -11,6 +11,7 @@ from holdfast.core.kinds import ToolPayload
 from holdfast.core.shell.acts import CommandActs, read_acts
 
 if TYPE_CHECKING:
+    from holdfast.features.gates.requirements import RequirementKind
     from holdfast.features.gates.settings import Requirement
 
 CLAUDE = "claude-code"
@@ -47,6 +48,7 @@ class Rule:
     at_tool: bool
     at_stop: bool
     patterns: tuple[re.Pattern[str], ...] = ()
+    always_at_stop: bool = False
     foreign: bool = False
     """Its words come from a project that nobody trusted."""
 
@@ -59,7 +61,7 @@ class Rule:
         return self.spec.type
 
     def asked_at_stop(self, scopes: Sequence[str]) -> bool:
-        return self.at_stop and (self.type in ("stop_only", "evidence") or self.scope in scopes)
+        return self.at_stop and (self.always_at_stop or self.scope in scopes)
 
     def is_about(self, reading: str) -> bool:
         """Whether one program, as `core.shell.acts` reads it, is what its command patterns name."""
@@ -69,10 +71,13 @@ class Rule:
         return skill in self.skills or skill.rpartition(":")[2] in self.skills
 
 
-def compile_rule(name: str, spec: "Requirement", foreign: bool = False) -> Rule:
+def compile_rule(name: str, spec: "Requirement", kind: "RequirementKind", foreign: bool = False) -> Rule:
     ways = tuple(_trigger_way(one, spec) for one in spec.trigger_tools)
-    at_tool, at_stop = _asked_where(spec)
-    return Rule(name, spec, ways, _resolving_skills(spec), at_tool, at_stop, _patterns(spec), foreign)
+    at_tool, at_stop = kind.asked_at(spec)
+    if spec.check:
+        at_tool, at_stop = spec.check in ("tool", "both"), spec.check in ("stop", "both")
+    skills = _resolving_skills(spec)
+    return Rule(name, spec, ways, skills, at_tool, at_stop, _patterns(spec), kind.always_at_stop, foreign)
 
 
 def _patterns(spec: "Requirement") -> tuple[re.Pattern[str], ...]:
@@ -84,20 +89,6 @@ def _resolving_skills(spec: "Requirement") -> frozenset[str]:
     """`plugin:skill` is also known by its last word, as people call it."""
     named = [skill.lstrip("/") for skill in (*spec.auto_resolve_skill, *spec.satisfied_by_skill)]
     return frozenset(named) | {skill.rpartition(":")[2] for skill in named}
-
-
-def _asked_where(spec: "Requirement") -> tuple[bool, bool]:
-    if spec.check:
-        return spec.check in ("tool", "both"), spec.check in ("stop", "both")
-    if spec.type == "stop_only":
-        return False, True
-    if spec.type in ("dynamic", "guard"):
-        return True, False
-    if spec.type == "evidence":
-        # Proof about an edit cannot be there before the edit: it is asked for when the turn ends. A command can wait.
-        commands = spec.command_pattern or any(not isinstance(t, str) and t.command_pattern for t in spec.trigger_tools)
-        return bool(commands), not commands
-    return True, True
 
 
 def _trigger_way(trigger: Any, spec: "Requirement") -> Way:
