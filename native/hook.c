@@ -353,10 +353,13 @@ static enum outcome deliver(void) {
     return so_far;
 }
 
+static int in_force(void) { return access(join(state, "/gates-in-force", ""), F_OK) == 0; }
+
+/* A hook that only tells is not made to pay for a daemon that was silent a moment ago. An answer is always waited for. */
 static enum outcome ask_daemon(int wait_ms) {
     deadline = now() + wait_ms;
     if (!enter(join(state, "/run", ""))) return errno == ENOENT ? REFUSED : BROKEN;
-    if ((slow = young("slow", SLOW_FOR_MS))) deadline = now() + SLOW_MS;
+    if ((slow = wait_ms == TELL_MS && young("slow", SLOW_FOR_MS))) deadline = now() + SLOW_MS;
     return deliver();
 }
 
@@ -524,7 +527,7 @@ static enum outcome wait_for_daemon(void) {
 /* ---- all of it ---- */
 
 static void hook(const char *mode, const char *agent, const char *event, long long at) {
-    int may_wait = !strcmp(mode, "start");
+    int may_wait = !strcmp(mode, "start") || (!strcmp(mode, "ask") && in_force());
     write_header(mode, agent, event, at);
     int whole = read_body();
     seal_frame();

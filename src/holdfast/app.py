@@ -41,11 +41,13 @@ class ReadOnlyApp:
     settings: SettingsCache
     features: tuple[Feature, ...]
 
-    def call(self, name: str, args: Mapping[str, Any], reader: Reader, session: str = "", project: str = "") -> Call:
+    def call(
+        self, name: str, args: Mapping[str, Any], reader: Reader, session: str = "", project: str = "", caller: int = 0
+    ) -> Call:
         section = self.settings.for_project(project).get(name.partition(".")[0])
         return Call(
             args=args, reader=reader, settings=section, now=now_ms(), session=session, project=project,
-            state_dir=self.paths.state,
+            state_dir=self.paths.state, caller=caller,
         )  # fmt: skip
 
     def view(self, name: str, call: Call) -> Any:

@@ -11,7 +11,8 @@ NOWHERE: Mapping[str, str] = {}
 
 
 class CachedGitContext:
-    """Cached for a second: hooks come in bursts, and a branch switch must be seen by the next one."""
+    """Where a repository lies is cached for a second, because hooks come in bursts. The branch never is: a decision is
+    about the branch that is checked out when it is made."""
 
     def __init__(self, now=time.monotonic) -> None:
         self._now = now
@@ -20,12 +21,21 @@ class CachedGitContext:
     def of(self, cwd: str) -> Mapping[str, str]:
         seen = self._seen.get(cwd)
         if seen and self._now() - seen[0] < FRESH_S:
-            return seen[1]
+            return _with_branch(seen[1])
         found = locate(cwd) if cwd.startswith("/") else NOWHERE
         self._seen[cwd] = (self._now(), found)
         if len(self._seen) > REMEMBERED:
             self._seen.popitem(last=False)
         return found
+
+
+def _with_branch(found: Mapping[str, str]) -> Mapping[str, str]:
+    if not found:
+        return found
+    try:
+        return {**found, "branch": _branch(_git_dir(found["root"]))}
+    except OSError:
+        return NOWHERE
 
 
 def locate(cwd: str) -> Mapping[str, str]:

@@ -471,6 +471,17 @@ def wait_for_daemon(state, frame, deadline):
 # ---- all of it ----
 
 
+def may_wait(mode, state):
+    """Whether a daemon that is not there yet is waited for: where requirements are in force, so is every answer."""
+    if mode != b"ask":
+        return mode == b"start"
+    try:
+        posix.stat(state + b"/gates-in-force")
+    except OSError:
+        return False
+    return True
+
+
 def ask_daemon(mode, state, frame):
     """How it ended, and the answer.
 
@@ -479,7 +490,7 @@ def ask_daemon(mode, state, frame):
     deadline, slow = Deadline(WAITS[mode]), False
     try:
         enter(state + b"/run")
-        slow = young(b"slow", SLOW_FOR)
+        slow = mode == b"tell" and young(b"slow", SLOW_FOR)
         if slow:
             deadline = Deadline(SLOW_WAIT)
         end, answer = deliver(frame, deadline)
@@ -487,7 +498,7 @@ def ask_daemon(mode, state, frame):
         end, answer = REFUSED, b""
     except OSError:
         end, answer = BROKEN, b""
-    if end == REFUSED and mode == b"start":
+    if end == REFUSED and may_wait(mode, state):
         end, answer = wait_for_daemon(state, frame, deadline)
     if end == TIMED_OUT and not slow:
         mark_slow()
@@ -504,7 +515,7 @@ def hook(words, at, cwd, state):
         write_all(1, answer)
         return
     spool(state, key, frame)
-    if end == REFUSED and words[0] != b"start":
+    if end == REFUSED and not may_wait(words[0], state):
         start_daemon(state, Deadline(0))
 
 

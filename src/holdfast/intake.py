@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 
 from holdfast.core.agent import Agent
+from holdfast.core.caller import HookOrigins
 from holdfast.core.dedupe import AT_ONCE
 from holdfast.core.delivery import Delivery
 from holdfast.core.event import BODY_LIMIT, Event
@@ -45,6 +46,7 @@ class Intake:
         self._agents, self._git_context, self._redact = agents, git_context, redact
         # The same branch and the same folder come with every event.
         self._redact_short = lru_cache(SHORT_TEXTS)(lambda text: _redact_string(redact, text))
+        self._origins = HookOrigins()
 
     def clean(self, delivery: Delivery) -> Delivery:
         """As it may be written to disk: secrets and what is private are out of it."""
@@ -72,6 +74,7 @@ class Intake:
             git = self._git_context.of(data.cwd or delivery.cwd)
             data.branch, data.repo = self._clean_text(git.get("branch", "")), self._clean_text(git.get("repo", ""))
             data.paused = _paused(delivery)
+            data.claimed = self._origins.is_claim(event.session, delivery.ancestors)
             data.project_name = delivery.env.get("CLAUDE_PROJECT", "")[:80]
             data.worktree = "" if git.get("root") == project else git.get("root", "")
         return msgspec.structs.replace(

@@ -11,8 +11,8 @@ from holdfast.core.event import Event
 from holdfast.core.ids import delivery_key
 from holdfast.features.gates.decide import decide
 from holdfast.features.gates.derive import derive
-from holdfast.features.gates.model import GateSettings
-from holdfast.features.gates.rehearse import Rehearsal, rehearse
+from holdfast.features.gates.settings import GateSettings
+from holdfast.features.gates.views import Simulation, simulate
 from holdfast.stores import open_store
 from tests.bench.figures import fact, figure, heading, p50
 from tests.factories import NOON
@@ -72,7 +72,7 @@ def main() -> None:
 
 def _deciding() -> None:
     settings = thirty()
-    stage = Rehearsal(settings)
+    stage = Simulation(settings)
     counter = itertools.count(1)
     for _ in range(2_000):
         stage.take(session_like(next(counter)))
@@ -91,7 +91,7 @@ def _deciding() -> None:
 
 def _without_gates() -> None:
     """What everybody pays who never wrote a requirement."""
-    stage, took = Rehearsal(GateSettings()), []
+    stage, took = Simulation(GateSettings()), []
     for one in map(session_like, range(1, 6_001)):
         began = time.perf_counter()
         stage.take(one)
@@ -99,7 +99,7 @@ def _without_gates() -> None:
     figure("an event in a project without gates, p50", p50(took) * 1e6, 30, unit="µs")
 
 
-def _once(stage: Rehearsal, one: Event) -> float:
+def _once(stage: Simulation, one: Event) -> float:
     began = time.perf_counter()
     list(derive(stage, one, stage.settings))
     decide(stage, one, stage.settings)
@@ -115,7 +115,7 @@ def _rehearsing() -> None:
         reader = store.reader()
         settings = GateSettings.of({"requirements": {"commit_plan": {}, "tests_green": {}}})
         began, worked = time.perf_counter(), time.process_time()
-        told = rehearse(reader, settings, project=PROJECT)
+        told = simulate(reader, settings, project=PROJECT)
         clock, cpu = time.perf_counter() - began, time.process_time() - worked
         note = f"{EVENTS / clock / 1000:.0f} by the clock on this machine now"
         figure("rehearsal, per second of CPU", EVENTS / cpu / 1000, 50, unit="k events", more_is_better=True, note=note)

@@ -140,12 +140,18 @@ def test_a_backlog_that_stays_full_is_a_timeout(world):
     assert (world.run_folder / "slow").exists()
 
 
-def test_after_a_timeout_hooks_wait_only_briefly_and_one_looks_again(world):
+def test_after_a_timeout_an_answer_is_waited_for_as_long_as_before(world):
+    with Daemon(world, silent=True):
+        age(world.run_folder / "slow", 1)
+        assert world.run(*ASK).quiet().seconds >= 2
+
+
+def test_after_a_timeout_hooks_that_tell_wait_only_briefly_and_one_looks_again(world):
     slow = world.run_folder / "slow"
     with Daemon(world, silent=True):
         age(slow, 2)
         before = slow.stat().st_mtime
-        assert world.run(*ASK).quiet().seconds < 1.5
+        assert world.run(*TELL).quiet().seconds < 1.5
         assert slow.stat().st_mtime == before
         age(slow, 7)
         assert world.run(*TELL).quiet().seconds >= 0.25

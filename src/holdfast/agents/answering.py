@@ -8,7 +8,7 @@ import msgspec
 
 from holdfast.core.decision import Context, Decision
 from holdfast.core.event import Event
-from holdfast.core.fence import fenced, harmless
+from holdfast.core.fence import fenced, harmless, harmless_around_fences
 
 NO_REASON = "Refused by Holdfast."
 NOBODY: frozenset[str] = frozenset()
@@ -69,7 +69,7 @@ def _specific(answers: Answers, native: str, decision: Decision) -> dict[str, An
 
 
 def reason_of(decision: Decision) -> str:
-    return harmless("\n".join(decision.reasons)) or NO_REASON
+    return harmless_around_fences("\n".join(decision.reasons)) or NO_REASON
 
 
 def context_of(contexts: Sequence[Context]) -> str:

@@ -1,5 +1,6 @@
 """`holdfast config …`: every value with its origin; changing one; trusting a project's file."""
 
+import os
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -13,7 +14,8 @@ from holdfast import trust as trusting
 from holdfast.app import open_settings
 from holdfast.cli import render
 from holdfast.cli.options import Json
-from holdfast.core.errors import CommandRefused
+from holdfast.core.caller import judge_caller
+from holdfast.core.errors import CommandRefused, DaemonUnreachable
 from holdfast.redact import Redactor
 from holdfast.settings.edit import set_value
 
@@ -47,6 +49,7 @@ def set_(
     layer: Layer = "user",
 ) -> None:
     """Change one value in a settings file; comments and order are kept."""
+    _person_only(f"setting {name}")
     settings, project = open_settings().settings, _project(layer)
     notices = set_value(settings, layer, name, _yaml(value), project=project)
     render.out.print(f"{name} = {render.clean(value)} in {settings.file(layer, project)}")
@@ -67,6 +70,8 @@ def trust(
     revoke: Annotated[bool, typer.Option("--revoke", help="Trust it no longer.")] = False,
 ) -> None:
     """Let a project's settings name commands. It counts for exactly this content: a change asks again."""
+    if not revoke:
+        _person_only("trusting a project's settings")
     found = [file] if file else _project_files()
     if not found:
         raise CommandRefused("this project has no settings files", fix="They would be in .holdfast/ here.")
@@ -84,6 +89,16 @@ def _trust_one(path: Path, yes: bool, revoke: bool) -> None:
         typer.confirm(f"Trust this content of {path}?", abort=True)
     trusting.trust(path, content)
     render.out.print(f"{path}: trusted until it changes")
+
+
+def _person_only(act: str) -> None:
+    """Refused to an agent, and on record; where no daemon can be asked, by the processes above this one alone."""
+    try:
+        client.command("gates.attempt", act=act)
+    except DaemonUnreachable:
+        who = judge_caller(os.getpid())
+        if who.is_agent:
+            raise CommandRefused(f"{act} is a person's to do: {who.why}") from None
 
 
 def _project_files() -> list[Path]:

@@ -56,7 +56,7 @@ def status(session: Session = "", json: Json = False) -> None:
         render.out.print(_requirement(one))
     if not told["requirements"]:
         render.out.print("No requirement is set here, so nothing is ever refused. Begin with: holdfast gate init")
-    for notice in told["notices"]:
+    for notice in (*told["attention"], *told["notices"]):
         render.out.print(Text(f"! {render.clean(notice, 400)}", style="yellow"))
     others = [one for one in told["sessions"] if one["id"] != told["session"]]
     if others:
@@ -181,6 +181,23 @@ def resume(json: Json = False) -> None:
     """The gates are back."""
     told = client.command("gates.resume", **_here())
     render.json_line(told) if json else render.out.print("gates are back")
+
+
+@app.command()
+def accept(
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False, json: Json = False
+) -> None:  # fmt: skip
+    """Let the settings ask for less than what is in force. Shows the difference first. A person's to do."""
+    lines = [line for line in client.view("gates.attention")["lines"] if "would loosen" in line]
+    if not lines:
+        render.out.print("Nothing waits to be accepted.")
+        return
+    for line in lines:
+        render.out.print(Text(f"! {render.clean(line, 400)}", style="yellow"))
+    if not yes:
+        typer.confirm("Accept this?", abort=True)
+    told = client.command("gates.accept", **_here())
+    render.json_line(told) if json else render.out.print(f"accepted: {'; '.join(told['accepted']) or 'nothing'}")
 
 
 @app.command()

@@ -40,9 +40,17 @@ def status(json: Json = False) -> None:
     render.out.print(_hooks_line(places))
     if meter:
         render.out.print(f"model    {memory.meter_line(meter)}")
-    for warning in [*warnings(told), *([f"model: {meter['error']}"] if meter.get("error") else ())]:
+    for warning in [*warnings(told), *_attention(pid), *([f"model: {meter['error']}"] if meter.get("error") else ())]:
         render.out.print(Text(f"! {warning}", style="yellow"))
     render.out.print(Text(next_step(told, bool(places)), style="dim"))
+
+
+def _attention(pid: int) -> list[str]:
+    """What the gates want a person to see."""
+    try:
+        return [render.clean(line, 400) for line in client.view("gates.attention")["lines"]] if pid else []
+    except client.Refused:
+        return []
 
 
 def _meter() -> dict[str, Any]:

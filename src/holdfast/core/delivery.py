@@ -21,6 +21,8 @@ class Delivery(msgspec.Struct, kw_only=True, frozen=True):
     body: bytes = b""
     cleaned: bool = False
     """Whether the body is cut and redacted already. Then `whole` is the length it had, and `digest` its hash if cut."""
+    ancestors: tuple[int, ...] = ()
+    """The processes above the client, nearest first, as the kernel told when it was connected; empty: not known."""
     whole: int = 0
     digest: str = ""
 

@@ -47,6 +47,8 @@ class Call:
     session: str = ""
     project: str = ""
     state_dir: Path = Path()
+    caller: int = 0
+    """The process that asks, as the kernel says; 0 when it is this process itself."""
 
 
 @dataclass(frozen=True)
@@ -70,6 +72,8 @@ class CommandResult:
 
     events: tuple[Event, ...] = ()
     answer: Callable[[Reader], Any] | Any = None
+    refused: str = ""
+    """Why it is refused all the same: the events are the record of the attempt."""
     erase: tuple[str, ...] = ()
     """Texts that leave the store once the events are in: the log, what is derived from it, and the backups."""
 

@@ -9,7 +9,8 @@ from holdfast.core.text import FENCE_TAG, sanitise, wrap_untrusted
 TAG = FENCE_TAG
 CHARS_PER_TOKEN = 4
 _HOOK_CONTEXT = re.compile(r"\s*<hook_context>.*?</hook_context>\s*", re.DOTALL)
-_FENCE = re.compile(rf"\s*<{TAG} [^>]*>.*?</{TAG}>\s*", re.DOTALL)
+_LEADING_FENCE = re.compile(rf"\s*<{TAG} [^>]*>.*?</{TAG}>\s*", re.DOTALL)
+_OWN_FENCE = re.compile(rf'(<{TAG} source="[\w.:/-]*">\n)(.*?)(\n</{TAG}>)', re.DOTALL)
 VOICE = "[Holdfast] "
 """Before the reason of a refused stop, where the agent sends that reason to its hooks as if somebody had typed it."""
 
@@ -31,9 +32,18 @@ def fenced(context: Context) -> str:
 
 def without_contexts(prompt: str) -> str:
     """What stands behind the contexts that hooks put before a prompt."""
-    while found := _HOOK_CONTEXT.match(prompt) or _FENCE.match(prompt):
+    while found := _HOOK_CONTEXT.match(prompt) or _LEADING_FENCE.match(prompt):
         prompt = prompt[found.end() :]
     return prompt
+
+
+def harmless_around_fences(text: str) -> str:
+    """A text that may hold fences of ours: they stay, and what is inside and between them is made harmless."""
+    parts, end = [], 0
+    for match in _OWN_FENCE.finditer(text):
+        parts += [harmless(text[end : match.start()]), match[1], harmless(match[2]), match[3]]
+        end = match.end()
+    return "".join([*parts, harmless(text[end:])])
 
 
 def within_budget(contexts: Iterable[Context], budget: int) -> tuple[list[Context], list[Context]]:

@@ -16,6 +16,10 @@ class Process(msgspec.Struct, frozen=True):
     start: int
     parent: int
     name: str
+    session: int = 0
+    """The process that leads its session; a terminal belongs to one session."""
+    terminal: int = 0
+    """The number of its controlling terminal; 0 when it has none."""
 
 
 def look(pid: int) -> Process | None:
@@ -35,7 +39,7 @@ def _look_in_proc(pid: int) -> Process | None:
     fields = rest.split()
     if len(fields) < 20 or fields[0] in "ZX":
         return None
-    return Process(pid, int(fields[19]), int(fields[1]), name)
+    return Process(pid, int(fields[19]), int(fields[1]), name, int(fields[3]), int(fields[4]))
 
 
 def _look_with_psutil(pid: int) -> Process | None:
@@ -45,7 +49,8 @@ def _look_with_psutil(pid: int) -> Process | None:
         found = psutil.Process(pid)
         if found.status() == psutil.STATUS_ZOMBIE:
             return None
-        return Process(pid, int(found.create_time() * 1000), found.ppid(), found.name())
+        session, terminal = os.getsid(pid), 1 if found.terminal() else 0
+        return Process(pid, int(found.create_time() * 1000), found.ppid(), found.name(), session, terminal)
     except psutil.NoSuchProcess:
         return None
     except psutil.Error as error:

@@ -19,7 +19,7 @@ from holdfast.core.replay import Rebuild
 from holdfast.daemon.erase import erase, find_repetitions, shown_files
 from holdfast.daemon.erase_intent import new_intent
 from holdfast.ingest import imported
-from holdfast.ingest.server import listen, peer_is_owner
+from holdfast.ingest.server import listen, peer_is_owner, peer_of
 from holdfast.stores import backup, sqlite_path
 
 if TYPE_CHECKING:
@@ -83,6 +83,7 @@ class Control:
                 return
             request = _read_request(sock)
             if request is not None:
+                request["caller"] = peer_of(sock)[0]
                 for line in self._lines(request):
                     sock.sendall(encode(line) + b"\n")
         except OSError:
@@ -135,6 +136,8 @@ class Control:
                 erase(self._daemon, new_intent(now_ms(), texts=ask.erase, events=ask.events))
             elif ask.events:
                 self._daemon.call(lambda: app.engine.handle(ask.events))
+            if ask.refused:
+                raise CommandRefused(ask.refused)
             yield {"done": ask.answer(reader) if callable(ask.answer) else ask.answer}
         finally:
             reader.close()
@@ -259,8 +262,9 @@ def _no_such(_control: Control, request: Request) -> Iterator[dict]:
     yield {}
 
 
-def _asker(request: Request) -> dict[str, str]:
-    return {"session": str(request.get("session") or ""), "project": str(request.get("project") or "")}
+def _asker(request: Request) -> dict[str, Any]:
+    asked_from = {"session": str(request.get("session") or ""), "project": str(request.get("project") or "")}
+    return {**asked_from, "caller": request.get("caller") or 0}
 
 
 def _read_request(sock: socket.socket) -> Request | None:

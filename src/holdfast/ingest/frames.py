@@ -31,7 +31,7 @@ def frame_length(start: bytes) -> int:
     return HEAD.size + header + body
 
 
-def as_delivery(frame: bytes) -> Delivery:
+def as_delivery(frame: bytes, ancestors: tuple[int, ...] = ()) -> Delivery:
     _, header_length, _ = HEAD.unpack_from(frame)
     split = HEAD.size + header_length
     # Paths may be any bytes; what is stored must be UTF-8.
@@ -51,6 +51,7 @@ def as_delivery(frame: bytes) -> Delivery:
         state=fields.get("state", ""),
         env={name[4:]: value for name, value in fields.items() if name.startswith("env.")},
         body=frame[split:],
+        ancestors=ancestors,
     )
 
 

@@ -10,6 +10,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from holdfast.core.caller import ProcessChains
 from holdfast.core.delivery import Delivery
 from holdfast.core.engine import Outcome
 from holdfast.ingest.frames import BadFrame, answer, as_delivery, frame_length
@@ -34,10 +35,10 @@ _OWNER = os.geteuid()
 
 
 class Connection:
-    __slots__ = ("born", "buffer", "out", "sock", "wanted")
+    __slots__ = ("born", "buffer", "out", "peer", "sock", "wanted")
 
-    def __init__(self, sock: _socket.socket) -> None:
-        self.sock, self.born = sock, time.monotonic()
+    def __init__(self, sock: _socket.socket, peer: int) -> None:
+        self.sock, self.born, self.peer = sock, time.monotonic(), peer
         self.buffer: bytes | bytearray = b""
         self.wanted = 0
         self.out = b""
@@ -61,6 +62,7 @@ class HookServer:
         self._ready: list[tuple[Connection, Delivery]] = []
         self._flush_due = False
         """Whether answers have left whose consequences are not written yet."""
+        self._callers = ProcessChains()
         self.stopping = False
         self.took: deque[float] = deque(maxlen=REMEMBERED_TIMES)
         """Seconds from the connection to the answer, of the last ones."""
@@ -109,8 +111,9 @@ class HookServer:
             # The bare C type: the class around it in `socket` costs more than the kernel does.
             sock = _socket.socket(socket.AF_UNIX, socket.SOCK_STREAM, 0, fd)
             sock.setblocking(False)
-            if peer_is_owner(sock):
-                self._read(Connection(sock))
+            peer, owner = peer_of(sock)
+            if owner == _OWNER:
+                self._read(Connection(sock, peer))
             else:
                 sock.close()
 
@@ -146,7 +149,7 @@ class HookServer:
             if type(buffer) is bytes:
                 connection.buffer = bytearray(buffer)
             return False
-        self._ready.append((connection, as_delivery(bytes(buffer))))
+        self._ready.append((connection, as_delivery(bytes(buffer), self._callers.above(connection.peer))))
         connection.buffer = b""
         return True
 
@@ -227,6 +230,12 @@ def listen(path: Path) -> socket.socket:
 
 def peer_is_owner(sock: _socket.socket) -> bool:
     """The folder is 0700 already; this holds even if somebody opened it up."""
+    return peer_of(sock)[1] == _OWNER
+
+
+def peer_of(sock: _socket.socket) -> tuple[int, int]:
+    """(process, user) at the other end, as the kernel says; (0, ourselves) where it does not say."""
     if not hasattr(socket, "SO_PEERCRED"):
-        return True
-    return _CREDENTIALS.unpack(sock.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))[1] == _OWNER
+        return 0, _OWNER
+    pid, user, _ = _CREDENTIALS.unpack(sock.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))
+    return pid, user

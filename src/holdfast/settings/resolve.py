@@ -90,7 +90,10 @@ def _check_places(section: str, part: Part, node: Node, notices: Notices, gone: 
     node.prune()
     for place in places([part], node, (section,)):
         if place.unknown:
-            found |= _take_out(place, node)
+            if place.mark("lenient") and not _looks_meant(place):
+                place.node.dead = True
+            else:
+                found |= _take_out(place, node)
             _unknown(place.path[-1], place.names(), place.node, notices, "setting", place.path)
         elif not node.source.free and _guarded(place):
             found |= _take_out(place, node)
@@ -99,6 +102,13 @@ def _check_places(section: str, part: Part, node: Node, notices: Notices, gone: 
             notices.add(place.node.notice(text, TRUST, dotted(place.path)))
     node.prune()
     return found
+
+
+def _looks_meant(place: Place) -> bool:
+    """A word that is nearly one we know was meant to say something; without it the rest would mean something else."""
+    from difflib import get_close_matches
+
+    return bool(get_close_matches(str(place.path[-1])[:60].lower(), place.names(), n=1))
 
 
 def _take_out(place: Place, layer: Node) -> set[Path]:

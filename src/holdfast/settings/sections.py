@@ -5,6 +5,7 @@ A field is marked in `Meta(extra=…)`, a whole struct by its `marks`:
 `guarded`: the same, for what is no command; a list under it names the values that need no trust, and `pattern` lets
 regular expressions through that are sure to be quick.
 `whole` (on a struct): one wrong value takes out all that its layer, and those above it, say about that thing.
+`lenient` (on a struct): a name it does not know is left out, and the rest of it counts.
 `join`: the lists of all layers are joined, so that a higher layer can only add.
 """
 

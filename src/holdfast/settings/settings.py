@@ -53,6 +53,27 @@ class Settings:
 
     def load(self, project: str | Path = "") -> Resolved:
         notices = Notices()
+        layers = self._layers(project, notices)
+        foreign = any(layer.value and not layer.source.free for layer in layers)
+        found = resolve(self.sections, [*layers, environment_layer(self.environ)], notices)
+        if foreign:
+            found = self._hold_to_user(found)
+        return self._dated(found, project)
+
+    def _hold_to_user(self, found: Resolved) -> Resolved:
+        """A project that nobody trusted can add and tighten; sections that know how are held to the user's own."""
+        own = resolve(self.sections, [*self._layers("", Notices()), environment_layer(self.environ)], Notices())
+        held = {name: one.held_to(own[name]) if hasattr(one, "held_to") else one for name, one in found.items()}
+        return Resolved(held, found.trees, found.notices)
+
+    def _dated(self, found: Resolved, project: str | Path) -> Resolved:
+        """Sections know when what they were made from was last changed."""
+        changed = max((_changed_at(path) for _, path in self.all_files(project)), default=0)
+        for section in found.values():
+            section.__dict__["changed_at"] = changed
+        return found
+
+    def _layers(self, project: str | Path, notices: Notices) -> list[Node]:
         known = trust.read(self.config_dir)
         layers = []
         for layer, path in self.files(project).items():
@@ -60,7 +81,7 @@ class Settings:
                 if file.layer == layer:
                     layers.append(as_section(self._layer(layer, file.path, known, notices), file.section))
             layers.append(lowered(self._layer(layer, path, known, notices), self.elsewhere))
-        return resolve(self.sections, [*layers, environment_layer(self.environ)], notices)
+        return layers
 
     def section_of(self, path: Path, section: str) -> Resolved:
         """That file alone as a whole settings file, or as the section itself; a person named it, so it is trusted."""
@@ -99,6 +120,16 @@ class Settings:
         for notice in found:
             notices.add(notice)
         return root
+
+
+def _changed_at(path: Path) -> int:
+    """In ms, by the inode's time, which no program can set back; of its folder where the file is gone."""
+    for one in (path, path.parent):
+        try:
+            return one.lstat().st_ctime_ns // 1_000_000
+        except OSError:
+            continue
+    return 0
 
 
 def _parsed(content: bytes, source: Source) -> tuple[Node, list[Notice]]:

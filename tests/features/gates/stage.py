@@ -5,8 +5,8 @@ from typing import Any
 
 from holdfast.core.decision import NOTHING, Decision
 from holdfast.core.event import Event
-from holdfast.features.gates.model import GateSettings
-from holdfast.features.gates.rehearse import Rehearsal
+from holdfast.features.gates.settings import GateSettings
+from holdfast.features.gates.views import Simulation
 from tests.factories import NOON
 
 PROJECT, REPO = "/home/ada/engine", "/home/ada/engine/.git"
@@ -21,7 +21,7 @@ class Stage:
 
     def __init__(self, settings: GateSettings | None = None, **requirements: dict[str, Any]) -> None:
         self.settings = settings or rules(**requirements)
-        self.rehearsal = Rehearsal(self.settings)
+        self.simulation = Simulation(self.settings)
         self.log: list[Event] = []
         self.now, self.branch = NOON, "feature/test"
         self._seq = itertools.count(1)
@@ -34,7 +34,7 @@ class Stage:
         event = Event(key=f"k{seq}", seq=seq, kind=kind, at=self.now, session=session, project=PROJECT, agent=agent,
                       tool=tool, data=data)  # fmt: skip
         self.log.append(event)
-        return self.rehearsal.take(event) or NOTHING
+        return self.simulation.take(event) or NOTHING
 
     def later(self, seconds: float) -> "Stage":
         self.now += int(seconds * 1000)
@@ -67,7 +67,7 @@ class Stage:
         event = Event(key=f"k{seq}", seq=seq, kind="tool.exit_read", at=ran.at, session=ran.session, project=PROJECT,
                       agent=ran.agent, tool=ran.tool, data={**told, "ok": code == 0, "exit_code": code, "of": ran.seq})  # fmt: skip
         self.log.append(event)
-        return self.rehearsal.take(event) or NOTHING
+        return self.simulation.take(event) or NOTHING
 
     def skill(self, name: str, session: str = "s-1", ok: bool = True) -> Decision:
         told = self.take("tool.started", session, tool="Skill", action="skill", skill=name)

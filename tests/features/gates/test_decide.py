@@ -2,10 +2,11 @@
 
 import pytest
 
-from holdfast.features.gates.model import GateSettings
+from holdfast.features.gates.settings import GateSettings
 from tests.features.gates.stage import PROJECT, Stage, names, rules
 
 PLAN = {"commit_plan": {}, "adr_reviewed": {}, "tdd_planned": {}, "solid_reviewed": {}}
+ASKED_AT_THE_END = {name: {"check": "stop"} for name in PLAN}
 REVIEW = {"pre_commit_review": {}}
 SIZE = {"branch_size_limit": {}}
 
@@ -104,7 +105,7 @@ def test_claudes_names_hold_in_every_agent_by_what_the_tool_does() -> None:
 
 def test_stop_is_refused_only_for_what_was_triggered() -> None:
     """S2-10, S2-13: a research-only session is never blocked."""
-    stage = Stage(**PLAN)
+    stage = Stage(**ASKED_AT_THE_END)
     stage.start()
     stage.run("ls")
     stage.take("tool.started", tool="Read", action="read", paths=[f"{PROJECT}/a"])
@@ -115,9 +116,15 @@ def test_stop_is_refused_only_for_what_was_triggered() -> None:
     assert stage.stop().silent
 
 
+def test_what_was_refused_asks_for_nothing_at_the_end() -> None:
+    stage = Stage(**PLAN)
+    assert stage.edit().verdict == "deny"
+    assert stage.stop().silent
+
+
 def test_a_stop_is_let_go_after_three_refusals_without_progress() -> None:
     """H2, pain 11: tools that run are no progress."""
-    stage = Stage(**PLAN)
+    stage = Stage(**ASKED_AT_THE_END)
     stage.edit()
     said = []
     for _ in range(3):
@@ -133,7 +140,7 @@ def test_a_stop_is_let_go_after_three_refusals_without_progress() -> None:
 
 
 def test_progress_and_a_person_begin_the_count_anew() -> None:
-    stage = Stage(one={"auto_resolve_skill": "a"}, two={"auto_resolve_skill": "b"})
+    stage = Stage(one={"auto_resolve_skill": "a", "check": "stop"}, two={"auto_resolve_skill": "b", "check": "stop"})
     stage.edit()
     for _ in range(3):
         assert stage.stop().verdict == "deny"
@@ -153,7 +160,9 @@ def test_somebody_elses_refused_stop_is_not_made_longer() -> None:
 
 
 def test_the_seeds_single_refusal_is_a_setting() -> None:
-    settings = GateSettings.of({"requirements": {"commit_plan": {}}, "hooks": {"stop": {"max_refusals": 1}}})
+    settings = GateSettings.of(
+        {"requirements": {"commit_plan": {"check": "stop"}}, "hooks": {"stop": {"max_refusals": 1}}}
+    )
     stage = Stage(settings)
     stage.edit()
     assert [stage.stop().verdict, stage.stop(again=True).verdict] == ["deny", "none"]
@@ -161,7 +170,9 @@ def test_the_seeds_single_refusal_is_a_setting() -> None:
 
 def test_stop_checks_can_be_switched_off_and_widened() -> None:
     def after_commit(stop: dict) -> str:
-        stage = Stage(GateSettings.of({"requirements": REVIEW, "hooks": {"stop": stop}}))
+        stage = Stage(
+            GateSettings.of({"requirements": {"pre_commit_review": {"check": "stop"}}, "hooks": {"stop": stop}})
+        )
         stage.run("git commit -m x")
         return stage.stop().verdict
 

@@ -13,7 +13,7 @@ from holdfast.core.event import Event
 from holdfast.core.replay import Rebuild
 from holdfast.core.state import encode
 from holdfast.features.gates import FEATURE
-from holdfast.features.gates.rehearse import Rehearsal
+from holdfast.features.gates.views import Simulation
 from holdfast.stores import open_store
 from tests.factories import an_engine
 from tests.features.gates.stage import PROJECT, REPO, Stage, rules
@@ -96,7 +96,7 @@ class Scopes(RuleBasedStateMachine):
     @invariant()
     def documents_are_small(self) -> None:
         if hasattr(self, "stage"):
-            assert all(len(encode(doc)) < 20_000 for doc in self.stage.rehearsal.docs.values())
+            assert all(len(encode(doc)) < 20_000 for doc in self.stage.simulation.docs.values())
 
     def satisfied(self, branch: str, session: str, name: str) -> bool:
         return (branch, name) in self.shared or (branch, session, name) in self.mine
@@ -158,7 +158,7 @@ def log_of(happened: list[tuple[str, str, dict[str, Any]]]) -> list[Event]:
 @given(happenings)
 def test_replay_with_the_same_settings_gives_the_same_decisions(happened: list[Any]) -> None:
     log = log_of(happened)
-    first, second = Rehearsal(RULES), Rehearsal(RULES)
+    first, second = Simulation(RULES), Simulation(RULES)
     assert [first.take(event) for event in log] == [second.take(event) for event in log]
     assert first.docs == second.docs
 
@@ -169,7 +169,7 @@ def test_what_one_session_satisfies_for_itself_no_other_ever_sees(happened: list
     """Take a session's own satisfactions away: for all the others nothing changes."""
     log = [e for e in log_of(happened) if e.kind != "gates.cleared" and e.kind != "gates.satisfied"]
     only = rules(in_session=SCOPES["in_session"], each_commit=SCOPES["each_commit"])
-    with_, without = Rehearsal(only), Rehearsal(only)
+    with_, without = Simulation(only), Simulation(only)
     for event in log:
         told = with_.take(event)
         if event.session == "s-1" and event.data.get("skill") and event.kind in ("tool.finished", "prompt.expanded"):

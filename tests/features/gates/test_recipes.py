@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from holdfast.features.gates import FEATURE
-from holdfast.features.gates.model import GateSettings
+from holdfast.features.gates.settings import GateSettings
 from holdfast.settings import Elsewhere, Settings
 from tests.features.gates.stage import Stage, names
 
@@ -97,7 +97,7 @@ def test_migrations_are_looked_at_once_per_branch(stage: Stage) -> None:
 
 @gate(8)
 def test_a_deployment_is_a_persons_decision_each_time(stage: Stage) -> None:
-    assert "let the user run: holdfast gate approve deploy_approved" in stage.run("make deploy").reasons[0]
+    assert "a person can approve it" in stage.run("make deploy").reasons[0]
     stage.say(
         "gates.approved", requirements=[{"name": "deploy_approved", "scope": "single_use", "until": stage.now + 9999}]
     )

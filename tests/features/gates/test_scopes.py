@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from holdfast.features.gates.model import GateSettings
+from holdfast.features.gates.settings import GateSettings
 from tests.features.gates.stage import Stage, names
 
 REVIEW: dict[str, Any] = {"pre_commit_review": {}}
@@ -108,7 +108,7 @@ def test_carry_over_is_off_by_default_has_a_window_and_is_audited() -> None:
         stage.later(299).start("new")
     assert off.edit(session="new").verdict == "deny"
     assert on.edit(session="new").silent
-    branch = next(doc for (kind, _), doc in on.rehearsal.docs.items() if kind == "gates.branch")
+    branch = next(doc for (kind, _), doc in on.simulation.docs.items() if kind == "gates.branch")
     entry = branch["requirements"]["planned"]["sessions"]["new"]
     assert entry["by"] == "carry_over"
     assert entry["metadata"]["from"] == "old"

@@ -7,8 +7,7 @@ import pytest
 
 from holdfast import trust
 from holdfast.features.gates import FEATURE
-from holdfast.features.gates.builtin import BUILT_IN, PRESETS
-from holdfast.features.gates.model import GateSettings
+from holdfast.features.gates.settings import BUILT_IN, PRESETS, GateSettings
 from holdfast.settings import Elsewhere, Resolved, Settings, json_schema
 from holdfast.settings.edit import set_value
 from tests.features.gates.stage import Stage
@@ -79,9 +78,11 @@ def test_the_cascade(home: Home) -> None:
     assert home.load().origin("gates.requirements.a.message").layer == "project"
 
 
-def test_inherit_false_leaves_out_what_is_below(home: Home) -> None:
+def test_inherit_false_leaves_out_what_is_below_once_it_is_trusted(home: Home) -> None:
     home.write("~/.claude/requirements.yaml", "requirements:\n  a: {}\n")
-    home.write(".claude/requirements.yaml", "inherit: false\nrequirements:\n  b: {}\n")
+    path = home.write(".claude/requirements.yaml", "inherit: false\nrequirements:\n  b: {}\n")
+    assert sorted(rule.name for rule in home.gates().rules) == ["a", "b"]
+    trust.trust(path, config_dir=home.settings.config_dir)
     assert [rule.name for rule in home.gates().rules] == ["b"]
 
 

@@ -4,7 +4,7 @@ To add one: a `Payload` with `@event_kind` in the file it belongs to. To change 
 version and add an upcaster. Sets of kinds that several features use are named here, once.
 """
 
-from holdfast.core.kinds import agent_events, check_events, engine_events, project_events, session_events
+from holdfast.core.kinds import agent_events, check_events, engine_events, gates_events, project_events, session_events
 from holdfast.core.kinds.agent_events import HookPayload, ToolEndPayload, ToolPayload
 from holdfast.core.kinds.base import (
     KINDS,
@@ -24,6 +24,7 @@ from holdfast.core.kinds.base import (
 __all__ = [
     "CHECK_KINDS",
     "ENGINE_KINDS",
+    "GATES_KINDS",
     "HOOK_KINDS",
     "KINDS",
     "PROJECT_KINDS",
@@ -55,6 +56,7 @@ def _kinds_of(module: object) -> dict[str, type[Payload]]:
 HOOK_KINDS = _kinds_of(agent_events)
 ENGINE_KINDS = _kinds_of(engine_events)
 CHECK_KINDS = _kinds_of(check_events)
+GATES_KINDS = _kinds_of(gates_events)
 PROJECT_KINDS = _kinds_of(project_events)
 SESSION_KINDS = _kinds_of(session_events)
 

@@ -52,6 +52,10 @@ class HookPayload(Payload):
     feature `checks` at the end of a check, of a turn, at the start of a session and before a git act; absent: unknown."""
     git: GitLook | None = None
     """What git showed when it came, where the feature `checks` looked."""
+    claimed: bool = False
+    """The hook was called from below a tool call of the agent, not by the agent: a claim, never evidence."""
+    settings_at: int = 0
+    """When the settings that count here were last changed on disk, in ms, at the first event that saw the change."""
     imported: str = ""
     """Which importer brought it; empty for what came from a live hook."""
 
@@ -68,6 +72,14 @@ class ToolPayload(HookPayload):
     skill: str = ""
     server: str = ""
     ms: float | int | None = None
+    meanings: dict[str, str] = {}
+    """What names in a shell command stand for on disk (an alias of git, a script), by the names of `core.shell.acts`."""
+    written: list[str] = []
+    """Files it writes as far as its input shows, links followed, without those that git ignores."""
+    touches: list[str] = []
+    """What of Holdfast's own it would change or take away (`state`, `settings`, `hooks`, `daemon`)."""
+    refs: dict[str, str] = {}
+    """Where the protected branches stood."""
     git_verbs: list[str] = []
     """Git acts that the command is about to do, at its start (`commit`, `push`, …): by its parse, not by its text.
     `UNKNOWN_VERB` where the command names git and could not be followed."""

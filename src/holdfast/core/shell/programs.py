@@ -288,7 +288,7 @@ def _run_shell(executor: "Executor", call: Call, path: Path) -> list[Path]:
 
 
 def _stdin_text(pieces: Pieces | None) -> str | None:
-    if pieces is None or any(piece.invocation >= 0 or piece.status or UNKNOWN in piece.text for piece in pieces):
+    if pieces is None or any(p.invocation >= 0 or p.status or p.filters or UNKNOWN in p.text for p in pieces):
         return None
     return "".join(piece.text for piece in pieces)
 

@@ -1,51 +1,172 @@
 """What people say to the gates. Each command becomes events; nothing is changed in any other way."""
 
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from holdfast.core.caller import AgentProcess, Caller, judge_caller
 from holdfast.core.errors import CommandRefused
-from holdfast.core.event import Event
+from holdfast.core.event import Event, own_event
 from holdfast.core.feature import Call, CommandResult
-from holdfast.core.ids import delivery_key
-from holdfast.core.ports import Reader, Ref, StateQuery
-from holdfast.features.gates import asking
-from holdfast.features.gates.check import resolve
-from holdfast.features.gates.derive import asked
-from holdfast.features.gates.refs import BRANCH, EVERYWHERE, branch_key
-from holdfast.features.gates.rules import Rule
+from holdfast.core.ids import alias, delivery_key
+from holdfast.core.kinds.gates_events import GatesAttempted, GatesRulesAccepted
+from holdfast.core.ports import Doc, Reader, Ref, StateQuery
+from holdfast.features.gates.events import BRANCH, EVERYWHERE, REGISTRY, SESSION, branch_key
+from holdfast.features.gates.in_force import USER, differences, rules_in_force
+from holdfast.features.gates.policy import as_satisfied
+from holdfast.features.gates.requirements import Checker, Here, kind_of, resolve
+from holdfast.features.gates.settings import GateSettings
+from holdfast.features.gates.state import is_busy
+from holdfast.features.gates.triggers import Rule
+
+
+@dataclass(frozen=True)
+class Stored:
+    """The committed documents, in the shape that `decide` reads them."""
+
+    reader: Reader
+
+    def get(self, kind: str, key: str) -> Doc | None:
+        return self.reader.state(Ref(kind, key))
+
+
+def settings_of(call: Call) -> GateSettings:
+    return call.settings or GateSettings()
+
+
+def rules_for(call: Call) -> GateSettings:
+    """What decides here: the settings, with what they may not loosen by themselves."""
+    return rules_in_force(Stored(call.reader), call.project, settings_of(call))
+
+
+def caller_of(call: Call) -> Caller:
+    """Who asks, by the processes above. Inside of our own process (tests, jobs) it is whoever the arguments say."""
+    if not call.caller:
+        return Caller("agent" if call.args.get("by") == "agent" else "person", "as it says")
+    found = judge_caller(call.caller, _agents(call))
+    if found.is_agent or not call.session:
+        return found
+    return Caller("agent", "its environment names an agent's session")
+
+
+def _agents(call: Call) -> list[AgentProcess]:
+    """One program may run many sessions: only those that the command is about make it busy."""
+    named = str(call.args.get("session") or "")
+    found = []
+    for sid, one in live_sessions(call).items():
+        concerned = one["project"] == call.project or bool(named and sid.startswith(named))
+        busy = concerned and is_busy(call.reader.state(Ref(SESSION, sid)))
+        if one.get("pid"):
+            found.append(AgentProcess(one["pid"], one.get("pid_start", 0), busy))
+    return found
+
+
+def live_sessions(call: Call) -> dict[str, Any]:
+    found: dict[str, Any] = (call.reader.state(REGISTRY) or {}).get("sessions", {})
+    return found
+
+
+def session_of(call: Call, *, needed: bool = True) -> str:
+    """The one named, else the one whose shell this is, else the only one alive here. Nothing is guessed beyond that."""
+    if named := str(call.args.get("session") or ""):
+        return _named(call, named)
+    if call.session:
+        return call.session
+    here = [sid for sid, one in live_sessions(call).items() if _is_here(call, one)]
+    if len(here) == 1:
+        return here[0]
+    if needed:
+        which = f"{len(here)} sessions are alive here: {', '.join(map(alias, here))}" if here else "none is alive here"
+        raise CommandRefused(f"which session? {which}", fix="Name one with --session.")
+    return ""
+
+
+def _is_here(call: Call, one: dict[str, Any]) -> bool:
+    """Started in this folder, or working on this branch of this repository."""
+    same_branch = one["place"] == call.args.get("repo") and one["branch"] == call.args.get("branch")
+    return bool(one["project"] == call.project or same_branch)
+
+
+def _named(call: Call, named: str) -> str:
+    """In full, or as far as it is the only one (`alias`, D5: never a key)."""
+    if call.reader.state(Ref(SESSION, named)):
+        return named
+    found = [sid for sid in live_sessions(call) if sid.startswith(named) or alias(sid) == named]
+    if len(found) > 1:
+        raise CommandRefused(f"{named} is the beginning of {len(found)} sessions", fix="Give the full id.")
+    return found[0] if found else named
+
+
+def standpoint(call: Call, session: str) -> Here:
+    """Where the shell stands; a session's facts are filed under the folder that its agent was started in."""
+    doc = call.reader.state(Ref(SESSION, session)) or {} if session else {}
+    repo, branch = str(call.args.get("repo") or ""), str(call.args.get("branch") or "")
+    place = repo or call.project
+    project = doc.get("project", call.project) if doc.get("place") == place else call.project
+    return Here(session, project, place, branch, call.now, doc.get("content") or {})
+
+
+def checker_for(call: Call, session: str) -> Checker:
+    return Checker(Stored(call.reader), standpoint(call, session))
+
+
+def rule_named(call: Call, name: str) -> Rule:
+    known = rules_for(call).by_name
+    if name in known:
+        return known[name]
+    if name in settings_of(call).requirements:
+        raise CommandRefused(f"{name} is not enabled here", fix="Enable it in the settings first.")
+    from difflib import get_close_matches
+
+    near = get_close_matches(name, known, n=1)
+    fix = f"Did you mean {near[0]}?" if near else f"Here are: {', '.join(sorted(known)) or 'none'}."
+    raise CommandRefused(f"there is no requirement {name!r}", fix=fix)
+
 
 LONGEST_PAUSE_S = 366 * 86_400
 MOST_METADATA = 4_000
 MOST_BRANCHES = 1_000
 
 
+def _refuse_agent(call: Call, who: Caller, act: str) -> CommandResult:
+    """On record, so that a person sees that it was tried."""
+    event = own_event(GatesAttempted(act=act, why=who.why), call.now, session=call.session, project=call.project)
+    refused = f"{act} is a person's to do: {who.why}. Run it in a terminal of your own, or use the dashboard."
+    return CommandResult((event,), refused=refused)
+
+
+def _is_barred(call: Call, who: Caller) -> bool:
+    return who.is_agent and not settings_of(call).user.agents_may_approve
+
+
 def satisfy(call: Call) -> CommandResult:
-    rules = [_by_hand(asking.rule(call, name)) for name in _names(call)]
+    rules = [_by_hand(rule_named(call, name)) for name in _names(call)]
+    who = caller_of(call)
+    barred = [rule.name for rule in rules if not rule.spec.agent_may_satisfy]
+    if barred and _is_barred(call, who):
+        return _refuse_agent(call, who, f"satisfying {', '.join(barred)}")
     everyone = bool(call.args.get("everyone"))
     personal = any(rule.scope in ("session", "single_use") for rule in rules) and not everyone
-    session = asking.whose(call, needed=personal)
+    session = session_of(call, needed=personal)
     ttl = _seconds(call, "ttl")
-    named = [{**asked(rule, call.now), **({"until": call.now + ttl * 1000} if ttl else {})} for rule in rules]
+    named = [{**as_satisfied(rule, call.now), **({"until": call.now + ttl * 1000} if ttl else {})} for rule in rules]
     return _done(call, "gates.satisfied", session, requirements=named, everyone=everyone, metadata=_metadata(call))
 
 
 def _by_hand(rule: Rule) -> Rule:
-    if rule.type == "evidence":
-        raise CommandRefused(f"{rule.name} is satisfied by recorded facts only", fix=f"What counts: {resolve(rule)}.")
-    if rule.type in ("guard", "dynamic"):
-        raise CommandRefused(f"{rule.name} is a condition, not a thing to do", fix=f"Use: {resolve(rule)}")
-    if not rule.spec.manual:
-        raise CommandRefused(f"{rule.name} is not satisfied by hand", fix=f"What counts: {resolve(rule)}.")
+    if why := kind_of(rule).why_not_by_hand(rule):
+        raise CommandRefused(why, fix=f"What counts: {resolve(rule)}.")
     return rule
 
 
 def approve(call: Call) -> CommandResult:
     """For a while, and by a person: an agent that approves its own work has not been checked."""
-    rules = [asking.rule(call, name) for name in _names(call)]
-    if call.args.get("by") == "agent" and not asking.settings(call).agents_may_approve:
-        raise CommandRefused("an approval is a person's to give", fix="Run it in a terminal of your own.")
-    session = asking.whose(call, needed=not call.args.get("everyone"))
+    rules = [rule_named(call, name) for name in _names(call)]
+    who = caller_of(call)
+    if _is_barred(call, who):
+        return _refuse_agent(call, who, f"approving {', '.join(rule.name for rule in rules)}")
+    session = session_of(call, needed=not call.args.get("everyone"))
     ttl = _seconds(call, "ttl")
     named = [
         {"name": rule.name, "scope": rule.scope, "until": call.now + (ttl or rule.spec.approval_ttl) * 1000}
@@ -57,22 +178,25 @@ def approve(call: Call) -> CommandResult:
 
 def clear(call: Call) -> CommandResult:
     every = bool(call.args.get("all"))
-    names = list(asking.settings(call).by_name) if every else _names(call)
-    rules = [asking.rule(call, name) for name in names]
+    names = list(rules_for(call).by_name) if every else _names(call)
+    rules = [rule_named(call, name) for name in names]
     kept = [rule.name for rule in rules if rule.scope == "permanent" and not call.args.get("force")]
     if kept and not every:
         raise CommandRefused(f"{', '.join(kept)} is permanent", fix="Use --force if it really has to go.")
     names = [rule.name for rule in rules if rule.name not in kept]
     shared = any(rule.scope in ("branch", "permanent") for rule in rules if rule.name in names)
     everyone = bool(call.args.get("everyone")) or (shared and not every)
-    session = asking.whose(call, needed=not everyone)
+    session = session_of(call, needed=not everyone)
     return _done(call, "gates.cleared", session, requirements=names, everyone=everyone)
 
 
 def pause(call: Call) -> CommandResult:
-    """Never refused: whoever is stuck must get out."""
+    """Never refused to a person: whoever is stuck must get out."""
+    who = caller_of(call)
+    if _is_barred(call, who):
+        return _refuse_agent(call, who, "pausing the gates")
     seconds = min(_seconds(call, "seconds"), LONGEST_PAUSE_S)
-    where = _where(call)
+    where = _pause_scope(call)
     until = call.now + seconds * 1000 if seconds else 0
     data = {"where": where, "until": until, "why": str(call.args.get("why") or "")[:500]}
     return CommandResult((_event(call, "gates.paused", call.session, data),), {"where": where, "until": until})
@@ -80,16 +204,18 @@ def pause(call: Call) -> CommandResult:
 
 def resume(call: Call) -> CommandResult:
     """Everything that keeps this place at rest: here, this session, everywhere."""
-    places = [_where(call)] if call.args.get("only") else [_where(call), EVERYWHERE, f"session:{call.session}"]
+    places = (
+        [_pause_scope(call)] if call.args.get("only") else [_pause_scope(call), EVERYWHERE, f"session:{call.session}"]
+    )
     events = tuple(_event(call, "gates.resumed", call.session, {"where": where}) for where in dict.fromkeys(places))
     return CommandResult(events, {"where": places})
 
 
-def _where(call: Call) -> str:
+def _pause_scope(call: Call) -> str:
     if call.args.get("everywhere"):
         return EVERYWHERE
     if call.args.get("session_only"):
-        return f"session:{asking.whose(call)}"
+        return f"session:{session_of(call)}"
     return str(call.args.get("repo") or call.project)
 
 
@@ -149,8 +275,11 @@ def _metadata(call: Call) -> dict[str, Any]:
 
 
 def _done(call: Call, kind: str, session: str, **data: Any) -> CommandResult:
-    where = asking.here(call, session)
-    place = {"branch": where.branch, "repo": str(call.args.get("repo") or ""), "method": _by(call)}
+    where = standpoint(call, session)
+    who = caller_of(call)
+    place: dict[str, Any] = {"branch": where.branch, "repo": str(call.args.get("repo") or ""), "method": who.kind}
+    if kind != "gates.cleared":
+        place["certain"] = who.certain
     event = _event(call, kind, session, {**place, **data}, where.project)
     ref = Ref(BRANCH, branch_key(where.place, where.branch))
 
@@ -161,8 +290,28 @@ def _done(call: Call, kind: str, session: str, **data: Any) -> CommandResult:
     return CommandResult((event,), answer)
 
 
-def _by(call: Call) -> str:
-    return "agent" if call.args.get("by") == "agent" else "person"
+def accept(call: Call) -> CommandResult:
+    """The settings as they are now, also where they ask for less than what is in force."""
+    who = caller_of(call)
+    if _is_barred(call, who):
+        return _refuse_agent(call, who, "accepting looser rules")
+    now = settings_of(call)
+    state = Stored(call.reader)
+    found = {scope: differences(state, scope, rules) for scope, rules in ((USER, now.user), (call.project, now))}
+    events = tuple(
+        own_event(GatesRulesAccepted(scope=scope, digest=rules.digest, rules=rules.plain(), by="person", differences=found[scope][:20]),
+                  call.now, session=call.session, project=call.project)
+        for scope, rules in ((USER, now.user), (call.project, now)) if found[scope]
+    )  # fmt: skip
+    return CommandResult(events, {"accepted": list(dict.fromkeys(text for texts in found.values() for text in texts))})
+
+
+def attempt(call: Call) -> CommandResult:
+    """Asked by commands that change files themselves: is this a person? What an agent tried is on record."""
+    who, act = caller_of(call), str(call.args.get("act") or "")[:200]
+    return (
+        _refuse_agent(call, who, act) if _is_barred(call, who) else CommandResult((), {"by": who.kind, "why": who.why})
+    )
 
 
 def _event(call: Call, kind: str, session: str, data: dict[str, Any], project: str = "") -> Event:
@@ -177,4 +326,6 @@ COMMANDS: dict[str, Callable[[Call], CommandResult]] = {
     "pause": pause,
     "resume": resume,
     "prune": prune,
+    "accept": accept,
+    "attempt": attempt,
 }

@@ -1,46 +1,256 @@
-"""Which requirements a tool call is about. What resolves a refusal is never refused itself (no chicken and egg)."""
+"""A requirement made ready for the hook: what triggers it, what resolves it, where it refuses."""
 
-from typing import TYPE_CHECKING
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 from holdfast.core.event import Event
-from holdfast.features.gates.evidence import runs
-from holdfast.features.gates.globs import any_matches
-from holdfast.features.gates.rules import Rule
-from holdfast.features.gates.shell import is_ours
+from holdfast.core.globs import any_matches
+from holdfast.core.kinds import ToolPayload
+from holdfast.core.shell.acts import CommandActs, read_acts
 
 if TYPE_CHECKING:
-    from holdfast.features.gates.model import GateSettings
+    from holdfast.features.gates.requirements import RequirementKind
+    from holdfast.features.gates.settings import Requirement
+
+CLAUDE = "claude-code"
+ACTION_OF = {
+    **dict.fromkeys(("Edit", "Write", "MultiEdit", "NotebookEdit"), "edit"),
+    **dict.fromkeys(("Bash", "PowerShell"), "shell"),
+    **dict.fromkeys(("Agent", "Task"), "agent"),
+    **dict.fromkeys(("Skill", "SlashCommand"), "skill"),
+    **dict.fromkeys(("EnterPlanMode", "ExitPlanMode"), "plan"),
+    **dict.fromkeys(("WebFetch", "WebSearch"), "web"),
+    **dict.fromkeys(("Glob", "Grep"), "search"),
+    "Read": "read",
+}
+"""Rules are written in Claude Code's names and hold in every agent: there they go by what the tool does."""
+ACTIONS = frozenset(ACTION_OF.values()) | {"mcp", "todo", "ask", "other"}
+MOST_TOOLS = 500
+Test = Callable[[Event], bool]
 
 
-def triggered(settings: "GateSettings", event: Event) -> list[Rule]:
-    """Asked twice of each call, by what follows and by what is decided; the answer is worked out once."""
-    last = settings.index.last
-    if last[0] is not event:
-        last = settings.index.last = (event, _triggered(settings, event))
-    return last[1]
+@dataclass(frozen=True, slots=True, eq=False)
+class Way:
+    """One way to trigger a rule: by the tool, and then, where asked for, by what it is about to do."""
+
+    named: Test
+    more: Test | None = None
 
 
-def _triggered(settings: "GateSettings", event: Event) -> list[Rule]:
-    found = settings.index.triggered_by(event)
-    if not found or _exempt(settings, event):
-        return []
-    return [rule for rule in found if not _resolves(rule, event)]
+@dataclass(frozen=True, slots=True, eq=False)
+class Rule:
+    name: str
+    spec: "Requirement"
+    ways: tuple[Way, ...]
+    skills: frozenset[str]
+    at_tool: bool
+    at_stop: bool
+    patterns: tuple[re.Pattern[str], ...] = ()
+    always_at_stop: bool = False
+    foreign: bool = False
+    """Its words come from a project that nobody trusted."""
+
+    @property
+    def scope(self) -> str:
+        return self.spec.scope
+
+    @property
+    def type(self) -> str:
+        return self.spec.type
+
+    def asked_at_stop(self, scopes: Sequence[str]) -> bool:
+        return self.at_stop and (self.always_at_stop or self.scope in scopes)
+
+    def is_about(self, reading: str) -> bool:
+        """Whether one program, as `core.shell.acts` reads it, is what its command patterns name."""
+        return any(_matches_reading(pattern, reading) for pattern in self.patterns)
+
+    def resolved_by(self, skill: str) -> bool:
+        return skill in self.skills or skill.rpartition(":")[2] in self.skills
 
 
-def _exempt(settings: "GateSettings", event: Event) -> bool:
-    """Writing the plan, and asking the gate itself."""
+def compile_rule(name: str, spec: "Requirement", kind: "RequirementKind", foreign: bool = False) -> Rule:
+    ways = tuple(_trigger_way(one, spec) for one in spec.trigger_tools)
+    at_tool, at_stop = kind.asked_at(spec)
+    if spec.check:
+        at_tool, at_stop = spec.check in ("tool", "both"), spec.check in ("stop", "both")
+    skills = _resolving_skills(spec)
+    return Rule(name, spec, ways, skills, at_tool, at_stop, _patterns(spec), kind.always_at_stop, foreign)
+
+
+def _patterns(spec: "Requirement") -> tuple[re.Pattern[str], ...]:
+    named = [spec.command_pattern, *(t.command_pattern for t in spec.trigger_tools if not isinstance(t, str))]
+    return tuple(re.compile(text) for text in dict.fromkeys(named) if text)
+
+
+def _resolving_skills(spec: "Requirement") -> frozenset[str]:
+    """`plugin:skill` is also known by its last word, as people call it."""
+    named = [skill.lstrip("/") for skill in (*spec.auto_resolve_skill, *spec.satisfied_by_skill)]
+    return frozenset(named) | {skill.rpartition(":")[2] for skill in named}
+
+
+def _trigger_way(trigger: Any, spec: "Requirement") -> Way:
+    tool = trigger if isinstance(trigger, str) else trigger.tool
+    pattern = spec.command_pattern if isinstance(trigger, str) else trigger.command_pattern or spec.command_pattern
+    paths = spec.paths if isinstance(trigger, str) else trigger.paths or spec.paths
+    if pattern and _action(tool) in ("shell", ""):
+        return Way(_names_tool(tool), _command_test(re.compile(pattern)))
+    if paths or spec.except_paths:
+        return Way(_names_tool(tool), _path_test(paths, spec.except_paths))
+    if spec.guard_type == "protected_branch" and _action(tool) == "edit":
+        return Way(_names_tool(tool), _edits_worktree)
+    if _action(tool) == "edit":
+        return Way(_names_tool(tool), _edits_something)
+    return Way(_names_tool(tool))
+
+
+def _edits_worktree(event: Event) -> bool:
+    """A branch is about the files of its worktree, not about notes elsewhere."""
+    paths = written_paths(event)
+    root = event.data.get("worktree") or event.project
+    return any(path.startswith(f"{root}/") for path in paths) if paths else _action_of(event) == "edit"
+
+
+def _edits_something(event: Event) -> bool:
+    return _action_of(event) == "edit" or bool(written_paths(event))
+
+
+def _action(tool: str) -> str:
+    return tool if tool in ACTIONS else ACTION_OF.get(tool, "")
+
+
+def _names_tool(tool: str) -> Test:
+    action = _action(tool)
+    if action == "edit":
+        return lambda event: (
+            event.tool == tool or (_is_edit(event) and (tool in ACTIONS or event.tool not in ACTION_OF))
+        )
+    if tool in ACTIONS:
+        return lambda event: _action_of(event) == action
+    if not action:
+        return lambda event: event.tool == tool
+    return lambda event: event.tool == tool or (event.agent != CLAUDE and _action_of(event) == action)
+
+
+def _action_of(event: Event) -> str:
+    return event.data.action if isinstance(event.data, ToolPayload) else ""
+
+
+def _is_edit(event: Event) -> bool:
+    """An edit tool, or a command or MCP tool that writes files (what those write is tested then)."""
+    return _action_of(event) in ("edit", "shell", "mcp", "other")
+
+
+def acts_of(event: Event) -> CommandActs:
+    """What the shell command of a tool call may do."""
     data = event.data
-    if data.get("action") == "edit":
-        paths = data.get("paths") or ()
-        return bool(paths) and all(any_matches(settings.plan_files, path, event.project) for path in paths)
-    return is_ours(data.get("command") or "")
+    if not isinstance(data, ToolPayload) or data.action != "shell" or not data.command:
+        return NO_ACTS
+    return read_acts(data.command, data.cwd or event.project or ".", data.meanings)
 
 
-def _resolves(rule: Rule, event: Event) -> bool:
-    """The very thing the requirement asks for: its skill, or the command that would be its proof."""
-    if skill := event.data.get("skill"):
-        return rule.resolved_by(skill)
-    command = event.data.get("command")
-    if not command or rule.type != "evidence":
-        return False
-    return any(one.command and runs(command, 1, one.command) for one in rule.spec.evidence)
+NO_ACTS = CommandActs()
+_SHELL_SYNTAX = re.compile(r"\\\||\\>|>|<|&&|;|\\$\(|`|\[\|\]")
+_LISTENERS = frozenset(
+    "grep rg ag ack egrep fgrep cat less more man help head tail ls which type whatis apropos holdfast sed awk find jq wc diff".split()
+)
+
+
+def matches_command(pattern: re.Pattern[str], acts: CommandActs, command: str) -> bool:
+    if acts.problem or _SHELL_SYNTAX.search(pattern.pattern):
+        return bool(pattern.search(" ".join(command.split())))
+    return any(_matches_reading(pattern, reading) for reading in acts.readings)
+
+
+def _matches_reading(pattern: re.Pattern[str], reading: str) -> bool:
+    """From the program's name on. What stands later in the line is a command only if it is one word or an option:
+    `grep make deploy` starts no `make`."""
+    name = reading.partition(" ")[0]
+    for match in pattern.finditer(reading):
+        if match.start() <= len(name):
+            return True
+        if (" " not in match[0].strip() or match[0].lstrip().startswith("-")) and name not in _LISTENERS:
+            return True
+    return False
+
+
+def _command_test(pattern: re.Pattern[str]) -> Test:
+    def test(event: Event) -> bool:
+        data = event.data
+        return isinstance(data, ToolPayload) and matches_command(pattern, acts_of(event), data.command)
+
+    return test
+
+
+def written_paths(event: Event) -> list[str]:
+    """The files that a call writes: as it names them and where they really are; of commands and MCP tools only those
+    inside of the project, because others are nobody's edit here."""
+    data = event.data
+    if not isinstance(data, ToolPayload):
+        return []
+    if data.action == "edit":
+        return list(dict.fromkeys((*data.written, *data.paths)))
+    found = data.written or ([] if data.action != "shell" else _unresolved(event))
+    return [path for path in found if path.startswith((f"{event.project}/", f"{data.worktree or event.project}/"))]
+
+
+def _unresolved(event: Event) -> list[str]:
+    """Of events that were recorded before files behind links were looked up."""
+    return [path for path in acts_of(event).writes if path.startswith("/")]
+
+
+def _path_test(paths: tuple[str, ...], never: tuple[str, ...]) -> Test:
+    def test(event: Event) -> bool:
+        return any(
+            (not paths or _covers(paths, path, event.project)) and not any_matches(never, path, event.project)
+            for path in written_paths(event)
+        )
+
+    return test
+
+
+def _covers(globs: tuple[str, ...], path: str, project: str) -> bool:
+    """A folder as a whole (`infra/**`) is covered where a file in it would be."""
+    if path.endswith("/**"):
+        return any_matches(globs, f"{path[:-2]}x", project) or any(
+            glob.startswith(f"{path[len(project) + 1 : -2]}") for glob in globs
+        )
+    return any_matches(globs, path, project)
+
+
+Candidate = tuple[Rule, tuple[Test | None, ...]]
+
+
+class Index:
+    """Which rules a tool can trigger at all: found once per tool, so that most calls cost one lookup."""
+
+    def __init__(self, rules: tuple[Rule, ...]) -> None:
+        self._rules = rules
+        self._known: dict[tuple[str, str, bool], tuple[Candidate, ...]] = {}
+        self.last: tuple[Event | None, list[Rule]] = (None, [])
+        """The last question and its answer (triggers.py)."""
+
+    def triggered_by(self, event: Event) -> list[Rule]:
+        found = []
+        for rule, tests in self.of(event):
+            for more in tests:
+                if more is None or more(event):
+                    found.append(rule)
+                    break
+        return found
+
+    def of(self, event: Event) -> tuple[Candidate, ...]:
+        key = (event.tool, str(event.data.get("action")), event.agent == CLAUDE)
+        candidates = self._known.get(key)
+        if candidates is None:
+            if len(self._known) >= MOST_TOOLS:
+                self._known.clear()
+            candidates = self._known[key] = tuple(self._find(event))
+        return candidates
+
+    def _find(self, event: Event) -> Iterator[Candidate]:
+        for rule in self._rules:
+            if tests := tuple(way.more for way in rule.ways if way.named(event)):
+                yield rule, tests

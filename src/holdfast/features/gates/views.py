@@ -1,38 +1,306 @@
-"""What people ask the gates: how it stands, what is asked for, why, and what other rules would have done."""
+"""What people ask the gates: how it stands, what needs attention, why something was refused, what other rules would have refused."""
 
+import heapq
 import time
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterator
 from typing import Any
 
+import msgspec
+
+from holdfast.core.decision import Decision
 from holdfast.core.errors import CommandRefused
 from holdfast.core.event import Event
 from holdfast.core.feature import Call
 from holdfast.core.ids import alias
-from holdfast.core.ports import EventQuery
-from holdfast.features.gates import asking, board
-from holdfast.features.gates.builtin import BUILT_IN, PRESETS
-from holdfast.features.gates.check import Checker, Finding, Here, resolve
-from holdfast.features.gates.model import GateSettings
-from holdfast.features.gates.rehearse import rehearse
-from holdfast.features.gates.rules import Rule
-from holdfast.features.gates.skills import missing_skills
-from holdfast.features.gates.then import state_before
-from holdfast.features.gates.triggers import triggered
+from holdfast.core.ports import Doc, EventQuery, Reader, Ref, StateQuery
+from holdfast.features.gates.commands import Stored, checker_for, live_sessions, rules_for, session_of, settings_of
+from holdfast.features.gates.events import (
+    ATTENTION_REF,
+    BRANCH,
+    EVERYWHERE,
+    FACTS,
+    KINDS,
+    LEAVE_FACTS,
+    LIFE,
+    PAUSE,
+    REGISTRY,
+    SESSION,
+    SUBSCRIBED_KINDS,
+    TOOLS,
+    UAT,
+    branch_ref,
+    keys,
+    place,
+)
+from holdfast.features.gates.in_force import USER, differences
+from holdfast.features.gates.jobs import missing_skills
+from holdfast.features.gates.policy import DECISIONS, DERIVATIONS, REVIEWING, decide, derive
+from holdfast.features.gates.requirements import Checker, Finding, Here, resolve, rests, triggered
+from holdfast.features.gates.settings import BUILT_IN, PRESETS, GateSettings
+from holdfast.features.gates.state import recent_attention, reduce
+from holdfast.features.gates.triggers import Rule
+
+LOG_PAGE = 2_000
+
+
+class StateAt:
+    def __init__(self) -> None:
+        self.docs: dict[Ref, Doc] = {}
+
+    def get(self, kind: str, key: str) -> Doc | None:
+        return self.docs.get(Ref(kind, key))
+
+
+def state_before(reader: Reader, event: Event) -> StateAt:
+    """After the event itself, before what was answered to it: as `decide` saw it."""
+    then, wanted, last = StateAt(), _refs_of(event), 0
+    for one in _events_before(reader, event):
+        if one.seq == last:
+            continue
+        last = one.seq
+        for ref in keys(one):
+            if ref in wanted and (doc := reduce(then.docs.get(ref), one, ref)) is not None:
+                then.docs[ref] = doc
+    return then
+
+
+def _events_before(reader: Reader, event: Event) -> Iterator[Event]:
+    """What happened in this project, and what the gates themselves said anywhere: a branch is shared by worktrees."""
+    here = EventQuery(
+        kinds=tuple(sorted(SUBSCRIBED_KINDS - set(KINDS))), project=event.project, before=event.seq + 1, limit=LOG_PAGE
+    )
+    said = EventQuery(kinds=tuple(sorted(KINDS)), before=event.seq + 1, limit=LOG_PAGE)
+    return heapq.merge(_pages(reader, here), _pages(reader, said), key=lambda one: one.seq)
+
+
+def _pages(reader: Reader, query: EventQuery) -> Iterator[Event]:
+    after = 0
+    while page := reader.events(msgspec.structs.replace(query, after=after)):
+        yield from page
+        after = page[-1].seq
+
+
+def _refs_of(event: Event) -> set[Ref]:
+    pauses = {Ref(PAUSE, where) for where in (EVERYWHERE, place(event), f"session:{event.session}")}
+    return {Ref(SESSION, event.session), Ref(FACTS, event.project), branch_ref(event), REGISTRY} | pauses
+
+
+SIMULATED_KINDS = tuple(sorted(LIFE | TOOLS | UAT | {"tool.started", "prompt.expanded", "gates.measured"}))
+"""What the rules look at. What the gates themselves said back then is left out: these rules speak for themselves."""
+CALLS = TOOLS | {"tool.started"}
+BY_HAND = frozenset({"gates.satisfied", "gates.approved", "gates.cleared"})
+JUDGED = frozenset({"tool.started", "turn.ended"})
+PAGE = 2_000
+MOST_CASES = 500
+
+
+class Simulation:
+    """The engine's loop with documents in memory."""
+
+    def __init__(self, settings: GateSettings) -> None:
+        self.settings = settings
+        self.docs: dict[tuple[str, str], Doc] = {}
+
+    def get(self, kind: str, key: str) -> Doc | None:
+        return self.docs.get((kind, key))
+
+    def take(self, event: Event) -> Decision | None:
+        if event.kind in CALLS and self._of_no_concern(event):
+            return None
+        self._reduce(event)
+        if event.kind in DERIVATIONS or event.kind in REVIEWING:
+            for made in derive(self, event, self.settings):
+                self._reduce(msgspec.structs.replace(made, seq=event.seq))
+        if event.kind not in DECISIONS:
+            return None
+        decision = decide(self, event, self.settings)
+        if decision is not None and decision.details:
+            self._reduce(decision_of(event, decision))
+        return decision
+
+    def _of_no_concern(self, event: Event) -> bool:
+        """Most calls of most sessions only look; they leave no fact and no rule asks about them."""
+        return event.data.get("action") not in LEAVE_FACTS and not self.settings.index.of(event)
+
+    def _reduce(self, event: Event) -> None:
+        for ref in keys(event):
+            self._put(ref, event)
+
+    def _put(self, ref: Ref, event: Event) -> None:
+        at = (ref.kind, ref.key)
+        try:
+            after = reduce(self.docs.get(at), event, ref)
+        except Exception:  # The engine leaves the document alone too.
+            return
+        if after is not None:
+            self.docs[at] = after
+
+
+def decision_of(event: Event, decision: Decision) -> Event:
+    data = {"of": event.seq, "of_kind": event.kind, "verdict": decision.verdict, "details": list(decision.details)}
+    return Event(key="", kind="decision.made", at=event.at, seq=event.seq, session=event.session,
+                 project=event.project, data=data)  # fmt: skip
+
+
+def simulate(reader: Reader, settings: GateSettings, *, since: int = 0, project: str = "") -> dict[str, Any]:
+    """Cases in full up to a limit, counts of all. A session is judged whole only if it began inside that time."""
+    stage = Simulation(settings)
+    seen, refused, cases = Counter[str](), Counter[str](), list[dict[str, Any]]()
+    for event in recorded(reader, since, project):
+        decision = stage.take(event)
+        if event.kind in JUDGED:
+            seen[event.kind] += 1
+            if decision is not None and decision.verdict == "deny":
+                refused[event.kind] += 1
+                if len(cases) < MOST_CASES:
+                    cases.append(_case(event, decision))
+    return {
+        "events": _count(reader), "calls": seen["tool.started"], "stops": seen["turn.ended"],
+        "refused_calls": refused["tool.started"], "refused_stops": refused["turn.ended"], "cases": cases,
+    }  # fmt: skip
+
+
+def recorded(reader: Reader, since: int, project: str) -> Iterator[Event]:
+    after = 0
+    while page := _page(reader, after, since, project):
+        yield from (event for event in page if event.kind not in BY_HAND or _is_by_hand(event))
+        after = page[-1].seq
+
+
+def _page(reader: Reader, after: int, since: int, project: str) -> list[Event]:
+    wanted = EventQuery(kinds=(*SIMULATED_KINDS, *BY_HAND), after=after, since=since, project=project, limit=PAGE)
+    return reader.events(wanted)
+
+
+def _is_by_hand(event: Event) -> bool:
+    """What people did holds under any rules; what followed from the rules of then does not."""
+    return event.data.get("method") in ("person", "agent")
+
+
+def _count(reader: Reader) -> int:
+    return reader.head()
+
+
+def _case(event: Event, decision: Decision) -> dict[str, Any]:
+    what = event.data.get("command") or ", ".join(event.data.get("paths") or ()) or event.data.get("message", "")
+    names = [one["name"] for detail in decision.details for one in detail.get("requirements", ())]
+    return {"seq": event.seq, "at": event.at, "session": event.session, "kind": event.kind, "tool": event.tool,
+            "what": str(what)[:200], "requirements": names, "reason": "\n".join(decision.reasons)}  # fmt: skip
+
+
+MOST_PLACES = 30
+LOOKED_THROUGH = 500
+RECENT_EVENTS = 20_000
+"""Events: further back nobody looks for what was refused lately, however rare refusals are."""
+MOST_REFUSALS = 100
+
+
+def list_places(call: Call) -> dict[str, Any]:
+    """Each branch with the sessions that live on it; places with a live session first, then the latest."""
+    found: dict[tuple[str, str], dict[str, Any]] = {}
+    for sid, one in sorted(live_sessions(call).items(), key=lambda item: -item[1]["active"]):
+        place = found.setdefault((one["place"], one["branch"]), _describe_place(call, one, one["active"]))
+        known = {
+            "id": sid,
+            "alias": alias(sid),
+            "agent": one["agent"],
+            "active": one["active"],
+            "started": one["started"],
+        }
+        place["sessions"].append(known)
+    for _, doc in call.reader.states(StateQuery(kind=BRANCH, limit=MOST_PLACES)):
+        if doc.get("status") != "pruned":
+            found.setdefault((doc["place"], doc["branch"]), _describe_place(call, doc, doc["at"]))
+    wanted = str(call.args.get("project") or "")
+    shown = [place for place in found.values() if not wanted or place["project"] == wanted]
+    return {"places": shown[:MOST_PLACES], "everywhere": _pause_of(call, EVERYWHERE), "now": call.now}
+
+
+def _describe_place(call: Call, of: dict[str, Any], at: int) -> dict[str, Any]:
+    return {"project": of["project"], "repo": of["place"], "branch": of["branch"], "at": at, "sessions": [],
+            "pause": _pause_of(call, of["place"])}  # fmt: skip
+
+
+def _pause_of(call: Call, where: str) -> dict[str, Any] | None:
+    doc = call.reader.state(Ref(PAUSE, where))
+    return {"until": doc["until"], "why": doc.get("why", "")} if doc and rests(doc, call.now) else None
+
+
+def list_refused(call: Call) -> dict[str, Any]:
+    """The latest refusals, newest first: what was to be done, which requirements were open, and why."""
+    limit = max(1, min(int(call.args.get("limit") or 20), MOST_REFUSALS))
+    query = EventQuery(
+        kinds=("decision.made",), project=str(call.args.get("project") or ""), limit=LOOKED_THROUGH, newest=True,
+        after=max(0, call.reader.head() - RECENT_EVENTS),
+    )  # fmt: skip
+    denials = [event for event in reversed(call.reader.events(query)) if event.data.get("verdict") == "deny"]
+    return {"refused": [_refusal(call, event) for event in denials[:limit]], "now": call.now}
+
+
+def _refusal(call: Call, event: Event) -> dict[str, Any]:
+    asked = call.reader.event(int(event.data.get("of") or 0))
+    data = asked.data if asked else {}
+    details = [one for one in event.data.get("details") or () if one.get("gate")]
+    return {
+        "seq": event.seq, "of": event.data.get("of"), "at": event.at, "session": event.session, "agent": event.agent,
+        "project": event.project, "branch": event.data.get("branch", ""), "kind": event.data.get("of_kind", ""),
+        "tool": event.tool, "reasons": event.data.get("reasons") or [],
+        "what": data.get("command") or ", ".join(data.get("paths") or ()) or data.get("message") or "",
+        "open": [one for detail in details for one in detail.get("requirements") or ()],
+    }  # fmt: skip
+
 
 LOOK_AHEAD = 200
 
 
+def attention(call: Call) -> dict[str, Any]:
+    """What a person should see: pauses, rules that wait, ways round a requirement, attempts. For `status` too."""
+    state = Stored(call.reader)
+    lines = [f"gates are paused {_pause_text(doc)}" for doc in _pauses(call)]
+    now = settings_of(call)
+    for scope, rules in ((USER, now.user), (call.project, now)):
+        waiting = differences(state, scope, rules)
+        lines += [
+            f"the settings would loosen what is in force: {text}. Accept it with: holdfast gate accept"
+            for text in waiting
+        ]
+    lines += [one["text"] for one in recent_attention(call.reader.state(ATTENTION_REF), call.now)]
+    return {"lines": list(dict.fromkeys(lines))[:30]}
+
+
+def _changed_tests(checker: Checker, settings: GateSettings) -> list[str]:
+    found = {rule.name: checker.changed_tests(rule) for rule in settings.rules if checker.find(rule).ok}
+    return [
+        f"{name}: proven with tests that were changed before: {', '.join(files[:3])}"
+        for name, files in found.items()
+        if files
+    ]
+
+
+def _pauses(call: Call) -> list[dict[str, Any]]:
+    found = [doc for _, doc in call.reader.states(StateQuery(kind=PAUSE, limit=50))]
+    return [doc for doc in found if rests(doc, call.now)]
+
+
+def _pause_text(doc: dict[str, Any]) -> str:
+    where = "in all projects" if doc["where"] == EVERYWHERE else f"in {doc['where']}"
+    until = f"until {time.strftime('%H:%M', time.localtime(doc['until'] / 1000))}" if doc["until"] else "until resumed"
+    return f"{where}, {until}" + (f" ({doc['why']})" if doc.get("why") else "")
+
+
 def status(call: Call) -> dict[str, Any]:
-    settings = asking.settings(call)
-    session = asking.whose(call, needed=False)
-    checker = asking.checker(call, session)
+    settings = rules_for(call)
+    session = session_of(call, needed=False)
+    checker = checker_for(call, session)
     doc = checker.session if session else {}
     used = doc.get("triggered", {})
     return {
         "session": session, "agent": doc.get("agent", ""), "project": call.project, "branch": checker.here.branch,
         "paused": checker.paused(), "stops": doc.get("stops", 0), "refused": doc.get("refused", 0),
         "requirements": [_standing(checker, rule, used, settings) for rule in settings.rules],
-        "sessions": [_live(sid, one) for sid, one in asking.live(call).items() if one["place"] == checker.here.place],
+        "sessions": [_live(sid, one) for sid, one in live_sessions(call).items() if one["place"] == checker.here.place],
+        "attention": [*attention(call)["lines"], *_changed_tests(checker, settings)],
         "notices": [*settings.notices, *(f"no skill named {s} was found" for s in checker.facts.get("missing", ()))],
     }  # fmt: skip
 
@@ -56,7 +324,7 @@ def _live(sid: str, one: dict[str, Any]) -> dict[str, Any]:
 
 def listed(call: Call) -> dict[str, Any]:
     """Everything the settings name, and what could be switched on."""
-    settings = asking.settings(call)
+    settings = settings_of(call)
     on = [_shown(rule, settings) for rule in settings.rules]
     off = sorted(set(settings.requirements) - set(settings.by_name))
     return {"requirements": on, "disabled": off, "built_in": sorted(set(BUILT_IN) - set(settings.requirements)),
@@ -69,7 +337,7 @@ def presets(_call: Call) -> dict[str, Any]:
 
 def verify(call: Call) -> dict[str, Any]:
     """Would it all work? What is wrong with the settings, and skills that nobody has."""
-    settings = asking.settings(call)
+    settings = settings_of(call)
     problems = [*settings.notices]
     problems += [f"no skill named {skill} was found" for skill in missing_skills(settings, call.project)]
     return {"good": not problems, "requirements": len(settings.rules), "problems": problems}
@@ -79,7 +347,7 @@ def explain(call: Call) -> dict[str, Any]:
     """Why a call was refused or allowed: what was said then, and how each rule of today sees what was known then."""
     event = _asked_about(call)
     made = _answer_to(call, event)
-    settings = asking.settings(call)
+    settings = settings_of(call)
     found = _as_then(call, event, settings)
     said = made.data if made else {}
     return {
@@ -120,20 +388,21 @@ def _seen(found: Finding) -> dict[str, Any]:
 
 def replay(call: Call) -> dict[str, Any]:
     given = call.args.get("settings")
-    settings = GateSettings.of(given) if given is not None else asking.settings(call)
+    settings = GateSettings.of(given) if given is not None else settings_of(call)
     since = call.now - int(call.args.get("seconds") or 0) * 1000 if call.args.get("seconds") else 0
     began = time.perf_counter()
-    told = rehearse(call.reader, settings, since=since, project="" if call.args.get("everywhere") else call.project)
+    told = simulate(call.reader, settings, since=since, project="" if call.args.get("everywhere") else call.project)
     return {**told, "rules": [rule.name for rule in settings.rules], "seconds": time.perf_counter() - began}
 
 
 VIEWS: dict[str, Callable[[Call], Any]] = {
+    "attention": attention,
     "status": status,
     "list": listed,
     "presets": presets,
     "verify": verify,
     "explain": explain,
     "replay": replay,
-    "places": board.places,
-    "refused": board.refused,
+    "places": list_places,
+    "refused": list_refused,
 }

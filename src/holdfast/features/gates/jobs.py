@@ -1,25 +1,28 @@
-"""What only git and the disk know: how large the branch is, and whether covered files changed behind our back."""
+"""What only git and the disk know, looked up beside the hooks: the size of a branch, skills that requirements name."""
 
 import hashlib
 import os
+import re
 import stat
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from holdfast.core import git
 from holdfast.core.event import Event
 from holdfast.core.feature import JobCall, State
+from holdfast.core.globs import any_matches
 from holdfast.core.ids import delivery_key
 from holdfast.core.job import Job
-from holdfast.features.gates.globs import any_matches
-from holdfast.features.gates.refs import FACTS
-from holdfast.features.gates.rules import Rule
+from holdfast.core.ports import Ref
+from holdfast.features.gates.events import FACTS
+from holdfast.features.gates.requirements import kind_of
+from holdfast.features.gates.triggers import Rule
 
 if TYPE_CHECKING:
-    from holdfast.features.gates.model import GateSettings
+    from holdfast.features.gates.settings import GateSettings
 
-KIND = "gates.measure"
+MEASURE = "gates.measure"
 WHEN = frozenset({"session.started", "prompt.submitted", "tool.finished"})
 CHANGING = frozenset({"edit", "shell"})
 BASES = ("origin/HEAD", "origin/main", "origin/master", "main", "master")
@@ -29,23 +32,23 @@ FRESH_MS = 60_000
 TIMEOUT_S = 20.0
 
 
-def wanted(state: State, event: Event, settings: "GateSettings") -> Iterable[Job]:
+def wants_measure(state: State, event: Event, settings: "GateSettings") -> Iterable[Job]:
     """At most once in `cache_ttl` seconds, and only where a rule asks for it: never inside the agent's wait."""
     if event.kind not in WHEN or not event.data.get("repo"):
         return ()
     if event.kind == "tool.finished" and event.data.get("action") not in CHANGING:
         return ()
-    rules = [rule for rule in settings.rules if rule.type in ("dynamic", "evidence")]
-    if not rules or _fresh(state, event, rules):
+    rules = [rule for rule in settings.rules if kind_of(rule).is_measured or kind_of(rule).is_proven]
+    if not rules or _is_fresh(state, event, rules):
         return ()
     where = {"project": event.project, "branch": event.data.get("branch", ""), "repo": event.data["repo"]}
-    return (Job(kind=KIND, dedupe=f"{event.project}@{where['branch']}", payload=where),)
+    return (Job(kind=MEASURE, dedupe=f"{event.project}@{where['branch']}", payload=where),)
 
 
-def _fresh(state: State, event: Event, rules: Sequence[Rule]) -> bool:
+def _is_fresh(state: State, event: Event, rules: Sequence[Rule]) -> bool:
     sizes = (state.get(FACTS, event.project) or {}).get("sizes", {})
     size = sizes.get(event.data.get("branch", ""))
-    allowed = min((rule.spec.cache_ttl * 1000 for rule in rules if rule.type == "dynamic"), default=FRESH_MS)
+    allowed = min((rule.spec.cache_ttl * 1000 for rule in rules if kind_of(rule).is_measured), default=FRESH_MS)
     return bool(size) and event.at - size["at"] < allowed
 
 
@@ -72,7 +75,7 @@ class _Look:
         if names is None:
             return None
         covers = _covers(rules, git.parse_names(names), self._folder)
-        named = next((rule.spec.base for rule in rules if rule.type == "dynamic" and rule.spec.base), "")
+        named = next((rule.spec.base for rule in rules if kind_of(rule).is_measured and rule.spec.base), "")
         base = self._base((named,) if named else BASES)
         return {"lines": self._lines(base) if base else 0, "base": base, "covers": covers}
 
@@ -120,7 +123,7 @@ def _line_count(path: Path) -> int:
 
 def _covers(rules: Sequence[Rule], names: Sequence[str], folder: str) -> dict[str, str]:
     """Per requirement, what its files look like from outside: name, size, time of change."""
-    asking = [rule for rule in rules if rule.type == "evidence"]
+    asking = [rule for rule in rules if kind_of(rule).is_proven]
     if not asking or len(names) > MOST_FILES:
         return {}
     stamps = {path: stamp for name in names if (stamp := _stamp(path := f"{folder}/{name}"))}
@@ -142,3 +145,54 @@ def _digest(rule: Rule, stamps: dict[str, tuple[int, int]], folder: str) -> str:
         if any_matches(globs, path, folder):
             whole.update(f"{path}\0{stamps[path]}\n".encode("utf-8", "surrogateescape"))
     return whole.hexdigest()[:24]
+
+
+LOOK = "gates.look"
+FOLDERS = (".claude", ".codex", ".gemini", ".cursor", ".agents", ".qwen")
+PLUGINS = ("cache/*/*/*", "marketplaces/*/plugins/*", "marketplaces/*", "repos/*/*")
+"""Where Claude Code keeps what its plugins bring."""
+_PLAIN = re.compile(r"^[\w.-]{1,100}$")
+
+
+def wants_look(_state: State, event: Event, settings: "GateSettings") -> Iterable[Job]:
+    if event.kind != "session.started" or not any(rule.skills for rule in settings.rules):
+        return ()
+    return (Job(kind=LOOK, dedupe=event.project, payload={"project": event.project}),)
+
+
+def look_for_skills(call: JobCall) -> list[Event]:
+    project = str(call.job.payload["project"])
+    settings = call.settings(project)
+    missing = missing_skills(settings, project) if settings else []
+    known = (call.reader.state(Ref(FACTS, project)) or {}).get("missing", [])
+    if missing == known:
+        return []
+    data = {"missing": missing}
+    return [Event(key=delivery_key(call.now), kind="gates.looked", at=call.now, project=project, data=data)]
+
+
+def missing_skills(settings: "GateSettings", project: str) -> list[str]:
+    """Of requirements whose every skill is missing; one of several is enough."""
+    missing: list[str] = []
+    for rule in settings.rules:
+        named = [*rule.spec.auto_resolve_skill, *rule.spec.satisfied_by_skill]
+        if named and not any(":" in skill or _exists(skill.lstrip("/"), project) for skill in named):
+            missing += named
+    return sorted(set(missing))[:20]
+
+
+def _exists(skill: str, project: str) -> bool:
+    return not _PLAIN.match(skill) or any(path.exists() for path in _places(skill, project))
+
+
+def _places(skill: str, project: str) -> Iterator[Path]:
+    for root in (Path(project), Path.home()):
+        for folder in FOLDERS:
+            yield root / folder / "skills" / skill / "SKILL.md"
+            yield root / folder / "commands" / f"{skill}.md"
+            yield root / folder / "agents" / f"{skill}.md"
+    for layout in PLUGINS:
+        for plugin in (Path.home() / ".claude" / "plugins").glob(layout):
+            yield plugin / "skills" / skill / "SKILL.md"
+            yield plugin / "commands" / f"{skill}.md"
+            yield plugin / "agents" / f"{skill}.md"

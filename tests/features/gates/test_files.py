@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from holdfast.core.ports import Ref
 from holdfast.daemon.files import put
-from holdfast.features.gates.documents import file_name, files
-from holdfast.features.gates.model import GateSettings
-from holdfast.features.gates.refs import BRANCH, LIVE
+from holdfast.features.gates.events import BRANCH, LIVE
+from holdfast.features.gates.files import file_name, files
+from holdfast.features.gates.settings import GateSettings
 from tests.factories import NOON
 
 

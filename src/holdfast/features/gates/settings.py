@@ -4,18 +4,78 @@ import re
 from functools import cached_property
 from typing import Annotated, Any, Literal
 
+import msgspec
 from msgspec import Meta
 
 from holdfast.core.section import ALONE, After, Before, Section
-from holdfast.features.gates.builtin import BUILT_IN
-from holdfast.features.gates.rules import Index, Rule, compiled
+from holdfast.features.gates.in_force import digest_of, keep_strict
+from holdfast.features.gates.requirements import KINDS
+from holdfast.features.gates.triggers import Index, Rule, compile_rule
+
+PLANNED = {"scope": "session", "auto_resolve_skill": ["arch-review", "plan-review"]}
+ON_COMMIT = [{"tool": "Bash", "command_pattern": r"\bgit\s+(commit|cherry-pick|revert|merge)\b"}]
+ON_PULL_REQUEST = [{"tool": "Bash", "command_pattern": r"\bgh\s+pr\s+create\b"}]
+
+BUILT_IN: dict[str, dict[str, Any]] = {
+    "commit_plan": {**PLANNED, "description": "A plan of the change, cut into commits, before the first edit."},
+    "adr_reviewed": {**PLANNED, "description": "The plan was held against the architecture decisions."},
+    "tdd_planned": {**PLANNED, "description": "The plan says which tests come first."},
+    "solid_reviewed": {**PLANNED, "description": "The plan was held against the SOLID principles."},
+    "pre_commit_review": {
+        "scope": "single_use",
+        "trigger_tools": ON_COMMIT,
+        "auto_resolve_skill": "pre-commit",
+        "description": "A review before each commit.",
+    },
+    "pre_pr_review": {
+        "scope": "single_use",
+        "trigger_tools": ON_PULL_REQUEST,
+        "auto_resolve_skill": "quality-check",
+        "description": "A review before each pull request.",
+    },
+    "branch_size_limit": {"type": "dynamic", "description": "Branches stay small enough to be reviewed."},
+    "protected_branch": {
+        "type": "guard",
+        "guard_type": "protected_branch",
+        "description": "No edits on the branch that everybody builds on.",
+    },
+    "single_session_per_project": {
+        "type": "guard",
+        "guard_type": "single_session",
+        "description": "One session at a time edits this checkout.",
+    },
+    "tests_green": {
+        "type": "evidence",
+        "evidence": [{"command": ["pytest*", "make test*", "npm test*", "npm run test*", "cargo test*", "go test*"]}],
+        "description": "Tests passed after the last edit.",
+    },
+}
+
+ON = {"enabled": True}
+STRICT = (
+    "commit_plan",
+    "adr_reviewed",
+    "tdd_planned",
+    "solid_reviewed",
+    "pre_commit_review",
+    "tests_green",
+    "protected_branch",
+    "branch_size_limit",
+)
+PRESETS: dict[str, dict[str, dict[str, Any]]] = {
+    "minimal": {"protected_branch": ON},
+    "relaxed": {"commit_plan": {**ON, "scope": "branch"}, "protected_branch": ON, "branch_size_limit": ON},
+    "strict": dict.fromkeys(STRICT, ON),
+}
+
 
 YEAR = 366 * 86_400
 Type = Literal["blocking", "dynamic", "guard", "stop_only", "evidence"]
 Scope = Literal["session", "branch", "single_use", "permanent"]
 Check = Literal["tool", "stop", "both"]
-SAYS = "must be 1 to 64 letters, digits, `_`, `.` or `-`"
-Name = Annotated[str, Meta(pattern=r"^[A-Za-z0-9_.-]{1,64}$", extra={"says": SAYS})]
+KEPT = ("notices", "changed_at", "user", "foreign")
+NAME_RULE = "must be 1 to 64 letters, digits, `_`, `.` or `-`"
+Name = Annotated[str, Meta(pattern=r"^[A-Za-z0-9_.-]{1,64}$", extra={"says": NAME_RULE})]
 Glob = Annotated[str, Meta(min_length=1, max_length=300)]
 Words = Annotated[str, Meta(max_length=200)]
 Message = Annotated[str, Meta(max_length=5000)]
@@ -24,7 +84,7 @@ Skills = Annotated[tuple[Words, ...], Meta(max_length=20), ALONE]
 Seconds = Annotated[int, Meta(ge=0, le=YEAR)]
 
 
-def a_pattern(text: str) -> str:
+def check_pattern(text: str) -> str:
     try:
         re.compile(text)
     except (re.error, OverflowError, RecursionError) as error:
@@ -37,26 +97,26 @@ def _window(value: Any) -> Any:
     return (300 if value else 0) if isinstance(value, bool) else value
 
 
-def _completed(requirements: Any) -> Any:
+def _complete(requirements: Any) -> Any:
     """With what is built in under that name, and with what goes without saying."""
     if not isinstance(requirements, dict):
         return requirements
     return {
-        name: _about_the_shell({**BUILT_IN.get(name, {}), **given}) if isinstance(given, dict) else given
+        name: _as_shell_rule({**BUILT_IN.get(name, {}), **given}) if isinstance(given, dict) else given
         for name, given in requirements.items()
     }
 
 
-def _about_the_shell(given: dict[str, Any]) -> dict[str, Any]:
+def _as_shell_rule(given: dict[str, Any]) -> dict[str, Any]:
     """A command pattern alone is about the shell."""
     return {"trigger_tools": ["shell"], **given} if given.get("command_pattern") else given
 
 
-CommandPattern = Annotated[str, Meta(max_length=1000, extra={"guarded": "pattern"}), After(a_pattern)]
+CommandPattern = Annotated[str, Meta(max_length=1000, extra={"guarded": "pattern"}), After(check_pattern)]
 
 
 class Part(Section):
-    marks = {"whole": True}
+    marks = {"whole": True, "lenient": True}
 
 
 class Trigger(Part):
@@ -104,6 +164,12 @@ class Requirement(Part):
     auto_resolve_skill: Skills = ()
     satisfied_by_skill: Skills = ()
     manual: Annotated[bool, Meta(description="`holdfast gate satisfy` may satisfy it.")] = True
+    agent_may_satisfy: Annotated[
+        bool, Meta(description="`holdfast gate satisfy` counts from an agent too, marked as said by the agent.")
+    ] = True
+    when_unsure: Annotated[
+        Literal["allow", "deny"], Meta(description="What counts while the daemon cannot be reached.")
+    ] = "allow"
     check: Annotated[
         Check | None, Meta(description="Where it refuses: at the tool, at the end of the turn, or both.")
     ] = None
@@ -121,10 +187,7 @@ class Requirement(Part):
     approval_ttl: Annotated[int, Meta(ge=1, le=YEAR)] = 3600
 
     def __post_init__(self) -> None:
-        if self.type == "evidence" and not self.evidence:
-            raise ValueError("type evidence needs `evidence:`, e.g. {command: 'pytest*', after_edit: 'src/**'}")
-        if self.type == "guard" and not self.guard_type:
-            raise ValueError("type guard needs `guard_type:` protected_branch or single_session")
+        KINDS[self.type].check_settings(self)
 
 
 class Open(Section, forbid_unknown_fields=False):
@@ -159,7 +222,7 @@ class GateSettings(Section):
     version: str | float = "1.0"
     enabled: bool = True
     inherit: Annotated[bool, Meta(description="false: what the layers below say is left out.")] = True
-    requirements: Annotated[dict[Name, Requirement], Meta(max_length=200), Before(_completed)] = {}
+    requirements: Annotated[dict[Name, Requirement], Meta(max_length=200), Before(_complete)] = {}
     hooks: Hooks = Hooks()
     plan_files: Annotated[tuple[Glob, ...], Meta(description="Never refused.")] = (
         "**/.claude/plans/**",
@@ -173,12 +236,64 @@ class GateSettings(Section):
     ] = True
     logging: dict[str, Any] = {}
 
+    @property
+    def changed_at(self) -> int:
+        """When the files it was made from were last changed, in ms; 0 where that is not known."""
+        return int(self.__dict__.get("changed_at", 0))
+
+    @property
+    def user(self) -> "GateSettings":
+        """What the user's own files say; all of it where no project has a say."""
+        found = self.__dict__.get("user")
+        return found if isinstance(found, GateSettings) else self
+
+    @property
+    def foreign(self) -> frozenset[str]:
+        """Requirements whose text comes from a project that nobody trusted."""
+        return frozenset(self.__dict__.get("foreign", ()))
+
+    @cached_property
+    def digest(self) -> str:
+        return digest_of(self)
+
+    @cached_property
+    def protected_branches(self) -> tuple[str, ...]:
+        guards = [rule.spec for rule in self.rules if rule.spec.guard_type == "protected_branch"]
+        return tuple(dict.fromkeys(branch for spec in guards for branch in spec.protected_branches))
+
+    def held_to(self, base: "GateSettings") -> "GateSettings":
+        """As a project that nobody trusted may have it: more than the user's own rules, never less."""
+        found, differences = keep_strict(base, self)
+        if found is self:
+            found = msgspec.structs.replace(self)
+        told = [f"The project's settings cannot loosen your rules: {text}." for text in differences]
+        found.__dict__["notices"] = (*self.notices, *told)
+        found.__dict__["user"] = base
+        found.__dict__["foreign"] = frozenset(
+            name for name, one in found.requirements.items() if base.requirements.get(name) != one
+        )
+        return found
+
+    def in_force(self, *accepted: "GateSettings") -> "tuple[GateSettings, list[str]]":
+        """With what was in force before wherever this would loosen it."""
+        found, differences = self, list[str]()
+        for before in accepted:
+            found, more = keep_strict(before, found)
+            differences += more
+        if found is not self:
+            found.__dict__.update({name: self.__dict__[name] for name in KEPT if name in self.__dict__})
+        return found, list(dict.fromkeys(differences))
+
     @cached_property
     def rules(self) -> tuple[Rule, ...]:
         """Made once per settings file, not once per hook."""
         if not self.enabled:
             return ()
-        return tuple(compiled(name, one) for name, one in self.requirements.items() if one.enabled)
+        return tuple(
+            compile_rule(name, one, KINDS[one.type], name in self.foreign)
+            for name, one in self.requirements.items()
+            if one.enabled
+        )
 
     @cached_property
     def index(self) -> Index:

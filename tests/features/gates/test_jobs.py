@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.features.gates.skills import missing_skills
+from holdfast.features.gates.jobs import missing_skills
 from tests.features.gates.stage import rules
 
 

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 from holdfast.core.feature import File
 from holdfast.core.ports import Doc, Ref
-from holdfast.features.gates.refs import BRANCH, LIVE
+from holdfast.features.gates.events import BRANCH, LIVE, RULES
+from holdfast.features.gates.in_force import marker
 
 if TYPE_CHECKING:
-    from holdfast.features.gates.model import GateSettings
+    from holdfast.features.gates.settings import GateSettings
 
 VERSION = "1.0"
 WRITER = "holdfast"
@@ -23,16 +24,22 @@ _UNSAFE = re.compile(r"[^\w-]")
 def files(ref: Ref, doc: Doc, settings: "GateSettings | None") -> Iterable[File]:
     if settings is not None and not settings.files:
         return ()
+    if ref.kind == RULES:
+        return (File(marker(), b"Requirements are in force.\n"),)
     if ref.kind == LIVE:
-        return _kept(Path.home() / ".claude" / "sessions.json", registry(doc))
+        return _kept(Path.home() / ".claude" / "sessions.json", registry_file(doc))
     return _branch_file(doc) if ref.kind == BRANCH and doc.get("repo") else ()
 
 
-def registry(doc: Doc) -> dict[str, Any]:
-    return {"version": VERSION, "writer": WRITER, "sessions": {sid: _live(one) for sid, one in doc["sessions"].items()}}
+def registry_file(doc: Doc) -> dict[str, Any]:
+    return {
+        "version": VERSION,
+        "writer": WRITER,
+        "sessions": {sid: _live_entry(one) for sid, one in doc["sessions"].items()},
+    }
 
 
-def _live(one: dict[str, Any]) -> dict[str, Any]:
+def _live_entry(one: dict[str, Any]) -> dict[str, Any]:
     return {
         "pid": one.get("pid", 0), "project_dir": one["project"], "branch": one["branch"], "agent": one["agent"],
         "started_at": one["started"] // 1000, "last_active": one["active"] // 1000,
@@ -45,7 +52,7 @@ def _branch_file(doc: Doc) -> Iterable[File]:
     if folder.is_symlink() or not (repo / "objects").is_dir():
         return ()  # Not a git directory, or one made to send us elsewhere.
     path = folder / file_name(folder, doc["branch"])
-    return (File(path, None),) if doc.get("status") == "pruned" else _kept(path, branch(doc))
+    return (File(path, None),) if doc.get("status") == "pruned" else _kept(path, branch_file(doc))
 
 
 def _kept(path: Path, content: dict[str, Any]) -> Iterable[File]:
@@ -83,7 +90,7 @@ def _read(path: Path) -> dict[str, Any] | None:
         return {}
 
 
-def branch(doc: Doc) -> dict[str, Any]:
+def branch_file(doc: Doc) -> dict[str, Any]:
     requirements = {name: _requirement(known) for name, known in sorted(doc["requirements"].items())}
     return {
         "version": VERSION, "writer": WRITER, "branch": doc["branch"], "project": doc["project"],

@@ -1,0 +1,203 @@
+"""Who asks: a person or an agent, told by the processes above the one that asks, never by what it says of itself."""
+
+import os
+import re
+import sys
+import time
+from collections.abc import Collection, Iterable
+from pathlib import Path
+
+import msgspec
+
+from holdfast.core import machine
+from holdfast.core.machine import Process
+
+MAX_ANCESTORS = 40
+AGENT_PROGRAMS = frozenset("claude codex gemini cursor-agent copilot opencode qwen aider goose amp crush".split())
+AGENT_VARIABLES = (
+    b"CLAUDECODE=", b"CLAUDE_CODE_SESSION_ID=", b"CODEX_SANDBOX=", b"CODEX_THREAD_ID=", b"GEMINI_CLI=", b"QWEN_CODE=",
+    b"CURSOR_AGENT=", b"COPILOT_CLI=", b"OPENCODE=",
+)  # fmt: skip
+"""Their presence tells an agent's shell; their absence tells nothing."""
+_SHELLS = frozenset(("sh", "bash", "dash", "zsh", "ksh", "ash", "fish"))
+_HOOK_LINE = re.compile(rb"""[^|<>;&`$\n]*holdfast[-_./\w]*hook[^|<>;&`$\n]*(?:\|\| *(?:true|:|exit 0))?""")
+_SCRIPT_HOSTS = frozenset(("node", "bun", "deno", "python", "python3", "bash", "sh"))
+
+
+class AgentProcess(msgspec.Struct, frozen=True):
+    """The process of a live session, as its hooks told, and whether one of its tool calls is running."""
+
+    pid: int
+    start: int = 0
+    busy: bool = False
+
+
+class Caller(msgspec.Struct, frozen=True):
+    kind: str
+    """`person`, or `agent`."""
+    why: str
+    certain: bool = True
+    """False for a person who has no terminal: nothing speaks against it, and nothing for it."""
+
+    @property
+    def is_agent(self) -> bool:
+        return self.kind == "agent"
+
+
+def list_ancestors(pid: int) -> list[Process]:
+    """The process itself and those above it, nearest first, as long as they can be seen."""
+    found: list[Process] = []
+    while pid > 1 and len(found) < MAX_ANCESTORS:
+        process = machine.look(pid)
+        if process is None:
+            break
+        found.append(process)
+        pid = process.parent
+    return found
+
+
+class ProcessChains:
+    """The processes above hook clients. Hooks of one session have one parent, so that a chain is walked once a while."""
+
+    FRESH_S = 2.0
+    MOST = 500
+
+    def __init__(self) -> None:
+        self._known: dict[int, tuple[float, tuple[int, ...]]] = {}
+
+    def above(self, pid: int) -> tuple[int, ...]:
+        """Nearest first; empty when the client cannot be looked at."""
+        try:
+            client = machine.look(pid) if pid else None
+        except OSError:
+            client = None
+        if client is None:
+            return ()
+        known = self._known.get(client.parent)
+        if known is None or time.monotonic() - known[0] > self.FRESH_S:
+            if len(self._known) > self.MOST:
+                self._known.clear()
+            chain = list_ancestors(client.parent)
+            while len(chain) > 1 and _runs_only_a_hook(chain[0]):
+                chain = chain[1:]
+            known = self._known[client.parent] = (time.monotonic(), tuple(process.pid for process in chain))
+        return known[1]
+
+
+class HookOrigins:
+    """Which process each session's hooks come from: a hook that is called from below it is the agent's own doing."""
+
+    MOST = 2_000
+
+    def __init__(self) -> None:
+        self._parents: dict[str, tuple[int, int]] = {}
+
+    def is_claim(self, session: str, ancestors: tuple[int, ...]) -> bool:
+        if not session or not ancestors:
+            return False
+        known = self._parents.get(session)
+        if known is not None and ancestors[0] == known[0]:
+            return False
+        if known is not None and known[0] in ancestors and self._is_alive(known):
+            return True
+        return self._register(session, ancestors)
+
+    def _register(self, session: str, ancestors: tuple[int, ...]) -> bool:
+        """The first hook of a session, or of its next process. A shell below an agent calls none of the agent's hooks."""
+        parent = machine.look(ancestors[0])
+        if parent is None:
+            return False
+        if parent.name in _SHELLS and any(_agent_program(one) for one in list_ancestors(parent.parent)):
+            return True
+        if len(self._parents) >= self.MOST:
+            del self._parents[next(iter(self._parents))]
+        self._parents[session] = (parent.pid, parent.start)
+        return False
+
+    @staticmethod
+    def _is_alive(known: tuple[int, int]) -> bool:
+        found = machine.look(known[0])
+        return found is not None and found.start == known[1]
+
+
+def judge_caller(pid: int, agents: Iterable[AgentProcess] = ()) -> Caller:
+    chain = list_ancestors(pid)
+    if not chain:
+        return Caller("agent", "the process that asks could not be looked at")
+    if _is_dashboard(pid):
+        return Caller("person", "in the dashboard")
+    for process in chain:
+        if name := _agent_program(process):
+            return Caller("agent", f"it runs below {name} (process {process.pid})")
+        if _has_agent_variables(process.pid):
+            return Caller("agent", f"process {process.pid} has an agent's environment")
+    return _judge_by_sessions(chain, tuple(agents)) or _as_person(chain[0])
+
+
+def _as_person(process: Process) -> Caller:
+    if process.terminal:
+        return Caller("person", "at a terminal")
+    return Caller("person", "without a terminal", certain=False)
+
+
+def _judge_by_sessions(chain: list[Process], agents: Collection[AgentProcess]) -> Caller | None:
+    """Agents whose program has another name are known by the process that their hooks came from."""
+    me = chain[0]
+    alive = [(one, seen) for one in agents if (seen := machine.look(one.pid)) and one.start in (0, seen.start)]
+    for agent, seen in alive:
+        below = any(process.pid == agent.pid for process in chain[1:])
+        if below and (seen.session == me.session or agent.busy):
+            return Caller("agent", f"it runs below the agent's process {agent.pid}")
+        if _is_orphan(chain) and seen.session == me.session:
+            return Caller("agent", f"it was left behind in the session of the agent's process {agent.pid}")
+        if _is_orphan(chain) and not me.terminal and agent.busy:
+            return Caller("agent", "it is detached, and a tool call of an agent is running")
+    return None
+
+
+def _is_orphan(chain: list[Process]) -> bool:
+    """Nobody who started it is there any more."""
+    return len(chain) == 1 or (len(chain) == 2 and chain[-1].parent in (0, 1) and chain[-1].session == chain[0].session)
+
+
+def _is_dashboard(pid: int) -> bool:
+    """Our own web server asks for whoever is logged in there; it lets in by a link that works once."""
+    try:
+        words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+        program = Path(f"/proc/{pid}/exe").readlink()
+    except OSError:
+        return False
+    return words[1:4] == [b"-P", b"-m", b"holdfast.web"] and program == Path(sys.executable).resolve()
+
+
+def _runs_only_a_hook(process: Process) -> bool:
+    """`sh -c 'holdfast-hook ask …'`, as agents start hooks that are given to them as one line."""
+    if process.name not in _SHELLS:
+        return False
+    try:
+        words = Path(f"/proc/{process.pid}/cmdline").read_bytes().split(b"\0")
+    except OSError:
+        return False
+    text = words[2] if len(words) > 2 and words[1] in (b"-c", b"-lc", b"-ec") else b""
+    return bool(_HOOK_LINE.fullmatch(text.strip()))
+
+
+def _agent_program(process: Process) -> str:
+    if process.name in AGENT_PROGRAMS:
+        return process.name
+    if process.name not in _SCRIPT_HOSTS:
+        return ""
+    try:
+        words = Path(f"/proc/{process.pid}/cmdline").read_bytes().split(b"\0")[:3]
+    except OSError:
+        return ""
+    names = (os.path.basename(word).decode("utf-8", "replace").partition(".")[0] for word in words)
+    return next((name for name in names if name in AGENT_PROGRAMS), "")
+
+
+def _has_agent_variables(pid: int) -> bool:
+    try:
+        environment = Path(f"/proc/{pid}/environ").read_bytes()
+    except OSError:
+        return False
+    return any(one.startswith(AGENT_VARIABLES) for one in environment.split(b"\0"))

@@ -1,0 +1,175 @@
+"""The files a command is about to write, from its parse alone: redirections, programs that write, code given in quotes."""
+
+import re
+
+from holdfast.core.shell.analysis import Analysis, Ran, ShellCommand
+from holdfast.core.shell.flow import TERMINAL, Pieces
+from holdfast.core.shell.redirects import join
+from holdfast.core.shell.syntax import UNKNOWN
+
+MAX_FILES = 200
+_ALL_OPERANDS = frozenset("rm touch truncate tee sponge unlink shred mv patch ed ex vi vim nvim nano emacs".split())
+_LAST_OPERAND = frozenset(("cp", "install", "rsync", "scp"))
+_IN_PLACE = frozenset(("sed", "gsed", "perl", "ruby"))
+_IN_PLACE_FLAG = re.compile(r"^(?:-[a-zA-Z]*i|--in-place)")
+_OUTPUT_FLAGS = {
+    "curl": ("-o", "--output"),
+    "wget": ("-O", "--output-document"),
+    "sort": ("-o", "--output"),
+    "jq": (),
+    "openssl": ("-out",),
+    "pandoc": ("-o", "--output"),
+    "gcc": ("-o",),
+    "cc": ("-o",),
+    "uniq": (),
+    "split": (),
+    "tar": ("-f",),
+    "zip": (),
+    "script": (),
+}
+_TARGET_FLAGS = ("-t", "--target-directory")
+_GIT_WRITES = frozenset(("mv", "rm", "restore", "checkout"))
+_PATCHED = re.compile(
+    r"^(?:\+\+\+ (?:b/)?|--- (?:a/)?|\*\*\* (?:Update|Add|Delete) File: |\*\*\* Move to: |rename to )(\S.*?)\s*$", re.M
+)
+_CODE_FLAGS = ("-c", "-e", "-E", "--eval", "-r", "-pe", "-ne")
+_INTERPRETER = re.compile(r"^(?:python|pypy|perl|ruby|node|nodejs|deno|bun|php|lua|Rscript|tclsh|osascript)[\d.]*$")
+_OPENED = re.compile(
+    r"""(?:open|fopen|File\.(?:write|open|new)|writeFile(?:Sync)?|appendFile(?:Sync)?|createWriteStream|truncate(?:Sync)?|file_put_contents|Path|PosixPath|spurt)"""
+    r"""\s*\(?\s*(?:[<>+]*\s*)["']([^"'\n]{1,300})["']([^;\n]{0,80})"""
+)
+_WRITES = re.compile(
+    r"""["'][rbt]*[wax+][bt+]*["']|write|append|truncate|put_contents|unlink|touch|rename|replace\(|>"""
+)
+_MOVED = re.compile(
+    r"""(?:os\.(?:remove|unlink|rename|replace|truncate)|shutil\.\w+|(?:unlink|rename|rm|cp|copyFile)(?:Sync)?|FileUtils\.\w+)\s*\(([^)\n]{1,300})\)"""
+)
+_FIND = re.compile(r"""\bfind\s+((?:[^-\s(!;|&][^\s;|&]*\s+)+)""")
+_QUOTED = re.compile(r"""["']([^"'\n]{1,300})["']""")
+
+
+def written_files(analysis: Analysis, text: str) -> list[str]:
+    """Paths joined with the folder the command is in at that moment; those whose name is not known are left out."""
+    found: dict[str, None] = {}
+    for path in analysis.paths:
+        for sink in path.outputs:
+            if sink != TERMINAL:
+                found[sink] = None
+    for command in analysis.commands:
+        if command.ran is not Ran.NO:
+            for name in (*command.invocation.writes, *_expand_found(_program_writes(command), text)):
+                found[join(command.invocation.cwd, name)] = None
+    return [name for name in found if _is_file(name)][:MAX_FILES]
+
+
+def patched_files(text: str) -> list[str]:
+    """The files that a patch names, in git's form or in that of `apply_patch`."""
+    return [name for name in dict.fromkeys(_PATCHED.findall(text)) if name != "/dev/null"]
+
+
+def _is_file(name: str) -> bool:
+    return bool(name) and UNKNOWN not in name and not name.startswith(("&", "/dev/", "/proc/"))
+
+
+def _program_writes(command: ShellCommand) -> list[str]:
+    words = command.words
+    name = words[0].rpartition("/")[2]
+    if name == "git":
+        return _git_writes(words, command.invocation.stdin)
+    if name in ("patch", "apply_patch", "applypatch"):
+        return [*_operands(words)[:1], *patched_files(_text(command.invocation.stdin) + "\n".join(words[1:]))]
+    if name in _ALL_OPERANDS:
+        return _operands(words)
+    if name == "ln":
+        # A hard link is another name of the same content: whoever writes to one writes to both.
+        return _operands(words)[-1:] if any("s" in w for w in words[1:] if w[:1] == "-") else _operands(words)
+    if name in _LAST_OPERAND:
+        target = [words[i + 1] for i, w in enumerate(words[:-1]) if w in _TARGET_FLAGS]
+        return target or (_operands(words)[-1:] if len(_operands(words)) > 1 else [])
+    if name in _IN_PLACE and any(_IN_PLACE_FLAG.match(word) for word in words[1:]):
+        return _in_place_files(words)
+    if name in ("awk", "gawk") and "inplace" in words:
+        return _operands(words)[2:]
+    if name == "dd":
+        return [word[3:] for word in words if word.startswith("of=")]
+    if name in ("tar", "bsdtar") and any(re.match(r"^-?[a-zA-Z]*x|^--extract", w) for w in words[1:2]):
+        return [words[i + 1] + "/**" for i, w in enumerate(words[:-1]) if w in ("-C", "--directory")]
+    if name == "unzip":
+        return [words[i + 1] + "/**" for i, w in enumerate(words[:-1]) if w == "-d"]
+    if name in _OUTPUT_FLAGS:
+        return _flag_values(words, _OUTPUT_FLAGS[name])
+    if _INTERPRETER.match(name):
+        return _code_writes(code_of(command))
+    return []
+
+
+def _operands(words: list[str]) -> list[str]:
+    """Words that are no options; what follows `--` never is one."""
+    kept, plain = [], False
+    for word in words[1:]:
+        if word == "--" and not plain:
+            plain = True
+        elif plain or not word.startswith("-") or word == "-":
+            kept.append(word)
+    return kept
+
+
+def _in_place_files(words: list[str]) -> list[str]:
+    """The first operand is the program, unless options give it."""
+    given = any(word in ("-e", "-f", "--expression", "--file") for word in words[1:])
+    operands = _operands(words)
+    return operands if given else operands[1:]
+
+
+def _expand_found(names: list[str], text: str) -> list[str]:
+    """`find infra … -exec sed -i … {} +`: anything below the folders that were searched."""
+    if not any("{}" in name for name in names):
+        return names
+    roots = [root for found in _FIND.findall(text) for root in found.split()] or ["."]
+    return [name for name in names if "{}" not in name] + [f"{root.rstrip('/')}/**" for root in roots]
+
+
+def _flag_values(words: list[str], flags: tuple[str, ...]) -> list[str]:
+    found = [words[i + 1] for i, word in enumerate(words[:-1]) if word in flags]
+    return found + [word.partition("=")[2] for word in words if "=" in word and word.partition("=")[0] in flags]
+
+
+def _git_writes(words: list[str], stdin: Pieces | None) -> list[str]:
+    at = 1
+    while at < len(words) and words[at].startswith("-"):
+        at += 2 if words[at] in ("-C", "-c", "--git-dir", "--work-tree") else 1
+    verb, rest = words[at] if at < len(words) else "", words[at:]
+    if verb in ("apply", "am"):
+        return patched_files(_text(stdin)) if not any(w in ("--check", "--stat", "--numstat") for w in rest) else []
+    if verb not in _GIT_WRITES:
+        return []
+    if verb == "checkout":
+        return rest[rest.index("--") + 1 :] if "--" in rest else []
+    if verb == "restore" and "--staged" in rest and "--worktree" not in rest:
+        return []
+    return _operands(rest)
+
+
+def _text(pieces: Pieces | None) -> str:
+    return "".join(piece.text for piece in pieces or () if piece.invocation < 0 and not piece.filters)
+
+
+def code_of(command: ShellCommand) -> str:
+    """The text that an interpreter is given to run: behind `-c` or `-e`, or on its input."""
+    words = command.words
+    found = [words[i + 1] for i, word in enumerate(words[:-1]) if word in _CODE_FLAGS]
+    if not found and (len(words) == 1 or words[1] == "-"):
+        found = [_text(command.invocation.stdin)]
+    return "\n".join(found)
+
+
+def _code_writes(code: str) -> list[str]:
+    """Names in quotes that code opens for writing, as far as they stand there."""
+    found = [
+        name
+        for name, rest in _OPENED.findall(code)
+        if _WRITES.search(rest) or _WRITES.search(code.partition(name)[0][-40:])
+    ]
+    for arguments in _MOVED.findall(code):
+        found += _QUOTED.findall(arguments)
+    return found

@@ -1,0 +1,129 @@
+"""Which events concern the gates, and which documents each of them touches."""
+
+from collections.abc import Iterable
+
+from holdfast.core.event import Event
+from holdfast.core.ids import bounded
+from holdfast.core.ports import Ref
+
+BRANCH, SESSION, FACTS, PAUSE, LIVE = "gates.branch", "gates.session", "gates.facts", "gates.pause", "gates.live"
+REGISTRY = Ref(LIVE, "sessions")
+EVERYWHERE = "everywhere"
+
+CHANGES = frozenset({"gates.satisfied", "gates.cleared", "gates.approved"})
+SESSION_OVER = frozenset({"session.ended", "session.lost", "session.stale", "session.closed", "session.left"})
+"""All but the first are told by the sessions room, which watches the agents' processes (D6)."""
+LIFE = SESSION_OVER | {"session.started", "prompt.submitted", "turn.ended", "cwd.changed"}
+TOOLS = frozenset({"tool.finished", "tool.failed", "tool.exit_read"})
+"""The last is told by the sessions room, where an agent writes exit codes only into its transcript."""
+LEAVE_FACTS = frozenset({"edit", "shell", "skill"})
+ACTING = frozenset({"edit", "shell", "mcp", "other"})
+"""What a tool may do while a file changes."""
+CHECK = "check.finished"
+RULES, ATTENTION = "gates.rules", "gates.attention"
+ATTENTION_REF = Ref(ATTENTION, "all")
+SEEN = frozenset(
+    {
+        "gates.bypassed",
+        "gates.attempted",
+        "gates.rules_kept",
+        "gates.rules_accepted",
+        "gates.approved",
+        "gates.satisfied",
+        "daemon.started",
+        "daemon.stopped",
+    }
+)
+UAT = frozenset({"uat.ended", "uat.reported"})
+
+
+OWN = {"gates.bypassed", "gates.attempted", "gates.rules_kept", "gates.rules_accepted"}
+KINDS = OWN | {
+    "gates.triggered",
+    "gates.satisfied",
+    "gates.approved",
+    "gates.cleared",
+    "gates.paused",
+    "gates.resumed",
+    "gates.pruned",
+    "gates.measured",
+    "gates.looked",
+}
+OTHERS = {CHECK, "daemon.started", "daemon.stopped", "tool.started", "prompt.expanded", "decision.made"}
+SUBSCRIBED_KINDS = frozenset(KINDS) | CHANGES | LIFE | TOOLS | UAT | OTHERS
+
+
+def place(event: Event) -> str:
+    """Worktrees share the common git directory; outside git the project's folder stands for it."""
+    return event.data.get("repo") or event.project
+
+
+def branch_key(where: str, branch: str) -> str:
+    """Git allows no colon in a branch's name, so that two branches never have one key (D4)."""
+    return bounded(f"{where}::{branch}")
+
+
+def branch_ref(event: Event) -> Ref:
+    return Ref(BRANCH, branch_key(place(event), event.data.get("branch") or ""))
+
+
+def session_ref(event: Event) -> Ref:
+    return Ref(SESSION, event.session)
+
+
+def keys(event: Event) -> Iterable[Ref]:
+    kind = event.kind
+    if kind == "tool.started":
+        return (session_ref(event),) if event.session and event.data.get("action") in ACTING else ()
+    if kind in TOOLS:
+        return _tool_ended(event)
+    if kind == CHECK:
+        return (Ref(FACTS, event.project),)
+    if kind in LIFE:
+        return _session_refs(event)
+    if kind == "decision.made":
+        return (session_ref(event),) if event.session and _is_ours(event) else ()
+    if kind == "gates.triggered":
+        return (session_ref(event),)
+    if kind in CHANGES:
+        shown = (ATTENTION_REF,) if kind in SEEN else ()
+        return (session_ref(event), branch_ref(event), *shown) if event.session else (branch_ref(event), *shown)
+    if kind in ("gates.measured", "gates.looked") or kind in UAT:
+        return (Ref(FACTS, event.project),)
+    return _other_refs(event)
+
+
+def _tool_ended(event: Event) -> Iterable[Ref]:
+    action = event.data.get("action")
+    facts = (Ref(FACTS, event.project),) if action in LEAVE_FACTS or event.data.get("written") else ()
+    return (
+        (*facts, session_ref(event)) if event.session and action in ACTING and event.kind != "tool.exit_read" else facts
+    )
+
+
+def _session_refs(event: Event) -> Iterable[Ref]:
+    if not event.session:
+        return ()
+    if event.kind in SESSION_OVER:
+        return (session_ref(event), REGISTRY, branch_ref(event))
+    return (session_ref(event), REGISTRY)
+
+
+def _other_refs(event: Event) -> Iterable[Ref]:
+    if event.kind in ("gates.rules_kept", "gates.rules_accepted"):
+        return (Ref(RULES, bounded(str(event.data.get("scope") or ""))), ATTENTION_REF)
+    if event.kind == "gates.bypassed":
+        return (session_ref(event), ATTENTION_REF)
+    if event.kind in SEEN:
+        return (ATTENTION_REF,)
+    if event.kind in ("gates.paused", "gates.resumed"):
+        return (Ref(PAUSE, bounded(str(event.data.get("where") or EVERYWHERE))),)
+    if event.kind == "gates.pruned":
+        return [
+            Ref(BRANCH, branch_key(str(event.data.get("repo", "")), str(b))) for b in event.data.get("branches", ())
+        ]
+    return ()
+
+
+def _is_ours(event: Event) -> bool:
+    return any("gate" in detail for detail in event.data.get("details") or ())

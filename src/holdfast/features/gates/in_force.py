@@ -1,0 +1,229 @@
+"""The rules that count: what the settings say, with everything kept that they would loosen without a person's word."""
+
+import hashlib
+import re
+from collections.abc import Callable, Collection, Iterable
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from holdfast.core.event import Event, derived_event
+from holdfast.core.feature import State
+from holdfast.core.ids import bounded
+from holdfast.core.kinds import HookPayload
+from holdfast.core.kinds.gates_events import GatesRulesAccepted, GatesRulesKept
+from holdfast.features.gates.events import LIVE, REGISTRY, RULES, SESSION
+from holdfast.features.gates.state import was_busy
+from holdfast.paths import default_state_dir
+
+if TYPE_CHECKING:
+    from holdfast.features.gates.settings import GateSettings, Requirement
+
+NAME = "gates-in-force"
+_known: dict[str, bool] = {}
+
+
+def marker() -> Path:
+    return default_state_dir() / NAME
+
+
+def any_in_force() -> bool:
+    """Asked for every hook: the file is looked at once, later changes are noted here."""
+    path = str(marker())
+    if path not in _known:
+        _known[path] = marker().exists()
+    return _known[path]
+
+
+def note_in_force() -> None:
+    """Rules were accepted that ask for something."""
+    if not any_in_force():
+        _known[str(marker())] = True
+
+
+SCOPES = ("permanent", "branch", "session", "single_use")
+"""From the one that is asked for least often to the one asked for most often."""
+FREE_TEXT = frozenset({"message", "blocking_message", "description", "checklist"})
+Comparison = Callable[[Any, Any], bool]
+
+
+def keep_strict(before: "GateSettings", now: "GateSettings") -> "tuple[GateSettings, list[str]]":
+    """The rules now, with everything kept from before that they would loosen; and what that is, for people."""
+    differences: list[str] = []
+    kept = {}
+    for name, old in before.requirements.items() if before.enabled else ():
+        why = loosened(old, now.requirements.get(name) if now.enabled else None) if old.enabled else ""
+        if why:
+            kept[name] = old
+            differences.append(f"{name}: {why}")
+    changes: dict[str, Any] = {"requirements": {**(now.requirements if now.enabled else {}), **kept}} if kept else {}
+    if before.enabled and before.rules and not now.enabled:
+        changes["enabled"] = True
+    for field, why in _general(before, now):
+        changes[field] = getattr(before, field)
+        differences.append(why)
+    return (msgspec.structs.replace(now, **changes) if changes else now), differences
+
+
+def loosened(old: "Requirement", new: "Requirement | None") -> str:
+    """How the new one asks for less; empty when it does not."""
+    if new is None:
+        return "is gone"
+    if not new.enabled:
+        return "is disabled"
+    for field in old.__struct_fields__:
+        was, now = getattr(old, field), getattr(new, field)
+        if was != now and field not in FREE_TEXT and not COMPARED.get(field, _never)(was, now):
+            return f"{field} is {_shown(now)}, was {_shown(was)}"
+    return ""
+
+
+def digest_of(rules: "GateSettings") -> str:
+    return hashlib.sha256(msgspec.json.encode(rules.plain(), enc_hook=str)).hexdigest()[:24]
+
+
+def _general(before: "GateSettings", now: "GateSettings") -> list[tuple[str, str]]:
+    if not before.rules:
+        return []
+    found = []
+    stop, was = now.hooks.stop, before.hooks.stop
+    looser = stop.max_refusals < was.max_refusals or set(was.verify_scopes) - set(stop.verify_scopes)
+    if looser or (was.verify_requirements and not stop.verify_requirements):
+        found.append(("hooks", "the end of a turn is checked less"))
+    if set(now.plan_files) - set(before.plan_files):
+        found.append(("plan_files", "more files are never refused"))
+    if now.agents_may_approve and not before.agents_may_approve:
+        found.append(("agents_may_approve", "agents may approve"))
+    return found
+
+
+def _never(_was: Any, _now: Any) -> bool:
+    """Whether it asks for as much cannot be told."""
+    return False
+
+
+def _superset(was: Collection[Any], now: Collection[Any]) -> bool:
+    return set(map(_hashable, was)) <= set(map(_hashable, now))
+
+
+def _subset(was: Collection[Any], now: Collection[Any]) -> bool:
+    return _superset(now, was)
+
+
+def _hashable(value: Any) -> Any:
+    return msgspec.json.encode(value) if isinstance(value, msgspec.Struct) else value
+
+
+def _wider_paths(was: Collection[str], now: Collection[str]) -> bool:
+    """No paths at all means every file."""
+    return not now or (bool(was) and _superset(was, now))
+
+
+def _shorter(was: int, now: int) -> bool:
+    return bool(now) and (not was or now <= was)
+
+
+def _more_evidence(was: Collection[Any], now: Collection[Any]) -> bool:
+    return _superset(was, now)
+
+
+def _shown(value: Any) -> str:
+    text = msgspec.json.encode(value, enc_hook=str).decode()
+    return re.sub(r"\s+", " ", text)[:80]
+
+
+COMPARED: dict[str, Comparison] = {
+    "enabled": lambda was, now: now or not was,
+    "scope": lambda was, now: SCOPES.index(now) >= SCOPES.index(was),
+    "trigger_tools": _superset,
+    "paths": _wider_paths,
+    "except_paths": _subset,
+    "auto_resolve_skill": _subset,
+    "satisfied_by_skill": _subset,
+    "manual": lambda was, now: was or not now,
+    "agent_may_satisfy": lambda was, now: was or not now,
+    "check": lambda was, now: now == "both",
+    "ttl": _shorter,
+    "evidence": _more_evidence,
+    "carry_over": lambda was, now: now <= was,
+    "protected_branches": _superset,
+    "thresholds": lambda was, now: now.block <= was.block and now.warn <= was.warn,
+    "cache_ttl": lambda was, now: now <= was,
+    "approval_ttl": lambda was, now: now <= was,
+    "when_unsure": lambda was, now: now == "deny",
+}
+"""Field → whether the new value asks for at least as much. A field that is not here may not change at all."""
+
+
+USER = ""
+
+
+def rules_in_force(state: State, project: str, settings: "GateSettings") -> "GateSettings":
+    """What decides. Found once per settings and accepted rules, not once per hook."""
+    docs = [doc for scope in (USER, project) if (doc := state.get(RULES, bounded(scope)))]
+    outdated = [doc for doc in docs if doc["digest"] not in (settings.digest, settings.user.digest) and doc["rules"]]
+    if not outdated:
+        return settings
+    key = tuple(doc["digest"] for doc in outdated)
+    known: dict[tuple[str, ...], GateSettings] = settings.__dict__.setdefault("held", {})
+    if key not in known:
+        known[key] = settings.in_force(*(accepted_rules(doc["digest"], _packed(doc["rules"])) for doc in outdated))[0]
+    return known[key]
+
+
+def differences(state: State, scope: str, settings: "GateSettings") -> list[str]:
+    """What of the rules in force the settings would loosen."""
+    doc = state.get(RULES, bounded(scope))
+    if not doc or doc["digest"] == settings.digest:
+        return []
+    return settings.in_force(accepted_rules(doc["digest"], _packed(doc["rules"])))[1]
+
+
+def _packed(rules: dict[str, Any]) -> bytes:
+    return msgspec.json.encode(rules)
+
+
+@lru_cache(200)
+def accepted_rules(_digest: str, packed: bytes) -> "GateSettings":
+    from holdfast.core.section import Unfit
+    from holdfast.features.gates.settings import GateSettings
+
+    try:
+        return GateSettings.of(msgspec.json.decode(packed))
+    except Unfit:
+        return GateSettings()
+
+
+def review_rules(state: State, event: Event, settings: "GateSettings") -> Iterable[Event]:
+    """Changed settings: in force at once where they ask for no less, or where a person changed the files."""
+    for scope, rules in ((USER, settings.user), (event.project, settings)):
+        doc = state.get(RULES, bounded(scope))
+        if (doc is None and not rules.rules) or (doc is not None and doc["digest"] == rules.digest):
+            continue
+        looser = differences(state, scope, rules)
+        if not looser:
+            yield accepted_event(event, scope, rules, "settings", [])
+        elif doc and (doc.get("waiting") or {}).get("digest") == rules.digest:
+            continue
+        elif _changed_by_person(state, event):
+            yield accepted_event(event, scope, rules, "files", looser)
+        else:
+            yield derived_event(event, GatesRulesKept(scope=scope, digest=rules.digest, differences=looser[:20]))
+
+
+def accepted_event(event: Event, scope: str, rules: "GateSettings", by: str, looser: list[str]) -> Event:
+    note_in_force()
+    payload = GatesRulesAccepted(scope=scope, digest=rules.digest, rules=rules.plain(), by=by, differences=looser[:20])
+    return derived_event(event, payload)
+
+
+def _changed_by_person(state: State, event: Event) -> bool:
+    """No tool call of any live session was running when the files changed."""
+    data = event.data
+    changed = data.settings_at if isinstance(data, HookPayload) else 0
+    if not changed or (isinstance(data, HookPayload) and data.claimed):
+        return False
+    live = (state.get(LIVE, REGISTRY.key) or {}).get("sessions", {})
+    return not any(was_busy(state.get(SESSION, sid), changed) for sid in {*live, event.session})

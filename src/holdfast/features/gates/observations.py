@@ -1,0 +1,312 @@
+"""What is looked at when an event comes, before anything is decided: files behind links, scripts, aliases, branches.
+
+The only part of the gates that touches the disk in front of a hook. What it sees is written into the event's payload.
+"""
+
+import os
+import re
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from holdfast.core import git
+from holdfast.core.event import Event
+from holdfast.core.fingerprint import Fingerprinter, content_key
+from holdfast.core.kinds import HookPayload, ToolPayload
+from holdfast.core.process import run_briefly
+from holdfast.core.shell.acts import CommandActs, names_to_resolve, read_acts
+from holdfast.core.shell.written_files import patched_files
+from holdfast.features.gates.evidence import only_looks
+from holdfast.features.gates.in_force import any_in_force
+from holdfast.features.gates.requirements import kind_of, triggered
+from holdfast.paths import default_config_dir, default_state_dir
+
+if TYPE_CHECKING:
+    from holdfast.features.gates.settings import GateSettings
+
+HEAD, HEAD_BRANCH, HEAD_VERB = "HEAD", "HEAD branch", "HEAD verb"
+LARGEST_SCRIPT = 64 * 1024
+MOST_FILES = 100
+GIT_S = 0.3
+CONTENT_S = 0.4
+_FINGERPRINTS = Fingerprinter(run_briefly, os.environ)
+OBSERVED = frozenset(
+    {"tool.started", "tool.finished", "tool.failed", "turn.ended", "session.started", "prompt.submitted"}
+)
+_WRITING_TOOL = re.compile(
+    r"(?:^|_)(?:write|edit|create|update|delete|remove|move|rename|copy|patch|apply|insert|replace|append|put|save|set|truncate|modify|upsert|str)(?:_|$)",
+    re.IGNORECASE,
+)
+_CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
+_TARGET = re.compile(r"^([^\s:#=][^:=#]*):(?![=:])([^#\n]*)$")
+_KILLS = re.compile(r"\b(?:kill|pkill|killall|skill)\b")
+_HOOK_FILES = re.compile(
+    r"/\.claude/settings(?:\.local)?\.json$|/\.codex/(?:hooks\.json|config\.toml)$|/\.(?:gemini|qwen)/settings\.json$|/\.cursor/hooks\.json$|/\.github/hooks/[^/]+\.json$"
+)
+_OUR_PROGRAM = re.compile(r"/(?:holdfast|holdfast-hook)$")
+_ABOUT_HOOKS = re.compile(r"hooks|disableAllHooks|holdfast", re.IGNORECASE)
+
+
+def content_parts(settings: "GateSettings") -> list[tuple[str, ...]]:
+    """Parts of the worktree whose content rules compare, each as globs."""
+    parts = [one.after_edit for rule in settings.rules for one in rule.spec.evidence]
+    parts += [rule.spec.paths for rule in settings.rules if rule.spec.paths]
+    return list(dict.fromkeys(part for part in parts if part != ("**",)))
+
+
+def observe(event: Event, settings: "GateSettings | None", _parts: Any = None) -> bool:
+    data = event.data
+    if settings is None or not isinstance(data, HookPayload) or not (settings.rules or any_in_force()):
+        return False
+    data.settings_at = settings.changed_at
+    if isinstance(data, ToolPayload):
+        _observe_tool(event, data, settings)
+        return True
+    return False
+
+
+def _observe_tool(event: Event, data: ToolPayload, settings: "GateSettings") -> None:
+    root = data.worktree or event.project
+    if data.action == "shell" and data.command:
+        _observe_command(data, root)
+    elif data.action == "edit":
+        data.written = resolve_links(data.paths)
+    elif data.action in ("mcp", "other") and _WRITING_TOOL.search(_CAMEL.sub("_", event.tool.rpartition("__")[2])):
+        data.written = resolve_links([*data.paths, *_patched(data.input, data.cwd or root)])
+    data.touches = _touched(event, data)
+    if data.repo and not data.content and _wants_content(event, data, settings):
+        parts = [(), *content_parts(settings)]
+        taken = _FINGERPRINTS.take_parts(root, parts, CONTENT_S)
+        data.content = {content_key(part): one.content for part, one in zip(parts, taken, strict=True) if one.known}
+    if data.action == "shell" and data.repo:
+        data.refs = _observe_refs(data, settings)
+
+
+def _wants_content(event: Event, data: ToolPayload, settings: "GateSettings") -> bool:
+    """Before what needs proof; and after a command that may have changed files which no command may change unseen."""
+    if event.kind == "tool.started":
+        return any(kind_of(rule).is_proven and rule.at_tool for rule in triggered(settings, event))
+    if data.action == "edit" or (data.action == "shell" and only_looks(data.command)):
+        return False
+    guarded = data.branch in settings.protected_branches
+    return guarded or any(rule.spec.paths and rule.at_tool and not kind_of(rule).is_proven for rule in settings.rules)
+
+
+def _observe_command(data: ToolPayload, root: str) -> None:
+    cwd = data.cwd or root
+    home = str(Path.home())
+    text = re.sub(r"\$HOME\b|\$\{HOME\}", lambda _: home, data.command)
+    data.meanings = _meanings(names_to_resolve(text, cwd), cwd)
+    acts = read_acts(text, cwd, data.meanings)
+    data.written = without_ignored(resolve_links(_absolute(acts.writes, cwd, home)), root)
+
+
+def _absolute(names: Iterable[str], cwd: str, home: str) -> list[str]:
+    """`~` stands for the home folder also after it was joined with where the command is."""
+    found = []
+    for name in names:
+        at = name.find("~/")
+        name = home + name[at + 1 :] if at == 0 or (at > 0 and name[at - 1] == "/") else name
+        found.append(os.path.normpath(os.path.join(cwd, name)))
+    return found
+
+
+def resolve_links(paths: Sequence[str]) -> list[str]:
+    """Where a write would really go: `cfg/prod.tf` may be `infra/prod.tf`."""
+    return list(dict.fromkeys(_real(path) for path in paths[:MOST_FILES]))
+
+
+def _real(path: str) -> str:
+    try:
+        return os.path.realpath(path)
+    except (OSError, ValueError):
+        return path
+
+
+def without_ignored(paths: list[str], root: str) -> list[str]:
+    """Logs and build results that git ignores are no edits. Where git does not answer nothing is left out."""
+    inside = [path for path in paths if path.startswith(f"{root}/") and "\n" not in path and "*" not in path]
+    if not inside:
+        return paths
+    asked = b"\0".join(os.fsencode(path) for path in inside)
+    argv = git.argv("check-ignore", "-z", "--stdin")
+    try:
+        ran = run_briefly(argv, cwd=root, env=git.environment(os.environ), stdin=asked, timeout=GIT_S)
+    except OSError:
+        return paths
+    ignored = {os.fsdecode(name) for name in ran.out.split(b"\0") if name} if ran.code == 0 else set()
+    return [path for path in paths if path not in ignored]
+
+
+def _patched(given: dict[str, Any], cwd: str) -> list[str]:
+    """Files that a patch in a tool's input names."""
+    texts = [value for value in given.values() if isinstance(value, str) and ("+++" in value or "*** " in value)]
+    return [os.path.normpath(os.path.join(cwd, name)) for text in texts for name in patched_files(text)]
+
+
+# ── what names stand for ─────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _meanings(names: list[str], cwd: str) -> dict[str, str]:
+    found = {name: text for name in names[:20] if (text := _meaning(name, cwd))}
+    more = [name for text in list(found.values()) for name in names_to_resolve(text, cwd) if name not in found]
+    return found | {name: text for name in more[:20] if (text := _meaning(name, cwd))}
+
+
+def _meaning(name: str, cwd: str) -> str:
+    kind, _, rest = name.partition(" ")
+    if kind == "git":
+        return _git_alias(rest, cwd)
+    if kind == "file":
+        return _script(os.path.join(cwd, rest))
+    folder, _, target = rest.partition("\0")
+    where = os.path.join(cwd, folder)
+    return _package_script(where, target) if kind == "script" else _make_target(where, target)
+
+
+def _git_alias(verb: str, cwd: str) -> str:
+    if not re.fullmatch(r"[\w.-]{1,60}", verb):
+        return ""
+    try:
+        argv = git.argv("config", "--get", f"alias.{verb}")
+        ran = run_briefly(argv, cwd=cwd, env=git.environment(os.environ), timeout=GIT_S)
+    except OSError:
+        return ""
+    value = ran.out.decode("utf-8", "replace").strip()
+    return value[1:] if value.startswith("!") else f"git {value}" if value else ""
+
+
+def _script(path: str) -> str:
+    text = _read(path)
+    first = text.partition("\n")[0]
+    is_shell = not first.startswith("#!") or re.search(r"\b(?:ba|da|z|k)?sh\b", first)
+    return text if is_shell and "\0" not in text else ""
+
+
+def _package_script(folder: str, name: str) -> str:
+    try:
+        scripts = msgspec.json.decode(_read(os.path.join(folder, "package.json")) or b"{}").get("scripts", {})
+        found = [scripts.get(key) for key in (f"pre{name}", name, f"post{name}")]
+    except (msgspec.DecodeError, AttributeError):
+        return ""
+    return "\n".join(text for text in found if isinstance(text, str))
+
+
+def _make_target(folder: str, target: str) -> str:
+    """Its recipe, and `make` of what it needs first."""
+    text = next((t for name in ("GNUmakefile", "makefile", "Makefile") if (t := _read(os.path.join(folder, name)))), "")
+    lines, taking = [], False
+    for line in text.splitlines():
+        if match := _TARGET.match(line):
+            taking = target in match[1].split()
+            lines += [f"make {need}" for need in match[2].split() if taking and re.fullmatch(r"[\w./-]+", need)]
+        elif line.startswith("\t") and taking:
+            lines.append(re.sub(r"^[@+-]+", "", line.strip()).replace("$(MAKE)", "make").replace("${MAKE}", "make"))
+        elif line.strip() and not line.startswith(("#", "\t")):
+            taking = False
+    return "\n".join(lines)
+
+
+def _read(path: str) -> str:
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        with open(fd, "rb") as file:
+            return file.read(LARGEST_SCRIPT).decode("utf-8", "replace")
+    except (OSError, ValueError):
+        return ""
+
+
+def _observe_refs(data: ToolPayload, settings: "GateSettings") -> dict[str, str]:
+    """Where the branches stand that rules are about, and what git itself last noted of the one checked out."""
+    found = read_refs(data.repo, settings.protected_branches)
+    if data.branch and any(rule.is_about("git commit") for rule in settings.rules):
+        head = read_refs(data.repo, (data.branch,)).get(data.branch, "")
+        found |= {HEAD: head, HEAD_BRANCH: data.branch, HEAD_VERB: _last_verb(data.repo)} if head else {}
+    return found
+
+
+def _last_verb(repo: str) -> str:
+    """The newest line of HEAD's reflog; of a plumbing command it has no text."""
+    try:
+        with open(os.path.join(repo, "logs", "HEAD"), "rb") as file:
+            file.seek(max(0, os.fstat(file.fileno()).st_size - 4_096))
+            last = file.read().rstrip(b"\n").rpartition(b"\n")[2]
+    except OSError:
+        return ""
+    return re.split(r"[\s:(]", last.partition(b"\t")[2].decode("utf-8", "replace").strip(), maxsplit=1)[0]
+
+
+# ── branches ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def read_refs(repo: str, branches: Iterable[str]) -> dict[str, str]:
+    """Where branches stand, from git's own files; those that are not there are left out."""
+    found = {}
+    packed: str | None = None
+    for branch in branches if repo else ():
+        loose = _read(os.path.join(repo, "refs", "heads", branch)).strip()
+        if not loose:
+            packed = _read(os.path.join(repo, "packed-refs")) if packed is None else packed
+            match = re.search(rf"^([0-9a-f]+) refs/heads/{re.escape(branch)}$", packed, re.M)
+            loose = match[1] if match else ""
+        if re.fullmatch(r"[0-9a-f]{40,64}", loose):
+            found[branch] = loose
+    return found
+
+
+# ── what is Holdfast's own ───────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _touched(event: Event, data: ToolPayload) -> list[str]:
+    found = {what for path in data.written if (what := _own(path, event, data))}
+    if data.action == "shell":
+        found |= _touched_by_command(data)
+    return sorted(found)
+
+
+def _own(path: str, event: Event, data: ToolPayload) -> str:
+    if _is_below(path, str(default_state_dir())):
+        return "state"
+    if _is_below(path, str(default_config_dir())) or path == str(Path.home() / ".claude" / "requirements.yaml"):
+        return "settings"
+    if _OUR_PROGRAM.search(path):
+        return "hooks"
+    if _HOOK_FILES.search(path):
+        return "hooks" if _is_about_hooks(event, data, path) else ""
+    return ""
+
+
+def _is_below(path: str, folder: str) -> bool:
+    return path == folder or path.startswith((f"{folder}/", f"{_real(folder)}/")) or folder.startswith(f"{path}/")
+
+
+def _is_about_hooks(event: Event, data: ToolPayload, path: str) -> bool:
+    """Permissions and the like in the agent's settings are its own matter; the hooks in them are not."""
+    if data.action == "shell":
+        return True
+    given = [value for value in data.input.values() if isinstance(value, str) and value != path]
+    if not given:
+        return True
+    replaced = event.tool == "Write" and _ABOUT_HOOKS.search(_read(path))
+    return bool(replaced) or any(_ABOUT_HOOKS.search(text) for text in given)
+
+
+def _touched_by_command(data: ToolPayload) -> set[str]:
+    text, found = data.command, set()
+    named = str(os.getpid()) in re.findall(r"\d+", text) or "daemon.lock" in text or re.search(r"holdfast", text)
+    if _KILLS.search(text) and named and not _only_quotes(text):
+        found.add("daemon")
+    return found
+
+
+def _only_quotes(text: str) -> bool:
+    """`grep kill docs` and the like start no such program."""
+    acts: CommandActs = read_acts(text)
+    quiet = ("grep", "rg", "git", "cat", "less", "man", "head", "tail", "ls")
+    return bool(acts.readings) and all(one.split(" ", 1)[0] in quiet for one in acts.readings) and not _killing(text)
+
+
+def _killing(text: str) -> bool:
+    return bool(re.search(r"(?:^|[;&|(\n]|\bxargs\s|\bsudo\s)\s*(?:kill|pkill|killall|skill)\b", text))

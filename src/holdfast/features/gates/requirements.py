@@ -1,0 +1,495 @@
+"""Is a requirement satisfied, and if not, why not, what resolves it, and how that is said. One answer for hooks, views and simulation."""
+
+import hashlib
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from holdfast.core.decision import Context
+from holdfast.core.event import Event
+from holdfast.core.feature import State
+from holdfast.core.fence import fenced
+from holdfast.core.globs import any_matches
+from holdfast.core.kinds import HookPayload
+from holdfast.features.gates.events import BRANCH, EVERYWHERE, FACTS, LIVE, PAUSE, REGISTRY, SESSION, branch_key, place
+from holdfast.features.gates.evidence import Asked, proves_itself
+from holdfast.features.gates.state import entry_for, other_sessions, own_entry
+from holdfast.features.gates.triggers import Rule, acts_of, written_paths
+
+if TYPE_CHECKING:
+    from holdfast.features.gates.settings import GateSettings, Requirement
+
+BASES = ("main", "master")
+PERSON_CAN = "a person can approve it"
+"""Said to agents: the command that lifts a refusal is not theirs to run."""
+
+
+@dataclass(frozen=True, slots=True)
+class Here:
+    """Who asks, and where they stand."""
+
+    session: str
+    project: str
+    place: str
+    branch: str
+    now: int
+    content: dict[str, str] = field(default_factory=dict)
+    """Fingerprints of the worktree at that moment, by what they cover; empty: not looked at."""
+
+    @classmethod
+    def of(cls, event: Event) -> "Here":
+        content = event.data.content if isinstance(event.data, HookPayload) else {}
+        return cls(event.session, event.project, place(event), event.data.get("branch") or "", event.at, content)
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    rule: Rule
+    ok: bool
+    why: str
+    lines: int = 0
+
+    def as_detail(self) -> dict[str, Any]:
+        return {"name": self.rule.name, "type": self.rule.type, "why": self.why, "resolve": resolve(self.rule)}
+
+
+def resolve(rule: Rule) -> str:
+    """What a person does about it, in the fewest words."""
+    by_hand = f"holdfast gate satisfy {rule.name}" if by_hand_too(rule) else ""
+    way = first_choice(rule).replace(PERSON_CAN, f"holdfast gate approve {rule.name}")
+    return " or ".join(filter(None, (way, by_hand))) or "change the settings"
+
+
+def first_choice(rule: Rule) -> str:
+    """Without what can be done by hand; empty when there is nothing else."""
+    return kind_of(rule).way_out(rule)
+
+
+def by_hand_too(rule: Rule) -> bool:
+    return rule.spec.manual and rule.spec.agent_may_satisfy and kind_of(rule).is_a_thing_to_do
+
+
+def _evidence_text(one: Any) -> str:
+    if one.command:
+        return f"run `{one.command[0]}` so that it passes"
+    if one.skill:
+        return f"run /{one.skill[0].lstrip('/')}"
+    return "commit your work" if one.commit else f"let the UAT scenario {one.uat} pass"
+
+
+class Checker:
+    """Looks documents up once, however many rules ask."""
+
+    def __init__(self, state: State, here: Here) -> None:
+        self.state, self.here = state, here
+        self._seen: dict[str, Any] = {}
+
+    def find(self, rule: Rule) -> Finding:
+        return kind_of(rule).find(self, rule)
+
+    def paused(self) -> bool:
+        here = self.here
+        for where in (EVERYWHERE, here.place, f"session:{here.session}"):
+            doc = self.state.get(PAUSE, where)
+            if doc is not None and rests(doc, here.now):
+                return True
+        return False
+
+    @property
+    def session(self) -> dict[str, Any]:
+        return self._doc(SESSION, self.here.session)
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        return self._doc(FACTS, self.here.project)
+
+    @property
+    def branch(self) -> dict[str, Any]:
+        return self._doc(BRANCH, branch_key(self.here.place, self.here.branch))
+
+    def _doc(self, kind: str, key: str) -> dict[str, Any]:
+        if kind not in self._seen:
+            self._seen[kind] = self.state.get(kind, key) or {}
+        found: dict[str, Any] = self._seen[kind]
+        return found
+
+    def entry(self, rule: Rule) -> dict[str, Any] | None:
+        here = self.here
+        found = entry_for(self.branch, rule.name, here.session, here.now)
+        if found or rule.scope != "session" or here.branch in BASES:
+            return found
+        return next(filter(None, (self._from_base(rule, base) for base in BASES)), None)
+
+    def _from_base(self, rule: Rule, base: str) -> dict[str, Any] | None:
+        """Planned on main, then branched off: the session's plan goes with it. What main shares does not."""
+        doc = self.state.get(BRANCH, branch_key(self.here.place, base))
+        return own_entry(doc, rule.name, self.here.session, self.here.now)
+
+    def proved_other_content(self, rule: Rule) -> bool:
+        """Whether this session showed a green run of something else than what it leaves."""
+        return self.asked(rule).proved_other_content()
+
+    def is_let_through(self, rule: Rule) -> bool:
+        """Satisfied, proven or approved: whatever was done was allowed."""
+        return kind_of(rule).lets_through(self, rule)
+
+    def approved(self, rule: Rule) -> Finding | None:
+        entry = self.entry(rule)
+        return Finding(rule, True, satisfied_by(entry)) if entry and entry.get("approved") else None
+
+    def changed_tests(self, rule: Rule) -> list[str]:
+        return self.asked(rule).changed_tests() if kind_of(rule).is_proven else []
+
+    def facts_for(self, rule: Rule) -> list[dict[str, Any]]:
+        """The latest fact for each thing it asks for, whether it counts or not."""
+        return self.asked(rule).latest() if kind_of(rule).is_proven else []
+
+    def asked(self, rule: Rule) -> Asked:
+        used = self.session.get("used", {}).get(rule.name, 0) if rule.scope == "single_use" else 0
+        return Asked(rule, self.facts, self.here, used)
+
+
+def rests(doc: dict[str, Any], now: int) -> bool:
+    return doc["status"] == "paused" and (not doc["until"] or now < doc["until"])
+
+
+def satisfied_by(entry: dict[str, Any]) -> str:
+    if entry["by"] == "agent":
+        return "said by the agent"
+    return f"{'approved' if entry.get('approved') else 'satisfied'} by {entry['by'] or 'hand'}"
+
+
+class RequirementKind:
+    """One kind of requirement with all that differs between kinds. A new kind is one class here, in `KINDS`."""
+
+    name: ClassVar[str]
+    is_a_thing_to_do: ClassVar[bool] = False
+    """A skill or a word can satisfy it; else it is a condition, or proven by facts."""
+    is_proven: ClassVar[bool] = False
+    is_measured: ClassVar[bool] = False
+    always_at_stop: ClassVar[bool] = False
+    """Asked for at the end of a turn whatever its scope."""
+
+    def check_settings(self, spec: "Requirement") -> None:
+        """Raises ValueError where something is missing that it needs."""
+
+    def asked_at(self, spec: "Requirement") -> tuple[bool, bool]:
+        """(at the tool, at the end of the turn) where the settings do not say."""
+        return True, True
+
+    def find(self, checker: Checker, rule: Rule) -> Finding:
+        raise NotImplementedError
+
+    def lets_through(self, checker: Checker, rule: Rule) -> bool:
+        """Whether what it is about was allowed, asked afterwards."""
+        return self.find(checker, rule).ok
+
+    def way_out(self, rule: Rule) -> str:
+        return PERSON_CAN
+
+    def why_not_by_hand(self, rule: Rule) -> str:
+        """Empty where `holdfast gate satisfy` may satisfy it."""
+        return f"{rule.name} is a condition, not a thing to do"
+
+
+class Blocking(RequirementKind):
+    name = "blocking"
+    is_a_thing_to_do = True
+
+    def find(self, checker: Checker, rule: Rule) -> Finding:
+        entry = checker.entry(rule)
+        return Finding(rule, bool(entry), satisfied_by(entry) if entry else "not satisfied")
+
+    def way_out(self, rule: Rule) -> str:
+        named = (*rule.spec.auto_resolve_skill, *rule.spec.satisfied_by_skill)
+        skills = dict.fromkeys(f"/{skill.lstrip('/')}" for skill in named)
+        return " or ".join(skills) if skills or by_hand_too(rule) else PERSON_CAN
+
+    def why_not_by_hand(self, rule: Rule) -> str:
+        return "" if rule.spec.manual else f"{rule.name} is not satisfied by hand"
+
+
+class StopOnly(Blocking):
+    name = "stop_only"
+    always_at_stop = True
+
+    def asked_at(self, spec: "Requirement") -> tuple[bool, bool]:
+        return False, True
+
+
+class ProvenByEvidence(RequirementKind):
+    name = "evidence"
+    is_proven = True
+    always_at_stop = True
+
+    def check_settings(self, spec: "Requirement") -> None:
+        if not spec.evidence:
+            raise ValueError("type evidence needs `evidence:`, e.g. {command: 'pytest*', after_edit: 'src/**'}")
+
+    def asked_at(self, spec: "Requirement") -> tuple[bool, bool]:
+        """Proof about an edit cannot be there before the edit: it is asked for when the turn ends. A command can wait."""
+        patterns = spec.command_pattern or any(not isinstance(t, str) and t.command_pattern for t in spec.trigger_tools)
+        return bool(patterns), not patterns
+
+    def find(self, checker: Checker, rule: Rule) -> Finding:
+        asked = checker.asked(rule)
+        why = asked.missing()
+        return checker.approved(rule) or Finding(rule, False, why) if why else Finding(rule, True, asked.proven())
+
+    def way_out(self, rule: Rule) -> str:
+        return " and ".join(_evidence_text(one) for one in rule.spec.evidence)
+
+    def why_not_by_hand(self, rule: Rule) -> str:
+        return f"{rule.name} is satisfied by recorded facts only"
+
+
+class Guard(RequirementKind):
+    """A condition of the moment: evaluated each time, never stored."""
+
+    name = "guard"
+
+    def check_settings(self, spec: "Requirement") -> None:
+        if not spec.guard_type:
+            raise ValueError("type guard needs `guard_type:` protected_branch or single_session")
+
+    def asked_at(self, spec: "Requirement") -> tuple[bool, bool]:
+        return True, False
+
+    def find(self, checker: Checker, rule: Rule) -> Finding:
+        why = self._protected(checker, rule) if rule.spec.guard_type == "protected_branch" else self._others(checker)
+        return checker.approved(rule) or Finding(rule, False, why) if why else Finding(rule, True, "holds")
+
+    def lets_through(self, checker: Checker, rule: Rule) -> bool:
+        return checker.approved(rule) is not None
+
+    def way_out(self, rule: Rule) -> str:
+        return f"git switch -c NAME, or {PERSON_CAN}" if rule.spec.guard_type == "protected_branch" else PERSON_CAN
+
+    def _protected(self, checker: Checker, rule: Rule) -> str:
+        branch = checker.here.branch
+        return f"this is the protected branch {branch}" if branch and branch in rule.spec.protected_branches else ""
+
+    def _others(self, checker: Checker) -> str:
+        here = checker.here
+        others = other_sessions(checker.state.get(LIVE, REGISTRY.key), here.session, here.project)
+        return f"another session works here: {', '.join(sorted(others)[:3])}" if others else ""
+
+
+class BranchSize(RequirementKind):
+    name = "dynamic"
+    is_measured = True
+
+    def asked_at(self, spec: "Requirement") -> tuple[bool, bool]:
+        return True, False
+
+    def find(self, checker: Checker, rule: Rule) -> Finding:
+        size = checker.facts.get("sizes", {}).get(checker.here.branch)
+        if not size:
+            return Finding(rule, True, "not measured yet")
+        lines, limit = size["lines"], rule.spec.thresholds.block
+        why = f"{lines} changed lines since {size['base'] or 'the base'}"
+        if lines >= limit:
+            return checker.approved(rule) or Finding(rule, False, f"{why} (limit {limit})", lines)
+        return Finding(rule, True, why, lines)
+
+
+KINDS: dict[str, RequirementKind] = {
+    kind.name: kind for kind in (Blocking(), StopOnly(), ProvenByEvidence(), Guard(), BranchSize())
+}
+
+
+def kind_of(rule: Rule) -> RequirementKind:
+    return KINDS[rule.type]
+
+
+def triggered(settings: "GateSettings", event: Event) -> list[Rule]:
+    """Asked twice of each call, by what follows and by what is decided; the answer is worked out once."""
+    last = settings.index.last
+    if last[0] is not event:
+        last = settings.index.last = (event, _triggered(settings, event))
+    return last[1]
+
+
+def _triggered(settings: "GateSettings", event: Event) -> list[Rule]:
+    found = settings.index.triggered_by(event)
+    if not found or _is_exempt(settings, event):
+        return []
+    return [rule for rule in found if not _is_resolution(rule, event)]
+
+
+def _is_exempt(settings: "GateSettings", event: Event) -> bool:
+    """Writing the plan, and asking the gate itself."""
+    data = event.data
+    if data.get("action") == "edit":
+        paths = (*(data.get("paths") or ()), *(data.get("written") or ()))
+        return bool(paths) and all(any_matches(settings.plan_files, path, event.project) for path in paths)
+    if written := written_paths(event):
+        return (
+            all(any_matches(settings.plan_files, path, event.project) for path in written)
+            and not acts_of(event).readings
+        )
+    readings = acts_of(event).readings
+    return bool(readings) and all(f"{one} ".startswith("holdfast gate ") for one in readings)
+
+
+def _is_resolution(rule: Rule, event: Event) -> bool:
+    """The very thing the requirement asks for: its skill, or the command that would be its proof."""
+    if skill := event.data.get("skill"):
+        return rule.resolved_by(skill)
+    command = event.data.get("command")
+    if not command or not kind_of(rule).is_proven:
+        return False
+    return proves_itself(rule, command)
+
+
+LONGEST_MESSAGE = 700
+MOST_LISTED = 12
+_LINK = re.compile(r"\b(?:https?|ftp|file)://\S+")
+
+
+FOREIGN = Context("settings-of-an-untrusted-project", "")
+
+
+def refusal(findings: Sequence[Finding], here: Here, tool: str) -> str:
+    """One message for all that is open (O2-c). `tool` is the agent's word, and kept as short as one."""
+    what = f"{plain_name(tool)} has to wait" if tool else "This has to wait"
+    return "\n".join([f"{what}: {_open_count(findings)}.", *_lines(findings, here)])
+
+
+def plain_name(name: str) -> str:
+    return re.sub(r"[^\w.:-]", "_", name)[:80]
+
+
+def fence_foreign(text: str) -> str:
+    """What a project says that nobody trusted is data: fenced, attributed, without links."""
+    return fenced(Context(FOREIGN.source, _LINK.sub("[link left out]", text)))
+
+
+def again(findings: Sequence[Finding]) -> str:
+    return f"Refused for the same reason as a moment ago: {_names(findings)}. See: holdfast gate status"
+
+
+def not_done(findings: Sequence[Finding], here: Here, left: int) -> str:
+    """On the end of a turn: the agent goes on, and knows when it will be let go."""
+    lines = [f"Not done yet: {_open_count(findings)}.", *_lines(findings, here)]
+    if left == 0:
+        lines.append("If it cannot be resolved, say so: the next stop is let through.")
+    return "\n".join(lines)
+
+
+def bypass_line(one: dict[str, Any]) -> str:
+    return f"{', '.join(one['requirements'])}: {one['what']}"
+
+
+def bypassed(seen: Sequence[dict[str, Any]]) -> str:
+    """Said once, at the next step after it was seen."""
+    lines = [f"- {bypass_line(one)}" for one in seen]
+    return "\n".join(
+        [
+            "Stopped once, because something was done that a requirement is about:",
+            *lines,
+            "Undo it, or tell the user what was done and why; then go on.",
+        ]
+    )
+
+
+def let_go(findings: Sequence[Finding], times: int) -> str:
+    return f"Holdfast refused to stop {times} times without progress and lets go. Still open: {_names(findings)}."
+
+
+def warning(finding: Finding) -> str:
+    return f"{finding.rule.name}: {finding.why}; refused from {finding.rule.spec.thresholds.block} on."
+
+
+def at_start(findings: Sequence[Finding], others: Sequence[str], scopes: Sequence[str]) -> str:
+    """`scopes`: those that are asked for at the end of a turn."""
+    lines = [f"Requirements checked here by Holdfast ({len(findings)}):"]
+    lines += [_status(one, scopes) for one in findings[:MOST_LISTED]]
+    if by_hand := [one.rule.name for one in findings[:MOST_LISTED] if not one.ok and by_hand_too(one.rule)]:
+        lines.append(f"By hand: holdfast gate satisfy {' '.join(by_hand)}")
+    if len(findings) > MOST_LISTED:
+        lines.append(f"- and {len(findings) - MOST_LISTED} more: holdfast gate status")
+    if others:
+        lines.append(f"Other live sessions in this checkout: {', '.join(others[:3])}.")
+    return "\n".join(lines)
+
+
+def digest(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:16]
+
+
+def _open_count(findings: Sequence[Finding]) -> str:
+    return "1 requirement is open" if len(findings) == 1 else f"{len(findings)} requirements are open"
+
+
+def _names(findings: Sequence[Finding]) -> str:
+    own = [one.rule.name for one in findings if not one.rule.foreign]
+    more = len(findings) - len(own)
+    return ", ".join([*own, *([f"{more} of the project's"] if more else ())])
+
+
+def _lines(findings: Sequence[Finding], here: Here) -> list[str]:
+    own = [one for one in findings if not one.rule.foreign]
+    foreign = [_line(one, here, len(findings)) for one in findings if one.rule.foreign]
+    by_hand = [one.rule.name for one in own if by_hand_too(one.rule)]
+    more = [f"By hand: holdfast gate satisfy {' '.join(by_hand)}"] if by_hand else []
+    return [
+        *(_line(one, here, len(findings)) for one in own),
+        *more,
+        *([fence_foreign("\n".join(foreign))] if foreign else ()),
+    ]
+
+
+def _line(finding: Finding, here: Here, of: int) -> str:
+    rule = finding.rule
+    way = first_choice(rule)
+    head = f"- {rule.name}: {finding.why}" + (f" → {way}" if way else "")
+    said = filled(rule.spec.blocking_message or rule.spec.message, finding, here)
+    if not said:
+        return head
+    return f"{head}\n{_indented(said[:LONGEST_MESSAGE])}" if of == 1 else f"{head} ({_first_line(said)})"
+
+
+def _first_line(text: str) -> str:
+    """The first line that says something; a heading repeats the name."""
+    said = [line.strip() for line in text.splitlines() if line.strip() and not line.lstrip().startswith("#")]
+    return said[0][:160] if said else ""
+
+
+def _indented(text: str) -> str:
+    return "\n".join(f"  {line}" if line.strip() else "" for line in text.strip().splitlines())
+
+
+def filled(text: str, finding: Finding, here: Here) -> str:
+    """The seed's `{placeholders}`; what is not known stays as it is written."""
+    spec = finding.rule.spec
+    skill = (*spec.auto_resolve_skill, *spec.satisfied_by_skill, "")[0].lstrip("/")
+    known: dict[str, Any] = {
+        "auto_resolve_skill": skill, "req_name": finding.rule.name, "branch": here.branch, "session_id": here.session,
+        "total": finding.lines, "block_threshold": spec.thresholds.block, "warn_threshold": spec.thresholds.warn,
+        "summary": finding.why,
+    }  # fmt: skip
+    for name, value in known.items():
+        text = text.replace(f"{{{name}}}", str(value))
+    return text.strip()
+
+
+def _status(finding: Finding, scopes: Sequence[str]) -> str:
+    rule = finding.rule
+    if finding.ok:
+        return f"- {rule.name}: {finding.why}"
+    way = first_choice(rule)
+    return f"- {rule.name} ({_asked_when(rule, scopes)}): {finding.why}" + (f" → {way}" if way else "")
+
+
+def _asked_when(rule: Rule, scopes: Sequence[str]) -> str:
+    places = [("before " + _trigger_text(rule), rule.at_tool), ("before you are done", rule.asked_at_stop(scopes))]
+    return ", ".join(text for text, holds in places if holds) or "watched only"
+
+
+def _trigger_text(rule: Rule) -> str:
+    first = rule.spec.trigger_tools[0] if rule.spec.trigger_tools else "edit"
+    if rule.spec.command_pattern or not isinstance(first, str):
+        return "the command"
+    return "an edit" if first in ("edit", "Edit", "Write") else f"{first}"

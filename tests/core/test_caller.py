@@ -1,0 +1,90 @@
+"""Who asks is told by real processes: below an agent, beside one, left behind by one."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from holdfast.core import machine
+from holdfast.core.caller import AgentProcess, HookOrigins, ProcessChains, judge_caller, list_ancestors
+
+WAITS = "import os,sys; print(os.getpid(), flush=True); sys.stdin.read()"
+PLAIN = {"PATH": os.environ["PATH"], "HOME": "/nowhere"}
+
+
+@contextmanager
+def started(words: list[str], *, own_session: bool = True, env: dict[str, str] | None = None) -> Iterator[int]:
+    """The id that the program prints, while it runs."""
+    process = subprocess.Popen(
+        words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=env or PLAIN, start_new_session=own_session
+    )
+    assert process.stdout and process.stdin
+    try:
+        yield int(process.stdout.readline())
+    finally:
+        process.stdin.close()
+        process.wait()
+
+
+def agent_program(folder: Path) -> str:
+    program = folder / "claude"
+    program.write_text(f'#!/bin/bash\n"{sys.executable}" -c "$1"\nexit $?\n')
+    program.chmod(0o755)
+    return str(program)
+
+
+def test_what_runs_below_an_agents_program_is_the_agents(tmp_path: Path) -> None:
+    with started([agent_program(tmp_path), WAITS]) as pid:
+        found = judge_caller(pid)
+    assert found.is_agent
+    assert "claude" in found.why
+
+
+def test_a_process_of_its_own_without_a_terminal_is_a_person_of_whom_little_is_known() -> None:
+    with started([sys.executable, "-c", WAITS]) as pid:
+        found = judge_caller(pid)
+    assert (found.kind, found.certain) == ("person", False)
+
+
+def test_the_environment_of_an_agents_shell_tells_it() -> None:
+    with started([sys.executable, "-c", WAITS], env={**PLAIN, "CLAUDECODE": "1"}) as pid:
+        assert judge_caller(pid).is_agent
+
+
+def test_below_a_sessions_process_it_depends_on_the_session_and_on_running_calls() -> None:
+    me = machine.look(os.getpid())
+    assert me
+    with started([sys.executable, "-c", WAITS]) as pid:
+        assert not judge_caller(pid, [AgentProcess(me.pid, me.start)]).is_agent
+        assert judge_caller(pid, [AgentProcess(me.pid, me.start, busy=True)]).is_agent
+    with started([sys.executable, "-c", WAITS], own_session=False) as pid:
+        assert judge_caller(pid, [AgentProcess(me.pid, me.start)]).is_agent
+        assert not judge_caller(pid, [AgentProcess(me.pid, me.start + 1)]).is_agent
+
+
+def test_a_process_that_cannot_be_looked_at_is_nobody_to_trust() -> None:
+    assert judge_caller(2**22 + 5).is_agent
+
+
+def test_hooks_from_below_the_sessions_own_process_are_claims() -> None:
+    origins, chain = HookOrigins(), tuple(process.pid for process in list_ancestors(os.getpid()))
+    assert not origins.is_claim("s-1", chain)
+    with started(["bash", "-c", f'"{sys.executable}" -c "{WAITS}"; true']) as pid:
+        forged = ProcessChains().above(pid)
+        assert origins.is_claim("s-1", forged)
+    assert not origins.is_claim("s-1", chain)
+    assert not origins.is_claim("s-1", ())
+
+
+def test_a_shell_that_only_starts_the_hook_is_looked_through(tmp_path: Path) -> None:
+    hook = tmp_path / "holdfast-hook"
+    hook.write_text(f'#!/bin/sh\n"{sys.executable}" -c "{WAITS}"\n')
+    hook.chmod(0o755)
+    with started(["bash", "-c", f"{hook} ask claude-code PreToolUse || true"]) as pid:
+        parent = machine.look(pid)
+        assert parent
+        shell = machine.look(parent.parent)
+        assert shell and shell.name == "holdfast-hook"
+        assert ProcessChains().above(shell.pid)[0] == os.getpid()
