@@ -5,13 +5,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.features.uat.detect import assess, named, read
+from holdfast.features.uat.drivers import recognise
 from holdfast.features.uat.match import Called
 from holdfast.features.uat.model import START_AT, SUGGEST_AT
 from tests.features.uat.prompts import ORDINARY, UAT
 
 LOGIN = {"steps": [{"action": "navigate"}, {"action": "fill"}, {"action": "click"}], "base_url": "http://localhost"}
 SCENARIOS = {"login-flow": LOGIN, "checkout-flow": LOGIN, "signup": LOGIN}
-NAVIGATE = Called("mcp__playwright__browser_navigate", "mcp", {"url": "http://localhost/login"})
+_URL = {"url": "http://localhost/login"}
+NAVIGATE = Called(
+    "mcp__playwright__browser_navigate", "mcp", _URL, recognise("mcp__playwright__browser_navigate", _URL)
+)
 
 
 def score(prompt: str) -> int:

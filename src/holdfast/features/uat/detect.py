@@ -4,8 +4,8 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from holdfast.features.uat.match import Called, is_browser, matches
-from holdfast.features.uat.orders import Reading, is_flow, is_uat, read
+from holdfast.features.uat.match import Called, matches
+from holdfast.features.uat.prompt import Reading, is_flow, is_uat, read
 
 TOOL, SCENARIO = 30, 20
 WORTH_KEEPING = 20
@@ -60,7 +60,7 @@ def _tool(steps: Sequence[Mapping[str, Any]], base_url: str, call: Called | None
         return 0, ()
     if any(matches(step, call, base_url) for step in steps):
         return TOOL, (f"+{TOOL} {call.tool} is a step of it",)
-    return (TOOL - 5, (f"+{TOOL - 5} {call.tool} drives a browser",)) if is_browser(call.tool) else (0, ())
+    return (TOOL - 5, (f"+{TOOL - 5} {call.tool} drives a browser",)) if call.use.known else (0, ())
 
 
 def _correlation(orders: str, name: str) -> tuple[int, str]:
