@@ -2,11 +2,11 @@
 
 from typing import Any
 
-from holdfast.api import uat
+from holdfast.api import uat_session
 from holdfast.features.reindex import seed
 
 __all__ = ["validate_session_state"]
 
 
 def validate_session_state(state: Any) -> bool:
-    return uat.validate_session_state(state) if isinstance(state, str) else seed.validate_session_state(state)
+    return uat_session.validate_session_state(state) if isinstance(state, str) else seed.validate_session_state(state)

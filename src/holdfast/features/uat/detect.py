@@ -18,6 +18,10 @@ _COMMON = re.compile(
 )
 
 
+_WORD = re.compile(r"[a-z0-9]+|[^\W_a-z0-9]+")
+"""Words; scripts without spaces stand beside Latin names without one."""
+
+
 class Assessment(NamedTuple):
     score: int
     scenario: str
@@ -64,11 +68,11 @@ def _tool(steps: Sequence[Mapping[str, Any]], base_url: str, call: Called | None
 
 
 def _correlation(orders: str, name: str) -> tuple[int, str]:
-    words = re.findall(r"[a-z0-9]+", name.lower())
-    said = re.findall(r"[a-z0-9]+", orders)
+    words = _WORD.findall(name.lower())
+    said = _WORD.findall(orders)
     if not words or not said:
         return 0, ""
-    if _contains(said, words):
+    if _contains(said, words) or (not name.isascii() and name.lower() in orders):
         return SCENARIO, f"it names the scenario {name}"
     telling = [word for word in words if not is_flow(word) and word not in ("test", "page", "uat")]
     if telling and all(word in said for word in telling):

@@ -158,7 +158,7 @@ def _attempt_reason(run: Run, number: int) -> str:
     if number > run.current:
         before = run.steps[run.current - 1].attempts[-1:] if run.current else []
         return (before[0].reason if before else "") or "retry"
-    return "retry" if last.status == INTERRUPTED or (last.status == FAILED and not last.expected) else ""
+    return "retry" if last.status == INTERRUPTED or (last.status == FAILED and bool(last.error)) else ""
 
 
 def _reopened(step: Step) -> str:
