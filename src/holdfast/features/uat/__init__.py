@@ -11,7 +11,7 @@ from holdfast.features.uat.state import RUNS, SESSION_RUNS
 
 COMMANDS = (
     *("start", "step", "assert", "check", "call", "signal", "update", "end"),
-    *("report", "compare", "recover", "tend", "clean", "init"),
+    *("report", "compare", "recover", "tend", "clean", "init", "import"),
 )
 VIEWS = (
     *("list", "show", "document", "context", "signal", "signals", "report", "compare"),

@@ -1,6 +1,7 @@
 """What people and their hooks tell a run. Each command is one event or a few, handled like any other."""
 
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -10,7 +11,7 @@ from holdfast.core.event import Event
 from holdfast.core.feature import Call, Command, CommandResult
 from holdfast.core.ids import delivery_key
 from holdfast.core.ports import Ref
-from holdfast.features.uat import derive, lookup, patch, run, template
+from holdfast.features.uat import derive, files, lookup, patch, run, runner_reports, template
 from holdfast.features.uat.jobs.requests import done_key
 from holdfast.features.uat.jobs.scan import catalogue
 from holdfast.features.uat.model import (
@@ -24,6 +25,7 @@ from holdfast.features.uat.model import (
     line,
     run_id,
 )
+from holdfast.features.uat.record import load
 from holdfast.features.uat.report import FORMATS
 from holdfast.features.uat.results import bounded
 from holdfast.features.uat.state import RUNS, Run
@@ -174,7 +176,8 @@ def update(call: Call) -> CommandResult:
     if patch.size(patch.merged(doc.overlay, kept)) > LARGEST_OVERLAY:
         raise CommandRefused(f"more than {LARGEST_OVERLAY} bytes cannot be merged into a run")
     events = [_event(call, doc, "uat.patched", patch=kept)] if kept else []
-    events += [e for path, entries in added.items() for e in _added(call, doc, patch.ADDED[path], entries)]
+    for path, entries in _new_entries(call, doc, added).items():
+        events += _added(call, doc, patch.ADDED[path], entries)
     if "session.status" in ignored and _says_over(patches):
         ignored.remove("session.status")
         after = doc
@@ -182,6 +185,14 @@ def update(call: Call) -> CommandResult:
             after = run.reduced(after, event) or after
         events += _ending(call, after, "by-hand")
     return CommandResult(tuple(events), answer=lambda reader: {**brief(RUNS.load(reader, doc.id)), "ignored": ignored})
+
+
+def _new_entries(call: Call, doc: Run, added: dict[patch.Path, list[Any]]) -> dict[patch.Path, list[Any]]:
+    """Who writes a whole state back repeats what is in it already."""
+    if not added:
+        return {}
+    known = files.document(load(call.reader, doc.id))
+    return {(part, name): [e for e in given if e not in known[part][name]] for (part, name), given in added.items()}
 
 
 def _says_over(patches: Iterable[Mapping[str, Any]]) -> bool:
@@ -202,6 +213,8 @@ def _added(call: Call, doc: Run, what: str, entries: list[Any]) -> Iterable[Even
             good = "success" if facts.get("result") == "success" else "failure"
             yield _event(call, doc, "uat.checked", result=good, step=doc.current, **told)
         else:
+            if facts.get("result") not in (PASSED, FAILED, True, False):
+                continue
             good = PASSED if facts.get("result") in (PASSED, True) else FAILED
             yield _event(call, doc, "uat.asserted", description=words, result=good, step=doc.current)
 
@@ -218,6 +231,39 @@ def _ending(call: Call, doc: Run, reason: str) -> Iterable[Event]:
         return _event(call, doc, kind, **{name: value for name, value in data.items() if name != "uat"})
 
     return derive.ending(doc, call.now, reason, make)
+
+
+def import_results(call: Call) -> CommandResult:
+    """A test runner's report, as one run or several."""
+    path = Path(str(call.args.get("path") or ""))
+    if not path.is_absolute() or not path.is_file():
+        raise CommandRefused(f"there is no file {line(path, 300)}", fix="Name a JSON or JUnit report.")
+    if path.stat().st_size > runner_reports.LARGEST_REPORT:
+        raise CommandRefused(f"{path} is larger than {runner_reports.LARGEST_REPORT >> 20} MB")
+    name = str(call.args.get("name") or path.stem)
+    made = [_imported(call, report, path) for report in runner_reports.parse_report(path.read_bytes(), name)]
+    ids = [str(events[0].get("uat")) for events in made]
+    events = tuple(event for one in made for event in one)
+    return CommandResult(events, answer=lambda reader: {"runs": [brief(RUNS.load(reader, one)) for one in ids]})
+
+
+def _imported(call: Call, report: runner_reports.TestReport, path: Path) -> list[Event]:
+    key = delivery_key(call.now)
+    start = call.now - sum(attempt.ms for case in report.cases for attempt in case.attempts)
+    facts = {"reasons": [f"imported from {path.name}"], "confidence": 100, "source": report.runner}
+    data = derive.started(runner_reports.plan_of_report(report), lookup.settings(call), call.project, **facts)
+    data["uat"] = new = run_id(start, key)
+    events = [Event(key=key, kind="uat.started", at=start, project=call.project, data=data)]
+    doc = run.begun(events[0])
+
+    def make(kind: str, at: int = call.now, **fields: Any) -> Event:
+        named = {**fields, "uat": new, "cwd": str(path.parent)}
+        return Event(key=delivery_key(call.now), kind=kind, at=at, project=call.project, data=named)
+
+    for kind, at, fields in runner_reports.run_events(report, start):
+        events.append(make(kind, at, **fields))
+        doc = run.reduced(doc, events[-1]) or doc
+    return [*events, *derive.ending(doc, call.now, "import", make)]
 
 
 # ── what a job does afterwards; `done` is the key of the event that will say so ────────────────────────────────────
@@ -284,4 +330,5 @@ COMMANDS: Mapping[str, Command] = {
     "tend": tend,
     "clean": clean,
     "init": init,
+    "import": import_results,
 }

@@ -85,6 +85,7 @@ REASONS = {
     "expired": "nothing happened for too long",
     "superseded": "another run began",
     "by-hand": "it was ended by hand",
+    "import": "the test runner was done",
 }
 """Why a run ended, in words."""
 CUTS_OFF = TURN_ENDS - {"turn.ended"}

@@ -22,6 +22,7 @@ from holdfast.features.uat.model import (
     MOST_RECENT,
     MOST_SIGNALS,
     PASSED,
+    SKIPPED,
     UNKNOWN,
     line,
 )
@@ -122,6 +123,8 @@ def _ended_call(run: Run, event: Event) -> None:
     if matched:
         error = str(event.get("error") or "")
         steps.end_call(run, number, event.at, ok=ok, error=error, interrupted=interrupted)
+        if event.get("expected"):
+            steps.set_difference(run, number, str(event.get("expected")), str(event.get("received") or ""))
     elif run.status == ACTIVE:
         steps.judge_step(run, number)
     if not ok:
@@ -302,8 +305,10 @@ def outcome(run: Run) -> str:
         return FAILED
     if INTERRUPTED in stood:
         return INTERRUPTED
-    done = all(s == COMPLETED for s in stood) and all(result == PASSED for result in judged)
-    return PASSED if done and (stood or judged) else INCOMPLETE
+    # A step that was skipped on purpose has an attempt that says so; one that was passed over has none.
+    done = all(s.status == COMPLETED or (s.status == SKIPPED and s.attempts) for s in run.steps)
+    proven = COMPLETED in stood or (not stood and PASSED in judged)
+    return PASSED if done and proven and all(result == PASSED for result in judged) else INCOMPLETE
 
 
 CHANGES: dict[str, Callable[[Run, Event], None]] = {

@@ -63,6 +63,12 @@ def end_call(run: Run, number: int, at: int, *, ok: bool, error: str = "", inter
     judge_step(run, number)
 
 
+def set_difference(run: Run, number: int, expected: str, received: str) -> None:
+    """What a test runner's failed attempt expected and received."""
+    if has_step(run, number) and run.steps[number - 1].attempts:
+        _set_attempt(run, number, expected=line(expected, 200), received=line(received, 200))
+
+
 def judge_step(run: Run, number: int) -> None:
     """A step passes only with its assertions: one that failed fails it, one that is still open keeps it going."""
     if not has_step(run, number) or not run.steps[number - 1].attempts:
