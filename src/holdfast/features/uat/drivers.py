@@ -256,8 +256,10 @@ def _of_command(command: str) -> ToolUse:
     table = SHELL_DRIVERS.get(program)
     if table is None or not rest:
         return NOT_A_DRIVER
-    meaning = table.get(rest[0], "other")
-    return ToolUse(program, meaning, rest[1] if meaning == "navigate" and len(rest) > 1 else "")
+    # An option's value may stand before the verb: `agent-browser --session s1 snapshot`.
+    at = next((n for n, word in enumerate(rest[:6]) if word in table), 0)
+    meaning = table.get(rest[at], "other")
+    return ToolUse(program, meaning, rest[at + 1] if meaning == "navigate" and len(rest) > at + 1 else "")
 
 
 def _words(command: str) -> list[str]:
