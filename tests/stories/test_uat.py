@@ -324,6 +324,8 @@ def test_every_door_of_the_command_line(world: World, agent: Agent) -> None:
     assert [p.suffix for p in paths if p.is_file()] == [".html", ".md", ".xml"]
     assert "<testsuites" in world.cli("uat", "report", two["id"], "-f", "junit", "-o", "-")
     assert "failed → passed" not in world.cli("uat", "compare", one, two["id"])
+    (world.project / "junit.xml").write_text('<testsuite name="s"><testcase name="a"/></testsuite>')
+    assert "passed: 1 passed" in world.cli("uat", "import", "junit.xml", "--name", "smoke")
     assert world.json("uat", "recover", two["id"])["now"] == "good"
     assert world.json("uat", "clean", "--days", "0", "--dry-run")["count"] > 0
     assert "there is no UAT run" in world.cli("uat", "show", "uat-nothing", code=1)

@@ -34,7 +34,7 @@ def create_session_state(session: str, scenario: str, message: str = "", confide
 
 def read_session_state(session: str) -> State | None:
     """As it is now, not as a file was written."""
-    return _view("uat.document", session)
+    return _object(_view("uat.document", session))
 
 
 def write_session_state(session: str, data: State | str) -> bool:
@@ -84,7 +84,7 @@ def cleanup_stale_sessions() -> int:
 
 
 def get_session_context(session: str) -> State | None:
-    return _view("uat.context", session)
+    return _object(_view("uat.context", session))
 
 
 def set_hook_signal(session: str, name: str, data: Any) -> bool:
@@ -92,7 +92,7 @@ def set_hook_signal(session: str, name: str, data: Any) -> bool:
 
 
 def get_hook_signal(session: str, name: str) -> State | None:
-    return _view("uat.signal", session, signal=name)
+    return _object(_view("uat.signal", session, signal=name))
 
 
 def validate_session_state(session: str) -> bool:
@@ -160,7 +160,7 @@ def _remove_stale(path: Path) -> None:
 
 def _owner_lives(path: Path) -> bool:
     try:
-        return psutil.pid_exists(int(path.read_text()))
+        return bool(psutil.pid_exists(int(path.read_text())))
     except (OSError, ValueError):
         return True  # Half-written, or gone this moment: only its age can tell.
 
@@ -182,7 +182,7 @@ def _command(name: str, session: str, **args: Any) -> Any:
 def _done(asked: State | None) -> State | None:
     deadline = time.monotonic() + DONE_S
     while asked and time.monotonic() < deadline:
-        if (found := _view("uat.done", "", key=asked["done"])) is not None:
+        if (found := _object(_view("uat.done", "", key=asked["done"]))) is not None:
             return found
         time.sleep(0.02)
     return None
@@ -193,7 +193,7 @@ def _number(value: int | str) -> int | str:
     return int(value) if isinstance(value, str) and value.isdecimal() else value
 
 
-def _object(data: State | str) -> State | None:
+def _object(data: Any) -> State | None:
     if isinstance(data, str):
         try:
             data = json.loads(data)

@@ -236,7 +236,7 @@ def import_(
     json: Json = False,
 ) -> None:
     """Take the results of a test runner as a run: a test is a step, a retry an attempt."""
-    told = client.command("uat.import", path=str(file.absolute()), name=name)
+    told = client.command("uat.import", path=str(file.absolute()), scenario=name)
     if json:
         render.json_line(told)
         return
@@ -352,7 +352,7 @@ def _done(asked: dict[str, Any]) -> dict[str, Any]:
     deadline = time.monotonic() + PATIENCE_S
     pause = 0.02
     while time.monotonic() < deadline:
-        found = client.view("uat.done", key=asked["done"])
+        found: dict[str, Any] | None = client.view("uat.done", key=asked["done"])
         if found is not None:
             return found
         time.sleep(pause)

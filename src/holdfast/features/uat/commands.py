@@ -240,7 +240,7 @@ def import_results(call: Call) -> CommandResult:
         raise CommandRefused(f"there is no file {line(path, 300)}", fix="Name a JSON or JUnit report.")
     if path.stat().st_size > runner_reports.LARGEST_REPORT:
         raise CommandRefused(f"{path} is larger than {runner_reports.LARGEST_REPORT >> 20} MB")
-    name = str(call.args.get("name") or path.stem)
+    name = str(call.args.get("scenario") or path.stem)
     made = [_imported(call, report, path) for report in runner_reports.parse_report(path.read_bytes(), name)]
     ids = [str(events[0].get("uat")) for events in made]
     events = tuple(event for one in made for event in one)
