@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from holdfast import api, client
-from holdfast.features.uat import first
-from holdfast.features.uat.places import Places
+from holdfast.features.uat import template
+from holdfast.features.uat.folders import Places
 from tests.features.uat.pictures import png
 from tests.kit import Agent, World, hook_command, wait_until
 
@@ -35,7 +35,7 @@ def agent(world: World, monkeypatch: pytest.MonkeyPatch) -> Agent:
         monkeypatch.setenv(name, value)
     monkeypatch.chdir(world.project)
     places = Places(world.project / "uat", str(world.project))
-    for path, content in first.files(places, "login-flow", "http://localhost:3000"):
+    for path, content in template.files(places, "login-flow", "http://localhost:3000"):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content)
     agent = world.session(SESSION)
@@ -131,8 +131,8 @@ def test_a_run_cut_off_in_the_middle_is_still_there_whole(world: World, agent: A
     wait_until(lambda: in_file(world).get("session", {}).get("status") == "completed", "the run has ended")
     found = in_file(world)
     assert [s["status"] for s in found["scenario"]["steps"][:3]] == ["completed", "in_progress", "pending"]
-    assert found["context"]["outcome"] == "incomplete"
-    assert len(found["execution"]["toolCalls"]) == 1
+    assert found["context"]["outcome"] == "interrupted"
+    assert [c["success"] for c in found["execution"]["toolCalls"]] == [True, False], "the cut-off call is there"
 
 
 def test_stop_does_not_end_a_run_and_the_end_of_the_session_does(world: World, agent: Agent) -> None:
@@ -255,7 +255,27 @@ def test_the_seeds_functions_from_a_shell(world: World, agent: Agent) -> None:
     run = partial(subprocess.run, env=world.env, cwd=world.project, capture_output=True, text=True, check=False)
     told = run([*words, "get_session_context", SESSION])
     assert json.loads(told.stdout)["scenario"] == "login-flow"
+    assert told.stderr == "", "no warning of the interpreter"
     assert run([*words, "is_session_active", "s-unknown"]).returncode == 1
+    absent = run([*words, "get_hook_signal", SESSION, "nothing"])
+    assert (absent.stdout, absent.returncode) == ("null\n", 0)
+    assert run([*words, "release_session_lock", "/nonexistent/x.lock"]).returncode == 0
+    assert run([*words, "release_session_lock"]).returncode == 0
+
+
+def test_a_lock_belongs_to_the_shell_that_asked_for_it(world: World, agent: Agent) -> None:
+    """S3-11, S3-12."""
+    ordered(agent)
+    wait_until(lambda: the_file(world).exists(), "the file is there")
+    door = f"{sys.executable} -m holdfast.api.uat"
+    ran = subprocess.run(
+        ["bash", "-c", f'lock=$({door} acquire_session_lock {SESSION}) && echo "$lock" && cat "$lock" && echo $$ && '
+         f'{door} release_session_lock "$lock" && test ! -e "$lock" && echo released'],
+        env=world.env, cwd=world.project, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    path, held, shell, released = ran.stdout.splitlines()
+    assert path == str(the_file(world).with_suffix(".lock"))
+    assert (held, released) == (shell, "released")
 
 
 def test_locks_for_scripts_that_need_one(world: World, agent: Agent) -> None:
@@ -304,6 +324,8 @@ def test_every_door_of_the_command_line(world: World, agent: Agent) -> None:
     assert [p.suffix for p in paths if p.is_file()] == [".html", ".md", ".xml"]
     assert "<testsuites" in world.cli("uat", "report", two["id"], "-f", "junit", "-o", "-")
     assert "failed → passed" not in world.cli("uat", "compare", one, two["id"])
+    (world.project / "junit.xml").write_text('<testsuite name="s"><testcase name="a"/></testsuite>')
+    assert "passed: 1 passed" in world.cli("uat", "import", "junit.xml", "--name", "smoke")
     assert world.json("uat", "recover", two["id"])["now"] == "good"
     assert world.json("uat", "clean", "--days", "0", "--dry-run")["count"] > 0
     assert "there is no UAT run" in world.cli("uat", "show", "uat-nothing", code=1)

@@ -1,216 +1,42 @@
-"""Seed 003's functions under their names (S3-11 to S3-25), for hook scripts. Where those fail: None or False.
+"""The functions of `holdfast.api.uat_session` from a shell: `python -m holdfast.api.uat get_session_context SESSION`.
 
-From a shell: `python -m holdfast.api.uat get_session_context SESSION` prints JSON and exits 1 where the function fails.
+Prints what the function returns (a path as it is, else JSON) and exits 1 where the function fails.
 """
 
 import json
 import os
 import sys
-import time
-from collections.abc import Mapping
-from contextlib import suppress
-from pathlib import Path
 from typing import Any
 
-import psutil
+from holdfast.api import uat_session
+from holdfast.api.uat_session import *  # noqa: F403 - the same names under this module's
 
-from holdfast import client
-from holdfast.core.errors import HoldfastError
-
-LOCK_S, POLL_S, STALE_S = 30.0, 0.1, 300.0
-DONE_S = 60.0
-
-__all__ = [
-    "acquire_session_lock", "add_tool_call", "batch_update_session", "cache_session", "cleanup_session",
-    "cleanup_stale_sessions", "create_session_state", "get_cached_session", "get_hook_signal", "get_session_context",
-    "is_session_active", "read_session_state", "recover_session_state", "release_session_lock", "set_hook_signal",
-    "update_scenario_progress", "update_session_state", "validate_session_state", "write_session_state",
-]  # fmt: skip
-
-State = dict[str, Any]
-
-
-def create_session_state(session: str, scenario: str, message: str = "", confidence: int | str = 100) -> State | None:
-    """Begins a run; None where the scenario is unknown or has mistakes."""
-    facts = {"scenario": scenario, "message": message, "confidence": _number(confidence), "auto": True}
-    return read_session_state(session) if _command("uat.start", session, **facts) else None
-
-
-def read_session_state(session: str) -> State | None:
-    """As it is now, not as a file was written."""
-    return _view("uat.document", session)
-
-
-def write_session_state(session: str, data: State | str) -> bool:
-    """What Holdfast derives itself (times, steps, calls, performance) stays what it is; the rest is merged."""
-    return update_session_state(session, data)
-
-
-def update_session_state(session: str, patch: State | str) -> bool:
-    return batch_update_session(session, patch)
-
-
-def batch_update_session(session: str, *patches: State | str) -> bool:
-    """Several patches, one write."""
-    read = [_object(patch) for patch in patches]
-    return None not in read and _command("uat.update", session, patches=read) is not None
-
-
-def add_tool_call(session: str, call: State | str) -> bool:
-    return _command("uat.call", session, call=_object(call)) is not None
-
-
-def update_scenario_progress(session: str, step: int | str, status: str) -> bool:
-    return _command("uat.step", session, step=_number(step), status=status) is not None
-
-
-def is_session_active(session: str) -> bool:
-    return _view("uat.active", session) is not None
-
-
-def cleanup_session(session: str) -> bool:
-    """Ends the run; its lock goes with it."""
-    ended = _command("uat.end", session) is not None
-    place = _view("uat.place", session)
-    if place:
-        release_session_lock(place["lock"])
-    return ended
-
-
-def cleanup_stale_sessions() -> int:
-    """How many were archived. A run that is silent too long ends first."""
-    told = _done(_command("uat.tend", "")) or {}
-    if told.get("ended"):
-        told = _done(_command("uat.tend", "")) or {}
-    return int(told.get("count", 0))
-
-
-def get_session_context(session: str) -> State | None:
-    return _view("uat.context", session)
-
-
-def set_hook_signal(session: str, name: str, data: Any) -> bool:
-    return _command("uat.signal", session, signal=name, data=data) is not None
-
-
-def get_hook_signal(session: str, name: str) -> State | None:
-    return _view("uat.signal", session, signal=name)
-
-
-def validate_session_state(session: str) -> bool:
-    """Whether the file is there and whole."""
-    place = _view("uat.place", session)
-    return bool(place and place["condition"] == "good")
-
-
-def recover_session_state(session: str) -> bool:
-    """Writes the file anew from the log."""
-    told = _done(_command("uat.recover", session))
-    return bool(told and told["now"] == "good")
-
-
-def get_cached_session(session: str) -> State | None:
-    """The daemon's memory is the cache, and it is never out of date."""
-    return read_session_state(session)
-
-
-def cache_session(session: str, data: State | str) -> bool:  # noqa: ARG001 - the seed's signature
-    return _object(data) is not None
-
-
-def acquire_session_lock(session: str, timeout: float = LOCK_S) -> str | None:
-    """For scripts that need more than one step undisturbed; Holdfast itself needs no lock. The path, or None."""
-    place = _view("uat.place", session)
-    if place is None:
-        return None
-    path, deadline = Path(place["lock"]), time.monotonic() + timeout
-    while not _locked(path):
-        _remove_stale(path)
-        if time.monotonic() > deadline:
-            return None
-        time.sleep(POLL_S)
-    return str(path)
-
-
-def release_session_lock(lock_file: str) -> None:
-    """Never fails, and never takes another process's lock (D9)."""
-    with suppress(OSError, ValueError):
-        path = Path(lock_file)
-        if int(path.read_text()) == os.getpid() or not _owner_lives(path):
-            path.unlink()
-
-
-def _locked(path: Path) -> bool:
-    try:
-        fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o644)
-    except OSError:
-        return False
-    with os.fdopen(fd, "w") as file:
-        file.write(f"{os.getpid()}\n")
-    return True
-
-
-def _remove_stale(path: Path) -> None:
-    """A lock older than five minutes, or of a process that is gone (O3-a)."""
-    with suppress(OSError):
-        if time.time() - path.stat().st_mtime > STALE_S or not _owner_lives(path):
-            path.unlink()
-
-
-def _owner_lives(path: Path) -> bool:
-    try:
-        return psutil.pid_exists(int(path.read_text()))
-    except (OSError, ValueError):
-        return True  # Half-written, or gone this moment: only its age can tell.
-
-
-def _view(name: str, session: str, **args: Any) -> Any:
-    try:
-        return client.view(name, session=session, **args)
-    except HoldfastError:
-        return None
-
-
-def _command(name: str, session: str, **args: Any) -> Any:
-    try:
-        return client.command(name, session=session, **args)
-    except HoldfastError:
-        return None
-
-
-def _done(asked: State | None) -> State | None:
-    deadline = time.monotonic() + DONE_S
-    while asked and time.monotonic() < deadline:
-        if (found := _view("uat.done", "", key=asked["done"])) is not None:
-            return found
-        time.sleep(0.02)
-    return None
-
-
-def _number(value: int | str) -> int | str:
-    """From a shell everything is a word."""
-    return int(value) if isinstance(value, str) and value.isdecimal() else value
-
-
-def _object(data: State | str) -> State | None:
-    if isinstance(data, str):
-        try:
-            data = json.loads(data)
-        except ValueError:
-            return None
-    return dict(data) if isinstance(data, Mapping) else None
+NEVER_FAILS = ("release_session_lock", "get_hook_signal")
+LOCKS = ("acquire_session_lock", "release_session_lock")
 
 
 def main(words: list[str]) -> int:
     name, *given = words or [""]
-    if name not in __all__:
-        print(f"one of: {', '.join(__all__)}", file=sys.stderr)
+    if name not in uat_session.__all__:
+        print(f"one of: {', '.join(uat_session.__all__)}", file=sys.stderr)
         return 2
-    told = globals()[name](*(_argument(word) for word in given))
-    if told is not None and told is not True and told is not False:
-        print(json.dumps(told))
-    failed = told is False or (told is None and name != "release_session_lock")
-    return 1 if failed else 0
+    # The lock belongs to the shell that asked for it: this process is gone in a moment.
+    owner = {"owner": os.getppid()} if name in LOCKS else {}
+    try:
+        answer = getattr(uat_session, name)(*(_argument(word) for word in given), **owner)
+    except TypeError as error:
+        print(f"{name}: {error}", file=sys.stderr)
+        return 0 if name in NEVER_FAILS else 2
+    return _show(name, answer)
+
+
+def _show(name: str, answer: Any) -> int:
+    if isinstance(answer, str):
+        print(answer)
+    elif not isinstance(answer, bool) and (answer is not None or name == "get_hook_signal"):
+        print(json.dumps(answer))
+    failed = answer is False or answer is None
+    return 1 if failed and name not in NEVER_FAILS else 0
 
 
 def _argument(word: str) -> Any:

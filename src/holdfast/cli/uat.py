@@ -30,6 +30,7 @@ MARKS = {
     "failure": ("✗", "red"),
     "in_progress": ("…", "yellow"),
     "incomplete": ("–", "yellow"),
+    "interrupted": ("!", "yellow"),
     "skipped": ("–", "yellow"),
 }
 
@@ -92,9 +93,11 @@ def show(
         return
     _show_head(told)
     for step in told["plan"]:
-        line = Text("  ") + _mark(step["status"])
+        line = Text("  ") + _mark(step["verdict"])
         line.append(f" {step['stepNumber']}. {render.clean(step['description'] or step['action'], 60):<50} ")
-        line.append(f"{step['status'] if step['duration'] is None else _ms(step['duration'])}", style="dim")
+        time = step["verdict"].replace("_", " ") if step["duration"] is None else _ms(step["duration"])
+        tried = f", attempt {len(step['attempts'])}" if len(step["attempts"]) > 1 else ""
+        line.append(f"{time}{tried}{', flaky' if step['flaky'] else ''}", style="dim")
         render.out.print(line)
     for one in told["judged"]:
         head = Text("  ") + _mark(one["result"]) + Text(f" {render.clean(one['description'], 100)}")
@@ -135,7 +138,7 @@ def start(
 @app.command()
 def step(
     number: int,
-    status: Annotated[str, typer.Argument(help="in_progress, completed or failed.")],
+    status: Annotated[str, typer.Argument(help="in_progress, completed, failed or skipped.")],
     run: RunOption = "",
     session: Session = "",
     json: Json = False,
@@ -225,6 +228,23 @@ def report(
         return
     for one in made["reports"]:
         render.out.print(Text(f"Written: {render.clean(one['path'], 500)}"))
+
+
+@app.command("import")
+def import_(
+    file: Annotated[Path, typer.Argument(help="Playwright's or Cypress's JSON report, mochawesome, or JUnit XML.")],
+    name: Annotated[str, typer.Option("--name", help="The scenario's name; default: the file's.")] = "",
+    json: Json = False,
+) -> None:
+    """Take the results of a test runner as a run: a test is a step, a retry an attempt."""
+    told = client.command("uat.import", path=str(file.absolute()), scenario=name)
+    if json:
+        render.json_line(told)
+        return
+    for run in told["runs"]:
+        counts = ", ".join(f"{count} {verdict.replace('_', ' ')}" for verdict, count in run["verdicts"].items())
+        flaky = f", {run['flaky']} flaky" if run["flaky"] else ""
+        render.out.print(_mark(run["outcome"]) + Text(f" {run['id']}  {run['outcome']}: {counts}{flaky}"))
 
 
 @app.command()
@@ -333,7 +353,7 @@ def _done(asked: dict[str, Any]) -> dict[str, Any]:
     deadline = time.monotonic() + PATIENCE_S
     pause = 0.02
     while time.monotonic() < deadline:
-        found = client.view("uat.done", key=asked["done"])
+        found: dict[str, Any] | None = client.view("uat.done", key=asked["done"])
         if found is not None:
             return found
         time.sleep(pause)

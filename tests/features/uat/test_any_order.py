@@ -82,7 +82,7 @@ def check(lab: Lab) -> None:
         assert doc is not None
         assert (doc["status"] == "active") == (lab.session["active"] == run)
         assert len(json.dumps(doc)) < 40_000
-        assert doc["ok"] + doc["failed"] == doc["calls"]
+        assert doc["ok"] + doc["failed"] + doc["interrupted"] == doc["calls"]
     if lab.session["runs"]:
         document = lab.document
         assert missing(document) == []

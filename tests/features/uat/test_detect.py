@@ -5,13 +5,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.features.uat.detect import assess, named, read
+from holdfast.features.uat.drivers import recognise
 from holdfast.features.uat.match import Called
 from holdfast.features.uat.model import START_AT, SUGGEST_AT
 from tests.features.uat.prompts import ORDINARY, UAT
 
 LOGIN = {"steps": [{"action": "navigate"}, {"action": "fill"}, {"action": "click"}], "base_url": "http://localhost"}
 SCENARIOS = {"login-flow": LOGIN, "checkout-flow": LOGIN, "signup": LOGIN}
-NAVIGATE = Called("mcp__playwright__browser_navigate", "mcp", {"url": "http://localhost/login"})
+_URL = {"url": "http://localhost/login"}
+NAVIGATE = Called(
+    "mcp__playwright__browser_navigate", "mcp", _URL, recognise("mcp__playwright__browser_navigate", _URL)
+)
 
 
 def score(prompt: str) -> int:
@@ -82,3 +86,40 @@ def test_long_prompts_are_read_quickly(text: str) -> None:
     began = time.process_time()
     read(text)
     assert time.process_time() - began < 0.5
+
+
+@pytest.mark.parametrize(
+    "prompt",
+    [
+        "Bitte teste den login-flow",
+        "Kannst du den login-flow im Browser testen?",
+        "Führe das Szenario login-flow aus",
+        "Lance le scénario login-flow",
+        "Ejecuta el escenario login-flow, por favor",
+        "Esegui lo scenario login-flow",
+        "Запусти сценарий login-flow",
+        "请测试login-flow场景",
+        "login-flowをテストしてください",
+    ],
+)
+def test_prompts_in_other_languages_begin_a_run_by_the_scenarios_name(prompt: str) -> None:
+    plans = {"login-flow": {"steps": [{"action": "navigate"}]}}
+    found = assess(prompt, plans, NAVIGATE)
+    assert (found.scenario, found.score) == ("login-flow", 80)
+
+
+@pytest.mark.parametrize(
+    "prompt",
+    [
+        "Teste den login-flow nicht",
+        "Wie kann man den login-flow testen?",
+        "Schreibe einen Test für login-flow und starte ihn",
+        "Pourquoi le login-flow est-il lent ?",
+        "No ejecutes el escenario login-flow",
+        "Teste die Anwendung",
+        "请不要测试login-flow",
+    ],
+)
+def test_other_prompts_in_other_languages_begin_nothing(prompt: str) -> None:
+    plans = {"login-flow": {"steps": [{"action": "navigate"}]}}
+    assert assess(prompt, plans, NAVIGATE).score < 80

@@ -31,6 +31,7 @@ def test_stop_alone_does_not_end_a_run(lab: Lab) -> None:
         ("session.lost", "process-gone"),
         ("session.stale", "session-stale"),
         ("session.closed", "session-closed"),
+        ("session.left", "session-left"),
     ],
 )
 def test_the_end_of_the_session_ends_it(lab: Lab, kind: str, reason: str) -> None:
@@ -38,8 +39,10 @@ def test_the_end_of_the_session_ends_it(lab: Lab, kind: str, reason: str) -> Non
     lab.before(FILL, "cut off", selector="#email")
     lab.app.engine.handle([Event(key=kind, kind=kind, at=lab.now + 5, session=SESSION, project=str(lab.project))])
     run = lab.run
-    assert (run["status"], run["reason"], run["outcome"]) == ("completed", reason, "incomplete")
-    assert run["steps"][1]["status"] == "in_progress"
+    assert (run["status"], run["reason"], run["outcome"]) == ("completed", reason, "interrupted")
+    assert run["steps"][1]["status"] == "interrupted"
+    assert lab.document["scenario"]["steps"][1]["status"] == "in_progress"
+    assert [c["success"] for c in lab.document["execution"]["toolCalls"]] == [True, False]
     assert lab.document["context"]["endReason"] == reason
     assert lab.session["active"] == ""
 

@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.features.uat.match import Called, is_browser, matches, text_fits
+from holdfast.features.uat.drivers import recognise
+from holdfast.features.uat.match import Called, matches, text_fits
 
 NAMES = {
     "mcp__playwright__browser_navigate": True,
@@ -24,7 +25,7 @@ NAMES = {
 
 @pytest.mark.parametrize(("tool", "is_one"), NAMES.items())
 def test_browser_tools_of_all_kinds_are_known(tool: str, is_one: bool) -> None:
-    assert is_browser(tool) is is_one
+    assert recognise(tool, {}).known is is_one
 
 
 @pytest.mark.parametrize(
@@ -72,7 +73,7 @@ def test_browser_tools_of_all_kinds_are_known(tool: str, is_one: bool) -> None:
     ],
 )
 def test_steps_and_calls(step: dict, tool: str, arguments: dict, fits: bool) -> None:
-    assert matches(step, Called(tool, "mcp", arguments), "http://x/app") is fits
+    assert matches(step, Called(tool, "mcp", arguments, recognise(tool, arguments)), "http://x/app") is fits
 
 
 def test_shell_steps_fit_every_agents_shell() -> None:

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.features.uat import first, judge, reading
+from holdfast.features.uat import judge, scenario_file, template
+from holdfast.features.uat.folders import Places
 from holdfast.features.uat.jobs.scan import catalogue
-from holdfast.features.uat.places import Places
 from holdfast.features.uat.scenario import Condition, plan_of, schema
 from tests.features.uat.kit import LOGIN
 
@@ -17,11 +17,11 @@ DOCS = Path(__file__).parents[3] / "docs" / "features" / "uat-scenario.schema.js
 
 
 def mistakes(text: str) -> list[str]:
-    return [f"{m.line}: {m.text}" for m in reading.parse(text.encode(), "x.yaml")[1]]
+    return [f"{m.line}: {m.text}" for m in scenario_file.parse(text.encode(), "x.yaml")[1]]
 
 
 def test_a_good_one_has_none() -> None:
-    scenario, found = reading.parse(LOGIN.encode(), "x.yaml")
+    scenario, found = scenario_file.parse(LOGIN.encode(), "x.yaml")
     assert found == []
     assert scenario is not None
     plan = plan_of(scenario)
@@ -31,7 +31,7 @@ def test_a_good_one_has_none() -> None:
 
 def test_the_estimate_is_the_sum_of_what_is_expected() -> None:
     text = "name: x\nsteps: [{action: click, expected_ms: 100}, {action: fill, expected_ms: 50}, {action: wait}]\n"
-    assert plan_of(reading.parse(text.encode(), "x")[0])["estimated_ms"] == 150
+    assert plan_of(scenario_file.parse(text.encode(), "x")[0])["estimated_ms"] == 150
 
 
 @pytest.mark.parametrize(
@@ -97,8 +97,8 @@ def test_two_files_with_one_name(tmp_path: Path) -> None:
 def test_the_first_scenario_is_a_good_one(tmp_path: Path) -> None:
     for name in ("login-flow", 'Käse: {x} "y"', "a" * 90):
         places = Places(tmp_path / name[:5], str(tmp_path))
-        made = dict(first.files(places, name, "http://localhost:1"))
-        scenario, found = reading.parse(made[first.scenario_file(places, name)], "x")
+        made = dict(template.files(places, name, "http://localhost:1"))
+        scenario, found = scenario_file.parse(made[template.scenario_file(places, name)], "x")
         assert found == []
         assert scenario is not None
         assert scenario.name == name
@@ -112,7 +112,7 @@ def test_the_published_schema_is_the_one_in_use() -> None:
 
 @given(st.binary(max_size=600))
 def test_any_bytes_are_read(content: bytes) -> None:
-    scenario, found = reading.parse(content, "x")
+    scenario, found = scenario_file.parse(content, "x")
     assert (scenario is None) == bool(found)
 
 
@@ -129,5 +129,5 @@ def test_any_bytes_are_read(content: bytes) -> None:
     )
 )
 def test_any_structure_is_read(value: object) -> None:
-    scenario, found = reading.parse(json.dumps(value).encode(), "x")
+    scenario, found = scenario_file.parse(json.dumps(value).encode(), "x")
     assert (scenario is None) == bool(found)

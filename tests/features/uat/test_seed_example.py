@@ -5,8 +5,8 @@ from pathlib import Path
 
 from holdfast.core.event import Event
 from holdfast.features.uat.files import missing
-from holdfast.features.uat.reading import parse
 from holdfast.features.uat.scenario import plan_of
+from holdfast.features.uat.scenario_file import parse
 from tests.features.uat.kit import FILL, LOGIN, NAVIGATE, SEED_BEGAN, SESSION, URL, Lab
 
 SEED = Path(__file__).with_name("seed_example.json").read_text()

@@ -7,10 +7,11 @@ from typing import Any
 from holdfast.core.feature import Feature
 from holdfast.features.uat import decide, derive, enqueue, reduce, refs
 from holdfast.features.uat.model import KINDS, SUBSCRIBED_KINDS, UatSettings
+from holdfast.features.uat.state import RUNS, SESSION_RUNS
 
 COMMANDS = (
     *("start", "step", "assert", "check", "call", "signal", "update", "end"),
-    *("report", "compare", "recover", "tend", "clean", "init"),
+    *("report", "compare", "recover", "tend", "clean", "init", "import"),
 )
 VIEWS = (
     *("list", "show", "document", "context", "signal", "signals", "report", "compare"),
@@ -29,10 +30,12 @@ def _later(module: str, table: str, names: tuple[str, ...]) -> Mapping[str, Call
 
 FEATURE = Feature(
     name="uat",
+    version=2,
     kinds=KINDS,
     subscribed_kinds=SUBSCRIBED_KINDS,
     keys=refs.keys,
     reduce=reduce.reduce,
+    documents=(RUNS, SESSION_RUNS),
     facets=refs.facets,
     stream=refs.stream,
     decide=decide.decide,

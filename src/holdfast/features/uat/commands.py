@@ -1,6 +1,7 @@
 """What people and their hooks tell a run. Each command is one event or a few, handled like any other."""
 
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -9,9 +10,9 @@ from holdfast.core.errors import CommandRefused
 from holdfast.core.event import Event
 from holdfast.core.feature import Call, Command, CommandResult
 from holdfast.core.ids import delivery_key
-from holdfast.core.ports import Doc, Ref
-from holdfast.features.uat import derive, first, lookup, patch, run
-from holdfast.features.uat.jobs.asked import done_key
+from holdfast.core.ports import Ref
+from holdfast.features.uat import derive, files, lookup, patch, run, runner_reports, template
+from holdfast.features.uat.jobs.requests import done_key
 from holdfast.features.uat.jobs.scan import catalogue
 from holdfast.features.uat.model import (
     FAILED,
@@ -19,24 +20,28 @@ from holdfast.features.uat.model import (
     LARGEST_SIGNAL,
     LONGEST_NAME,
     PASSED,
-    RUN,
+    PLAN,
     SETTABLE,
     line,
     run_id,
 )
+from holdfast.features.uat.record import load
 from holdfast.features.uat.report import FORMATS
 from holdfast.features.uat.results import bounded
+from holdfast.features.uat.state import RUNS, Run
 from holdfast.features.uat.views import brief
 
 
-def _event(asked: Call, doc: Doc, kind: str, **data: Any) -> Event:
-    where = {"session": doc["session"], "project": doc["project"]}
-    return Event(key=delivery_key(asked.now), kind=kind, at=asked.now, data={"uat": doc["id"], **data}, **where)
+def _event(asked: Call, doc: Run, kind: str, **data: Any) -> Event:
+    return Event(
+        key=delivery_key(asked.now), kind=kind, at=asked.now, session=doc.session, project=doc.project,
+        data={"uat": doc.id, **data},
+    )  # fmt: skip
 
 
 def _shown(run: str) -> Any:
     """The answer of most commands: the run as it is now."""
-    return lambda reader: brief(reader.state(Ref(RUN, run)))
+    return lambda reader: brief(RUNS.load(reader, run))
 
 
 def start(call: Call) -> CommandResult:
@@ -62,7 +67,8 @@ def _scenario(call: Call, name: str) -> dict[str, Any]:
     folder = lookup.places(call).scenarios
     plans, mistakes = catalogue(folder)
     if name in plans:
-        return plans[name]
+        found: dict[str, Any] = plans[name]
+        return found
     wrong = [str(m) for m in mistakes if f"/{name}." in m.file]
     if wrong:
         raise CommandRefused(f"the scenario {name!r} has mistakes: {wrong[0]}", fix="See: holdfast uat validate")
@@ -82,9 +88,9 @@ def step(call: Call) -> CommandResult:
     number, status = _number(call.args.get("step")), str(call.args.get("status") or "")
     if status not in SETTABLE:
         raise CommandRefused(f"a step cannot be {status!r}", fix=f"It can be: {', '.join(SETTABLE)}.")
-    if not 1 <= number <= len(doc["steps"]):
-        raise CommandRefused(f"there is no step {number}; this run has {len(doc['steps'])}")
-    return CommandResult((_event(call, doc, "uat.step", step=number, status=status),), answer=_shown(doc["id"]))
+    if not 1 <= number <= len(doc.steps):
+        raise CommandRefused(f"there is no step {number}; this run has {len(doc.steps)}")
+    return CommandResult((_event(call, doc, "uat.step", step=number, status=status),), answer=_shown(doc.id))
 
 
 def _number(value: Any) -> int:
@@ -102,14 +108,23 @@ def assert_(call: Call) -> CommandResult:
         raise CommandRefused("an assertion needs a description")
     facts = {n: line(call.args[n], 300) for n in ("expected", "actual") if call.args.get(n)}
     number = call.args.get("step")
-    at = {"step": _in_range(doc, number)} if number is not None else {"step": doc["current"]}
+    at = {"step": _in_range(doc, number)} if number is not None else {"step": doc.current}
+    at |= _same_assertion(call, doc, description)
     event = _event(call, doc, "uat.asserted", description=description, result=result, **facts, **at)
-    return CommandResult((event,), answer=_shown(doc["id"]))
+    return CommandResult((event,), answer=_shown(doc.id))
 
 
-def _in_range(doc: Doc, number: Any) -> int:
-    if not 0 <= _number(number) <= len(doc["steps"]):
-        raise CommandRefused(f"there is no step {number}; this run has {len(doc['steps'])}")
+def _same_assertion(call: Call, doc: Run, description: str) -> dict[str, int]:
+    """One of the scenario's own, by its description, judged by hand."""
+    planned = (call.reader.state(Ref(PLAN, doc.id)) or {}).get("assertions") or ()
+    same = (n for n, one in enumerate(planned) if str(one.get("description")).casefold() == description.casefold())
+    return {"index": index} if (index := next(same, None)) is not None else {}
+
+
+def _in_range(doc: Run, given: Any) -> int:
+    number = _number(given)
+    if not 0 <= number <= len(doc.steps):
+        raise CommandRefused(f"there is no step {number}; this run has {len(doc.steps)}")
     return number
 
 
@@ -118,9 +133,9 @@ def check(call: Call) -> CommandResult:
     doc, result = lookup.active(call), str(call.args.get("result") or "success")
     if result not in ("success", "failure"):
         raise CommandRefused(f"a health check is success or failure, not {line(result, 40)!r}")
-    data = {"type": line(call.args.get("type") or "page_load", 100), "result": result, "step": doc["current"]}
+    data = {"type": line(call.args.get("type") or "page_load", 100), "result": result, "step": doc.current}
     event = _event(call, doc, "uat.checked", **data, data=bounded(call.args.get("data") or {}))
-    return CommandResult((event,), answer=_shown(doc["id"]))
+    return CommandResult((event,), answer=_shown(doc.id))
 
 
 def tool_call(call: Call) -> CommandResult:
@@ -138,7 +153,7 @@ def tool_call(call: Call) -> CommandResult:
         "ok": given.get("success") is not False,
         "error": "" if given.get("success") is not False else line(given.get("error") or "failed", 300),
     }
-    return CommandResult((_event(call, doc, "uat.told", call=data),), answer=_shown(doc["id"]))
+    return CommandResult((_event(call, doc, "uat.told", call=data),), answer=_shown(doc.id))
 
 
 def signal(call: Call) -> CommandResult:
@@ -149,7 +164,7 @@ def signal(call: Call) -> CommandResult:
         raise CommandRefused(f"a signal needs a name of at most {LONGEST_NAME} printable characters")
     if len(msgspec.json.encode(data)) > LARGEST_SIGNAL:
         raise CommandRefused(f"a signal carries at most {LARGEST_SIGNAL} bytes")
-    return CommandResult((_event(call, doc, "uat.signal", name=name, data=data),), answer=_shown(doc["id"]))
+    return CommandResult((_event(call, doc, "uat.signal", name=name, data=data),), answer=_shown(doc.id))
 
 
 def update(call: Call) -> CommandResult:
@@ -158,16 +173,26 @@ def update(call: Call) -> CommandResult:
     if not isinstance(patches, list) or not patches or not all(isinstance(p, Mapping) for p in patches):
         raise CommandRefused("an update is one JSON object or several")
     kept, added, ignored = patch.split(patch.merged_all(patches))
-    if patch.size(patch.merged(doc["overlay"], kept)) > LARGEST_OVERLAY:
+    if patch.size(patch.merged(doc.overlay, kept)) > LARGEST_OVERLAY:
         raise CommandRefused(f"more than {LARGEST_OVERLAY} bytes cannot be merged into a run")
     events = [_event(call, doc, "uat.patched", patch=kept)] if kept else []
-    events += [e for path, entries in added.items() for e in _added(call, doc, patch.ADDED[path], entries)]
+    for path, entries in _new_entries(call, doc, added).items():
+        events += _added(call, doc, patch.ADDED[path], entries)
     if "session.status" in ignored and _says_over(patches):
         ignored.remove("session.status")
-        events.append(_event(call, doc, "uat.ended", reason="by-hand"))
-    return CommandResult(
-        tuple(events), answer=lambda reader: {**brief(reader.state(Ref(RUN, doc["id"]))), "ignored": ignored}
-    )
+        after = doc
+        for event in events:
+            after = run.reduced(after, event) or after
+        events += _ending(call, after, "by-hand")
+    return CommandResult(tuple(events), answer=lambda reader: {**brief(RUNS.load(reader, doc.id)), "ignored": ignored})
+
+
+def _new_entries(call: Call, doc: Run, added: dict[patch.Path, list[Any]]) -> dict[patch.Path, list[Any]]:
+    """Who writes a whole state back repeats what is in it already."""
+    if not added:
+        return {}
+    known = files.document(load(call.reader, doc.id))
+    return {(part, name): [e for e in given if e not in known[part][name]] for (part, name), given in added.items()}
 
 
 def _says_over(patches: Iterable[Mapping[str, Any]]) -> bool:
@@ -175,40 +200,82 @@ def _says_over(patches: Iterable[Mapping[str, Any]]) -> bool:
     return isinstance(session, Mapping) and session.get("status") == "completed"
 
 
-def _added(call: Call, doc: Doc, what: str, entries: list[Any]) -> Iterable[Event]:
+def _added(call: Call, doc: Run, what: str, entries: list[Any]) -> Iterable[Event]:
     """An entry is an object, or just its words."""
     for entry in entries[:100]:
         facts = entry if isinstance(entry, Mapping) else {"message": entry}
         words = line(facts.get("message") or facts.get("description") or facts.get("error") or facts, 300)
         if what in ("error", "warning"):
             kind = line(facts.get("type") or "note", 50)
-            yield _event(call, doc, "uat.problem", level=what, type=kind, message=words, step=doc["current"])
+            yield _event(call, doc, "uat.problem", level=what, type=kind, message=words, step=doc.current)
         elif what == "check":
             told = {"type": line(facts.get("type"), 100), "data": bounded(facts.get("data") or {})}
             good = "success" if facts.get("result") == "success" else "failure"
-            yield _event(call, doc, "uat.checked", result=good, step=doc["current"], **told)
+            yield _event(call, doc, "uat.checked", result=good, step=doc.current, **told)
         else:
+            if facts.get("result") not in (PASSED, FAILED, True, False):
+                continue
             good = PASSED if facts.get("result") in (PASSED, True) else FAILED
-            yield _event(call, doc, "uat.asserted", description=words, result=good, step=doc["current"])
+            yield _event(call, doc, "uat.asserted", description=words, result=good, step=doc.current)
 
 
 def end(call: Call) -> CommandResult:
     """S3-19 cleanup_session."""
     doc = lookup.active(call)
     reason = line(call.args.get("reason") or "by-hand", 100)
-    over = _event(call, doc, "uat.ended", reason=reason)
-    over = msgspec.structs.replace(over, data={**over.data, **run.verdict(doc, over)})
-    return CommandResult((over,), answer=_shown(doc["id"]))
+    return CommandResult(tuple(_ending(call, doc, reason)), answer=_shown(doc.id))
+
+
+def _ending(call: Call, doc: Run, reason: str) -> Iterable[Event]:
+    def make(kind: str, **data: Any) -> Event:
+        return _event(call, doc, kind, **{name: value for name, value in data.items() if name != "uat"})
+
+    return derive.ending(doc, call.now, reason, make)
+
+
+def import_results(call: Call) -> CommandResult:
+    """A test runner's report, as one run or several."""
+    path = Path(str(call.args.get("path") or ""))
+    if not path.is_absolute() or not path.is_file():
+        raise CommandRefused(f"there is no file {line(path, 300)}", fix="Name a JSON or JUnit report.")
+    if path.stat().st_size > runner_reports.LARGEST_REPORT:
+        raise CommandRefused(f"{path} is larger than {runner_reports.LARGEST_REPORT >> 20} MB")
+    name = str(call.args.get("scenario") or path.stem)
+    made = [_imported(call, report, path) for report in runner_reports.parse_report(path.read_bytes(), name)]
+    ids = [str(events[0].get("uat")) for events in made]
+    events = tuple(event for one in made for event in one)
+    return CommandResult(events, answer=lambda reader: {"runs": [brief(RUNS.load(reader, one)) for one in ids]})
+
+
+def _imported(call: Call, report: runner_reports.TestReport, path: Path) -> list[Event]:
+    key = delivery_key(call.now)
+    start = call.now - sum(attempt.ms for case in report.cases for attempt in case.attempts)
+    facts = {"reasons": [f"imported from {path.name}"], "confidence": 100, "source": report.runner}
+    data = derive.started(runner_reports.plan_of_report(report), lookup.settings(call), call.project, **facts)
+    data["uat"] = new = run_id(start, key)
+    events = [Event(key=key, kind="uat.started", at=start, project=call.project, data=data)]
+    doc = run.begun(events[0])
+
+    def make(kind: str, at: int = call.now, **fields: Any) -> Event:
+        named = {**fields, "uat": new, "cwd": str(path.parent)}
+        return Event(key=delivery_key(call.now), kind=kind, at=at, project=call.project, data=named)
+
+    for kind, at, fields in runner_reports.run_events(report, start):
+        events.append(make(kind, at, **fields))
+        doc = run.reduced(doc, events[-1]) or doc
+    return [*events, *derive.ending(doc, call.now, "import", make)]
 
 
 # ── what a job does afterwards; `done` is the key of the event that will say so ────────────────────────────────────
 
 
-def _asked(call: Call, what: str, doc: Doc | None = None, **data: Any) -> CommandResult:
-    key = delivery_key(call.now)
-    where = {"session": doc["session"], "project": doc["project"]} if doc else {"project": call.project}
-    named = {"uat": doc["id"]} if doc else {}
-    event = Event(key=key, kind="uat.asked", at=call.now, data={"what": what, **named, **data}, **where)
+def _asked(call: Call, what: str, doc: Run | None = None, **data: Any) -> CommandResult:
+    key, project = delivery_key(call.now), doc.project if doc else call.project
+    named = {"uat": doc.id} if doc else {}
+    event = Event(
+        key=key, kind="uat.asked", at=call.now, session=doc.session if doc else "", project=project,
+        data={"what": what, **named, **data},
+    )  # fmt: skip
     return CommandResult((event,), answer={"done": done_key(key), **named, **data})
 
 
@@ -222,7 +289,7 @@ def report(call: Call) -> CommandResult:
 
 def compare(call: Call) -> CommandResult:
     one, other = lookup.run(call), lookup.run(call, "other")
-    return _asked(call, "compare", one, **{"with": other["id"]})
+    return _asked(call, "compare", one, **{"with": other.id})
 
 
 def tend(call: Call) -> CommandResult:
@@ -242,7 +309,7 @@ def clean(call: Call) -> CommandResult:
 
 def init(call: Call) -> CommandResult:
     name = line(call.args.get("scenario") or "login-flow", LONGEST_NAME)
-    path = first.scenario_file(lookup.places(call), name)
+    path = template.scenario_file(lookup.places(call), name)
     if path.exists():
         raise CommandRefused(f"{path} is already there", fix="Give another name, or change that one.")
     return _asked(call, "init", name=name, base_url=line(call.args.get("base_url"), 300), path=str(path))
@@ -263,4 +330,5 @@ COMMANDS: Mapping[str, Command] = {
     "tend": tend,
     "clean": clean,
     "init": init,
+    "import": import_results,
 }

@@ -14,11 +14,11 @@ NOTICEABLE_MS = 100
 
 
 def compared(before: Record, after: Record) -> dict[str, Any]:
-    if before.doc["scenario"] != after.doc["scenario"]:
-        names = f"{before.doc['scenario']!r} and {after.doc['scenario']!r}"
+    if before.doc.scenario != after.doc.scenario:
+        names = f"{before.doc.scenario!r} and {after.doc.scenario!r}"
         raise CommandRefused(f"these are runs of two scenarios: {names}", fix="Compare runs of the same one.")
     return {
-        "scenario": before.doc["scenario"],
+        "scenario": before.doc.scenario,
         "before": _head(before),
         "after": _head(after),
         "steps": steps(before, after),
@@ -31,8 +31,8 @@ def compared(before: Record, after: Record) -> dict[str, Any]:
 
 def _head(record: Record) -> dict[str, Any]:
     doc, told = record.doc, files.performance(record)
-    ms = None if doc["end"] is None else doc["end"] - doc["start"]
-    head = {"id": doc["id"], "start": doc["start"], "outcome": doc["outcome"] or doc["status"], "ms": ms}
+    ms = None if doc.end is None else doc.end - doc.start
+    head = {"id": doc.id, "start": doc.start, "outcome": doc.outcome or doc.status, "ms": ms}
     return {**head, "calls": told["toolCallCount"], "errors": told["errorCount"]}
 
 

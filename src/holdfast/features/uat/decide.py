@@ -6,9 +6,9 @@ from typing import Any
 from holdfast.core.decision import Context, Decision
 from holdfast.core.event import Event
 from holdfast.core.feature import State
-from holdfast.core.ports import Doc
 from holdfast.features.uat import detect
-from holdfast.features.uat.model import CATALOGUE, COMPLETED, DEFAULTS, PLAN, RUN, SESSION, UatSettings, line
+from holdfast.features.uat.model import CATALOGUE, COMPLETED, DEFAULTS, PLAN, UatSettings, line
+from holdfast.features.uat.state import RUNS, SESSION_RUNS, SessionRuns
 
 MOST_TOLD = 12
 WEIGHT = 60
@@ -19,17 +19,17 @@ def can_decide(kind: str, _settings: UatSettings | None) -> bool:
 
 
 def decide(state: State, event: Event, settings: UatSettings | None) -> Decision | None:
-    mine = state.get(SESSION, event.session) if event.session else None
+    mine = SESSION_RUNS.get(state, event.session) if event.session else None
     tell = TELL.get(event.kind)
     return tell(state, event, mine, settings or DEFAULTS) if tell and mine else None
 
 
-def _prompted(state: State, event: Event, mine: Doc, settings: UatSettings) -> Decision | None:
-    prompt = mine["prompt"]
-    if not prompt or mine["active"] or not settings.enabled or event.get("synthetic"):
+def _prompted(state: State, event: Event, mine: SessionRuns, settings: UatSettings) -> Decision | None:
+    prompt = mine.prompt
+    if not prompt or mine.active or not settings.enabled or event.get("synthetic"):
         return None
     scenarios = (state.get(CATALOGUE, event.project) or {}).get("scenarios") or {}
-    found = detect.assess(prompt["text"], scenarios)
+    found = detect.assess(prompt.text, scenarios)
     if found.score < settings.suggest_at or not found.scenario:
         return None
     plan = scenarios[found.scenario]
@@ -37,14 +37,14 @@ def _prompted(state: State, event: Event, mine: Doc, settings: UatSettings) -> D
     return _told(f"{head} of one of its steps on (or: holdfast uat start {found.scenario}). {_steps(plan)}")
 
 
-def _tool_started(state: State, event: Event, mine: Doc, _settings: UatSettings) -> Decision | None:
-    doc = state.get(RUN, mine["active"]) if mine["active"] else None
-    if doc and doc["of"] == event.seq and doc["auto"]:
-        plan = state.get(PLAN, doc["id"]) or {}
-        text = f"UAT run {doc['id']} of “{line(doc['scenario'], 80)}” is being recorded. {_steps(plan)}"
-        why = f"UAT run {doc['id']} of {line(doc['scenario'], 80)} began ({doc['confidence']} of 100)."
+def _tool_started(state: State, event: Event, mine: SessionRuns, _settings: UatSettings) -> Decision | None:
+    doc = RUNS.get(state, mine.active) if mine.active else None
+    if doc and doc.of == event.seq and doc.auto:
+        plan = state.get(PLAN, doc.id) or {}
+        text = f"UAT run {doc.id} of “{line(doc.scenario, 80)}” is being recorded. {_steps(plan)}"
+        why = f"UAT run {doc.id} of {line(doc.scenario, 80)} began ({doc.confidence} of 100)."
         return Decision(contexts=(Context("uat", text, WEIGHT),), notices=(why,))
-    if mine["prompt"] and mine["prompt"]["suggested"] == event.seq:
+    if mine.prompt and mine.prompt.suggested == event.seq:
         return _told(
             "This looks like UAT, but no scenario fits it surely. To keep proof of it: `holdfast uat start NAME` "
             "(`holdfast uat list --scenarios` names them, `holdfast uat init NAME` writes a first one)."
@@ -52,16 +52,14 @@ def _tool_started(state: State, event: Event, mine: Doc, _settings: UatSettings)
     return None
 
 
-def _session_started(state: State, _event: Event, mine: Doc, _settings: UatSettings) -> Decision | None:
-    doc = state.get(RUN, mine["active"]) if mine["active"] else None
+def _session_started(state: State, _event: Event, mine: SessionRuns, _settings: UatSettings) -> Decision | None:
+    doc = RUNS.get(state, mine.active) if mine.active else None
     if doc is None:
         return None
-    plan = state.get(PLAN, doc["id"]) or {}
-    done = sum(step["status"] == COMPLETED for step in doc["steps"])
-    head = (
-        f"UAT run {doc['id']} of “{line(doc['scenario'], 80)}” is going on: {done} of {len(doc['steps'])} steps done."
-    )
-    return _told(f"{head} {_steps(plan, doc['current'])} It ends with its last step, or: holdfast uat end.")
+    plan = state.get(PLAN, doc.id) or {}
+    done = sum(step.status == COMPLETED for step in doc.steps)
+    head = f"UAT run {doc.id} of “{line(doc.scenario, 80)}” is going on: {done} of {len(doc.steps)} steps done."
+    return _told(f"{head} {_steps(plan, doc.current)} It ends with its last step, or: holdfast uat end.")
 
 
 def _steps(plan: dict[str, Any], current: int = 0) -> str:
@@ -79,7 +77,7 @@ def _told(text: str) -> Decision:
     return Decision(contexts=(Context("uat", text, WEIGHT),))
 
 
-TELL: dict[str, Callable[[State, Event, Doc, UatSettings], Decision | None]] = {
+TELL: dict[str, Callable[[State, Event, SessionRuns, UatSettings], Decision | None]] = {
     "prompt.submitted": _prompted,
     "tool.started": _tool_started,
     "session.started": _session_started,

@@ -1,18 +1,27 @@
 """What an event means for a run, by the rules of the moment. Recorded, so that replay needs no rules."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
-
-import msgspec
 
 from holdfast.core.event import Event
 from holdfast.core.feature import State
-from holdfast.core.ports import Doc
 from holdfast.features.uat import detect, judge, run, steps
-from holdfast.features.uat.match import Called, called, choose, is_browser, is_ours, short
-from holdfast.features.uat.model import ACTIVE, CATALOGUE, DEFAULTS, ENDINGS, PLAN, RUN, SESSION, UatSettings, run_id
-from holdfast.features.uat.places import root_of
-from holdfast.features.uat.results import bounded, result_of
+from holdfast.features.uat.drivers import hide_typed, is_unknown_driver
+from holdfast.features.uat.folders import root_of
+from holdfast.features.uat.match import Called, called, choose, is_ours, short
+from holdfast.features.uat.model import (
+    ACTIVE,
+    CATALOGUE,
+    CUTS_OFF,
+    DEFAULTS,
+    ENDINGS,
+    PLAN,
+    REASONS,
+    UatSettings,
+    run_id,
+)
+from holdfast.features.uat.results import bounded, is_crash, result_of, without_values
+from holdfast.features.uat.state import RUNS, SESSION_RUNS, OpenCall, Run, SessionRuns
 
 Following = Iterable[Event]
 
@@ -21,7 +30,7 @@ def derive(state: State, event: Event, settings: UatSettings | None) -> Followin
     step = STEPS.get(event.kind)
     if step is None or not event.session:
         return ()
-    mine = state.get(SESSION, event.session)
+    mine = SESSION_RUNS.get(state, event.session)
     return step(state, event, mine, settings or DEFAULTS) if mine else ()
 
 
@@ -38,39 +47,81 @@ def started(plan: Mapping[str, Any], settings: UatSettings, project: str, **data
     return {"plan": dict(plan), "mode": settings.mode, "root": root_of(project, settings.root), **data}
 
 
+def interrupted_calls(doc: Run, at: int, why: str) -> Iterator[dict[str, Any]]:
+    """The data of `uat.call_ended` for each call that was under way when everything stopped."""
+    for entry in doc.open.values():
+        yield {
+            "uat": doc.id,
+            "n": entry.n,
+            "call": entry.call,
+            "tool": entry.tool,
+            "step": entry.step,
+            "matched": entry.matched,
+            "ms": max(0, at - entry.at),
+            "began": entry.at,
+            "ok": False,
+            "interrupted": True,
+            "error": f"interrupted: {why}",
+            "parameters": {},
+            "result": {},
+        }
+
+
+def ending(doc: Run, at: int, reason: str, make: Callable[..., Event]) -> Iterator[Event]:
+    """The end of a run: calls still under way are interrupted, and the verdict is said with it."""
+    for data in interrupted_calls(doc, at, REASONS.get(reason, reason)):
+        cut = make("uat.call_ended", **data)
+        yield cut
+        doc = run.reduced(doc, cut) or doc
+    over = make("uat.ended", uat=doc.id, reason=reason)
+    yield make("uat.ended", uat=doc.id, reason=reason, **run.verdict(doc, over))
+
+
+def _end(event: Event, doc: Run | None, reason: str) -> Following:
+    if doc is not None and doc.status == ACTIVE:
+        yield from ending(doc, event.at, reason, lambda kind, **data: said(event, kind, **data))
+
+
 # ── a tool is about to run ─────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _tool_started(state: State, event: Event, mine: Doc, settings: UatSettings) -> Following:
-    if mine["active"]:
-        return _call_started(state, event, mine["active"])
-    return _detected(state, event, mine, settings) if mine["prompt"] and settings.enabled else ()
+def _tool_started(state: State, event: Event, mine: SessionRuns, settings: UatSettings) -> Following:
+    if mine.active:
+        return _call_started(state, event, mine.active, settings)
+    return _detected(state, event, mine, settings) if mine.prompt and settings.enabled else ()
 
 
-def _call_started(state: State, event: Event, run_id: str) -> Following:
-    doc, plan, call = state.get(RUN, run_id), state.get(PLAN, run_id) or {}, called(event)
+def _call_started(state: State, event: Event, run_id: str, settings: UatSettings) -> Following:
+    doc, plan, call = RUNS.get(state, run_id), state.get(PLAN, run_id) or {}, called(event, settings.drivers)
     if doc is None or is_ours(call):
         return
     number = choose(plan, doc, call)
     if _recorded(number, call, plan):
-        yield said(event, "uat.call_started", uat=run_id, **_begun(event, doc, number))
+        yield said(event, "uat.call_started", uat=run_id, **_begun(event, doc, number, call))
+    elif is_unknown_driver(event.tool, call.arguments, settings.drivers) and event.tool not in doc.unknown_tools:
+        yield said(event, "uat.problem", uat=run_id, **_unknown_tool(event.tool, doc))
 
 
-def _begun(event: Event, doc: Doc, number: int) -> dict[str, Any]:
-    step = {"step": number or doc["current"], "matched": bool(number)}
-    return {"n": doc["n"] + 1, "call": event.get("call", ""), "tool": event.tool, **step}
+def _unknown_tool(tool: str, doc: Run) -> dict[str, Any]:
+    message = f"{tool} looks like a browser tool that is not known; say what it does with `uat.drivers`"
+    return {"level": "warning", "type": "driver", "message": message, "step": doc.current, "tool": tool}
+
+
+def _begun(event: Event, doc: Run, number: int, call: Called) -> dict[str, Any]:
+    step = {"step": number or doc.current, "matched": bool(number), "address": call.use.address}
+    return {"n": doc.n + 1, "call": event.get("call", ""), "tool": event.tool, **step}
 
 
 def _recorded(number: int, call: Called, plan: Mapping[str, Any]) -> bool:
     """Everything in the browser, and whatever is a step; without steps also what runs in the shell."""
-    return bool(number) or is_browser(call.tool) or (not plan.get("steps") and call.action == "shell")
+    return bool(number) or call.use.known or (not plan.get("steps") and call.action == "shell")
 
 
-def _detected(state: State, event: Event, mine: Doc, settings: UatSettings) -> Following:
+def _detected(state: State, event: Event, mine: SessionRuns, settings: UatSettings) -> Following:
     scenarios = (state.get(CATALOGUE, event.project) or {}).get("scenarios") or {}
-    call, text = called(event), mine["prompt"]["text"]
-    left = {name: plan for name, plan in scenarios.items() if name not in mine["used"]}
-    if mine["used"]:  # one prompt may order several scenarios, but then it has to name them
+    call, text = called(event, settings.drivers), mine.prompt.text if mine.prompt else ""
+    left = {name: plan for name, plan in scenarios.items() if name not in mine.used}
+    if mine.used:  # one prompt may order several scenarios, but then it has to name them
         left = {name: left[name] for name in detect.named(text, left)}
         if not left:
             return
@@ -80,79 +131,103 @@ def _detected(state: State, event: Event, mine: Doc, settings: UatSettings) -> F
         new = run_id(event.at, event.key)
         plan = left[found.scenario]
         fresh = run.begun(said(event, "uat.started", uat=new, plan=plan))
-        first = _begun(event, fresh, choose(plan, fresh, call))
+        first = _begun(event, fresh, choose(plan, fresh, call), call)
         data = started(plan, settings, event.project, message=text, auto=True, first=first, **facts)
         yield said(event, "uat.started", uat=new, **data)
-    elif found.score >= settings.suggest_at and not mine["prompt"]["suggested"] and not mine["used"]:
+    elif found.score >= settings.suggest_at and mine.prompt and not mine.prompt.suggested and not mine.used:
         yield said(event, "uat.suggested", scenario=found.scenario, score=found.score, reasons=list(found.reasons))
 
 
 # ── a tool ran ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _tool_ended(state: State, event: Event, mine: Doc, _settings: UatSettings) -> Following:
-    run_id = mine["active"] or (mine["tail"] if is_browser(event.tool) else "")
-    doc = state.get(RUN, run_id) if run_id else None
-    if doc is None:
+def _tool_ended(state: State, event: Event, mine: SessionRuns, settings: UatSettings) -> Following:
+    call = called(event, settings.drivers)
+    run_id = mine.active or (mine.tail if call.use.known else "")
+    doc = RUNS.get(state, run_id) if run_id else None
+    if doc is None or is_ours(call):
         return
-    plan, call = state.get(PLAN, run_id) or {}, called(event)
+    plan = state.get(PLAN, run_id) or {}
     begun = _open_entry(doc, event)
-    if is_ours(call):
-        return
-    number = begun["step"] if begun else choose(plan, doc, call) if doc["status"] == ACTIVE else 0
+    number = begun.step if begun else choose(plan, doc, call) if doc.status == ACTIVE else 0
     if begun is None and not _recorded(number, call, plan):
         return
     ended = said(event, "uat.call_ended", uat=run_id, **_ended(event, doc, plan, call, begun, number))
     yield ended
     after = run.reduced(doc, ended)
-    if doc["status"] == ACTIVE and after and steps.all_over(after):
-        over = said(event, "uat.ended", uat=run_id, reason="last-step")
-        yield msgspec.structs.replace(over, data={**over.data, **run.verdict(after, over)})
+    if doc.status == ACTIVE and after and steps.all_over(after):
+        yield from _end(event, after, "last-step")
 
 
-def _open_entry(doc: Doc, event: Event) -> Doc | None:
+def _open_entry(doc: Run, event: Event) -> OpenCall | None:
     """By the agent's own id of the call; agents that give none run one call of a tool at a time."""
-    call, entries = event.get("call", ""), doc["open"].values()
-    same = [e for e in entries if (e["call"] == call if call else not e["call"] and e["tool"] == event.tool)]
+    call, entries = event.get("call", ""), doc.open.values()
+    same = [e for e in entries if (e.call == call if call else not e.call and e.tool == event.tool)]
     return same[-1] if same else None
 
 
 def _ended(
-    event: Event, doc: Doc, plan: Mapping[str, Any], call: Called, begun: Doc | None, number: int
+    event: Event, doc: Run, plan: Mapping[str, Any], call: Called, begun: OpenCall | None, number: int
 ) -> dict[str, Any]:
-    result = result_of(event)
+    result = result_of(event, browser=call.use.known)
     ms = _ms(event, begun)
-    at = begun["at"] if begun else max(0, event.at - ms)
-    step = number or doc["current"]
-    matched = begun["matched"] if begun else bool(number)
+    step = number or doc.current
+    matched = begun.matched if begun else bool(number)
     code = event.get("exit_code")
+    judged = list(judge.assertions(plan, step, result, ms, code))
+    health = list(judge.page_checks(plan, step if matched else 0, result, ms, code))
+    given = event.get("input")
+    shown: Mapping[str, Any] = given if isinstance(given, Mapping) else {}
+    if not _is_public(plan, step):
+        shown, typed = hide_typed(call.use, {**shown, **_command(call)})
+        result, judged, health = without_values((result, judged, health), typed)
     return {
-        "n": begun["n"] if begun else doc["n"] + 1,
+        "n": begun.n if begun else doc.n + 1,
         "call": event.get("call", ""),
         "tool": event.tool,
         "step": step,
         "matched": matched,
-        "parameters": bounded(event.get("input") or {}),
+        "address": call.use.address,
+        "parameters": bounded(shown),
         "result": result.value,
         "ms": ms,
-        "began": at,
+        "began": begun.at if begun else max(0, event.at - ms),
         "ok": result.ok,
         "error": result.error,
+        "url": result.url,
+        "title": result.title,
         "problems": list(result.problems),
-        "assertions": list(judge.assertions(plan, step, result, ms, code)),
-        "health": list(judge.page_checks(plan, step if matched else 0, result, ms, code)),
+        "assertions": judged,
+        "health": health,
         "shots": list(result.shots),
         "logs": [list(log) for log in result.logs],
         "cwd": event.get("cwd", ""),
         "framework": result.ok and _injects(call),
+        "returning": _returning(call, result.ok, result.error),
     }
 
 
-def _ms(event: Event, begun: Doc | None) -> int:
+def _command(call: Called) -> dict[str, Any]:
+    return {"command": call.arguments["command"]} if "command" in call.arguments else {}
+
+
+def _is_public(plan: Mapping[str, Any], number: int) -> bool:
+    wanted = plan.get("steps", ())
+    return 0 < number <= len(wanted) and bool(wanted[number - 1].get("public"))
+
+
+def _returning(call: Called, ok: bool, error: str) -> str:
+    """After these the next call may belong to an earlier step."""
+    if call.use.known and not ok and is_crash(error):
+        return "crash"
+    return {"close": "restart", "back": "back"}.get(call.use.meaning, "") if ok else ""
+
+
+def _ms(event: Event, begun: OpenCall | None) -> int:
     told = event.get("ms")
     if isinstance(told, int | float):
         return max(0, int(told))
-    return max(0, event.at - begun["at"]) if begun else 0
+    return max(0, event.at - begun.at) if begun else 0
 
 
 def _injects(call: Called) -> bool:
@@ -164,43 +239,49 @@ def _injects(call: Called) -> bool:
 # ── a run is over ──────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _turn_ended(state: State, event: Event, mine: Doc, _settings: UatSettings) -> Following:
+def _turn_ended(state: State, event: Event, mine: SessionRuns, _settings: UatSettings) -> Following:
     """D11: the end of a turn ends no run; but a last step that failed and was not tried again is over with it."""
-    doc = state.get(RUN, mine["active"]) if mine["active"] else None
+    doc = RUNS.get(state, mine.active) if mine.active else None
     if doc and steps.gave_up(doc):
-        yield said(event, "uat.ended", uat=doc["id"], reason="last-step-failed")
+        yield from _end(event, doc, "last-step-failed")
 
 
-def _session_over(_state: State, event: Event, mine: Doc, _settings: UatSettings) -> Following:
-    if mine["active"]:
-        yield said(event, "uat.ended", uat=mine["active"], reason=ENDINGS[event.kind])
+def _turn_cut_off(state: State, event: Event, mine: SessionRuns, _settings: UatSettings) -> Following:
+    """The calls of the turn were interrupted with it."""
+    doc = RUNS.get(state, mine.active) if mine.active else None
+    for data in interrupted_calls(doc, event.at, "the turn was cut off") if doc else ():
+        yield said(event, "uat.call_ended", **data)
 
 
-def _superseded(_state: State, event: Event, mine: Doc, _settings: UatSettings) -> Following:
-    if mine["previous"]:
-        yield said(event, "uat.ended", uat=mine["previous"], reason="superseded")
+def _session_over(state: State, event: Event, mine: SessionRuns, _settings: UatSettings) -> Following:
+    return _end(event, RUNS.get(state, mine.active) if mine.active else None, ENDINGS.get(event.kind, event.kind))
 
 
-def _told(state: State, event: Event, mine: Doc, _settings: UatSettings) -> Following:
+def _superseded(state: State, event: Event, mine: SessionRuns, _settings: UatSettings) -> Following:
+    return _end(event, RUNS.get(state, mine.previous) if mine.previous else None, "superseded")
+
+
+def _told(state: State, event: Event, mine: SessionRuns, _settings: UatSettings) -> Following:
     """Numbered here, where nobody can come between: two hooks may tell of two calls at the same moment."""
-    doc, call = state.get(RUN, str(event.get("uat"))), event.get("call")
-    if doc is None or doc["id"] not in (mine["active"], mine["tail"]):
+    doc, call = RUNS.get(state, str(event.get("uat"))), event.get("call")
+    if doc is None or doc.id not in (mine.active, mine.tail):
         return
-    step = doc["current"] if call["step"] is None else call["step"]
-    facts = {**call, "step": step, "n": doc["n"] + 1, "call": "", "matched": False, "began": event.at}
-    yield said(event, "uat.call_ended", uat=doc["id"], **facts)
+    step = doc.current if call["step"] is None else call["step"]
+    facts = {**call, "step": step, "n": doc.n + 1, "call": "", "matched": False, "began": event.at}
+    yield said(event, "uat.call_ended", uat=doc.id, **facts)
 
 
-def _step_set(state: State, event: Event, mine: Doc, _settings: UatSettings) -> Following:
-    doc = state.get(RUN, str(event.get("uat")))
-    if doc and doc["id"] == mine["active"] and steps.all_over(doc):
-        yield said(event, "uat.ended", uat=doc["id"], reason="last-step")
+def _step_set(state: State, event: Event, mine: SessionRuns, _settings: UatSettings) -> Following:
+    doc = RUNS.get(state, str(event.get("uat")))
+    if doc and doc.id == mine.active and steps.all_over(doc):
+        yield from _end(event, doc, "last-step")
 
 
-STEPS: dict[str, Callable[[State, Event, Doc, UatSettings], Following]] = {
+STEPS: dict[str, Callable[[State, Event, SessionRuns, UatSettings], Following]] = {
     "tool.started": _tool_started,
     "tool.finished": _tool_ended,
     "tool.failed": _tool_ended,
+    **dict.fromkeys(CUTS_OFF, _turn_cut_off),
     "turn.ended": _turn_ended,
     "uat.started": _superseded,
     "uat.step": _step_set,

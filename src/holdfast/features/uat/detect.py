@@ -4,8 +4,8 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from holdfast.features.uat.match import Called, is_browser, matches
-from holdfast.features.uat.orders import Reading, is_flow, is_uat, read
+from holdfast.features.uat.match import Called, matches
+from holdfast.features.uat.prompt import Reading, is_flow, is_uat, read
 
 TOOL, SCENARIO = 30, 20
 WORTH_KEEPING = 20
@@ -16,6 +16,10 @@ _COMMON = re.compile(
     r"acceptance|tests?|testing|scenarios?|flow|run|rerun|re|execute|perform|start|begin|launch|kick|off|carry|out|"
     r"conduct|do|redo|repeat|browser|playwright|chrome|chromium|firefox|screenshots?|take"
 )
+
+
+_WORD = re.compile(r"[a-z0-9]+|[^\W_a-z0-9]+")
+"""Words; scripts without spaces stand beside Latin names without one."""
 
 
 class Assessment(NamedTuple):
@@ -60,15 +64,15 @@ def _tool(steps: Sequence[Mapping[str, Any]], base_url: str, call: Called | None
         return 0, ()
     if any(matches(step, call, base_url) for step in steps):
         return TOOL, (f"+{TOOL} {call.tool} is a step of it",)
-    return (TOOL - 5, (f"+{TOOL - 5} {call.tool} drives a browser",)) if is_browser(call.tool) else (0, ())
+    return (TOOL - 5, (f"+{TOOL - 5} {call.tool} drives a browser",)) if call.use.known else (0, ())
 
 
 def _correlation(orders: str, name: str) -> tuple[int, str]:
-    words = re.findall(r"[a-z0-9]+", name.lower())
-    said = re.findall(r"[a-z0-9]+", orders)
+    words = _WORD.findall(name.lower())
+    said = _WORD.findall(orders)
     if not words or not said:
         return 0, ""
-    if _contains(said, words):
+    if _contains(said, words) or (not name.isascii() and name.lower() in orders):
         return SCENARIO, f"it names the scenario {name}"
     telling = [word for word in words if not is_flow(word) and word not in ("test", "page", "uat")]
     if telling and all(word in said for word in telling):

@@ -5,9 +5,9 @@ from collections.abc import Iterable, Iterator
 from holdfast.core.event import Event
 from holdfast.core.feature import State
 from holdfast.core.job import Job
-from holdfast.core.ports import Doc
-from holdfast.features.uat.model import COMPLETED, DEFAULTS, PLAN, RUN, SESSION, UatSettings
-from holdfast.features.uat.places import root_of
+from holdfast.features.uat.folders import root_of
+from holdfast.features.uat.model import COMPLETED, DEFAULTS, PLAN, UatSettings
+from holdfast.features.uat.state import RUNS, SESSION_RUNS, Run
 
 JOBS = SCAN, WRITE, COLLECT, HEALTH, REPORT, ASKED, TEND = (
     *("uat.scan", "uat.write", "uat.collect", "uat.health", "uat.report", "uat.asked", "uat.tend"),
@@ -41,8 +41,8 @@ def _scans(state: State, event: Event, settings: UatSettings) -> Iterator[Job]:
     """A project's scenarios are looked at when a session begins, when a prompt is about UAT, when one was edited."""
     if not event.project or not settings.enabled:
         return
-    mine = state.get(SESSION, event.session) if event.kind == "prompt.submitted" else None
-    asked = event.kind == "session.started" or bool(mine and mine["prompt"]) or _edits_scenario(event, settings)
+    mine = SESSION_RUNS.get(state, event.session) if event.kind == "prompt.submitted" else None
+    asked = event.kind == "session.started" or bool(mine and mine.prompt) or _edits_scenario(event, settings)
     if asked:
         yield Job(kind=SCAN, dedupe=event.project, payload={"project": event.project})
 
@@ -58,7 +58,7 @@ def _of_run(state: State, event: Event, settings: UatSettings) -> Iterator[Job]:
     if event.kind == "uat.asked":
         yield Job(kind=ASKED, payload={"seq": event.seq, "session": event.session})
     run = str(event.get("uat") or "")
-    doc = state.get(RUN, run) if run else None
+    doc = RUNS.get(state, run) if run else None
     if doc is None or event.kind in _QUIET:
         return
     yield Job(kind=WRITE, dedupe=run, run_at=event.at + _patience(doc, event), payload={"uat": run})
@@ -67,30 +67,30 @@ def _of_run(state: State, event: Event, settings: UatSettings) -> Iterator[Job]:
     if event.get("shots") or event.get("logs"):
         yield Job(kind=COLLECT, payload={"seq": event.seq})
     yield from _health(state, event, doc)
-    if settings.reports and doc["status"] == COMPLETED and event.kind in ("uat.ended", "uat.shot"):
+    if settings.reports and doc.status == COMPLETED and event.kind in ("uat.ended", "uat.shot"):
         yield Job(kind=REPORT, dedupe=run, run_at=event.at + SETTLE_MS, payload={"uat": run})
 
 
-def _patience(doc: Doc, event: Event) -> int:
+def _patience(doc: Run, event: Event) -> int:
     if event.kind in ("uat.started", "uat.ended", "uat.reported"):
         return 0
-    return min(LONGEST_MS, SOON_MS + doc["calls"] * MS_PER_CALL)
+    return min(LONGEST_MS, SOON_MS + doc.calls * MS_PER_CALL)
 
 
-def _before(state: State, doc: Doc) -> str:
+def _before(state: State, doc: Run) -> str:
     """The session's run before this one: its file gives way."""
-    runs = (state.get(SESSION, doc["session"]) or {}).get("runs") or []
-    return runs[-2] if len(runs) > 1 else ""
+    mine = SESSION_RUNS.get(state, doc.session)
+    return mine.runs[-2] if mine and len(mine.runs) > 1 else ""
 
 
-def _health(state: State, event: Event, doc: Doc) -> Iterator[Job]:
+def _health(state: State, event: Event, doc: Run) -> Iterator[Job]:
     """Requests of our own: at the start, or when their step ended."""
     at_start = event.kind == "uat.started"
     if not at_start and not (event.kind == "uat.call_ended" and event.get("ok")):
         return
-    checks = (state.get(PLAN, doc["id"]) or {}).get("health_checks") or ()
+    checks = (state.get(PLAN, doc.id) or {}).get("health_checks") or ()
     for number, check in enumerate(checks):
         step = check.get("step") or 0
         if check.get("type") == "http" and (at_start if not step else not at_start and step == event.get("step")):
-            payload = {"uat": doc["id"], "index": number, "step": step}
-            yield Job(kind=HEALTH, dedupe=f"{doc['id']}/{number}", payload=payload)
+            payload = {"uat": doc.id, "index": number, "step": step}
+            yield Job(kind=HEALTH, dedupe=f"{doc.id}/{number}", payload=payload)

@@ -6,13 +6,13 @@ from typing import Any
 import msgspec
 
 from holdfast.core.event import Event
-from holdfast.core.ports import Doc
+from holdfast.features.uat.folders import Places
 from holdfast.features.uat.judge import expected
-from holdfast.features.uat.model import COMPLETED, FORMAT, VERSION, iso
+from holdfast.features.uat.model import COMPLETED, FORMAT, IN_PROGRESS, INTERRUPTED, VERSION, iso
 from holdfast.features.uat.patch import merged
-from holdfast.features.uat.places import Places
 from holdfast.features.uat.record import Record
-from holdfast.features.uat.steps import duration
+from holdfast.features.uat.state import Run, Step
+from holdfast.features.uat.steps import duration, is_flaky, verdict
 
 REQUIRED = (
     ("meta", "version"),
@@ -33,7 +33,7 @@ def content(record: Record) -> bytes:
 def document(record: Record) -> dict[str, Any]:
     doc = record.doc
     made = {
-        "meta": {"version": VERSION, "created": iso(doc["start"]), "updated": iso(doc["at"]), "format": FORMAT},
+        "meta": {"version": VERSION, "created": iso(doc.start), "updated": iso(doc.at), "format": FORMAT},
         "session": session(doc),
         "scenario": scenario(record),
         "execution": {
@@ -42,31 +42,31 @@ def document(record: Record) -> dict[str, Any]:
             "warnings": [problem(one) for one in record.warnings()],
         },
         "validation": {
-            "frameworkInjected": doc["framework"],
+            "frameworkInjected": doc.framework,
             "healthChecks": [health_check(event, check) for event, check in record.checks],
             "assertions": assertions(record),
         },
         "artifacts": {
             "screenshots": [screenshot(shot) for shot in record.shots],
             "logs": [],
-            "reports": list(doc["reports"]),
+            "reports": list(doc.reports),
         },
         "performance": performance(record),
         "context": context(doc),
     }
-    return merged(made, doc["overlay"])
+    return merged(made, doc.overlay)
 
 
-def session(doc: Doc) -> dict[str, Any]:
-    ended = {"endTime": iso(doc["end"])} if doc["end"] is not None else {}
+def session(doc: Run) -> dict[str, Any]:
+    ended = {"endTime": iso(doc.end)} if doc.end is not None else {}
     return {
-        "claudeSessionId": doc["session"],
-        "uatSessionId": doc["id"],
-        "scenarioName": doc["scenario"],
-        "mode": doc["mode"],
-        "status": doc["status"],
-        "startTime": iso(doc["start"]),
-        "lastActivity": iso(doc["at"]),
+        "claudeSessionId": doc.session,
+        "uatSessionId": doc.id,
+        "scenarioName": doc.scenario,
+        "mode": doc.mode,
+        "status": doc.status,
+        "startTime": iso(doc.start),
+        "lastActivity": iso(doc.at),
         **ended,
     }
 
@@ -74,29 +74,48 @@ def session(doc: Doc) -> dict[str, Any]:
 def scenario(record: Record) -> dict[str, Any]:
     doc, plan = record.doc, record.plan
     return {
-        "name": doc["scenario"],
+        "name": doc.scenario,
         "description": plan.get("description", ""),
-        "totalSteps": len(doc["steps"]),
-        "currentStep": doc["current"],
-        "completedSteps": sum(step["status"] == COMPLETED for step in doc["steps"]),
+        "totalSteps": len(doc.steps),
+        "currentStep": doc.current,
+        "completedSteps": sum(step.status == COMPLETED for step in doc.steps),
         "estimatedDuration": plan.get("estimated_ms") or None,
-        "actualDuration": None if doc["end"] is None else max(0, doc["end"] - doc["start"]),
+        "actualDuration": None if doc.end is None else max(0, doc.end - doc.start),
         "steps": [
             step(n, wanted, stood)
-            for n, (wanted, stood) in enumerate(zip(plan.get("steps", ()), doc["steps"], strict=False), 1)
+            for n, (wanted, stood) in enumerate(zip(plan.get("steps", ()), doc.steps, strict=False), 1)
         ],
     }
 
 
-def step(number: int, wanted: Mapping[str, Any], stood: Mapping[str, Any]) -> dict[str, Any]:
+def judged_steps(record: Record) -> list[dict[str, Any]]:
+    """The steps with verdict and attempts, for people; the file has only what its format knows."""
+    told = scenario(record)["steps"]
+    return [
+        {
+            **one,
+            "verdict": verdict(record.doc, stood),
+            "flaky": is_flaky(stood),
+            "error": stood.attempts[-1].error if stood.attempts else "",
+            "attempts": [{**msgspec.to_builtins(a), "duration": duration(a)} for a in stood.attempts],
+        }
+        for one, stood in zip(told, record.doc.steps, strict=False)
+    ]
+
+
+STATUS_IN_FILE = {INTERRUPTED: IN_PROGRESS}
+"""The file's format knows pending, in_progress, completed, failed and skipped."""
+
+
+def step(number: int, wanted: Mapping[str, Any], stood: Step) -> dict[str, Any]:
     return {
         "stepNumber": number,
         "action": wanted["action"],
         "description": wanted.get("description", ""),
-        "status": stood["status"],
-        "startTime": iso(stood["start"]),
-        "endTime": iso(stood["end"]),
-        "duration": duration(stood),
+        "status": STATUS_IN_FILE.get(stood.status, stood.status),
+        "startTime": iso(stood.start),
+        "endTime": None if stood.status == INTERRUPTED else iso(stood.end),
+        "duration": None if stood.status == INTERRUPTED else duration(stood),
     }
 
 
@@ -139,25 +158,32 @@ def health_check(event: Event, check: Mapping[str, Any]) -> dict[str, Any]:
 
 def assertions(record: Record) -> list[dict[str, Any]]:
     planned = [
-        _assertion(wanted.get("step"), wanted.get("description") or expected(wanted), expected(wanted), judged)
-        for wanted, judged in zip(record.plan.get("assertions", ()), record.doc["assertions"], strict=False)
+        _assertion(
+            wanted.get("step"),
+            wanted.get("description") or expected(wanted),
+            expected(wanted),
+            judged.result,
+            judged.actual,
+            judged.at,
+        )
+        for wanted, judged in zip(record.plan.get("assertions", ()), record.doc.assertions, strict=False)
     ]
     by_hand = [
-        _assertion(e.get("step"), e.get("description"), e.get("expected"), {**e.data, "at": e.at})
+        _assertion(e.get("step"), e.get("description"), e.get("expected"), e.get("result"), e.get("actual"), e.at)
         for e in record.asserted
         if e.get("index") is None
     ]
     return planned + by_hand
 
 
-def _assertion(step: Any, description: Any, wanted: Any, judged: Mapping[str, Any]) -> dict[str, Any]:
+def _assertion(step: Any, description: Any, wanted: Any, result: Any, actual: Any, at: int | None) -> dict[str, Any]:
     return {
-        "timestamp": iso(judged.get("at")),
+        "timestamp": iso(at),
         "stepNumber": step or None,
         "description": description or "",
         "expected": wanted or None,
-        "actual": judged.get("actual") or None,
-        "result": judged["result"],
+        "actual": actual or None,
+        "result": result,
     }
 
 
@@ -176,52 +202,52 @@ def screenshot(event: Event) -> dict[str, Any]:
 def performance(record: Record) -> dict[str, Any]:
     """S3-9, D9: made anew each time, so never out of date. A step still going on counts up to the last tool's sign."""
     doc = record.doc
-    spent = [_spent(stood, doc["touched"]) for stood in doc["steps"] if stood["start"] is not None]
+    spent = [_spent(stood, doc.touched) for stood in doc.steps if stood.start is not None]
     timed = _timed(record)
-    judged = doc["ok"] + doc["failed"]
+    judged = doc.ok + doc.failed + doc.interrupted
     return {
         "totalExecutionTime": sum(spent),
         "averageStepDuration": round(sum(spent) / len(spent)) if spent else 0,
         "fastestStep": min(timed, key=lambda s: s["duration"], default=None),
         "slowestStep": max(timed, key=lambda s: s["duration"]) if len(timed) > 1 else None,
-        "toolCallCount": doc["calls"],
-        "errorCount": doc["errors"],
-        "successRate": round(doc["ok"] / judged, 4) if judged else 0,
+        "toolCallCount": doc.calls,
+        "errorCount": doc.errors,
+        "successRate": round(doc.ok / judged, 4) if judged else 0,
     }
 
 
-def _spent(stood: Mapping[str, Any], touched: int) -> int:
-    end = stood["end"] if stood["end"] is not None else touched
-    return max(0, end - stood["start"])
+def _spent(stood: Step, touched: int) -> int:
+    end = stood.end if stood.end is not None else touched
+    return max(0, end - (stood.start or 0))
 
 
 def _timed(record: Record) -> list[dict[str, Any]]:
     return [
         {"stepNumber": n, "duration": duration(stood), "action": wanted["action"]}
-        for n, (wanted, stood) in enumerate(zip(record.plan.get("steps", ()), record.doc["steps"], strict=False), 1)
-        if stood["status"] == COMPLETED and duration(stood) is not None
+        for n, (wanted, stood) in enumerate(zip(record.plan.get("steps", ()), record.doc.steps, strict=False), 1)
+        if stood.status == COMPLETED and duration(stood) is not None
     ]
 
 
-def context(doc: Doc) -> dict[str, Any]:
+def context(doc: Run) -> dict[str, Any]:
     places = places_of(doc)
-    hooks = {name: {"data": one["data"], "timestamp": iso(one["at"])} for name, one in doc["hooks"].items()}
+    hooks = {name: {"data": one.data, "timestamp": iso(one.at)} for name, one in doc.hooks.items()}
     return {
-        "userMessage": doc["message"],
-        "detectionConfidence": doc["confidence"],
-        "autoInitialized": doc["auto"],
-        "baseUrl": doc["base_url"],
-        "screenshotDirectory": str(places.screenshots(doc["id"])) if places else "",
+        "userMessage": doc.message,
+        "detectionConfidence": doc.confidence,
+        "autoInitialized": doc.auto,
+        "baseUrl": doc.base_url,
+        "screenshotDirectory": str(places.screenshots(doc.id)) if places else "",
         "reportDirectory": str(places.reports) if places else "",
         **({"hooks": hooks} if hooks else {}),
-        **({"endReason": doc["reason"], "outcome": doc["outcome"]} if doc["end"] is not None else {}),
+        **({"endReason": doc.reason, "outcome": doc.outcome} if doc.end is not None else {}),
     }
 
 
-def places_of(doc: Doc) -> Places | None:
+def places_of(doc: Run) -> Places | None:
     from pathlib import Path
 
-    return Places(Path(doc["root"]), doc["project"]) if doc["root"] else None
+    return Places(Path(doc.root), doc.project) if doc.root else None
 
 
 def valid(value: Any) -> bool:

@@ -1,7 +1,7 @@
 """Assertions and page checks, judged on what a tool reported. Pure."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from holdfast.features.uat.match import text_fits
@@ -28,7 +28,7 @@ def holds(wanted: Mapping[str, Any], result: Result, ms: int, exit_code: int | N
 
 
 def unmet(wanted: Mapping[str, Any], result: Result, ms: int, exit_code: int | None, base_url: str) -> list[str]:
-    facts = {
+    facts: dict[str, Callable[[Any], bool]] = {
         "contains": lambda text: text in result.text,
         "not_contains": lambda text: text not in result.text,
         "url": lambda glob: bool(result.url) and text_fits(glob, result.url, base_url),

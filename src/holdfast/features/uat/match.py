@@ -1,7 +1,6 @@
-"""Which step a tool call belongs to. Names of Microsoft's Playwright MCP, of the seed's one, and plain shell steps."""
+"""Which step a tool call belongs to, by what its tool means (`drivers`) and by its arguments."""
 
 import fnmatch
-import re
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
@@ -9,47 +8,51 @@ from urllib.parse import urlsplit
 import msgspec
 
 from holdfast.core.event import Event
-from holdfast.features.uat.model import COMPLETED, FAILED, IN_PROGRESS, PENDING
+from holdfast.features.uat.drivers import NOT_A_DRIVER, ToolUse, recognise
+from holdfast.features.uat.model import FAILED, IN_PROGRESS, INTERRUPTED
+from holdfast.features.uat.state import Run
 
 LONGEST_COMPARED = 4_000
-_BROWSER = re.compile(r"(?:^|[_.-])(?:browser|playwright|puppeteer)_[a-z]")
 _SHELL = ("shell", "command", "run", "exec", "execute", "bash")
-_GLOBS = {
-    ("navigate", "open", "goto", "go", "visit", "load"): ("*navigate*", "*goto*"),
-    ("fill", "type", "enter", "input", "login"): ("*fill*", "*type*", "*press_key*"),
-    ("click", "submit", "press", "tap"): ("*click*", "*press_key*"),
-    ("select", "choose"): ("*select*",),
-    ("screenshot", "capture"): ("*screenshot*",),
-    ("wait",): ("*wait*",),
-    ("verify", "assert", "check", "read", "see", "snapshot"): (
-        *("*snapshot*", "*evaluate*", "*get_visible*", "*find*", "*wait_for*", "*console*", "*expect*"),
-    ),
-    ("evaluate", "script"): ("*evaluate*", "*run_code*"),
+_ACTIONS: dict[tuple[str, ...], tuple[str, ...]] = {
+    ("navigate", "open", "goto", "go", "visit", "load", "launch"): ("navigate",),
+    ("fill", "type", "enter", "input", "login"): ("fill", "press"),
+    ("click", "submit", "press", "tap"): ("click", "press"),
+    ("select", "choose"): ("select",),
+    ("upload", "attach"): ("upload",),
+    ("back",): ("back",),
+    ("scroll", "swipe"): ("scroll",),
+    ("hover",): ("hover",),
+    ("drag",): ("drag",),
+    ("screenshot", "capture"): ("screenshot",),
+    ("wait",): ("wait",),
+    ("verify", "assert", "check", "read", "see", "snapshot"): ("snapshot", "evaluate", "wait", "console"),
+    ("evaluate", "script"): ("evaluate",),
 }
-GLOBS = {word: globs for words, globs in _GLOBS.items() for word in words}
+MEANINGS_OF = {word: meanings for words, meanings in _ACTIONS.items() for word in words}
+"""What a scenario calls an action → what tools that do it mean."""
 
 
 class Called(NamedTuple):
     tool: str
     action: str
     arguments: Mapping[str, Any]
+    use: ToolUse = NOT_A_DRIVER
 
 
-def called(event: Event) -> Called:
+def called(event: Event, extra: Mapping[str, str] | None = None) -> Called:
     given = event.get("input")
     arguments = dict(given) if isinstance(given, Mapping) else {}
     if command := event.get("command"):
         arguments["command"] = command
-    return Called(event.tool, str(event.get("action") or ""), arguments)
+    action = str(event.get("action") or "")
+    use = recognise(event.tool, arguments if action == "shell" or "__" in event.tool else {}, extra)
+    return Called(event.tool, action, arguments, use)
 
 
 def is_ours(call: Called) -> bool:
     """An agent that talks to Holdfast itself does no step of the scenario."""
     return str(call.arguments.get("command") or "").lstrip().startswith("holdfast ")
-
-
-def is_browser(tool: str) -> bool:
-    return bool(_BROWSER.search(tool.lower()))
 
 
 def short(tool: str) -> str:
@@ -63,29 +66,50 @@ def matches(step: Mapping[str, Any], call: Called, base_url: str = "") -> bool:
     )
 
 
-def choose(plan: Mapping[str, Any], run: Mapping[str, Any], call: Called) -> int:
+def choose(plan: Mapping[str, Any], run: Run, call: Called) -> int:
     """The number of the step this call is part of, 0 when it is part of none.
 
-    A step still going on or to be tried again comes first, then the next one, then the last one once more (a form
-    has many fields), then a later one if the scenario says exactly what it looks like.
+    After a crash or a way back the earliest step that fits. Else a step still going on or to be tried again comes
+    first, then the next one, then the last one once more (a form has many fields), then a later one if the scenario
+    says exactly what it looks like, then an earlier one whose page is opened again.
     """
-    steps, base_url, current = plan.get("steps", ()), plan.get("base_url", ""), run["current"]
+    steps, base_url, current = plan.get("steps", ()), plan.get("base_url", ""), run.current
 
     def fits(number: int) -> bool:
-        return 0 < number <= len(steps) and matches(steps[number - 1], call, base_url)
+        return 0 < number <= min(len(steps), len(run.steps)) and matches(steps[number - 1], call, base_url)
 
+    if run.returning:
+        return next((n for n in range(1, current + 2) if fits(n)), 0)
     near = [current, current + 1] if _unfinished(run, current) else [current + 1, current]
-    later = range(current + 2, len(steps) + 1)
-    exact = [n for n in later if steps[n - 1].get("tool") or steps[n - 1].get("arguments")]
-    return next((n for n in (*near, *exact) if fits(n) and _may(run, n)), 0)
+    again = _opened_again(run, call)
+    if again and not (fits(current + 1) and _is_exact(steps[current])):
+        return again if fits(again) else 0
+    if call.use.meaning == "navigate" and _goes_elsewhere(run, current, call):
+        near = [current + 1, current]
+    exact = [n for n in range(current + 2, len(steps) + 1) if _is_exact(steps[n - 1])]
+    earlier = [n for n in range(1, current) if _is_exact(steps[n - 1])] if call.use.meaning == "navigate" else []
+    return next((n for n in (*near, *exact, *earlier) if fits(n)), 0)
 
 
-def _unfinished(run: Mapping[str, Any], number: int) -> bool:
-    return number > 0 and run["steps"][number - 1]["status"] in (IN_PROGRESS, FAILED)
+def _is_exact(step: Mapping[str, Any]) -> bool:
+    return bool(step.get("tool") or step.get("arguments"))
 
 
-def _may(run: Mapping[str, Any], number: int) -> bool:
-    return run["steps"][number - 1]["status"] in (PENDING, IN_PROGRESS, FAILED, COMPLETED)
+def _opened_again(run: Run, call: Called) -> int:
+    """The earlier step whose page this call opens once more."""
+    address = call.use.address
+    if call.use.meaning != "navigate" or not address:
+        return 0
+    return next((n for n in range(1, run.current) if run.steps[n - 1].address == address[:300]), 0)
+
+
+def _goes_elsewhere(run: Run, number: int, call: Called) -> bool:
+    known = run.steps[number - 1].address if number else ""
+    return bool(known and call.use.address and known != call.use.address[:300])
+
+
+def _unfinished(run: Run, number: int) -> bool:
+    return number > 0 and run.steps[number - 1].status in (IN_PROGRESS, FAILED, INTERRUPTED)
 
 
 def _tool_fits(step: Mapping[str, Any], call: Called) -> bool:
@@ -95,7 +119,10 @@ def _tool_fits(step: Mapping[str, Any], call: Called) -> bool:
         return any(_glob(glob.strip(), name) for glob in globs.split("|") for name in names if name)
     if action in _SHELL:
         return call.action == "shell"
-    return is_browser(call.tool) and any(_glob(glob, short(call.tool)) for glob in GLOBS.get(action, (f"*{action}*",)))
+    if not call.use.known:
+        return False
+    wanted = MEANINGS_OF.get(action)
+    return call.use.meaning in wanted if wanted else _glob(f"*{action}*", short(call.tool))
 
 
 def _fits(expected: Any, actual: Any, base_url: str) -> bool:

@@ -8,17 +8,21 @@ from typing import Annotated, Any, Literal
 
 from msgspec import Meta
 
+from holdfast.core.kinds import SESSION_ENDS, TOOL_ENDS, TURN_ENDS
 from holdfast.core.section import Section
+from holdfast.features.uat.drivers import MEANINGS
 
 RUN, PLAN, SESSION, CATALOGUE = "uat", "uat-plan", "uat-session", "uat-catalogue"
 """Kinds of documents: a run; the scenario as it was when the run began; a session's runs; a project's scenarios."""
 
 ACTIVE, COMPLETED, ARCHIVED = "active", "completed", "archived"
 PENDING, IN_PROGRESS, FAILED, SKIPPED = "pending", "in_progress", "failed", "skipped"
-SETTABLE = (IN_PROGRESS, COMPLETED, FAILED)
+INTERRUPTED, NOT_REACHED, INCOMPLETE = "interrupted", "not_reached", "incomplete"
+SETTABLE = (IN_PROGRESS, COMPLETED, FAILED, SKIPPED)
 PASSED, UNKNOWN = "passed", "pending"
 
 MOST_STEPS = 100
+MOST_ATTEMPTS = 20
 MOST_CHECKS = 100
 MOST_SCENARIOS = 50
 MOST_OPEN = 50
@@ -68,18 +72,40 @@ ENDINGS = {
     "session.lost": "process-gone",
     "session.stale": "session-stale",
     "session.closed": "session-closed",
+    "session.left": "session-left",
 }
+REASONS = {
+    "last-step": "its last step was done",
+    "last-step-failed": "its last step failed",
+    "session-ended": "the session ended",
+    "process-gone": "the agent's process was gone",
+    "session-stale": "the session went silent",
+    "session-closed": "the session was closed by hand",
+    "session-left": "the agent went on with another session",
+    "expired": "nothing happened for too long",
+    "superseded": "another run began",
+    "by-hand": "it was ended by hand",
+    "import": "the test runner was done",
+}
+"""Why a run ended, in words."""
+CUTS_OFF = TURN_ENDS - {"turn.ended"}
+"""After these no call of the turn is still under way."""
 SUBSCRIBED_KINDS = frozenset(
     (
         *KINDS,
         *ENDINGS,
-        *("prompt.submitted", "session.started", "turn.ended"),
-        *("tool.started", "tool.finished", "tool.failed"),
+        *SESSION_ENDS,
+        *TURN_ENDS,
+        *("prompt.submitted", "session.started", "tool.started"),
+        *TOOL_ENDS,
     )
 )
 
 
 Score = Annotated[int, Meta(ge=1, le=101)]
+
+
+Meaning = Annotated[str, Meta(pattern=f"^(?:{'|'.join(MEANINGS)})$")]
 
 
 class UatSettings(Section):
@@ -110,6 +136,10 @@ class UatSettings(Section):
         tuple[str, ...],
         Meta(max_length=20, description="Further folders screenshots may lie in.", extra={"guarded": True}),
     ] = ()
+    drivers: Annotated[
+        dict[Annotated[str, Meta(max_length=200)], Meaning],
+        Meta(max_length=200, description="Further browser tools: a glob over tool names → what they do."),
+    ] = {}
     health_hosts: Annotated[
         tuple[str, ...],
         Meta(max_length=50, description="Hosts beyond loopback that may be checked.", extra={"guarded": True}),

@@ -6,7 +6,8 @@ from typing import Any
 from holdfast.core.errors import CommandRefused
 from holdfast.core.event import Event
 from holdfast.core.ports import Doc, EventQuery, Reader, Ref
-from holdfast.features.uat.model import PLAN, RUN
+from holdfast.features.uat.model import PLAN
+from holdfast.features.uat.state import RUNS, Run
 
 PAGE = 1_000
 MOST_CALLS = 20_000
@@ -16,7 +17,7 @@ KINDS = ("uat.call_ended", "uat.asserted", "uat.checked", "uat.shot", "uat.probl
 class Record:
     """Lists in the order they happened, as the log has them."""
 
-    def __init__(self, doc: Doc, plan: Doc, events: Iterator[Event]) -> None:
+    def __init__(self, doc: Run, plan: Doc, events: Iterator[Event]) -> None:
         self.doc, self.plan = doc, plan
         self.calls: list[Event] = []
         self.asserted: list[Event] = []
@@ -24,7 +25,7 @@ class Record:
         self.shots: list[Event] = []
         self.problems: list[dict[str, Any]] = []
         for event in events:
-            if event.get("uat") == doc["id"] and len(self.calls) < MOST_CALLS:
+            if event.get("uat") == doc.id and len(self.calls) < MOST_CALLS:
                 self._take(event)
 
     def _take(self, event: Event) -> None:
@@ -66,17 +67,17 @@ class Record:
 
 
 def load(reader: Reader, run: str) -> Record:
-    doc = reader.state(Ref(RUN, run))
+    doc = RUNS.load(reader, run)
     if doc is None:
         raise CommandRefused(f"there is no UAT run {run!r}", fix="See: holdfast uat list")
     return Record(doc, reader.state(Ref(PLAN, run)) or {}, events_of(reader, doc))
 
 
-def events_of(reader: Reader, doc: Doc) -> Iterator[Event]:
+def events_of(reader: Reader, doc: Run) -> Iterator[Event]:
     """Up to the moment of the document, so that both say the same."""
-    after, last = doc["first_seq"] - 1, doc["last_seq"]
+    after, last = doc.first_seq - 1, doc.last_seq
     while True:
-        query = EventQuery(session=doc["session"], kinds=KINDS, after=after, before=last + 1, limit=PAGE)
+        query = EventQuery(session=doc.session, kinds=KINDS, after=after, before=last + 1, limit=PAGE)
         page = reader.events(query)
         yield from page
         if len(page) < PAGE:

@@ -3,12 +3,13 @@
 from collections.abc import Iterator
 
 from holdfast.core.event import Event
-from holdfast.core.feature import Facets
+from holdfast.core.feature import Facets, plain_facets
 from holdfast.core.ports import Doc, Ref
-from holdfast.features.uat.model import ARCHIVED, CATALOGUE, ENDINGS, PLAN, RUN, SESSION
+from holdfast.features.uat.model import ARCHIVED, CATALOGUE, CUTS_OFF, ENDINGS, PLAN, RUN, SESSION
+from holdfast.features.uat.state import Run
 
 _OF_SESSION = frozenset(
-    ("prompt.submitted", "turn.ended", "uat.started", "uat.ended", "uat.suggested", *ENDINGS)
+    ("prompt.submitted", "turn.ended", "uat.started", "uat.ended", "uat.suggested", *ENDINGS, *CUTS_OFF)
 )  # fmt: skip
 
 
@@ -25,9 +26,9 @@ def keys(event: Event) -> Iterator[Ref]:
         yield Ref(SESSION, event.session)
 
 
-def facets(_ref: Ref, doc: Doc) -> Facets:
-    status = ARCHIVED if doc.get("archived") else doc.get("status", "")
-    return doc.get("project", ""), status, doc.get("at", 0)
+def facets(ref: Ref, doc: Doc) -> Facets:
+    project, status, at = plain_facets(ref, doc)
+    return project, ARCHIVED if isinstance(doc, Run) and doc.archived else status, at
 
 
 def stream(ref: Ref) -> dict[str, str]:

@@ -1,13 +1,12 @@
 """What a tool reported: its result, the page it was on, console and network problems, files it left."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import msgspec
 
 from holdfast.core.event import Event
-from holdfast.features.uat.match import is_browser
 from holdfast.features.uat.model import MOST_PROBLEMS, line
 
 LARGEST_TEXT = 200_000
@@ -24,7 +23,25 @@ _NETWORK = re.compile(r"\[([A-Z]{3,7})\] (\S{1,1000}) => \[(\d{3}|FAILED)\]([^\n
 _IMAGE = re.compile(r"[^\s()\[\]'\"<>|`]{1,1000}\.(?:png|jpe?g|webp)(?=[\s)\]'\"<>|`]|$)", re.IGNORECASE)
 _LINKED = re.compile(r"\]\(([^()\n]{1,1000}\.(?:png|jpe?g|webp))\)", re.IGNORECASE)
 _LOG = re.compile(r"- New console entries: ([^\n]{1,1000}\.log)(?:#L(\d{1,7})-L?(\d{1,7}))?")
-_FAILED = re.compile(r"^### Error|^Error:|^Failed to |^Operation failed", re.IGNORECASE)
+_FAILED = re.compile(
+    r"^(?:### Error|Error\b|✗|Failed to |Operation failed|\w{0,40}Error: |Timeout \d+ ?ms exceeded|Unable to |"
+    r"Could not |Cannot |No such element|Element not found|MCP error)",
+    re.IGNORECASE,
+)
+"""A driver may say success and tell of a failure in its text."""
+_CRASH = re.compile(
+    r"(?:target|page|browser|context|tab|renderer|session|connection)[\w ,'-]{0,60}(?:closed|crashed|gone|disconnected|"
+    r"destroyed|terminated|lost)|crash|invalid session id|(?:chrome|browser) not reachable|no such window|"
+    r"browser process|not connected|ECONNRESET|websocket",
+    re.IGNORECASE,
+)
+_FIELD = re.compile(
+    r"^(\s*- (?:textbox|searchbox|spinbutton)\b[^\n]*?): [^\n]+$|(\buid=\S+ (?:textbox|searchbox|spinbutton)\b[^\n]*?"
+    r"\bvalue=)\"[^\"\n]*\"",
+    re.MULTILINE,
+)
+"""A snapshot repeats what stands in a field, a password too."""
+SHORTEST_VALUE = 3
 _TYPED = re.compile(
     r"(\.(?:fill|type|pressSequentially))\((?:'(?:[^'\\\n]|\\.){0,2000}'|\"(?:[^\"\\\n]|\\.){0,2000}\"|`[^`\n]{0,2000}`)\)"
 )
@@ -47,15 +64,15 @@ class Result(msgspec.Struct, frozen=True):
     logs: tuple[tuple[str, int, int], ...] = ()
 
 
-def result_of(event: Event) -> Result:
+def result_of(event: Event, *, browser: bool) -> Result:
     """The body is there while an event is handled; a replay reads what was made of it then."""
     response = _response(event)
     text = text_of(response) or str(event.get("output") or "") or str(event.get("error") or "")
     text = _TYPED.sub(r"\1(…)", text[:LARGEST_TEXT])
-    value = _value(response, text)
+    value = _value(response, _without_fields(text))
     facts = value if isinstance(value, Mapping) else {}
     ok = event.kind == "tool.finished" and event.get("ok", True) and facts.get("success") is not False
-    ok = bool(ok and not (is_browser(event.tool) and _FAILED.match(text)))
+    ok = bool(ok and not (browser and _FAILED.match(text.lstrip())))
     problems = tuple(_problems(text))
     return Result(
         value=bounded(value),
@@ -70,6 +87,38 @@ def result_of(event: Event) -> Result:
         shots=tuple(_shots(event, text))[:MOST_FILES],
         logs=tuple((m[1], int(m[2] or 0), int(m[3] or 0)) for m in _LOG.finditer(text))[:MOST_FILES],
     )
+
+
+def is_crash(error: str) -> bool:
+    """Whether the browser is gone, and not only one call of it failed."""
+    return bool(_CRASH.search(error))
+
+
+def _without_fields(text: str) -> str:
+    return _FIELD.sub(lambda m: f"{m[1]}: …" if m[1] else f'{m[2]}"…"', text)
+
+
+Judged = list[dict[str, Any]]
+
+
+def without_values(parts: tuple[Result, Judged, Judged], values: Iterable[str]) -> tuple[Result, Judged, Judged]:
+    """The same without what was typed: drivers repeat it in their answers."""
+    hidden = sorted({v for v in values if len(v) >= SHORTEST_VALUE}, key=len, reverse=True)
+    if not hidden:
+        return parts
+    pattern = re.compile("|".join(re.escape(value) for value in hidden))
+    result, *judged = (_replaced(msgspec.to_builtins(part, enc_hook=str), pattern) for part in parts)
+    return msgspec.convert(result, Result), judged[0], judged[1]
+
+
+def _replaced(value: Any, pattern: re.Pattern[str]) -> Any:
+    if isinstance(value, str):
+        return pattern.sub("…", value)
+    if isinstance(value, Mapping):
+        return {key: _replaced(inner, pattern) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_replaced(inner, pattern) for inner in value]
+    return value
 
 
 def text_of(response: Any) -> str:

@@ -35,6 +35,7 @@ class Step(Section):
         Milliseconds | None, Meta(description="How long it should take; a report names slower ones.")
     ] = None
     calls: Annotated[int, Meta(ge=1, le=100, description="So many successful calls make the step.")] = 1
+    public: Annotated[bool, Meta(description="Values typed in this step are no secrets and may be kept.")] = False
 
 
 class Condition(Section):

@@ -1,87 +1,261 @@
-"""The steps of a run as calls come and go. `doc` is a fresh copy of the run's document; its lists are not shared."""
+"""The steps of a run as calls come and go: attempts, and the verdict of each step.
 
-from collections.abc import Mapping
-from typing import Any
+`run` is a copy made for the event at hand; lists and structs inside it are shared with the document before, so each
+change replaces them.
+"""
 
-from holdfast.core.ports import Doc
-from holdfast.features.uat.model import COMPLETED, FAILED, IN_PROGRESS, PENDING, SETTABLE, SKIPPED
+import msgspec
+
+from holdfast.features.uat.model import (
+    COMPLETED,
+    FAILED,
+    IN_PROGRESS,
+    INTERRUPTED,
+    MOST_ATTEMPTS,
+    NOT_REACHED,
+    PASSED,
+    PENDING,
+    SETTABLE,
+    SKIPPED,
+    UNKNOWN,
+    line,
+)
+from holdfast.features.uat.state import Attempt, JsonObject, Run, Step
+
+BY_HAND = "by-hand"
+_CLOSED = (COMPLETED, FAILED, INTERRUPTED)
 
 
-def fresh(wanted: Mapping[str, Any]) -> Doc:
-    return {"status": PENDING, "start": None, "end": None, "done": 0, "bad": 0, "wanted": int(wanted.get("calls", 1))}
+def planned_step(wanted: JsonObject) -> Step:
+    return Step(wanted=int(wanted.get("calls", 1)))
 
 
-def began(doc: Doc, number: int, at: int) -> None:
-    """A call of that step is under way. The steps before it are over, whatever became of them."""
-    if not _there(doc, number):
+def begin_call(run: Run, number: int, at: int, address: str = "") -> None:
+    """A call of that step is under way: the steps before it are over, the one that was going on is left."""
+    if not has_step(run, number):
         return
-    for earlier in range(min(doc["current"], number), number):
-        _leave(doc, earlier)
-    step = doc["steps"][number - 1]
-    start = at if step["start"] is None else min(step["start"], at)
-    _change(doc, number, status=IN_PROGRESS, start=start, end=None)
-    doc["current"] = number
+    reason = _attempt_reason(run, number)
+    if number < run.current:
+        _leave(run, run.current, interrupted=bool(run.returning))
+    for earlier in range(max(1, min(run.current, number)), number):
+        _leave(run, earlier)
+    step = run.steps[number - 1]
+    if not step.attempts or reason:
+        _open_attempt(run, number, at, reason)
+    else:
+        _set_attempt(run, number, status=_reopened(step), end=None)
+    step = run.steps[number - 1]
+    _set_step(run, number, address=step.address or line(address, 300))
+    run.current, run.returning = number, ""
 
 
-def called(doc: Doc, number: int, at: int, *, ok: bool) -> None:
-    """A call of that step ended. A failed step may be tried again; a finished one may go on."""
-    if not _there(doc, number):
+def end_call(run: Run, number: int, at: int, *, ok: bool, error: str = "", interrupted: bool = False) -> None:
+    """A call of that step ended. An attempt with a failed call has failed; the next call is another attempt."""
+    if not has_step(run, number) or not run.steps[number - 1].attempts:
         return
-    step = doc["steps"][number - 1]
-    done, bad = step["done"] + ok, step["bad"] + (not ok)
-    status = FAILED if not ok else COMPLETED if done >= step["wanted"] else IN_PROGRESS
-    end = None if status == IN_PROGRESS else at
-    _change(doc, number, done=done, bad=bad, status=status, end=end)
+    step = run.steps[number - 1]
+    _set_step(run, number, done=step.done + ok, bad=step.bad + (not ok))
+    if not ok and step.attempts[-1].status != FAILED:
+        _set_attempt(run, number, status=INTERRUPTED if interrupted else FAILED, end=at, error=line(error, 300))
+    elif ok and step.attempts[-1].status not in (FAILED, INTERRUPTED):
+        done = run.steps[number - 1].done >= step.wanted
+        _set_attempt(run, number, status=COMPLETED if done else IN_PROGRESS, end=at if done else None)
+    judge_step(run, number)
 
 
-def put(doc: Doc, number: Any, status: Any, at: int) -> None:
-    """S3-17: by hand or by a hook."""
-    if not _there(doc, number) or status not in SETTABLE:
+def set_difference(run: Run, number: int, expected: str, received: str) -> None:
+    """What a test runner's failed attempt expected and received."""
+    if has_step(run, number) and run.steps[number - 1].attempts:
+        _set_attempt(run, number, expected=line(expected, 200), received=line(received, 200))
+
+
+def judge_step(run: Run, number: int) -> None:
+    """A step passes only with its assertions: one that failed fails it, one that is still open keeps it going."""
+    if not has_step(run, number) or not run.steps[number - 1].attempts:
         return
-    step = doc["steps"][number - 1]
-    start = at if step["start"] is None else step["start"]
-    _change(doc, number, status=status, start=start, end=None if status == IN_PROGRESS else at)
-    doc["current"] = number
+    attempt = run.steps[number - 1].attempts[-1]
+    mine = [a for a in run.assertions if a.step == number]
+    broken = next((a for a in mine if a.result == FAILED), None)
+    if broken is not None and attempt.status != INTERRUPTED:
+        told = {"expected": broken.expected, "received": broken.actual}
+        _set_attempt(run, number, status=FAILED, end=attempt.end or broken.at or run.touched, **told)
+    elif attempt.status == COMPLETED and not attempt.by_hand and any(a.result == UNKNOWN for a in mine):
+        _set_attempt(run, number, status=IN_PROGRESS, end=None)
+    elif attempt.status == IN_PROGRESS and mine and _calls_done(run, number) and not _awaited(run, number):
+        _set_attempt(run, number, status=COMPLETED, end=run.touched)
 
 
-def close(doc: Doc) -> None:
-    """At the end of the run a step in the middle stays what it was: cut off, and visibly so."""
-    for number, step in enumerate(doc["steps"], 1):
-        if step["status"] == IN_PROGRESS and step["done"] >= 1 and not _running(doc, number):
-            _change(doc, number, status=COMPLETED, end=step["end"] or doc["touched"])
+def set_status(run: Run, number: int, status: str, at: int) -> None:
+    """By hand or by a hook. Who marks a step completed vouches for the assertions that no tool result spoke about."""
+    if not has_step(run, number) or status not in SETTABLE:
+        return
+    step = run.steps[number - 1]
+    closed = bool(step.attempts) and step.attempts[-1].status in _CLOSED
+    if status == IN_PROGRESS and closed:
+        _open_attempt(run, number, at, BY_HAND)
+    elif not step.attempts:
+        _open_attempt(run, number, at, "")
+    _set_attempt(run, number, status=status, end=None if status == IN_PROGRESS else at, by_hand=True)
+    if status == COMPLETED:
+        _vouch(run, number, at)
+    judge_step(run, number)
+    run.current = number
 
 
-def all_over(doc: Doc) -> bool:
+def close(run: Run) -> None:
+    """The end of the run: what was never seen to hold has failed, what was cut off is interrupted."""
+    for number, step in enumerate(run.steps, 1):
+        if not step.attempts:
+            continue
+        if step.attempts[-1].status == IN_PROGRESS:
+            _finish(run, number, otherwise=INTERRUPTED)
+        else:
+            _fail_open_assertions(run, number)
+            judge_step(run, number)
+
+
+def all_over(run: Run) -> bool:
     """The last step ended well: nothing of the scenario is left to do."""
-    return bool(doc["steps"]) and doc["steps"][-1]["status"] == COMPLETED
+    return bool(run.steps) and run.steps[-1].status in (COMPLETED, SKIPPED)
 
 
-def gave_up(doc: Doc) -> bool:
-    """The last step failed and nobody is trying it again."""
-    return bool(doc["steps"]) and doc["steps"][-1]["status"] == FAILED
+def gave_up(run: Run) -> bool:
+    """The last step failed, or its assertion never came true, and nobody is trying it again."""
+    if not run.steps:
+        return False
+    last = run.steps[-1]
+    return last.status == FAILED or (last.status == IN_PROGRESS and _calls_done(run, len(run.steps)))
 
 
-def duration(step: Mapping[str, Any]) -> int | None:
-    return None if step["start"] is None or step["end"] is None else max(0, step["end"] - step["start"])
+def duration(step: Step | Attempt) -> int | None:
+    return None if step.start is None or step.end is None else max(0, step.end - step.start)
 
 
-def _leave(doc: Doc, number: int) -> None:
-    if number < 1:
+def verdict(run: Run, step: Step) -> str:
+    """passed, failed, skipped, not_reached or interrupted; in_progress as long as the run goes on."""
+    if step.status == COMPLETED:
+        return PASSED
+    if step.status == PENDING:
+        return NOT_REACHED
+    return INTERRUPTED if step.status == IN_PROGRESS and run.end is not None else step.status
+
+
+def is_flaky(step: Step) -> bool:
+    return step.status == COMPLETED and any(a.status in (FAILED, INTERRUPTED) for a in step.attempts[:-1])
+
+
+def has_step(run: Run, number: object) -> bool:
+    return isinstance(number, int) and not isinstance(number, bool) and 1 <= number <= len(run.steps)
+
+
+# ── attempts ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _attempt_reason(run: Run, number: int) -> str:
+    """Why this call opens a new attempt of the step; empty when it goes on with the one there is."""
+    step = run.steps[number - 1]
+    if not step.attempts:
+        return ""
+    last = step.attempts[-1]
+    if run.returning:
+        return run.returning
+    if number < run.current:
+        return "back"
+    if number > run.current:
+        before = run.steps[run.current - 1].attempts[-1:] if run.current else []
+        return (before[0].reason if before else "") or "retry"
+    return "retry" if last.status == INTERRUPTED or (last.status == FAILED and bool(last.error)) else ""
+
+
+def _reopened(step: Step) -> str:
+    return FAILED if step.attempts[-1].status == FAILED else IN_PROGRESS
+
+
+def _open_attempt(run: Run, number: int, at: int, reason: str) -> None:
+    step = run.steps[number - 1]
+    number_of = step.tries + 1
+    kept = step.attempts[1 - MOST_ATTEMPTS :] if len(step.attempts) >= MOST_ATTEMPTS else step.attempts
+    attempt = Attempt(number=number_of, reason=reason, status=IN_PROGRESS, start=at)
+    # A retry goes on where the step failed; after a restart everything in it is done again.
+    done = step.done if reason == "retry" else 0
+    _set_step(run, number, attempts=[*kept, attempt], tries=number_of, done=done)
+    if reason:
+        run.assertions = [
+            msgspec.structs.replace(a, result=UNKNOWN, actual="", at=None, by_hand=False) if a.step == number else a
+            for a in run.assertions
+            if not (a.extra and a.step == number)
+        ]
+    _refresh(run, number)
+
+
+def _set_attempt(run: Run, number: int, **fields: object) -> None:
+    attempts = run.steps[number - 1].attempts
+    _set_step(run, number, attempts=[*attempts[:-1], msgspec.structs.replace(attempts[-1], **fields)])
+    _refresh(run, number)
+
+
+def _refresh(run: Run, number: int) -> None:
+    """The step stands where its latest attempt stands."""
+    step = run.steps[number - 1]
+    last = step.attempts[-1]
+    starts = [a.start for a in step.attempts if a.start is not None]
+    _set_step(run, number, status=last.status, start=min(starts, default=step.start), end=last.end)
+
+
+def _set_step(run: Run, number: int, **fields: object) -> None:
+    steps = list(run.steps)
+    steps[number - 1] = msgspec.structs.replace(steps[number - 1], **fields)
+    run.steps = steps
+
+
+def _leave(run: Run, number: int, *, interrupted: bool = False) -> None:
+    """The run went on to another step."""
+    step = run.steps[number - 1]
+    if step.status == PENDING:
+        _set_step(run, number, status=SKIPPED)
+    elif step.status == IN_PROGRESS and not _is_running(run, number):
+        _finish(run, number, otherwise=INTERRUPTED if interrupted else FAILED)
+
+
+def _finish(run: Run, number: int, *, otherwise: str) -> None:
+    """`otherwise`: what a step is whose calls were not all made."""
+    step = run.steps[number - 1]
+    if step.done >= step.wanted:
+        _set_attempt(run, number, status=COMPLETED, end=step.end or run.touched)
+        _fail_open_assertions(run, number)
+        judge_step(run, number)
         return
-    step = doc["steps"][number - 1]
-    if step["status"] == PENDING:
-        _change(doc, number, status=SKIPPED)
-    elif step["status"] == IN_PROGRESS and not _running(doc, number):
-        _change(doc, number, status=COMPLETED if step["done"] else FAILED, end=doc["touched"])
+    error = f"{step.done} of {step.wanted} calls were made" if step.done else "no call of it succeeded"
+    _set_attempt(run, number, status=otherwise, end=run.touched, error=step.attempts[-1].error or error)
 
 
-def _running(doc: Doc, number: int) -> bool:
-    return any(entry["step"] == number for entry in doc["open"].values())
+def _fail_open_assertions(run: Run, number: int) -> None:
+    """Nothing is believed: what was to be seen in this step and never was has failed."""
+    run.assertions = [
+        msgspec.structs.replace(a, result=FAILED, at=a.at or run.touched)
+        if a.step == number and a.result == UNKNOWN
+        else a
+        for a in run.assertions
+    ]
 
 
-def _there(doc: Doc, number: Any) -> bool:
-    return isinstance(number, int) and not isinstance(number, bool) and 1 <= number <= len(doc["steps"])
+def _vouch(run: Run, number: int, at: int) -> None:
+    run.assertions = [
+        msgspec.structs.replace(a, result=PASSED, at=at, by_hand=True)
+        if a.step == number and a.result == UNKNOWN and a.at is None
+        else a
+        for a in run.assertions
+    ]
 
 
-def _change(doc: Doc, number: int, **fields: Any) -> None:
-    doc["steps"] = [{**s, **fields} if n == number else s for n, s in enumerate(doc["steps"], 1)]
+def _calls_done(run: Run, number: int) -> bool:
+    step = run.steps[number - 1]
+    return step.done >= step.wanted and not _is_running(run, number)
+
+
+def _awaited(run: Run, number: int) -> bool:
+    return any(a.step == number and a.result == UNKNOWN for a in run.assertions)
+
+
+def _is_running(run: Run, number: int) -> bool:
+    return any(entry.step == number and entry.matched for entry in run.open.values())

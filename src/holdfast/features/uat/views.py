@@ -4,48 +4,56 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from holdfast.core.errors import CommandRefused
 from holdfast.core.feature import Call, View
-from holdfast.core.ports import Doc, EventQuery, Ref, StateQuery
-from holdfast.features.uat import compare, files, lookup, reading
+from holdfast.core.ports import EventQuery
+from holdfast.features.uat import compare, files, lookup, scenario_file, steps
 from holdfast.features.uat.jobs import write
 from holdfast.features.uat.jobs.scan import catalogue
-from holdfast.features.uat.model import COMPLETED, FAILED, PASSED, RUN, iso
+from holdfast.features.uat.model import FAILED, PASSED, iso
 from holdfast.features.uat.record import load
 from holdfast.features.uat.report import rendered
 from holdfast.features.uat.scenario import schema
+from holdfast.features.uat.state import RUNS, Run
 
 LONGEST_PAGE = 500
 PAGE = 50
 
 
-def brief(doc: Doc | None) -> dict[str, Any]:
+def brief(doc: Run | None) -> dict[str, Any]:
     if doc is None:
         return {}
-    judged = [a["result"] for a in doc["assertions"]] + doc["asserted"]
+    judged = [a.result for a in doc.assertions] + doc.asserted
+    verdicts = [steps.verdict(doc, step) for step in doc.steps]
     return {
-        "id": doc["id"],
-        "scenario": doc["scenario"],
-        "session": doc["session"],
-        "project": doc["project"],
-        "status": doc["status"],
-        "outcome": doc["outcome"],
-        "reason": doc["reason"],
-        "start": doc["start"],
-        "end": doc["end"],
-        "at": doc["at"],
-        "step": doc["current"],
-        "steps": len(doc["steps"]),
-        "completed": sum(step["status"] == COMPLETED for step in doc["steps"]),
-        "calls": doc["calls"],
-        "failed": doc["failed"],
-        "errors": doc["errors"],
-        "warnings": doc["warnings"],
-        "screenshots": doc["shots"],
+        "id": doc.id,
+        "scenario": doc.scenario,
+        "session": doc.session,
+        "project": doc.project,
+        "status": doc.status,
+        "outcome": doc.outcome,
+        "reason": doc.reason,
+        "start": doc.start,
+        "end": doc.end,
+        "at": doc.at,
+        "step": doc.current,
+        "steps": len(doc.steps),
+        "completed": verdicts.count(PASSED),
+        "verdicts": {name: verdicts.count(name) for name in dict.fromkeys(verdicts)},
+        "flaky": sum(steps.is_flaky(step) for step in doc.steps),
+        "interrupted": doc.interrupted,
+        "source": doc.source,
+        "calls": doc.calls,
+        "failed": doc.failed,
+        "errors": doc.errors,
+        "warnings": doc.warnings,
+        "screenshots": doc.shots,
         "assertions": {"passed": judged.count(PASSED), "failed": judged.count(FAILED), "all": len(judged)},
-        "confidence": doc["confidence"],
-        "auto": doc["auto"],
-        "archived": bool(doc["archived"]),
+        "confidence": doc.confidence,
+        "auto": doc.auto,
+        "archived": bool(doc.archived),
     }
 
 
@@ -53,49 +61,48 @@ def list_(call: Call) -> dict[str, Any]:
     args = call.args
     limit = min(int(args.get("limit") or PAGE), LONGEST_PAGE)
     before = args.get("before")
-    query = StateQuery(
-        kind=RUN,
+    page = RUNS.list(
+        call.reader,
         project="" if args.get("all") else call.project,
         status=str(args.get("status") or ""),
         before=(int(before[0]), str(before[1])) if isinstance(before, list | tuple) and len(before) == 2 else None,
         limit=limit,
     )
-    page = call.reader.states(query)
-    following = [page[-1][1]["at"], page[-1][0].key] if len(page) == limit else None
+    following = [page[-1][1].at, page[-1][0]] if len(page) == limit else None
     return {"runs": [brief(doc) for _, doc in page], "next": following, "now": call.now}
 
 
 def show(call: Call) -> dict[str, Any]:
     """A run for people: its steps, assertions, problems and pictures, without the list of calls unless wanted."""
-    record = load(call.reader, lookup.run(call)["id"])
+    record = load(call.reader, lookup.run(call).id)
     calls = [files.tool_call(c) for c in record.calls] if call.args.get("calls") else []
     return {
         **brief(record.doc),
         "description": record.plan.get("description", ""),
-        "message": record.doc["message"],
-        "reasons": record.doc["reasons"],
-        "base_url": record.doc["base_url"],
-        "plan": files.scenario(record)["steps"],
+        "message": record.doc.message,
+        "reasons": record.doc.reasons,
+        "base_url": record.doc.base_url,
+        "plan": files.judged_steps(record),
         "judged": files.assertions(record),
         "checks": [files.health_check(*check) for check in record.checks],
         "problems": [{**files.problem(p), "level": p["level"]} for p in record.problems],
         "shots": [files.screenshot(shot) for shot in record.shots],
         "performance": files.performance(record),
-        "reports": record.doc["reports"],
-        "recent": record.doc["last"],
+        "reports": record.doc.reports,
+        "recent": msgspec.to_builtins(record.doc.last),
         "file": _file(call, record.doc),
         "tool_calls": calls,
     }
 
 
-def _file(call: Call, doc: Doc) -> str:
+def _file(call: Call, doc: Run) -> str:
     places = files.places_of(doc)
     return str(write.targets(places, doc, call.reader)[-1]) if places else ""
 
 
 def document(call: Call) -> dict[str, Any]:
     """S3-14: the seed's document, as it is now and not as a file was written."""
-    return files.document(load(call.reader, lookup.run(call)["id"]))
+    return files.document(load(call.reader, lookup.run(call).id))
 
 
 def context(call: Call) -> dict[str, Any]:
@@ -103,35 +110,35 @@ def context(call: Call) -> dict[str, Any]:
     doc = lookup.active(call)
     places = files.places_of(doc)
     return {
-        "scenario": doc["scenario"],
-        "uatSessionId": doc["id"],
-        "currentStep": doc["current"],
-        "totalSteps": len(doc["steps"]),
-        "mode": doc["mode"],
-        "baseUrl": doc["base_url"],
-        "screenshotDirectory": str(places.screenshots(doc["id"])) if places else "",
+        "scenario": doc.scenario,
+        "uatSessionId": doc.id,
+        "currentStep": doc.current,
+        "totalSteps": len(doc.steps),
+        "mode": doc.mode,
+        "baseUrl": doc.base_url,
+        "screenshotDirectory": str(places.screenshots(doc.id)) if places else "",
     }
 
 
 def signal(call: Call) -> dict[str, Any] | None:
     """S3-22: None when nobody left one."""
-    found = lookup.run(call)["hooks"].get(str(call.args.get("signal")))
-    return {"data": found["data"], "timestamp": iso(found["at"])} if found else None
+    found = lookup.run(call).hooks.get(str(call.args.get("signal")))
+    return {"data": found.data, "timestamp": iso(found.at)} if found else None
 
 
 def signals(call: Call) -> dict[str, Any]:
-    hooks = lookup.run(call)["hooks"]
-    return {name: {"data": one["data"], "timestamp": iso(one["at"])} for name, one in hooks.items()}
+    hooks = lookup.run(call).hooks
+    return {name: {"data": one.data, "timestamp": iso(one.at)} for name, one in hooks.items()}
 
 
 def report(call: Call) -> str:
-    made = rendered(load(call.reader, lookup.run(call)["id"]), str(call.args.get("format") or "html"))
+    made = rendered(load(call.reader, lookup.run(call).id), str(call.args.get("format") or "html"))
     return made.decode("utf-8", "replace")
 
 
 def compared(call: Call) -> dict[str, Any]:
     one, other = lookup.run(call), lookup.run(call, "other")
-    return compare.compared(load(call.reader, one["id"]), load(call.reader, other["id"]))
+    return compare.compared(load(call.reader, one.id), load(call.reader, other.id))
 
 
 def scenarios(call: Call) -> dict[str, Any]:
@@ -150,13 +157,17 @@ def validate(call: Call) -> dict[str, Any]:
     folder = lookup.places(call).scenarios
     if not named:
         plans, mistakes = catalogue(folder)
-        return {"files": len(reading.listed(folder)), "good": sorted(plans), "mistakes": [_shown(m) for m in mistakes]}
-    read = [reading.read(path) for path in named]
+        return {
+            "files": len(scenario_file.listed(folder)),
+            "good": sorted(plans),
+            "mistakes": [_shown(m) for m in mistakes],
+        }
+    read = [scenario_file.read(path) for path in named]
     good = sorted(scenario.name for scenario, _ in read if scenario)
     return {"files": len(named), "good": good, "mistakes": [_shown(m) for _, found in read for m in found]}
 
 
-def _shown(mistake: reading.Mistake) -> dict[str, Any]:
+def _shown(mistake: scenario_file.Mistake) -> dict[str, Any]:
     return {"file": mistake.file, "line": mistake.line, "text": mistake.text}
 
 
@@ -174,9 +185,9 @@ def place(call: Call) -> dict[str, Any]:
     return {
         "file": str(path),
         "condition": write.condition(path),
-        "lock": str(places.lock_file(doc["session"])),
-        "backup": str(places.backup_file(doc["session"])),
-        "run": doc["id"],
+        "lock": str(places.lock_file(doc.session)),
+        "backup": str(places.backup_file(doc.session)),
+        "run": doc.id,
     }
 
 
@@ -185,13 +196,13 @@ def done(call: Call) -> dict[str, Any] | None:
     key = str(call.args.get("key"))
     seq = call.reader.known([key]).get(key)
     page = call.reader.events(EventQuery(after=seq - 1, before=seq + 1, limit=1)) if seq else []
-    return {"kind": page[0].kind, **page[0].data} if page else None
+    return {"kind": page[0].kind, **page[0].data.as_dict()} if page else None
 
 
 def active(call: Call) -> dict[str, Any] | None:
     """The session's run that is going on, if there is one."""
     mine = lookup.of_session(call)
-    return brief(call.reader.state(Ref(RUN, mine["active"]))) if mine and mine["active"] else None
+    return brief(RUNS.load(call.reader, mine.active)) if mine and mine.active else None
 
 
 VIEWS: Mapping[str, View] = {

@@ -2,7 +2,7 @@
 
 from holdfast.core.feature import JobHandler
 from holdfast.features.uat import enqueue
-from holdfast.features.uat.jobs import asked, collect, health, reports, scan, tend, write
+from holdfast.features.uat.jobs import collect, health, reports, requests, scan, tend, write
 
 JOBS: dict[str, JobHandler] = {
     enqueue.SCAN: scan.scan,
@@ -10,6 +10,6 @@ JOBS: dict[str, JobHandler] = {
     enqueue.COLLECT: collect.collect,
     enqueue.HEALTH: health.health,
     enqueue.REPORT: reports.report,
-    enqueue.ASKED: asked.asked,
+    enqueue.ASKED: requests.asked,
     enqueue.TEND: tend.tend,
 }

@@ -12,13 +12,14 @@ import msgspec
 from holdfast.core.errors import UnsafePath
 from holdfast.core.event import Event
 from holdfast.core.feature import File, JobCall
-from holdfast.core.ports import Doc, Ref
+from holdfast.core.ports import Ref
 from holdfast.features.uat.files import places_of
-from holdfast.features.uat.jobs.saying import told
-from holdfast.features.uat.model import DEFAULTS, PLAN, RUN, UatSettings, moment
+from holdfast.features.uat.folders import inside
+from holdfast.features.uat.jobs.run_events import told
+from holdfast.features.uat.model import DEFAULTS, PLAN, UatSettings, moment
 from holdfast.features.uat.names import slug
-from holdfast.features.uat.places import inside
 from holdfast.features.uat.results import console_lines
+from holdfast.features.uat.state import RUNS, Run
 
 LARGEST_IMAGE = 20 << 20
 LARGEST_LOG = 256 << 10
@@ -33,15 +34,15 @@ class _Unusable(Exception):
 
 def collect(call: JobCall) -> list[Event]:
     event = call.reader.event(int(call.job.payload["seq"]))
-    doc = call.reader.state(Ref(RUN, str(event.get("uat")))) if event else None
+    doc = RUNS.load(call.reader, str(event.get("uat"))) if event else None
     if event is None or doc is None:
         return []
-    settings = call.settings(doc["project"]) or DEFAULTS
+    settings = call.settings(doc.project) or DEFAULTS
     shots = [_shot(call, doc, event, name, settings) for name in event.get("shots") or ()]
     return [*shots, *_console(doc, event, settings)]
 
 
-def _shot(call: JobCall, doc: Doc, event: Event, name: str, settings: UatSettings) -> Event:
+def _shot(call: JobCall, doc: Run, event: Event, name: str, settings: UatSettings) -> Event:
     step = event.get("step") or 0
     facts: dict[str, Any] = {"step": step, "action": _action(call, doc, step), "n": event.get("n")}
     try:
@@ -53,14 +54,14 @@ def _shot(call: JobCall, doc: Doc, event: Event, name: str, settings: UatSetting
     return told(doc, "uat.shot", event.at, f"{event.seq}/{name}", **facts)
 
 
-def _action(call: JobCall, doc: Doc, step: int) -> str:
-    steps = (call.reader.state(Ref(PLAN, doc["id"])) or {}).get("steps") or ()
+def _action(call: JobCall, doc: Run, step: int) -> str:
+    steps = (call.reader.state(Ref(PLAN, doc.id)) or {}).get("steps") or ()
     return str(steps[step - 1]["action"]) if 0 < step <= len(steps) else "screenshot"
 
 
-def _image(call: JobCall, doc: Doc, event: Event, name: str, settings: UatSettings) -> bytes:
+def _image(call: JobCall, doc: Run, event: Event, name: str, settings: UatSettings) -> bytes:
     try:
-        image = read_inside(Path(event.get("cwd") or doc["project"], name), doc, settings, LARGEST_IMAGE)
+        image = read_inside(Path(event.get("cwd") or doc.project, name), doc, settings, LARGEST_IMAGE)
     except (_Unusable, OSError):
         sent = _sent_along(call, event)
         if sent is None:
@@ -71,9 +72,9 @@ def _image(call: JobCall, doc: Doc, event: Event, name: str, settings: UatSettin
     return image
 
 
-def read_inside(path: Path, doc: Doc, settings: UatSettings, limit: int) -> bytes:
+def read_inside(path: Path, doc: Run, settings: UatSettings, limit: int) -> bytes:
     """A plain file in the project or in a folder the person allowed; what was checked is what is read."""
-    allowed = tuple(f for f in (doc["project"], *settings.screenshot_folders) if f.strip("/"))
+    allowed = tuple(f for f in (doc.project, *settings.screenshot_folders) if f.strip("/"))
     if not inside(path, allowed):
         raise _Unusable("it lies outside the project; allow its folder with `uat.screenshot_folders`")
     real = os.path.realpath(path)
@@ -122,14 +123,14 @@ def ending(image: bytes) -> str:
     return next((name for magic, name in IMAGES.items() if image.startswith(magic)), "")
 
 
-def _kept(call: JobCall, doc: Doc, event: Event, image: bytes, facts: Mapping[str, Any]) -> Path:
+def _kept(call: JobCall, doc: Run, event: Event, image: bytes, facts: Mapping[str, Any]) -> Path:
     """S3-8's name; several pictures of one second are told apart."""
     places = places_of(doc)
     if places is None:
         raise _Unusable("this run has no folder")
-    folder = places.ready(places.screenshots(doc["id"]))
+    folder = places.ready(places.screenshots(doc.id))
     when = moment(event.at).strftime("%H%M%S")
-    name = f"{doc['id']}-{slug(doc['scenario'])}-step{facts['step']}-{slug(facts['action'])}-{when}"
+    name = f"{doc.id}-{slug(doc.scenario)}-step{facts['step']}-{slug(facts['action'])}-{when}"
     for number in range(1, MOST_IN_A_SECOND):
         path = folder / f"{name}{f'-{number}' if number > 1 else ''}{ending(image)}"
         if not os.path.lexists(path) or _same(path, image):
@@ -142,11 +143,11 @@ def _same(path: Path, image: bytes) -> bool:
     return not path.is_symlink() and path.is_file() and path.read_bytes() == image
 
 
-def _console(doc: Doc, event: Event, settings: UatSettings) -> Iterator[Event]:
+def _console(doc: Run, event: Event, settings: UatSettings) -> Iterator[Event]:
     """Playwright MCP writes console messages to a file and names the new lines."""
     for name, first, last in event.get("logs") or ():
         try:
-            text = read_inside(Path(event.get("cwd") or doc["project"], name), doc, settings, LARGEST_LOG)
+            text = read_inside(Path(event.get("cwd") or doc.project, name), doc, settings, LARGEST_LOG)
         except (_Unusable, OSError):
             continue
         lines = text.decode("utf-8", "replace").splitlines()

@@ -10,10 +10,11 @@ from urllib.parse import urlsplit
 from holdfast.core.event import Event
 from holdfast.core.feature import JobCall
 from holdfast.core.ports import Ref
-from holdfast.features.uat.jobs.saying import told
+from holdfast.features.uat.jobs.run_events import told
 from holdfast.features.uat.judge import holds
-from holdfast.features.uat.model import DEFAULTS, PLAN, RUN, line
+from holdfast.features.uat.model import DEFAULTS, PLAN, line
 from holdfast.features.uat.results import Result
+from holdfast.features.uat.state import RUNS
 
 PATIENCE_S = 10.0
 LARGEST_ANSWER = 256 << 10
@@ -21,12 +22,13 @@ LARGEST_ANSWER = 256 << 10
 
 def health(call: JobCall) -> list[Event]:
     payload = call.job.payload
-    doc, plan = (call.reader.state(Ref(kind, str(payload["uat"]))) for kind in (RUN, PLAN))
+    doc = RUNS.load(call.reader, str(payload["uat"]))
+    plan = call.reader.state(Ref(PLAN, str(payload["uat"])))
     if not doc or not plan:
         return []
     wanted = plan["health_checks"][payload["index"]]
     url = str(plan.get("base_url", "")).rstrip("/") + "/" + str(wanted.get("path") or "").lstrip("/")
-    hosts = (call.settings(doc["project"]) or DEFAULTS).health_hosts
+    hosts = (call.settings(doc.project) or DEFAULTS).health_hosts
     good, data = check(url, wanted, hosts)
     result = "success" if good else "failure"
     facts = {"type": "http", "result": result, "data": data, "step": payload["step"], "index": payload["index"]}

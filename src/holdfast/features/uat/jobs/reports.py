@@ -6,24 +6,24 @@ from typing import Any
 from holdfast.core.errors import UnsafePath
 from holdfast.core.event import Event
 from holdfast.core.feature import File, JobCall
-from holdfast.core.ports import Doc
 from holdfast.features.uat.files import places_of
-from holdfast.features.uat.jobs.saying import told
+from holdfast.features.uat.jobs.run_events import told
 from holdfast.features.uat.model import DEFAULTS, iso
 from holdfast.features.uat.names import safe
 from holdfast.features.uat.record import load
 from holdfast.features.uat.report import ENDINGS, rendered
+from holdfast.features.uat.state import Run
 
 MODE = 0o644
 
 
 def report(call: JobCall) -> list[Event]:
     doc = load(call.reader, str(call.job.payload["uat"])).doc
-    formats = (call.settings(doc["project"]) or DEFAULTS).reports
+    formats = (call.settings(doc.project) or DEFAULTS).reports
     return [reported(call, doc, formats, f"{call.job.id}")]
 
 
-def reported(call: JobCall, doc: Doc, formats: Iterable[str], key: str) -> Event:
+def reported(call: JobCall, doc: Run, formats: Iterable[str], key: str) -> Event:
     try:
         return told(doc, "uat.reported", call.now, key, reports=_written(call, doc, formats))
     except (UnsafePath, OSError) as error:
@@ -31,14 +31,14 @@ def reported(call: JobCall, doc: Doc, formats: Iterable[str], key: str) -> Event
         return told(doc, "uat.problem", call.now, key, level="warning", type="report", message=message)
 
 
-def _written(call: JobCall, doc: Doc, formats: Iterable[str]) -> list[dict[str, Any]]:
+def _written(call: JobCall, doc: Run, formats: Iterable[str]) -> list[dict[str, Any]]:
     places, made = places_of(doc), []
     if places is None:
         raise UnsafePath("this run has no folder")
-    record = load(call.reader, doc["id"])
+    record = load(call.reader, doc.id)
     folder = places.ready(places.reports)
     for name in formats:
-        path = folder / f"{safe(doc['id'])}{ENDINGS[name]}"
+        path = folder / f"{safe(doc.id)}{ENDINGS[name]}"
         call.put(File(path, rendered(record, name), MODE))
-        made.append({"name": path.name, "path": str(path), "format": name, "timestamp": iso(doc["end"] or doc["at"])})
+        made.append({"name": path.name, "path": str(path), "format": name, "timestamp": iso(doc.end or doc.at)})
     return made

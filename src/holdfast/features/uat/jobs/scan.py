@@ -9,10 +9,10 @@ from holdfast.core.event import Event
 from holdfast.core.feature import JobCall
 from holdfast.core.ids import delivery_key
 from holdfast.core.ports import Ref
+from holdfast.features.uat.folders import Places, root_of
 from holdfast.features.uat.model import CATALOGUE, DEFAULTS, LARGEST_CATALOGUE
-from holdfast.features.uat.places import Places, root_of
-from holdfast.features.uat.reading import Mistake, listed, read
 from holdfast.features.uat.scenario import plan_of
+from holdfast.features.uat.scenario_file import Mistake, listed, read
 
 MOST_MISTAKES = 20
 

@@ -5,17 +5,19 @@ import stat
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from holdfast.core.errors import UnsafePath
 from holdfast.core.event import Event
 from holdfast.core.feature import File, JobCall
-from holdfast.core.ports import Doc, Ref, StateQuery
 from holdfast.features.uat import files
+from holdfast.features.uat.derive import ending
+from holdfast.features.uat.folders import Places
 from holdfast.features.uat.jobs import write
-from holdfast.features.uat.jobs.saying import told
-from holdfast.features.uat.model import ACTIVE, COMPLETED, DEFAULTS, HOUR_MS, RUN, TEMP_MINUTES
-from holdfast.features.uat.places import Places
+from holdfast.features.uat.jobs.run_events import told
+from holdfast.features.uat.model import ACTIVE, COMPLETED, DEFAULTS, HOUR_MS, TEMP_MINUTES
 from holdfast.features.uat.record import load
+from holdfast.features.uat.state import RUNS, Run
 
 PAGE = 100
 MOST_RUNS = 5_000
@@ -29,45 +31,54 @@ def tend(call: JobCall) -> list[Event]:
             if call.cancelled():
                 return events
             events += _tended(call, doc)
-            if doc["root"] and doc["root"] not in swept:
-                swept.add(doc["root"])
-                sweep(Places(Path(doc["root"]), doc["project"]), time.time())
+            if doc.root and doc.root not in swept:
+                swept.add(doc.root)
+                sweep(Places(Path(doc.root), doc.project), time.time())
     return events
 
 
-def docs(call: JobCall, status: str) -> Iterator[Doc]:
+def docs(call: JobCall, status: str) -> Iterator[Run]:
     before = None
     for _ in range(MOST_RUNS // PAGE):
-        page = call.reader.states(StateQuery(kind=RUN, status=status, before=before, limit=PAGE))
+        page = RUNS.list(call.reader, status=status, before=before, limit=PAGE)
         yield from (doc for _, doc in page)
         if len(page) < PAGE:
             return
-        ref, last = page[-1]
-        before = (last["at"], ref.key)
+        key, last = page[-1]
+        before = (last.at, key)
 
 
-def _tended(call: JobCall, doc: Doc) -> list[Event]:
-    hours = (call.settings(doc["project"]) or DEFAULTS).max_age_hours
-    old = call.now - doc["at"] > hours * HOUR_MS
-    if doc["status"] == ACTIVE and old:
-        return [told(doc, "uat.ended", call.now, "expired", reason="expired")]
+def _tended(call: JobCall, doc: Run) -> list[Event]:
+    hours = (call.settings(doc.project) or DEFAULTS).max_age_hours
+    old = call.now - doc.at > hours * HOUR_MS
+    if doc.status == ACTIVE and old:
+        return _expired(call, doc)
     try:
-        return archived(call, doc) if old or doc["reason"] == "expired" else restored(call, doc)
+        return archived(call, doc) if old or doc.reason == "expired" else restored(call, doc)
     except (UnsafePath, OSError) as error:
         message = f"{error}"[:300]
         return [told(doc, "uat.problem", call.now, f"file/{message}", level="warning", type="file", message=message)]
 
 
-def archived(call: JobCall, doc: Doc) -> list[Event]:
+def _expired(call: JobCall, doc: Run) -> list[Event]:
+    def make(kind: str, **data: Any) -> Event:
+        return told(
+            doc, kind, call.now, f"expired/{data.get('n', '')}", **{k: v for k, v in data.items() if k != "uat"}
+        )
+
+    return list(ending(doc, call.now, "expired", make))
+
+
+def archived(call: JobCall, doc: Run) -> list[Event]:
     """The copy in the archive first, then the session's file, its backup and its lock."""
     places = files.places_of(doc)
-    if places is None or not Path(doc["project"] or "/").is_dir():
+    if places is None or not Path(doc.project or "/").is_dir():
         return [told(doc, "uat.archived", call.now, "once", path="")]
-    path = places.archive_file(doc["id"])
+    path = places.archive_file(doc.id)
     places.ready(path.parent)
-    call.put(File(path, files.content(load(call.reader, doc["id"])), write.MODE))
-    if write.latest(call.reader, doc["session"]) == doc["id"]:
-        _remove(places, doc["session"])
+    call.put(File(path, files.content(load(call.reader, doc.id)), write.MODE))
+    if write.latest(call.reader, doc.session) == doc.id:
+        _remove(places, doc.session)
     return [told(doc, "uat.archived", call.now, "once", path=str(path))]
 
 
@@ -77,17 +88,17 @@ def _remove(places: Places, session: str) -> None:
         path.unlink(missing_ok=True)
 
 
-def restored(call: JobCall, doc: Doc) -> list[Event]:
+def restored(call: JobCall, doc: Run) -> list[Event]:
     """Damage is found by comparing the file with its backup: a changed digit is still JSON."""
     places = files.places_of(doc)
-    if places is None or write.latest(call.reader, doc["session"]) != doc["id"]:
+    if places is None or write.latest(call.reader, doc.session) != doc.id:
         return []
-    path, backup = places.session_file(doc["session"]), places.backup_file(doc["session"])
+    path, backup = places.session_file(doc.session), places.backup_file(doc.session)
     was = write.condition(path)
     if was == "good" and bytes_of(backup) == bytes_of(path):
         return []
     write.put(call, doc)
-    again = call.reader.state(Ref(RUN, doc["id"])) or doc
+    again = RUNS.load(call.reader, doc.id) or doc
     was = "damaged" if was == "good" else was
     return [told(again, "uat.restored", call.now, f"{call.job.id}", was=was, path=str(path))]
 

@@ -7,12 +7,12 @@ import msgspec
 from holdfast.core.errors import UnsafePath
 from holdfast.core.event import Event
 from holdfast.core.feature import File, JobCall
-from holdfast.core.ports import Doc, Reader, Ref
+from holdfast.core.ports import Reader
 from holdfast.features.uat import files
-from holdfast.features.uat.jobs.saying import told
-from holdfast.features.uat.model import SESSION
-from holdfast.features.uat.places import Places
+from holdfast.features.uat.folders import Places
+from holdfast.features.uat.jobs.run_events import told
 from holdfast.features.uat.record import load
+from holdfast.features.uat.state import SESSION_RUNS, Run
 
 MODE = 0o644
 """As any file of the project: the seed's readers may be another user's tools."""
@@ -23,7 +23,7 @@ def write(call: JobCall) -> list[Event]:
     return _safely(call, doc)
 
 
-def _safely(call: JobCall, doc: Doc) -> list[Event]:
+def _safely(call: JobCall, doc: Run) -> list[Event]:
     try:
         put(call, doc)
     except (UnsafePath, OSError) as error:
@@ -32,27 +32,27 @@ def _safely(call: JobCall, doc: Doc) -> list[Event]:
     return []
 
 
-def put(call: JobCall, doc: Doc) -> None:
+def put(call: JobCall, doc: Run) -> None:
     """Two files: were one of them damaged in its place, the other would still be whole."""
     places = files.places_of(doc)
-    if places is None or not Path(doc["project"] or "/").is_dir():
+    if places is None or not Path(doc.project or "/").is_dir():
         return
-    made = files.content(load(call.reader, doc["id"]))
+    made = files.content(load(call.reader, doc.id))
     for path in targets(places, doc, call.reader):
         places.ready(path.parent)
         call.put(File(path, made, MODE))
 
 
-def targets(places: Places, doc: Doc, reader: Reader) -> list[Path]:
+def targets(places: Places, doc: Run, reader: Reader) -> list[Path]:
     """The session's file belongs to its latest run; the others are in the archive."""
-    if doc["archived"] or latest(reader, doc["session"]) != doc["id"]:
-        return [places.archive_file(doc["id"])]
-    return [places.backup_file(doc["session"]), places.session_file(doc["session"])]
+    if doc.archived or latest(reader, doc.session) != doc.id:
+        return [places.archive_file(doc.id)]
+    return [places.backup_file(doc.session), places.session_file(doc.session)]
 
 
 def latest(reader: Reader, session: str) -> str:
-    runs = (reader.state(Ref(SESSION, session)) or {}).get("runs") or [""]
-    return str(runs[-1])
+    mine = SESSION_RUNS.load(reader, session)
+    return mine.runs[-1] if mine and mine.runs else ""
 
 
 def condition(path: Path) -> str:

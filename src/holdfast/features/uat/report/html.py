@@ -10,7 +10,7 @@ import msgspec
 from holdfast.core.event import Event
 from holdfast.features.uat import files
 from holdfast.features.uat.record import Record
-from holdfast.features.uat.report import words
+from holdfast.features.uat.report import labels
 from holdfast.features.uat.report.pictures import Picture, pictures
 from holdfast.features.uat.report.timeline import svg
 
@@ -22,7 +22,7 @@ STYLE = """
 body{font:15px/1.5 system-ui,sans-serif;max-width:66rem;margin:2rem auto;padding:0 1rem}
 h1{margin:0 0 .3rem;font-size:1.7rem}h2{margin-top:2.2rem;border-bottom:1px solid var(--line);font-size:1.2rem}
 .verdict{display:inline-block;padding:.1rem .7rem;border-radius:1rem;color:#fff;font-weight:600;background:var(--dim)}
-.verdict.passed{background:var(--ok)}.verdict.failed{background:var(--bad)}.verdict.incomplete{background:var(--wait)}
+.verdict.passed{background:var(--ok)}.verdict.failed{background:var(--bad)}.verdict.incomplete,.verdict.interrupted{background:var(--wait)}
 dl{display:grid;grid-template-columns:max-content 1fr;gap:.1rem 1rem;margin:.8rem 0}
 dt{color:var(--dim)}dd{margin:0;overflow-wrap:anywhere}
 .timeline{width:100%;height:auto;font-size:12px;background:var(--back);border-radius:6px;padding:.4rem}
@@ -32,9 +32,10 @@ dt{color:var(--dim)}dd{margin:0;overflow-wrap:anywhere}
 .timeline .pending text,.timeline .skipped text{fill:var(--dim)}
 .timeline .call{stroke:#fff;stroke-opacity:.8}.timeline .call.bad{stroke:#000}
 .step{border:1px solid var(--line);border-radius:6px;padding:.6rem 1rem;margin:.8rem 0}
-.step h3{margin:0;font-size:1rem}.step h3 small{font-weight:400;color:var(--dim)}
+.failure{border-color:var(--bad);border-width:2px}.step h3{margin:0;font-size:1rem}.step h3 small{font-weight:400;color:var(--dim)}
 .ok{color:var(--ok)}.bad{color:var(--bad)}.dim{color:var(--dim)}
 ul{margin:.3rem 0;padding-left:1.2rem}
+@media(max-width:40rem){body{margin:.6rem auto}figure{max-width:100%!important}dl{grid-template-columns:1fr}}
 figure{display:inline-block;margin:.5rem .8rem .2rem 0;max-width:48%}figcaption{color:var(--dim);font-size:.8rem}
 figure img{max-width:100%;border:1px solid var(--line);border-radius:4px}
 table{border-collapse:collapse;width:100%;font-size:.88rem}
@@ -51,8 +52,8 @@ def rendered(record: Record) -> bytes:
 
 def _parts(record: Record) -> Iterable[str]:
     doc = record.doc
-    title = escape(f"UAT: {doc['scenario']}")
-    outcome = words.outcome(record)
+    title = escape(f"UAT: {doc.scenario}")
+    outcome = labels.outcome(record)
     yield (
         f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{title} {outcome}</title>\n'
         f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">\n'
@@ -60,24 +61,47 @@ def _parts(record: Record) -> Iterable[str]:
         f'<p><span class="verdict {escape(outcome)}">{escape(outcome)}</span> '
         f"{escape(record.plan.get('description', ''))}</p>\n<dl>"
     )
-    yield from (f"<dt>{escape(name)}</dt><dd>{escape(value)}</dd>" for name, value in words.facts(record))
-    yield f"</dl>\n<h2>Timeline</h2>\n{svg(record)}\n"
-    yield from _steps(record)
+    yield from (f"<dt>{escape(name)}</dt><dd>{escape(value)}</dd>" for name, value in labels.facts(record))
+    yield "</dl>\n"
+    shown = list(pictures(record))
+    yield from _failures(record, shown)
+    yield from _steps(record, shown)
+    yield f"<h2>Timeline</h2>\n{svg(record)}\n"
     yield from _problems(record)
     yield from _calls(record.calls)
-    yield f'<p class="dim">Made by Holdfast from the log, events {doc["first_seq"]} to {doc["last_seq"]}.</p>\n'
+    yield f'<p class="dim">Made by Holdfast from the log, events {doc.first_seq} to {doc.last_seq}.</p>\n'
     yield "</body></html>\n"
 
 
-def _steps(record: Record) -> Iterable[str]:
+def _failures(record: Record, shown: list[Picture]) -> Iterable[str]:
+    """What went wrong comes before everything else, with what was expected and what was seen."""
+    found = labels.failures(record)
+    if found:
+        yield f"<h2>What failed ({len(found)})</h2>\n"
+    for one in found:
+        told = (
+            ("expected", one.expected),
+            ("received", one.received),
+            ("error", one.error if one.error not in one.received else ""),
+            ("call", one.call),
+        )
+        rows = "".join(f"<dt>{name}</dt><dd>{escape(value)}</dd>" for name, value in told if value)
+        mine = _figures([p for p in shown if p.step == one.step]) if one.step else ""
+        head = f'<span class="bad">{labels.mark(one.verdict)} {labels.verdict_words(one.verdict)}</span>'
+        yield f'<section class="step failure"><h3>{head} {escape(one.title)}</h3><dl>{rows}</dl>{mine}</section>\n'
+
+
+def _steps(record: Record, taken: list[Picture]) -> Iterable[str]:
     shown, judged = defaultdict(list), defaultdict(list)
-    for picture in pictures(record):
-        shown[picture.step].append(picture)
+    failed = {one.step for one in labels.failures(record)}
+    for picture in taken:
+        if picture.step not in failed or not picture.step:
+            shown[picture.step].append(picture)
     for one in files.assertions(record):
         judged[one["stepNumber"] or 0].append(one)
     checks = [files.health_check(event, check) | {"step": event.get("step") or 0} for event, check in record.checks]
     yield "<h2>Steps</h2>\n"
-    for step in words.steps(record):
+    for step in labels.steps(record):
         number = step["stepNumber"]
         mine = [check for check in checks if check["step"] == number]
         yield _step(step, judged.pop(number, []), mine, shown.pop(number, []))
@@ -90,24 +114,41 @@ def _steps(record: Record) -> Iterable[str]:
 
 
 def _step(step: dict[str, Any], judged: list[Any], checks: list[Any], shown: list[Picture]) -> str:
-    status = step["status"]
-    slow = f", expected {words.took(step['expected'])}" if step["slow"] else ""
-    time = f"{words.took(step['duration'])}{slow}" if step["duration"] is not None else status.replace("_", " ")
+    status = step["verdict"]
+    slow = f", expected {labels.took(step['expected'])}" if step["slow"] else ""
+    time = f"{labels.took(step['duration'])}{slow}" if step["duration"] is not None else labels.verdict_words(status)
     head = f"{step['stepNumber']}. {escape(step['description'] or step['action'])}"
     return (
-        f'<section class="step"><h3><span class="{_class(status)}">{words.mark(status)}</span> {head} '
-        f"<small>{escape(step['action'])} · {time}</small></h3>{_judged(judged)}{_checked(checks)}{_figures(shown)}"
+        f'<section class="step"><h3><span class="{_class(status)}">{labels.mark(status)}</span> {head} '
+        f"<small>{escape(step['action'])} · {time}{' · flaky' if step['flaky'] else ''}</small></h3>"
+        f"{_attempts(step)}{_judged(judged)}{_checked(checks)}{_figures(shown)}"
         "</section>\n"
     )
 
 
+def _attempts(step: dict[str, Any]) -> str:
+    """Each try of the step, when there was more than one."""
+    tried = step["attempts"]
+    if len(tried) < 2:
+        return ""
+    return _list(_attempt(one) for one in tried)
+
+
+def _attempt(one: dict[str, Any]) -> str:
+    why = f" ({escape(one['reason'])})" if one["reason"] else ""
+    said = one["error"] or one["received"]
+    told = f": {escape(said)}" if said else ""
+    head = f'<span class="{_class(one["status"])}">{labels.mark(one["status"])} attempt {one["number"]}</span>'
+    return f"{head}{why}, {labels.took(one['duration'])}{told}"
+
+
 def _class(status: str) -> str:
-    return "ok" if status in GOOD else "bad" if status in ("failed", "failure") else "dim"
+    return "ok" if status in GOOD else "bad" if status in ("failed", "failure", "interrupted") else "dim"
 
 
 def _judged(judged: list[dict[str, Any]]) -> str:
     return _list(
-        f'<span class="{_class(one["result"])}">{words.mark(one["result"])} {escape(one["result"])}</span> '
+        f'<span class="{_class(one["result"])}">{labels.mark(one["result"])} {escape(one["result"])}</span> '
         f"{escape(str(one['description']))}{_difference(one)}"
         for one in judged
     )
@@ -122,7 +163,7 @@ def _difference(one: dict[str, Any]) -> str:
 
 def _checked(checks: list[dict[str, Any]]) -> str:
     return _list(
-        f'<span class="{_class(check["result"])}">{words.mark(check["result"])} health {escape(check["type"])}</span> '
+        f'<span class="{_class(check["result"])}">{labels.mark(check["result"])} health {escape(check["type"])}</span> '
         f'<span class="dim">{escape(_compact(check["data"]))}</span>'
         for check in checks
     )
@@ -148,7 +189,7 @@ def _problems(record: Record) -> Iterable[str]:
         if listed:
             yield f"<h2>{title} ({len(listed)})</h2>\n<table>"
             yield from (
-                f"<tr><td>{words.clock(one['at'])}</td><td>step {one['step']}</td><td>{escape(one['type'])}</td>"
+                f"<tr><td>{labels.clock(one['at'])}</td><td>step {one['step']}</td><td>{escape(one['type'])}</td>"
                 f"<td>{escape(str(one['message']))}</td></tr>"
                 for one in listed[:500]
             )
@@ -158,13 +199,13 @@ def _problems(record: Record) -> Iterable[str]:
 def _calls(calls: list[Event]) -> Iterable[str]:
     yield f"<h2>Tool calls ({len(calls)})</h2>\n<table>"
     for call in calls[:MOST_CALLS]:
-        status = "completed" if call.get("ok") else "failed"
+        status = "completed" if call.get("ok") else "interrupted" if call.get("interrupted") else "failed"
         yield (
-            f"<tr><td>{words.clock(call.get('began'))}</td><td>{call.get('step')}</td>"
-            f'<td><details><summary><span class="{_class(status)}">{words.mark(status)}</span> '
+            f"<tr><td>{labels.clock(call.get('began'))}</td><td>{call.get('step')}</td>"
+            f'<td><details><summary><span class="{_class(status)}">{labels.mark(status)}</span> '
             f"{escape(call.get('tool'))}</summary><pre>{escape(_compact(call.get('parameters')))}</pre>"
             f"<pre>{escape(_compact(call.get('result')))}</pre></details></td>"
-            f"<td>{words.took(call.get('ms'))}</td></tr>\n"
+            f"<td>{labels.took(call.get('ms'))}</td></tr>\n"
         )
     more = len(calls) - MOST_CALLS
     yield f"</table>{f'<p>{more} more are in the log.</p>' if more > 0 else ''}\n"

@@ -5,35 +5,37 @@ from typing import Any
 from xml.etree import ElementTree as Xml
 
 from holdfast.features.uat import files
-from holdfast.features.uat.model import iso
+from holdfast.features.uat.model import FAILED, INTERRUPTED, PASSED, iso
 from holdfast.features.uat.record import Record
+from holdfast.features.uat.report import labels
 
 _UNWRITABLE = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def rendered(record: Record) -> bytes:
     doc = record.doc
-    suite = Xml.Element("testsuite", name=_text(doc["scenario"]), timestamp=(iso(doc["start"]) or "").rstrip("Z"))
+    suite = Xml.Element("testsuite", name=_text(doc.scenario), timestamp=(iso(doc.start) or "").rstrip("Z"))
     _properties(suite, record)
-    for step in files.scenario(record)["steps"]:
+    for step in labels.steps(record):
         _step(suite, step, record)
     for one in files.assertions(record):
-        _assertion(suite, one, doc["scenario"])
+        _assertion(suite, one, doc.scenario)
     cases = suite.findall("testcase")
     for name, tag in (("failures", "failure"), ("errors", "error"), ("skipped", "skipped")):
         suite.set(name, str(sum(case.find(tag) is not None for case in cases)))
     suite.set("tests", str(len(cases)))
-    suite.set("time", _seconds(None if doc["end"] is None else doc["end"] - doc["start"]))
+    suite.set("time", _seconds(None if doc.end is None else doc.end - doc.start))
     root = Xml.Element("testsuites", {k: v for k, v in suite.attrib.items() if k != "timestamp"})
     root.append(suite)
     Xml.indent(root)
-    return Xml.tostring(root, encoding="utf-8", xml_declaration=True) + b"\n"
+    text: bytes = Xml.tostring(root, encoding="utf-8", xml_declaration=True)
+    return text + b"\n"
 
 
 def _properties(suite: Xml.Element, record: Record) -> None:
     doc = record.doc
-    found = {"uatSessionId": doc["id"], "claudeSessionId": doc["session"], "baseUrl": doc["base_url"]}
-    found |= {"outcome": doc["outcome"] or "running", "reason": doc["reason"], "toolCalls": str(doc["calls"])}
+    found = {"uatSessionId": doc.id, "claudeSessionId": doc.session, "baseUrl": doc.base_url}
+    found |= {"outcome": doc.outcome or "running", "reason": doc.reason, "toolCalls": str(doc.calls)}
     properties = Xml.SubElement(suite, "properties")
     for name, value in found.items():
         Xml.SubElement(properties, "property", name=name, value=_text(value))
@@ -41,15 +43,22 @@ def _properties(suite: Xml.Element, record: Record) -> None:
 
 def _step(suite: Xml.Element, step: dict[str, Any], record: Record) -> None:
     name = f"step {step['stepNumber']}: {step['description'] or step['action']}"
-    case = _case(suite, name, record.doc["scenario"], _seconds(step["duration"]))
-    if step["status"] == "failed":
-        messages = [str(e["message"]) for e in record.errors() if e["step"] == step["stepNumber"]]
-        failure = Xml.SubElement(case, "failure", message=_text(messages[-1] if messages else "failed"), type="step")
-        failure.text = _text("\n".join(messages))
-    elif step["status"] == "in_progress":
-        Xml.SubElement(case, "error", message="cut off in the middle", type="incomplete")
-    elif step["status"] != "completed":
-        Xml.SubElement(case, "skipped", message=step["status"])
+    case = _case(suite, name, record.doc.scenario, _seconds(step["duration"]))
+    if step["verdict"] == FAILED:
+        one = next(f for f in labels.failures(record) if f.step == step["stepNumber"])
+        message = one.error or (f"expected {one.expected}" if one.expected else "failed")
+        failure = Xml.SubElement(case, "failure", message=_text(message), type="step")
+        failure.text = _text(f"expected: {one.expected}\nreceived: {one.received}\ncall: {one.call}")
+    elif step["verdict"] == INTERRUPTED:
+        Xml.SubElement(case, "error", message="interrupted", type="interrupted")
+    elif step["verdict"] != PASSED:
+        Xml.SubElement(case, "skipped", message=labels.verdict_words(step["verdict"]))
+    elif step["flaky"]:
+        _property(case, "flaky", f"attempt {len(step['attempts'])} passed")
+
+
+def _property(case: Xml.Element, name: str, value: str) -> None:
+    Xml.SubElement(Xml.SubElement(case, "properties"), "property", name=name, value=_text(value))
 
 
 def _assertion(suite: Xml.Element, one: dict[str, Any], scenario: str) -> None:

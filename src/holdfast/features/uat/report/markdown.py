@@ -8,7 +8,7 @@ from typing import Any
 
 from holdfast.features.uat import files
 from holdfast.features.uat.record import Record
-from holdfast.features.uat.report import words
+from holdfast.features.uat.report import labels
 
 _SPECIAL = re.compile(r"([\\`*_{}\[\]|#])")
 MOST = 200
@@ -24,16 +24,18 @@ def plain(text: Any) -> str:
 
 
 def _lines(record: Record) -> Iterable[str]:
-    outcome = words.outcome(record)
-    yield f"# UAT: {plain(record.doc['scenario'])}: {outcome}"
+    outcome = labels.outcome(record)
+    yield f"# UAT: {plain(record.doc.scenario)}: {outcome}"
     yield ""
-    yield from (f"- **{name}**: {plain(value)}" for name, value in words.facts(record))
+    yield from (f"- **{name}**: {plain(value)}" for name, value in labels.facts(record))
+    yield from _failures(record)
     yield from ("", "## Steps", "", "| | step | action | took | expected |", "|---|---|---|---|---|")
-    for step in words.steps(record):
+    for step in labels.steps(record):
         name = f"{step['stepNumber']}. {plain(step['description'] or step['action'])}"
-        took = words.took(step["duration"]) if step["duration"] is not None else step["status"].replace("_", " ")
+        took = labels.took(step["duration"]) if step["duration"] is not None else labels.verdict_words(step["verdict"])
         slow = " (slow)" if step["slow"] else ""
-        cells = (words.mark(step["status"]), name, plain(step["action"]), took + slow, words.took(step["expected"]))
+        slow += f" (flaky, attempt {len(step['attempts'])} passed)" if step["flaky"] else ""
+        cells = (labels.mark(step["verdict"]), name, plain(step["action"]), took + slow, labels.took(step["expected"]))
         yield f"| {' | '.join(cells)} |"
     yield from _assertions(record)
     yield from _checks(record)
@@ -42,13 +44,23 @@ def _lines(record: Record) -> Iterable[str]:
     yield from _pictures(record)
 
 
+def _failures(record: Record) -> Iterable[str]:
+    found = labels.failures(record)
+    if found:
+        yield from ("", f"## What failed ({len(found)})", "")
+    for one in found:
+        yield f"- {labels.mark(one.verdict)} **{labels.verdict_words(one.verdict)}** {plain(one.title)}"
+        told = (("expected", one.expected), ("received", one.received), ("error", one.error), ("call", one.call))
+        yield from (f"  - {name}: {plain(value)}" for name, value in told if value)
+
+
 def _assertions(record: Record) -> Iterable[str]:
     judged = files.assertions(record)
     if judged:
         yield from ("", "## Assertions", "")
     for one in judged:
         step = f" (step {one['stepNumber']})" if one["stepNumber"] else ""
-        yield f"- {words.mark(one['result'])} **{one['result']}** {plain(one['description'])}{step}"
+        yield f"- {labels.mark(one['result'])} **{one['result']}** {plain(one['description'])}{step}"
         if one["result"] != "passed" and one["actual"]:
             yield f"  - actual: {plain(one['actual'])}"
 
@@ -59,14 +71,14 @@ def _checks(record: Record) -> Iterable[str]:
     for event, check in record.checks[:MOST]:
         told = files.health_check(event, check)
         facts = ", ".join(f"{plain(k)} {plain(v)}" for k, v in told["data"].items())
-        yield f"- {words.mark(told['result'])} {plain(told['type'])}: {facts}"
+        yield f"- {labels.mark(told['result'])} {plain(told['type'])}: {facts}"
 
 
 def _problems(title: str, listed: list[dict[str, Any]]) -> Iterable[str]:
     if listed:
         yield from ("", f"## {title} ({len(listed)})", "")
     yield from (
-        f"- {words.clock(p['at'])} step {p['step']}, {plain(p['type'])}: {plain(p['message'])}" for p in listed[:MOST]
+        f"- {labels.clock(p['at'])} step {p['step']}, {plain(p['type'])}: {plain(p['message'])}" for p in listed[:MOST]
     )
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from holdfast.features.uat.files import places_of
-from holdfast.features.uat.places import inside
+from holdfast.features.uat.folders import inside
 from holdfast.features.uat.record import Record
 
 LARGEST_IMAGE = 8 << 20
@@ -24,7 +24,7 @@ class Picture(NamedTuple):
 
 def pictures(record: Record) -> Iterator[Picture]:
     places, left = places_of(record.doc), LARGEST_TOTAL
-    mine = places.screenshots(record.doc["id"]) if places else None
+    mine = places.screenshots(record.doc.id) if places else None
     folder = str(mine) if places and mine and places.is_plain(mine) else ""
     for shot in record.shots:
         content = _content(shot.get("path"), folder) if left > 0 else b""

@@ -1,9 +1,11 @@
 """The steps as bars over time, in SVG: what took long is long."""
 
 from html import escape
+from typing import Any
 
+from holdfast.core.event import Event
 from holdfast.features.uat.record import Record
-from holdfast.features.uat.report.words import steps, took
+from holdfast.features.uat.report.labels import steps, took
 
 WIDTH, ROW, LEFT, RIGHT = 960, 26, 240, 90
 MOST_MARKS = 600
@@ -23,10 +25,10 @@ def svg(record: Record) -> str:
 
 def _span(record: Record) -> tuple[int, int]:
     doc = record.doc
-    started = [s["start"] for s in doc["steps"] if s["start"] is not None]
-    ended = [s["end"] for s in doc["steps"] if s["end"] is not None]
-    begin = min([doc["start"], *started, *(c.get("began") for c in record.calls)])
-    return begin, max([doc["touched"], *ended, begin + 1])
+    started = [s.start for s in doc.steps if s.start is not None]
+    ended = [s.end for s in doc.steps if s.end is not None]
+    begin = min([doc.start, *started, *(c.get("began") for c in record.calls)])
+    return begin, max([doc.touched, *ended, begin + 1])
 
 
 def _x(at: int, begin: int, end: int) -> float:
@@ -34,22 +36,22 @@ def _x(at: int, begin: int, end: int) -> float:
     return LEFT + (WIDTH - LEFT - RIGHT) * min(max(share, 0.0), 1.0)
 
 
-def _row(number: int, step: dict, record: Record, begin: int, end: int) -> str:
+def _row(number: int, step: dict[str, Any], record: Record, begin: int, end: int) -> str:
     y = ROW * number
-    stood = record.doc["steps"][number]
+    stood = record.doc.steps[number]
     words = escape(f"{step['stepNumber']}. {step['description'] or step['action']}"[:36])
     label = f'<text x="0" y="{y + 17}">{words}</text>'
-    if stood["start"] is None:
+    if stood.start is None:
         return f'<g class="{step["status"]}">{label}<text x="{LEFT}" y="{y + 17}">{step["status"]}</text></g>'
-    x = _x(stood["start"], begin, end)
-    width = max(3.0, _x(stood["end"] if stood["end"] is not None else end, begin, end) - x)
+    x = _x(stood.start, begin, end)
+    width = max(3.0, _x(stood.end if stood.end is not None else end, begin, end) - x)
     time = took(step["duration"]) if step["duration"] is not None else step["status"].replace("_", " ")
     bar = f'<rect x="{x:.1f}" y="{y + 5}" width="{width:.1f}" height="16" rx="3"><title>{words}: {time}</title></rect>'
     slow = " slow" if step["slow"] else ""
     return f'<g class="{step["status"]}{slow}">{label}{bar}<text x="{x + width + 6:.1f}" y="{y + 17}">{time}</text></g>'
 
 
-def _mark(call, begin: int, end: int) -> str:
+def _mark(call: Event, begin: int, end: int) -> str:
     """One tool call, on its step's line."""
     step = call.get("step") or 0
     if step < 1:

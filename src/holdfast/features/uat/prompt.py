@@ -7,9 +7,13 @@ negation, or an order about something else around a flow (its logs, its diagram,
 import re
 from typing import NamedTuple
 
+from holdfast.features.uat.languages import is_order
+
 LONGEST_READ = 3_000
 MOST_CLAUSES = 60
 MOST = 50
+FOREIGN = 30
+"""An order in another language: with the scenario's name and a call of one of its steps it begins a run."""
 LONGEST_NAME = 4
 """Words a flow's name may have."""
 
@@ -118,6 +122,8 @@ def _order(clause: str, seen: bool) -> Reading:
     said = clause[polite.end() :] if polite else clause
     asks = clause.endswith(_ASKS) and not re.match(r"(?:please|can|could|would|will) ?", clause)
     verb = next(((name, m) for name, pattern in _VERBS if (m := pattern.match(said))), None)
+    if verb is None and (foreign := is_order(clause, asks=clause.endswith(_ASKS))):
+        return Reading(FOREIGN, (f"+{FOREIGN} “{foreign}”",), clause)
     if verb is None or asks or _NOT_NOW.search(clause) or _CODE_TESTS.search(said):
         return NOTHING
     kind, match = verb

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import msgspec
 
+from holdfast.features.uat.folders import Places
 from holdfast.features.uat.names import slug
-from holdfast.features.uat.places import Places
 from holdfast.features.uat.scenario import schema
 
 SCHEMA_FILE = "scenario.schema.json"

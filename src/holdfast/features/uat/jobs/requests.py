@@ -12,12 +12,13 @@ import msgspec
 
 from holdfast.core.event import Event
 from holdfast.core.feature import File, JobCall
-from holdfast.core.ports import Doc, Ref
-from holdfast.features.uat import compare, files, first, pixels
+from holdfast.features.uat import compare, files, pixels, template
+from holdfast.features.uat.folders import Places, root_of
 from holdfast.features.uat.jobs import reports, scan, tend, write
-from holdfast.features.uat.model import DAY_MS, DEFAULTS, RUN
-from holdfast.features.uat.places import Places, root_of
+from holdfast.features.uat.model import DAY_MS, DEFAULTS
 from holdfast.features.uat.record import load
+from holdfast.features.uat.report import ENDINGS
+from holdfast.features.uat.state import Run
 
 PIXELS_S = 120.0
 MODE = 0o644
@@ -35,8 +36,8 @@ def asked(call: JobCall) -> list[Event]:
     return [*before, msgspec.structs.replace(answer, key=done_key(event.key))]
 
 
-def _doc(call: JobCall, event: Event) -> Doc:
-    return call.reader.state(Ref(RUN, str(event.get("uat")))) or load(call.reader, str(event.get("uat"))).doc
+def _doc(call: JobCall, event: Event) -> Run:
+    return load(call.reader, str(event.get("uat"))).doc
 
 
 def _report(call: JobCall, event: Event) -> Event:
@@ -55,10 +56,8 @@ def _recover(call: JobCall, event: Event) -> Event:
     return _said(doc, "uat.restored", call.now, was=was, now=write.condition(path), path=str(path))
 
 
-def _said(doc: Doc, kind: str, at: int, **data: Any) -> Event:
-    return Event(
-        key="", kind=kind, at=at, session=doc["session"], project=doc["project"], data={"uat": doc["id"], **data}
-    )
+def _said(doc: Run, kind: str, at: int, **data: Any) -> Event:
+    return Event(key="", kind=kind, at=at, session=doc.session, project=doc.project, data={"uat": doc.id, **data})
 
 
 def _init(call: JobCall, event: Event) -> Event:
@@ -66,7 +65,7 @@ def _init(call: JobCall, event: Event) -> Event:
     settings = call.settings(event.project) or DEFAULTS
     places = Places(Path(root_of(event.project, settings.root)), event.project)
     places.ready(places.scenarios)
-    for path, content in first.files(places, str(event.get("name")), str(event.get("base_url") or "")):
+    for path, content in template.files(places, str(event.get("name")), str(event.get("base_url") or "")):
         if not os.path.lexists(path):
             call.put(File(path, content, MODE))
     plans, mistakes = scan.catalogue(places.scenarios)
@@ -77,7 +76,7 @@ def _init(call: JobCall, event: Event) -> Event:
 def _compare(call: JobCall, event: Event) -> Event:
     one, other = load(call.reader, str(event.get("uat"))), load(call.reader, str(event.get("with")))
     pairs = [_pair(call, pair) for pair in compare.screenshots(one, other)]
-    return _said(one.doc, "uat.compared", call.now, pairs=pairs, **{"with": other.doc["id"]})
+    return _said(one.doc, "uat.compared", call.now, pairs=pairs, **{"with": other.doc.id})
 
 
 def _pair(call: JobCall, pair: dict[str, Any]) -> dict[str, Any]:
@@ -111,16 +110,16 @@ def _old(call: JobCall, places: Places, project: str, limit: int, *, dry: bool) 
     removed = []
     for status in ("completed", "archived"):
         for doc in tend.docs(call, status):
-            if doc["project"] == project and doc["root"] == str(places.root) and doc["at"] < limit:
+            if doc.project == project and doc.root == str(places.root) and doc.at < limit:
                 removed += _remove(call, places, doc, dry=dry)
     return removed
 
 
-def _remove(call: JobCall, places: Places, doc: Doc, *, dry: bool) -> list[str]:
-    wanted = [places.screenshots(doc["id"]), places.archive_file(doc["id"])]
-    wanted += [places.reports / f"{doc['id']}{end}" for end in reports.ENDINGS.values()]
-    if write.latest(call.reader, doc["session"]) == doc["id"]:
-        wanted += [places.session_file(doc["session"]), places.backup_file(doc["session"])]
+def _remove(call: JobCall, places: Places, doc: Run, *, dry: bool) -> list[str]:
+    wanted = [places.screenshots(doc.id), places.archive_file(doc.id)]
+    wanted += [places.reports / f"{doc.id}{end}" for end in ENDINGS.values()]
+    if write.latest(call.reader, doc.session) == doc.id:
+        wanted += [places.session_file(doc.session), places.backup_file(doc.session)]
     there = [path for path in wanted if os.path.lexists(path) and places.is_plain(path.parent)]
     for path in there if not dry else ():
         if path.is_dir() and not path.is_symlink():

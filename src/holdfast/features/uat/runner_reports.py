@@ -1,0 +1,233 @@
+"""Results of test runners as runs: Playwright's and Cypress's JSON, and JUnit XML as pytest and others write it."""
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+from xml.etree import ElementTree as Xml
+
+import msgspec
+
+from holdfast.core.errors import CommandRefused
+from holdfast.features.uat.model import FAILED, INTERRUPTED, LONGEST_NAME, MOST_STEPS, PASSED, SKIPPED, line
+
+LARGEST_REPORT = 64 << 20
+MOST_TESTS = 5_000
+_EXPECTED = re.compile(r"^\s*(?:Expected(?: \w+){0,3}|expected):\s*(.{1,300})$", re.MULTILINE)
+_RECEIVED = re.compile(r"^\s*(?:Received(?: \w+){0,3}|received|Actual|actual):\s*(.{1,300})$", re.MULTILINE)
+_COLOURS = re.compile(r"\x1b\[[0-9;]*m")
+_WORDS = {
+    "expected": PASSED,
+    "passed": PASSED,
+    "pass": PASSED,
+    "failed": FAILED,
+    "fail": FAILED,
+    "timedOut": FAILED,
+    "skipped": SKIPPED,
+    "pending": SKIPPED,
+    "interrupted": INTERRUPTED,
+    "unexpected": FAILED,
+}
+
+
+class TestAttempt(msgspec.Struct, frozen=True):
+    status: str
+    ms: int = 0
+    error: str = ""
+    expected: str = ""
+    received: str = ""
+    pictures: tuple[str, ...] = ()
+
+
+class TestCase(msgspec.Struct, frozen=True):
+    title: str
+    file: str
+    attempts: tuple[TestAttempt, ...]
+
+
+class TestReport(msgspec.Struct, frozen=True):
+    runner: str
+    name: str
+    cases: tuple[TestCase, ...]
+
+
+def parse_report(content: bytes, name: str) -> list[TestReport]:
+    """One report, or one for each file of tests where they are more than a run can have steps."""
+    if len(content) > LARGEST_REPORT:
+        raise CommandRefused(f"{name} is larger than {LARGEST_REPORT >> 20} MB")
+    start = content.lstrip()[:1]
+    runner, cases = _parse_xml(content, name) if start == b"<" else _parse_json(content, name)
+    found = tuple(cases)[:MOST_TESTS]
+    if not found:
+        raise CommandRefused(f"there are no tests in {name}", fix="Give a JSON or JUnit report of a test runner.")
+    if len(found) <= MOST_STEPS:
+        return [TestReport(runner, line(name, LONGEST_NAME), found)]
+    files = dict.fromkeys(case.file for case in found)
+    return [_of_file(runner, file or name, found, file) for file in files]
+
+
+def _of_file(runner: str, name: str, cases: tuple[TestCase, ...], file: str) -> TestReport:
+    mine = tuple(case for case in cases if case.file == file)
+    if len(mine) > MOST_STEPS:
+        raise CommandRefused(f"{name} has {len(mine)} tests; a run has at most {MOST_STEPS} steps")
+    return TestReport(runner, line(name, LONGEST_NAME), mine)
+
+
+def failed_attempt(status: str, ms: Any, message: Any, pictures: tuple[str, ...] = ()) -> TestAttempt:
+    """With what was expected and received, where the message says so in the usual words."""
+    text = _COLOURS.sub("", str(message or ""))[:20_000] if status in (FAILED, INTERRUPTED) else ""
+    wanted, seen = _EXPECTED.search(text), _RECEIVED.search(text)
+    return TestAttempt(
+        status=status,
+        ms=max(0, int(ms)) if isinstance(ms, int | float) else 0,
+        error=line(text.strip().partition("\n")[0], 300),
+        expected=line(wanted[1], 200) if wanted else "",
+        received=line(seen[1], 200) if seen else "",
+        pictures=pictures,
+    )
+
+
+def run_events(report: TestReport, start: int) -> Iterator[tuple[str, int, dict[str, Any]]]:
+    """(kind, at, data) of a run: a test is a step, a result of it an attempt."""
+    at, n = start, 0
+    for number, case in enumerate(report.cases, 1):
+        for attempt in case.attempts:
+            if attempt.status == SKIPPED:
+                yield "uat.step", at, {"step": number, "status": SKIPPED}
+                continue
+            n, began, at = n + 1, at, at + attempt.ms
+            yield "uat.call_ended", at, _call(report, attempt, number, n, began)
+
+
+def _call(report: TestReport, attempt: TestAttempt, step: int, n: int, began: int) -> dict[str, Any]:
+    told = {"error": attempt.error or "failed"} if attempt.status != PASSED else {"error": ""}
+    told |= {"expected": attempt.expected, "received": attempt.received}
+    return {
+        "n": n,
+        "tool": f"{report.runner} test",
+        "step": step,
+        "matched": True,
+        "ms": attempt.ms,
+        "began": began,
+        "ok": attempt.status == PASSED,
+        "interrupted": attempt.status == INTERRUPTED,
+        "parameters": {},
+        "result": {},
+        "shots": list(attempt.pictures),
+        **told,
+    }
+
+
+def plan_of_report(report: TestReport) -> dict[str, Any]:
+    steps = [{"action": "test", "description": line(case.title, 500)} for case in report.cases]
+    return {"name": report.name, "description": f"Imported from {report.runner}", "base_url": "", "steps": steps}
+
+
+# ── JSON ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _parse_json(content: bytes, name: str) -> tuple[str, Iterator[TestCase]]:
+    try:
+        tree = msgspec.json.decode(content)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise CommandRefused(f"{name} cannot be read: {line(error, 200)}") from None
+    if isinstance(tree, Mapping) and isinstance(tree.get("suites"), list):
+        return "playwright", _playwright(tree["suites"], ())
+    if isinstance(tree, Mapping) and isinstance(tree.get("runs"), list):
+        return "cypress", (case for run in tree["runs"] for case in _cypress(run))
+    if isinstance(tree, Mapping) and isinstance(tree.get("results"), list):
+        return "mochawesome", (case for result in tree["results"] for case in _mocha(result, str(result.get("file"))))
+    raise CommandRefused(f"{name} is no report that is known", fix="Known: Playwright, Cypress, mochawesome, JUnit.")
+
+
+def _maps(value: Any) -> list[Mapping[str, Any]]:
+    return [one for one in value if isinstance(one, Mapping)] if isinstance(value, list) else []
+
+
+def _playwright(suites: Any, titles: tuple[str, ...]) -> Iterator[TestCase]:
+    for suite in _maps(suites):
+        title = str(suite.get("title") or "")
+        here = titles if title == suite.get("file") else (*titles, title)
+        for spec in _maps(suite.get("specs")):
+            for test in _maps(spec.get("tests")):
+                names = [*here, str(spec.get("title") or "")]
+                project = str(test.get("projectName") or "")
+                label = f"[{project}] " if project else ""
+                yield TestCase(label + " › ".join(filter(None, names)), str(spec.get("file") or ""), _tries(test))
+        yield from _playwright(suite.get("suites"), here)
+
+
+def _tries(test: Mapping[str, Any]) -> tuple[TestAttempt, ...]:
+    """A test that is meant to fail and does has passed: the runner's own word goes before that of each result."""
+    if test.get("status") == "skipped" or not test.get("results"):
+        return (TestAttempt(SKIPPED),)
+    found = []
+    for result in _maps(test.get("results")):
+        status = _WORDS.get(str(result.get("status")), FAILED)
+        meant = result.get("status") == test.get("expectedStatus", "passed")
+        status = PASSED if meant and status != SKIPPED else FAILED if status == PASSED else status
+        messages = [str(e.get("message")) for e in _maps(result.get("errors"))]
+        told = "\n".join(messages) or str((result.get("error") or {}).get("message") or "failed")
+        images = [a for a in _maps(result.get("attachments")) if str(a.get("contentType")).startswith("image/")]
+        paths = tuple(str(a["path"]) for a in images if isinstance(a.get("path"), str))
+        found.append(failed_attempt(status, result.get("duration"), told, paths))
+    return tuple(found)
+
+
+def _cypress(run: Any) -> Iterator[TestCase]:
+    for test in _maps(run.get("tests") if isinstance(run, Mapping) else None):
+        title = test.get("title")
+        name = " › ".join(map(str, title)) if isinstance(title, list) else str(title)
+        told = test.get("displayError")
+        tries = _maps(test.get("attempts")) or [test]
+        found = [
+            failed_attempt(_WORDS.get(str(t.get("state")), FAILED), _cypress_ms(t, test), t.get("error") or told)
+            for t in tries
+        ]
+        spec = run.get("spec")
+        yield TestCase(name, str(spec.get("relative", "")) if isinstance(spec, Mapping) else "", tuple(found))
+
+
+def _cypress_ms(attempt: Mapping[str, Any], test: Mapping[str, Any]) -> Any:
+    return attempt.get("wallClockDuration") or attempt.get("duration") or test.get("duration") or 0
+
+
+def _mocha(suite: Mapping[str, Any], file: str) -> Iterator[TestCase]:
+    for test in _maps(suite.get("tests")):
+        status = _WORDS.get(str(test.get("state") or ("pending" if test.get("pending") else "failed")), FAILED)
+        err = test.get("err") if isinstance(test.get("err"), Mapping) else {}
+        attempt = failed_attempt(status, test.get("duration"), (err or {}).get("message"))
+        yield TestCase(str(test.get("fullTitle") or test.get("title")), file, (attempt,))
+    for inner in _maps(suite.get("suites")):
+        yield from _mocha(inner, file)
+
+
+# ── JUnit ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _parse_xml(content: bytes, name: str) -> tuple[str, Iterator[TestCase]]:
+    if b"<!DOCTYPE" in content[:4_000] or b"<!ENTITY" in content:
+        raise CommandRefused(f"{name} has a document type, therefore it is not read")
+    try:
+        root = Xml.fromstring(content)  # noqa: S314 - document types and entities are refused above
+    except Xml.ParseError as error:
+        raise CommandRefused(f"{name} cannot be read: {error}") from None
+    suite = root.find("testsuite") if root.tag == "testsuites" else root
+    runner = "pytest" if suite is not None and suite.get("name") == "pytest" else "junit"
+    return runner, (_junit_case(case) for case in root.iter("testcase"))
+
+
+def _junit_case(case: Xml.Element) -> TestCase:
+    title = " › ".join(filter(None, (case.get("classname"), case.get("name"))))
+    earlier = [e for tag in ("flakyFailure", "flakyError", "rerunFailure", "rerunError") for e in case.findall(tag)]
+    attempts = [failed_attempt(FAILED, 0, _message(element)) for element in earlier]
+    bad = next((e for tag in ("failure", "error") if (e := case.find(tag)) is not None), None)
+    status = FAILED if bad is not None else SKIPPED if case.find("skipped") is not None else PASSED
+    seconds = re.sub(r"[^0-9.]", "", case.get("time") or "") or "0"
+    last = failed_attempt(status, float(seconds) * 1000, _message(bad) if bad is not None else "")
+    rerun = bool(case.findall("rerunFailure") or case.findall("rerunError"))
+    order = [last, *attempts] if rerun and status == FAILED else [*attempts, last]
+    return TestCase(title, case.get("file") or case.get("classname") or "", tuple(order))
+
+
+def _message(element: Xml.Element) -> str:
+    return f"{element.get('message') or ''}\n{element.text or ''}"

@@ -1,0 +1,73 @@
+"""Tools of browser and device drivers by what they mean; values typed through them are not kept."""
+
+from typing import Any
+
+import pytest
+
+from holdfast.features.uat.drivers import HIDDEN, hide_typed, is_unknown_driver, recognise
+from tests.features.uat.kit import Lab
+from tests.features.uat.test_recording import begin
+
+CALLS: list[tuple[str, dict[str, Any], str, str]] = [
+    ("mcp__playwright__browser_navigate", {"url": "http://x"}, "playwright-mcp", "navigate"),
+    ("mcp__plugin_playwright_playwright__browser_fill_form", {}, "playwright-mcp", "fill"),
+    ("mcp__playwright__browser_navigate_back", {}, "playwright-mcp", "back"),
+    ("mcp__chrome-devtools__navigate_page", {"type": "url", "url": "http://x"}, "chrome-devtools-mcp", "navigate"),
+    ("mcp__chrome-devtools__navigate_page", {"type": "back"}, "chrome-devtools-mcp", "back"),
+    ("mcp__chrome-devtools__take_snapshot", {}, "chrome-devtools-mcp", "snapshot"),
+    ("mcp__chrome-devtools__performance_start_trace", {}, "chrome-devtools-mcp", "other"),
+    ("mcp__puppeteer__puppeteer_fill", {}, "puppeteer", "fill"),
+    ("mcp__claude-in-chrome__computer", {"action": "left_click"}, "claude-in-chrome", "click"),
+    ("mcp__claude-in-chrome__computer", {"action": "type", "text": "x"}, "claude-in-chrome", "fill"),
+    ("mcp__claude-in-chrome__read_page", {}, "claude-in-chrome", "snapshot"),
+    ("mcp__selenium__send_keys", {}, "selenium", "fill"),
+    ("mcp__mobile-mcp__mobile_launch_app", {}, "mobile", "navigate"),
+    ("mcp__maestro__tap_on", {}, "mobile", "click"),
+    ("mcp__appium-mcp__appium_set_value", {}, "mobile", "fill"),
+    ("Bash", {"command": "playwright-cli open https://x.example/login"}, "playwright-cli", "navigate"),
+    ("Bash", {"command": "npx agent-browser fill @e2 secret"}, "agent-browser", "fill"),
+    ("Bash", {"command": "agent-browser --session s1 snapshot -i"}, "agent-browser", "snapshot"),
+    ("Bash", {"command": "git commit -m click"}, "", ""),
+    ("mcp__github__create_issue", {}, "", ""),
+    ("Read", {}, "", ""),
+]
+
+
+@pytest.mark.parametrize(("tool", "arguments", "driver", "meaning"), CALLS)
+def test_tools_of_every_driver_are_known(tool: str, arguments: dict[str, Any], driver: str, meaning: str) -> None:
+    found = recognise(tool, arguments)
+    assert (found.driver, found.meaning) == (driver, meaning)
+    assert not is_unknown_driver(tool, arguments)
+
+
+def test_settings_add_tools() -> None:
+    assert recognise("mcp__ours__press_it", {}, {"mcp__ours__*": "click"}).meaning == "click"
+    assert is_unknown_driver("mcp__stagehand__act", {})
+    assert not is_unknown_driver("mcp__stagehand__act", {}, {"mcp__stagehand__act": "click"})
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments"),
+    [
+        ("mcp__playwright__browser_type", {"element": "Password", "text": "s3cret"}),
+        ("mcp__playwright__browser_fill_form", {"fields": [{"name": "Password", "value": "s3cret"}]}),
+        ("mcp__chrome-devtools__fill_form", {"elements": [{"uid": "1", "value": "s3cret"}]}),
+        ("mcp__claude-in-chrome__form_input", {"ref": "r", "value": "s3cret"}),
+        ("mcp__selenium__send_keys", {"by": "id", "value": "s3cret", "text": "s3cret"}),
+        ("Bash", {"command": "agent-browser fill @e2 's3cret'"}),
+    ],
+)
+def test_typed_values_are_hidden(tool: str, arguments: dict[str, Any]) -> None:
+    shown, taken = hide_typed(recognise(tool, arguments), arguments)
+    assert "s3cret" not in repr(shown)
+    assert HIDDEN in repr(shown)
+    assert "s3cret" in taken
+
+
+def test_an_unknown_browser_tool_is_said_once(lab: Lab) -> None:
+    begin(lab)
+    lab.tool("mcp__stagehand__act", action="click the button")
+    lab.tool("mcp__stagehand__act", action="click the button")
+    warnings = [w["message"] for w in lab.document["execution"]["warnings"]]
+    assert len(warnings) == 1
+    assert "uat.drivers" in warnings[0]

@@ -1,0 +1,158 @@
+"""A step's verdict comes from its assertions and calls, and restarts are attempts of a step."""
+
+from xml.etree import ElementTree as Xml
+
+import pytest
+
+from holdfast.core.event import Event
+from holdfast.features.uat.report import rendered
+from tests.features.uat.kit import CLICK, FILL, LOGIN, NAVIGATE, SESSION, SHOT, SNAPSHOT, URL, Lab
+from tests.features.uat.test_recording import PAGE, begin
+
+WRONG = "### Page\n- Page URL: https://x/login\n### Snapshot\nWrong password"
+CLOSED = "Target page, context or browser has been closed"
+
+
+def verdicts(lab: Lab) -> list[str]:
+    return [step["verdict"] for step in lab.view("show")["plan"]]
+
+
+def finish(lab: Lab, page: str = PAGE) -> None:
+    for tool, said in ((FILL, "ok"), (CLICK, "ok"), (SNAPSHOT, page), (SHOT, "none")):
+        lab.tool(tool, said)
+
+
+def test_a_step_whose_assertion_failed_has_failed(lab: Lab) -> None:
+    begin(lab)
+    finish(lab, WRONG)
+    assert verdicts(lab) == ["passed", "passed", "passed", "failed", "passed"]
+    assert lab.run["outcome"] == "failed"
+    attempt = lab.view("show")["plan"][3]["attempts"][-1]
+    assert attempt["expected"] == "contains 'Welcome'"
+    assert "Wrong password" in attempt["received"]
+
+
+def test_an_assertion_may_come_true_while_the_step_goes_on(lab: Lab) -> None:
+    begin(lab)
+    lab.tool(FILL)
+    lab.tool(CLICK)
+    lab.tool(SNAPSHOT, WRONG)
+    assert lab.run["steps"][3]["status"] == "in_progress"
+    lab.tool(SNAPSHOT, PAGE)
+    assert (lab.run["steps"][3]["status"], lab.run["steps"][3]["tries"]) == ("completed", 1)
+
+
+def test_after_a_crash_the_second_login_is_a_second_attempt_of_each_step(lab: Lab) -> None:
+    begin(lab)
+    lab.tool(FILL)
+    lab.failed(CLICK, CLOSED, selector="#go")
+    assert verdicts(lab)[2] == "failed"
+    lab.tool(NAVIGATE, {"success": True, "url": URL}, url=URL)
+    assert lab.run["current"] == 1
+    finish(lab)
+    plan = lab.view("show")["plan"]
+    assert [len(step["attempts"]) for step in plan] == [2, 2, 2, 1, 1]
+    assert [step["attempts"][-1]["reason"] for step in plan[:3]] == ["crash"] * 3
+    assert [step["flaky"] for step in plan] == [False, False, True, False, False]
+    assert (lab.run["outcome"], lab.run["flaky"]) == ("passed", True)
+    calls = lab.document["execution"]["toolCalls"]
+    assert [c["stepNumber"] for c in calls] == [1, 2, 3, 1, 2, 3, 4, 5]
+    assert lab.replayed() == []
+
+
+def test_opening_an_earlier_page_again_is_going_back(lab: Lab) -> None:
+    begin(lab)
+    lab.tool(FILL)
+    lab.tool(CLICK)
+    lab.tool(SNAPSHOT, WRONG)
+    lab.tool(NAVIGATE, {"success": True, "url": URL}, url=URL)
+    assert lab.run["current"] == 1
+    assert lab.run["steps"][3]["status"] == "failed"
+    finish(lab)
+    plan = lab.view("show")["plan"]
+    assert [step["attempts"][-1]["reason"] for step in plan[:4]] == ["back"] * 4
+    assert (plan[3]["verdict"], plan[3]["flaky"], lab.run["outcome"]) == ("passed", True, "passed")
+
+
+def test_a_retry_after_a_failed_call_is_an_attempt(lab: Lab) -> None:
+    begin(lab)
+    lab.failed(FILL, "no such field", selector="#x")
+    lab.tool(FILL, selector="#y")
+    step = lab.view("show")["plan"][1]
+    assert [(a["status"], a["reason"]) for a in step["attempts"]] == [("failed", ""), ("completed", "retry")]
+    assert step["flaky"]
+
+
+def test_the_interrupted_call_is_there(lab: Lab) -> None:
+    begin(lab)
+    lab.before(FILL, "cut", selector="#x")
+    lab.command("end")
+    call = lab.document["execution"]["toolCalls"][-1]
+    assert (call["toolName"], call["success"], call["stepNumber"]) == (FILL, False, 2)
+    assert verdicts(lab) == ["passed", "interrupted", "not_reached", "not_reached", "not_reached"]
+    assert (lab.run["outcome"], lab.run["open"], lab.run["interrupted"]) == ("interrupted", {}, 1)
+    assert lab.replayed() == []
+
+
+def test_a_turn_that_was_cut_off_interrupts_its_calls(lab: Lab) -> None:
+    begin(lab)
+    lab.before(FILL, "cut", selector="#x")
+    lab.app.engine.handle(
+        [Event(key="cut", kind="turn.interrupted", at=lab.now + 5, session=SESSION, project=str(lab.project))]
+    )
+    assert (lab.run["status"], lab.run["open"]) == ("active", {})
+    assert verdicts(lab)[1] == "interrupted"
+
+
+def test_a_run_marked_by_hand_says_its_outcome(lab: Lab) -> None:
+    """A gate that asks for the scenario hears it from the event."""
+    lab.scenario()
+    lab.command("start", scenario="login-flow")
+    for number in range(1, 6):
+        lab.command("step", step=number, status="completed")
+    (ended,) = [e for e in lab.app.store.reader().replay() if e.kind == "uat.ended"]
+    assert (ended.get("scenario"), ended.get("outcome")) == ("login-flow", "passed")
+    assert lab.run["assertions"][0]["by_hand"]
+
+
+def test_an_assertion_judged_by_hand_fails_its_step(lab: Lab) -> None:
+    begin(lab)
+    lab.command("assert", description="The field is red", result="failed", expected="red", actual="grey")
+    assert verdicts(lab)[0] == "failed"
+    lab.command("assert", description="the user is welcomed", result="passed")
+    assert lab.run["assertions"][0]["result"] == "passed"
+
+
+@pytest.mark.parametrize("name", ["html", "markdown", "junit"])
+def test_a_report_puts_the_failure_first_and_its_figures_are_true(lab: Lab, name: str) -> None:
+    begin(lab)
+    finish(lab, WRONG)
+    text = rendered(lab.record, name).decode()
+    assert "Wrong password" in text
+    if name == "junit":
+        suite = Xml.fromstring(text).find("testsuite")
+        assert suite is not None
+        assert suite.get("failures") == "2", "the step and its assertion"
+        return
+    assert "5: 4 passed, 1 failed" in text
+    assert "1: 0 passed, 1 failed" in text
+    assert text.index("What failed (1)") < text.index("Navigate to login page")
+    assert "contains" in text[text.index("What failed") :]
+
+
+def test_values_typed_into_fields_are_not_kept(lab: Lab) -> None:
+    begin(lab)
+    lab.tool(FILL, "Filled #p with hunter2-x", selector="#p", value="hunter2-x")
+    lab.tool(CLICK)
+    lab.tool(SNAPSHOT, PAGE + '\n- textbox "Password" [ref=e5]: hunter2-x')
+    kept = repr([e.data for e in lab.app.store.reader().replay() if e.kind.startswith("uat.")])
+    assert "hunter2-x" not in kept
+    assert "hunter2-x" not in rendered(lab.record, "html").decode()
+
+
+def test_a_step_may_say_that_its_values_are_public(lab: Lab) -> None:
+    lab.scenario(LOGIN.replace("{action: fill,", "{action: fill, public: true,"))
+    lab.hook("UserPromptSubmit", prompt="Please test the login flow scenario")
+    lab.tool(NAVIGATE, url=URL)
+    lab.tool(FILL, selector="#email", value="ada@example.org")
+    assert lab.document["execution"]["toolCalls"][1]["parameters"]["value"] == "ada@example.org"
