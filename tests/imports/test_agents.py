@@ -9,7 +9,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from holdfast.core.event import HOOK_KINDS, Event
+from holdfast.core.event import Event
+from holdfast.core.kinds import HOOK_KINDS
 from holdfast.imports import IMPORTERS
 from holdfast.imports.source import Place, Skipped
 from holdfast.usage.model import KINDS, Usage, total_of

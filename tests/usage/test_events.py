@@ -3,7 +3,8 @@
 import msgspec
 import pytest
 
-from holdfast.core.event import HOOK_KINDS, Event
+from holdfast.core.event import Event
+from holdfast.core.kinds import HOOK_KINDS
 from holdfast.usage.cost import cost_of_record
 from holdfast.usage.events import KIND, usage_event, usage_record
 from holdfast.usage.model import Usage, UsageRecord
