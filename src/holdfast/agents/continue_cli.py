@@ -91,11 +91,12 @@ ANSWERS = answering.Answers(
 
 
 def recognise(_delivery: Delivery, payload: Payload) -> bool:
-    """As Claude Code's, with an empty path of the transcript."""
+    """As Claude Code's, with an empty path of the transcript. What comes over HTTP has that too, but no mode."""
     known = normal.mapping(payload)
     event = known.get("hook_event_name")
     named = isinstance(known.get("session_id"), str) and isinstance(event, str) and event in KINDS
-    return named and known.get("transcript_path") == "" and "timestamp" not in known
+    in_mode = "permission_mode" in known and "timestamp" not in known
+    return named and known.get("transcript_path") == "" and in_mode
 
 
 SETUP = Setup(
