@@ -25,7 +25,7 @@ STYLES = re.compile(r"\x1b\[[0-9;]*m")
 
 
 def hidden(shown: str) -> list[str]:
-    return [hex(ord(c)) for c in shown if c not in "\n\t" and unicodedata.category(c) in INVISIBLE or c == "\u034f"]
+    return [hex(ord(c)) for c in shown if (c not in "\n\t" and unicodedata.category(c) in INVISIBLE) or c == "\u034f"]
 
 
 anything = st.text(st.characters(exclude_categories=()), max_size=60)
