@@ -57,8 +57,13 @@ def _open_files(state: Path, known: set[Path]) -> Iterator[Finding]:
         yield Finding(
             f"files in {state} can be read by others: {names}{more}",
             f"chmod -R go-rwx {state}",
-            lambda: [p.chmod(0o600) for p in found] and None,
+            partial(_close_files, found),
         )
+
+
+def _close_files(paths: list[Path]) -> None:
+    for path in paths:
+        path.chmod(0o600)
 
 
 def _erasures() -> Iterator[Finding]:
