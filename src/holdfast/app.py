@@ -62,6 +62,7 @@ class App(ReadOnlyApp):
     agents: Mapping[str, Agent]
     store: Store
     engine: Engine
+    redact: Callable[[bytes], tuple[bytes, int]]
 
 
 def _named(features: Sequence[Feature], table: str, name: str) -> Callable[[Call], Any]:
@@ -115,7 +116,7 @@ def build(
         report=report,
         scrub=intake.scrub,
     )
-    return App(paths, settings, tuple(features), agents, store, Engine(store, features, ports))
+    return App(paths, settings, tuple(features), agents, store, Engine(store, features, ports), redactor.redact)
 
 
 def _write(agents: Mapping[str, Agent], event: Event, decision: Decision) -> bytes:

@@ -5,6 +5,7 @@ import os
 import re
 import stat
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -191,3 +192,12 @@ def _being_written(path: Path, pid: str | None, paths: Paths) -> bool:
     with contextlib.suppress(OSError):
         return time.time() - path.stat().st_mtime < PARTIAL_S
     return False
+
+
+def plain_files(folder: Path) -> Iterator[Path]:
+    """Every plain file below, without following links."""
+    for base, _, names in os.walk(folder):
+        for name in names:
+            path = Path(base, name)
+            if path.exists() and stat.S_ISREG(path.lstat().st_mode):
+                yield path

@@ -31,5 +31,6 @@ def one(name: str) -> bool:
 
 
 if __name__ == "__main__":
-    results = [one(name) for name in sys.argv[1:] or names()]
+    wanted = [name for word in sys.argv[1:] for name in word.split(",") if name]
+    results = [one(name) for name in wanted or names()]
     sys.exit(0 if all(results) else 1)

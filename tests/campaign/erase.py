@@ -6,8 +6,7 @@ import shutil
 import subprocess
 from pathlib import Path
 
-from holdfast.daemon.erase_files import plain_files
-from holdfast.paths import INTENT_SUFFIX
+from holdfast.paths import INTENT_SUFFIX, plain_files
 from holdfast.stores import backup
 from tests.campaign import tracing
 from tests.campaign.acks import serving, state_is_replay

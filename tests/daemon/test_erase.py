@@ -7,10 +7,10 @@ import pytest
 
 from holdfast.core.erase import Quotation
 from holdfast.core.event import Event
-from holdfast.daemon.erase_files import plain_files, quotes
+from holdfast.daemon.erase_files import quotes
 from holdfast.daemon.erase_intent import EraseIntent, new_intent, open_intents, remove_intent, save_intent
-from holdfast.paths import INTENT_SUFFIX, Paths
-from tests.kit import World, wait_until
+from holdfast.paths import INTENT_SUFFIX, Paths, plain_files
+from tests.kit import World, alive, wait_until
 
 TEXT = "The codename of the merger is Zebrafinch, keep it in vault/zebra.key"
 
@@ -136,3 +136,17 @@ def test_a_file_is_searched_piece_by_piece(tmp_path: Path) -> None:
     big.write_bytes(b"x " * (2 << 20) + TEXT.encode() + b" y" * 1000)
     assert quotes(big, [Quotation(TEXT)])
     assert not quotes(big, [Quotation("something else entirely, and not here")])
+
+
+def test_a_daemon_ends_when_its_state_folder_is_replaced(world: World) -> None:
+    pid = world.start()
+    moved = world.paths.state.with_name("moved")
+    world.paths.state.rename(moved)
+    Paths(world.paths.state).prepare()
+    wait_until(lambda: not alive(pid), "the daemon of the other folder ends")
+
+
+def test_verify_checks_what_the_journal_promised(world: World) -> None:
+    world.session().start()
+    world.session().prompt("hello")
+    assert world.json("verify")["checked"] >= 1

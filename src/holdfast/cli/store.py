@@ -12,6 +12,7 @@ from holdfast.cli.options import Json
 from holdfast.core.errors import CommandRefused
 from holdfast.core.units import format_bytes
 from holdfast.ingest.high_water_mark import forget
+from holdfast.ingest.journal import Journal
 from holdfast.stores import backup as backups
 
 
@@ -27,9 +28,14 @@ def verify(
     json: Json = False,
 ) -> None:
     """Every event is there once, none is missing, nothing waits in the spool."""
-    keys = acks.read_text().split() if acks else []
     client.ask("drain")
-    told = {**client.view("log.verify", keys=keys), "waiting": client.ask("status")["spool_bytes"]}
+    client.ask("settle")
+    keys = acks.read_text().split() if acks else _journalled_keys()
+    told = {
+        **client.view("log.verify", keys=keys),
+        "checked": len(keys),
+        "waiting": client.ask("status")["spool_bytes"],
+    }
     good = not (told["gaps"] or told["missing"] or told["waiting"])
     if json:
         render.json_line({"good": good, **told})
@@ -43,6 +49,11 @@ def verify(
         for key in told["missing"][:20]:
             render.out.print(f"  acknowledged but not in the log: {key}")
     raise typer.Exit(0 if good else 1)
+
+
+def _journalled_keys() -> list[str]:
+    """What the daemon promised last, as its journal tells it: each must be in the log by now."""
+    return [entry.key for entry in Journal(client.paths().journal).pending_entries()]
 
 
 def rebuild(

@@ -25,7 +25,7 @@ from holdfast.daemon.erase_intent import (
     remove_intent,
     save_intent,
 )
-from holdfast.paths import remove_partials
+from holdfast.paths import plain_files, remove_partials
 from holdfast.stores import backup, sqlite_path
 from holdfast.stores.erase import ERASED_KIND, drop_documents, name_id, rewrite_copy, sqlite_sql
 
@@ -240,7 +240,7 @@ class _Erasure:
             self._receipt.files += erase_files.erase_in_file(path, self._wanted)
 
     def _text_files(self) -> list[Path]:
-        return [p for p in erase_files.plain_files(self._paths.state) if not self._is_special(p)]
+        return [p for p in plain_files(self._paths.state) if not self._is_special(p)]
 
     def _is_special(self, path: Path) -> bool:
         own = (path_of(self._paths, self._intent), self._paths.journal, self._paths.lease, self._paths.start_lock)
@@ -258,7 +258,7 @@ class _Erasure:
         intents = {path_of(self._paths, intent) for intent in open_intents(self._paths)}
         left = [
             path.relative_to(self._paths.state)
-            for path in erase_files.plain_files(self._paths.state)
+            for path in plain_files(self._paths.state)
             if path not in intents and path.parent != self._paths.spool and self._quotes(path)
         ]
         if left or self._daemon.call(self._rows_left, None):

@@ -2,12 +2,11 @@
 
 import os
 import shutil
-import stat
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from holdfast.core.erase import Quotation, build_eraser
-from holdfast.paths import Paths, write_atomically
+from holdfast.paths import Paths, plain_files, write_atomically
 
 WINDOW, OVERLAP = 4 << 20, 64 << 10
 DATABASE_SUFFIXES = (".db", ".mending", ".mended", ".restoring")
@@ -36,15 +35,6 @@ def _found(window: bytes, wanted: Sequence[Quotation]) -> bool:
 
 def _no_symlink(path: str, flags: int) -> int:
     return os.open(path, flags | os.O_CLOEXEC | os.O_NOFOLLOW)
-
-
-def plain_files(folder: Path) -> Iterator[Path]:
-    """Every plain file below, without following links."""
-    for base, _, names in os.walk(folder):
-        for name in names:
-            path = Path(base, name)
-            if path.exists() and stat.S_ISREG(path.lstat().st_mode):
-                yield path
 
 
 def is_database(path: Path) -> bool:

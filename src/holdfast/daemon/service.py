@@ -52,7 +52,12 @@ class Daemon:
         database = sqlite_path(store_url(paths, open_settings()))
         self.high_water_mark = HighWaterMark(database)
         self.app = self._build(database)
-        self.store_guard = StoreGuard(self._engine, log, lambda error: self.repair_store(error, self.app.store))
+        self.store_guard = StoreGuard(
+            self._engine,
+            log,
+            lambda error: self.repair_store(error, self.app.store),
+            lambda body: self.app.redact(body),
+        )
         self.journal = Journal(paths.journal)
         self.pipeline = IngestPipeline(self._engine, self.app.agents, self.store_guard, self.journal)
         self.spool = Spool(paths, self._store_spooled)
@@ -63,6 +68,7 @@ class Daemon:
         )  # fmt: skip
         self._watch_commits()
         self._last_event = time.monotonic()
+        self._born_in = self._folder()
         self._reason = ""
         self.background = _Background(self)
         self._rebuild_if_small()
@@ -206,7 +212,18 @@ class Daemon:
         self.report_drained(done)
         return done
 
+    def _folder(self) -> tuple[int, int]:
+        """Which folder `run/` is; (0, 0) when there is none."""
+        try:
+            found = self.paths.run.lstat()
+        except OSError:
+            return 0, 0
+        return found.st_dev, found.st_ino
+
     def _tick(self) -> None:
+        if self._folder() != self._born_in:
+            self.stop("its state folder was replaced")
+            return
         self.store_guard.retry_buffered()
         minutes = self.app.settings.for_project("")["daemon"].idle_exit_minutes
         if minutes and time.monotonic() - self._last_event > minutes * 60 and not self.background.watched():
@@ -235,7 +252,8 @@ class Daemon:
         self._give_jobs_back()
         self.files.stop()
         self.journal.close()
-        for name in (self.paths.hook_socket, self.paths.control_socket):
+        # In a folder that was put in its place lie the sockets of another daemon.
+        for name in (self.paths.hook_socket, self.paths.control_socket) if self._folder() == self._born_in else ():
             name.unlink(missing_ok=True)
         self.app.store.close()
 

@@ -5,6 +5,7 @@ import stat
 import time
 from collections.abc import Callable, Iterator
 from functools import partial
+from pathlib import Path
 
 import apsw
 
@@ -14,9 +15,11 @@ from holdfast.core.errors import HoldfastError
 from holdfast.core.units import format_bytes
 from holdfast.doctor import agents
 from holdfast.doctor.finding import Finding
+from holdfast.paths import INTENT_SUFFIX, plain_files
 
 OLDEST_SQLITE = (3, 51, 3)
 STALE_SPOOL_S = 10
+STALE_ERASURE_S = 600
 
 
 def run_checks() -> list[Finding]:
@@ -38,8 +41,37 @@ def _permissions() -> Iterator[Finding]:
     wanted = dict.fromkeys((place.state, place.run, place.spool, place.backups, place.logs), 0o700)
     wanted |= dict.fromkeys((place.database, place.log_file), 0o600)
     for path, mode in wanted.items():
-        if path.exists() and stat.S_IMODE(path.stat().st_mode) & 0o077:
+        if path.is_symlink():
+            yield Finding(f"{path} is a link; it is not followed", "Move it away and start Holdfast again.")
+        elif path.exists() and stat.S_IMODE(path.stat().st_mode) & 0o077:
             yield Finding(f"{path} can be read by others", f"chmod {mode:o} {path}", partial(path.chmod, mode))
+    yield from _open_files(place.state, set(wanted))
+
+
+def _open_files(state: Path, known: set[Path]) -> Iterator[Finding]:
+    """Whatever else lies in the state folder, in one finding."""
+    found = [p for p in plain_files(state) if p not in known and stat.S_IMODE(p.lstat().st_mode) & 0o077]
+    if found:
+        names = ", ".join(str(p.relative_to(state)) for p in found[:3])
+        more = f" and {len(found) - 3} more" if len(found) > 3 else ""
+        yield Finding(
+            f"files in {state} can be read by others: {names}{more}",
+            f"chmod -R go-rwx {state}",
+            partial(_close_files, found),
+        )
+
+
+def _close_files(paths: list[Path]) -> None:
+    for path in paths:
+        path.chmod(0o600)
+
+
+def _erasures() -> Iterator[Finding]:
+    """What was to be erased and is not gone yet."""
+    run = client.paths().run
+    waiting = [p for p in run.glob(f"*{INTENT_SUFFIX}") if time.time() - p.stat().st_mtime > STALE_ERASURE_S]
+    if waiting:
+        yield Finding(f"{len(waiting)} erasures are not finished", "holdfast daemon restart")
 
 
 def _sqlite() -> Iterator[Finding]:
@@ -93,4 +125,4 @@ def _owner() -> Iterator[Finding]:
         yield Finding(f"{state} belongs to another user", "set HOLDFAST_STATE to a folder of yours")
 
 
-CHECKS = (_owner, _permissions, _sqlite, _daemon, _spool, _store, agents.check, _settings)
+CHECKS = (_owner, _permissions, _erasures, _sqlite, _daemon, _spool, _store, agents.check, _settings)

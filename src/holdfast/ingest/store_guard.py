@@ -12,10 +12,11 @@ from holdfast.core.errors import StoreDamaged, StoreUnavailable
 from holdfast.core.event import Event
 from holdfast.ingest.log import Log
 from holdfast.intake import capped, unread
-from holdfast.redact import redact
+from holdfast.redact import redact as redact_by_default
 
 RETRY_BYTES = 64 << 20
 
+Redact = Callable[[bytes], tuple[bytes, int]]
 Way = Callable[[Engine, Sequence[Delivery]], list[Outcome]]
 
 
@@ -26,8 +27,14 @@ def _whole(engine: Engine, batch: Sequence[Delivery]) -> list[Outcome]:
 class StoreGuard:
     """Runs in the writer thread. `mended` puts a damaged store right and says whether to try again."""
 
-    def __init__(self, engine: Callable[[], Engine], log: Log, repair: Callable[[StoreDamaged], bool]) -> None:
-        self._engine, self._log, self.repair = engine, log, repair
+    def __init__(
+        self,
+        engine: Callable[[], Engine],
+        log: Log,
+        repair: Callable[[StoreDamaged], bool],
+        redact: Redact = redact_by_default,
+    ) -> None:
+        self._engine, self._log, self.repair, self._redact = engine, log, repair, redact
         self._retry_buffer: list[Delivery] = []
         self._retry_bytes = 0
         self.refusing = ""
@@ -85,7 +92,7 @@ class StoreGuard:
     def _alone(self, delivery: Delivery) -> Outcome:
         """As it is; as something unread; at last as the mere fact that it came. A start must not fail for one event."""
         problem = ""
-        for plainer in (_as_it_is, _unread, _that_it_came):
+        for plainer in (_as_it_is, self._unread, _that_it_came):
             try:
                 return self._engine().handle([plainer(delivery, problem)])[0]
             except StoreUnavailable:
@@ -96,6 +103,9 @@ class StoreGuard:
                 problem = f"{type(error).__name__}: {error}".encode("utf-8", "backslashreplace").decode()
                 self._log.error("event.unreadable", error, key=delivery.key, agent=delivery.agent, hook=delivery.event)
         raise StoreUnavailable(f"event {delivery.key} cannot be stored in any form: {problem}")
+
+    def _unread(self, delivery: Delivery, problem: str) -> Delivery | Event:
+        return msgspec.structs.replace(unread(delivery, problem), **_body(delivery, self._redact))
 
     def _buffer_for_retry(self, batch: Sequence[Delivery], error: StoreUnavailable) -> None:
         self._refuse(error)
@@ -114,15 +124,11 @@ def _as_it_is(delivery: Delivery, _problem: str) -> Delivery | Event:
     return delivery
 
 
-def _unread(delivery: Delivery, problem: str) -> Delivery | Event:
-    return msgspec.structs.replace(unread(delivery, problem), **_body(delivery))
-
-
 def _that_it_came(delivery: Delivery, problem: str) -> Delivery | Event:
     return Event(key=delivery.key, kind="unknown", at=delivery.at, data={"problem": ascii(problem)[:500]})
 
 
-def _body(delivery: Delivery) -> dict[str, Any]:
+def _body(delivery: Delivery, redact: Redact) -> dict[str, Any]:
     """Redacted and cut like any other; where even that fails, its length and hash are all that is kept."""
     body = delivery.body
     if delivery.cleaned:

@@ -1,11 +1,14 @@
 """Stores: the same promises on SQLite and PostgreSQL, chosen by URL."""
 
 import contextlib
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
 from holdfast.core.errors import BadSettings
 from holdfast.core.ports import Reader, Store
+
+_PASSWORD = re.compile(r"((?<=://)[^\s:/@]*:)[^\s]*(?=@)|(password\s*=\s*)(?:'[^']*'|[^\s&'\"]+)", re.IGNORECASE)
 
 
 def open_store(url: str, *, backups: Path | None = None) -> Store:
@@ -18,7 +21,14 @@ def open_store(url: str, *, backups: Path | None = None) -> Store:
         with _driver():
             from holdfast.stores.postgres import PostgresStore
         return PostgresStore(url)
-    raise BadSettings(f"store.url is {url!r}", fix="Use sqlite:///PATH or postgresql://USER@HOST/DATABASE.")
+    raise BadSettings(
+        f"store.url is {hide_password(url)!r}", fix="Use sqlite:///PATH or postgresql://USER@HOST/DATABASE."
+    )
+
+
+def hide_password(text: str) -> str:
+    """An address, or an error that quotes one, without its password."""
+    return _PASSWORD.sub(lambda found: f"{found[1] or found[2]}…", text)
 
 
 def open_reader(url: str) -> Reader:

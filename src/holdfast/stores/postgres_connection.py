@@ -10,7 +10,8 @@ import psycopg
 from psycopg import conninfo, sql
 from psycopg.types.string import StrDumperUnknown, TextBinaryLoader, TextLoader
 
-from holdfast.core.errors import StoreDamaged, StoreUnavailable
+from holdfast.core.errors import BadSettings, StoreDamaged, StoreUnavailable
+from holdfast.stores import hide_password
 from holdfast.stores.sql import queries
 
 SQL = {name: text.encode() for name, text in queries("postgres").items()}
@@ -64,7 +65,7 @@ class Link:
         return self._db
 
     def _connect(self) -> psycopg.Connection:
-        given = conninfo.conninfo_to_dict(self._url)
+        given = parse_address(self._url)
         patience: dict[str, Any] = {name: value for name, value in PATIENCE.items() if name not in given}
         db = psycopg.connect(self._url, autocommit=True, client_encoding="utf8", **patience)
         try:
@@ -109,13 +110,23 @@ def for_reading(_link: Link, db: psycopg.Connection) -> None:
 
 def schema_of(url: str) -> str:
     """`?options=-c search_path=team` puts the tables into the schema `team`."""
-    found = _SEARCH_PATH.search(str(conninfo.conninfo_to_dict(url).get("options") or ""))
+    found = _SEARCH_PATH.search(str(parse_address(url).get("options") or ""))
     return found[1] if found else DEFAULT_SCHEMA
+
+
+def parse_address(url: str) -> dict[str, Any]:
+    """The driver quotes what it does not understand, and that may be the password."""
+    try:
+        return dict(conninfo.conninfo_to_dict(url))
+    except psycopg.ProgrammingError:
+        raise BadSettings(
+            f"store.url cannot be read: {hide_password(url)}", fix="Use postgresql://USER@HOST/DATABASE."
+        ) from None
 
 
 def shown(url: str) -> str:
     """Where the database is, without the password."""
-    given = conninfo.conninfo_to_dict(url)
+    given = parse_address(url)
     return f"postgresql://{given.get('host', '')}/{given.get('dbname', '')}"
 
 
@@ -126,9 +137,11 @@ def translated(link: Link) -> Iterator[None]:
     except psycopg.Error as error:
         state = error.sqlstate or ""
         if state in ("XX001", "XX002"):
-            raise StoreDamaged(str(error), where=link.where) from error
+            raise StoreDamaged(hide_password(str(error)), where=link.where) from error
         if _unreachable(error, state):
-            raise StoreUnavailable(str(error).strip(), where=link.where, fix="Is the server up?") from error
+            raise StoreUnavailable(
+                hide_password(str(error).strip()), where=link.where, fix="Is the server up?"
+            ) from error
         raise
 
 
