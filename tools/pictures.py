@@ -52,7 +52,6 @@ def pictures(demo: Demo) -> Iterator[Picture]:
     yield Picture("uat-compare", f"/uat/{runs[0]}?with={runs[1]}")
     yield Picture("search", f"/search?q=vat&project={shop}")
     yield Picture("memory", "/memory")
-    yield Picture("inbox", f"/memory?project={shop}")
     yield Picture("activity", "/activity")
     yield Picture("health", "/health")
 

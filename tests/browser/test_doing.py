@@ -1,6 +1,5 @@
 """What can be done from the dashboard, with the keyboard and with the mouse; each is an event in the log."""
 
-import os
 import uuid
 from collections.abc import Callable
 from typing import Any
@@ -147,8 +146,6 @@ def test_candidates_are_kept_changed_and_dropped_with_one_key_each(open_page: Ca
     page.wait_for_selector(LIVE)
     waiting = page.locator("#inbox li.memory")
     waiting.nth(2).wait_for()
-    if shot := os.environ.get("HOLDFAST_INBOX_SHOT"):
-        page.screenshot(path=shot)
     for key in ("y", "d"):
         first = waiting.first.get_attribute("id")
         page.keyboard.press(key)

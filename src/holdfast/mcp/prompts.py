@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
-from typing import Any
 
 from holdfast.core.errors import CommandRefused
 from holdfast.mcp.answer import Row, date_of, format_row
@@ -57,12 +56,4 @@ def _changes(since: int, context: Context) -> Iterator[str]:
             yield format_row(Row(doc["id"], date_of(doc["at"]), doc["status"], doc["type"], doc["text"]))
     for moment in context.view("project.moments", project=context.caller.project)["moments"]:
         if moment["at"] >= since:
-            yield format_row(Row(f"e{moment['seq']}", date_of(moment["at"]), _status(moment), "project", _text(moment)))
-
-
-def _status(moment: dict[str, Any]) -> str:
-    return str(moment["kind"])
-
-
-def _text(moment: dict[str, Any]) -> str:
-    return str(moment["what"])
+            yield format_row(Row(f"e{moment['seq']}", date_of(moment["at"]), moment["kind"], "project", moment["what"]))
