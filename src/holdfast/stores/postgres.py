@@ -9,12 +9,13 @@ import psycopg
 from holdfast.core.erase import Change
 from holdfast.core.errors import StoreUnavailable
 from holdfast.core.event import Event
+from holdfast.core.history import MARK, HistoryMark, history_entry
 from holdfast.core.job import ClaimedJob, Job
-from holdfast.core.ports import Ref, StateRow
+from holdfast.core.ports import HistoryEntry, Ref, StateRow
 from holdfast.stores import migrate
 from holdfast.stores.postgres_connection import SQL, Link, for_writing, translated
 from holdfast.stores.postgres_reader import PostgresReader
-from holdfast.stores.rows import decode, encode
+from holdfast.stores.rows import as_event, decode, encode
 
 __all__ = ["PostgresReader", "PostgresStore"]
 
@@ -134,15 +135,35 @@ class PostgresStore:
     def expire_bodies(self, older_than: int, limit: int) -> int:
         return len(self._all("expire_bodies", limit, older_than))
 
+    def index_history(self, entries: Sequence[HistoryEntry], before: str, after: str) -> bool:
+        if not self._all("move_history_mark", after, before):
+            return False
+        self._columns("add_history", [(e.seq, e.words, e.paths, e.failed) for e in entries])
+        return True
+
     def rewrite(self, probe: bytes, change: Change) -> int:
-        changed = 0
+        changed, seqs = 0, list[int]()
         for table in ("facts", "bodies", "states", "jobs"):
             for *key, row in self._all(f"{table}_with", probe):
                 after = change(bytes(row))
                 if after != bytes(row):
                     self._db.execute(SQL[f"set_{table}"], (after, *key))
                     changed += 1
+                    seqs += key if table == "facts" else []
+        self._reindex(seqs)
         return changed
+
+    def _reindex(self, seqs: list[int]) -> None:
+        """The words of rewritten events, as far as they are indexed."""
+        if not seqs:
+            return
+        mark = HistoryMark.parse("".join(value for (value,) in self._all("meta", MARK)))
+        self._db.execute(SQL["drop_history"], (seqs,))
+        rows = self._db.execute(SQL["events_of"], (seqs,), binary=True).fetchall()
+        events = [as_event(row, str) for row in rows]
+        entries = [e for event in events if event.seq <= mark.seq and (e := history_entry(event))]
+        self._columns("add_history", [(e.seq, e.words, e.paths, e.failed) for e in entries])
+        self.set_meta(MARK, str(HistoryMark(mark.seq, mark.erasures + 1)))
 
     def vacuum_erased(self) -> None:
         """The server's own vacuum frees old row versions in its time."""

@@ -10,9 +10,10 @@ import apsw
 from holdfast.core.erase import Change
 from holdfast.core.event import Event
 from holdfast.core.job import ClaimedJob, Job
-from holdfast.core.ports import Ref, StateRow
+from holdfast.core.ports import HistoryEntry, Ref, StateRow
 from holdfast.stores import erase, migrate
 from holdfast.stores.checkpoint import Checkpointer
+from holdfast.stores.history_match import facet_words
 from holdfast.stores.rows import decode, encode
 from holdfast.stores.sql import queries
 from holdfast.stores.sqlite_connection import for_writing, translated
@@ -139,6 +140,13 @@ class SqliteStore:
 
     def expire_bodies(self, older_than: int, limit: int) -> int:
         return len(list(self._db.execute(SQL["expire_bodies"], (limit, older_than))))
+
+    def index_history(self, entries: Sequence[HistoryEntry], before: str, after: str) -> bool:
+        if not self._changed("move_history_mark", after, before):
+            return False
+        rows = [(e.seq, e.words, e.paths, facet_words(e, self._name_id)) for e in entries]
+        self._db.executemany(SQL["add_history"], rows)
+        return True
 
     def rewrite(self, probe: bytes, change: Change) -> int:
         return erase.rewrite(self._db, probe, change)
