@@ -82,12 +82,14 @@ def _register() -> None:
     from holdfast.cli import (
         checks,
         config,
+        cost,
         daemon,
         dashboard,
         demo,
         doctor,
         events,
         gate,
+        history,
         importing,
         index,
         installing,
@@ -108,7 +110,8 @@ def _register() -> None:
     )  # fmt: skip
 
     for group in (
-        up, status, sessions, doctor, installing, importing, store, state, search, serve, dashboard, demo, memory, mcp, redact,
+        up, status, sessions, history, cost, doctor, installing, importing, store, state, search, serve, dashboard, demo,
+        memory, mcp, redact,
     ):  # fmt: skip
         group.register(app)
     app.add_typer(daemon.app, name="daemon")

@@ -10,6 +10,7 @@ import msgspec
 from holdfast.core.event import Event
 from holdfast.core.kinds import TOOL_ENDS
 from holdfast.core.ports import EventQuery, HistoryEntry, Reader
+from holdfast.core.text import strip_controls
 
 MARK = "history"
 """Under this name the store keeps how far the log is indexed."""
@@ -65,7 +66,7 @@ def history_entry(event: Event) -> HistoryEntry | None:
     """None for an event that has nothing to look for."""
     if event.kind in UNSEARCHED:
         return None
-    text = split_words("\n".join(part for _field, part in text_parts(event))[:LONGEST_TEXT])
+    text = split_words(_uncoloured("\n".join(part for _field, part in text_parts(event))[:LONGEST_TEXT]))
     paths = split_words("\n".join(files_of(event)))
     if not text and not paths:
         return None
@@ -73,6 +74,11 @@ def history_entry(event: Event) -> HistoryEntry | None:
         seq=event.seq, words=" ".join([*text, *paths]), paths=" ".join(paths), failed=has_failed(event),
         session=event.session, project=event.project, agent=event.agent, tool=event.tool, kind=event.kind,
     )  # fmt: skip
+
+
+def _uncoloured(text: str) -> str:
+    """Escape sequences of a terminal would become part of the word after them."""
+    return strip_controls(text) if "\x1b" in text else text
 
 
 def text_parts(event: Event) -> Iterator[tuple[str, str]]:

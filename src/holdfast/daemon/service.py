@@ -21,6 +21,7 @@ from holdfast.core.ports import Store
 from holdfast.core.replay import Rebuild, outdated
 from holdfast.daemon import repair
 from holdfast.daemon.files import FileWriter
+from holdfast.daemon.history import HistoryIndexer
 from holdfast.daemon.housekeeping import Housekeeping
 from holdfast.daemon.worker import Worker
 from holdfast.ingest.high_water_mark import HighWaterMark
@@ -142,6 +143,7 @@ class Daemon:
     def _committed(self, committed: Committed) -> None:
         self._last_event = time.monotonic()
         self._raise_high_water_mark()
+        self.background.history.wake()
         if self.background.watched():
             self.background.committed.set()
         if committed.jobs:
@@ -256,10 +258,12 @@ class _Background:
         self._stopping = threading.Event()
         self.committed = threading.Event()
         self._housekeeping = Housekeeping(daemon)
+        self.history = HistoryIndexer(daemon, self._stopping)
         self._control: Any = None
 
     def start(self) -> None:
         duties = {"control": self._open_control, "spool": self._drain, "housekeeping": self._keep_house}
+        duties["history"] = self.history.run
         for name, work in (*duties.items(), ("journal", self._daemon.journal.grow)):
             threading.Thread(target=work, name=name, daemon=True).start()
         self._daemon.files.start()
@@ -271,6 +275,7 @@ class _Background:
 
     def stop(self) -> None:
         self._stopping.set()
+        self.history.wake()
         if self._control:
             self._control.close()
 
