@@ -19,12 +19,13 @@ LONGEST_WORD = 64
 
 TEXT_FIELDS = (
     "prompt", "command", "args", "message", "text", "error", "output", "summary", "title", "subject", "description",
-    "instructions", "reason", "reasons", "notices", "why", "problem", "skill", "verb", "commits", "runner", "verdict",
-    "operands", "input",
+    "instructions", "reason", "reasons", "notices", "why", "problem", "skill", "verb", "commits", "input",
 )  # fmt: skip
 """In this order: what somebody would look for first comes first."""
-UNSEARCHED = frozenset(("message.displayed", "model.answered", "tool.batch", "daemon.started", "daemon.stopped"))
-"""Parts of what another event has whole, and figures."""
+UNSEARCHED = frozenset(
+    ("message.displayed", "model.answered", "tool.batch", "check.finished", "daemon.started", "daemon.stopped")
+)
+"""What another event has whole (the command of a check is its tool call's), and figures."""
 FAILURES = frozenset(("tool.failed", "turn.failed", "permission.denied", "job.failed"))
 
 

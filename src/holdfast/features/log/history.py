@@ -18,7 +18,8 @@ MOST_HITS = 200
 SNIPPET, LEAD = 240, 60
 PREFIX_FROM = 3
 """A shorter beginning of a word would match half of the log."""
-CANDIDATES = 400
+CANDIDATES = 100
+"""Events with some of the words that are looked at, the newest of them, where none has all."""
 ALIASES_SEARCHED = 2000
 
 
