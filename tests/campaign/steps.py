@@ -119,11 +119,13 @@ def all_drained(world: World) -> None:
 
 
 def an_old_schema(world: World) -> None:
-    """As the first version made it: no views."""
+    """As the first version made it: no views, no full-text index."""
     some_events(world)
     db = apsw.Connection(str(world.paths.database))
     for (view,) in db.execute("select name from sqlite_schema where type = 'view'").fetchall():
         db.execute(f'drop view "{view}"')
+    db.execute("drop table history")
+    db.execute("delete from meta where name = 'history'")
     db.pragma("user_version", 1)
     db.close()
 

@@ -71,6 +71,10 @@ def clock(at_ms: int) -> str:
     return time.strftime("%H:%M:%S", time.localtime(at_ms / 1000))
 
 
+def day_and_clock(at_ms: int) -> str:
+    return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(at_ms / 1000))
+
+
 def ago(at_ms: int, now_ms: int | None = None) -> str:
     seconds = max(0, ((now_ms or time.time() * 1000) - at_ms) / 1000)
     for size, unit in ((86400, "d"), (3600, "h"), (60, "min")):

@@ -90,6 +90,7 @@ def _register() -> None:
     from holdfast.cli import (
         checks,
         config,
+        cost,
         daemon,
         dashboard,
         demo,
@@ -97,6 +98,7 @@ def _register() -> None:
         erase,
         events,
         gate,
+        history,
         importing,
         index,
         installing,
@@ -117,7 +119,8 @@ def _register() -> None:
     )  # fmt: skip
 
     for group in (
-        up, status, sessions, doctor, installing, importing, store, state, search, serve, dashboard, demo, memory, mcp, redact, erase,
+        up, status, sessions, history, cost, doctor, installing, importing, store, state, search, serve, dashboard, demo,
+        memory, mcp, redact, erase,
     ):  # fmt: skip
         group.register(app)
     app.add_typer(daemon.app, name="daemon")

@@ -49,6 +49,42 @@ class EventQuery(msgspec.Struct, kw_only=True, frozen=True):
     limit: int = 100
     newest: bool = False
     bodies: bool = False
+    seqs: tuple[int, ...] = ()
+    """Only these."""
+
+
+class HistoryEntry(msgspec.Struct, kw_only=True, frozen=True):
+    """One event in the full-text index: its words as `core.history.split_words` makes them."""
+
+    seq: int
+    words: str
+    paths: str = ""
+    failed: bool = False
+    session: str = ""
+    project: str = ""
+    agent: str = ""
+    tool: str = ""
+    kind: str = ""
+
+
+class HistoryQuery(msgspec.Struct, kw_only=True, frozen=True):
+    """Newest first. Each phrase is words with a space between them; all have to be there, or with `any_phrase` one."""
+
+    phrases: tuple[str, ...] = ()
+    any_phrase: bool = False
+    prefix: bool = False
+    """The last word of the last phrase may be the beginning of one."""
+    file: str = ""
+    """Words of a path, one after the other."""
+    session: str = ""
+    project: str = ""
+    agent: str = ""
+    tool: str = ""
+    kinds: tuple[str, ...] = ()
+    failed: bool = False
+    since: int = 0
+    before: int = 0
+    limit: int = 20
 
 
 class StateQuery(msgspec.Struct, kw_only=True, frozen=True):
@@ -72,6 +108,10 @@ class Reader(Protocol):
         ...
 
     def event(self, seq: int) -> Event | None: ...
+    def history(self, query: HistoryQuery) -> list[int]:
+        """Numbers of the events that match, as far as they are indexed."""
+        ...
+
     def replay(self, after: int = 0, session: str = "", project: str = "") -> Iterator[Event]: ...
     def document(self, ref: Ref) -> bytes | None:
         """Encoded; `DocumentType.load` decodes it."""
@@ -119,6 +159,10 @@ class Store(Protocol):
     def release(self, owner: str) -> int: ...
     def set_meta(self, name: str, value: str) -> None: ...
     def expire_bodies(self, older_than: int, limit: int) -> int: ...
+    def index_history(self, entries: Sequence[HistoryEntry], before: str, after: str) -> bool:
+        """Adds them and moves the mark from `before` to `after`; False, and nothing, where it stands elsewhere."""
+        ...
+
     def rows_with(self, probes: Iterable[bytes]) -> Iterator[Any]:
         """Every stored row (`table`, `key`, `content`) that has one of these, in any case; `b""` is in every one."""
         ...

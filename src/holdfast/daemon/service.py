@@ -21,6 +21,7 @@ from holdfast.core.ports import Store
 from holdfast.core.replay import Rebuild, outdated
 from holdfast.daemon import repair
 from holdfast.daemon.files import FileWriter
+from holdfast.daemon.history import HistoryIndexer
 from holdfast.daemon.housekeeping import Housekeeping
 from holdfast.daemon.lifecycle_log import LifecycleLog
 from holdfast.daemon.worker import Worker
@@ -152,6 +153,7 @@ class Daemon:
     def _committed(self, committed: Committed) -> None:
         self._last_event = time.monotonic()
         self._raise_high_water_mark()
+        self.background.history.wake()
         if self.background.watched():
             self.background.committed.set()
         if committed.jobs:
@@ -278,6 +280,7 @@ class _Background:
         self._stopping = threading.Event()
         self.committed = threading.Event()
         self._housekeeping = Housekeeping(daemon)
+        self.history = HistoryIndexer(daemon, self._stopping)
         self._control: Any = None
 
     def start(self) -> None:
@@ -285,6 +288,7 @@ class _Background:
             "control": self._open_control,
             "spool": self._drain,
             "erase": self._finish_erasures,
+            "history": self.history.run,
             "housekeeping": self._keep_house,
         }
         for name, work in (*duties.items(), ("journal", self._daemon.journal.grow)):
@@ -298,6 +302,7 @@ class _Background:
 
     def stop(self) -> None:
         self._stopping.set()
+        self.history.wake()
         if self._control:
             self._control.close()
 

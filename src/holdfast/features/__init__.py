@@ -4,11 +4,12 @@ import os
 from importlib import import_module
 
 from holdfast.core.feature import Feature
-from holdfast.features import checks, gates, log, memory, project, reindex, sessions, uat
+from holdfast.features import checks, cost, gates, log, memory, project, reindex, sessions, uat
 
 FEATURES: tuple[Feature, ...] = (
     log.FEATURE,
     checks.FEATURE,
+    cost.FEATURE,
     gates.FEATURE,
     sessions.FEATURE,
     uat.FEATURE,

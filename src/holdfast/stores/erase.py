@@ -3,13 +3,17 @@
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import apsw
 import msgspec
 
 from holdfast.core.erase import Change
 from holdfast.core.errors import StoreUnavailable
+from holdfast.core.history import MARK, HistoryMark, history_entry
+from holdfast.core.ports import HistoryEntry
+from holdfast.stores.history_match import facet_words
+from holdfast.stores.rows import EVENT, FROM, as_event
 from holdfast.stores.sql import queries
 from holdfast.stores.sqlite_connection import BUSY_MS, translated
 
@@ -36,8 +40,9 @@ class EraseSql:
         ask: Callable[[str, dict[str, Any]], list[tuple[Any, ...]]],
         act: Callable[[str, dict[str, Any]], object],
         pack_ids: Callable[[Sequence[int]], Any],
+        reindex: Callable[[list[int]], None],
     ) -> None:
-        self._ask, self._act, self._pack_ids = ask, act, pack_ids
+        self._ask, self._act, self._pack_ids, self._reindex = ask, act, pack_ids, reindex
 
     def rows_with(self, probes: Iterable[bytes]) -> Iterator[StoredRow]:
         """Every row that has one of these small letters in any case, once, and every job."""
@@ -54,17 +59,19 @@ class EraseSql:
 
     def rewrite(self, probes: Iterable[bytes], change: Change) -> int:
         """Inside a transaction. How many rows were changed; a job that quotes it is dropped."""
-        changed = 0
+        changed, events = 0, list[int]()
         for row in list(self.rows_with(probes)):
             after = change(row.content)
             if after == row.content:
                 continue
             changed += 1
+            events += [row.key[0]] if row.table == "facts" else []
             if row.table == "jobs":
                 self._act("drop_job", {"key": row.key[0]})
             else:
                 where = dict(zip(TABLES[row.table], row.key, strict=True))
                 self._act(f"set_{row.table}", {**where, "row": after})
+        self._reindex(events)
         return changed + self._rename(change)
 
     def _rename(self, change: Change) -> int:
@@ -88,6 +95,7 @@ class EraseSql:
             self._act("blank_facts", {"ids": portion})
             self._act("blank_bodies", {"ids": portion})
             self._act("blank_events", {"ids": portion, "none": nothing, "kind": erased})
+        self._reindex(seqs)
         self._act("drop_states_of", {"ids": self._pack_ids(ids)})
         self._act("drop_names", {"ids": self._pack_ids(ids)})
         return len(seqs)
@@ -109,7 +117,36 @@ def sqlite_sql(db: apsw.Connection) -> EraseSql:
         ask=lambda name, values: db.execute(SQL[name], values).fetchall(),
         act=lambda name, values: db.execute(SQL[name], values).fetchall(),
         pack_ids=lambda ids: msgspec.json.encode(list(ids)).decode(),
+        reindex=lambda seqs: reindex(db, seqs),
     )
+
+
+def reindex(db: apsw.Connection, seqs: Sequence[int]) -> None:
+    """The words of rewritten events, as far as they are indexed. A backup may be older than the index."""
+    if not seqs or not db.execute(SQL["has_history"]).fetchall():
+        return
+    mark = HistoryMark.parse(cast(str, db.execute(SQL["meta"], (MARK,)).get or ""))
+    for seq in seqs:
+        db.execute(SQL["drop_history"], (seq,))
+        entry = _entry(db, seq) if seq <= mark.seq else None
+        if entry:
+            db.execute(SQL["add_history"], (seq, entry.words, entry.paths, facet_words(entry, _number_of(db))))
+    db.execute(SQL["set_meta"], (MARK, str(HistoryMark(mark.seq, mark.erasures + 1))))
+
+
+def _entry(db: apsw.Connection, seq: int) -> HistoryEntry | None:
+    row = db.execute(f"select {EVENT} {FROM} where e.seq = ?", (seq,)).fetchall()[0]
+    return history_entry(as_event(row, lambda number: cast(str, db.execute(SQL["name"], (number,)).get or "")))
+
+
+def _number_of(db: apsw.Connection) -> Callable[[str], int]:
+    return lambda name: cast(int, db.execute(SQL["name_id"], (name,)).get)
+
+
+def merge_history(db: apsw.Connection) -> None:
+    """Words of deleted entries are not left in older segments of the index."""
+    if db.execute(SQL["has_history"]).fetchall():
+        db.execute(SQL["merge_history"])
 
 
 def name_id(db: apsw.Connection, name: str) -> int:
@@ -125,6 +162,7 @@ def drop_documents(db: apsw.Connection) -> None:
 
 def vacuum_erased(db: apsw.Connection, path: Path) -> None:
     """Deleted rows lie in free pages and in the write-ahead log until both are written anew."""
+    merge_history(db)
     db.execute("vacuum")
     truncate_log(db, path)
 
@@ -149,6 +187,7 @@ def rewrite_copy(path: Path, work: Callable[[apsw.Connection], int]) -> int:
             db.execute("begin immediate")
             changed = work(db)
             db.execute("commit")
+            merge_history(db)
             db.execute("vacuum")
         finally:
             db.close()

@@ -9,12 +9,13 @@ import psycopg
 from holdfast.core.erase import Change
 from holdfast.core.errors import StoreUnavailable
 from holdfast.core.event import Event
+from holdfast.core.history import MARK, HistoryMark, history_entry
 from holdfast.core.job import ClaimedJob, Job
-from holdfast.core.ports import Ref, StateRow
+from holdfast.core.ports import HistoryEntry, Ref, StateRow
 from holdfast.stores import erase, migrate
 from holdfast.stores.postgres_connection import SQL, Link, for_writing, translated
 from holdfast.stores.postgres_reader import PostgresReader
-from holdfast.stores.rows import decode, encode
+from holdfast.stores.rows import as_event, decode, encode
 
 __all__ = ["PostgresReader", "PostgresStore"]
 
@@ -134,6 +135,12 @@ class PostgresStore:
     def expire_bodies(self, older_than: int, limit: int) -> int:
         return len(self._all("expire_bodies", limit, older_than))
 
+    def index_history(self, entries: Sequence[HistoryEntry], before: str, after: str) -> bool:
+        if not self._all("move_history_mark", after, before):
+            return False
+        self._columns("add_history", [(e.seq, e.words, e.paths, e.failed) for e in entries])
+        return True
+
     def rows_with(self, probes: Iterable[bytes]) -> Iterator[erase.StoredRow]:
         return self._erase_sql().rows_with(probes)
 
@@ -146,6 +153,18 @@ class PostgresStore:
         erased, nothing = ids[erase.ERASED_KIND], ids[""]
         self._names.clear()
         return self._erase_sql().blank_events(sessions, projects, erased, nothing)
+
+    def _reindex(self, seqs: list[int]) -> None:
+        """The words of rewritten events, as far as they are indexed."""
+        if not seqs:
+            return
+        mark = HistoryMark.parse("".join(value for (value,) in self._all("meta", MARK)))
+        self._db.execute(SQL["drop_history"], (seqs,))
+        rows = self._db.execute(SQL["events_of"], (seqs,), binary=True).fetchall()
+        events = [as_event(row, str) for row in rows]
+        entries = [e for event in events if event.seq <= mark.seq and (e := history_entry(event))]
+        self._columns("add_history", [(e.seq, e.words, e.paths, e.failed) for e in entries])
+        self.set_meta(MARK, str(HistoryMark(mark.seq, mark.erasures + 1)))
 
     def vacuum_erased(self) -> None:
         """Tables are written anew, or old row versions would lie in them until the server's own vacuum comes by.
@@ -162,6 +181,7 @@ class PostgresStore:
             ask=lambda name, values: self._db.execute(SQL[name], values, binary=True).fetchall(),
             act=lambda name, values: self._db.execute(SQL[name], values),
             pack_ids=list,
+            reindex=self._reindex,
         )
 
     def reader(self) -> PostgresReader:

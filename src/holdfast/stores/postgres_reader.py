@@ -6,7 +6,8 @@ from typing import Any
 from psycopg.rows import dict_row
 
 from holdfast.core.event import Event
-from holdfast.core.ports import EventQuery, Ref, StateQuery, StateRow
+from holdfast.core.ports import EventQuery, HistoryQuery, Ref, StateQuery, StateRow
+from holdfast.stores.history_match import FACETS, tsquery, tsquery_of_file
 from holdfast.stores.postgres_connection import SQL, Link, for_reading, translated
 from holdfast.stores.rows import as_event, decode, key_range, select_events, select_marks
 
@@ -45,6 +46,24 @@ class PostgresReader:
     def event(self, seq: int) -> Event | None:
         found = self.events(EventQuery(after=seq - 1, before=seq + 1, limit=1, bodies=True))
         return found[0] if found else None
+
+    def history(self, query: HistoryQuery) -> list[int]:
+        clauses: list[tuple[str, Any]] = [
+            ("h.words @@ to_tsquery('simple', %s)", tsquery(query)),
+            ("h.paths @@ to_tsquery('simple', %s)", tsquery_of_file(query)),
+            ("h.failed = %s", query.failed),
+            *((f"e.{field} = (select id from names where name = %s)", getattr(query, field)) for field, _ in FACETS),
+            ("e.kind in (select id from names where name = any(%s))", list(query.kinds)),
+            ("e.at >= %s", query.since),
+        ]
+        asked = [(clause, value) for clause, value in clauses if value]
+        if not asked:
+            return []
+        if query.before:
+            asked.append(("h.seq < %s", query.before))
+        where = " and ".join(clause for clause, _ in asked)
+        sql = f"select h.seq from history h join events e on e.seq = h.seq where {where} order by h.seq desc limit %s"
+        return [seq for (seq,) in self._all(sql.encode(), *(value for _, value in asked), query.limit)]
 
     def replay(self, after: int = 0, session: str = "", project: str = "") -> Iterator[Event]:
         while page := self.events(EventQuery(after=after, session=session, project=project, limit=PAGE)):

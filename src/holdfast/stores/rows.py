@@ -91,5 +91,7 @@ def _conditions(query: EventQuery, id_of: IdOf, mark: str) -> tuple[str, list[An
     clauses = [clause for clause, _ in where]
     if kinds:
         clauses.append(f"e.kind in ({', '.join([mark] * len(kinds))})")
+    if query.seqs:
+        clauses.append(f"e.seq in ({', '.join([mark] * len(query.seqs))})")
     condition = f"where {' and '.join(clauses)}" if clauses else ""
-    return condition, [value for _, value in where] + kinds
+    return condition, [value for _, value in where] + kinds + list(query.seqs)

@@ -10,9 +10,10 @@ import apsw
 from holdfast.core.erase import Change
 from holdfast.core.event import Event
 from holdfast.core.job import ClaimedJob, Job
-from holdfast.core.ports import Ref, StateRow
+from holdfast.core.ports import HistoryEntry, Ref, StateRow
 from holdfast.stores import erase, migrate
 from holdfast.stores.checkpoint import Checkpointer
+from holdfast.stores.history_match import facet_words
 from holdfast.stores.rows import decode, encode
 from holdfast.stores.sql import queries
 from holdfast.stores.sqlite_connection import for_writing, translated
@@ -144,6 +145,13 @@ class SqliteStore:
             return len(list(self._db.execute(SQL["expire_bodies"], (limit, older_than))))
         finally:
             self._db.execute("pragma secure_delete = off").fetchall()
+
+    def index_history(self, entries: Sequence[HistoryEntry], before: str, after: str) -> bool:
+        if not self._changed("move_history_mark", after, before):
+            return False
+        rows = [(e.seq, e.words, e.paths, facet_words(e, self._name_id)) for e in entries]
+        self._db.executemany(SQL["add_history"], rows)
+        return True
 
     def rows_with(self, probes: Iterable[bytes]) -> Iterator[erase.StoredRow]:
         return erase.sqlite_sql(self._db).rows_with(probes)

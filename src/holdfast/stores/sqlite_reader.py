@@ -5,13 +5,15 @@ from pathlib import Path
 from typing import Any
 
 from holdfast.core.event import Event
-from holdfast.core.ports import EventQuery, Ref, StateQuery, StateRow
+from holdfast.core.ports import EventQuery, HistoryQuery, Ref, StateQuery, StateRow
+from holdfast.stores.history_match import match_expression
 from holdfast.stores.rows import as_event, decode, encode, key_range, select_events, select_marks
 from holdfast.stores.sql import queries
 from holdfast.stores.sqlite_connection import for_reading, translated
 
 SQL = queries("sqlite")
 PAGE = 2_000
+LARGEST_SEQ = (1 << 63) - 1
 
 
 class SqliteReader:
@@ -38,6 +40,17 @@ class SqliteReader:
     def event(self, seq: int) -> Event | None:
         found = self.events(EventQuery(after=seq - 1, before=seq + 1, limit=1, bodies=True))
         return found[0] if found else None
+
+    def history(self, query: HistoryQuery) -> list[int]:
+        wanted = match_expression(query, self._id_of)
+        if wanted is None:
+            return []
+        before = query.before or LARGEST_SEQ
+        if query.since:
+            found = self._all(SQL["find_history_since"], [wanted, before, query.since, query.limit])
+        else:
+            found = self._all(SQL["find_history"], [wanted, before, query.limit])
+        return [seq for (seq,) in found]
 
     def replay(self, after: int = 0, session: str = "", project: str = "") -> Iterator[Event]:
         """In pages, so that no read transaction stays open long enough to hold back a checkpoint."""

@@ -39,9 +39,9 @@ class Sum(msgspec.Struct):
         self.usage = self.usage.plus(record.spent)
         self.models.add(record.model)
         self.sessions.add(record.session)
-        self.calls += 1
+        self.calls += record.calls
         self.first = min(self.first or record.at, record.at)
-        self.last = max(self.last, record.at)
+        self.last = max(self.last, record.at, record.until)
 
     @property
     def priced(self) -> int | None:

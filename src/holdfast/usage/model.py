@@ -76,6 +76,9 @@ class UsageRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     """Micro-dollars that the agent itself reports for `spent`."""
     summed: bool = False
     """It adds up many calls, because the agent writes down no single ones."""
+    calls: int = 1
+    until: int = 0
+    """When the last of several calls was, where it stands for more than one; `at` is the first."""
 
     @property
     def key(self) -> str:

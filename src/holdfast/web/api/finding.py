@@ -1,8 +1,8 @@
-"""Memory and code."""
+"""Memory, code and history."""
 
 from typing import Any
 
-from holdfast.web.api.asked import Asked, Hundred, Project, Session, Word, Words
+from holdfast.web.api.asked import Asked, Hundred, Number, Project, Session, Time, Word, Words
 
 
 async def memory(
@@ -34,9 +34,29 @@ async def code_search(
     return await ask("reindex.search", {"query": q, "path": path, "lang": lang, "limit": limit}, project)
 
 
+async def history(
+    ask: Asked, q: Words = "", project: Project = "", agent: Word = "", session: Session = "", tool: Word = "",
+    file: Words = "", failed: bool = False, since: Time = 0, before: Number = 0, limit: Hundred = 20,
+) -> Any:  # fmt: skip
+    """What happened in all sessions: prompts, answers, commands, outputs, files, errors."""
+    args = {"query": q, "project": project, "agent": agent, "session": session, "tool": tool, "file": file}
+    return await ask("log.history", {**args, "failed": failed, "since": since, "before": before, "limit": limit})
+
+
+async def cost(
+    ask: Asked, by: Word = "day", project: Project = "", agent: Word = "", session: Session = "", model: Word = "",
+    branch: Word = "", since: Time = 0, until: Time = 0,
+) -> Any:  # fmt: skip
+    """Tokens and money by day, month, session, project, agent, model, branch or five-hour block."""
+    args = {"by": by, "project": project, "agent": agent, "session": session, "model": model, "branch": branch}
+    return await ask("cost.report", {**args, "since": since, "until": until})
+
+
 ADDRESSES = {
     "memory": memory,
     "memory/told": told,
     "memory/search": memory_search,
     "search": code_search,
+    "history": history,
+    "cost": cost,
 }

@@ -2,6 +2,7 @@
 
 from holdfast.web.screens import (
     activity,
+    cost,
     event,
     gates,
     health,
@@ -19,5 +20,5 @@ from holdfast.web.screens import (
 
 SCREENS = (
     now.SCREEN, session.SCREEN, event.SCREEN, rows.SCREEN, gates.SCREEN, why.SCREEN, tasks.SCREEN, state.SCREEN, uat.SCREEN,
-    run.SCREEN, search.SCREEN, memory.SCREEN, activity.SCREEN, health.SCREEN,
+    run.SCREEN, search.SCREEN, memory.SCREEN, activity.SCREEN, cost.SCREEN, health.SCREEN,
 )  # fmt: skip

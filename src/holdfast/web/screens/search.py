@@ -1,4 +1,4 @@
-"""Search: code and memory with one question."""
+"""Search: code, memory and history with one question."""
 
 from typing import Any
 
@@ -13,8 +13,22 @@ SHORT = 3
 def page(visit: Visit) -> dict[str, Any]:
     question = visit.query.get("q", "").strip()[:500]
     projects = known_projects(visit)
-    found = {"code": _code(visit, question, projects), "memory": _memory(visit, question)} if question else {}
-    return {"q": question, "words": _telling(question.split()), "projects": projects, **found}
+    found = (
+        {
+            "code": _code(visit, question, projects),
+            "memory": _memory(visit, question),
+            "history": _history(visit, question),
+        }
+        if question
+        else {}
+    )
+    return {
+        "q": question,
+        "words": _telling(question.split()),
+        "projects": projects,
+        "failed": visit.query.get("failed"),
+        **found,
+    }
 
 
 def _telling(words: list[str]) -> list[str]:
@@ -41,10 +55,18 @@ def _memory(visit: Visit, question: str) -> dict[str, Any]:
     return _asked(visit, "memory.search", visit.project, query=question, limit=HITS, everywhere=everywhere)
 
 
-def _asked(visit: Visit, view: str, project: str, **args: Any) -> dict[str, Any]:
+def _history(visit: Visit, question: str) -> dict[str, Any]:
+    """What happened. The page's own filters narrow it; each hit leads to its row in the timeline."""
+    filters = {name: visit.query.get(name, "")[:500] for name in ("agent", "session", "tool", "file")}
+    failed = bool(visit.query.get("failed"))
+    return _asked(visit, "log.history", "", query=question, project=visit.project, failed=failed, limit=HITS, **filters)
+
+
+def _asked(visit: Visit, view: str, project: str, /, **args: Any) -> dict[str, Any]:
     """One half may fail (no index yet) while the other answers."""
     try:
-        return visit.asking.view(view, args, project=project)
+        found: dict[str, Any] = visit.asking.view(view, args, project=project)
+        return found
     except HoldfastError as error:
         return {"problem": error.message}
 
@@ -55,4 +77,4 @@ def known_projects(visit: Visit) -> list[str]:
     return list(dict.fromkeys(row["project"] for row in rows if row["project"]))[:30]
 
 
-SCREEN = Screen(name="search", title="Search", path="/search", page=page, key="s")
+SCREEN = Screen(name="search", title="Search", path="/search", page=page, key="s", script="search.js")

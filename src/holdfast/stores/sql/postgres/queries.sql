@@ -178,3 +178,20 @@ select (select coalesce(max(seq), 0) from events) as events,
   (select count(*) from jobs where dead = 0) as jobs,
   (select count(*) from jobs where dead = 1) as dead_jobs,
   (select coalesce(min(seq), 0) from bodies) as oldest_body
+
+-- name: add_history
+insert into history (seq, words, paths, failed)
+select seq, to_tsvector('simple', words), to_tsvector('simple', paths), failed
+from unnest(%b::bigint[], %s::text[], %s::text[], %b::boolean[]) as new (seq, words, paths, failed)
+on conflict (seq) do update set words = excluded.words, paths = excluded.paths, failed = excluded.failed
+
+-- name: drop_history
+delete from history where seq = any(%s)
+
+-- name: move_history_mark
+insert into meta (name, value) values ('history', %s) on conflict (name) do update set value = excluded.value
+where meta.value = %s returning 1
+
+-- name: events_of
+select e.seq, '', '', e.at, kind.name, '', '', e.v, f.key, f.data
+from events e join facts f on f.seq = e.seq join names kind on kind.id = e.kind where e.seq = any(%s)

@@ -166,3 +166,27 @@ select (select coalesce(max(seq), 0) from events) as events,
   (select count(*) from jobs where dead = 0) as jobs,
   (select count(*) from jobs where dead = 1) as dead_jobs,
   (select coalesce(min(seq), 0) from bodies) as oldest_body
+
+-- name: add_history
+insert into history (rowid, words, paths, facets) values (?, ?, ?, ?)
+
+-- name: drop_history
+delete from history where rowid = ?
+
+-- name: merge_history
+-- Words of entries that were taken out lie in the old segments until all are merged into one.
+insert into history (history) values ('optimize')
+
+-- name: has_history
+select 1 from sqlite_schema where name = 'history'
+
+-- name: move_history_mark
+insert into meta (name, value) values ('history', ?) on conflict (name) do update set value = excluded.value
+where value = ? returning 1
+
+-- name: find_history
+select rowid from history where history match ? and rowid < ? order by rowid desc limit ?
+
+-- name: find_history_since
+select history.rowid from history cross join events e on e.seq = history.rowid
+where history match ? and history.rowid < ? and e.at >= ? order by history.rowid desc limit ?

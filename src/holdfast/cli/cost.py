@@ -1,0 +1,93 @@
+"""`holdfast cost`: tokens and money of all agents, by day, month, session, project, agent, model, branch or block."""
+
+from datetime import datetime
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.text import Text
+
+from holdfast import client
+from holdfast.app import now_ms
+from holdfast.cli import render
+from holdfast.cli.options import Json
+from holdfast.core.ids import alias
+from holdfast.core.times import parse_moment
+from holdfast.usage.report import UNTOLD, dollars, tokens
+
+COLUMNS = ("input", "output", "cache read", "cache write", "total", "cost")
+NOTEWORTHY = 200
+"""The agent's own figure is shown where it differs by more than one part in this."""
+
+
+def register(app: typer.Typer) -> None:
+    app.command()(cost)
+
+
+def cost(
+    by: Annotated[str, typer.Argument(help="day, month, session, project, agent, model, branch or block (five hours).")] = "day",
+    since: Annotated[str, typer.Option("--since", help="From then on: 2026-11-01, 10:45, 2h, 3d.")] = "",
+    until: Annotated[str, typer.Option("--until", help="Up to then.")] = "",
+    project: Annotated[str, typer.Option("--project", "-p", help="Only of this project (its folder).")] = "",
+    here: Annotated[bool, typer.Option("--here", help="Only of this project.")] = False,
+    agent: Annotated[str, typer.Option("--agent", help="Only of this agent, e.g. codex.")] = "",
+    session: Annotated[str, typer.Option("--session", help="Only of this session: how its id begins.")] = "",
+    model: Annotated[str, typer.Option("--model", help="Only of models with this in their name.")] = "",
+    branch: Annotated[str, typer.Option("--branch", help="Only on this branch.")] = "",
+    json: Json = False,
+) -> None:  # fmt: skip
+    """What sessions cost, as far as agents tell what they used. What is not known is shown as –."""
+    now = now_ms()
+    root = client.project() if here else str(Path(project).expanduser().absolute()) if project else ""
+    told = client.view(
+        "cost.report", by=by, project=root, agent=agent, session=session, model=model, branch=branch,
+        since=parse_moment(since, now) if since else 0, until=parse_moment(until, now) if until else 0,
+    )  # fmt: skip
+    if json:
+        render.json_line(told)
+        return
+    if not told["groups"]:
+        render.out.print("No token use is on record. Past sessions: holdfast import --help")
+        return
+    _print(told)
+
+
+def _print(told: dict[str, Any]) -> None:
+    table = render.plain_table(told["by"])
+    for name in COLUMNS:
+        table.add_column(name, justify="right", no_wrap=True)
+    for group in told["groups"]:
+        table.add_row(group_name(told["by"], group), *figures(group))
+    table.add_row(Text("total", style="bold"), *(Text(figure, style="bold") for figure in figures(told["total"])))
+    render.out.print(table)
+    for note in told["notes"]:
+        render.out.print(Text(render.clean(note, 500), style="yellow"))
+
+
+def group_name(by: str, group: dict[str, Any]) -> str:
+    name = str(group["group"])
+    if by == "session" and name:
+        where = ", ".join(Path(one).name for one in group["projects"] if one)
+        return (
+            f"{render.clean(alias(name))}  {render.clean(', '.join(group['agents']))} {render.clean(where, 30)}".strip()
+        )
+    if by == "block":
+        start = datetime.fromtimestamp(group["start"] / 1000)
+        return f"{start:%Y-%m-%d %H:%M}–{datetime.fromtimestamp(group['end'] / 1000):%H:%M}{' (open)' if group['open'] else ''}"
+    return render.clean(name, 60) or UNTOLD
+
+
+def figures(group: dict[str, Any]) -> tuple[str, ...]:
+    spent = group["tokens"]
+    writes = [n for n in (spent["cache_write_5m"], spent["cache_write_1h"]) if n is not None]
+    amounts = (spent["input"], spent["output"], spent["cache_read"], sum(writes) if writes else None, spent["total"])
+    return *map(tokens, amounts), money(group)
+
+
+def money(group: dict[str, Any]) -> str:
+    """Marked with + when some of it has no price; with the agent's own figure where that differs."""
+    priced, reported = group["cost_micro_dollars"], group["reported_micro_dollars"]
+    text = dollars(priced) + ("+" if group["unpriced_models"] and priced is not None else "")
+    if reported is not None and abs(reported - (priced or 0)) > max((priced or 0) // NOTEWORTHY, 1):
+        text += f" (agent says {dollars(reported)})"
+    return text

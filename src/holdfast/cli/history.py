@@ -1,0 +1,83 @@
+"""`holdfast history QUERY`: everything that happened, in all sessions of all agents."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.text import Text
+
+from holdfast import client
+from holdfast.app import now_ms
+from holdfast.cli import render
+from holdfast.cli.options import Json
+from holdfast.core.ids import alias
+from holdfast.core.times import parse_moment
+
+BEHIND = 200
+"""Events that are not indexed yet before it is worth a word: the last few always come a moment later."""
+
+
+def register(app: typer.Typer) -> None:
+    app.command()(history)
+
+
+def history(
+    query: Annotated[list[str] | None, typer.Argument(help='Words, a name, a path; "in quotes" one phrase.')] = None,
+    project: Annotated[str, typer.Option("--project", "-p", help="Only of this project (its folder).")] = "",
+    here: Annotated[bool, typer.Option("--here", help="Only of this project.")] = False,
+    agent: Annotated[str, typer.Option("--agent", help="Only of this agent, e.g. codex.")] = "",
+    session: Annotated[str, typer.Option("--session", help="Only of this session: its id, or how it begins.")] = "",
+    tool: Annotated[str, typer.Option("--tool", help="Only calls of this tool, e.g. Bash.")] = "",
+    file: Annotated[str, typer.Option("--file", help="Only what touched this file: a path or its end.")] = "",
+    kind: Annotated[list[str] | None, typer.Option("--kind", help="Only this kind of event, e.g. prompt.submitted.")] = None,
+    failed: Annotated[bool, typer.Option("--failed", help="Only what failed or was refused.")] = False,
+    since: Annotated[str, typer.Option("--since", help="2026-11-01, 10:45, 2h, 3d.")] = "",
+    before: Annotated[int, typer.Option("--before", help="Only events before this number: the next page.")] = 0,
+    limit: Annotated[int, typer.Option("--limit", "-n", min=1, max=200)] = 20,
+    json: Json = False,
+) -> None:  # fmt: skip
+    """Prompts, answers, commands, outputs, files, errors and commits, newest first."""
+    told = client.view(
+        "log.history", query=" ".join(query or ()), project=_root(project, here), agent=agent, session=session, tool=tool,
+        file=file, kinds=kind or [], failed=failed, since=parse_moment(since, now_ms()) if since else 0, before=before, limit=limit,
+    )  # fmt: skip
+    if json:
+        render.json_line(told)
+        return
+    for hit in told["hits"]:
+        _show(hit, told["words"])
+    _footer(told)
+
+
+def _root(project: str, here: bool) -> str:
+    if here:
+        return client.project()
+    return str(Path(project).expanduser().absolute()) if project else ""
+
+
+def _show(hit: dict[str, Any], words: list[str]) -> None:
+    line = Text(f"{hit['seq']:>7}  {render.day_and_clock(hit['at'])}  ", style="dim")
+    line.append(
+        f"{hit['kind']:<17} ", style="red" if hit["failed"] else render.STYLES.get(hit["kind"].partition(".")[0], "")
+    )
+    line.append(f"{render.clean(alias(hit['session'])):<8} ", style="cyan")
+    line.append(f"{render.clean(Path(hit['project']).name, 24)} {render.clean(hit['agent'])} ", style="dim")
+    snippet = Text(f"{render.clean(hit['tool'])}: " if hit["tool"] else "") + Text(render.clean(hit["snippet"], 300))
+    snippet.highlight_words(words, "bold yellow", case_sensitive=False)
+    render.out.print(line + snippet)
+
+
+def _footer(told: dict[str, Any]) -> None:
+    if not told["hits"]:
+        render.out.print("Nothing like that happened in any session on record.")
+    elif told["partly"]:
+        render.err.print(Text("No event has all of these words; those with the most of them come first.", style="dim"))
+    elif told["next"]:
+        render.err.print(Text(f"older: the same with --before {told['next']}", style="dim"))
+    if told["head"] - told["indexed"] > BEHIND:
+        render.err.print(
+            Text(
+                f"Still being indexed: {told['indexed']:,} of {told['head']:,} events can be found so far.",
+                style="yellow",
+            )
+        )

@@ -1,0 +1,36 @@
+"""Moments as people type them: `2025-11-16T10:45:00Z`, `2025-11-16`, `10:45`, `2h`, `3 days ago`."""
+
+import re
+from datetime import datetime, timedelta
+
+from holdfast.core.errors import CommandRefused
+
+SECOND = 1_000
+MINUTE = 60 * SECOND
+HOUR = 60 * MINUTE
+DAY = 24 * HOUR
+
+_AGO = re.compile(r"^(\d{1,9})\s*(s|sec|seconds?|m|min|minutes?|h|hours?|d|days?|w|weeks?)(?:\s+ago)?$", re.IGNORECASE)
+_UNITS = {"s": SECOND, "m": MINUTE, "h": HOUR, "d": DAY, "w": 7 * DAY}
+
+
+def parse_moment(text: str, now: int) -> int:
+    """Milliseconds since 1970. Without a zone it is the time of this machine."""
+    text = text.strip()
+    if found := _AGO.match(text):
+        return max(0, now - int(found[1]) * _UNITS[found[2][0].lower()])
+    try:
+        if re.fullmatch(r"\d{1,2}:\d\d(:\d\d)?", text):
+            return _latest(text, now)
+        return max(0, int(datetime.fromisoformat(text.replace("Z", "+00:00")).timestamp() * 1000))
+    except (ValueError, OverflowError, OSError):
+        fix = "Write 2025-11-16T10:45:00Z, 2025-11-16, 10:45, 2h or 3d."
+        raise CommandRefused(f"{text[:60]!r} is no time", fix=fix) from None
+
+
+def _latest(clock: str, now: int) -> int:
+    """The last time that a clock on the wall showed it."""
+    hour, minute, *second = (int(part) for part in clock.split(":"))
+    here = datetime.fromtimestamp(now / 1000).astimezone()
+    said = here.replace(hour=hour, minute=minute, second=second[0] if second else 0, microsecond=0)
+    return int((said if said <= here else said - timedelta(days=1)).timestamp() * 1000)

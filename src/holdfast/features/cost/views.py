@@ -1,0 +1,110 @@
+"""`cost.report`: tokens and money by day, session, project, agent, model, branch, month or five-hour block."""
+
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+import msgspec
+
+from holdfast.core.errors import CommandRefused
+from holdfast.core.feature import Call
+from holdfast.core.ports import Reader, StateQuery
+from holdfast.core.times import DAY
+from holdfast.features.cost.state import SESSION_DAY, CostCell, SessionDay
+from holdfast.paths import default_config_dir
+from holdfast.usage.aggregate import GROUPS, sums, total
+from holdfast.usage.blocks import Block, blocks
+from holdfast.usage.model import UsageRecord
+from holdfast.usage.prices import OWN_PRICES, PriceTable, load_table
+from holdfast.usage.report import notes, plain
+
+GROUPINGS = ("day", "month", "session", "project", "agent", "model", "branch", "block")
+PAGE = 500
+
+
+class CostFilters(msgspec.Struct, kw_only=True):
+    """What may be asked for besides the grouping. `since` and `until` are milliseconds; `session` is how it begins."""
+
+    project: str = ""
+    agent: str = ""
+    session: str = ""
+    model: str = ""
+    branch: str = ""
+    since: int = 0
+    until: int = 0
+
+    def take(self, session: str, cell: CostCell) -> bool:
+        return (
+            (not self.project or cell.project == self.project)
+            and (not self.agent or cell.agent == self.agent)
+            and (not self.session or session.startswith(self.session))
+            and (not self.model or self.model.lower() in cell.model.lower())
+            and (not self.branch or cell.branch == self.branch)
+            and (not self.since or cell.first >= self.since)
+            and (not self.until or cell.first < self.until)
+        )
+
+
+def report(call: Call) -> dict[str, Any]:
+    """Figures as numbers; what is not known is null. `unpriced` names the models without a price."""
+    by = str(call.args.get("by") or "day")
+    if by not in GROUPINGS:
+        raise CommandRefused(f"costs cannot be grouped by {by[:40]!r}", fix=f"Groups: {', '.join(GROUPINGS)}.")
+    records = list(read_records(call.reader, _filters(call.args)))
+    prices = load_table(default_config_dir() / OWN_PRICES)
+    whole = total(records, prices)
+    return {
+        "by": by,
+        "groups": _groups(by, records, prices, call.now),
+        "total": plain(whole),
+        "unpriced": sorted(whole.unpriced),
+        "notes": notes([whole]),
+    }
+
+
+def _filters(args: Mapping[str, Any]) -> CostFilters:
+    given = {name: args[name] for name in CostFilters.__struct_fields__ if args.get(name)}
+    return msgspec.convert(given, CostFilters, strict=False)
+
+
+def _groups(by: str, records: list[UsageRecord], prices: PriceTable, now: int) -> list[dict[str, Any]]:
+    """Days, months and blocks in the order of time; the others by what they cost, the dearest first."""
+    if by == "block":
+        return [_block(one, now) for one in blocks(records, prices)]
+    found = sums(records, GROUPS[by], prices)
+    if by not in ("day", "month"):
+        found.sort(key=lambda one: (-one.cost, -(one.usage.total or 0), one.group))
+    if by != "session":
+        return [plain(one) for one in found]
+    where: dict[str, set[tuple[str, str]]] = {}
+    for record in records:
+        where.setdefault(record.session, set()).add((record.agent, record.project))
+    return [{**plain(one), **_places(where[one.group])} for one in found]
+
+
+def _places(found: set[tuple[str, str]]) -> dict[str, list[str]]:
+    return {"agents": sorted({agent for agent, _ in found}), "projects": sorted({project for _, project in found})}
+
+
+def _block(block: Block, now: int) -> dict[str, Any]:
+    end = datetime.fromtimestamp(block.end / 1000, UTC).isoformat()
+    return {**plain(block.sum), "start": block.start, "end": block.end, "until": end, "open": block.is_open(now)}
+
+
+def read_records(reader: Reader, filters: CostFilters) -> Iterator[UsageRecord]:
+    """Cells as records. Documents come newest first, so that a question about last week does not read last year."""
+    for day in _session_days(reader, filters):
+        for cell in day.cells:
+            if filters.take(day.session, cell):
+                yield cell.as_record(day.session)
+
+
+def _session_days(reader: Reader, filters: CostFilters) -> Iterator[SessionDay]:
+    before: tuple[int, str] | None = None
+    while True:
+        query = StateQuery(kind=SESSION_DAY.kind, prefix=filters.session, before=before, limit=PAGE)
+        page = [(key, SESSION_DAY.decode(raw)) for key, raw in reader.documents(query)]
+        yield from (day for _, day in page)
+        if len(page) < PAGE or page[-1][1].at < filters.since - DAY:
+            return
+        before = page[-1][1].at, page[-1][0]

@@ -1,0 +1,87 @@
+"""Cost: tokens and money of all agents, by day, project, model and the other usual groups."""
+
+import time
+from datetime import datetime, timedelta
+from typing import Any
+
+from holdfast.usage.report import UNTOLD, dollars, tokens
+from holdfast.web.screen import Screen, Visit
+
+GROUPINGS = (
+    ("day", "Day"), ("month", "Month"), ("session", "Session"), ("project", "Project"), ("agent", "Agent"),
+    ("model", "Model"), ("branch", "Branch"), ("block", "Five hours"),
+)  # fmt: skip
+RANGES = (("7", "7 days"), ("30", "30 days"), ("90", "90 days"), ("all", "Everything"))
+MOST_ROWS = 200
+BY_TIME = frozenset(("day", "month", "block"))
+
+
+def page(visit: Visit) -> dict[str, Any]:
+    by = next((name for name, _ in GROUPINGS if name == visit.query.get("by")), "day")
+    span = next((name for name, _ in RANGES if name == visit.query.get("days")), "30")
+    told = visit.view("cost.report", by=by, since=_since(span), project=visit.project)
+    groups = told["groups"][::-1] if by in BY_TIME else told["groups"]
+    most = max((group["cost_micro_dollars"] or 0 for group in groups), default=0) or 1
+    return {
+        "rows": [row(by, group, most) for group in groups[:MOST_ROWS]],
+        "left_out": max(0, len(groups) - MOST_ROWS),
+        "whole": row("", told["total"], most),
+        "today": _total(visit, _since("1")),
+        "month": _total(visit, _month()),
+        "notes": told["notes"],
+        "by": by,
+        "title": dict(GROUPINGS)[by],
+        "span": span,
+        "groupings": GROUPINGS,
+        "ranges": RANGES,
+    }
+
+
+def row(by: str, group: dict[str, Any], most: int) -> dict[str, Any]:
+    spent, money = group["tokens"], group["cost_micro_dollars"]
+    writes = [n for n in (spent["cache_write_5m"], spent["cache_write_1h"]) if n is not None]
+    return {
+        "name": _name(by, group),
+        "id": group["group"],
+        "figures": [tokens(n) for n in (spent["input"], spent["output"], spent["cache_read"], sum(writes) if writes else None)],
+        "total": tokens(spent["total"]),
+        "cost": dollars(money) + ("+" if group["unpriced_models"] and money is not None else ""),
+        "reported": dollars(group["reported_micro_dollars"]) if _differs(group) else "",
+        "models": ", ".join(group["models"]),
+        "sessions": group["sessions"],
+        "calls": group["calls"],
+        "share": round((money or 0) / most * 100, 1),
+    }  # fmt: skip
+
+
+def _differs(group: dict[str, Any]) -> bool:
+    """Whether the agent's own figure is another one, by more than half a percent."""
+    reported, money = group["reported_micro_dollars"], group["cost_micro_dollars"] or 0
+    return reported is not None and abs(reported - money) > max(money // 200, 1)
+
+
+def _name(by: str, group: dict[str, Any]) -> str:
+    if by == "block":
+        start, end = (datetime.fromtimestamp(group[name] / 1000) for name in ("start", "end"))
+        return f"{start:%Y-%m-%d %H:%M}–{end:%H:%M}{', open' if group['open'] else ''}"
+    return group["group"] or UNTOLD
+
+
+def _total(visit: Visit, since: int) -> dict[str, Any]:
+    return row("", visit.view("cost.report", by="model", since=since, project=visit.project)["total"], 1)
+
+
+def _since(span: str) -> int:
+    """Midnight of this machine so many days ago, today included; 0 for everything."""
+    if span == "all":
+        return 0
+    midnight = datetime.fromtimestamp(time.time()).replace(hour=0, minute=0, second=0, microsecond=0)
+    return int((midnight - timedelta(days=int(span) - 1)).timestamp() * 1000)
+
+
+def _month() -> int:
+    first = datetime.fromtimestamp(time.time()).replace(day=1, hour=0, minute=0, second=0, microsecond=0)
+    return int(first.timestamp() * 1000)
+
+
+SCREEN = Screen(name="cost", title="Cost", path="/cost", page=page, key="c", live="model.")
