@@ -31,14 +31,21 @@ def requirements(world: World, text: str, file: str = ".claude/requirements.yaml
 
 
 def edit(agent: Agent, name: str = "src/a.py") -> str:
-    """ "deny" or ""."""
-    path = str(agent.world.project / name)
-    told = agent.tool("Edit", file_path=path, old_string="a", new_string="b")
+    """ "deny" or "". What is not refused is done: requirements look at the content, not at what was said."""
+    path = agent.world.project / name
+    call, given = agent._next_call(), {"file_path": str(path), "old_string": "a", "new_string": "b"}
+    told = agent.before("Edit", call, **given)
+    if not told:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("a") as file:
+            file.write("b\n")
+        agent.after("Edit", call, None, **given)
     return told.get("hookSpecificOutput", {}).get("permissionDecision", "")
 
 
 def bash(agent: Agent, command: str) -> str:
-    told = agent.tool("Bash", command=command)
+    printed = "1 passed in 0.01s" if command.startswith("pytest") else ""
+    told = agent.tool("Bash", {"stdout": printed, "stderr": "", "interrupted": False}, command=command)
     return told.get("hookSpecificOutput", {}).get("permissionDecision", "")
 
 
@@ -240,7 +247,7 @@ def test_what_people_say_and_what_only_facts_can_say(world: World) -> None:
     world.cli("gate", "satisfy", "solid_reviewed", "--branch", "--ttl", "1h")
     assert edit(agent) == ""
     assert "recorded facts only" in world.cli("gate", "satisfy", "tests_green", code=1)
-    assert "a person's to give" in world.cli("gate", "approve", "protected_branch", code=1, **as_agent)
+    assert "a person's to do" in world.cli("gate", "approve", "protected_branch", code=1, **as_agent)
     assert "Did you mean commit_plan" in world.cli("gate", "satisfy", "comit_plan", code=1)
     world.cli("gate", "clear", "commit_plan")
     assert edit(agent) == "deny"

@@ -45,7 +45,7 @@ def note_in_force() -> None:
 
 SCOPES = ("permanent", "branch", "session", "single_use")
 """From the one that is asked for least often to the one asked for most often."""
-FREE_TEXT = frozenset({"message", "blocking_message", "description", "checklist"})
+FREE_TEXT = frozenset({"message", "blocking_message", "description", "checklist", "deprecated", "deprecated_message"})
 Comparison = Callable[[Any, Any], bool]
 
 
