@@ -186,9 +186,6 @@ class Requirement(Part):
     agent_may_satisfy: Annotated[
         bool, Meta(description="`holdfast gate satisfy` counts from an agent too, marked as said by the agent.")
     ] = True
-    when_unsure: Annotated[
-        Literal["allow", "deny"], Meta(description="What counts while the daemon cannot be reached.")
-    ] = "allow"
     check: Annotated[
         Check | None, Meta(description="Where it refuses: at the tool, at the end of the turn, or both.")
     ] = None
