@@ -296,12 +296,14 @@ def test_init_asks_or_takes_flags_and_keeps_what_is_there(world: World) -> None:
     """O2-a."""
     assert "nothing is ever refused" in world.cli("gate", "status")
     requirements(world, "requirements:\n  mine: {enabled: false}  # keep me\n", ".holdfast/settings.yaml")
-    world.cli("gate", "init", stdin="strict\n")
+    skill = world.home / ".claude" / "skills" / "arch-review" / "SKILL.md"
+    skill.parent.mkdir(parents=True)
+    skill.write_text("# review\n")
+    assert "left out: pre_commit_review" in world.cli("gate", "init", stdin="strict\n")
     text = (world.project / ".holdfast" / "settings.yaml").read_text()
     assert "keep me" in text
     assert "tests_green" in text
-    wanted = {"commit_plan", "tests_green", "pre_commit_review"}
-    wait_until(lambda: wanted <= set(standing(world, "x")), "the settings count within a second")
+    assert {"commit_plan", "tests_green", "protected_branch"} <= set(standing(world, "x"))
     assert world.json("gate", "init", "--preset", "minimal", "--with", "single_session_per_project")["added"] == [
         "single_session_per_project"
     ]

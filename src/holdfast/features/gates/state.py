@@ -265,16 +265,15 @@ def _cleared(doc: Doc, event: Event) -> Doc:
     return {**doc, "used": used, "at": event.at}
 
 
-def _without_open_calls(doc: Doc, at: int, only: str = "") -> Doc:
-    """Calls that were refused never run; when a turn is over none runs any more."""
+def _without_open_calls(doc: Doc, at: int) -> Doc:
+    """When a turn is over no call runs any more."""
     calls = doc.get("calls") or {}
-    ended = {call: [began, end or at] for call, (began, end) in calls.items() if not only or call == only}
-    return {**doc, "calls": {**calls, **ended}} if ended else doc
+    return {**doc, "calls": {call: [began, end or at] for call, (began, end) in calls.items()}} if calls else doc
 
 
 def _decided(doc: Doc, event: Event) -> Doc:
     if event.data.get("verdict") == "deny" and event.data.get("call"):
-        doc = _without_open_calls(doc, event.at, str(event.data["call"]))
+        doc = {**doc, "calls": without(doc.get("calls") or {}, [str(event.data["call"])])}  # it never ran
     for detail in event.data.get("details") or ():
         if step := DECISION_STEPS.get(detail.get("gate")):
             doc = step(doc, detail, event)
