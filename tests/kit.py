@@ -80,10 +80,11 @@ class World:
     # ── as a person ────────────────────────────────────────────────────────────────────────────────────────────────
 
     def cli(self, *words: str, code: int | None = 0, stdin: str = "", **env: str) -> str:
+        """As a person in a session of their own: what runs in the session of the hooks' process is the agent's."""
         done = subprocess.run(
             [BIN / "holdfast", *words],
             input=stdin, capture_output=True, text=True, env={**self.env, **env}, cwd=self.project, timeout=120,
-            check=False,
+            check=False, start_new_session=True,
         )  # fmt: skip
         assert code is None or done.returncode == code, (words, done.returncode, done.stdout, done.stderr)
         return done.stdout + done.stderr

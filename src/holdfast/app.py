@@ -44,7 +44,7 @@ class ReadOnlyApp:
     def call(
         self, name: str, args: Mapping[str, Any], reader: Reader, session: str = "", project: str = "", caller: int = 0
     ) -> Call:
-        section = self.settings.for_project(project).get(name.partition(".")[0])
+        section = self.settings.look_again(project).get(name.partition(".")[0])
         return Call(
             args=args, reader=reader, settings=section, now=now_ms(), session=session, project=project,
             state_dir=self.paths.state, caller=caller,

@@ -31,14 +31,21 @@ def requirements(world: World, text: str, file: str = ".claude/requirements.yaml
 
 
 def edit(agent: Agent, name: str = "src/a.py") -> str:
-    """ "deny" or ""."""
-    path = str(agent.world.project / name)
-    told = agent.tool("Edit", file_path=path, old_string="a", new_string="b")
+    """ "deny" or "". What is not refused is done: requirements look at the content, not at what was said."""
+    path = agent.world.project / name
+    call, given = agent._next_call(), {"file_path": str(path), "old_string": "a", "new_string": "b"}
+    told = agent.before("Edit", call, **given)
+    if not told:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("a") as file:
+            file.write("b\n")
+        agent.after("Edit", call, None, **given)
     return told.get("hookSpecificOutput", {}).get("permissionDecision", "")
 
 
 def bash(agent: Agent, command: str) -> str:
-    told = agent.tool("Bash", command=command)
+    printed = "1 passed in 0.01s" if command.startswith("pytest") else ""
+    told = agent.tool("Bash", {"stdout": printed, "stderr": "", "interrupted": False}, command=command)
     return told.get("hookSpecificOutput", {}).get("permissionDecision", "")
 
 
@@ -240,7 +247,7 @@ def test_what_people_say_and_what_only_facts_can_say(world: World) -> None:
     world.cli("gate", "satisfy", "solid_reviewed", "--branch", "--ttl", "1h")
     assert edit(agent) == ""
     assert "recorded facts only" in world.cli("gate", "satisfy", "tests_green", code=1)
-    assert "a person's to give" in world.cli("gate", "approve", "protected_branch", code=1, **as_agent)
+    assert "a person's to do" in world.cli("gate", "approve", "protected_branch", code=1, **as_agent)
     assert "Did you mean commit_plan" in world.cli("gate", "satisfy", "comit_plan", code=1)
     world.cli("gate", "clear", "commit_plan")
     assert edit(agent) == "deny"
@@ -289,12 +296,14 @@ def test_init_asks_or_takes_flags_and_keeps_what_is_there(world: World) -> None:
     """O2-a."""
     assert "nothing is ever refused" in world.cli("gate", "status")
     requirements(world, "requirements:\n  mine: {enabled: false}  # keep me\n", ".holdfast/settings.yaml")
-    world.cli("gate", "init", stdin="strict\n")
+    skill = world.home / ".claude" / "skills" / "arch-review" / "SKILL.md"
+    skill.parent.mkdir(parents=True)
+    skill.write_text("# review\n")
+    assert "left out: pre_commit_review" in world.cli("gate", "init", stdin="strict\n")
     text = (world.project / ".holdfast" / "settings.yaml").read_text()
     assert "keep me" in text
     assert "tests_green" in text
-    wanted = {"commit_plan", "tests_green", "pre_commit_review"}
-    wait_until(lambda: wanted <= set(standing(world, "x")), "the settings count within a second")
+    assert {"commit_plan", "tests_green", "protected_branch"} <= set(standing(world, "x"))
     assert world.json("gate", "init", "--preset", "minimal", "--with", "single_session_per_project")["added"] == [
         "single_session_per_project"
     ]

@@ -290,6 +290,10 @@ def init(
 
     known = client.view("gates.presets")
     chosen = _chosen(known, preset, with_ or [])
+    useless = {
+        name: skills for name, skills in known["missing"].items() if name in chosen and name not in (with_ or [])
+    }
+    chosen = {name: rule for name, rule in chosen.items() if name not in useless}
     cache = open_settings()
     project = "" if layer == "user" else client.project()
     here = cache.settings.load(project)["gates"].requirements
@@ -301,6 +305,12 @@ def init(
         render.json_line({"path": path, "added": added, "kept": sorted(set(chosen) - set(added))})
         return
     render.out.print(f"{path}: {', '.join(added) or 'nothing new'}")
+    for name, skills in useless.items():
+        render.out.print(
+            Text(
+                f"left out: {name} (no skill named {' or '.join(skills)} was found; --with {name} adds it)", style="dim"
+            )
+        )
     render.out.print(Text("See: holdfast gate status · try it on the past: holdfast gate replay", style="dim"))
 
 

@@ -40,6 +40,11 @@ class SettingsCache:
         with self._lock:
             return self._refresh(project, now)
 
+    def look_again(self, project: str = "") -> Resolved:
+        """As the files are at this moment: for commands of people, who have just changed one."""
+        with self._lock:
+            return self._refresh(project, self.clock())
+
     def forget(self) -> None:
         with self._lock:
             self._entries.clear()

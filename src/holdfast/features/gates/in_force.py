@@ -45,7 +45,7 @@ def note_in_force() -> None:
 
 SCOPES = ("permanent", "branch", "session", "single_use")
 """From the one that is asked for least often to the one asked for most often."""
-FREE_TEXT = frozenset({"message", "blocking_message", "description", "checklist"})
+FREE_TEXT = frozenset({"message", "blocking_message", "description", "checklist", "deprecated", "deprecated_message"})
 Comparison = Callable[[Any, Any], bool]
 
 
@@ -152,7 +152,6 @@ COMPARED: dict[str, Comparison] = {
     "thresholds": lambda was, now: now.block <= was.block and now.warn <= was.warn,
     "cache_ttl": lambda was, now: now <= was,
     "approval_ttl": lambda was, now: now <= was,
-    "when_unsure": lambda was, now: now == "deny",
 }
 """Field → whether the new value asks for at least as much. A field that is not here may not change at all."""
 

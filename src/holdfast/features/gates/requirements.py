@@ -1,5 +1,6 @@
 """Is a requirement satisfied, and if not, why not, what resolves it, and how that is said. One answer for hooks, views and simulation."""
 
+import fnmatch
 import hashlib
 import re
 from collections.abc import Sequence
@@ -268,7 +269,8 @@ class Guard(RequirementKind):
 
     def _protected(self, checker: Checker, rule: Rule) -> str:
         branch = checker.here.branch
-        return f"this is the protected branch {branch}" if branch and branch in rule.spec.protected_branches else ""
+        named = any(fnmatch.fnmatchcase(branch, glob) for glob in rule.spec.protected_branches)
+        return f"this is the protected branch {branch}" if branch and named else ""
 
     def _others(self, checker: Checker) -> str:
         here = checker.here

@@ -73,6 +73,7 @@ YEAR = 366 * 86_400
 Type = Literal["blocking", "dynamic", "guard", "stop_only", "evidence"]
 Scope = Literal["session", "branch", "single_use", "permanent"]
 Check = Literal["tool", "stop", "both"]
+OTHER_NAMES = frozenset(("threshold", "calculation_cache_ttl", "branches", "auto_satisfy", "stop_only"))
 KEPT = ("notices", "changed_at", "user", "foreign")
 NAME_RULE = "must be 1 to 64 letters, digits, `_`, `.` or `-`"
 Name = Annotated[str, Meta(pattern=r"^[A-Za-z0-9_.-]{1,64}$", extra={"says": NAME_RULE})]
@@ -102,9 +103,27 @@ def _complete(requirements: Any) -> Any:
     if not isinstance(requirements, dict):
         return requirements
     return {
-        name: _as_shell_rule({**BUILT_IN.get(name, {}), **given}) if isinstance(given, dict) else given
+        name: _as_shell_rule(_in_our_words({**BUILT_IN.get(name, {}), **given})) if isinstance(given, dict) else given
         for name, given in requirements.items()
     }
+
+
+def _in_our_words(given: dict[str, Any]) -> dict[str, Any]:
+    """What the original framework calls otherwise, with its meaning."""
+    found = {name: value for name, value in given.items() if name not in OTHER_NAMES}
+    if isinstance(limit := given.get("threshold"), int):
+        found["thresholds"] = {"block": limit, "warn": max(1, limit * 5 // 8), **(found.get("thresholds") or {})}
+    if given.get("calculation_cache_ttl") is not None:
+        found.setdefault("cache_ttl", given["calculation_cache_ttl"])
+    if given.get("branches"):
+        found.setdefault("protected_branches", given["branches"])
+    if found.get("type") == "guard" and found.get("protected_branches"):
+        found.setdefault("guard_type", "protected_branch")
+    if isinstance(auto := given.get("auto_satisfy"), dict) and auto.get("on_skill_complete"):
+        found.setdefault("satisfied_by_skill", auto["on_skill_complete"])
+    if given.get("stop_only"):
+        found.setdefault("check", "stop")
+    return found
 
 
 def _as_shell_rule(given: dict[str, Any]) -> dict[str, Any]:
@@ -167,9 +186,6 @@ class Requirement(Part):
     agent_may_satisfy: Annotated[
         bool, Meta(description="`holdfast gate satisfy` counts from an agent too, marked as said by the agent.")
     ] = True
-    when_unsure: Annotated[
-        Literal["allow", "deny"], Meta(description="What counts while the daemon cannot be reached.")
-    ] = "allow"
     check: Annotated[
         Check | None, Meta(description="Where it refuses: at the tool, at the end of the turn, or both.")
     ] = None
@@ -184,6 +200,17 @@ class Requirement(Part):
     base: Annotated[Words, Meta(description="The branch that sizes are measured from; empty = main or master.")] = ""
     calculator: Words = "branch_size_calculator"
     cache_ttl: Annotated[int, Meta(ge=1, le=YEAR)] = 60
+    threshold: Annotated[int | None, Meta(description="The original framework's name of thresholds.block.")] = None
+    calculation_cache_ttl: Annotated[int | None, Meta(description="Its name of cache_ttl.")] = None
+    branches: Annotated[
+        tuple[Words, ...], Meta(max_length=50, description="Its name of protected_branches."), ALONE
+    ] = ()
+    auto_satisfy: Annotated[
+        dict[str, Any], Meta(description="`on_skill_complete`: its name of satisfied_by_skill.")
+    ] = {}
+    stop_only: Annotated[bool, Meta(description="Its name of check: stop.")] = False
+    deprecated: bool = False
+    deprecated_message: Message = ""
     approval_ttl: Annotated[int, Meta(ge=1, le=YEAR)] = 3600
 
     def __post_init__(self) -> None:

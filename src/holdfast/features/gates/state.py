@@ -134,6 +134,8 @@ MOST_LIVE = 200
 
 
 def reduce_registry(doc: Doc | None, event: Event) -> Doc | None:
+    if event.data.get("claimed"):
+        return None
     sessions = (doc or {}).get("sessions", {})
     if event.kind in SESSION_OVER:
         return {"sessions": without(sessions, [event.session]), "at": event.at} if event.session in sessions else None
@@ -164,7 +166,9 @@ def no_session(event: Event) -> Doc:
     }  # fmt: skip
 
 
-def reduce_session(doc: Doc | None, event: Event) -> Doc:
+def reduce_session(doc: Doc | None, event: Event) -> Doc | None:
+    if event.data.get("claimed"):
+        return None  # An agent's own word about its session changes nothing.
     doc = doc or no_session(event)
     return _with_content(SESSION_STEPS.get(event.kind, _seen)(doc, event), event)
 
@@ -229,7 +233,7 @@ def _seen(doc: Doc, event: Event) -> Doc:
 
 def _prompted(doc: Doc, event: Event) -> Doc:
     """A person spoke: what was refused before is a new matter."""
-    doc = _seen(doc, event)
+    doc = _without_open_calls(_seen(doc, event), event.at)
     return doc if event.data.get("synthetic") else {**doc, "stops": 0, "stop_names": []}
 
 
@@ -237,7 +241,7 @@ def _turned(doc: Doc, event: Event) -> Doc:
     """Refusals are in a row only if the turn before this one was refused (or let go) too."""
     in_a_row = doc.get("held") is not None and doc.get("held") == doc.get("turn")
     fresh = {} if in_a_row else {"stops": 0, "stop_names": []}
-    return {**_seen(doc, event), **fresh, "turn": event.seq}
+    return {**_without_open_calls(_seen(doc, event), event.at), **fresh, "turn": event.seq}
 
 
 def _triggered(doc: Doc, event: Event) -> Doc:
@@ -261,7 +265,15 @@ def _cleared(doc: Doc, event: Event) -> Doc:
     return {**doc, "used": used, "at": event.at}
 
 
+def _without_open_calls(doc: Doc, at: int) -> Doc:
+    """When a turn is over no call runs any more."""
+    calls = doc.get("calls") or {}
+    return {**doc, "calls": {call: [began, end or at] for call, (began, end) in calls.items()}} if calls else doc
+
+
 def _decided(doc: Doc, event: Event) -> Doc:
+    if event.data.get("verdict") == "deny" and event.data.get("call"):
+        doc = {**doc, "calls": without(doc.get("calls") or {}, [str(event.data["call"])])}  # it never ran
     for detail in event.data.get("details") or ():
         if step := DECISION_STEPS.get(detail.get("gate")):
             doc = step(doc, detail, event)

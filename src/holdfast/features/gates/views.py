@@ -331,8 +331,13 @@ def listed(call: Call) -> dict[str, Any]:
             "presets": {name: sorted(preset) for name, preset in PRESETS.items()}}  # fmt: skip
 
 
-def presets(_call: Call) -> dict[str, Any]:
-    return {"presets": PRESETS, "built_in": BUILT_IN}
+def presets(call: Call) -> dict[str, Any]:
+    missing = {name: missing_skills(GateSettings.of({"requirements": {name: {}}}), call.project) for name in BUILT_IN}
+    return {
+        "presets": PRESETS,
+        "built_in": BUILT_IN,
+        "missing": {name: skills for name, skills in missing.items() if skills},
+    }
 
 
 def verify(call: Call) -> dict[str, Any]:
