@@ -6,13 +6,18 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from holdfast.core.erase import eraser, probe
+from holdfast.core.erase import Quotation, build_eraser
 from holdfast.core.event import Event
 from holdfast.core.history import MARK, HistoryMark, next_page, phrases
 from holdfast.core.ports import HistoryQuery, Reader, Store
 from holdfast.stores import sqlite_path
-from holdfast.stores.erase import rewrite_file
+from holdfast.stores.erase import rewrite_copy, sqlite_sql
 from tests.factories import NOON, an_event
+
+
+def erase(store: Store, text: str) -> None:
+    wanted = Quotation(text)
+    store.rewrite(wanted.probes, build_eraser([wanted]))
 
 
 def append(store: Store, *given: Event) -> None:
@@ -162,7 +167,7 @@ def test_what_is_forgotten_is_not_found_any_more(store: Store, reader: Reader):
     stale = next_page(reader, 1)
     assert stale is None
     with store.transaction():
-        store.rewrite(probe(secret), eraser(secret))
+        erase(store, secret)
     store.vacuum_erased()
     assert find(reader, "zebrafinch") == find(reader, "marmalade") == []
     assert find(reader, "hi forgotten") == [1]
@@ -175,7 +180,7 @@ def test_a_page_made_before_an_erasure_is_not_written_after_it(store: Store, rea
     page = next_page(reader, 5)
     assert page
     with store.transaction():
-        store.rewrite(probe(secret), eraser(secret))
+        erase(store, secret)
     with store.transaction():
         assert not store.index_history(page.entries, str(page.before), str(page.after))
     index_all(store, reader)
@@ -207,9 +212,9 @@ def test_forgotten_words_are_in_no_byte_of_the_file(store: Store, reader: Reader
     with sqlite3.connect(path) as one, sqlite3.connect(copy) as other:
         one.backup(other)
     with store.transaction():
-        store.rewrite(probe(secret), eraser(secret))
+        erase(store, secret)
     store.vacuum_erased()
-    rewrite_file(copy, probe(secret), eraser(secret))
+    rewrite_copy(copy, lambda db: sqlite_sql(db).rewrite(Quotation(secret).probes, build_eraser([Quotation(secret)])))
     for file in (path, copy):
         assert not {"qzebrafinchq", "xmarmaladex"} & _index_terms(file)
         content = b"".join(each.read_bytes() for each in file.parent.glob(file.name + "*"))
