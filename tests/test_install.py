@@ -23,7 +23,7 @@ from holdfast.install.json_text import parse
 
 CLAUDE = AGENTS["claude-code"]
 EVENTS = [hook.event for hook in CLAUDE.hooks if hook.register]
-SRC = Path(install.__file__).parents[1]
+SRC = Path(install.__file__).parents[2]
 
 
 @dataclass

@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 from holdfast.core.event import Event
-from holdfast.core.kinds.agent_events import CUT_MARK
+from holdfast.core.text import CUT_MARK
 from holdfast.features.checks.shell_result import read_shell_result
 
 
