@@ -19,7 +19,9 @@ from holdfast.mcp.told import told
 from holdfast.web import text as web_text
 from tests.kit import World
 
-HOSTILE = "safe\x1b]52;c;ZXZpbA==\x07\x1b[31mred\u202egnp.exe\u200b\u2066x\u2069\u034f\U000e0041\x9b5m\x00\x7f\ufeff end"
+HOSTILE = (
+    "safe\x1b]52;c;ZXZpbA==\x07\x1b[31mred\u202egnp.exe\u200b\u2066x\u2069\u034f\U000e0041\x9b5m\x00\x7f\ufeff end"
+)
 INVISIBLE = ("Cc", "Cf", "Co", "Cs")
 STYLES = re.compile(r"\x1b\[[0-9;]*m")
 
