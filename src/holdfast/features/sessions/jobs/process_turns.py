@@ -8,6 +8,7 @@ from holdfast.core.kinds.session_events import TokensRead, TurnFacts, TurnProces
 from holdfast.core.ports import Reader
 from holdfast.features.sessions.events import session_event
 from holdfast.features.sessions.jobs import transcript
+from holdfast.features.sessions.jobs.read_usage import usage_events
 from holdfast.features.sessions.settings import DEFAULTS
 from holdfast.features.sessions.state.activity import TOKEN_SUMS, growth_of, local_day
 from holdfast.features.sessions.state.documents import COMPLETED, SESSION, TURN, Session, Turn, turn_key
@@ -30,6 +31,7 @@ def turn_events(session: Session, reader: Reader, now: int, *, transcripts: bool
         yield session_event(session, _processed(session, turn, reader), now, f"{turn.n}.{turn.seq}")
     if transcripts:
         yield from _token_use(session, now)
+        yield from usage_events(session, reader)
 
 
 def _processed(session: Session, turn: Turn, reader: Reader) -> TurnProcessed:
