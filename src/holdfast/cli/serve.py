@@ -21,7 +21,7 @@ def needs_web() -> None:
         import uvicorn  # noqa: F401
     except ImportError as error:
         missing = f"the web part is not installed ({error.name})"
-        raise CommandRefused(missing, fix="pip install 'holdfast[web]'") from None
+        raise CommandRefused(missing, fix="Install Holdfast again: its web parts are missing.") from None
 
 
 def port_or_default(port: int) -> int:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 ALLOWED = frozenset(
     (
         "sessions.close", "sessions.reopen", "log.note",
-        "gates.satisfy", "gates.approve", "gates.pause", "gates.resume", "gates.clear",
+        "gates.satisfy", "gates.approve", "gates.accept", "gates.pause", "gates.resume", "gates.clear",
         "memory.add", "memory.pin", "memory.promote", "memory.keep", "memory.drop", "memory.forget",
         "project.look", "project.add_task", "project.finish_task", "project.dismiss_task",
     )
