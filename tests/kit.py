@@ -21,6 +21,7 @@ import psutil
 from holdfast.core.daemon_lease import holder
 from holdfast.core.errors import StoreUnavailable
 from holdfast.core.event import Event
+from holdfast.core.kinds import HOOK_KINDS
 from holdfast.core.ports import EventQuery, Reader
 from holdfast.paths import Paths
 from holdfast.stores import open_reader
@@ -153,8 +154,8 @@ class World:
             return []  # The daemon is making the database at this moment.
 
     def hooks_seen(self, **query: Any) -> list[Event]:
-        """Without the daemon's own events."""
-        return [e for e in self.events(**query) if e.agent]
+        """What agents told and were answered, without what the daemon and its features derived from it."""
+        return [e for e in self.events(**query) if e.agent and (e.kind in HOOK_KINDS or e.kind == "decision.made")]
 
     def drained(self) -> None:
         """Everything the hooks had to spool is in the log."""

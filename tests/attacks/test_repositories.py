@@ -72,7 +72,7 @@ def test_settings_of_a_repository_set_no_store_no_command_and_no_pattern(world: 
     assert not elsewhere.exists()
     shown = world.cli("config", "show", code=None)
     assert str(elsewhere) not in "".join(line for line in shown.splitlines() if "store" in line and "url" in line)
-    assert "hunter2hunter2" not in json.dumps([e.data for e in world.events()])
+    assert "hunter2hunter2" not in json.dumps([e.data.as_dict() for e in world.events()])
 
 
 def test_an_environment_file_or_path_of_a_repository_is_not_ours(world: World, mark: Path) -> None:
