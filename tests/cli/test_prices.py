@@ -12,6 +12,7 @@ from holdfast.core.errors import HoldfastError
 @pytest.fixture
 def prices(tmp_path, monkeypatch):
     monkeypatch.setenv("HOLDFAST_CONFIG", str(tmp_path / "config"))
+    monkeypatch.setenv("COLUMNS", "160")
 
     def run(*words):
         result = CliRunner().invoke(app, list(words))

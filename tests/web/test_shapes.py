@@ -34,7 +34,7 @@ def test_a_row_is_called_what_it_is():
     denied = row(kind="decision.made", verdict="deny", text="deny: not before tests")
     assert (words.label(denied), words.look(denied), words.says(denied)) == ("Denied", "denied", "not before tests")
     told = row(kind="decision.made", verdict="allow", text="allow: memory", injected=40)
-    assert (words.label(told), words.look(told), words.says(told)) == ("Injected", "told", "40 tokens: memory")
+    assert (words.label(told), words.look(told), words.says(told)) == ("Injected context", "told", "40 tokens: memory")
     assert words.says(row(kind="decision.made", verdict="ask", text="ask: ")) == "ask"
     assert words.says(row(kind="subagent.started", text="", lane="l-1")) == "l-1"
     assert words.label(row(kind="gates.paused")) == "gates.paused"
