@@ -14,8 +14,9 @@ from holdfast.cli import render
 from holdfast.core.decision import Context
 from holdfast.core.fence import fenced
 from holdfast.core.text import escape_invisible, name_invisible, strip_controls
-from holdfast.features.project.yamltext import dump
-from holdfast.mcp.told import told
+from holdfast.features.project.document.text import dump_yaml
+from holdfast.mcp.answer import Answer
+from holdfast.mcp.connection import render_answer
 from holdfast.web import text as web_text
 from tests.kit import World
 
@@ -43,9 +44,9 @@ def test_no_door_in_memory_lets_it_out(text: str) -> None:
         "marked": str(web_text.marked(text, ["a"])).replace("\r", ""),
         "named": name_invisible(text).replace("\r", ""),
         "json": render.json_text({"a": json_ready}),
-        "yaml": dump({json_ready: [json_ready]}),
+        "yaml": dump_yaml({json_ready: [json_ready]}),
         "context": fenced(Context(source=json_ready, text=text, weight=1)),
-        "tool": told(lambda: {"a": json_ready}),
+        "tool": render_answer(Answer(text, {"a": json_ready}))["content"][0]["text"],
     }
     assert {name: found for name, shown in doors.items() if (found := hidden(shown))} == {}
 

@@ -84,8 +84,9 @@ def test_a_silent_daemon_costs_one_deadline(world, words, least, most):
         assert least <= done.seconds < most
         assert world.only()
         assert (world.run_folder / "slow").stat().st_mode & 0o777 == 0o600
-        assert world.run(*ASK).quiet().seconds < 1.5
-    assert len(world.spooled()) == 2
+        assert world.run(*TELL).quiet().seconds < 1.5  # Only what nobody waits for is shortened.
+        assert 2 <= world.run(*ASK).quiet().seconds < 6
+    assert len(world.spooled()) == 3
 
 
 def test_a_daemon_that_trickles_does_not_stretch_the_deadline(world):
@@ -170,7 +171,7 @@ def test_stdin_that_never_closes(world):
         process.stdin.flush()
         began = time.monotonic()
         assert process.stdout.read() == b""
-        assert 4 < time.monotonic() - began < 10
+        assert 1.5 < time.monotonic() - began < 8  # One deadline for all of stdin.
     assert process.returncode == 0
     assert not daemon.frames
     assert world.only().body == b"a part"

@@ -186,7 +186,7 @@ class Connection:
             )
         try:
             arguments = msgspec.convert(params.get("arguments") or {}, tool.takes)
-            return _shown(tool.run(arguments, _for_project(context, arguments)))
+            return render_answer(tool.run(arguments, _for_project(context, arguments)))
         except msgspec.ValidationError as error:
             return _refused(_explain(error, tool))
         except HoldfastError as error:
@@ -228,7 +228,7 @@ def _for_project(context: Context, arguments: Arguments) -> Context:
     return context
 
 
-def _shown(answer: Answer) -> dict[str, Any]:
+def render_answer(answer: Answer) -> dict[str, Any]:
     data = msgspec.json.decode(_harmless(encode(answer.data).decode()))
     return {"content": [{"type": "text", "text": _harmless(answer.text)}], "structuredContent": data}
 
