@@ -229,7 +229,7 @@ def _for_project(context: Context, arguments: Arguments) -> Context:
 
 
 def render_answer(answer: Answer) -> dict[str, Any]:
-    data = msgspec.json.decode(_harmless(encode(answer.data).decode()))
+    data = _harmless_values(msgspec.json.decode(encode(answer.data)))
     return {"content": [{"type": "text", "text": _harmless(answer.text)}], "structuredContent": data}
 
 
@@ -240,6 +240,15 @@ def _refused(text: str) -> dict[str, Any]:
 def _explain(error: msgspec.ValidationError, tool: Tool) -> str:
     takes = ", ".join(one.encode_name for one in msgspec.structs.fields(tool.takes))
     return f"{tool.name} was not run: {error}. It takes: {takes}."
+
+
+def _harmless_values(value: Any) -> Any:
+    """Value by value: cleaning the encoded text could break it."""
+    if isinstance(value, str):
+        return _harmless(value)
+    if isinstance(value, dict):
+        return {_harmless(key): _harmless_values(item) for key, item in value.items()}
+    return [_harmless_values(item) for item in value] if isinstance(value, list) else value
 
 
 def _harmless(text: str) -> str:
