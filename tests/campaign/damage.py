@@ -64,7 +64,7 @@ def _count(world: World, first: set[str], found: dict[str, int], told: dict[str,
     events = world.events()
     restored = [e for e in events if e.kind == "store.restored"]
     told["restored"] += bool(restored)
-    said = sum(e.data["lost"] for e in restored)
+    said = sum(e.data.lost for e in restored)
     told["lost"] += said
     missing = first - set(found)
     numbers = {e.seq for e in events}

@@ -157,7 +157,7 @@ def restored(world: World) -> None:
     judge(world, PROMISED)
     told = world.events(kinds=("store.restored",))
     assert told, "the damage was not said"
-    assert all(e.data["lost"] == 0 for e in told), told
+    assert all(e.data.lost == 0 for e in told), told
 
 
 def a_settings_file(world: World) -> None:

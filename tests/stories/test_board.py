@@ -79,7 +79,7 @@ def test_a_requirement_shows_its_evidence(repo: World) -> None:
     stood = standing(repo, place, "s-1")
     assert stood["planned"]["entry"]["by"] == "skill"
     assert [fact["ok"] for fact in stood["tests_green"]["facts"]] == [False]
-    agent.tool("Bash", command="pytest -q")
+    agent.tool("Bash", {"stdout": "1 passed in 0.01s", "stderr": ""}, command="pytest -q")
     proven = standing(repo, place, "s-1")["tests_green"]
     assert (proven["ok"], [fact["ok"] for fact in proven["facts"]]) == (True, [True])
 

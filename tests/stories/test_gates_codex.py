@@ -45,6 +45,11 @@ class Codex:
             file.write(json.dumps(line) + "\n")
 
     def patch(self) -> None:
+        """Really, too: proof is compared with what is in the files."""
+        source = self.world.project / "src" / "a.py"
+        source.parent.mkdir(exist_ok=True)
+        with source.open("a") as file:
+            file.write(f"# {next(self._calls)}\n")
         self.tool("apply_patch", PATCH, "Exit code: 0\nWall time: 0 seconds\nOutput:\nSuccess.")
 
     def run(self, command: str, code: int) -> None:
@@ -105,7 +110,7 @@ def test_a_rollout_that_is_gone_is_no_proof_and_no_error(codex: Codex, tmp_path:
     codex.patch()
     codex.rollout = tmp_path / "rollout-nowhere.jsonl"
     codex.tool("Bash", "pytest -q", "")
-    assert "no `pytest*` that passed" in codex.stop()
+    assert "run `pytest*` so that it passes" in codex.stop()
     wait_until(lambda: not _jobs(codex.world), "nobody looks any more")
     assert codex.world.events(kinds=("tool.exit_read", "job.failed")) == []
 

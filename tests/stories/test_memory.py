@@ -71,6 +71,7 @@ def test_codex_goes_on_where_claude_stopped(world: World) -> None:
     claude = world.session()
     claude.start()
     claude.prompt("Rewrite the importer as a stream")
+    (world.project / "importer.py").write_text("b\n")  # Files that are gone are not handed over.
     claude.tool("Edit", file_path=str(world.project / "importer.py"), old_string="a", new_string="b")
     claude.stop("Halfway there.")
     assert "next step: check the tests" in world.cli("handoff", "--session", claude.id, "--next", "check the tests")

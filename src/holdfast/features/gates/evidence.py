@@ -243,7 +243,7 @@ class Asked:
     def latest(self) -> list[dict[str, Any]]:
         """For each part of it the newest fact: its event, its time, and whether it went well."""
         found = [self._newest(one) for one in self.rule.spec.evidence]
-        return [{"seq": fact[0], "at": fact[1], "ok": bool(fact[2])} for fact in found if fact]
+        return [{"seq": fact[0], "at": fact[1], "ok": fact[2] > 0} for fact in found if fact]
 
     def _missing(self, one: "Evidence") -> str:
         if self._proof(one):

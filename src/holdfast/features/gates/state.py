@@ -179,7 +179,8 @@ def _with_content(doc: Doc, event: Event) -> Doc:
     if not content or event.data.get("claimed"):
         return doc
     began = doc.get("began") or {}
-    if any(key not in began for key in content):
+    # A first look after an edit is no baseline: then the session is asked for what it did.
+    if not doc.get("triggered") and any(key not in began for key in content):
         doc = {**doc, "began": {**content, **began}}
     before = doc.get("content") or {}
     return {**doc, "content": {**before, **content}, "content_before": before}
