@@ -103,7 +103,7 @@ def _keep(store: Store, batch: list[Event], docs: dict[Ref, Doc]) -> None:
             store.append(batch)
         store.save([row(FEATURE, ref, doc) for ref, doc in docs.items()])
     batch.clear()
-    for ref in [ref for ref, doc in docs.items() if doc.get("status") == "completed"]:
+    for ref in [ref for ref, doc in docs.items() if getattr(doc, "status", "") == "completed"]:
         del docs[ref]
 
 

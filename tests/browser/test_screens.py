@@ -13,7 +13,7 @@ SAYS = {
     "now": ("Waiting for you", "Fill tags for the old notes", "psql notes -f build/backfill.sql"),
     "session": ("The receipt page shows no VAT", "place_order"),
     "event": ("denied", "requirement is open"),
-    "gates": ("tests_green", "src/shop/invoice.py changed after", "Refused lately", "paused until"),
+    "gates": ("tests_green", "Refused lately", "paused until"),
     "why": ("What resolves it", "requirement is open"),
     "tasks": ("P0", "1 test failing", "backfill of tags", "places for the scale bar", "blocks commit"),
     "state": ("feature/vat", "CURRENT_STATE", "moment"),
@@ -22,6 +22,7 @@ SAYS = {
     "search": ("cart.py",),
     "memory": ("We decided to keep money in Decimal", "What agents were told", "vouch"),
     "activity": ("harbor-shop",),
+    "cost": ("Cost",),
     "health": ("hook",),
 }
 WIDTHS = (400, 2560)

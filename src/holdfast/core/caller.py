@@ -201,3 +201,16 @@ def _has_agent_variables(pid: int) -> bool:
     except OSError:
         return False
     return any(one.startswith(AGENT_VARIABLES) for one in environment.split(b"\0"))
+
+
+SESSION_VARIABLES = (b"HOLDFAST_SESSION=", b"CLAUDE_CODE_SESSION_ID=", b"GEMINI_SESSION_ID=", b"CODEX_SESSION_ID=")
+
+
+def has_session_variable(pid: int) -> bool:
+    """Whether the process was told by its environment which agent session it belongs to; a program that acts for a
+    session it names itself (the dashboard, a script of a person) was not. Where that cannot be looked at: yes."""
+    try:
+        with open(f"/proc/{pid}/environ", "rb") as file:
+            return any(entry.startswith(SESSION_VARIABLES) for entry in file.read().split(b"\0"))
+    except OSError:
+        return True

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from holdfast.core.caller import AgentProcess, Caller, judge_caller
+from holdfast.core.caller import AgentProcess, Caller, has_session_variable, judge_caller
 from holdfast.core.errors import CommandRefused
 from holdfast.core.event import Event, own_event
 from holdfast.core.feature import Call, CommandResult
@@ -45,7 +45,7 @@ def caller_of(call: Call) -> Caller:
     if not call.caller:
         return Caller("agent" if call.args.get("by") == "agent" else "person", "as it says")
     found = judge_caller(call.caller, _agents(call))
-    if found.is_agent or not call.session:
+    if found.is_agent or not call.session or not has_session_variable(call.caller):
         return found
     return Caller("agent", "its environment names an agent's session")
 

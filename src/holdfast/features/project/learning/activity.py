@@ -25,6 +25,8 @@ PAUSE = 2 * HOUR
 
 SESSION_KINDS = frozenset(("session.started", "prompt.submitted", "turn.ended"))
 TOKEN_KINDS = frozenset(("tokens.read", "model.answered"))
+READ_FROM_TRANSCRIPTS = frozenset(("claude-code", "codex"))
+"""Agents whose use comes as `tokens.read`, summed by turn; of the others each call comes by itself."""
 SUBSCRIBED_KINDS = SESSION_KINDS | SESSION_ENDS | TOKEN_KINDS | TOOL_ENDS | {GitActed.KIND}
 COUNTED_TOKENS = ("input", "output", "cache_creation", "cache_write")
 """What is read from the cache again and again is not counted: it would drown the rest."""
@@ -86,6 +88,8 @@ def _end_session(doc: Activity, event: Event) -> Activity:
 
 
 def _count_tokens(doc: Activity, event: Event) -> Activity:
+    if event.kind == "model.answered" and event.agent in READ_FROM_TRANSCRIPTS:
+        return doc  # The same calls come as `tokens.read`.
     reported = event.data.get("total") or event.data.get("tokens") or {}
     spent = _sum_tokens(reported)
     if spent <= 0:
