@@ -170,7 +170,7 @@ class ProjectFacts(Record):
     trees: dict[str, TreeFacts] | None = None
     activity: ActivityFacts | None = None
     resolution: Resolution | None = None
-    tokens: TokenFacts | None = None
+    usage: TokenFacts | None = None
     patterns: list[HabitFacts] | None = None
     todos: TodoFacts | None = None
     rules: ProjectRules | None = None

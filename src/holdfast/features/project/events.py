@@ -61,7 +61,7 @@ from holdfast.features.project.tasks.task_list import update_tasks
 
 MAX_OWN_TASKS, MAX_RULES, MAX_LOCKS, MAX_DISMISSED, MAX_COMMITS, MAX_NAMES = 100, 50, 30, 100, 20, 30
 MAX_PROJECTS, MAX_GLOBAL_LOCKS, MAX_SHARED_HABITS = 200, 200, 12
-SECTIONS = ("git", "trees", "activity", "resolution", "tokens", "patterns", "todos", "rules")
+SECTIONS = ("git", "trees", "activity", "resolution", "usage", "patterns", "todos", "rules")
 LEARNING_KINDS = frozenset((TurnSummed.KIND, CommitSeen.KIND))
 GLOBAL_KINDS = frozenset((ProjectObserved.KIND, LeaseChanged.KIND))
 REFUSALS = ("refused", "stop", "let_go")

@@ -129,7 +129,7 @@ class Project(Document, kw_only=True):
     git: GitFacts = msgspec.field(default_factory=GitFacts)
     trees: dict[str, TreeFacts] = {}
     notion: NotionState = msgspec.field(default_factory=NotionState)
-    tokens: TokenFacts = msgspec.field(default_factory=TokenFacts)
+    usage: TokenFacts = msgspec.field(default_factory=TokenFacts)
     activity: ActivityFacts = msgspec.field(default_factory=ActivityFacts)
     resolution: Resolution = msgspec.field(default_factory=Resolution)
     patterns: list[HabitFacts] = []

@@ -67,7 +67,7 @@ def _current_state(doc: Project) -> Fields:
         found["filesystem"] = {name: _tree(tree) for name, tree in doc.trees.items()}
     if doc.notion.sync_status:
         found["notion_workspace"] = _notion(doc.notion)
-    found["token_budget"] = _tokens(doc.tokens)
+    found["token_budget"] = _tokens(doc.usage)
     return found
 
 

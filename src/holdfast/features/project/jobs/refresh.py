@@ -66,7 +66,7 @@ def _known_facts(reader: Reader, root: str, remote: str, settings: ProjectSettin
     return ProjectFacts(
         rules=settings.rules(),
         activity=summarise_activity(doing, now),
-        tokens=token_budget(doing, settings.tokens, now),
+        usage=token_budget(doing, settings.tokens, now),
         patterns=_patterns(reader, root, resolution.project, now),
         resolution=resolution,
         name=resolution.project,

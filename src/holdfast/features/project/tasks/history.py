@@ -92,7 +92,7 @@ def _others(before: Project, after: Project) -> Lines:
 
 
 def _percent_spent(doc: Project) -> int:
-    return doc.tokens.used * 100 // doc.tokens.limit if doc.tokens.limit else 0
+    return doc.usage.used * 100 // doc.usage.limit if doc.usage.limit else 0
 
 
 # ── how a task closed ────────────────────────────────────────────────────────────────────────────────────────────────
