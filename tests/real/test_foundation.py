@@ -88,7 +88,8 @@ def fired(recorder: Recorder) -> list[Step]:
 
 
 def kept(events: list[Event]) -> list[Step]:
-    return [(e.data["native"], e.data.get("call", ""), e.data.get("lane", "")) for e in events]
+    told = [e for e in events if e.data.get("native")]
+    return [(e.data["native"], e.data.get("call", ""), e.data.get("lane", "")) for e in told]
 
 
 def judge(events: list[Event], recorder: Recorder, *, in_order: bool) -> None:

@@ -153,7 +153,9 @@ def test_generated_transcripts_come_to_the_same_in_ccusage(tmp_path: Path) -> No
 
 
 def ccusage(home: Path) -> dict[str, int]:
-    command = [str(program("ccusage")), "daily", "--offline", "--json"]
+    binary = program("ccusage")
+    binary.chmod(0o755)  # The package brings it without the mark of a program; its own launcher sets it.
+    command = [str(binary), "daily", "--offline", "--json"]
     env = {"HOME": str(home), "PATH": "/usr/bin:/bin"}
     done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=60, check=True)
     told = json.loads(done.stdout)["totals"]
