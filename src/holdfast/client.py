@@ -16,6 +16,7 @@ from typing import Any
 
 import msgspec
 
+from holdfast.core.caller import SESSION_VARIABLES
 from holdfast.core.daemon_lease import holder
 from holdfast.core.errors import DaemonUnreachable, HoldfastError
 from holdfast.paths import Paths, default_state_dir
@@ -24,7 +25,6 @@ START_S = 15.0
 LARGEST_ANSWER = 64 << 20
 LONGEST_ADDRESS = 100
 """The address of a socket may not be longer than 108 bytes, a path may."""
-SESSION_VARIABLES = ("HOLDFAST_SESSION", "CLAUDE_CODE_SESSION_ID", "GEMINI_SESSION_ID", "CODEX_SESSION_ID")
 
 
 class Refused(HoldfastError):

@@ -203,7 +203,9 @@ def _has_agent_variables(pid: int) -> bool:
     return any(one.startswith(AGENT_VARIABLES) for one in environment.split(b"\0"))
 
 
-SESSION_VARIABLES = (b"HOLDFAST_SESSION=", b"CLAUDE_CODE_SESSION_ID=", b"GEMINI_SESSION_ID=", b"CODEX_SESSION_ID=")
+SESSION_VARIABLES = ("HOLDFAST_SESSION", "CLAUDE_CODE_SESSION_ID", "GEMINI_SESSION_ID", "CODEX_SESSION_ID")
+"""By these an agent tells its shell which session it is (H4)."""
+_SESSION_ENTRIES = tuple(f"{name}=".encode() for name in SESSION_VARIABLES)
 
 
 def has_session_variable(pid: int) -> bool:
@@ -211,6 +213,6 @@ def has_session_variable(pid: int) -> bool:
     session it names itself (the dashboard, a script of a person) was not. Where that cannot be looked at: yes."""
     try:
         with open(f"/proc/{pid}/environ", "rb") as file:
-            return any(entry.startswith(SESSION_VARIABLES) for entry in file.read().split(b"\0"))
+            return any(entry.startswith(_SESSION_ENTRIES) for entry in file.read().split(b"\0"))
     except OSError:
         return True
