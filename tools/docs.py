@@ -1,5 +1,6 @@
-"""Writes the pages that are generated from code: docs/events.md. `make docs`."""
+"""Writes the pages that are generated from code: docs/events.md. `make docs`; with --check only says which are stale."""
 
+import sys
 from pathlib import Path
 
 import msgspec
@@ -50,8 +51,12 @@ PAGES = {"events.md": events_page}
 
 
 def main() -> None:
-    for name, page in PAGES.items():
-        (DOCS / name).write_text(page())
+    pages = {DOCS / name: page() for name, page in PAGES.items()}
+    stale = [file for file, text in pages.items() if not file.exists() or file.read_text() != text]
+    if "--check" in sys.argv:
+        sys.exit(f"stale: {', '.join(file.name for file in stale)}; run: make docs" if stale else 0)
+    for file in stale:
+        file.write_text(pages[file])
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ import json
 import pytest
 from typer.testing import CliRunner
 
+from holdfast.cli import render
 from holdfast.cli.prices import app
 from holdfast.core.errors import HoldfastError
 
@@ -12,7 +13,7 @@ from holdfast.core.errors import HoldfastError
 @pytest.fixture
 def prices(tmp_path, monkeypatch):
     monkeypatch.setenv("HOLDFAST_CONFIG", str(tmp_path / "config"))
-    monkeypatch.setenv("COLUMNS", "160")
+    monkeypatch.setattr(render.out, "width", 160)
 
     def run(*words):
         result = CliRunner().invoke(app, list(words))
