@@ -286,7 +286,7 @@ def init(
 ) -> None:
     """Write a first set of requirements into a settings file. What is there already stays."""
     from holdfast.app import open_settings
-    from holdfast.settings.edit import set_value
+    from holdfast.settings.yaml_document import set_value
 
     known = client.view("gates.presets")
     chosen = _chosen(known, preset, with_ or [])
