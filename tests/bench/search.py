@@ -19,7 +19,8 @@ from pathlib import Path
 
 import apsw
 
-from holdfast.search import languages, lexical, ranking, static_model, tokenize
+from holdfast.search import embedder, languages, lexical, ranking
+from holdfast.search.query import identifiers
 from holdfast.search.chunks import lines_of
 from holdfast.search.embedder import Embedder, Passage
 from holdfast.search.index import database
@@ -214,11 +215,7 @@ def scores(
 
 def main() -> None:
     heading("search: NDCG@10 on repositories the model has not seen")
-    model = (
-        static_model.load(Path(os.environ["HOLDFAST_MODEL"]))
-        if os.environ.get("HOLDFAST_MODEL")
-        else static_model.load()
-    )
+    model = embedder.load(Path(os.environ["HOLDFAST_MODEL"])) if os.environ.get("HOLDFAST_MODEL") else embedder.load()
     totals: dict[str, list[tuple[float, float, float]]] = {}
     print(
         f"    {'repository':<12}{'functions':>10}{'questions':>10}{'full text':>11}{'meaning':>9}{'both':>8}{'product':>9}"

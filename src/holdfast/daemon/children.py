@@ -8,7 +8,7 @@ import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from holdfast.core.process import Ran
+from holdfast.core.job import Ran
 
 GUARD = str(Path(__file__).with_name("guard.py"))
 LARGEST_OUTPUT = 8 << 20

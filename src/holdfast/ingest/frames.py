@@ -3,7 +3,7 @@
 import struct
 from zlib import crc32
 
-from holdfast.core.delivery import Delivery
+from holdfast.core.decision import Delivery
 
 ASK = b"HFQ1"
 ANSWER = b"HFA1"

@@ -7,9 +7,17 @@ from psycopg.rows import dict_row
 
 from holdfast.core.event import Event
 from holdfast.core.ports import EventQuery, HistoryQuery, Ref, StateQuery, StateRow
-from holdfast.stores.history_match import FACETS, tsquery, tsquery_of_file
 from holdfast.stores.postgres_connection import SQL, Link, for_reading, translated
-from holdfast.stores.rows import as_event, decode, key_range, select_events, select_marks
+from holdfast.stores.rows import (
+    FACETS,
+    as_event,
+    decode,
+    key_range,
+    select_events,
+    select_marks,
+    tsquery,
+    tsquery_of_file,
+)
 
 PAGE = 2_000
 NAME_COLUMNS = (1, 2, 4, 5, 6)

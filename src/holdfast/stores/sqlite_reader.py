@@ -6,8 +6,7 @@ from typing import Any
 
 from holdfast.core.event import Event
 from holdfast.core.ports import EventQuery, HistoryQuery, Ref, StateQuery, StateRow
-from holdfast.stores.history_match import match_expression
-from holdfast.stores.rows import as_event, decode, encode, key_range, select_events, select_marks
+from holdfast.stores.rows import as_event, decode, encode, key_range, match_expression, select_events, select_marks
 from holdfast.stores.sql import queries
 from holdfast.stores.sqlite_connection import for_reading, translated
 
