@@ -20,14 +20,13 @@ from pathlib import Path
 import apsw
 
 from holdfast.search import embedder, languages, lexical, ranking
-from holdfast.search.query import identifiers
 from holdfast.search.chunks import lines_of
 from holdfast.search.embedder import Embedder, Passage
 from holdfast.search.index import database
 from holdfast.search.index.database import SCHEMA
 from holdfast.search.index.file_entry import pack_text, searchable, unpack_text
 from holdfast.search.index.update import Embedding
-from holdfast.search.query import parse_query
+from holdfast.search.query import parse_query, whole_tokens
 from holdfast.search.settings import OFF, IndexSettings
 from holdfast.search.vectors import Vectors
 from tests.bench.figures import fact, figure, heading
@@ -162,7 +161,7 @@ class Haystack:
             defined = (number, number, one.name, one.symbol, stop - start)
             self.db.execute("insert into definitions values (?, ?, ?, ?, 'function', 0, ?)", defined)
             self.db.execute("insert into names (rowid, name) values (?, ?)", (number, lexical.squeezed(one.name)))
-            tokens = " ".join(tokenize.whole_tokens(one.body))
+            tokens = " ".join(whole_tokens(one.body))
             self.db.execute("insert into tokens (rowid, token) values (?, ?)", (number, tokens))
             words = (number, searchable(one.symbol), searchable(path), searchable(one.body))
             self.db.execute("insert into words (rowid, name, path, body) values (?, ?, ?, ?)", words)

@@ -96,7 +96,7 @@ def _kind(kind: str, data: Data) -> str:
 
 
 TOOL = (("call", "tool_use_id", name), ("ms", "duration", number))
-NATIVE_TOOL = (("command", "command", reading.words(normal.COMMAND)), ("path", "file_path", one_path))
+NATIVE_TOOL = (("command", "command", normal.words(normal.COMMAND)), ("path", "file_path", one_path))
 
 TABLES = reading.Tables(
     agent="cursor",

@@ -261,7 +261,8 @@ def _rules(file: Path) -> dict[str, Any]:
     found = open_settings().settings.section_of(file, "gates")
     for notice in found.notices:
         render.err.print(Text(f"! {notice}", style="yellow"))
-    return found.trees["gates"].plain()
+    value: dict[str, Any] = found.trees["gates"].plain()
+    return value
 
 
 @app.command()

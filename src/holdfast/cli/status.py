@@ -55,7 +55,8 @@ def _attention(pid: int) -> list[str]:
 
 def _meter() -> dict[str, Any]:
     try:
-        return client.view("memory.meter")
+        value: dict[str, Any] = client.view("memory.meter")
+        return value
     except client.Refused:
         return {}  # a daemon of an older version
 

@@ -1,6 +1,7 @@
 """What a hook client hands in, and what Holdfast answers: the answers of several features become one."""
 
 from collections.abc import Iterable, Mapping
+from typing import Any
 
 import msgspec
 
@@ -24,7 +25,7 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True):
     reasons: tuple[str, ...] = ()
     contexts: tuple[Context, ...] = ()
     notices: tuple[str, ...] = ()
-    details: tuple[dict, ...] = ()
+    details: tuple[dict[str, Any], ...] = ()
 
     @property
     def silent(self) -> bool:
@@ -34,7 +35,7 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True):
 NOTHING = Decision()
 
 
-def deny(*reasons: str, details: tuple[dict, ...] = ()) -> Decision:
+def deny(*reasons: str, details: tuple[dict[str, Any], ...] = ()) -> Decision:
     return Decision(verdict="deny", reasons=reasons, details=details)
 
 

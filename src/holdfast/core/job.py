@@ -31,7 +31,8 @@ class ClaimedJob(msgspec.Struct, kw_only=True, frozen=True):
 
 
 def delay_s(attempts: int) -> float:
-    return min(LONGEST_DELAY_S, FIRST_DELAY_S * 2 ** max(0, attempts - 1))
+    value: float = min(LONGEST_DELAY_S, FIRST_DELAY_S * 2 ** max(0, attempts - 1))
+    return value
 
 
 # The port to other programs, so that features can run one without owning how it is watched over.

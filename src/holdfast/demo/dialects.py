@@ -212,7 +212,8 @@ class Codex:
             return (
                 f"Exit code: 0\nWall time: 0 seconds\nOutput:\nSuccess. Updated the following files:\n{letter} {path}\n"
             )
-        return done.get("text") or done.get("out") or step.get("out", "")
+        value: str = done.get("text") or done.get("out") or step.get("out", "")
+        return value
 
 
 class Gemini:

@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from holdfast import client
-from holdfast.app import AGENTS, now_ms
+from holdfast.agents import AGENTS
+from holdfast.app import now_ms
 from holdfast.core.errors import DaemonUnreachable, HoldfastError
 from holdfast.demo.clock import Clock
 from holdfast.demo.dialects import DIALECTS, Stage, Transcript
@@ -40,7 +41,8 @@ class Troupe:
         assert process.stdin and process.stdout
         process.stdin.write(json.dumps(order) + "\n")
         process.stdin.flush()
-        return json.loads(process.stdout.readline() or "{}")
+        value: dict[str, Any] = json.loads(process.stdout.readline() or "{}")
+        return value
 
     def pid(self, cast: Cast) -> int:
         return self._running[cast.id].pid if cast.id in self._running else 0
@@ -243,7 +245,8 @@ class Player:
         }  # fmt: skip
         self.played.hooks += 1
         out = self.troupe.tell(cast, order).get("out") or "{}"
-        return json.loads(out)
+        value: dict[str, Any] = json.loads(out)
+        return value
 
     def _note(self, moment: Moment, event: str, answer: dict[str, Any]) -> None:
         refused = is_refusal(answer)

@@ -160,7 +160,9 @@ def _named(parts: tuple[Part, ...], node: Node, path: ValuePath, wholes: tuple[V
         yield from places([field.kind for field in fields], child, (*path, name), wholes)
 
 
-def _each(inner: list[Kind], children: Iterable, path: ValuePath, wholes: tuple[ValuePath, ...]) -> Iterator[Place]:
+def _each(
+    inner: list[Kind], children: Iterable[Any], path: ValuePath, wholes: tuple[ValuePath, ...]
+) -> Iterator[Place]:
     for step, child in children if inner else ():
         yield from places(inner, child, (*path, step), wholes)
 
@@ -324,7 +326,7 @@ class _Wholes:
         self.paths = {path for place in places([part], merged) for path in place.wholes}
         self.layers = layers
 
-    def take_out(self, loc: tuple, victim: Node) -> None:
+    def take_out(self, loc: tuple[Any, ...], victim: Node) -> None:
         sources = [layer.source for layer in self.layers]
         first = sources.index(victim.source) if victim.source in sources else len(sources)
         for path in self.paths:

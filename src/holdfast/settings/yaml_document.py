@@ -199,7 +199,9 @@ def _readings(value: Any) -> list[Any]:
     return [read, value] if read not in (value, {}) else [value]
 
 
-def _first_that_holds(settings: Settings, layer: str, path: Path, before: bytes, dotted: str, values: list) -> bytes:
+def _first_that_holds(
+    settings: Settings, layer: str, path: Path, before: bytes, dotted: str, values: list[Any]
+) -> bytes:
     complaint = None
     for value in values:
         content = _edited(before, dotted.split("."), value)

@@ -32,7 +32,8 @@ class PostgresReader:
             _ = self._link.db
 
     def head(self) -> int:
-        return self._all(SQL["head"])[0][0]
+        value: int = self._all(SQL["head"])[0][0]
+        return value
 
     def events(self, query: EventQuery) -> list[Event]:
         wanted = select_events(query, self._ids(query).get, "%s")
@@ -135,7 +136,7 @@ class PostgresReader:
         if missing := [id_ for id_ in ids if id_ not in self._names]:
             self._names.update(self._all(SQL["names"], missing))
 
-    def _all(self, sql: bytes, *values: Any) -> list[tuple]:
+    def _all(self, sql: bytes, *values: Any) -> list[tuple[Any, ...]]:
         with translated(self._link):
             return self._link.db.execute(sql, values, binary=True).fetchall()
 

@@ -197,4 +197,5 @@ class SqliteStore:
             found = self._value("add_name", name)
             self._new_names.append(name)
         self._names[name] = found
-        return found
+        value: int = found
+        return value
