@@ -55,9 +55,10 @@ def main() -> None:
     stale = []
     for file, (pattern, written) in BLOCKS.items():
         text = file.read_text()
-        fresh, count = re.subn(pattern, lambda _: written(), text, count=1, flags=re.S)
-        if count != 1:
+        found = re.search(pattern, text, flags=re.S)
+        if not found:
             sys.exit(f"{file}: the block to be written is not there")
+        fresh = text[: found.start()] + written() + text[found.end() :]
         if fresh != text:
             stale.append(file)
             if "--check" not in sys.argv:
