@@ -13,6 +13,7 @@ from holdfast.cli import render
 from holdfast.cli.options import Json
 from holdfast.core.text import escape_invisible, strip_controls
 from holdfast.core.units import format_duration
+from holdfast.usage.report import dollars
 
 app = typer.Typer(help="Look at sessions; close, reopen or export one.", no_args_is_help=True)
 
@@ -74,9 +75,9 @@ def list_(
     if not told["sessions"]:
         render.out.print("No sessions yet." if all_ else "No live sessions. Ended ones: holdfast sessions list --all")
         return
-    table = render.plain_table("session", "project", "state", "last", "turns", "tools", "tokens", "title")
+    table = render.plain_table("session", "project", "state", "last", "turns", "tools", "tokens", "cost", "title")
     for row in told["sessions"]:
-        counts = (str(row["turn_n"]), str(row["tools"]), _count(row["total_tokens"]))
+        counts = (str(row["turn_n"]), str(row["tools"]), _count(row["total_tokens"]), dollars(row["cost"]))
         table.add_row(*_cells(row), render.ago(row["at"], told["now"]), *counts, render.clean(row["title"], 60))
     _print(table)
     if told["next"]:
@@ -98,10 +99,11 @@ def show(
     for name, value in _facts(told):
         render.out.print(Text(f"{name:<10}", style="dim") + Text(render.clean(value, 1000)))
     render.out.print()
-    table = render.plain_table("turn", "when", "ended by", "tools", "failed", "tokens", "prompt")
+    table = render.plain_table("turn", "when", "ended by", "tools", "failed", "tokens", "cost", "prompt")
     for turn in told["turns"]:
         when, how = render.clock(turn["at"]), turn["how"] or "open"
-        counts = (str(turn["tools"]), str(turn["failed"]), _count(_total_tokens(turn["tokens"])))
+        spent = (_count(turn["total_tokens"]), dollars(turn["cost"]))
+        counts = (str(turn["tools"]), str(turn["failed"]), *spent)
         table.add_row(str(turn["n"]), when, how, *counts, render.clean(turn["prompt"] or f"({turn['origin']})", 80))
     _print(table)
     render.out.print()
@@ -251,11 +253,19 @@ def _facts(told: dict[str, Any]) -> list[tuple[str, str]]:
         ("work", ", ".join(f"{told[name]} {word}" for name, word in WORK if told[name])),
         ("duration", format_duration(told["duration_ms"])),
         ("tokens", spent),
+        ("cost", _cost(told)),
+        ("gates", f"open: {', '.join(told['gates'])}" if told["gates"] else "none open"),
         ("subagents", str(told["lanes_seen"]) if told["lanes_seen"] else ""),
         ("from", f"{told['parent']} ({told['parent_reason']})" if told["parent"] else ""),
         ("to", ", ".join(told["children"])),
     ]  # fmt: skip
     return [(name, value) for name, value in facts if value]
+
+
+def _cost(told: dict[str, Any]) -> str:
+    """With the agent's own figure where that is another one, and the models that have no price."""
+    own = f" (the agent says {dollars(told['reported_cost'])})" if told["reported_cost"] is not None else ""
+    return dollars(told["cost"]) + own + (f" (no price for {', '.join(told['unpriced'])})" if told["unpriced"] else "")
 
 
 def timeline_line(entry: dict[str, Any]) -> Text:
@@ -283,11 +293,6 @@ def _outcome(entry: dict[str, Any]) -> str:
 
 
 WORK = (("prompts", "prompts"), ("tools", "tool calls"), ("failed", "failed"), ("denied", "denied"), ("edits", "edits"))
-
-
-def _total_tokens(tokens: dict[str, int | None] | None) -> int | None:
-    """None where nobody told any."""
-    return None if tokens is None else sum(n or 0 for n in tokens.values())
 
 
 def _count(n: int | None) -> str:

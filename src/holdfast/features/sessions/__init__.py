@@ -13,7 +13,7 @@ WATCH_SECONDS = 5.0
 
 FEATURE = Feature(
     name="sessions",
-    version=4,
+    version=5,
     subscribed_kinds=events.SUBSCRIBED_KINDS,
     documents=DOCUMENTS,
     keys=reducer.keys,

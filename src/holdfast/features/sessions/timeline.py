@@ -20,7 +20,7 @@ from holdfast.features.sessions.state.queries import Turns
 from holdfast.features.sessions.state.running_calls import about_call
 
 HIDDEN_KINDS = frozenset((
-    "permission.granted", "tokens.read", "turn.processed", "turn.adopted", "session.process", "session.summarised",
+    "permission.granted", "turn.processed", "turn.adopted", "session.process", "session.summarised",
     "tool.exit_read",
 ))  # fmt: skip
 SHOWN_KINDS = (

@@ -10,8 +10,9 @@ import msgspec
 from holdfast.core.event import Event
 from holdfast.core.kinds.session_events import TurnEscaped
 from holdfast.features.sessions.events import session_event
-from holdfast.features.sessions.jobs.transcript import milliseconds, open_regular
 from holdfast.features.sessions.state.documents import Session, Turn
+from holdfast.usage.fields import milliseconds
+from holdfast.usage.follow import open_regular
 
 MARK = b"[Request interrupted by user"
 TEXTS = ("[Request interrupted by user]", "[Request interrupted by user for tool use]")

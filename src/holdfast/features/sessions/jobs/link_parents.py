@@ -10,8 +10,8 @@ from holdfast.core.feature import JobCall
 from holdfast.core.kinds.session_events import SessionBranched, SessionLeft, SessionLinked
 from holdfast.core.ports import Reader
 from holdfast.features.sessions.events import session_event
-from holdfast.features.sessions.jobs.transcript import open_regular
 from holdfast.features.sessions.state.documents import COMPLETED, RECENT_SESSIONS, SESSION, Session
+from holdfast.usage.follow import open_regular
 
 JUST_ENDED_MS = 5_000
 SAME_DAY_MS = 86_400_000

@@ -229,7 +229,7 @@ def summarise_session(call: JobCall) -> list[Event]:
         return []
     if session.summarised >= session.seq:
         return []
-    figures = figures_of(session, call.now, call.settings(session.project))
+    figures = figures_of(session, call.reader, call.now, call.settings(session.project))
     found = summarise_events(call.reader.replay(session=session.id), figures)
     found.of = session.seq
     return [session_event(session, found, call.now, f"{session.seq}.{session.restarts}")]

@@ -7,12 +7,11 @@ import msgspec
 
 from holdfast.core.event import Event
 from holdfast.core.kinds import ToolEndPayload, ToolPayload, agent_events
-from holdfast.features.sessions.state import running_calls
+from holdfast.features.sessions.state import open_gates, running_calls
 from holdfast.features.sessions.state.documents import (
     LATE_MS,
     TITLE_LENGTH,
     Session,
-    add_tokens,
     one_line,
 )  # fmt: skip
 from holdfast.features.sessions.state.lanes import end_lane, touch_lane
@@ -48,6 +47,7 @@ def _prompt_submitted(session: Session, event: Event) -> None:
     running_calls.clear_running(session)
     open_turn(session, event, origin="agent" if synthetic else "person", prompt=prompt, turn_id=data.turn)
     if not synthetic:
+        open_gates.turn_let_go(session)
         session.prompts += 1
         session.title = session.title or one_line(prompt, TITLE_LENGTH)
     if session.early_stop and session.early_stop == data.turn:
@@ -83,6 +83,7 @@ def _tool_ended(session: Session, event: Event) -> None:
     session.tools += 1
     session.failed += failed
     session.edits += int(data.action == "edit" and not failed)
+    open_gates.call_done(session, event)
     running_calls.end_call(session, event)
 
 
@@ -172,12 +173,10 @@ def _model_switched(session: Session, event: Event) -> None:
 
 
 def _model_answered(session: Session, event: Event) -> None:
-    """Each figure has one source: where the transcript is read by a job, that is it."""
+    """Some agents' hooks name no model; token use is counted by the feature `cost`."""
     data: agent_events.ModelAnswered = event.data
-    if session.read is None and data.tokens:
-        session.tokens = add_tokens(session.tokens, data.tokens)
-        if session.turn:
-            session.turn = replace(session.turn, tokens=add_tokens(session.turn.tokens, data.tokens))
+    if data.model and not data.lane:
+        session.model = data.model
 
 
 def _session_ended(session: Session, event: Event) -> None:

@@ -7,8 +7,9 @@ from holdfast.core.kinds import session_events as kinds
 from holdfast.core.kinds.engine_events import DecisionMade
 from holdfast.features.sessions.state import lifecycle, running_calls
 from holdfast.features.sessions.state.agent_events import Handler
-from holdfast.features.sessions.state.documents import LATE_MS, Session, TranscriptPosition, add_tokens
-from holdfast.features.sessions.state.lanes import end_all_lanes, mark_tokens_read
+from holdfast.features.sessions.state.documents import LATE_MS, Session
+from holdfast.features.sessions.state.lanes import end_all_lanes
+from holdfast.features.sessions.state.open_gates import gates_satisfied, open_gates
 from holdfast.features.sessions.state.turns import close_turn, mark_processed, reopen_turn
 
 replace = msgspec.structs.replace
@@ -18,6 +19,7 @@ def _decision_made(session: Session, event: Event) -> None:
     """Every denial counts once, whatever it was about."""
     data: DecisionMade = event.data
     session.injected += sum(context.tokens for context in data.contexts)
+    open_gates(session, event)
     if data.verdict != "deny":
         return
     session.denied += 1
@@ -118,16 +120,9 @@ def _turn_processed(session: Session, event: Event) -> None:
     mark_processed(session, data.n, data.upto)
 
 
-def _tokens_read(session: Session, event: Event) -> None:
-    data: kinds.TokensRead = event.data
-    session.tokens = add_tokens(session.tokens, data.total)
-    if data.lane:
-        mark_tokens_read(session, data.lane)
-    else:
-        session.read = TranscriptPosition(path=data.path, offset=data.offset, last=data.last, ids=data.ids)
-
-
 HANDLERS: dict[str, Handler] = {
+    "gates.satisfied": gates_satisfied,
+    "gates.approved": gates_satisfied,
     "decision.made": _decision_made,
     "session.process": _process_found,
     "session.lost": _session_lost,
@@ -143,6 +138,5 @@ HANDLERS: dict[str, Handler] = {
     "turn.escaped": _turn_escaped,
     "turn.adopted": _turn_adopted,
     "turn.processed": _turn_processed,
-    "tokens.read": _tokens_read,
     "tool.exit_read": _exit_read,
 }

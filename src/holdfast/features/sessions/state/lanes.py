@@ -23,7 +23,7 @@ def touch_lane(session: Session, event: Event, tools: int = 0) -> None:
 
 
 def end_lane(session: Session, event: Event) -> None:
-    """Its transcript is a file of its own, whose token use is still to be read."""
+    """Its transcript may be a file of its own."""
     touch_lane(session, event)
     data = event.data
     lane = data.lane or _oldest_open(session, data.lane_type)
@@ -31,7 +31,7 @@ def end_lane(session: Session, event: Event) -> None:
     if known is None:
         return
     entry = replace(known, end=known.end or event.at or 1)
-    if isinstance(data, SubagentEnded) and data.lane_transcript and not known.tokens_read:
+    if isinstance(data, SubagentEnded) and data.lane_transcript:
         entry.transcript = data.lane_transcript
     session.lanes = {**session.lanes, lane: entry}
 
@@ -39,12 +39,6 @@ def end_lane(session: Session, event: Event) -> None:
 def _oldest_open(session: Session, lane_type: str) -> str:
     """Cursor names only the type of a subagent that ended."""
     return next((name for name, lane in session.lanes.items() if not lane.end and lane.type == lane_type), "")
-
-
-def mark_tokens_read(session: Session, lane: str) -> None:
-    known = session.lanes.get(lane)
-    if known:
-        session.lanes = {**session.lanes, lane: replace(known, transcript="", tokens_read=True)}
 
 
 def end_all_lanes(session: Session, event: Event) -> None:
