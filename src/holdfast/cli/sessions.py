@@ -1,8 +1,10 @@
 """`holdfast sessions …` and `holdfast who`: every session, alive or not, and which of them needs you."""
 
+import sys
 from pathlib import Path
 from typing import Annotated, Any
 
+import msgspec
 import typer
 from rich.cells import cell_len
 from rich.table import Table
@@ -12,8 +14,8 @@ from holdfast import client
 from holdfast.cli import render
 from holdfast.cli.options import Json
 from holdfast.core.text import escape_invisible, strip_controls
-from holdfast.core.units import format_duration
-from holdfast.usage.report import dollars
+from holdfast.core.units import format_count, format_duration
+from holdfast.usage.report import UNTOLD, dollars
 
 app = typer.Typer(help="Look at sessions; close, reopen or export one.", no_args_is_help=True)
 
@@ -36,6 +38,7 @@ NEEDS = {
 
 def register(root: typer.Typer) -> None:
     root.command()(who)
+    root.command()(statusline)
     root.add_typer(app, name="sessions")
 
 
@@ -54,6 +57,37 @@ def who(json: Json = False) -> None:
         table.add_row(mark, *_cells(row), _since(row, told["now"]), _what(row))
     _print(table)
     render.out.print(Text(_tally(told), style="dim"))
+
+
+def statusline(
+    session: AnyId = "",
+    json: Json = False,
+) -> None:
+    """One line for a status bar: cost, tokens, context, open gates, who waits. Agents' own JSON is taken from stdin."""
+    told = json_from_stdin() if not session else {}
+    shown = client.view(
+        "sessions.statusline", id=session or told.get("session_id") or "",
+        context=_part_of(told, "context_window", "used_percentage"), reported=_part_of(told, "cost", "total_cost_usd"),
+    )  # fmt: skip
+    render.json_line(shown) if json else print(shown["text"])
+
+
+def json_from_stdin() -> dict[str, Any]:
+    """What an agent pipes into its status line; empty for anything else."""
+    if sys.stdin.isatty():
+        return {}
+    try:
+        found = msgspec.json.decode(sys.stdin.buffer.read(256 << 10))
+    except (msgspec.DecodeError, OSError, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _part_of(told: dict[str, Any], *names: str) -> Any:
+    found: Any = told
+    for name in names:
+        found = found.get(name) if isinstance(found, dict) else None
+    return found
 
 
 @app.command("list")
@@ -296,9 +330,4 @@ WORK = (("prompts", "prompts"), ("tools", "tool calls"), ("failed", "failed"), (
 
 
 def _count(n: int | None) -> str:
-    if n is None:
-        return "–"
-    for size, unit in ((1_000_000, "M"), (1_000, "k")):
-        if n >= size:
-            return f"{n / size:.1f}{unit}"
-    return str(n)
+    return UNTOLD if n is None else format_count(n)

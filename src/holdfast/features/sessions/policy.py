@@ -10,7 +10,7 @@ from holdfast.core.decision import Decision, tell
 from holdfast.core.event import Event
 from holdfast.core.feature import ContentParts, Settings, State
 from holdfast.core.job import Job
-from holdfast.core.kinds import HOOK_KINDS, SESSION_ENDS, TURN_ENDS, HookPayload
+from holdfast.core.kinds import HOOK_KINDS, SESSION_ENDS, TOOL_ENDS, TURN_ENDS, HookPayload
 from holdfast.core.kinds.agent_events import SessionStarted
 from holdfast.core.units import format_duration
 from holdfast.features.sessions.jobs import read_exits
@@ -23,9 +23,11 @@ SOURCE = "holdfast/sessions"
 MAX_OTHERS = 5
 RECENT_MS = 7 * 86_400_000
 
-FIND, PROCESS, SUMMARISE, LINK, ADOPT = (
-    f"sessions.{verb}" for verb in ("find", "process", "summarise", "link", "adopt")
+FIND, PROCESS, SUMMARISE, LINK, ADOPT, READ_USAGE = (
+    f"sessions.{verb}" for verb in ("find", "process", "summarise", "link", "adopt", "read_usage")
 )
+CALLS_BETWEEN_LOOKS = 10
+"""Tool calls after which token use is read in the middle of a turn: a turn may last for hours."""
 CLOSES_TURN = SESSION_ENDS | TURN_ENDS | {"prompt.submitted", "notification"}
 WRITTEN_LATE_MS = 1500
 
@@ -128,6 +130,8 @@ def enqueue(state: State, event: Event, _settings: Settings) -> Iterator[Job]:
     yield from _find_process(session, event)
     yield from read_exits.wanted(event)
     yield from _end_work(session, event)
+    if event.kind in TOOL_ENDS and session.tools % CALLS_BETWEEN_LOOKS == 0:
+        yield _job(READ_USAGE, session)
     if session.origin in LINKED_SOURCES and not session.parent and event.kind in ("session.started", "turn.ended"):
         yield _job(LINK, session)
     turn = session.turn

@@ -22,6 +22,12 @@ def process_turns(call: JobCall) -> list[Event]:
     return list(turn_events(session, call.reader, call.now, transcripts=settings.transcripts))
 
 
+def read_usage(call: JobCall) -> list[Event]:
+    session = SESSION.load(call.reader, str(call.job.payload["session"]))
+    settings = (call.settings(session.project) or DEFAULTS) if session else DEFAULTS
+    return list(usage_events(session, call.reader)) if session and settings.transcripts else []
+
+
 def turn_events(session: Session, reader: Reader, now: int, *, transcripts: bool = True) -> Iterator[Event]:
     for turn in _unprocessed(session, reader):
         yield session_event(session, _processed(session, turn, reader), now, f"{turn.n}.{turn.seq}")
