@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from holdfast.app import App
-from holdfast.core.delivery import Delivery
+from holdfast.core.decision import Delivery
 from holdfast.core.ports import Reader, Store
 from holdfast.ingest.frames import answer
 from holdfast.ingest.log import Log

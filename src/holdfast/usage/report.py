@@ -25,6 +25,14 @@ def tokens(amount: int | None) -> str:
     return UNTOLD if amount is None else f"{amount:,}"
 
 
+def format_count(count: int) -> str:
+    """1234 as 1.2k."""
+    for size, unit in ((1_000_000, "M"), (1_000, "k")):
+        if count >= size:
+            return f"{count / size:.1f}{unit}"
+    return str(count)
+
+
 def amounts(group: Mapping[str, Any]) -> tuple[int | None, ...]:
     """Input, output, cache read, cache write (both tiers) and total of a group as `plain` gives it."""
     spent = group["tokens"]

@@ -5,12 +5,11 @@ from typing import Any
 from holdfast.core.errors import CommandRefused
 from holdfast.core.feature import Call
 from holdfast.core.text import strip_controls
-from holdfast.core.units import format_count
 from holdfast.features.sessions.figures import Figures, figures_of, format_counted, shown_state
 from holdfast.features.sessions.state.documents import SESSION, WAITING, WATCHED, Session
 from holdfast.features.sessions.state.queries import find_session
 from holdfast.usage.fields import micro_dollars
-from holdfast.usage.report import UNTOLD, dollars
+from holdfast.usage.report import UNTOLD, dollars, format_count
 
 SEPARATOR = " · "
 MAX_OTHERS = 50
