@@ -16,6 +16,7 @@ from holdfast.core.times import format_duration
 from holdfast.features.sessions.jobs import read_exits
 from holdfast.features.sessions.jobs.link_parents import LINKED_SOURCES, same_process
 from holdfast.features.sessions.liveness import NAMES_PROCESS, ProcessLookup
+from holdfast.features.sessions.read_answers import add_answer
 from holdfast.features.sessions.settings import DEFAULTS
 from holdfast.features.sessions.state.documents import COMPLETED, RECENT_SESSIONS, SESSION, SUMMARY, Session
 
@@ -37,12 +38,13 @@ ENRICHED_KINDS = frozenset(HOOK_KINDS) - {"unknown", "message.displayed", "model
 _PROCESSES = ProcessLookup()
 
 
-def enrich(event: Event, _settings: Settings, _parts: ContentParts) -> bool:
+def enrich(event: Event, settings: Settings, _parts: ContentParts) -> bool:
     """The process is looked for before the answer leaves: an agent killed right after it is known all the same."""
     data = event.data
-    if isinstance(data, HookPayload) and event.session and not data.imported:
-        data.process = _PROCESSES.identify(event.session, event.kind, data, event.at)
-    return False
+    if not isinstance(data, HookPayload) or not event.session or data.imported:
+        return False
+    data.process = _PROCESSES.identify(event.session, event.kind, data, event.at)
+    return (settings or DEFAULTS).transcripts and add_answer(event)
 
 
 # ── what the agent is told ────────────────────────────────────────────────────────────────────────────────────────────
