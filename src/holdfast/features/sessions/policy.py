@@ -14,7 +14,7 @@ from holdfast.core.kinds import HOOK_KINDS, SESSION_ENDS, TOOL_ENDS, TURN_ENDS, 
 from holdfast.core.kinds.agent_events import SessionStarted
 from holdfast.core.times import format_duration
 from holdfast.features.sessions.jobs import read_exits
-from holdfast.features.sessions.jobs.link_parents import LINKED_SOURCES, same_process
+from holdfast.features.sessions.jobs.recovery import LINKED_SOURCES, same_process
 from holdfast.features.sessions.liveness import NAMES_PROCESS, ProcessLookup
 from holdfast.features.sessions.read_answers import add_answer
 from holdfast.features.sessions.settings import DEFAULTS

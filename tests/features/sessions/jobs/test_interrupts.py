@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from holdfast.features.sessions.jobs import recovery
-from holdfast.features.sessions.jobs.interrupts import MOST_FILES, Interrupts
+from holdfast.features.sessions.jobs.recovery import MOST_FILES, Interrupts
 from holdfast.features.sessions.state.documents import Turn
 from holdfast.usage.fields import milliseconds
 from tests.features.sessions.jobs.test_read_usage import line, stamp

@@ -11,7 +11,7 @@ import pytest
 from holdfast.core.event import Event
 from holdfast.core.replay import fold
 from holdfast.features.sessions import FEATURE
-from holdfast.features.sessions.jobs.read_usage import UsagePositions, usage_events
+from holdfast.features.sessions.jobs.process_turns import UsagePositions, usage_events
 from holdfast.features.sessions.state.documents import SESSION
 from holdfast.usage.events import usage_record
 from holdfast.usage.model import total_of

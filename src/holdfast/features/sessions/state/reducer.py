@@ -11,7 +11,7 @@ from holdfast.core.kinds import HOOK_KINDS, HookPayload
 from holdfast.core.kinds.agent_events import ModelAnswered
 from holdfast.core.kinds.session_events import TurnProcessed
 from holdfast.core.ports import Ref
-from holdfast.features.sessions.state import activity, agent_events, internal_events
+from holdfast.features.sessions.state import activity, event_handlers
 from holdfast.features.sessions.state.documents import (
     ACTIVE,
     COMPLETED,
@@ -33,12 +33,17 @@ from holdfast.features.sessions.state.documents import (
     TurnDocument,
     turn_key,
 )  # fmt: skip
-from holdfast.features.sessions.state.lanes import end_all_lanes
-from holdfast.features.sessions.state.lifecycle import new_session, proves_life, reactivate
-from holdfast.features.sessions.state.running_calls import clear_running
-from holdfast.features.sessions.state.turns import USERS_TURN, close_turn
+from holdfast.features.sessions.state.lifecycle import (
+    USERS_TURN,
+    clear_running,
+    close_turn,
+    end_all_lanes,
+    new_session,
+    proves_life,
+    reactivate,
+)
 
-HANDLERS = {**agent_events.HANDLERS, **internal_events.HANDLERS}
+HANDLERS = {**event_handlers.HANDLERS, **event_handlers.OWN_HANDLERS}
 
 
 def keys(event: Event) -> Iterable[Ref]:
