@@ -33,7 +33,8 @@
 
 enum outcome { ANSWERED, REFUSED, TIMED_OUT, BROKEN };
 enum {
-    ASK_MS = 2000, TELL_MS = 250, START_MS = 5000, SLOW_MS = 50, /* how long each mode waits for the daemon */
+    ASK_MS = 2000, TELL_MS = 250, START_MS = 5000, SHOW_MS = 200, /* how long each mode waits for the daemon */
+    SLOW_MS = 50,
     SLOW_FOR_MS = 5000, FAILED_FOR_MS = 30000,                   /* how long run/slow and run/failed count */
     STDIN_ASK_MS = 2000, STDIN_TELL_MS = 1000,                   /* how long stdin may keep us waiting, in all */
     STDOUT_IDLE_MS = 5000, LOCK_MS = 500,
@@ -144,7 +145,8 @@ static int choose_state(const char *given) {
 }
 
 static int wait_of(const char *mode) {
-    return !strcmp(mode, "ask") ? ASK_MS : !strcmp(mode, "tell") ? TELL_MS : !strcmp(mode, "start") ? START_MS : 0;
+    return !strcmp(mode, "ask") ? ASK_MS : !strcmp(mode, "tell") ? TELL_MS : !strcmp(mode, "start") ? START_MS
+         : !strcmp(mode, "show") ? SHOW_MS : 0;
 }
 
 /* ---- the frame ---- */
@@ -534,6 +536,7 @@ static void hook(const char *mode, const char *agent, const char *event, long lo
     enum outcome end = whole ? ask_daemon(wait_of(mode)) : BROKEN;
     if (end == REFUSED && may_wait) end = wait_for_daemon();
     if (end == ANSWERED) { write_all(1, answer + ANSWER_HEAD, get32(answer + 4)); return; }
+    if (!strcmp(mode, "show")) return; /* a line for the screen: nothing is lost without it */
     if (end == TIMED_OUT) mark_slow();
     spool();
     if (end == REFUSED && !may_wait) start_daemon();

@@ -111,6 +111,11 @@ class Scene:
         assert finished[-1].data["paths"] == [str(note)]
         assert note.read_text() == "one\n"
 
+    def check_answer(self) -> None:
+        """What the model said last is the answer of the turn, also where the hook itself does not say it."""
+        ends = self.world.hooks_seen(kinds=("turn.ended",))
+        assert ends[-1].data.message == "done", self.name
+
     def check_refusal(self) -> None:
         assert not (self.agent.project / "forbidden.txt").exists()
         assert self.model.saw("is not allowed", "main"), "the reason reached the model"
@@ -154,6 +159,7 @@ def test_a_session_is_on_record_once_and_a_gate_holds(scene: Scene) -> None:
         wait_until(lambda: "session.ended" in scene.kinds(), "the session has ended")
     scene.check_events(note)
     scene.check_refusal()
+    scene.check_answer()
     assert len(scene.holding_us()) == 2
     scene.world.cli("uninstall")
     assert scene.holding_us() == []

@@ -133,7 +133,7 @@ def test_the_seeds_full_example_from_a_real_repository(world: World) -> None:
             agent.prompt("do it")
             spend(world, agent, tokens)
             agent.stop()
-            wait_until(lambda n=name: world.events(kinds=("tokens.read",), session=n), "its tokens are read")
+            wait_until(lambda n=name: world.events(kinds=("model.answered",), session=n), "its tokens are read")
             agent.end()
         agent = world.session("now")
         agent.start()
@@ -144,7 +144,7 @@ def test_the_seeds_full_example_from_a_real_repository(world: World) -> None:
             edit(world, agent, path, "name: new\nfields: all\n")
         spend(world, agent, 53_535)
         agent.stop()
-        wait_until(lambda: world.events(kinds=("tokens.read",), session="now"), "the tokens are read")
+        wait_until(lambda: world.events(kinds=("model.answered",), session="now"), "the tokens are read")
         look(world)
         wait_until(lambda: "filesystem" in document(world)["CURRENT_STATE"], "the trees are looked at")
         synced = lambda: document(world)["CURRENT_STATE"].get("notion_workspace", {}).get("sync_status") == "synced"  # noqa: E731

@@ -7,12 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.usage.aggregate import GROUPS, by_commit, by_day, by_month, sums, total
+from holdfast.usage.aggregate import GROUPS, by_day, by_month, sums, total
 from holdfast.usage.blocks import BLOCK_MS, HOUR_MS, blocks
 from holdfast.usage.model import Usage, UsageRecord
 from holdfast.usage.prices import load_table
-from holdfast.usage.report import dollars, money, notes, plain, row, table
+from holdfast.usage.report import amounts, dollars, money, notes, plain, reported_money
 from holdfast.usage.scan import scan
+from holdfast.usage.spending import next_commit
 from tests.usage.kit import sample_home
 
 TABLE = load_table()
@@ -26,8 +27,8 @@ def record(at=NOON, model="gpt-6-sol", spent=None, **more):
 
 def test_groups():
     records = [
-        record(session="a", turn="1", branch="main", project="/p"),
-        record(session="a", turn="2", branch="fix", project="/p", lane="x"),
+        record(session="a", turn_n=1, branch="main", project="/p"),
+        record(session="a", turn_n=2, branch="fix", project="/p", lane="x"),
         record(session="b", model="unheard-of", project="/q"),
     ]
     groups = {name: [one.group for one in sums(records, group, TABLE)] for name, group in GROUPS.items()}
@@ -51,9 +52,9 @@ def test_days_are_those_of_the_zone():
 
 
 def test_work_belongs_to_the_commit_after_it():
-    group = by_commit({"s": [(NOON, "c1"), (NOON + 10, "c2")]})
-    assert [group(record(at=NOON + n, session="s")) for n in (-5, 0, 1, 11)] == ["c1", "c1", "c2", ""]
-    assert group(record(session="other")) == ""
+    commits = [(NOON, "c1"), (NOON + 10, "c2")]
+    assert [next_commit(commits, NOON + n) for n in (-5, 0, 1, 11)] == ["c1", "c1", "c2", ""]
+    assert next_commit([], NOON) == ""
 
 
 def test_blocks_of_five_hours():
@@ -84,20 +85,25 @@ def test_money_as_people_read_it(micro, shown):
 
 def test_what_is_not_told_is_not_zero():
     (one,) = sums([record(spent=Usage(output=3))], GROUPS["agent"], TABLE)
-    assert row(one) == ("codex", "–", "3", "–", "–", "3", "$0.00003")
-    assert plain(one)["tokens"]["input"] is None
+    assert (amounts(plain(one)), money(plain(one))) == ((None, 3, None, None, 3), "$0.00003")
 
 
 def test_the_agents_own_figure_stands_beside_ours_where_they_differ():
     (same,) = sums([record(reported=2_000_000)], GROUPS["agent"], TABLE)
     (other,) = sums([record(reported=3_000_000)], GROUPS["agent"], TABLE)
-    assert (money(same), money(other)) == ("$2.00", "$2.00 (agent says $3.00)")
+    assert (money(plain(same)), reported_money(plain(same))) == ("$2.00", "")
+    assert (money(plain(other)), reported_money(plain(other))) == ("$2.00", "$3.00")
+
+
+def test_only_what_an_agent_reports_money_for_is_compared_with_it():
+    (one,) = sums([record(reported=2_000_000), record()], GROUPS["agent"], TABLE)
+    assert (one.cost, one.reported, one.differs) == (4_000_000, 2_000_000, False)
 
 
 def test_models_without_a_price_are_named():
     records = [record(), record(model="unheard-of")]
     (one,) = sums(records, GROUPS["agent"], TABLE)
-    assert money(one) == "$2.00+"
+    assert money(plain(one)) == "$2.00+"
     assert "unheard-of" in notes([one])[0]
     assert notes(sums([record()], GROUPS["agent"], TABLE)) == []
 
@@ -105,7 +111,7 @@ def test_models_without_a_price_are_named():
 def test_a_table_of_a_recorded_session(tmp_path):
     records = list(scan(sample_home(tmp_path, "claude-code")))
     whole = total(records, TABLE)
-    shown = table(sums(records, GROUPS["model"], TABLE), whole, "model")
-    assert shown[0] == ("model", "input", "output", "cache read", "cache write", "total", "cost")
-    assert shown[1] == ("claude-opus-5-5", "11,110", "518", "151,000", "340", "162,968", "$0.09")
+    (shown,) = map(plain, sums(records, GROUPS["model"], TABLE))
+    assert shown["group"] == "claude-opus-5-5"
+    assert (amounts(shown), money(shown)) == ((11_110, 518, 151_000, 340, 162_968), "$0.09")
     assert whole.cost == 11110 * 4 + 518 * 20 + 151000 // 5 + 300 * 5 + 40 * 8

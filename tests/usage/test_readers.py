@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from holdfast.usage import follow
 from holdfast.usage.model import NOTHING, Usage, total_of
-from holdfast.usage.reader import Position
-from holdfast.usage.readers import READERS, claude_code, codex, copilot, gemini, opencode_files, qwen, reader_for
+from holdfast.usage.reader import LiveSession, Position
+from holdfast.usage.readers import READERS, claude_code, codex, copilot, files_of, gemini, opencode_files, qwen
 from holdfast.usage.scan import Ledger, records_of, scan
 from tests.usage.kit import EXPECTED, sample_home
 
@@ -278,7 +278,11 @@ def test_what_is_no_plain_file_is_not_read(tmp_path):
         assert list(records_of(claude_code.READER, path)) == []
 
 
-def test_the_reader_of_a_named_transcript():
-    assert reader_for("claude-code", "/x/y.jsonl") is claude_code.READER
-    assert reader_for("gemini", "/x/y.json") is gemini.DOCUMENT_READER
-    assert reader_for("cursor", "/x/y.jsonl") is None
+@pytest.mark.parametrize(
+    ("agent", "path", "readers"),
+    [("claude-code", "/x/y.jsonl", [claude_code.READER]), ("gemini", "/x/y.json", [gemini.DOCUMENT_READER]),
+     ("claude-code", "/x/y.txt", []), ("cursor", "/x/y.jsonl", [])],
+)  # fmt: skip
+def test_the_reader_of_a_named_transcript(agent, path, readers, tmp_path):
+    live = LiveSession("s", tmp_path, path)
+    assert [reader for reader, _ in files_of(agent, live)] == readers

@@ -7,6 +7,9 @@ import httpx
 import pytest
 
 from holdfast.agents import AGENTS
+from holdfast.core.decision import Delivery
+from holdfast.git_context import CachedGitContext
+from holdfast.intake import Intake
 from holdfast.web import oak
 from tests.kit import needs
 
@@ -64,13 +67,30 @@ def test_what_is_not_recorded_is_said(door: Door):
     assert httpx.post(f"{door.url}/stop", json={"session_id": "s"}, trust_env=False).status_code == 200
 
 
-@pytest.mark.parametrize("agent", ["claude", "gemini", "cursor", "codex", "copilot", "qwen-code", "nobody", None, 7])
+@pytest.mark.parametrize("agent", [*(name for name, agent in AGENTS.items() if agent.hooks), *oak.ALIASES, None])
 @pytest.mark.parametrize("endpoint", sorted(oak.ENDPOINTS))
-def test_every_agent_reads_what_is_made_for_it(agent, endpoint: str):
-    """S4-1: the same lifecycle for every agent."""
-    from holdfast.core.decision import Delivery
-
+def test_every_agent_is_kept_as_it_is_named(agent: str | None, endpoint: str):
+    """S4-1: the same lifecycle for every agent; none of them becomes another."""
     told = {"agent": agent, "session_id": "s", "prompt": "p", "tool_name": "Bash", "tool_input": {"command": "x"}}
-    _, named, event, payload = oak.as_hook(endpoint, told, "s", AGENTS, "2026-01-01T00:00:00.000Z")
-    read = AGENTS[named].read(Delivery(key="k", agent=named, event=event), payload)
+    _, reader, event, payload = oak.as_hook(endpoint, told, "s", AGENTS)
+    intake = Intake(AGENTS, CachedGitContext(), lambda body: (body, 0))
+    read = intake.read(Delivery(key="k", agent=reader, event=event, body=json.dumps(payload).encode()))
     assert (read.kind, read.session) == (oak.ENDPOINTS[endpoint], "s")
+    assert read.agent == oak.ALIASES.get(agent or "claude", agent)
+
+
+@pytest.mark.parametrize("agent", ["nobody", 7, "", "plain", ["claude"]])
+def test_an_unknown_agent_is_refused_with_those_there_are(door: Door, agent: object):
+    done = httpx.post(f"{door.url}/stop", json={"session_id": "s", "agent": agent}, trust_env=False)
+    assert (done.status_code, done.json()["status"]) == (422, "error")
+    assert "claude-code, codex" in done.json()["error"]
+    assert door.world.hooks_seen() == []
+
+
+def test_a_tool_of_another_agent_means_the_same(door: Door):
+    told = {"agent": "gemini", "session_id": "g", "tool_name": "run_shell_command", "tool_input": {"command": "make"},
+            "tool_output": {"stdout": "built"}}  # fmt: skip
+    httpx.post(f"{door.url}/post-tool-use", json=told, trust_env=False).raise_for_status()
+    (event,) = door.world.hooks_seen()
+    assert (event.agent, event.tool, event.data.action) == ("gemini", "run_shell_command", "shell")
+    assert (event.data.command, event.data.output) == ("make", "built")

@@ -290,6 +290,7 @@ SETUP = Setup(
     },
     entry=_entry,
     mcp={"user": ".claude.json", "project": ".mcp.json"},
+    status_line="statusLine",
     program="claude",
     folder=".claude",
     oldest=(2, 1, 139),

@@ -1,4 +1,4 @@
-"""`holdfast cost`: tokens and money of all agents, by day, month, session, project, agent, model, branch or block."""
+"""`holdfast cost`: tokens and money of all agents, by day, session, turn, commit and the other usual groups."""
 
 from datetime import datetime
 from pathlib import Path
@@ -13,11 +13,9 @@ from holdfast.cli import render
 from holdfast.cli.options import Json
 from holdfast.core.ids import alias
 from holdfast.core.times import parse_moment
-from holdfast.usage.report import UNTOLD, dollars, tokens
+from holdfast.usage.report import COLUMNS, UNTOLD, amounts, money, reported_money, tokens
 
-COLUMNS = ("input", "output", "cache read", "cache write", "total", "cost")
-NOTEWORTHY = 200
-"""The agent's own figure is shown where it differs by more than one part in this."""
+GROUPS_HELP = "day, month, session, turn, project, agent, model, branch, commit or block (five hours)."
 
 
 def register(app: typer.Typer) -> None:
@@ -25,7 +23,7 @@ def register(app: typer.Typer) -> None:
 
 
 def cost(
-    by: Annotated[str, typer.Argument(help="day, month, session, project, agent, model, branch or block (five hours).")] = "day",
+    by: Annotated[str, typer.Argument(help=GROUPS_HELP)] = "day",
     since: Annotated[str, typer.Option("--since", help="From then on: 2026-11-01, 10:45, 2h, 3d.")] = "",
     until: Annotated[str, typer.Option("--until", help="Up to then.")] = "",
     project: Annotated[str, typer.Option("--project", "-p", help="Only of this project (its folder).")] = "",
@@ -66,28 +64,22 @@ def _print(told: dict[str, Any]) -> None:
 
 def group_name(by: str, group: dict[str, Any]) -> str:
     name = str(group["group"])
-    if by == "session" and name:
+    if by in ("session", "turn", "commit") and name:
         where = ", ".join(Path(one).name for one in group["projects"] if one)
-        return (
-            f"{render.clean(alias(name))}  {render.clean(', '.join(group['agents']))} {render.clean(where, 30)}".strip()
-        )
+        return f"{_short(by, name)}  {render.clean(', '.join(group['agents']))} {render.clean(where, 30)}".strip()
     if by == "block":
         start = datetime.fromtimestamp(group["start"] / 1000)
         return f"{start:%Y-%m-%d %H:%M}–{datetime.fromtimestamp(group['end'] / 1000):%H:%M}{' (open)' if group['open'] else ''}"
     return render.clean(name, 60) or UNTOLD
 
 
+def _short(by: str, name: str) -> str:
+    if by == "commit":
+        return render.clean(name[:12])
+    session, _, turn = name.rpartition("/") if by == "turn" else (name, "", "")
+    return f"{render.clean(alias(session))}{' turn ' + turn if turn else ''}"
+
+
 def figures(group: dict[str, Any]) -> tuple[str, ...]:
-    spent = group["tokens"]
-    writes = [n for n in (spent["cache_write_5m"], spent["cache_write_1h"]) if n is not None]
-    amounts = (spent["input"], spent["output"], spent["cache_read"], sum(writes) if writes else None, spent["total"])
-    return *map(tokens, amounts), money(group)
-
-
-def money(group: dict[str, Any]) -> str:
-    """Marked with + when some of it has no price; with the agent's own figure where that differs."""
-    priced, reported = group["cost_micro_dollars"], group["reported_micro_dollars"]
-    text = dollars(priced) + ("+" if group["unpriced_models"] and priced is not None else "")
-    if reported is not None and abs(reported - (priced or 0)) > max((priced or 0) // NOTEWORTHY, 1):
-        text += f" (agent says {dollars(reported)})"
-    return text
+    own = reported_money(group)
+    return *map(tokens, amounts(group)), money(group) + (f" (agent says {own})" if own else "")

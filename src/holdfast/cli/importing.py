@@ -18,6 +18,7 @@ from holdfast.core.errors import CommandRefused
 from holdfast.core.event import Event
 from holdfast.imports import IMPORTERS
 from holdfast.imports.source import Found, Importer, Place, Skipped
+from holdfast.imports.turn_numbers import number_turns
 from holdfast.paths import private_folder, write_atomically
 
 BATCH_EVENTS, BATCH_BYTES = 1_000, 4 << 20
@@ -85,7 +86,7 @@ class Totals:
 
 def _import_file(importer: Importer, file: Path, place: Place, total: Totals, dry_run: bool) -> None:
     try:
-        for batch in _batches(_events(importer.read(file, place), total)):
+        for batch in _batches(number_turns(_events(importer.read(file, place), total))):
             _send(importer, batch, total, dry_run)
     except OSError as error:
         total.skipped.append(Skipped(str(file), error.strerror or str(error)))

@@ -10,12 +10,13 @@ from rich.text import Text
 from holdfast import client
 from holdfast.agents import AGENTS
 from holdfast.cli import render
-from holdfast.cli.options import AgentName, AtProject, AtUser, DryRun, Json, WithMcp
+from holdfast.cli.options import AgentName, AtProject, AtUser, DryRun, Json, WithMcp, WithStatusline
 from holdfast.core.agent import Agent
 from holdfast.core.errors import CommandRefused, InstallRefused
 from holdfast.install import hooks
 from holdfast.install.locations import is_present, levels, partial_of
 from holdfast.install.mcp_servers import tools_of
+from holdfast.install.status_line import StatusLine, status_line_of
 
 
 def register(app: typer.Typer) -> None:
@@ -25,11 +26,11 @@ def register(app: typer.Typer) -> None:
 
 def install(
     agent: AgentName = "", project: AtProject = False, user: AtUser = False, mcp: WithMcp = True,
-    dry_run: DryRun = False, json: Json = False,
+    statusline: WithStatusline = False, dry_run: DryRun = False, json: Json = False,
 ) -> None:  # fmt: skip
     """Put the hooks into the agents' settings. Everything else in the file stays as it is."""
     level = _level(project, user)
-    agents, root = with_tools(chosen(agent), level, mcp), Path(client.project())
+    agents, root = with_tools(chosen(agent), level, mcp, statusline), Path(client.project())
     plans = [hooks.plan(one, level, root) for one in agents]
     if not dry_run:  # Planned again: hooks and MCP server may go into one file.
         plans = [hooks.install(one, level, root) for one in agents]
@@ -79,11 +80,13 @@ def chosen(agent: str) -> list[Agent]:
     return found
 
 
-def with_tools(agents: list[Agent], level: str, mcp: bool = True) -> list[Agent]:
-    """Each agent, and once more where it looks for MCP servers at this level."""
-    also = [tools_of(agent) if mcp else None for agent in agents]
-    found = zip(agents, also, strict=True)
-    return [one for pair in found for one in pair if one and (one is pair[0] or level in levels(one))]
+def with_tools(agents: list[Agent], level: str, mcp: bool = True, statusline: bool = True) -> list[Agent]:
+    """Each agent, once more where it looks for MCP servers at this level, and once more for its status line."""
+    found: list[Agent] = []
+    for agent in agents:
+        others = (tools_of(agent) if mcp else None, status_line_of(agent) if statusline else None)
+        found += [agent, *(one for one in others if one and level in levels(one))]
+    return found
 
 
 def where_installed() -> list[dict[str, Any]]:
@@ -114,6 +117,8 @@ def _show(plan: hooks.Plan, dry_run: bool, *, put_in: bool) -> None:
     elif plan.layout == "mcp":
         how = "is in" if not plan.changes else "put into" if put_in else "taken out of"
         render.out.print(f"{plan.agent}: our MCP server {how} {plan.path}.")
+    elif plan.layout == "statusline":
+        _show_status_line(plan, put_in)
     elif not plan.changes:
         render.out.print(f"{plan.agent}: the hooks are in {plan.path} already.")
     elif put_in:
@@ -122,6 +127,17 @@ def _show(plan: hooks.Plan, dry_run: bool, *, put_in: bool) -> None:
             render.out.print(Text(f"  {setup.afterwards}", style="dim"))
     else:
         render.out.print(f"{plan.agent}: hooks taken out of {plan.path}.")
+
+
+def _show_status_line(plan: hooks.Plan, put_in: bool) -> None:
+    """One that is there is somebody's choice."""
+    if plan.changes:
+        render.out.print(f"{plan.agent}: our status line {'put into' if put_in else 'taken out of'} {plan.path}.")
+    elif put_in:
+        setup = AGENTS[plan.agent].setup
+        ours = setup and StatusLine(setup.status_line).found((plan.before or b"").decode("utf-8", "replace"))
+        how = "our status line is in" if ours else "another status line was left alone in"
+        render.out.print(f"{plan.agent}: {how} {plan.path}.")
 
 
 def _told(plan: hooks.Plan, dry_run: bool) -> dict[str, Any]:

@@ -13,4 +13,7 @@ AtUser = Annotated[bool, typer.Option("--user", help="For all your projects (the
 WithMcp = Annotated[
     bool, typer.Option("--mcp/--no-mcp", help="Also name our MCP server to agents that look for one in a file.")
 ]
+WithStatusline = Annotated[
+    bool, typer.Option("--statusline", help="Also a status line where the agent shows one and none is set.")
+]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Show what would change and stop.")]

@@ -1,8 +1,10 @@
 """`holdfast sessions …` and `holdfast who`: every session, alive or not, and which of them needs you."""
 
+import sys
 from pathlib import Path
 from typing import Annotated, Any
 
+import msgspec
 import typer
 from rich.cells import cell_len
 from rich.table import Table
@@ -13,6 +15,7 @@ from holdfast.cli import render
 from holdfast.cli.options import Json
 from holdfast.core.text import escape_invisible, strip_controls
 from holdfast.core.times import format_duration
+from holdfast.usage.report import UNTOLD, dollars, format_count
 
 app = typer.Typer(help="Look at sessions; close, reopen or export one.", no_args_is_help=True)
 
@@ -35,6 +38,7 @@ NEEDS = {
 
 def register(root: typer.Typer) -> None:
     root.command()(who)
+    root.command()(statusline)
     root.add_typer(app, name="sessions")
 
 
@@ -53,6 +57,37 @@ def who(json: Json = False) -> None:
         table.add_row(mark, *_cells(row), _since(row, told["now"]), _what(row))
     _print(table)
     render.out.print(Text(_tally(told), style="dim"))
+
+
+def statusline(
+    session: AnyId = "",
+    json: Json = False,
+) -> None:
+    """One line for a status bar: cost, tokens, context, open gates, who waits. Agents' own JSON is taken from stdin."""
+    told = json_from_stdin() if not session else {}
+    shown = client.view(
+        "sessions.statusline", id=session or told.get("session_id") or "",
+        context=_part_of(told, "context_window", "used_percentage"), reported=_part_of(told, "cost", "total_cost_usd"),
+    )  # fmt: skip
+    render.json_line(shown) if json else print(shown["text"])
+
+
+def json_from_stdin() -> dict[str, Any]:
+    """What an agent pipes into its status line; empty for anything else."""
+    if sys.stdin.isatty():
+        return {}
+    try:
+        found = msgspec.json.decode(sys.stdin.buffer.read(256 << 10))
+    except (msgspec.DecodeError, OSError, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _part_of(told: dict[str, Any], *names: str) -> Any:
+    found: Any = told
+    for name in names:
+        found = found.get(name) if isinstance(found, dict) else None
+    return found
 
 
 @app.command("list")
@@ -74,9 +109,9 @@ def list_(
     if not told["sessions"]:
         render.out.print("No sessions yet." if all_ else "No live sessions. Ended ones: holdfast sessions list --all")
         return
-    table = render.plain_table("session", "project", "state", "last", "turns", "tools", "tokens", "title")
+    table = render.plain_table("session", "project", "state", "last", "turns", "tools", "tokens", "cost", "title")
     for row in told["sessions"]:
-        counts = (str(row["turn_n"]), str(row["tools"]), _count(row["total_tokens"]))
+        counts = (str(row["turn_n"]), str(row["tools"]), _count(row["total_tokens"]), dollars(row["cost"]))
         table.add_row(*_cells(row), render.ago(row["at"], told["now"]), *counts, render.clean(row["title"], 60))
     _print(table)
     if told["next"]:
@@ -98,10 +133,11 @@ def show(
     for name, value in _facts(told):
         render.out.print(Text(f"{name:<10}", style="dim") + Text(render.clean(value, 1000)))
     render.out.print()
-    table = render.plain_table("turn", "when", "ended by", "tools", "failed", "tokens", "prompt")
+    table = render.plain_table("turn", "when", "ended by", "tools", "failed", "tokens", "cost", "prompt")
     for turn in told["turns"]:
         when, how = render.clock(turn["at"]), turn["how"] or "open"
-        counts = (str(turn["tools"]), str(turn["failed"]), _count(_total_tokens(turn["tokens"])))
+        spent = (_count(turn["total_tokens"]), dollars(turn["cost"]))
+        counts = (str(turn["tools"]), str(turn["failed"]), *spent)
         table.add_row(str(turn["n"]), when, how, *counts, render.clean(turn["prompt"] or f"({turn['origin']})", 80))
     _print(table)
     render.out.print()
@@ -251,11 +287,19 @@ def _facts(told: dict[str, Any]) -> list[tuple[str, str]]:
         ("work", ", ".join(f"{told[name]} {word}" for name, word in WORK if told[name])),
         ("duration", format_duration(told["duration_ms"])),
         ("tokens", spent),
+        ("cost", _cost(told)),
+        ("gates", f"open: {', '.join(told['gates'])}" if told["gates"] else "none open"),
         ("subagents", str(told["lanes_seen"]) if told["lanes_seen"] else ""),
         ("from", f"{told['parent']} ({told['parent_reason']})" if told["parent"] else ""),
         ("to", ", ".join(told["children"])),
     ]  # fmt: skip
     return [(name, value) for name, value in facts if value]
+
+
+def _cost(told: dict[str, Any]) -> str:
+    """With the agent's own figure where that is another one, and the models that have no price."""
+    own = f" (the agent says {dollars(told['reported_cost'])})" if told["reported_cost"] is not None else ""
+    return dollars(told["cost"]) + own + (f" (no price for {', '.join(told['unpriced'])})" if told["unpriced"] else "")
 
 
 def timeline_line(entry: dict[str, Any]) -> Text:
@@ -285,15 +329,5 @@ def _outcome(entry: dict[str, Any]) -> str:
 WORK = (("prompts", "prompts"), ("tools", "tool calls"), ("failed", "failed"), ("denied", "denied"), ("edits", "edits"))
 
 
-def _total_tokens(tokens: dict[str, int | None] | None) -> int | None:
-    """None where nobody told any."""
-    return None if tokens is None else sum(n or 0 for n in tokens.values())
-
-
 def _count(n: int | None) -> str:
-    if n is None:
-        return "–"
-    for size, unit in ((1_000_000, "M"), (1_000, "k")):
-        if n >= size:
-            return f"{n / size:.1f}{unit}"
-    return str(n)
+    return UNTOLD if n is None else format_count(n)

@@ -37,15 +37,17 @@ class Setup:
     """Level → file; `user` is below HOME, the others below the project."""
     entry: Callable[[Hook, Sequence[str]], dict[str, Any]]
     """One hook entry that runs these words. The same words give the same entry in every version."""
-    layout: Literal["groups", "list", "text", "mcp"] = "groups"
+    layout: Literal["groups", "list", "text", "mcp", "statusline"] = "groups"
     """Entries in groups (`hooks.EVENT[].hooks[]`), entries in a list (`hooks.EVENT[]`), a file that is all ours, or a
-    file of MCP servers."""
+    file of MCP servers; or the one member of a settings file that is a status line."""
     blank: Mapping[str, Any] = field(default_factory=dict)
     """What a new settings file must have besides the hooks."""
     text: Callable[[Sequence[str]], str] | None = None
     """For `text`: the whole file, from the words that run us; mode, agent and event are added by what is in it."""
     mcp: Mapping[str, str] = field(default_factory=dict)
     """Level → the file where it looks for MCP servers, as `files`."""
+    status_line: str = ""
+    """The member of its settings file that holds the command of its status line; empty where it shows none."""
     mcp_format: McpFormat = "standard"
     """How a server is written there."""
     program: str = ""

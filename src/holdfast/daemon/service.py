@@ -24,6 +24,7 @@ from holdfast.daemon.files import FileWriter
 from holdfast.daemon.history import HistoryIndexer
 from holdfast.daemon.housekeeping import Housekeeping
 from holdfast.daemon.lifecycle_log import LifecycleLog
+from holdfast.daemon.status_lines import StatusLines
 from holdfast.daemon.worker import Worker
 from holdfast.ingest.high_water_mark import HighWaterMark
 from holdfast.ingest.journal import Journal
@@ -75,11 +76,15 @@ class Daemon:
         self._rebuild_if_small()
         self.pipeline.replay_journal()
         self._drain_at_start()
-        self.server = HookServer(listen(paths.hook_socket), self._handle, self.calls, self._flush, self._tick)
+        self.status_lines = StatusLines(lambda: self.app, log)
+        self.server = HookServer(
+            listen(paths.hook_socket), self._handle, self.calls, self._flush, self._tick, self.status_lines.show
+        )
 
     def serve(self) -> None:
         self._say("daemon.started", version=__version__, pid=os.getpid())
         self.background.start()
+        self.status_lines.start()
         self.server.serve()
         self._finish()
 

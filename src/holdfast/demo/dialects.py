@@ -298,8 +298,8 @@ FIRST, PER_ANSWER, FULL = 18_000, 2_400, 170_000
 class Transcript:
     """Claude Code's, or Codex's; Gemini CLI keeps none that says it."""
 
-    def __init__(self, agent: str, path: Path) -> None:
-        self._agent, self._path = agent, path
+    def __init__(self, agent: str, path: Path, model: str) -> None:
+        self._agent, self._path, self._model = agent, path, model
         self._answers, self._window = 0, FIRST
 
     def answered(self, at: int, words: int) -> None:
@@ -315,12 +315,14 @@ class Transcript:
         self._window = FIRST
 
     def _line(self, at: str, output: int) -> dict[str, Any]:
+        """An id of its own for each answer: the same id is the same answer, whichever file it is in."""
+        id_ = f"{self._path.stem}-{self._answers:06d}"
         if self._agent == "codex":
             usage = {"input_tokens": self._window + PER_ANSWER, "cached_input_tokens": self._window,
                      "output_tokens": output}  # fmt: skip
-            info = {"type": "token_count", "info": {"last_token_usage": usage}}
-            return {"timestamp": at, "type": "event_msg", "payload": info}
+            record = {"response_id": f"resp_{id_}", "model": self._model, "usage": usage}
+            return {"timestamp": at, "type": "token_usage_record", "payload": record}
         usage = {"input_tokens": 12, "output_tokens": output, "cache_read_input_tokens": self._window,
                  "cache_creation_input_tokens": PER_ANSWER}  # fmt: skip
-        message = {"id": f"msg_{self._answers:06d}", "role": "assistant", "usage": usage}
+        message = {"id": f"msg_{id_}", "role": "assistant", "model": self._model, "usage": usage}
         return {"timestamp": at, "type": "assistant", "message": message}

@@ -282,7 +282,7 @@ class Player:
         transcript = self._transcripts.get(moment.cast.id)
         if transcript is None:
             path = DIALECTS[moment.cast.agent].transcript(stage)
-            transcript = self._transcripts[moment.cast.id] = Transcript(moment.cast.agent, path)
+            transcript = self._transcripts[moment.cast.id] = Transcript(moment.cast.agent, path, moment.cast.model)
         if moment.what == "compact":
             transcript.compacted()
         elif moment.what in ("before", "says"):

@@ -14,6 +14,7 @@ from holdfast.demo.moments import NAMES
 DAY_MS, HOUR_MS, MINUTE_MS = 86_400_000, 3_600_000, 60_000
 BUSY = (5, 6, 4, 6, 3, 1, 0)
 """Sessions of a full day, Monday first."""
+MODELS = {"claude-code": "claude-opus-5-5", "codex": "gpt-6-sol"}
 AGENTS = ("claude-code", "claude-code", "codex", "gemini")
 
 Record = dict[str, Any]
@@ -54,8 +55,8 @@ def _session(titles: dict[str, list[str]], root: Path, morning: int, days_ago: i
     yield record("turn.ended", at + ms, message="Done.")
     yield record("turn.processed", at + ms, n=1, upto=0, facts=facts, more=more, day=day, agent=agent)
     if agent != "gemini":
-        total = {"input": 900, "output": 180 * tools, "cache_read": 26_000 * tools, "cache_write": 2_400 * tools}
-        yield record("tokens.read", at + ms, path="", offset=0, last=at, ids={}, total=total, by_turn={}, day=day)
+        tokens = {"input": 900, "output": 180 * tools, "cache_read": 26_000 * tools, "cache_write_5m": 2_400 * tools}
+        yield record("model.answered", at + ms, model=MODELS.get(agent, ""), tokens=tokens, turn_n=1, day=day)
     yield record("session.ended", at + ms + MINUTE_MS, reason="exit")
 
 

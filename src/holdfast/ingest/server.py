@@ -29,6 +29,10 @@ REMEMBERED_TIMES = 2_000
 Handle = Callable[[Sequence[Delivery]], list[Outcome] | None]
 """None when nothing could be stored: then the connections close without an answer and the hooks spool."""
 
+SHOW = "show"
+"""The mode of a client that wants to see something and tells nothing."""
+Show = Callable[[_socket.socket, Delivery], None]
+"""Takes the connection over, and closes it."""
 
 _CREDENTIALS = struct.Struct("3i")
 _OWNER = os.geteuid()
@@ -52,8 +56,9 @@ class HookServer:
         calls: WriterCalls,
         flush: Callable[[], None],
         tick: Callable[[], None],
+        show: Show | None = None,
     ) -> None:
-        self._listening, self._handle, self._calls = listening, handle, calls
+        self._listening, self._handle, self._calls, self._show = listening, handle, calls, show
         self._flush, self._tick = flush, tick
         self._listening_fd = listening.fileno()
         self._poll = select.epoll() if hasattr(select, "epoll") else select.poll()
@@ -149,9 +154,23 @@ class HookServer:
             if type(buffer) is bytes:
                 connection.buffer = bytearray(buffer)
             return False
-        self._ready.append((connection, as_delivery(bytes(buffer), self._callers.above(connection.peer))))
+        delivery = as_delivery(bytes(buffer), self._callers.above(connection.peer))
         connection.buffer = b""
+        if delivery.mode == SHOW:
+            self._hand_over(connection, delivery)
+        else:
+            self._ready.append((connection, delivery))
         return True
+
+    def _hand_over(self, connection: Connection, delivery: Delivery) -> None:
+        """No event: whoever shows something answers in a time of its own, and no hook waits for it."""
+        fd = connection.sock.fileno()
+        if self._open.pop(fd, None) is not None:
+            self._poll.unregister(fd)
+        if self._show is None:
+            connection.sock.close()
+        else:
+            self._show(connection.sock, delivery)
 
     def _watch(self, connection: Connection, mask: int) -> None:
         fd = connection.sock.fileno()

@@ -96,8 +96,8 @@ def _layout_name(agent: Agent) -> str:
 
 
 def _part(layout: str) -> str:
-    """Hooks and MCP server may be in one file: each has its own record."""
-    return "-mcp" if layout == "mcp" else ""
+    """Hooks, MCP server and status line may be in one file: each has its own record."""
+    return f"-{layout}" if layout in ("mcp", "statusline") else ""
 
 
 def apply(plan: Plan) -> Plan:

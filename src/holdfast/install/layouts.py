@@ -10,6 +10,7 @@ from holdfast.install.codex_servers import CodexServers
 from holdfast.install.finding import Found
 from holdfast.install.json_text import BrokenJson, line_of, parse
 from holdfast.install.mcp_servers import Servers
+from holdfast.install.status_line import StatusLine
 
 COMMAND = "const COMMAND = "
 MARK = "// Holdfast "
@@ -118,4 +119,6 @@ def _command(line: str) -> dict[str, Any]:
 def of(agent: Agent) -> Layout:
     if agent.setup and agent.setup.layout == "mcp":
         return CodexServers() if agent.setup.mcp_format == "codex" else Servers(agent.setup.mcp_format)
+    if agent.setup and agent.setup.layout == "statusline":
+        return StatusLine(agent.setup.status_line)
     return OwnFile() if agent.setup and agent.setup.layout == "text" else Settings()

@@ -1,6 +1,6 @@
 """Sums of token use and money by session, day, model and the other usual groups."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from datetime import datetime, tzinfo
 
 import msgspec
@@ -21,6 +21,8 @@ class Sum(msgspec.Struct):
     cost: int = 0
     reported: int | None = None
     """What the agents themselves say it cost, where they do."""
+    compared: int = 0
+    """Our figure for just those calls that an agent reports money for."""
     unpriced: set[str] = msgspec.field(default_factory=set)
     models: set[str] = msgspec.field(default_factory=set)
     sessions: set[str] = msgspec.field(default_factory=set)
@@ -30,12 +32,12 @@ class Sum(msgspec.Struct):
 
     def add(self, record: UsageRecord, table: PriceTable) -> None:
         cost = cost_of_record(table, record)
+        known = 0 if isinstance(cost, UnknownCost) else cost
         if isinstance(cost, UnknownCost):
             self.unpriced.add(cost.model)
-        else:
-            self.cost += cost
+        self.cost += known
         if record.reported is not None:
-            self.reported = (self.reported or 0) + record.reported
+            self.reported, self.compared = (self.reported or 0) + record.reported, self.compared + known
         self.usage = self.usage.plus(record.spent)
         self.models.add(record.model)
         self.sessions.add(record.session)
@@ -47,6 +49,11 @@ class Sum(msgspec.Struct):
     def priced(self) -> int | None:
         """Micro-dollars, or None when nothing of it has a price."""
         return None if self.unpriced and not self.cost else self.cost
+
+    @property
+    def differs(self) -> bool:
+        """Whether the agents' own figure is another one than ours, by more than half a percent."""
+        return self.reported is not None and abs(self.reported - self.compared) > max(self.compared // 200, 1)
 
 
 GroupBy = Callable[[UsageRecord], str]
@@ -62,18 +69,10 @@ def by_month(zone: tzinfo | None = None) -> GroupBy:
     return lambda record: day(record)[:7]
 
 
-def by_commit(commits: Mapping[str, list[tuple[int, str]]]) -> GroupBy:
-    """Session → its commits as (time, id), oldest first: work belongs to the commit that came after it."""
-
-    def group(record: UsageRecord) -> str:
-        return next((id_ for at, id_ in commits.get(record.session, ()) if record.at <= at), UNKNOWN)
-
-    return group
-
-
 GROUPS: dict[str, GroupBy] = {
     "session": lambda record: record.session,
-    "turn": lambda record: f"{record.session}/{record.turn}" if record.turn else UNKNOWN,
+    "turn": lambda record: f"{record.session}/{record.turn_n}" if record.turn_n else UNKNOWN,
+    "commit": lambda record: record.commit,
     "project": lambda record: record.project,
     "agent": lambda record: record.agent,
     "model": lambda record: record.model,

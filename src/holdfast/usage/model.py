@@ -70,6 +70,10 @@ class UsageRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     """The subagent it belongs to; empty for the session itself."""
     turn: str = ""
     """The agent's own id of the turn, where it tells one."""
+    turn_n: int = 0
+    """Our number of the turn; 0 where it is not known."""
+    commit: str = ""
+    """The commit that the session made next, where it is known."""
     project: str = ""
     branch: str = ""
     reported: int | None = None

@@ -8,11 +8,13 @@ import re
 from collections.abc import Iterable, Mapping
 from datetime import UTC, date, datetime
 from decimal import Decimal, InvalidOperation
+from functools import lru_cache
 from pathlib import Path
 
 import msgspec
 
 from holdfast.core.errors import HoldfastError
+from holdfast.paths import default_config_dir
 
 SHIPPED = Path(__file__).with_name("prices.json")
 OWN_PRICES = "prices.json"
@@ -108,6 +110,24 @@ def load_table(own: Path | None = None) -> PriceTable:
     shipped = read_prices(SHIPPED)
     mine = read_prices(own) if own and own.exists() else PriceList()
     return PriceTable({**shipped.models, **mine.models}, frozenset(mine.models))
+
+
+def current_table() -> PriceTable:
+    """As `load_table`, read again only when a file changed."""
+    own = default_config_dir() / OWN_PRICES
+    return _table_of(own, _stamp(SHIPPED), _stamp(own))
+
+
+@lru_cache(4)
+def _table_of(own: Path, _shipped: int, _own: int) -> PriceTable:
+    return load_table(own)
+
+
+def _stamp(path: Path) -> int:
+    try:
+        return path.stat().st_mtime_ns
+    except OSError:
+        return 0
 
 
 def read_prices(path: Path) -> PriceList:

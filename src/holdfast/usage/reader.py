@@ -1,6 +1,7 @@
 """The shape of a usage reader: where an agent keeps its figures, and how one of its files is read on from a position."""
 
 from collections.abc import Callable, Iterable
+from glob import escape
 from pathlib import Path
 
 import msgspec
@@ -71,6 +72,27 @@ class Reading(msgspec.Struct):
     """Lines that were no records."""
 
 
+class LiveSession(msgspec.Struct, frozen=True):
+    """What is known of a session whose figures are read while it runs."""
+
+    id: str
+    home: Path
+    transcript: str = ""
+    """The file that the agent's hooks name; empty where they name none."""
+    lane_transcripts: tuple[str, ...] = ()
+    """Files of its subagents, as hooks named them."""
+    began: int = 0
+
+    @property
+    def file_name(self) -> str:
+        """Its id as part of a pattern for files; empty for an id that is no plain name."""
+        return "" if not self.id or "/" in self.id or self.id.startswith(".") else escape(self.id)
+
+
+def named_files(session: LiveSession) -> Iterable[Path]:
+    return [Path(path) for path in (session.transcript, *session.lane_transcripts) if path]
+
+
 class UsageReader(msgspec.Struct, frozen=True):
     name: str
     endings: tuple[str, ...]
@@ -78,9 +100,13 @@ class UsageReader(msgspec.Struct, frozen=True):
     """The files below a home folder."""
     read: Callable[[Position], Reading]
     """On from a position; never raises for what a file may hold."""
+    session_files: Callable[[LiveSession], Iterable[Path]] = named_files
+    """The files of one session while it runs, its subagents' too. They need not exist."""
+    shared: bool = False
+    """A file holds many sessions: `stamp` of a new position is when the session began."""
 
     def accepts(self, path: str) -> bool:
-        return path.endswith(self.endings)
+        return path.endswith(self.endings) and "\0" not in path
 
 
 def record_of(agent: str, statement: Statement, position: Position) -> UsageRecord | None:

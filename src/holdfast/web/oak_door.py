@@ -2,7 +2,6 @@
 
 import uuid
 from collections.abc import Mapping
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -35,15 +34,16 @@ def register(routes: Routes, house: "House", agents: Mapping[str, Agent]) -> Non
 def _taken(paths: Paths, endpoint: str, told: dict[str, Any], once: str, agents: Mapping[str, Agent]) -> JSONResponse:
     given = told.get("session_id")
     session = given if isinstance(given, str) and given else str(uuid.uuid4())
-    now = datetime.now(UTC).isoformat(timespec="milliseconds")
-    call = oak.as_hook(endpoint, told, session, agents, now)
     try:
+        call = oak.as_hook(endpoint, told, session, agents)
         reply = forward.hook(paths, *call, once=f"{endpoint} {session} {once}" if once else "")
+    except oak.UnknownAgent as error:
+        return JSONResponse({"status": "error", "error": str(error)}, 422)
     except HoldfastError as error:
         return JSONResponse({"status": "error", "error": error.message}, 503, {"retry-after": "1"})
     answer = as_object(reply) or {}
-    context = (answer.get("hookSpecificOutput") or {}).get("additionalContext", "")
-    return JSONResponse({"status": "ok", "session_id": session, "context": context, "reply": answer})
+    shown = {"status": "ok", "session_id": session, "context": oak.context_in(answer), "reply": answer}
+    return JSONResponse(shown)
 
 
 def as_object(body: bytes) -> dict[str, Any] | None:

@@ -8,13 +8,14 @@ import jinja2
 
 from holdfast import __version__
 from holdfast.core.ids import alias
+from holdfast.usage.report import dollars
 from holdfast.web import text
 
 TYPES = {"css": "text/css; charset=utf-8", "js": "text/javascript; charset=utf-8", "svg": "image/svg+xml"}
 FILTERS = {
     "cut": text.cut, "long": text.long, "span": text.span, "ago": text.ago, "since": text.since, "count": text.count,
     "size": text.size, "folder": text.folder, "exact": text.exact, "clock": text.clock, "part": text.part,
-    "alias": alias,
+    "alias": alias, "dollars": dollars,
 }  # fmt: skip
 
 

@@ -7,7 +7,9 @@ from typing import Any
 import pytest
 
 from holdfast.core.errors import CommandRefused
+from holdfast.core.event import Event
 from holdfast.core.feature import Call
+from holdfast.core.kinds.check_events import GitActed
 from holdfast.core.ports import Store
 from holdfast.core.replay import Rebuild
 from holdfast.features.cost import FEATURE
@@ -61,7 +63,25 @@ def figures(group: dict[str, Any]) -> tuple[Any, ...]:
     return group["group"], group["tokens"], group["calls"], group["first"], group["last"], group["models"]
 
 
-@pytest.mark.parametrize("by", ["day", "month", "session", "project", "agent", "model", "branch"])
+def test_a_turn_and_a_commit_cost_what_was_spent_in_them(store: Store):
+    """Work belongs to the commit after it, also where calls are told after the commit, or the commit on another day."""
+
+    def committed(sha: str, at: int) -> Event:
+        act = GitActed(verb="commit", commits=[sha])
+        return Event(key=sha, kind=GitActed.KIND, at=at, session="s-1", project="/p", data=act)
+
+    record(store, [call(1, turn_n=1)])
+    engine = an_engine(store, FEATURE)
+    engine.handle([committed("c1", NOON + 5), committed("c2", NOON + DAY)])
+    record(
+        store, [call(2, turn_n=1, at=NOON + 4), call(3, turn_n=2, at=NOON + 6), call(4, turn_n=2, at=NOON + DAY + 1)]
+    )
+    calls = {by: {one["group"]: one["calls"] for one in report(store, by)["groups"]} for by in ("turn", "commit")}
+    assert calls == {"turn": {"s-1/1": 2, "s-1/2": 2}, "commit": {"c1": 2, "c2": 1, "": 1}}
+    assert report(store, "commit")["groups"][0]["projects"] == ["/p"]
+
+
+@pytest.mark.parametrize("by", ["day", "month", "session", "turn", "project", "agent", "model", "branch", "commit"])
 def test_every_grouping_is_the_sum_over_every_call(store: Store, tmp_path: Path, by: str):
     Generator(tmp_path / "home").write(sessions=6, messages=20)
     records = record(store, scan(tmp_path / "home", ["claude-code"]))

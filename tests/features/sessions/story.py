@@ -12,6 +12,7 @@ from holdfast.core.job import ClaimedJob
 from holdfast.core.kinds import HOOK_KINDS
 from holdfast.core.ports import Doc, Ref
 from holdfast.core.replay import Rebuild, fold
+from holdfast.features import cost
 from holdfast.features.sessions import FEATURE
 from holdfast.features.sessions.settings import SessionsSettings
 from holdfast.features.sessions.state.documents import SESSION
@@ -73,7 +74,7 @@ class House:
         self.clock = AClock()
         self.settings = SessionsSettings.of(settings)
         self.engine = an_engine(
-            self.store, FEATURE, clock=self.clock, settings=lambda _project: {"sessions": self.settings}
+            self.store, FEATURE, cost.FEATURE, clock=self.clock, settings=lambda _project: {"sessions": self.settings}
         )
         self.reader = self.store.reader()
         self._folder = folder
@@ -118,7 +119,7 @@ class House:
 
     def replayed(self) -> list[str]:
         """What differs between the documents and the log: nothing, ever (P5)."""
-        rebuild = Rebuild([FEATURE], self.reader)
+        rebuild = Rebuild([FEATURE, cost.FEATURE], self.reader)
         rebuild.read()
         return rebuild.differences()
 

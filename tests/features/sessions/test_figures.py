@@ -4,8 +4,19 @@ import pytest
 
 from holdfast.core.replay import fold
 from holdfast.features.sessions import FEATURE
-from holdfast.features.sessions.figures import UNKNOWN, Figures, figures_of, format_tokens, format_work
-from holdfast.features.sessions.state.documents import SESSION, Tokens
+from holdfast.features.sessions.figures import (
+    NOTHING_SPENT,
+    UNKNOWN,
+    Figures,
+    Spent,
+    build_figures,
+    format_cost,
+    format_tokens,
+    format_work,
+)
+from holdfast.features.sessions.state.activity import local_day
+from holdfast.features.sessions.state.documents import SESSION
+from holdfast.usage.spending import Spending
 
 from .story import House, Story
 
@@ -13,7 +24,7 @@ MINUTE = 60_000
 
 
 def figures(story: Story) -> Figures:
-    return figures_of(fold(FEATURE, story.events)[SESSION.ref("s-1")], story.now)
+    return build_figures(fold(FEATURE, story.events)[SESSION.ref("s-1")], Spending(), story.now)
 
 
 def denied(story: Story, of_kind: str, **data: str) -> Story:
@@ -41,7 +52,7 @@ def test_reports_of_jobs_make_no_session_longer() -> None:
     """52 minutes of work were shown as 274, because a job reported late."""
     story = Story().start().prompt().tool("c1", after=52 * MINUTE).stop()
     whole = figures(story).duration_ms
-    story.tell("turn.processed", after=200 * MINUTE, n=1, upto=5).tell("tokens.read", total={"input": 1})
+    story.tell("turn.processed", after=200 * MINUTE, n=1, upto=5).tell("model.answered", tokens={"input": 1})
     story.tell("session.summarised", after=22 * MINUTE, of=5, title="x")
     assert figures(story).duration_ms == whole
 
@@ -58,22 +69,25 @@ def test_late_reports_change_no_view(house: House, view: str) -> None:
         assert found["summary"]["ms"] == 5_000 and found["summary"]["text"].endswith("0 files edited, 5 s.")
 
 
-def test_what_nobody_told_is_unknown_and_not_0() -> None:
-    story = Story().start().prompt().stop()
-    assert (figures(story).tokens, figures(story).total_tokens) == (None, None)
-    story.tell("tokens.read", total={"input": 0, "output": 0})
-    assert figures(story).total_tokens == 0
-    assert format_tokens(None) == UNKNOWN
-    assert format_tokens(Tokens(input=5, output=0)) == "5 in, 0 out"
+def test_what_nobody_told_is_unknown_and_not_0(house: House) -> None:
+    house.hook("prompt.submitted", prompt="one")
+    shown = house.view("show")
+    assert (shown["tokens"], shown["total_tokens"], shown["cost"]) == (None, None, None)
+    assert (format_tokens(NOTHING_SPENT), format_cost(NOTHING_SPENT)) == (UNKNOWN, UNKNOWN)
+    told = Spent(tokens={"input": 5, "output": 0}, total_tokens=5, cost=2_000_000, unpriced=[], reported=3_000_000)
+    assert format_tokens(told) == "5 in, 0 out"
+    assert format_cost(told) == "$2.00 (the agent says $3.00)"
 
 
 def test_tokens_told_by_events_count_once_and_by_turn(house: House) -> None:
     house.hook("prompt.submitted", prompt="one", transcript="/nowhere")
-    house.hook("model.answered", tokens={"input": 5, "output": 7, "cache_write_5m": 2, "cache_write_1h": 3})
+    tokens = {"input": 5, "output": 7, "cache_write_5m": 2, "cache_write_1h": 3}
+    house.hook("model.answered", tokens=tokens, turn_n=1, day=local_day(house.clock()), model="claude-opus-5-5")
     house.hook("turn.ended", message="ok")
     house.run("sessions.process", session="s-1")
     shown = house.view("show")
-    assert shown["tokens"] == {"input": 5, "output": 7, "cache_read": None, "cache_write": 5}
+    assert shown["tokens"] == tokens and shown["model"] == "claude-opus-5-5"
+    assert shown["turns"][0]["cost"] == shown["cost"] > 0
     assert (shown["total_tokens"], shown["turns"][0]["tokens"]["output"]) == (17, 7)
     assert house.view("activity", days=1)["today"]["tokens"] == 17
     assert house.replayed() == []

@@ -16,7 +16,7 @@ from holdfast.core import machine
 from holdfast.core.kinds import HookPayload
 from holdfast.core.kinds.agent_events import AgentProcess
 from holdfast.features.sessions import liveness
-from holdfast.features.sessions.jobs import watch
+from holdfast.features.sessions.jobs import recovery
 from tests.kit import wait_until
 
 from .story import House
@@ -266,7 +266,7 @@ class Clocks:
 
 def test_neither_suspend_nor_a_changed_clock_is_inactivity():
     clocks = Clocks()
-    awake = watch.AwakeClock(lambda: clocks.wall, lambda: clocks.steady)
+    awake = recovery.AwakeClock(lambda: clocks.wall, lambda: clocks.steady)
     last = int(clocks.wall * 1000)
 
     def quiet() -> int:
@@ -286,7 +286,7 @@ def test_neither_suspend_nor_a_changed_clock_is_inactivity():
 
 def test_recovery_keeps_its_own_pace():
     clocks = Clocks()
-    pace = watch.Pace(lambda: clocks.steady)
+    pace = recovery.Pace(lambda: clocks.steady)
     assert [pace.is_due(60), pace.is_due(60)] == [True, False]
     clocks.pass_(61)
     assert pace.is_due(60)

@@ -56,7 +56,7 @@ data = st.fixed_dictionaries(
         "calls": st.lists(st.fixed_dictionaries({"call": ids}), max_size=2),
         "parent": st.sampled_from(SESSIONS), "child": st.sampled_from(SESSIONS), "parent_seq": small,
         "last": st.integers(NOON - 9000, NOON + 9000), "compaction": st.booleans(),
-        "by_turn": st.dictionaries(st.sampled_from(("1", "2")), st.fixed_dictionaries({"input": small}), max_size=2),
+        "tokens": st.fixed_dictionaries({"input": small}), "turn_n": small,
         "facts": st.fixed_dictionaries({"at": small, "first": small}),
     },
 )  # fmt: skip

@@ -18,13 +18,16 @@ from holdfast.cli.sessions import timeline_line
 from holdfast.core.decision import Decision, Delivery, deny
 from holdfast.core.event import Event
 from holdfast.core.feature import Feature
+from holdfast.core.machine import boot, machine_id
+from holdfast.features import cost
 from holdfast.features.sessions import FEATURE
 from holdfast.git_context import CachedGitContext
 from holdfast.intake import Intake
+from holdfast.usage.report import dollars
 from tests.factories import a_key, an_engine
 from tests.kit import PAYLOADS
 
-from .story import House
+from .story import House, an
 
 GOLDENS = Path(__file__).parent / "goldens"
 SESSION = "5e5510a0-0001"
@@ -210,7 +213,8 @@ def a_whole_session(agent: str) -> Script:
 
 def _deny_removal(_state: Any, event: Event, _settings: Any) -> Decision | None:
     dangerous = event.kind == "tool.started" and event.get("command", "").startswith("rm ")
-    return deny("Ask before you remove anything.") if dangerous else None
+    detail = {"gate": "refused", "requirements": [{"name": "careful"}]}
+    return deny("Ask before you remove anything.", details=(detail,)) if dangerous else None
 
 
 GATE = Feature(name="gate", decide=_deny_removal)
@@ -222,7 +226,7 @@ class Recorder(House):
     def play(self, script: Script) -> None:
         intake = Intake(AGENTS, CachedGitContext(), lambda body: (body, 0))
         engine = an_engine(
-            self.store, FEATURE, GATE, read=intake.read, clock=self.clock,
+            self.store, FEATURE, cost.FEATURE, GATE, read=intake.read, clock=self.clock,
             settings=lambda _project: {"sessions": self.settings},
             write=lambda event, decision: AGENTS[event.agent].write(event, decision),
         )  # fmt: skip
@@ -270,6 +274,42 @@ def test_the_markdown_export(recorder: Recorder, agent: str) -> None:
     compare(f"{agent}.md", recorder.view("export", id=SESSION, format="md")["text"])
 
 
+def test_the_html_and_the_jsonl_export(recorder: Recorder, agent: str) -> None:
+    """Without style, and of each event only what makes the record: the rest is in the events' own tests."""
+    page = recorder.view("export", id=SESSION, format="html")["text"]
+    compare(f"{agent}.html", re.sub(r"<style>.*?</style>", "", page, flags=re.DOTALL))
+    lines = [json.loads(line) for line in recorder.view("export", id=SESSION, format="jsonl")["text"].splitlines()]
+    events = [{name: line[name] for name in ("seq", "kind", "tool")} for line in lines if line["type"] == "event"]
+    compare(f"{agent}.jsonl", "".join(json.dumps(event) + "\n" for event in events))
+
+
+def ended_badly(agent: str) -> Script:
+    """A command runs when the process is killed; the session is resumed, and a second command is asked for and done."""
+    script, names = Script(agent), PARTS[agent]
+    script.fire(names.start).prompt("Build it", "t1").call(names.before, "make build", "c1")
+    return script
+
+
+def test_a_killed_and_resumed_session(tmp_path: Path, agent: str) -> None:
+    house, names = Recorder(tmp_path), PARTS[agent]
+    try:
+        house.play(ended_badly(agent))
+        process = {"pid": 4_000_000, "start": 7, "boot": boot(), "machine": machine_id()}
+        house.take([an("session.process", at=house.clock.tick(1000), session=SESSION, **process)])
+        house.run("sessions.lost")
+        assert house.view("show", id=SESSION)["state"] == "ended"
+        again = Script(agent)
+        if (PAYLOADS / agent / "SessionStart.resume.json").exists():
+            again.fire("SessionStart.resume")
+        again.prompt("Go on", "t2").call(names.before, "make all", "c2", "t2").call(names.after, "make all", "c2", "t2")
+        house.play(again.stop("t2"))
+        compare(f"{agent}-killed.txt", "\n".join(house.rendered()) + "\n")
+        shown = house.view("show", id=SESSION)
+        assert (shown["state"], shown["prompts"], shown["restarts"]) == ("waiting", 2, 1)
+    finally:
+        house.close()
+
+
 def test_every_call_is_one_row_and_none_is_left_hanging(recorder: Recorder) -> None:
     entries = recorder.view("timeline", id=SESSION)["entries"]
     calls = [(e["text"], e["outcome"]) for e in entries if e["kind"].startswith("tool.") and not e["lane"]]
@@ -293,6 +333,11 @@ def test_the_title_and_the_prompts_are_the_persons(recorder: Recorder) -> None:
 
 def test_one_figure_is_the_same_everywhere(recorder: Recorder, agent: str) -> None:
     """Issue 17, point 1: header, rows, lists, exports and summary are computed once."""
+    unknown = recorder.view("export", id=SESSION, format="md")["text"]
+    assert "tokens**: –" in unknown and "cost**: –" in unknown
+    spent = an("model.answered", at=recorder.clock(), session=SESSION, tokens={"input": 900, "output": 50}, turn_n=1,
+               model="claude-opus-5-5")  # fmt: skip
+    recorder.take([spent])
     show = recorder.view("show", id=SESSION)
     entries = recorder.view("timeline", id=SESSION)
     (listed,) = recorder.view("list", all=True)["sessions"]
@@ -308,6 +353,8 @@ def test_one_figure_is_the_same_everywhere(recorder: Recorder, agent: str) -> No
         "edits",
         "tokens",
         "total_tokens",
+        "cost",
+        "open_gates",
     )
     for other in (listed, entries["session"], first):
         assert {name: other[name] for name in names} == {name: show[name] for name in names}
@@ -324,7 +371,12 @@ def test_one_figure_is_the_same_everywhere(recorder: Recorder, agent: str) -> No
     for text in (show["summary"]["text"], recorder.view("export", id=SESSION, format="md")["text"],
                  recorder.view("export", id=SESSION, format="html")["text"]):  # fmt: skip
         assert work in text
-    assert show["tokens"] is None and "tokens**: –" in recorder.view("export", id=SESSION, format="md")["text"]
+    assert (show["tokens"], show["turns"][0]["cost"]) == ({"input": 900, "output": 50}, show["cost"])
+    money = dollars(show["cost"])
+    assert f"cost**: {money}" in recorder.view("export", id=SESSION, format="md")["text"].replace("\\", "")
+    assert recorder.view("statusline", id=SESSION)["text"].startswith(f"{money} · 950 tokens")
+    (group,) = cost.FEATURE.views["report"](recorder.call(by="session"))["groups"]
+    assert (group["cost_micro_dollars"], group["tokens"]["total"]) == (show["cost"], show["total_tokens"])
 
 
 @pytest.mark.parametrize("limit", [1, 3, 7])

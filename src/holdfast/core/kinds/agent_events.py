@@ -352,6 +352,10 @@ class ModelAnswered(HookPayload):
     """It adds up many calls, because the agent writes down no single ones."""
     prompt_tokens: int = 0
     """The whole prompt of the call, where `tokens` has only what this record adds."""
+    turn_n: int = 0
+    """The number of the session's turn that it belongs to; 0 where that is not known."""
+    day: str = ""
+    """The day it is counted to, in the time zone of the machine that read it; empty for what was imported."""
     compaction: bool = False
     """It is the summary of a compaction."""
     status: str = ""

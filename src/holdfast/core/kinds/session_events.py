@@ -154,7 +154,6 @@ class TurnFacts(Record):
     failed: int = 0
     first: int = 0
     seq: int = 0
-    tokens: dict[str, int] = {}
 
 
 @event_kind("turn.processed")
@@ -182,18 +181,3 @@ class ToolExitRead(Payload):
     repo: str = ""
     ok: bool | None = None
     exit_code: int | None = None
-
-
-@event_kind("tokens.read")
-class TokensRead(Payload):
-    """Token use was read from the transcript, up to `offset`."""
-
-    path: str = ""
-    offset: int = 0
-    last: int = 0
-    ids: dict[str, list[int]] = {}
-    total: dict[str, int] = {}
-    by_turn: dict[str, dict[str, int]] = {}
-    lane: str = ""
-    day: str = ""
-    agent: str = ""

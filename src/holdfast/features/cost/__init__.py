@@ -1,13 +1,16 @@
 """What sessions cost: token use of every agent, added up as it is told, and priced when somebody asks."""
 
 from holdfast.core.feature import Feature
-from holdfast.features.cost.state import SESSION_DAY, keys, reduce, stream
+from holdfast.core.kinds.check_events import GitActed
+from holdfast.features.cost.state import keys, reduce, stream
 from holdfast.features.cost.views import report
 from holdfast.usage.events import KIND
+from holdfast.usage.spending import SESSION_DAY
 
 FEATURE = Feature(
     name="cost",
-    subscribed_kinds=frozenset((KIND,)),
+    version=2,
+    subscribed_kinds=frozenset((KIND, GitActed.KIND)),
     keys=keys,
     reduce=reduce,
     documents=(SESSION_DAY,),

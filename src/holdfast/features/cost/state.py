@@ -1,80 +1,22 @@
-"""Token use added up as it comes: one bounded document for each session and day, so that no question reads the log.
+"""Token use and commits added up as they come, so that no question reads the log. The types are in `usage.spending`."""
 
-Tokens are kept, not money: a price that is set or corrected later holds for what was spent before it.
-"""
-
-import bisect
 from collections.abc import Iterable, Mapping
 
 import msgspec
 
-from holdfast.core.document import DocumentType
 from holdfast.core.event import Event
+from holdfast.core.kinds.check_events import GitActed
 from holdfast.core.ports import Ref
-from holdfast.core.times import DAY, MINUTE
-from holdfast.usage.cost import prompt_of
+from holdfast.core.times import DAY
 from holdfast.usage.events import usage_record
-from holdfast.usage.model import NOTHING, Usage, UsageRecord
+from holdfast.usage.spending import LATEST, SESSION_DAY, SessionDay, add_cell, cell_of, next_commit
 
-SLOT = 15 * MINUTE
-"""Every time zone's day and every block begins with a full one of these."""
-LONG_PROMPTS = (32_000, 64_000, 100_000, 128_000, 200_000, 256_000, 272_000, 400_000, 512_000, 1_000_000)
-"""Lengths of a prompt from which a provider may take another price: calls are added up apart between them."""
-MOST_CELLS = 1_000
-OTHER_MODELS = "(other models)"
-LATEST = 253_402_300_799_000
-"""The end of the calendar. An agent whose clock is beyond it told no time."""
-
-
-class CostCell(msgspec.Struct, omit_defaults=True):
-    """Calls of one model in one quarter of an hour, in one place, at one rate."""
-
-    slot: int
-    model: str = ""
-    agent: str = ""
-    project: str = ""
-    branch: str = ""
-    longer_than: int = 0
-    usage: Usage = NOTHING
-    reported: int | None = None
-    calls: int = 0
-    first: int = 0
-    last: int = 0
-
-    def same_group(self, other: "CostCell") -> bool:
-        return (self.slot, self.model, self.agent, self.project, self.branch, self.longer_than) == (
-            other.slot, other.model, other.agent, other.project, other.branch, other.longer_than,
-        )  # fmt: skip
-
-    def plus(self, other: "CostCell") -> "CostCell":
-        told = [part for part in (self.reported, other.reported) if part is not None]
-        return msgspec.structs.replace(
-            self, usage=self.usage.plus(other.usage), reported=sum(told) if told else None, calls=self.calls + other.calls,
-            first=min(self.first, other.first), last=max(self.last, other.last),
-        )  # fmt: skip
-
-    def as_record(self, session: str) -> UsageRecord:
-        """For sums and prices: they see the length of a prompt only by the limit it went over."""
-        said = Usage(input=self.longer_than + 1) if self.longer_than else NOTHING
-        return UsageRecord(
-            agent=self.agent, id="", at=self.first, until=self.last, calls=self.calls, spent=self.usage, said=said,
-            model=self.model, session=session, project=self.project, branch=self.branch, reported=self.reported,
-        )  # fmt: skip
-
-
-class SessionDay(msgspec.Struct, omit_defaults=True):
-    """What one session spent on one day (UTC). `at` is its last call."""
-
-    session: str
-    project: str = ""
-    at: int = 0
-    cells: list[CostCell] = []
-
-
-SESSION_DAY = DocumentType("cost", SessionDay)
+MOST_COMMITS = 500
 
 
 def keys(event: Event) -> Iterable[Ref]:
+    if isinstance(event.data, GitActed) and (not event.session or not _commits_of(event.data)):
+        return []
     return [SESSION_DAY.ref(f"{event.session}/{_time(event) // DAY}")]
 
 
@@ -84,44 +26,30 @@ def stream(ref: Ref) -> Mapping[str, str]:
 
 
 def reduce(doc: SessionDay | None, event: Event, _ref: Ref) -> SessionDay | None:
+    at, before = _time(event), doc or SessionDay(event.session)
+    after = _add_commits(before, event.data, at) if isinstance(event.data, GitActed) else _add_usage(before, event, at)
+    if after is before:
+        return doc
+    return msgspec.structs.replace(after, project=event.project or before.project, at=max(before.at, at))
+
+
+def _add_usage(doc: SessionDay, event: Event, at: int) -> SessionDay:
     record = usage_record(event)
     if record is None or record.spent.is_empty:
         return doc
-    at = _time(event)
-    doc = doc or SessionDay(event.session)
-    cells = add_cell(doc.cells, cell_of(record, at))
-    return SessionDay(doc.session, event.project or doc.project, max(doc.at, at), cells)
+    cell = cell_of(msgspec.structs.replace(record, commit=next_commit(doc.commits, at)), at)
+    return msgspec.structs.replace(doc, cells=add_cell(doc.cells, cell))
 
 
-def cell_of(record: UsageRecord, at: int) -> CostCell:
-    return CostCell(
-        slot=at - at % SLOT, model=record.model, agent=record.agent, project=record.project, branch=record.branch,
-        longer_than=0 if record.summed else limit_below(prompt_of(record.said)), usage=record.spent,
-        reported=record.reported, calls=1, first=at, last=at,
-    )  # fmt: skip
+def _add_commits(doc: SessionDay, act: GitActed, at: int) -> SessionDay:
+    commits = sorted({*doc.commits, *((at, commit) for commit in _commits_of(act))})
+    return msgspec.structs.replace(doc, commits=commits[-MOST_COMMITS:])
 
 
-def limit_below(prompt: int) -> int:
-    """The longest of the limits that a prompt went over; 0 for a short one."""
-    passed = bisect.bisect_left(LONG_PROMPTS, prompt)
-    return LONG_PROMPTS[passed - 1] if passed else 0
-
-
-def add_cell(cells: list[CostCell], new: CostCell) -> list[CostCell]:
-    """A new list. A session with more models and places in a day than are kept apart loses only where and when."""
-    found = _find(cells, new)
-    if found is None:
-        full = len(cells) >= MOST_CELLS
-        return [*cells, msgspec.structs.replace(new, model=OTHER_MODELS) if full else new]
-    return [*cells[:found], cells[found].plus(new), *cells[found + 1 :]]
-
-
-def _find(cells: list[CostCell], new: CostCell) -> int | None:
-    """The cell it belongs to, sought from the latest on. None: it needs one of its own."""
-    same = next((n for n in range(len(cells) - 1, -1, -1) if cells[n].same_group(new)), None)
-    if same is not None or len(cells) < MOST_CELLS:
-        return same
-    return next((n for n, cell in enumerate(cells) if cell.model in (new.model, OTHER_MODELS)), None)
+def _commits_of(act: GitActed) -> list[str]:
+    """The last of those that were made at one go stands for them; a commit made outside of the session is not its own."""
+    made = act.commits[-1:] or [act.after.head]
+    return [commit for commit in made if commit] if act.verb == "commit" and not act.outside else []
 
 
 def _time(event: Event) -> int:

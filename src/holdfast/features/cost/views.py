@@ -1,4 +1,4 @@
-"""`cost.report`: tokens and money by day, session, project, agent, model, branch, month or five-hour block."""
+"""`cost.report`: tokens and money by day, month, session, turn, project, agent, model, branch, commit or block."""
 
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
@@ -10,15 +10,14 @@ from holdfast.core.errors import CommandRefused
 from holdfast.core.feature import Call
 from holdfast.core.ports import Reader, StateQuery
 from holdfast.core.times import DAY
-from holdfast.features.cost.state import SESSION_DAY, CostCell, SessionDay
-from holdfast.paths import default_config_dir
 from holdfast.usage.aggregate import GROUPS, sums, total
 from holdfast.usage.blocks import Block, blocks
 from holdfast.usage.model import UsageRecord
-from holdfast.usage.prices import OWN_PRICES, PriceTable, load_table
+from holdfast.usage.prices import PriceTable, current_table
 from holdfast.usage.report import notes, plain
+from holdfast.usage.spending import SESSION_DAY, CostCell, SessionDay, next_commit
 
-GROUPINGS = ("day", "month", "session", "project", "agent", "model", "branch", "block")
+GROUPINGS = ("day", "month", "session", "turn", "project", "agent", "model", "branch", "commit", "block")
 PAGE = 500
 
 
@@ -51,7 +50,7 @@ def report(call: Call) -> dict[str, Any]:
     if by not in GROUPINGS:
         raise CommandRefused(f"costs cannot be grouped by {by[:40]!r}", fix=f"Groups: {', '.join(GROUPINGS)}.")
     records = list(read_records(call.reader, _filters(call.args)))
-    prices = load_table(default_config_dir() / OWN_PRICES)
+    prices = current_table()
     whole = total(records, prices)
     return {
         "by": by,
@@ -74,11 +73,11 @@ def _groups(by: str, records: list[UsageRecord], prices: PriceTable, now: int) -
     found = sums(records, GROUPS[by], prices)
     if by not in ("day", "month"):
         found.sort(key=lambda one: (-one.cost, -(one.usage.total or 0), one.group))
-    if by != "session":
+    if by not in ("session", "turn", "commit"):
         return [plain(one) for one in found]
     where: dict[str, set[tuple[str, str]]] = {}
     for record in records:
-        where.setdefault(record.session, set()).add((record.agent, record.project))
+        where.setdefault(GROUPS[by](record), set()).add((record.agent, record.project))
     return [{**plain(one), **_places(where[one.group])} for one in found]
 
 
@@ -93,10 +92,14 @@ def _block(block: Block, now: int) -> dict[str, Any]:
 
 def read_records(reader: Reader, filters: CostFilters) -> Iterator[UsageRecord]:
     """Cells as records. Documents come newest first, so that a question about last week does not read last year."""
+    commits: dict[str, list[tuple[int, str]]] = {}
     for day in _session_days(reader, filters):
+        # The commits of later days have been seen by now: newest first.
+        later = commits[day.session] = [*day.commits, *commits.get(day.session, ())]
         for cell in day.cells:
             if filters.take(day.session, cell):
-                yield cell.as_record(day.session)
+                record = cell.as_record(day.session)
+                yield record if record.commit else msgspec.structs.replace(record, commit=next_commit(later, cell.last))
 
 
 def _session_days(reader: Reader, filters: CostFilters) -> Iterator[SessionDay]:

@@ -3,7 +3,7 @@
 from holdfast.core.feature import Feature
 from holdfast.core.lazy import lazy_function
 from holdfast.features.sessions import commands, events, policy, views
-from holdfast.features.sessions.jobs import link_parents, process_turns, read_exits, recovery, summarise, watch
+from holdfast.features.sessions.jobs import process_turns, read_exits, recovery, summarise
 from holdfast.features.sessions.settings import SessionsSettings
 from holdfast.features.sessions.state import reducer
 from holdfast.features.sessions.state.documents import DOCUMENTS
@@ -13,7 +13,7 @@ WATCH_SECONDS = 5.0
 
 FEATURE = Feature(
     name="sessions",
-    version=4,
+    version=5,
     subscribed_kinds=events.SUBSCRIBED_KINDS,
     documents=DOCUMENTS,
     keys=reducer.keys,
@@ -36,14 +36,16 @@ FEATURE = Feature(
         "marks": views.marks,
         "overview": views.overview,
         "activity": views.activity,
+        "statusline": lazy_function(__name__, "statusline", "statusline"),
         "export": lazy_function(__name__, "export", "export"),
     },
     jobs={
         WATCH: recovery.keep_watch,
-        policy.FIND: watch.find_process,
+        policy.FIND: recovery.find_process,
         policy.PROCESS: process_turns.process_turns,
+        policy.READ_USAGE: process_turns.read_usage,
         policy.SUMMARISE: summarise.summarise_session,
-        policy.LINK: link_parents.link_parent,
+        policy.LINK: recovery.link_parent,
         policy.ADOPT: recovery.adopt,
         read_exits.READ: read_exits.read_exit,
         **{f"sessions.{name}": recovery.as_job(name) for name in recovery.FINDERS},

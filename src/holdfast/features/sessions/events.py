@@ -4,7 +4,7 @@ from holdfast.core.event import Event, own_event
 from holdfast.core.kinds import HOOK_KINDS, SESSION_KINDS, Payload
 from holdfast.features.sessions.state.documents import Session
 
-SUBSCRIBED_KINDS = frozenset((*HOOK_KINDS, *SESSION_KINDS, "decision.made")) - {
+SUBSCRIBED_KINDS = frozenset((*HOOK_KINDS, *SESSION_KINDS, "decision.made", "gates.satisfied", "gates.approved")) - {
     "unknown",
     "message.displayed",
     "model.requested",

@@ -1,14 +1,38 @@
 """The figures of a session, computed once: every list, page, export, summary and answer shows these and no others.
 
-What is not known is None, and reads "–"; it is never shown as 0.
+What is not known is None, and reads "–"; it is never shown as 0. Tokens and money come from the documents of the feature
+`cost`, by the prices of today.
 """
 
 import msgspec
 
+from holdfast.core.ports import Reader
 from holdfast.features.sessions.settings import DEFAULTS, SessionsSettings
-from holdfast.features.sessions.state.documents import IDLE, WAITING, Session, Tokens
+from holdfast.features.sessions.state.documents import IDLE, WAITING, Session
+from holdfast.usage.aggregate import Sum
+from holdfast.usage.model import Usage
+from holdfast.usage.prices import BadPrices, PriceTable, current_table, load_table
+from holdfast.usage.report import UNTOLD, dollars
+from holdfast.usage.spending import Spending, session_spending
 
-UNKNOWN = "–"
+UNKNOWN = UNTOLD
+
+
+class Spent(msgspec.Struct, kw_only=True, frozen=True):
+    """Tokens and money of a session or a turn."""
+
+    tokens: dict[str, int] | None
+    """By kind (`usage.model.KINDS`); a kind that nobody told is absent. None while nobody told any."""
+    total_tokens: int | None
+    cost: int | None
+    """Micro-dollars; None where no price is known."""
+    unpriced: list[str]
+    """Models whose use is not in the cost."""
+    reported: int | None
+    """What the agent itself says it cost, where that is another figure."""
+
+
+NOTHING_SPENT = Spent(tokens=None, total_tokens=None, cost=None, unpriced=[], reported=None)
 
 
 class Figures(msgspec.Struct, kw_only=True, frozen=True):
@@ -26,11 +50,17 @@ class Figures(msgspec.Struct, kw_only=True, frozen=True):
     edits: int
     compactions: int
     subagents: int
-    tokens: Tokens | None
-    total_tokens: int | None
+    open_gates: int
+    """Gates that refused something in it and were not satisfied since."""
+    spent: Spent
+    by_turn: dict[int, Spent]
 
 
-def figures_of(session: Session, now: int, settings: SessionsSettings | None = None) -> Figures:
+def figures_of(session: Session, reader: Reader, now: int, settings: SessionsSettings | None = None) -> Figures:
+    return build_figures(session, session_spending(reader, session.id, price_table()), now, settings)
+
+
+def build_figures(session: Session, spending: Spending, now: int, settings: SessionsSettings | None = None) -> Figures:
     return Figures(
         state=shown_state(session, now, settings),
         duration_ms=max(0, session.at - session.started_at),
@@ -42,9 +72,36 @@ def figures_of(session: Session, now: int, settings: SessionsSettings | None = N
         edits=session.edits,
         compactions=session.compactions,
         subagents=session.lanes_seen,
-        tokens=session.tokens,
-        total_tokens=session.tokens.total if session.tokens else None,
+        open_gates=len(session.open_gates),
+        spent=spent_of(spending.whole),
+        by_turn=_by_turn(spending),
     )
+
+
+def price_table() -> PriceTable:
+    """A list of own prices that cannot be read is told by `holdfast cost`; here the shipped prices stand in for it."""
+    try:
+        return current_table()
+    except BadPrices:
+        return load_table()
+
+
+def _by_turn(spending: Spending) -> dict[int, Spent]:
+    return {n: spent_of(one) for n, one in spending.by_turn.items() if n}
+
+
+def spent_of(one: Sum | None) -> Spent:
+    if one is None:
+        return NOTHING_SPENT
+    return Spent(
+        tokens=_counts(one.usage), total_tokens=one.usage.total, cost=one.priced, unpriced=sorted(one.unpriced),
+        reported=one.reported if one.differs else None,
+    )  # fmt: skip
+
+
+def _counts(usage: Usage) -> dict[str, int]:
+    counts: dict[str, int] = msgspec.to_builtins(usage)
+    return counts
 
 
 def shown_state(session: Session, now: int, settings: SessionsSettings | None = None) -> str:
@@ -57,17 +114,31 @@ def shown_state(session: Session, now: int, settings: SessionsSettings | None = 
 
 # ── how figures read ──────────────────────────────────────────────────────────────────────────────────────────────────
 
+TOKEN_NAMES = {
+    "input": "in", "output": "out", "cache_read": "from cache", "cache_write_5m": "into cache",
+    "cache_write_1h": "into cache for an hour",
+}  # fmt: skip
+
 
 def format_counted(n: int, noun: str) -> str:
     return f"{n} {noun}" if n == 1 else f"{n} {noun}s"
 
 
-def format_tokens(tokens: Tokens | None) -> str:
+def format_tokens(spent: Spent) -> str:
     """By kind; a kind that nobody told is left out."""
-    names = {"input": "in", "output": "out", "cache_read": "from cache", "cache_write": "into cache"}
-    if tokens is None:
+    if spent.tokens is None:
         return UNKNOWN
-    return ", ".join(f"{n} {names[kind]}" for kind, n in tokens.counts().items())
+    return ", ".join(f"{n} {TOKEN_NAMES[kind]}" for kind, n in spent.tokens.items() if kind in TOKEN_NAMES)
+
+
+def format_cost(spent: Spent) -> str:
+    """With the agent's own figure where that is another one, and with the models that have no price."""
+    text = dollars(spent.cost)
+    if spent.reported is not None:
+        text += f" (the agent says {dollars(spent.reported)})"
+    if spent.unpriced:
+        text += f" (no price for {', '.join(name or 'an unnamed model' for name in spent.unpriced)})"
+    return text
 
 
 def format_work(figures: Figures) -> str:
@@ -76,5 +147,6 @@ def format_work(figures: Figures) -> str:
         format_counted(figures.calls, "tool call"),
         *([f"{figures.failed} failed"] if figures.failed else []),
         *([f"{figures.denied} denied"] if figures.denied else []),
+        *([format_counted(figures.open_gates, "open gate")] if figures.open_gates else []),
     ]
     return ", ".join(parts)

@@ -10,12 +10,13 @@ from holdfast.core.decision import Decision, tell
 from holdfast.core.event import Event
 from holdfast.core.feature import ContentParts, Settings, State
 from holdfast.core.job import Job
-from holdfast.core.kinds import HOOK_KINDS, SESSION_ENDS, TURN_ENDS, HookPayload
+from holdfast.core.kinds import HOOK_KINDS, SESSION_ENDS, TOOL_ENDS, TURN_ENDS, HookPayload
 from holdfast.core.kinds.agent_events import SessionStarted
 from holdfast.core.times import format_duration
 from holdfast.features.sessions.jobs import read_exits
-from holdfast.features.sessions.jobs.link_parents import LINKED_SOURCES, same_process
+from holdfast.features.sessions.jobs.recovery import LINKED_SOURCES, same_process
 from holdfast.features.sessions.liveness import NAMES_PROCESS, ProcessLookup
+from holdfast.features.sessions.read_answers import add_answer
 from holdfast.features.sessions.settings import DEFAULTS
 from holdfast.features.sessions.state.documents import COMPLETED, RECENT_SESSIONS, SESSION, SUMMARY, Session
 
@@ -23,9 +24,11 @@ SOURCE = "holdfast/sessions"
 MAX_OTHERS = 5
 RECENT_MS = 7 * 86_400_000
 
-FIND, PROCESS, SUMMARISE, LINK, ADOPT = (
-    f"sessions.{verb}" for verb in ("find", "process", "summarise", "link", "adopt")
+FIND, PROCESS, SUMMARISE, LINK, ADOPT, READ_USAGE = (
+    f"sessions.{verb}" for verb in ("find", "process", "summarise", "link", "adopt", "read_usage")
 )
+CALLS_BETWEEN_LOOKS = 10
+"""Tool calls after which token use is read in the middle of a turn: a turn may last for hours."""
 CLOSES_TURN = SESSION_ENDS | TURN_ENDS | {"prompt.submitted", "notification"}
 WRITTEN_LATE_MS = 1500
 
@@ -35,12 +38,13 @@ ENRICHED_KINDS = frozenset(HOOK_KINDS) - {"unknown", "message.displayed", "model
 _PROCESSES = ProcessLookup()
 
 
-def enrich(event: Event, _settings: Settings, _parts: ContentParts) -> bool:
+def enrich(event: Event, settings: Settings, _parts: ContentParts) -> bool:
     """The process is looked for before the answer leaves: an agent killed right after it is known all the same."""
     data = event.data
-    if isinstance(data, HookPayload) and event.session and not data.imported:
-        data.process = _PROCESSES.identify(event.session, event.kind, data, event.at)
-    return False
+    if not isinstance(data, HookPayload) or not event.session or data.imported:
+        return False
+    data.process = _PROCESSES.identify(event.session, event.kind, data, event.at)
+    return (settings or DEFAULTS).transcripts and add_answer(event)
 
 
 # ── what the agent is told ────────────────────────────────────────────────────────────────────────────────────────────
@@ -128,6 +132,8 @@ def enqueue(state: State, event: Event, _settings: Settings) -> Iterator[Job]:
     yield from _find_process(session, event)
     yield from read_exits.wanted(event)
     yield from _end_work(session, event)
+    if event.kind in TOOL_ENDS and session.tools % CALLS_BETWEEN_LOOKS == 0:
+        yield _job(READ_USAGE, session)
     if session.origin in LINKED_SOURCES and not session.parent and event.kind in ("session.started", "turn.ended"):
         yield _job(LINK, session)
     turn = session.turn

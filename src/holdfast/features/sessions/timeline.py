@@ -15,12 +15,11 @@ from holdfast.core.kinds.engine_events import DecisionMade
 from holdfast.core.kinds.session_events import ToolExitRead
 from holdfast.core.ports import EventQuery, Reader
 from holdfast.features.sessions.state.documents import Session
-from holdfast.features.sessions.state.prompts import is_synthetic, prompt_text
+from holdfast.features.sessions.state.lifecycle import about_call, is_synthetic, prompt_text
 from holdfast.features.sessions.state.queries import Turns
-from holdfast.features.sessions.state.running_calls import about_call
 
 HIDDEN_KINDS = frozenset((
-    "permission.granted", "tokens.read", "turn.processed", "turn.adopted", "session.process", "session.summarised",
+    "permission.granted", "turn.processed", "turn.adopted", "session.process", "session.summarised",
     "tool.exit_read",
 ))  # fmt: skip
 SHOWN_KINDS = (

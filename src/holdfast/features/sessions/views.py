@@ -10,7 +10,7 @@ from holdfast.core.feature import Call
 from holdfast.core.ids import alias
 from holdfast.core.ports import EventQuery, Reader
 from holdfast.features.sessions import timeline
-from holdfast.features.sessions.figures import Figures, figures_of
+from holdfast.features.sessions.figures import NOTHING_SPENT, Figures, figures_of
 from holdfast.features.sessions.jobs.summarise import summary_of
 from holdfast.features.sessions.state.activity import SUMS as DAY_SUMS
 from holdfast.features.sessions.state.activity import TOKEN_SUMS, add_sums, local_day
@@ -24,6 +24,7 @@ from holdfast.features.sessions.state.documents import (
     Ask,
     RunningCall,
     Session,
+    Turn,
 )  # fmt: skip
 from holdfast.features.sessions.state.queries import Turns, wanted_session
 
@@ -72,9 +73,15 @@ class SessionRow(msgspec.Struct, kw_only=True):
     denied: int
     edits: int
     compactions: int
-    tokens: dict[str, int | None] | None
-    """None while nobody told any."""
+    open_gates: int
+    tokens: dict[str, int] | None
+    """By kind; None while nobody told any."""
     total_tokens: int | None
+    cost: int | None
+    """Micro-dollars; None where no price is known."""
+    unpriced: list[str]
+    reported_cost: int | None
+    """What the agent itself says, where that is another figure."""
     needs: Need | None
     turn_n: int
     turn_at: int
@@ -93,7 +100,8 @@ def session_row(session: Session, figures: Figures) -> SessionRow:
         restarts=session.restarts, parent=session.parent, parent_reason=session.parent_reason,
         duration_ms=figures.duration_ms, turns_count=figures.turns, prompts=figures.prompts, tools=figures.calls,
         failed=figures.failed, denied=figures.denied, edits=figures.edits, compactions=figures.compactions,
-        tokens=to_plain(figures.tokens), total_tokens=figures.total_tokens,
+        open_gates=figures.open_gates, tokens=figures.spent.tokens, total_tokens=figures.spent.total_tokens,
+        cost=figures.spent.cost, unpriced=figures.spent.unpriced, reported_cost=figures.spent.reported,
         needs=_need(session) if figures.state == WAITING else None,
         turn_n=figures.turns, turn_at=turn.at if turn else 0, prompt=turn.prompt if turn else "",
         doing=_doing(session), lanes_open=sum(1 for lane in session.lanes.values() if not lane.end),
@@ -102,7 +110,7 @@ def session_row(session: Session, figures: Figures) -> SessionRow:
 
 
 def row_of(session: Session, call: Call) -> dict[str, Any]:
-    row: dict[str, Any] = to_plain(session_row(session, figures_of(session, call.now, call.settings)))
+    row: dict[str, Any] = to_plain(session_row(session, figures_of(session, call.reader, call.now, call.settings)))
     return row
 
 
@@ -175,15 +183,24 @@ def find(call: Call) -> dict[str, str]:
 def session(call: Call) -> dict[str, Any]:
     """One session whole: its facts, what it came to (unless it is asked `brief`), its latest turns."""
     found = wanted_session(call)
-    figures = figures_of(found, call.now, call.settings)
+    figures = figures_of(found, call.reader, call.now, call.settings)
     turns = Turns(found, call.reader).latest(_limit(call, 10, "turns"))
     return {
         **to_plain(session_row(found, figures)),
         **_details(found),
         "summary": None if call.args.get("brief") else summary_view(found, call.reader, figures),
-        "turns": to_plain(turns),
+        "turns": [turn_row(turn, figures) for turn in turns],
         "now": call.now,
     }
+
+
+def turn_row(turn: Turn, figures: Figures) -> dict[str, Any]:
+    """With what it spent; `tokens` is null where nobody told any."""
+    spent = figures.by_turn.get(turn.n, NOTHING_SPENT)
+    return {
+        **to_plain(turn), "tokens": spent.tokens, "total_tokens": spent.total_tokens, "cost": spent.cost,
+        "reported_cost": spent.reported,
+    }  # fmt: skip
 
 
 def _details(found: Session) -> dict[str, Any]:
@@ -192,7 +209,7 @@ def _details(found: Session) -> dict[str, Any]:
         "source": found.source, "lanes": to_plain(found.lanes), "lanes_seen": found.lanes_seen,
         "children": found.children, "children_seen": found.children_seen,
         "process": msgspec.structs.asdict(found.process) if found.process else None,
-        "running": to_plain(found.running), "asks": to_plain(found.asks), "turn": to_plain(found.turn),
+        "gates": to_plain(found.open_gates), "running": to_plain(found.running), "asks": to_plain(found.asks), "turn": to_plain(found.turn),
         "injected": found.injected, "first_seq": found.first_seq, "seq": found.seq, "events": found.events,
     }  # fmt: skip
 
@@ -317,9 +334,12 @@ def overview(call: Call) -> dict[str, Any]:
     """The whole session at a glance: its latest turns and lanes, and where something was refused or injected."""
     found = wanted_session(call)
     query = EventQuery(session=found.id, kinds=("decision.made",), newest=True, limit=MAX_DECISIONS)
-    turns = Turns(found, call.reader).latest(MAX_TURNS)
+    turns, figures = (
+        Turns(found, call.reader).latest(MAX_TURNS),
+        figures_of(found, call.reader, call.now, call.settings),
+    )
     return {
-        "turns": to_plain(turns),
+        "turns": [turn_row(turn, figures) for turn in turns],
         "lanes": [{"id": lane, **to_plain(entry)} for lane, entry in found.lanes.items()],
         "decisions": [{"seq": e.seq, "at": e.at, "deny": e.data.verdict == "deny"} for e in call.reader.events(query)],
         "running": to_plain(list(found.running.values())),

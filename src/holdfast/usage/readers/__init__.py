@@ -1,6 +1,9 @@
 """Where each agent writes down its token use. This dict is the one registration."""
 
-from holdfast.usage.reader import UsageReader
+from collections.abc import Iterator
+from pathlib import Path
+
+from holdfast.usage.reader import LiveSession, UsageReader
 from holdfast.usage.readers import (
     auggie,
     claude_code,
@@ -29,7 +32,19 @@ READERS: dict[str, tuple[UsageReader, ...]] = {
 }
 
 
-def reader_for(agent: str, path: str) -> UsageReader | None:
-    """The reader for a file that an agent's hook named; None where the agent writes no figures."""
-    readers = READERS.get(agent, ())
-    return next((reader for reader in readers if reader.accepts(path)), None)
+def files_of(agent: str, session: LiveSession) -> Iterator[tuple[UsageReader, Path]]:
+    """Where an agent writes down what one session spends, each file once with its reader."""
+    seen: set[Path] = set()
+    for reader in READERS.get(agent, ()):
+        for path in _session_files(reader, session):
+            if path not in seen and reader.accepts(str(path)):
+                seen.add(path)
+                yield reader, path
+
+
+def _session_files(reader: UsageReader, session: LiveSession) -> list[Path]:
+    """A path comes from a hook's payload: it may be anything."""
+    try:
+        return list(reader.session_files(session))
+    except (OSError, ValueError):
+        return []

@@ -10,7 +10,7 @@ import msgspec
 from holdfast.usage.fields import amount, milliseconds
 from holdfast.usage.follow import begin_empty, document_reader
 from holdfast.usage.model import Usage
-from holdfast.usage.reader import Position, Statement, UsageReader
+from holdfast.usage.reader import LiveSession, Position, Statement, UsageReader
 
 NAME = "auggie"
 
@@ -79,4 +79,9 @@ def _usage(tokens: Tokens) -> Usage:
     )
 
 
-READER = UsageReader(NAME, (".json",), find, document_reader(NAME, parse, begin_empty))
+def session_files(session: LiveSession) -> Iterable[Path]:
+    """Its hooks name no file: it has the session's id."""
+    return (session.home / ".augment" / "sessions").glob(f"{session.file_name}.json") if session.file_name else []
+
+
+READER = UsageReader(NAME, (".json",), find, document_reader(NAME, parse, begin_empty), session_files)

@@ -9,7 +9,7 @@ import msgspec
 from holdfast.usage.fields import amount, micro_dollars, milliseconds, part_of
 from holdfast.usage.follow import begin_empty, lines_reader
 from holdfast.usage.model import Usage
-from holdfast.usage.reader import Position, Statement, UsageReader
+from holdfast.usage.reader import LiveSession, Position, Statement, UsageReader
 
 NAME = "claude-code"
 NOT_A_MODEL = "<synthetic>"
@@ -96,4 +96,12 @@ def usage_of(tokens: Tokens) -> Usage:
     )
 
 
-READER = UsageReader(NAME, (".jsonl",), find, lines_reader(NAME, parse, (b'"usage"', b'"promptId"'), begin_empty))
+def session_files(session: LiveSession) -> Iterable[Path]:
+    """Subagents by their folder: one that was killed has told of no file."""
+    own = Path(session.transcript)
+    return [own, *sorted((own.with_suffix("") / "subagents").glob("*.jsonl"))] if session.transcript else []
+
+
+READER = UsageReader(
+    NAME, (".jsonl",), find, lines_reader(NAME, parse, (b'"usage"', b'"promptId"'), begin_empty), session_files
+)

@@ -78,7 +78,8 @@ def parse(line: bytes, position: Position) -> Statement | None:
         context.model, context.turn = payload.model or context.model, payload.turn_id or context.turn
     elif told.type == "token_usage_record" and payload.usage and payload.response_id:
         context.detailed = True
-        return Statement(id=payload.response_id, said=payload.usage.usage(), at=milliseconds(told.timestamp))
+        said, at = payload.usage.usage(), milliseconds(told.timestamp)
+        return Statement(id=payload.response_id, said=said, at=at, model=payload.model or "")
     elif payload.type == "token_count" and not context.detailed:
         return _running_total(payload, position, milliseconds(told.timestamp))
     return None

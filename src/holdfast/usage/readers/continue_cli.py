@@ -8,7 +8,7 @@ import msgspec
 
 from holdfast.usage.fields import micro_dollars, usage_of_prompt
 from holdfast.usage.follow import begin_empty, document_reader
-from holdfast.usage.reader import Position, Statement, UsageReader
+from holdfast.usage.reader import LiveSession, Position, Statement, UsageReader
 
 NAME = "continue"
 LIST_OF_SESSIONS = "sessions.json"
@@ -79,4 +79,9 @@ def _statement(id_: str, told: Tokens, at: int) -> Statement:
     return Statement(id=id_, said=said, at=at, model=told.model or "", reported=micro_dollars(cents / 100))
 
 
-READER = UsageReader(NAME, (".json",), find, document_reader(NAME, parse, begin_empty))
+def session_files(session: LiveSession) -> Iterable[Path]:
+    """Its hooks name no file: it has the session's id."""
+    return (session.home / ".continue" / "sessions").glob(f"{session.file_name}.json") if session.file_name else []
+
+
+READER = UsageReader(NAME, (".json",), find, document_reader(NAME, parse, begin_empty), session_files)

@@ -13,7 +13,7 @@ import msgspec
 from holdfast.usage.fields import amount
 from holdfast.usage.follow import document_reader
 from holdfast.usage.model import Usage
-from holdfast.usage.reader import FileContext, Position, Statement, UsageReader
+from holdfast.usage.reader import FileContext, LiveSession, Position, Statement, UsageReader
 
 NAME = "droid"
 SUFFIX = ".settings.json"
@@ -81,4 +81,9 @@ def _usage(tokens: Tokens) -> Usage:
     )
 
 
-READER = UsageReader(NAME, (SUFFIX,), find, document_reader(NAME, parse, begin))
+def session_files(session: LiveSession) -> Iterable[Path]:
+    """The sums lie beside the transcript that hooks name."""
+    return [Path(session.transcript).with_suffix(SUFFIX)] if session.transcript.endswith(".jsonl") else []
+
+
+READER = UsageReader(NAME, (SUFFIX,), find, document_reader(NAME, parse, begin), session_files)

@@ -8,7 +8,7 @@ import msgspec
 
 from holdfast.usage.fields import milliseconds, usage_of_prompt
 from holdfast.usage.follow import document_reader, lines_reader
-from holdfast.usage.reader import FileContext, Position, Statement, UsageReader
+from holdfast.usage.reader import FileContext, LiveSession, Position, Statement, UsageReader
 
 NAME = "gemini"
 LONGEST_PATH = 4096
@@ -105,5 +105,13 @@ def parse_document(content: bytes, position: Position) -> Iterator[Statement]:
 
 
 MARKS = (b'"tokens"', b'"sessionId"')
-READER = UsageReader(NAME, (".jsonl",), find, lines_reader(NAME, parse, MARKS, begin))
+
+
+def session_files(session: LiveSession) -> Iterable[Path]:
+    """Subagents' chats lie in a folder with the session's id."""
+    own, name = Path(session.transcript), session.file_name
+    return [own, *sorted(own.parent.glob(f"{name}/*.jsonl") if name else [])] if session.transcript else []
+
+
+READER = UsageReader(NAME, (".jsonl",), find, lines_reader(NAME, parse, MARKS, begin), session_files)
 DOCUMENT_READER = UsageReader(NAME, (".json",), find_documents, document_reader(NAME, parse_document, begin))

@@ -9,10 +9,11 @@ import msgspec
 from holdfast.usage.fields import amount, milliseconds
 from holdfast.usage.follow import lines_reader
 from holdfast.usage.model import Usage
-from holdfast.usage.reader import FileContext, Position, Statement, UsageReader
+from holdfast.usage.reader import FileContext, LiveSession, Position, Statement, UsageReader
 
 NAME = "kimi"
 MAIN = "main"
+SESSIONS = ".kimi-code/sessions"
 MARKS = (b'"usage.record"', b'"profile.bind"', b'"turn.prompt"')
 
 
@@ -41,7 +42,7 @@ decode = msgspec.json.Decoder(Line).decode
 
 
 def find(home: Path) -> Iterable[Path]:
-    return sorted((home / ".kimi-code" / "sessions").glob("*/*/agents/*/wire.jsonl"))
+    return sorted((home / SESSIONS).glob("*/*/agents/*/wire.jsonl"))
 
 
 def begin(path: Path) -> FileContext:
@@ -73,4 +74,10 @@ def _record(told: Line, tokens: Tokens) -> Statement:
     return Statement(id=f"{told.agent_id}@{told.time}", said=said, at=milliseconds(told.time), model=told.model or "")
 
 
-READER = UsageReader(NAME, (".jsonl",), find, lines_reader(NAME, parse, MARKS, begin))
+def session_files(session: LiveSession) -> Iterable[Path]:
+    """Its hooks name no file: the folder has the session's id."""
+    name = session.file_name
+    return sorted((session.home / SESSIONS).glob(f"*/{name}/agents/*/wire.jsonl")) if name else []
+
+
+READER = UsageReader(NAME, (".jsonl",), find, lines_reader(NAME, parse, MARKS, begin), session_files)

@@ -7,7 +7,7 @@ from pathlib import Path
 import apsw
 
 from holdfast.usage.follow import PARSE_ERRORS
-from holdfast.usage.reader import Position, Reading, UsageReader, record_of
+from holdfast.usage.reader import LiveSession, Position, Reading, UsageReader, record_of
 from holdfast.usage.readers.opencode_message import decode, statement_of
 
 NAME = "opencode"
@@ -64,4 +64,8 @@ def _take(reading: Reading, id_: str, session: str, parent: str, data: str) -> N
         reading.records.append(record)
 
 
-READER = UsageReader(NAME, (".db",), find, read)
+def session_files(session: LiveSession) -> Iterable[Path]:
+    return find(session.home)
+
+
+READER = UsageReader(NAME, (".db",), find, read, session_files, shared=True)

@@ -69,4 +69,4 @@ def summed(rows: list[dict[str, Any]], by: str, measure: str) -> list[dict[str, 
     return [{**one, "share": round((one[measure] or 0) / most * 100, 1)} for one in ranked]
 
 
-SCREEN = Screen(name="activity", title="Activity", path="/activity", page=page, key="a", live="turn. tokens. session.")
+SCREEN = Screen(name="activity", title="Activity", path="/activity", page=page, key="a", live="turn. model. session.")

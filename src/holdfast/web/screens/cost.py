@@ -4,12 +4,12 @@ import time
 from datetime import datetime, timedelta
 from typing import Any
 
-from holdfast.usage.report import UNTOLD, dollars, tokens
+from holdfast.usage.report import UNTOLD, amounts, money, reported_money, tokens
 from holdfast.web.screen import Screen, Visit
 
 GROUPINGS = (
-    ("day", "Day"), ("month", "Month"), ("session", "Session"), ("project", "Project"), ("agent", "Agent"),
-    ("model", "Model"), ("branch", "Branch"), ("block", "Five hours"),
+    ("day", "Day"), ("month", "Month"), ("session", "Session"), ("turn", "Turn"), ("project", "Project"),
+    ("agent", "Agent"), ("model", "Model"), ("branch", "Branch"), ("commit", "Commit"), ("block", "Five hours"),
 )  # fmt: skip
 RANGES = (("7", "7 days"), ("30", "30 days"), ("90", "90 days"), ("all", "Everything"))
 MOST_ROWS = 200
@@ -38,33 +38,29 @@ def page(visit: Visit) -> dict[str, Any]:
 
 
 def row(by: str, group: dict[str, Any], most: int) -> dict[str, Any]:
-    spent, money = group["tokens"], group["cost_micro_dollars"]
-    writes = [n for n in (spent["cache_write_5m"], spent["cache_write_1h"]) if n is not None]
+    *parts, whole = amounts(group)
     return {
         "name": _name(by, group),
         "id": group["group"],
-        "figures": [tokens(n) for n in (spent["input"], spent["output"], spent["cache_read"], sum(writes) if writes else None)],
-        "total": tokens(spent["total"]),
-        "cost": dollars(money) + ("+" if group["unpriced_models"] and money is not None else ""),
-        "reported": dollars(group["reported_micro_dollars"]) if _differs(group) else "",
+        "session": group["group"].rpartition("/")[0] if by == "turn" else group["group"],
+        "figures": [tokens(n) for n in parts],
+        "total": tokens(whole),
+        "cost": money(group),
+        "reported": reported_money(group),
         "models": ", ".join(group["models"]),
         "sessions": group["sessions"],
         "calls": group["calls"],
-        "share": round((money or 0) / most * 100, 1),
-    }  # fmt: skip
-
-
-def _differs(group: dict[str, Any]) -> bool:
-    """Whether the agent's own figure is another one, by more than half a percent."""
-    reported, money = group["reported_micro_dollars"], group["cost_micro_dollars"] or 0
-    return reported is not None and abs(reported - money) > max(money // 200, 1)
+        "share": round((group["cost_micro_dollars"] or 0) / most * 100, 1),
+    }
 
 
 def _name(by: str, group: dict[str, Any]) -> str:
     if by == "block":
         start, end = (datetime.fromtimestamp(group[name] / 1000) for name in ("start", "end"))
         return f"{start:%Y-%m-%d %H:%M}–{end:%H:%M}{', open' if group['open'] else ''}"
-    return group["group"] or UNTOLD
+    if by == "turn" and group["group"]:
+        return f"turn {group['group'].rpartition('/')[2]}"
+    return group["group"][:12] if by == "commit" and group["group"] else group["group"] or UNTOLD
 
 
 def _total(visit: Visit, since: int) -> dict[str, Any]:

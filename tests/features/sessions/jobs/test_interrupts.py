@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from holdfast.features.sessions.jobs import recovery
-from holdfast.features.sessions.jobs.interrupts import MOST_FILES, Interrupts
-from holdfast.features.sessions.jobs.transcript import milliseconds
+from holdfast.features.sessions.jobs.recovery import MOST_FILES, Interrupts
 from holdfast.features.sessions.state.documents import Turn
-from tests.features.sessions.jobs.test_transcript import line, stamp
+from holdfast.usage.fields import milliseconds
+from tests.features.sessions.jobs.test_read_usage import line, stamp
 from tests.features.sessions.story import House
 
 MARK = "[Request interrupted by user for tool use]"

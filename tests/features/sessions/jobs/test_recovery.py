@@ -3,7 +3,7 @@
 import pytest
 
 from holdfast.features.sessions import FEATURE
-from holdfast.features.sessions.jobs import watch
+from holdfast.features.sessions.jobs import recovery
 from holdfast.features.sessions.jobs.recovery import FINDERS
 from holdfast.features.sessions.settings import (
     BACKGROUND_PROCESSING_INTERVAL,
@@ -141,7 +141,7 @@ def test_a_day_in_the_spool_loses_no_turn(house: House):
 def test_the_round_does_all_of_it_at_its_pace(house: House, monkeypatch: pytest.MonkeyPatch):
     """S4-10."""
     assert FEATURE.schedule == {"sessions.watch": 5.0}
-    monkeypatch.setattr(watch, "PACE", watch.Pace())
+    monkeypatch.setattr(recovery, "PACE", recovery.Pace())
     house.hook("prompt.submitted", prompt="one", session="old")
     house.clock.tick(4000 * SECOND)
     house.hook("tool.finished", tool="Bash", call="c1", ok=True, session="new")

@@ -5,15 +5,16 @@ import pytest
 from holdfast.core.kinds.session_events import SessionSummarised
 from holdfast.core.replay import fold
 from holdfast.features.sessions import FEATURE
-from holdfast.features.sessions.figures import figures_of
+from holdfast.features.sessions.figures import build_figures
 from holdfast.features.sessions.jobs.summarise import summarise_events
 from holdfast.features.sessions.state.documents import SESSION
+from holdfast.usage.spending import Spending
 from tests.features.sessions.story import House, Story
 
 
 def summary_of(story: Story) -> SessionSummarised:
     session = fold(FEATURE, story.events)[SESSION.ref("s-1")]
-    return summarise_events(story.events, figures_of(session, story.now))
+    return summarise_events(story.events, build_figures(session, Spending(), story.now))
 
 
 def a_working_session() -> Story:

@@ -45,9 +45,9 @@ def test_what_comes_late_is_added_and_nothing_counted_twice(house: House):
 def test_by_project_and_agent(house: House):
     a_turn(house, "a")
     house.run("sessions.process", session="s-1")
-    tokens = {"input": 5, "output": 7, "cache_read": 11, "cache_write": 0}
+    tokens = {"input": 5, "output": 7, "cache_read": 11, "reasoning": 3}
     day = activity.local_day(house.clock())
-    house.take([an("tokens.read", at=house.clock(), total=tokens, by_turn={}, day=day, agent="claude-code")])
+    house.take([an("model.answered", at=house.clock(), tokens=tokens, day=day)])
     (row,) = house.view("activity", days=7)["rows"]
     assert (row["project"], row["agent"], row["tools"], row["tokens"]) == (PROJECT, "claude-code", 1, 23)
     assert today(house)["tokens"] == 23

@@ -3,13 +3,13 @@
 This is the only document of the feature that ordinary tool calls touch, so it holds little and is written to no file.
 """
 
-from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 
 from msgspec.structs import replace
 
 from holdfast.core.event import Event
 from holdfast.core.kinds import SESSION_ENDS, TOOL_ENDS, HookPayload, ToolPayload
+from holdfast.core.kinds.agent_events import ModelAnswered
 from holdfast.core.kinds.check_events import GitActed
 from holdfast.core.kinds.project_events import ActivityFacts, TokenFacts
 from holdfast.features.project.document.text import DAY, HOUR, format_time
@@ -24,11 +24,8 @@ PAUSE = 2 * HOUR
 """After so long without an edit the next one begins another activity."""
 
 SESSION_KINDS = frozenset(("session.started", "prompt.submitted", "turn.ended"))
-TOKEN_KINDS = frozenset(("tokens.read", "model.answered"))
-READ_FROM_TRANSCRIPTS = frozenset(("claude-code", "codex"))
-"""Agents whose use comes as `tokens.read`, summed by turn; of the others each call comes by itself."""
-SUBSCRIBED_KINDS = SESSION_KINDS | SESSION_ENDS | TOKEN_KINDS | TOOL_ENDS | {GitActed.KIND}
-COUNTED_TOKENS = ("input", "output", "cache_creation", "cache_write")
+SUBSCRIBED_KINDS = SESSION_KINDS | SESSION_ENDS | TOOL_ENDS | {GitActed.KIND, ModelAnswered.KIND}
+COUNTED_TOKENS = ("input", "output", "cache_write_5m", "cache_write_1h")
 """What is read from the cache again and again is not counted: it would drown the rest."""
 
 
@@ -43,7 +40,7 @@ def reduce_activity(doc: Activity | None, event: Event) -> Activity:
     doc = replace(doc, at=max(doc.at, event.at))
     if event.kind in SESSION_ENDS:
         return _end_session(doc, event)
-    if event.kind in TOKEN_KINDS:
+    if event.kind == ModelAnswered.KIND:
         return _count_tokens(doc, event)
     if event.kind == GitActed.KIND:
         return _commit(doc, event)
@@ -88,10 +85,8 @@ def _end_session(doc: Activity, event: Event) -> Activity:
 
 
 def _count_tokens(doc: Activity, event: Event) -> Activity:
-    if event.kind == "model.answered" and event.agent in READ_FROM_TRANSCRIPTS:
-        return doc  # The same calls come as `tokens.read`.
-    reported = event.data.get("total") or event.data.get("tokens") or {}
-    spent = _sum_tokens(reported)
+    data: ModelAnswered = event.data
+    spent = sum(n for kind, n in data.tokens.items() if kind in COUNTED_TOKENS)
     if spent <= 0:
         return doc
     day = format_time(event.at)[:10]
@@ -103,11 +98,6 @@ def _count_tokens(doc: Activity, event: Event) -> Activity:
     # Read after its session ended: it belongs to the last one.
     ended = [*doc.ended[:-1], doc.ended[-1] + spent] if doc.ended else [spent]
     return replace(doc, ended=ended)
-
-
-def _sum_tokens(reported: object) -> int:
-    values = [reported.get(name) for name in COUNTED_TOKENS] if isinstance(reported, Mapping) else [reported]
-    return sum(value for value in values if isinstance(value, int) and not isinstance(value, bool))
 
 
 # ── what a turn changes and runs ─────────────────────────────────────────────────────────────────────────────────────

@@ -34,7 +34,7 @@ def export(call: Call) -> dict[str, Any]:
 
 
 def _begin(name: str, session: Session, call: Call) -> str:
-    figures = figures_of(session, call.now, call.settings)
+    figures = figures_of(session, call.reader, call.now, call.settings)
     if name == "jsonl":
         return jsonl.begin({**row_of(session, call), "summary": summary_view(session, call.reader, figures)})
     text = summary_of(session, call.reader, figures).text

@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from holdfast.core.times import format_duration
-from holdfast.features.sessions.figures import UNKNOWN, Figures, format_tokens, format_work
+from holdfast.features.sessions.figures import UNKNOWN, Figures, format_cost, format_tokens, format_work
 from holdfast.features.sessions.state.documents import Session
 from holdfast.features.sessions.timeline import Row
 
@@ -39,7 +39,8 @@ def session_facts(session: Session, figures: Figures) -> list[tuple[str, str]]:
         ("started", format_moment(session.started_at)),
         ("duration", format_duration(figures.duration_ms)),
         ("work", format_work(figures)),
-        ("tokens", format_tokens(figures.tokens)),
+        ("tokens", format_tokens(figures.spent)),
+        ("cost", format_cost(figures.spent)),
     ]
     if session.parent:
         facts.append(("continues", f"{session.parent} ({session.parent_reason})"))

@@ -1,21 +1,139 @@
-"""Going through closed turns (S4-14): their facts become documents, their token use is read. Costs no model."""
+"""Going through closed turns (S4-14): their facts become documents, their token use is read. Costs no model.
 
+Token use becomes `model.answered` events, one for each call of a model, which is what tokens and costs are made of. A record's
+key is the same wherever it is read, so reading a file again adds nothing. How far a file was read is only remembered by the
+daemon; after a restart it is read once more from its beginning, and what the log has is left out.
+"""
+
+from bisect import bisect_right
+from collections import OrderedDict
 from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
 
 from holdfast.core.event import Event
 from holdfast.core.feature import JobCall
-from holdfast.core.kinds.session_events import TokensRead, TurnFacts, TurnProcessed
+from holdfast.core.kinds.session_events import TurnFacts, TurnProcessed
 from holdfast.core.ports import Reader
 from holdfast.features.sessions.events import session_event
-from holdfast.features.sessions.jobs import transcript
-from holdfast.features.sessions.jobs.read_usage import usage_events
 from holdfast.features.sessions.settings import DEFAULTS
-from holdfast.features.sessions.state.activity import TOKEN_SUMS, growth_of, local_day
-from holdfast.features.sessions.state.documents import COMPLETED, SESSION, TURN, Session, Turn, turn_key
-from holdfast.features.sessions.state.queries import turns_from_log
+from holdfast.features.sessions.state.activity import growth_of, local_day
+from holdfast.features.sessions.state.documents import SESSION, TURN, Session, Turn, turn_key
+from holdfast.features.sessions.state.queries import Turns, turns_from_log
+from holdfast.usage.events import usage_event
+from holdfast.usage.model import UsageRecord
+from holdfast.usage.reader import LiveSession, Position, UsageReader
+from holdfast.usage.readers import files_of
 
-SETTLED_MS = 1000
-"""A transcript is written a little later than the hook that tells of its end."""
+# Token use of every agent that writes it down, call by call, as `model.answered` events: what tokens and costs are made of.
+
+MAX_READS = 8
+"""Portions of one file at a time; the rest comes with the next turn."""
+MAX_POSITIONS = 500
+KEYS_AT_ONCE = 500
+WRITTEN_BEFORE_MS = 60_000
+"""An agent may write something down a little before its first hook."""
+
+
+class _Progress(msgspec.Struct):
+    before: Position
+    after: Position
+    last_key: str
+    """Of the last record between the two: once it is in the log, `after` holds."""
+
+
+class UsagePositions:
+    """How far each file was read for a session. A position counts only when what was read up to it is in the log."""
+
+    def __init__(self) -> None:
+        self._progress: OrderedDict[tuple[str, str], _Progress] = OrderedDict()
+
+    def start(self, session: str, path: str, reader: Reader, stamp: int) -> Position:
+        known = self._progress.get((session, path))
+        if known is None:
+            return Position(path=path, stamp=stamp)
+        return known.after if not known.last_key or reader.known([known.last_key]) else known.before
+
+    def advance(self, session: str, before: Position, after: Position, last_key: str) -> None:
+        name = session, before.path
+        self._progress[name] = _Progress(before, after, last_key)
+        self._progress.move_to_end(name)
+        if len(self._progress) > MAX_POSITIONS:
+            self._progress.popitem(last=False)
+
+
+_POSITIONS = UsagePositions()
+
+
+def usage_events(
+    session: Session, reader: Reader, positions: UsagePositions = _POSITIONS, home: Path | None = None
+) -> Iterator[Event]:
+    """What the session's files say that the log has not, its subagents' files included."""
+    lanes = tuple(lane.transcript for lane in session.lanes.values() if lane.transcript)
+    live = LiveSession(session.id, home or Path.home(), session.transcript, lanes, session.started_at)
+    turns = TurnNumbers(session, reader)
+    for source, path in files_of(session.agent, live):
+        for record in _new_records(source, str(path), live, reader, positions):
+            if not _is_copied(session, record):
+                yield _event(session, record, turns)
+
+
+def _new_records(
+    source: UsageReader, path: str, live: LiveSession, reader: Reader, positions: UsagePositions
+) -> Iterator[UsageRecord]:
+    before = position = positions.start(
+        live.id, path, reader, max(0, live.began - WRITTEN_BEFORE_MS) if source.shared else 0
+    )
+    last_key = ""
+    for _ in range(MAX_READS):
+        reading = source.read(position)
+        position = reading.position
+        found = [one for one in reading.records if not source.shared or one.session == live.id]
+        for part in (found[n : n + KEYS_AT_ONCE] for n in range(0, len(found), KEYS_AT_ONCE)):
+            known = reader.known([record.key for record in part])
+            fresh = [record for record in part if record.key not in known]
+            last_key = fresh[-1].key if fresh else last_key
+            yield from fresh
+        if not reading.more:
+            break
+    positions.advance(live.id, before, position, last_key)
+
+
+def _is_copied(session: Session, record: UsageRecord) -> bool:
+    """A fork's transcript begins with what its parent spent."""
+    return session.origin == "fork" and 0 < record.at < session.started_at
+
+
+def _event(session: Session, record: UsageRecord, turns: "TurnNumbers") -> Event:
+    own = msgspec.structs.replace(
+        record, session=session.id, project=session.project, branch=record.branch or session.branch,
+        lane="" if record.lane == session.id else record.lane, at=record.at or session.at, turn_n=turns.of(record),
+    )  # fmt: skip
+    return usage_event(own, day=local_day(own.at))
+
+
+class TurnNumbers:
+    """Which turn a call belongs to: by the agent's own id of it, else by its time. Lines are written late."""
+
+    def __init__(self, session: Session, reader: Reader) -> None:
+        self._turns = Turns(session, reader)
+        kept = [turn for turn in (session.previous, session.turn) if turn]
+        self._by_id = {turn.id: turn.n for turn in kept if turn.id}
+        self._recent = session.recent
+
+    def of(self, record: UsageRecord) -> int:
+        named = self._by_id.get(record.turn) if record.turn else None
+        if named or not self._recent:
+            return named or 0
+        if record.at >= self._recent[0][1]:
+            return self._recent[bisect_right(self._recent, record.at, key=lambda turn: turn[1]) - 1][0]
+        return self._older(record.at)
+
+    def _older(self, at: int) -> int:
+        """Turns that the session's document does not hold any more; 0 before the first."""
+        numbers = range(1, self._recent[0][0])
+        return bisect_right(numbers, at, key=lambda n: turn.at if (turn := self._turns.get(n)) else 0)
 
 
 def process_turns(call: JobCall) -> list[Event]:
@@ -26,11 +144,16 @@ def process_turns(call: JobCall) -> list[Event]:
     return list(turn_events(session, call.reader, call.now, transcripts=settings.transcripts))
 
 
+def read_usage(call: JobCall) -> list[Event]:
+    session = SESSION.load(call.reader, str(call.job.payload["session"]))
+    settings = (call.settings(session.project) or DEFAULTS) if session else DEFAULTS
+    return list(usage_events(session, call.reader)) if session and settings.transcripts else []
+
+
 def turn_events(session: Session, reader: Reader, now: int, *, transcripts: bool = True) -> Iterator[Event]:
     for turn in _unprocessed(session, reader):
         yield session_event(session, _processed(session, turn, reader), now, f"{turn.n}.{turn.seq}")
     if transcripts:
-        yield from _token_use(session, now)
         yield from usage_events(session, reader)
 
 
@@ -39,7 +162,6 @@ def _processed(session: Session, turn: Turn, reader: Reader) -> TurnProcessed:
     facts = TurnFacts(
         id=turn.id, origin=turn.origin, prompt=turn.prompt, answer=turn.answer, at=turn.at, end=turn.end, how=turn.how,
         tools=turn.tools, failed=turn.failed, first=turn.first, seq=turn.seq,
-        tokens=turn.tokens.counts() if turn.tokens else {},
     )  # fmt: skip
     return TurnProcessed(
         n=turn.n, upto=turn.seq, facts=facts, more=growth_of(turn, stored.as_turn() if stored else None),
@@ -55,51 +177,3 @@ def _unprocessed(session: Session, reader: Reader) -> list[Turn]:
     until = held[0].n if held else session.turn.n if session.turn else 0
     in_log = turns_from_log(session, reader)
     return [*(in_log[n] for n in range(session.missed, until) if n in in_log), *held]
-
-
-def _token_use(session: Session, now: int) -> Iterator[Event]:
-    """The session's own transcript as far as it has grown, and those of its subagents once they are through.
-
-    Where events have told the tokens already, the transcript is not counted again.
-    """
-    told_by_events = session.tokens is not None and session.read is None and not _any_lane_read(session)
-    if told_by_events:
-        return
-    if session.transcript:
-        not_before = session.started_at if session.origin == "fork" else 0
-        reading = transcript.read(session.transcript, session.read, not_before)
-        if reading:
-            yield session_event(session, _tokens_read(session, reading), now, f"{reading.offset}.{session.seq}")
-    for lane, entry in session.lanes.items():
-        settled = session.status == COMPLETED or now - entry.end > SETTLED_MS
-        if entry.transcript and settled and (reading := transcript.read(entry.transcript, None)):
-            yield session_event(session, _tokens_read(session, reading, lane), now, f"{lane}.{session.seq}")
-
-
-def _any_lane_read(session: Session) -> bool:
-    return any(lane.tokens_read for lane in session.lanes.values())
-
-
-def _tokens_read(session: Session, reading: transcript.Reading, lane: str = "") -> TokensRead:
-    by_turn: dict[str, dict[str, int]] = {}
-    for at, tokens in reading.found:
-        _add(by_turn.setdefault(str(_turn_at(session, at)), {}), tokens)
-    total: dict[str, int] = {}
-    for tokens in by_turn.values():
-        _add(total, tokens)
-    by_turn.pop("0", None)  # Before the first turn we know of: of the session, of no turn.
-    return TokensRead(
-        path=reading.path, offset=reading.offset, last=reading.last, ids=reading.ids, total=total, by_turn=by_turn,
-        lane=lane, day=local_day(reading.last or session.at), agent=session.agent,
-    )  # fmt: skip
-
-
-def _turn_at(session: Session, at: int) -> int:
-    """Lines are written late, so their time decides which turn they belong to, not when they were read."""
-    began = [n for n, start in session.recent if start <= at]
-    return began[-1] if began else 0
-
-
-def _add(into: dict[str, int], tokens: dict[str, int]) -> None:
-    for name in TOKEN_SUMS:
-        into[name] = into.get(name, 0) + tokens.get(name, 0)

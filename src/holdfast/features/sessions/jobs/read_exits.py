@@ -17,8 +17,8 @@ from holdfast.core.feature import JobCall
 from holdfast.core.job import Job
 from holdfast.core.kinds import ToolEndPayload
 from holdfast.core.kinds.session_events import ToolExitRead
-from holdfast.features.sessions.jobs.transcript import open_regular
 from holdfast.features.sessions.settings import DEFAULTS
+from holdfast.usage.follow import open_regular
 
 READ = "sessions.read_exit"
 

@@ -1,22 +1,184 @@
-"""Nothing is left dangling (S4-10 to S4-14). Each finder only reads; what it finds is told by events, once."""
+"""Nothing is left dangling (S4-10 to S4-14). Each finder only reads; what it finds is told by events, once.
 
+Also the looks at processes that the agent's hook could not make, what Esc leaves behind (Claude Code fires no hook for it), and
+the parent of a fork or a clear (O4-d): the same process first, then shared history, then the clock.
+"""
+
+import os
+import threading
+import time
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from itertools import islice
 from math import inf
+from typing import Any
+
+import msgspec
 
 from holdfast.core.event import Event
 from holdfast.core.feature import JobCall
 from holdfast.core.kinds.agent_events import AgentProcess
-from holdfast.core.kinds.session_events import PermissionGranted, SessionStale, TurnAdopted, TurnRecovered
+from holdfast.core.kinds.session_events import (
+    PermissionGranted,
+    ProcessFound,
+    SessionBranched,
+    SessionLeft,
+    SessionLinked,
+    SessionLost,
+    SessionStale,
+    TurnAdopted,
+    TurnEscaped,
+    TurnRecovered,
+)
 from holdfast.core.ports import Reader
 from holdfast.features.sessions import liveness
 from holdfast.features.sessions.events import session_event
-from holdfast.features.sessions.jobs import watch
-from holdfast.features.sessions.jobs.interrupts import INTERRUPTS
 from holdfast.features.sessions.jobs.process_turns import turn_events
 from holdfast.features.sessions.settings import DEFAULTS, SessionsSettings
-from holdfast.features.sessions.state.documents import ACTIVE, SESSION, WATCHED, Session
+from holdfast.features.sessions.state.documents import (
+    ACTIVE,
+    COMPLETED,
+    RECENT_SESSIONS,
+    SESSION,
+    WATCHED,
+    Session,
+    Turn,
+)
 from holdfast.features.sessions.state.queries import live_sessions, sessions_by_status
+from holdfast.usage.fields import milliseconds
+from holdfast.usage.follow import open_regular
+
+# After Esc Claude Code fires no hook at all: that the turn is over stands only in its transcript.
+
+MARK = b"[Request interrupted by user"
+TEXTS = ("[Request interrupted by user]", "[Request interrupted by user for tool use]")
+FIRST_LOOK = 256 << 10
+MOST_BYTES = 8 << 20
+MOST_FILES = 500
+
+
+class Interrupts:
+    """Remembers how far it has read, so that a look costs one `stat` where nothing was written."""
+
+    def __init__(self) -> None:
+        self._offsets: dict[str, int] = {}
+
+    def find(self, sessions: Iterable[Session], now: int) -> Iterator[Event]:
+        for session in sessions:
+            turn = session.turn
+            if turn is None or not turn.is_open or not session.transcript:
+                continue
+            at = self.latest(session.transcript, turn)
+            if at:
+                yield session_event(session, TurnEscaped(n=turn.n, when=at), now, f"{turn.n}.{at}")
+
+    def latest(self, path: str, turn: Turn) -> int:
+        """When this turn was interrupted, if the new part of the file says so; else 0."""
+        marks = [_interrupt(line) for line in self._new_part(path).split(b"\n") if MARK in line]
+        return max((at for prompt, at in marks if _is_of(turn, prompt, at)), default=0)
+
+    def _new_part(self, path: str) -> bytes:
+        with suppress(OSError, ValueError), open(path, "rb", opener=open_regular) as file:
+            size = os.fstat(file.fileno()).st_size
+            offset = self._offsets.get(path, max(0, size - FIRST_LOOK))
+            part = os.pread(file.fileno(), MOST_BYTES, min(offset, size))
+            self._remember(path, min(offset, size) + part.rfind(b"\n") + 1)
+            return part
+        return b""
+
+    def _remember(self, path: str, offset: int) -> None:
+        self._offsets.pop(path, None)
+        self._offsets[path] = offset
+        if len(self._offsets) > MOST_FILES:
+            del self._offsets[next(iter(self._offsets))]
+
+
+def _is_of(turn: Turn, prompt: str, at: int) -> bool:
+    return prompt == turn.id if prompt and turn.id else at >= turn.at
+
+
+def _interrupt(line: bytes) -> tuple[str, int]:
+    """(prompt id, time). A person may type the same words, but only as plain text."""
+    with suppress(msgspec.DecodeError, ValueError, TypeError, AttributeError, RecursionError):
+        found: Any = msgspec.json.decode(line)
+        parts = found["message"]["content"] if found.get("type") == "user" else None
+        if isinstance(parts, list) and any(isinstance(p, dict) and p.get("text") in TEXTS for p in parts):
+            return str(found.get("promptId") or ""), milliseconds(found.get("timestamp"))
+    return "", 0
+
+
+INTERRUPTS = Interrupts()
+
+
+# Jobs that look at processes: find the agent above a hook, notice when it is gone, and keep the pace of recovery.
+
+JUMP_MS = 30_000
+
+
+def find_process(call: JobCall) -> list[Event]:
+    """For hooks whose process could not be looked for when they came."""
+    payload = call.job.payload
+    session = SESSION.load(call.reader, str(payload["session"]))
+    if session is None:
+        return []
+    above = liveness.agent_above(int(payload["pid"]), int(payload.get("start") or 0))
+    found = liveness.agent_process(above) if above else None
+    return [_process_found(session, found, call.now)] if found and found != session.process else []
+
+
+def _process_found(session: Session, found: AgentProcess, now: int) -> Event:
+    payload = ProcessFound(pid=found.pid, start=found.start, boot=found.boot, machine=found.machine, name=found.name)
+    return session_event(session, payload, now, f"{found.pid}.{found.start}.{session.seq}")
+
+
+def lost_among(sessions: Iterable[Session], now: int) -> Iterator[Event]:
+    """A process that is gone is gone: within seconds, whatever the clock says."""
+    for session in sessions:
+        process = session.process
+        if process and liveness.is_alive(process) is False:
+            once = f"{process.pid}.{process.start}.{session.restarts}"
+            yield session_event(session, SessionLost(pid=process.pid, start=process.start), now, once)
+
+
+class AwakeClock:
+    """How long the machine was awake since a moment: neither suspend nor a changed clock is inactivity."""
+
+    def __init__(self, wall: Callable[[], float] = time.time, steady: Callable[[], float] = time.monotonic) -> None:
+        self._wall, self._steady = wall, steady
+        self._offset = wall() - steady()
+        self._jumps: list[tuple[float, float]] = []
+
+    def check(self) -> None:
+        """Called every few seconds: the steady clock stands still while the machine sleeps."""
+        now = self._wall()
+        jump = now - self._steady() - self._offset
+        if abs(jump) * 1000 > JUMP_MS:
+            self._offset += jump
+            self._jumps = [*self._jumps, (now, jump)][-100:]
+
+    def ms_since(self, at: int, now: int) -> int:
+        jumped = sum(max(0.0, jump) for when, jump in self._jumps if when * 1000 > at)
+        return now - at - int(jumped * 1000)
+
+
+class Pace:
+    """Recovery runs less often than the watch it rides on; how often is a setting."""
+
+    def __init__(self, steady: Callable[[], float] = time.monotonic) -> None:
+        self._steady, self._next, self._lock = steady, 0.0, threading.Lock()
+
+    def is_due(self, every: float) -> bool:
+        with self._lock:
+            now = self._steady()
+            if now < self._next:
+                return False
+            self._next = now + every
+            return True
+
+
+AWAKE = AwakeClock()
+PACE = Pace()
+
 
 Finder = Callable[[Reader, SessionsSettings, int], Iterable[Event]]
 """(reader, the feature's settings, now) → what is to be told."""
@@ -73,7 +235,7 @@ def stale_sessions(reader: Reader, settings: SessionsSettings, now: int) -> Iter
 
 
 def _quiet_ms(session: Session, now: int) -> int:
-    return watch.AWAKE.ms_since(session.at, now)
+    return AWAKE.ms_since(session.at, now)
 
 
 def orphaned_activities(reader: Reader, _settings: SessionsSettings, now: int) -> Iterator[Event]:
@@ -95,7 +257,7 @@ def pending_turns(reader: Reader, settings: SessionsSettings, now: int) -> Itera
 
 
 def lost_sessions(reader: Reader, _settings: SessionsSettings, now: int) -> Iterator[Event]:
-    return watch.lost_sessions(sessions_by_status(reader, WATCHED), now)
+    return lost_among(sessions_by_status(reader, WATCHED), now)
 
 
 def interrupted_turns(reader: Reader, settings: SessionsSettings, now: int) -> Iterable[Event]:
@@ -124,12 +286,12 @@ def as_job(name: str) -> Callable[[JobCall], list[Event]]:
 
 def keep_watch(call: JobCall) -> list[Event]:
     """Every few seconds who is gone, was interrupted or got its permission; all else at the pace of recovery."""
-    watch.AWAKE.check()
+    AWAKE.check()
     settings = call.settings("") or DEFAULTS
     events = find("lost", call.reader, settings, call.now)
     gone = {event.session for event in events}
     events += find("interrupted", call.reader, settings, call.now) + find("granted", call.reader, settings, call.now)
-    if watch.PACE.is_due(settings.background_processing_interval):
+    if PACE.is_due(settings.background_processing_interval):
         for name in ("stuck", "stale", "orphans", "pending"):
             events += [e for e in find(name, call.reader, settings, call.now) if e.session not in gone]
     return events
@@ -138,3 +300,80 @@ def keep_watch(call: JobCall) -> list[Event]:
 def adopt(call: JobCall) -> list[Event]:
     session = SESSION.load(call.reader, str(call.job.payload["session"]))
     return list(_adopted(session, call.now)) if session else []
+
+
+# Finding the parent of a fork or a clear (O4-d): the same process first, then shared history, then the clock.
+
+JUST_ENDED_MS = 5_000
+SAME_DAY_MS = 86_400_000
+FIRST_BYTES = 256 << 10
+LINKED_SOURCES = ("clear", "fork")
+
+
+def link_parent(call: JobCall) -> list[Event]:
+    session = SESSION.load(call.reader, str(call.job.payload["session"]))
+    return list(parent_events(session, call.reader, call.now)) if session else []
+
+
+def parent_events(session: Session, reader: Reader, now: int) -> Iterator[Event]:
+    reason = session.origin
+    if session.parent or reason not in LINKED_SOURCES:
+        return
+    older = [other for other in _neighbours(session, reader) if other.first_seq < session.first_seq]
+    parent = _find_cleared(session, older) if reason == "clear" else _find_forked(session, older)
+    if parent:
+        linked = SessionLinked(parent=parent.id, reason=reason, parent_seq=parent.first_seq)
+        yield session_event(session, linked, now, "once")
+        yield session_event(parent, SessionBranched(child=session.id, reason=reason), now, session.first_seq)
+        if reason == "clear" and parent.is_active and same_process(session, parent):
+            # Codex tells of a clear only when it exits.
+            yield session_event(parent, SessionLeft(to=session.id), now, parent.restarts)
+
+
+def _neighbours(session: Session, reader: Reader) -> Iterator[Session]:
+    """Sessions of the same agent in the same project, the latest first."""
+    known = RECENT_SESSIONS.load(reader, session.project)
+    for name in known.recent if known else []:
+        other = SESSION.load(reader, name)
+        if other and other.id != session.id and other.agent == session.agent:
+            yield other
+
+
+def _find_cleared(session: Session, older: list[Session]) -> Session | None:
+    """The process says it exactly; without one, whoever was cleared last, first within seconds, then today."""
+    same = [o for o in older if same_process(session, o)]
+    cleared = [o for o in older if o.status == COMPLETED and o.reason == "clear"]
+    began = session.started_at
+    return (
+        _latest(o for o in same if abs(began - o.at) < SAME_DAY_MS)
+        or _latest(o for o in cleared if abs(began - o.ended_at) < JUST_ENDED_MS)
+        or _latest(o for o in cleared if 0 <= began - o.ended_at < SAME_DAY_MS)
+    )
+
+
+def same_process(session: Session, other: Session) -> bool:
+    """By the agent's own process; where one of them is not known, by the parent of their hooks."""
+    if session.process and other.process:
+        return (session.process.pid, session.process.start) == (other.process.pid, other.process.start)
+    return bool(session.hook and other.hook and session.hook[0] == other.hook[0])
+
+
+def _latest(sessions: Iterable[Session]) -> Session | None:
+    return max(sessions, key=lambda session: session.seq, default=None)
+
+
+def _find_forked(session: Session, older: list[Session]) -> Session | None:
+    """A fork begins with its parent's messages, under their own ids."""
+    root = first_message(session.transcript)
+    return _latest(o for o in older if root and first_message(o.transcript) == root)
+
+
+def first_message(path: str) -> str:
+    """The id of the first message of a transcript."""
+    with suppress(OSError, ValueError), open(path, "rb", opener=open_regular) as file:
+        for line in file.read(FIRST_BYTES).split(b"\n"):
+            with suppress(msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+                found = msgspec.json.decode(line)
+                if isinstance(found, dict) and found.get("type") == "user":
+                    return str(found.get("uuid") or "")[:100]
+    return ""

@@ -15,8 +15,7 @@ from holdfast.core.times import format_duration
 from holdfast.features.sessions.events import session_event
 from holdfast.features.sessions.figures import Figures, figures_of, format_counted, format_work
 from holdfast.features.sessions.state.documents import COMPLETED, SESSION, SUMMARY, Session, one_line
-from holdfast.features.sessions.state.prompts import is_synthetic, prompt_text
-from holdfast.features.sessions.state.running_calls import about_call
+from holdfast.features.sessions.state.lifecycle import about_call, is_synthetic, prompt_text
 from holdfast.features.sessions.timeline import CallPairing
 from holdfast.handover.summary import SessionEvent, build_summary
 from holdfast.handover.summary import session_event as course_step
@@ -229,7 +228,7 @@ def summarise_session(call: JobCall) -> list[Event]:
         return []
     if session.summarised >= session.seq:
         return []
-    figures = figures_of(session, call.now, call.settings(session.project))
+    figures = figures_of(session, call.reader, call.now, call.settings(session.project))
     found = summarise_events(call.reader.replay(session=session.id), figures)
     found.of = session.seq
     return [session_event(session, found, call.now, f"{session.seq}.{session.restarts}")]

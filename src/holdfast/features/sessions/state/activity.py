@@ -1,10 +1,12 @@
-"""What was done per day, project and agent: summed when a turn is gone through, never while a hook waits."""
+"""What was done per day, project and agent: summed when a turn is gone through or a call of a model is read, never while a
+hook waits."""
 
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 
 from holdfast.core.event import Event
-from holdfast.core.kinds.session_events import TokensRead, TurnFacts, TurnProcessed
+from holdfast.core.kinds.agent_events import ModelAnswered
+from holdfast.core.kinds.session_events import TurnFacts, TurnProcessed
 from holdfast.core.ports import Ref
 from holdfast.features.sessions.state.documents import DAY, YEAR, DayActivity, Turn, YearActivity
 
@@ -27,15 +29,13 @@ def local_day(at: int) -> str:
 def growth_of(turn: Turn, before: Turn | None) -> dict[str, int]:
     """What a turn adds to its day: the whole of it the first time, later only what grew."""
     earlier = before or Turn(n=turn.n)
-    grown = {
+    return {
         "tools": max(0, turn.tools - earlier.tools),
         "failed": max(0, turn.failed - earlier.failed),
         "ms": max(0, _lasted(turn) - _lasted(earlier)),
         "turns": int(before is None),
         "sessions": int(before is None and turn.n == 1),
     }
-    tokens = turn.tokens.counts() if turn.tokens and not (before and before.tokens) else {}
-    return {**grown, **tokens}
 
 
 def _lasted(turn: Turn) -> int:
@@ -48,7 +48,7 @@ def keys(event: Event) -> Iterable[Ref]:
 
 
 def _day(event: Event) -> str:
-    data: TurnProcessed | TokensRead = event.data
+    data: TurnProcessed | ModelAnswered = event.data
     if data.day:
         return data.day
     at = (data.facts.at if isinstance(data, TurnProcessed) else 0) or event.at
@@ -56,10 +56,19 @@ def _day(event: Event) -> str:
 
 
 def _added(event: Event) -> Mapping[str, int]:
-    data: TurnProcessed | TokensRead = event.data
-    if isinstance(data, TokensRead):
-        return data.total
+    data: TurnProcessed | ModelAnswered = event.data
+    if isinstance(data, ModelAnswered):
+        return _tokens(data)
     return data.more or growth_of(_turn(data.n, data.facts), None)
+
+
+def _tokens(data: ModelAnswered) -> dict[str, int]:
+    """Both tiers of cache writes as one; reasoning is part of the output."""
+    found: dict[str, int] = {}
+    for kind, n in data.tokens.items():
+        name = "cache_write" if kind.startswith("cache_write") else kind
+        found[name] = found.get(name, 0) + n
+    return found
 
 
 def _turn(n: int, facts: TurnFacts) -> Turn:
@@ -69,7 +78,7 @@ def _turn(n: int, facts: TurnFacts) -> Turn:
 def reduce_day(doc: DayActivity | None, event: Event, ref: Ref) -> DayActivity:
     by = doc.by if doc else {}
     project = event.project if event.project in by or len(by) < MAX_PROJECTS else OTHER_PROJECTS
-    agent = event.data.agent or event.agent
+    agent = event.agent or event.get("agent", "")
     agents = by.get(project, {})
     sums = add_sums(agents.get(agent, {}), _added(event))
     return DayActivity(day=ref.key, at=event.at, by={**by, project: {**agents, agent: sums}})

@@ -1,7 +1,5 @@
 """The documents of this feature. Every list is capped: the whole story is in the log."""
 
-from collections.abc import Mapping
-
 import msgspec
 
 from holdfast.core.document import DocumentType
@@ -10,6 +8,7 @@ from holdfast.core.kinds.session_events import SessionSummarised
 
 MAX_LANES = MAX_RUNNING = MAX_CHILDREN = 20
 MAX_ASKS = 5
+MAX_OPEN_GATES = 20
 MAX_REMEMBERED_CALLS = 8
 MAX_REMEMBERED_TURNS = 8
 MAX_RECENT_SESSIONS = 20
@@ -23,51 +22,6 @@ WATCHED = "watched"
 """In the index only: active with a known process. There are never more of them than agents that run."""
 WORKING, WAITING, IDLE, ENDED = "working", "waiting", "idle", "ended"
 END_REASONS = ("exit", "clear", "process-gone", "stale", "closed-by-user")
-
-
-class Tokens(msgspec.Struct, frozen=True):
-    """Token use by kind; None is a kind that the agent does not tell."""
-
-    input: int | None = None
-    output: int | None = None
-    cache_read: int | None = None
-    cache_write: int | None = None
-
-    @classmethod
-    def from_counts(cls, counts: Mapping[str, int]) -> "Tokens":
-        """`cache_write` may also come by tier (`cache_write_5m`, `cache_write_1h`)."""
-        written = [n for kind, n in counts.items() if kind.startswith("cache_write")]
-        return cls(
-            counts.get("input"), counts.get("output"), counts.get("cache_read"), sum(written) if written else None
-        )
-
-    def plus(self, other: "Tokens") -> "Tokens":
-        return Tokens(*(_add(a, b) for a, b in zip(self.amounts(), other.amounts(), strict=True)))
-
-    def amounts(self) -> tuple[int | None, ...]:
-        return self.input, self.output, self.cache_read, self.cache_write
-
-    def counts(self) -> dict[str, int]:
-        """Only the kinds that are known."""
-        return {k: n for k, n in zip(self.__struct_fields__, self.amounts(), strict=True) if n is not None}
-
-    @property
-    def total(self) -> int:
-        return sum(n or 0 for n in self.amounts())
-
-
-def _add(one: int | None, other: int | None) -> int | None:
-    if one is None or other is None:
-        return other if one is None else one
-    return one + other
-
-
-def add_tokens(tokens: Tokens | None, counts: Mapping[str, int]) -> Tokens | None:
-    """None while nothing is known."""
-    if not counts:
-        return tokens
-    more = Tokens.from_counts(counts)
-    return more if tokens is None else tokens.plus(more)
 
 
 class Turn(msgspec.Struct, kw_only=True):
@@ -89,7 +43,6 @@ class Turn(msgspec.Struct, kw_only=True):
     seq: int = 0
     processed: int = 0
     adopted: bool = False
-    tokens: Tokens | None = None
 
     @property
     def is_open(self) -> bool:
@@ -109,8 +62,7 @@ class Lane(msgspec.Struct, kw_only=True):
     tools: int = 0
     last: int = 0
     transcript: str = ""
-    """Its own file, whose token use is still to be read."""
-    tokens_read: bool = False
+    """Its own file, which has its token use."""
 
 
 class RunningCall(msgspec.Struct, kw_only=True):
@@ -131,13 +83,13 @@ class Ask(msgspec.Struct, kw_only=True):
     shell: bool = False
 
 
-class TranscriptPosition(msgspec.Struct, kw_only=True):
-    """How far a transcript was read: `ids` is the use so far of the last messages."""
+class OpenGate(msgspec.Struct, kw_only=True):
+    """A gate that refused something in this session and was not satisfied since."""
 
-    path: str = ""
-    offset: int = 0
-    last: int = 0
-    ids: dict[str, list[int]] = {}
+    blocks: str
+    """The tool that was refused; `end_of_turn` for a stop."""
+    about: str = ""
+    at: int = 0
 
 
 class Session(msgspec.Struct, kw_only=True):
@@ -185,6 +137,7 @@ class Session(msgspec.Struct, kw_only=True):
     running: dict[str, RunningCall] = {}
     done: list[str] = []
     asks: list[Ask] = []
+    open_gates: dict[str, OpenGate] = {}
     lanes: dict[str, Lane] = {}
     lanes_seen: int = 0
     hook: tuple[int, int] | None = None
@@ -193,8 +146,6 @@ class Session(msgspec.Struct, kw_only=True):
     parent_reason: str = ""
     children: list[str] = []
     children_seen: int = 0
-    tokens: Tokens | None = None
-    read: TranscriptPosition | None = None
     summarised: int = 0
 
     @property
@@ -215,7 +166,7 @@ class Session(msgspec.Struct, kw_only=True):
 
 
 class TurnDocument(msgspec.Struct, kw_only=True):
-    """A turn that somebody has gone through. `first` is None while only its tokens are known."""
+    """A turn that somebody has gone through."""
 
     session: str = ""
     project: str = ""
@@ -230,20 +181,14 @@ class TurnDocument(msgspec.Struct, kw_only=True):
     how: str = ""
     tools: int = 0
     failed: int = 0
-    first: int | None = None
+    first: int = 0
     seq: int = 0
-    tokens: Tokens | None = None
-    """Read from the transcript."""
-    told_tokens: Tokens | None = None
-    """Told by events of the turn."""
 
-    def as_turn(self) -> Turn | None:
-        if self.first is None:
-            return None
+    def as_turn(self) -> Turn:
         return Turn(
             n=self.n, id=self.id, origin=self.origin, prompt=self.prompt, at=self.at, end=self.end, how=self.how,
             tools=self.tools, failed=self.failed, answer=self.answer, first=self.first, seq=self.seq,
-            processed=self.seq, tokens=self.tokens or self.told_tokens,
+            processed=self.seq,
         )  # fmt: skip
 
 

@@ -1,9 +1,100 @@
-"""How a session begins and ends, and what takes an end back."""
+"""The parts of a session and how they change: its beginning and end, its turns, its subagents (lanes, H6: keyed by session
+and agent id, never sessions of their own), what runs and what is asked, which gates stand in its way, and what of a prompt
+a person typed."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+import msgspec
 
 from holdfast.core.event import Event
-from holdfast.core.kinds.agent_events import SessionStarted
-from holdfast.features.sessions.state.documents import ACTIVE, COMPLETED, MAX_CHILDREN, Session, one_line
-from holdfast.features.sessions.state.turns import close_turn
+from holdfast.core.fence import VOICE, without_contexts
+from holdfast.core.kinds import ToolPayload
+from holdfast.core.kinds.agent_events import PromptSubmitted, SessionStarted, SubagentEnded
+from holdfast.core.kinds.engine_events import DecisionMade
+from holdfast.core.kinds.gates_events import SatisfiedPayload
+from holdfast.features.sessions.state.documents import (  # fmt: skip  # fmt: skip
+    ACTIVE,
+    COMPLETED,
+    MAX_ASKS,
+    MAX_CHILDREN,
+    MAX_LANES,
+    MAX_OPEN_GATES,
+    MAX_REMEMBERED_CALLS,
+    MAX_REMEMBERED_TURNS,
+    MAX_RUNNING,
+    Ask,
+    Lane,
+    OpenGate,
+    RunningCall,
+    Session,
+    Turn,
+    one_line,
+)
+
+# Turns: opened by a prompt, closed by the agent's stop, the next prompt, or recovery.
+
+CONCLUDED_TURN_ENDS = ("recovered", "notified", "lost")
+"""Ends that were concluded, not told: activity in a live session proves them wrong."""
+USERS_TURN = ("stopped", "failed", "interrupted", "notified", "denied")
+"""Ends after which it is the user's turn."""
+
+
+def open_turn(session: Session, event: Event, *, origin: str, prompt: str = "", turn_id: str = "") -> None:
+    close_turn(session, event, "next-prompt")
+    last = session.turn
+    if last and last.is_unprocessed:
+        # Two are kept at hand; of those before them it is only known where they begin: the log has the rest.
+        if session.previous and not session.missed:
+            session.missed = session.previous.n
+        session.previous = last
+    n = (last.n if last else 0) + 1
+    session.turn = Turn(
+        n=n, id=turn_id, origin=origin, prompt=one_line(prompt), at=event.at, first=event.seq, seq=event.seq
+    )
+    session.recent = [*session.recent, (n, event.at)][-MAX_REMEMBERED_TURNS:]
+
+
+def close_turn(session: Session, event: Event, how: str, answer: str = "") -> None:
+    turn = session.turn
+    if turn and turn.is_open:
+        session.turn = msgspec.structs.replace(
+            turn, end=event.at or 1, how=how, answer=one_line(answer) or turn.answer, seq=event.seq
+        )
+
+
+def reopen_turn(session: Session) -> None:
+    if session.turn:
+        session.turn = msgspec.structs.replace(session.turn, end=0, how="")
+
+
+def count_in_turn(session: Session, event: Event, *, tools: int = 0, failed: int = 0, begins: bool = False) -> None:
+    """An activity lands in the latest turn, also when that is closed; where there is none, one is made for it.
+
+    What only begins after the end of a turn (`begins`) shows that the agent works on without a prompt.
+    """
+    turn = session.turn
+    if turn is None:
+        open_turn(session, event, origin="recovery")
+    elif session.is_active and turn.end and (turn.how in CONCLUDED_TURN_ENDS or (begins and event.at > turn.end)):
+        reopen_turn(session)
+    turn = session.turn
+    if turn:
+        session.turn = msgspec.structs.replace(
+            turn, seq=event.seq, tools=turn.tools + tools, failed=turn.failed + failed
+        )
+
+
+def mark_processed(session: Session, n: int, seq: int) -> None:
+    last, previous = session.turn, session.previous
+    if previous and previous.n == n and previous.seq <= seq:
+        session.previous = None
+    if last and last.n == n:
+        session.turn = msgspec.structs.replace(last, processed=max(last.processed, seq))
+    if session.missed == n:
+        known = session.previous or session.turn
+        session.missed = n + 1 if known and n + 1 < known.n else 0
+
 
 TOLD_ENDS = ("exit", "clear")
 CONCLUDED_ENDS = ("process-gone", "stale", "closed-by-user")
@@ -52,3 +143,199 @@ def add_child(session: Session, child: str) -> None:
     if child and child != session.id and child not in session.children:
         session.children = [*session.children, child][-MAX_CHILDREN:]
         session.children_seen += 1
+
+
+# Subagents are lanes inside their parent's session (H6): keyed by session + agent id, never sessions of their own.
+
+
+def touch_lane(session: Session, event: Event, tools: int = 0) -> None:
+    """Something happened in a lane. One whose beginning was missed begins here; one that ended stays ended."""
+    lane = event.data.lane
+    if not lane:
+        return
+    known = session.lanes.get(lane)
+    if known is None:
+        session.lanes_seen += 1
+        known = Lane(type=one_line(event.data.lane_type, 40), at=event.at)
+    entry = msgspec.structs.replace(known, tools=known.tools + tools, last=event.at)
+    session.lanes = _capped({**session.lanes, lane: entry})
+
+
+def end_lane(session: Session, event: Event) -> None:
+    """Its transcript may be a file of its own."""
+    touch_lane(session, event)
+    data = event.data
+    lane = data.lane or _oldest_open(session, data.lane_type)
+    known = session.lanes.get(lane)
+    if known is None:
+        return
+    entry = msgspec.structs.replace(known, end=known.end or event.at or 1)
+    if isinstance(data, SubagentEnded) and data.lane_transcript:
+        entry.transcript = data.lane_transcript
+    session.lanes = {**session.lanes, lane: entry}
+
+
+def _oldest_open(session: Session, lane_type: str) -> str:
+    """Cursor names only the type of a subagent that ended."""
+    return next((name for name, lane in session.lanes.items() if not lane.end and lane.type == lane_type), "")
+
+
+def end_all_lanes(session: Session, event: Event) -> None:
+    if session.any_lane_open:
+        session.lanes = {
+            k: v if v.end else msgspec.structs.replace(v, end=event.at or 1) for k, v in session.lanes.items()
+        }
+
+
+def _capped(lanes: dict[str, Lane]) -> dict[str, Lane]:
+    """Those that ended go first, the oldest of them before the others."""
+    while len(lanes) > MAX_LANES:
+        victim = next((k for k, v in lanes.items() if v.end), None) or next(iter(lanes))
+        lanes = {k: v for k, v in lanes.items() if k != victim}
+    return lanes
+
+
+# What runs now and what the user is asked, each in its lane.
+
+
+def about_call(event: Event) -> str:
+    """What a tool call is about: its command, its first file, its skill."""
+    data = event.data
+    if not isinstance(data, ToolPayload):
+        return one_line(data.get("message"))
+    return one_line(data.command or (data.paths[0] if data.paths else "") or data.skill or data.get("message"))
+
+
+def start_call(session: Session, event: Event, call: str) -> None:
+    entry = RunningCall(tool=event.tool, about=about_call(event), at=event.at, lane=event.data.lane)
+    running = {**session.running, call: entry}
+    session.running = running if len(running) <= MAX_RUNNING else dict(list(running.items())[-MAX_RUNNING:])
+
+
+def end_call(session: Session, event: Event) -> None:
+    """A call that ended is remembered for a while: its start may come later, and its end again."""
+    call = event.data.call
+    if call:
+        remember_call(session, call)
+    remove_calls(session, [call] if call else _calls_without_id(session, event)[:1])
+    remove_answered(session, event)
+
+
+def remember_call(session: Session, call: str) -> None:
+    session.done = [*session.done, call][-MAX_REMEMBERED_CALLS:]
+
+
+def _calls_without_id(session: Session, event: Event) -> list[str]:
+    """Running calls of the same tool in the same lane that have no id: those with the same input first, the oldest of
+    them first."""
+    about, lane = about_call(event), event.data.lane
+    same = [(c, r) for c, r in session.running.items() if c[:1] == "#" and (r.tool, r.lane) == (event.tool, lane)]
+    return [c for c, r in same if r.about == about] + [c for c, r in same if r.about != about]
+
+
+def remove_calls(session: Session, calls: Iterable[str]) -> None:
+    gone = set(calls)
+    if gone & session.running.keys():
+        session.running = {call: entry for call, entry in session.running.items() if call not in gone}
+
+
+def clear_running(session: Session, lane: str | None = None) -> None:
+    """Nothing runs and nothing is asked any more: in the given lane, or at all."""
+    if session.running:
+        session.running = {c: r for c, r in session.running.items() if lane is not None and r.lane != lane}
+    if session.asks:
+        session.asks = [a for a in session.asks if lane is not None and a.lane != lane]
+
+
+def add_ask(session: Session, event: Event, what: str) -> None:
+    if session.is_active:
+        ask = Ask(
+            what=what, tool=event.tool, about=about_call(event), lane=event.data.lane, at=event.at,
+            shell=what == "permission" and event.get("action") == "shell",
+        )  # fmt: skip
+        session.asks = [*(a for a in session.asks if not _is_about(a, event)), ask][-MAX_ASKS:]
+
+
+def remove_answered(session: Session, event: Event) -> None:
+    """A notification names no tool, so any end in its lane answers it."""
+    if session.asks:
+        lane = event.data.lane
+        session.asks = [a for a in session.asks if not _is_about(a, event) and (a.tool or a.lane != lane)]
+
+
+def _is_about(ask: Ask, event: Event) -> bool:
+    return (ask.tool, ask.about, ask.lane) == (event.tool, about_call(event), event.data.lane)
+
+
+# Which gates stand in the way of a session: those that refused something, until they are satisfied or what they refused
+# was done after all.
+
+END_OF_TURN = "end_of_turn"
+REFUSALS = {"refused": "", "stop": END_OF_TURN, "let_go": END_OF_TURN}
+"""How the feature `gates` says in a decision's details what it did → what it blocks, where that is no tool."""
+NAME_LENGTH = 100
+
+
+def open_gates(session: Session, event: Event) -> None:
+    """The call that a denial is about is still known as running when the decision comes."""
+    data: DecisionMade = event.data
+    call = session.running.get(data.call or f"#{data.of}")
+    gates = dict(session.open_gates)
+    for how, name in _refusals(data):
+        blocks = REFUSALS[how] or event.tool
+        gates[name] = OpenGate(blocks=blocks, about=call.about if call else "", at=event.at)
+    if gates != session.open_gates:
+        session.open_gates = dict(list(gates.items())[-MAX_OPEN_GATES:])
+
+
+def _refusals(data: DecisionMade) -> Iterator[tuple[str, str]]:
+    for detail in data.details:
+        how = str(detail.get("gate"))
+        if how in REFUSALS:
+            yield from ((how, name) for name in _names(detail.get("requirements")))
+
+
+def _names(listed: Any) -> Iterator[str]:
+    for one in listed or ():
+        name = one.get("name") if isinstance(one, Mapping) else one
+        if name:
+            yield one_line(name, NAME_LENGTH)
+
+
+def gates_satisfied(session: Session, event: Event) -> None:
+    data: SatisfiedPayload = event.data
+    _close(session, set(_names(data.requirements)))
+
+
+def call_done(session: Session, event: Event) -> None:
+    """The same call went through: whatever refused it has let it pass."""
+    if session.open_gates:
+        about = about_call(event)
+        _close(
+            session, [k for k, gate in session.open_gates.items() if (gate.blocks, gate.about) == (event.tool, about)]
+        )
+
+
+def turn_let_go(session: Session) -> None:
+    """A new prompt after a refused stop: the turn did end."""
+    if session.open_gates:
+        _close(session, [k for k, gate in session.open_gates.items() if gate.blocks == END_OF_TURN])
+
+
+def _close(session: Session, names: Iterable[str]) -> None:
+    gone = set(names)
+    if gone & session.open_gates.keys():
+        session.open_gates = {name: gate for name, gate in session.open_gates.items() if name not in gone}
+
+
+# What a person typed, told apart from what the agent or Holdfast itself put into a prompt.
+
+
+def prompt_text(data: PromptSubmitted) -> str:
+    """Without the contexts that hooks put before it; empty when nothing else is in it."""
+    return without_contexts(data.prompt).strip()
+
+
+def is_synthetic(data: PromptSubmitted) -> bool:
+    """Whether no person typed it."""
+    return data.synthetic or prompt_text(data).startswith(VOICE.strip())

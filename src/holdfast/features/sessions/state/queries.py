@@ -3,8 +3,6 @@
 from collections.abc import Iterator
 from itertools import chain
 
-import msgspec
-
 from holdfast.core.errors import CommandRefused
 from holdfast.core.feature import Call
 from holdfast.core.ids import alias
@@ -16,7 +14,6 @@ from holdfast.features.sessions.state.documents import (
     TURN,
     WATCHED,
     Session,
-    Tokens,
     Turn,
     one_line,
     turn_key,
@@ -123,17 +120,12 @@ class Turns:
 
     def _find(self, n: int) -> Turn | None:
         session = self.session
-        stored = TURN.load(self.reader, turn_key(session.id, n))
         for fresh in (session.turn, session.previous):
             if fresh and fresh.n == n:
-                return _with_tokens(fresh, stored.tokens if stored else None)
-        turn = stored.as_turn() if stored else None
-        if turn:
-            return turn
+                return fresh
+        stored = TURN.load(self.reader, turn_key(session.id, n))
+        if stored:
+            return stored.as_turn()
         if self._in_log is None:
             self._in_log = turns_from_log(session, self.reader)
         return self._in_log.get(n)
-
-
-def _with_tokens(turn: Turn, tokens: Tokens | None) -> Turn:
-    return msgspec.structs.replace(turn, tokens=tokens) if tokens else turn

@@ -8,9 +8,10 @@ import msgspec
 
 from holdfast.core.event import Event
 from holdfast.core.kinds import HOOK_KINDS, HookPayload
-from holdfast.core.kinds.session_events import TokensRead, TurnProcessed
+from holdfast.core.kinds.agent_events import ModelAnswered
+from holdfast.core.kinds.session_events import TurnProcessed
 from holdfast.core.ports import Ref
-from holdfast.features.sessions.state import activity, agent_events, internal_events
+from holdfast.features.sessions.state import activity, event_handlers
 from holdfast.features.sessions.state.documents import (
     ACTIVE,
     COMPLETED,
@@ -30,15 +31,19 @@ from holdfast.features.sessions.state.documents import (
     Session,
     Summary,
     TurnDocument,
-    add_tokens,
     turn_key,
 )  # fmt: skip
-from holdfast.features.sessions.state.lanes import end_all_lanes
-from holdfast.features.sessions.state.lifecycle import new_session, proves_life, reactivate
-from holdfast.features.sessions.state.running_calls import clear_running
-from holdfast.features.sessions.state.turns import USERS_TURN, close_turn
+from holdfast.features.sessions.state.lifecycle import (
+    USERS_TURN,
+    clear_running,
+    close_turn,
+    end_all_lanes,
+    new_session,
+    proves_life,
+    reactivate,
+)
 
-HANDLERS = {**agent_events.HANDLERS, **internal_events.HANDLERS}
+HANDLERS = {**event_handlers.HANDLERS, **event_handlers.OWN_HANDLERS}
 
 
 def keys(event: Event) -> Iterable[Ref]:
@@ -50,8 +55,8 @@ def keys(event: Event) -> Iterable[Ref]:
         refs.append(RECENT_SESSIONS.ref(event.project))
     elif isinstance(data, TurnProcessed):
         refs += [TURN.ref(turn_key(event.session, data.n)), *activity.keys(event)]
-    elif isinstance(data, TokensRead):
-        refs += [*(TURN.ref(turn_key(event.session, int(n))) for n in data.by_turn), *activity.keys(event)]
+    elif isinstance(data, ModelAnswered) and data.day:
+        refs += activity.keys(event)
     elif event.kind == "session.summarised":
         refs.append(SUMMARY.ref(event.session))
     return refs
@@ -80,7 +85,7 @@ def stream(ref: Ref) -> Mapping[str, str]:
 
 
 def reduce_session(doc: Session | None, event: Event, _ref: Ref | None = None) -> Session | None:
-    from_agent = event.kind in HOOK_KINDS
+    from_agent = event.kind in HOOK_KINDS and event.kind != ModelAnswered.KIND
     if doc is None:
         if not from_agent:
             return None  # Only an agent begins a session.
@@ -119,6 +124,7 @@ def _update_state(session: Session, event: Event) -> None:
         clear_running(session)
         end_all_lanes(session, event)
         close_turn(session, event, "ended")
+        session.open_gates = session.open_gates and {}
     state = _state_of(session)
     if state != session.state:
         session.state, session.since = state, event.at
@@ -142,17 +148,11 @@ def _reduce_turn(doc: TurnDocument | None, event: Event, ref: Ref) -> TurnDocume
     n = int(ref.key.rpartition("/")[2])
     turn = copy.copy(doc) if doc else TurnDocument(session=event.session)
     turn.n, turn.project = n, event.project
-    data: TurnProcessed | TokensRead = event.data
-    if isinstance(data, TokensRead):
-        turn.tokens = add_tokens(turn.tokens, data.by_turn.get(str(n), {}))
-        turn.at = turn.at or event.at  # When the turn began, once that is known: not when it was counted.
-        return turn
+    data: TurnProcessed = event.data
     facts = data.facts
-    told = add_tokens(None, facts.tokens)
     return msgspec.structs.replace(
         turn, id=facts.id, origin=facts.origin, prompt=facts.prompt, answer=facts.answer, at=facts.at, end=facts.end,
-        how=facts.how, tools=facts.tools, failed=facts.failed, first=facts.first, seq=facts.seq, told_tokens=told,
-        status=COMPLETED,
+        how=facts.how, tools=facts.tools, failed=facts.failed, first=facts.first, seq=facts.seq, status=COMPLETED,
     )  # fmt: skip
 
 

@@ -1,5 +1,5 @@
-"""What each event of an agent means for its session. A handler changes the copy of the document that it is given; values
-inside are replaced, never changed in place."""
+"""What each event, of an agent or of Holdfast itself, means for its session. A handler changes the copy of the document
+that it is given; values inside are replaced, never changed in place."""
 
 from collections.abc import Callable
 
@@ -7,18 +7,25 @@ import msgspec
 
 from holdfast.core.event import Event
 from holdfast.core.kinds import ToolEndPayload, ToolPayload, agent_events
-from holdfast.features.sessions.state import running_calls
-from holdfast.features.sessions.state.documents import (
-    LATE_MS,
-    TITLE_LENGTH,
-    Session,
-    add_tokens,
-    one_line,
-)  # fmt: skip
-from holdfast.features.sessions.state.lanes import end_lane, touch_lane
-from holdfast.features.sessions.state.lifecycle import end_session
-from holdfast.features.sessions.state.prompts import is_synthetic, prompt_text
-from holdfast.features.sessions.state.turns import close_turn, count_in_turn, open_turn
+from holdfast.core.kinds import session_events as kinds
+from holdfast.core.kinds.engine_events import DecisionMade
+from holdfast.features.sessions.state import lifecycle
+from holdfast.features.sessions.state.documents import LATE_MS, TITLE_LENGTH, Session, one_line  # fmt: skip
+from holdfast.features.sessions.state.lifecycle import (
+    close_turn,
+    count_in_turn,
+    end_all_lanes,
+    end_lane,
+    end_session,
+    gates_satisfied,
+    is_synthetic,
+    mark_processed,
+    open_gates,
+    open_turn,
+    prompt_text,
+    reopen_turn,
+    touch_lane,
+)
 
 Handler = Callable[[Session, Event], None]
 replace = msgspec.structs.replace
@@ -31,7 +38,7 @@ def _session_started(session: Session, event: Event) -> None:
         return  # In the middle of a turn, in the same process.
     turn = session.turn
     if data.source == "resume" and turn and turn.is_open and event.at - turn.at > LATE_MS:
-        running_calls.clear_running(session)
+        lifecycle.clear_running(session)
         close_turn(session, event, "lost")
     if not data.process and session.process and session.process.pid != data.pid:
         session.process = None
@@ -45,9 +52,10 @@ def _prompt_submitted(session: Session, event: Event) -> None:
         return
     if not prompt or (turn and turn.is_open and (synthetic or _is_repeated(session, data, prompt))):
         return  # Qwen sends an empty one after every batch of tools; a synthetic one belongs to the turn it comes in.
-    running_calls.clear_running(session)
+    lifecycle.clear_running(session)
     open_turn(session, event, origin="agent" if synthetic else "person", prompt=prompt, turn_id=data.turn)
     if not synthetic:
+        lifecycle.turn_let_go(session)
         session.prompts += 1
         session.title = session.title or one_line(prompt, TITLE_LENGTH)
     if session.early_stop and session.early_stop == data.turn:
@@ -68,9 +76,9 @@ def _tool_started(session: Session, event: Event) -> None:
         return  # Its end came first.
     count_in_turn(session, event, begins=not data.lane)
     touch_lane(session, event)
-    running_calls.start_call(session, event, call)
+    lifecycle.start_call(session, event, call)
     if data.action == "ask":
-        running_calls.add_ask(session, event, "question")
+        lifecycle.add_ask(session, event, "question")
 
 
 def _tool_ended(session: Session, event: Event) -> None:
@@ -83,19 +91,20 @@ def _tool_ended(session: Session, event: Event) -> None:
     session.tools += 1
     session.failed += failed
     session.edits += int(data.action == "edit" and not failed)
-    running_calls.end_call(session, event)
+    lifecycle.call_done(session, event)
+    lifecycle.end_call(session, event)
 
 
 def _batch_ended(session: Session, event: Event) -> None:
     data: agent_events.ToolBatch = event.data
-    running_calls.remove_calls(session, [ref.call for ref in data.calls])
+    lifecycle.remove_calls(session, [ref.call for ref in data.calls])
     session.asks = [ask for ask in session.asks if ask.lane != data.lane]
 
 
 def _permission_requested(session: Session, event: Event) -> None:
     count_in_turn(session, event)
     touch_lane(session, event)
-    running_calls.add_ask(session, event, "permission")
+    lifecycle.add_ask(session, event, "permission")
 
 
 def _permission_denied(session: Session, event: Event) -> None:
@@ -103,22 +112,22 @@ def _permission_denied(session: Session, event: Event) -> None:
     data: agent_events.PermissionDenied = event.data
     if not data.call or data.call not in session.done:
         session.denied += 1
-    running_calls.remove_calls(session, [data.call])
-    running_calls.remove_answered(session, event)
+    lifecycle.remove_calls(session, [data.call])
+    lifecycle.remove_answered(session, event)
 
 
 def _notified(session: Session, event: Event) -> None:
     data: agent_events.Notification = event.data
     if data.topic == "permission_prompt" and not session.asks:
-        running_calls.add_ask(session, event, "permission")
+        lifecycle.add_ask(session, event, "permission")
     elif data.topic == "idle_prompt" and not session.any_lane_open:
         # Nothing else tells that the user pressed Esc: the agent says that it waits for input.
-        running_calls.clear_running(session)
+        lifecycle.clear_running(session)
         close_turn(session, event, "notified")
 
 
 def _elicitation_requested(session: Session, event: Event) -> None:
-    running_calls.add_ask(session, event, "question")
+    lifecycle.add_ask(session, event, "question")
 
 
 def _elicitation_answered(session: Session, _event: Event) -> None:
@@ -148,7 +157,7 @@ def _end_turn(session: Session, event: Event, how: str, answer: str) -> None:
     if data.turn and (turn is None or (turn.id and turn.id != data.turn and not turn.is_open)):
         session.early_stop = data.turn
         return
-    running_calls.clear_running(session, lane="")
+    lifecycle.clear_running(session, lane="")
     close_turn(session, event, how, answer)
     if turn and not turn.is_open and turn.how != how:
         session.turn = replace(turn, how=how, answer=one_line(answer) or turn.answer)
@@ -159,7 +168,7 @@ def _subagent_ended(session: Session, event: Event) -> None:
     data: agent_events.SubagentEnded = event.data
     if not data.compaction:
         end_lane(session, event)
-        running_calls.clear_running(session, lane=data.lane)
+        lifecycle.clear_running(session, lane=data.lane)
 
 
 def _compacted(session: Session, _event: Event) -> None:
@@ -172,12 +181,10 @@ def _model_switched(session: Session, event: Event) -> None:
 
 
 def _model_answered(session: Session, event: Event) -> None:
-    """Each figure has one source: where the transcript is read by a job, that is it."""
+    """Some agents' hooks name no model; token use is counted by the feature `cost`."""
     data: agent_events.ModelAnswered = event.data
-    if session.read is None and data.tokens:
-        session.tokens = add_tokens(session.tokens, data.tokens)
-        if session.turn:
-            session.turn = replace(session.turn, tokens=add_tokens(session.turn.tokens, data.tokens))
+    if data.model and not data.lane:
+        session.model = data.model
 
 
 def _session_ended(session: Session, event: Event) -> None:
@@ -206,4 +213,134 @@ HANDLERS: dict[str, Handler] = {
     "compact.ended": _compacted,
     "model.switched": _model_switched,
     "model.answered": _model_answered,
+}
+
+
+# What an event of Holdfast itself means for a session: an answer, a look at a process or a transcript, a command.
+
+
+def _decision_made(session: Session, event: Event) -> None:
+    """Every denial counts once, whatever it was about."""
+    data: DecisionMade = event.data
+    session.injected += sum(context.tokens for context in data.contexts)
+    open_gates(session, event)
+    if data.verdict != "deny":
+        return
+    session.denied += 1
+    if data.of_kind == "tool.started":
+        lifecycle.remove_calls(session, [data.call or f"#{data.of}"])
+        if data.call:
+            lifecycle.remember_call(session, data.call)
+    elif data.of_kind == "turn.ended" and not data.lane and session.is_active:
+        reopen_turn(session)  # A refused stop means: go on working.
+    elif data.of_kind == "prompt.submitted" and not data.lane:
+        close_turn(session, event, "denied")
+
+
+def _process_found(session: Session, event: Event) -> None:
+    data: kinds.ProcessFound = event.data
+    session.process = data.process()
+
+
+def _exit_read(session: Session, event: Event) -> None:
+    """The hook had said no more than that the command ran."""
+    data: kinds.ToolExitRead = event.data
+    if data.ok is False:
+        session.failed += 1
+        if session.turn:
+            session.turn = msgspec.structs.replace(session.turn, failed=session.turn.failed + 1)
+
+
+def _session_lost(session: Session, event: Event) -> None:
+    data: kinds.SessionLost = event.data
+    process = session.process
+    if process and (process.pid, process.start) == (data.pid, data.start):
+        lifecycle.end_session(session, event, "process-gone")
+
+
+def _session_stale(session: Session, event: Event) -> None:
+    data: kinds.SessionStale = event.data
+    if not session.process and session.at <= data.last:
+        lifecycle.end_session(session, event, "stale")
+
+
+def _session_left(session: Session, event: Event) -> None:
+    lifecycle.end_session(session, event, "clear")
+
+
+def _session_closed(session: Session, event: Event) -> None:
+    lifecycle.end_session(session, event, "closed-by-user")
+
+
+def _session_reopened(session: Session, _event: Event) -> None:
+    if not session.is_active:
+        lifecycle.reactivate(session)
+        session.process = None  # It may be dead; if the session lives, its next event names it again.
+
+
+def _session_linked(session: Session, event: Event) -> None:
+    data: kinds.SessionLinked = event.data
+    lifecycle.link_parent(session, data.parent, data.reason, data.parent_seq)
+
+
+def _session_branched(session: Session, event: Event) -> None:
+    data: kinds.SessionBranched = event.data
+    lifecycle.add_child(session, data.child)
+
+
+def _session_summarised(session: Session, event: Event) -> None:
+    data: kinds.SessionSummarised = event.data
+    session.summarised = data.of
+
+
+def _permission_granted(session: Session, event: Event) -> None:
+    data: kinds.PermissionGranted = event.data
+    session.asks = [ask for ask in session.asks if ask.at != data.asked]
+
+
+def _turn_recovered(session: Session, event: Event) -> None:
+    data: kinds.TurnRecovered = event.data
+    if session.turn and session.turn.n == data.n and session.at <= data.last:
+        lifecycle.clear_running(session)
+        end_all_lanes(session, event)
+        close_turn(session, event, "recovered")
+
+
+def _turn_escaped(session: Session, event: Event) -> None:
+    data: kinds.TurnEscaped = event.data
+    if session.turn and session.turn.n == data.n and session.at <= data.when + LATE_MS:
+        lifecycle.clear_running(session, lane="")
+        close_turn(session, event, "interrupted")
+
+
+def _turn_adopted(session: Session, event: Event) -> None:
+    data: kinds.TurnAdopted = event.data
+    if session.turn and session.turn.n == data.n:
+        session.turn = msgspec.structs.replace(session.turn, adopted=True)
+
+
+def _turn_processed(session: Session, event: Event) -> None:
+    data: kinds.TurnProcessed = event.data
+    mark_processed(session, data.n, data.upto)
+
+
+OWN_HANDLERS: dict[str, Handler] = {
+    "gates.satisfied": gates_satisfied,
+    "gates.approved": gates_satisfied,
+    "decision.made": _decision_made,
+    "session.process": _process_found,
+    "session.lost": _session_lost,
+    "session.stale": _session_stale,
+    "session.left": _session_left,
+    "session.closed": _session_closed,
+    "session.reopened": _session_reopened,
+    "session.linked": _session_linked,
+    "session.branched": _session_branched,
+    "session.summarised": _session_summarised,
+    "permission.granted": _permission_granted,
+    "turn.recovered": _turn_recovered,
+    "turn.escaped": _turn_escaped,
+    "turn.adopted": _turn_adopted,
+    "turn.processed": _turn_processed,
+    "tool.exit_read": _exit_read,
 }

@@ -1,0 +1,96 @@
+"""Status lines for agents that show one: answered by a thread of its own, so that no hook waits for it."""
+
+import _socket
+import queue
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from holdfast.app import App
+from holdfast.core.decision import Delivery
+from holdfast.core.ports import Reader, Store
+from holdfast.ingest.frames import answer
+from holdfast.ingest.log import Log
+
+VIEW = "sessions.statusline"
+LONGEST_QUEUE = 64
+LARGEST_INPUT = 256 << 10
+SEND_S = 0.2
+
+
+class Window(msgspec.Struct):
+    used_percentage: float | None = None
+
+
+class Cost(msgspec.Struct):
+    total_cost_usd: float | None = None
+
+
+class AgentStatus(msgspec.Struct):
+    """What an agent says on stdin about the session it wants a line for, as Claude Code does."""
+
+    session_id: str = ""
+    context_window: Window | None = None
+    cost: Cost | None = None
+
+
+decode = msgspec.json.Decoder(AgentStatus, strict=False).decode
+
+
+class StatusLines:
+    def __init__(self, app: Callable[[], App], log: Log) -> None:
+        self._app, self._log = app, log
+        self._waiting: queue.Queue[tuple[_socket.socket, Delivery]] = queue.Queue(LONGEST_QUEUE)
+        self._reader: Reader | None = None
+        self._store: Store | None = None
+
+    def start(self) -> None:
+        threading.Thread(target=self._serve, name="status-lines", daemon=True).start()
+
+    def show(self, sock: _socket.socket, delivery: Delivery) -> None:
+        try:
+            self._waiting.put_nowait((sock, delivery))
+        except queue.Full:
+            sock.close()
+
+    def _serve(self) -> None:
+        while True:
+            sock, delivery = self._waiting.get()
+            try:
+                sock.settimeout(SEND_S)
+                sock.sendall(answer(self._line(delivery).encode()))
+            except OSError:
+                pass
+            finally:
+                sock.close()
+
+    def _line(self, delivery: Delivery) -> str:
+        """Nothing rather than an error: it stands on somebody's screen."""
+        try:
+            app = self._app()
+            line = app.view(VIEW, app.call(VIEW, _arguments(delivery), self._reader_of(app)))["text"]
+            return f"{line}\n" if line else ""
+        except Exception as error:
+            self._log.error("statusline.failed", error)
+            self._reader = None
+            return ""
+
+    def _reader_of(self, app: App) -> Reader:
+        """A store that was mended is another one."""
+        if self._reader is None or self._store is not app.store:
+            self._store, self._reader = app.store, app.store.reader()
+        return self._reader
+
+
+def _arguments(delivery: Delivery) -> dict[str, Any]:
+    try:
+        told = decode(delivery.body[:LARGEST_INPUT])
+    except (msgspec.DecodeError, msgspec.ValidationError, RecursionError):
+        told = AgentStatus()
+    return {
+        "id": told.session_id,
+        "context": told.context_window.used_percentage if told.context_window else None,
+        "reported": told.cost.total_cost_usd if told.cost else None,
+    }

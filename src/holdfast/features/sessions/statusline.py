@@ -1,0 +1,57 @@
+"""One line about a session for its agent's screen: what it cost, how full its context is, what stands in its way."""
+
+from typing import Any
+
+from holdfast.core.errors import CommandRefused
+from holdfast.core.feature import Call
+from holdfast.core.text import strip_controls
+from holdfast.features.sessions.figures import Figures, figures_of, format_counted, shown_state
+from holdfast.features.sessions.state.documents import SESSION, WAITING, WATCHED, Session
+from holdfast.features.sessions.state.queries import find_session
+from holdfast.usage.fields import micro_dollars
+from holdfast.usage.report import UNTOLD, dollars, format_count
+
+SEPARATOR = " · "
+MAX_OTHERS = 50
+"""Live sessions that are looked at, the latest first: a line must not take long."""
+
+
+def statusline(call: Call) -> dict[str, Any]:
+    """`context` is how full the agent says its window is, in percent; `reported` what it says the session cost."""
+    session = _session(call)
+    others = _waiting_others(session, call)
+    if session is None:
+        return {"text": SEPARATOR.join(others), "id": ""}
+    figures = figures_of(session, call.reader, call.now, call.settings)
+    parts = [*_spent(figures, call.args.get("reported")), *_context(call.args.get("context"))]
+    gates = [format_counted(figures.open_gates, "open gate")] if figures.open_gates else []
+    return {"text": strip_controls(SEPARATOR.join([*parts, *gates, *others])), "id": session.id}
+
+
+def _session(call: Call) -> Session | None:
+    given = str(call.args.get("id") or call.session)
+    try:
+        return find_session(call.reader, given) if given else None
+    except CommandRefused:
+        return None
+
+
+def _spent(figures: Figures, reported: object) -> list[str]:
+    """Our figure; until the first call of a model is read, the agent's own."""
+    spent = figures.spent
+    if spent.total_tokens is None:
+        told = micro_dollars(reported)
+        return [dollars(told)] if told is not None else [f"{UNTOLD} tokens"]
+    return [dollars(spent.cost), f"{format_count(spent.total_tokens)} tokens"]
+
+
+def _context(percent: object) -> list[str]:
+    known = isinstance(percent, int | float) and not isinstance(percent, bool) and 0 <= percent <= 100
+    return [f"context {percent:.0f}%"] if known else []
+
+
+def _waiting_others(session: Session | None, call: Call) -> list[str]:
+    own = session.id if session else ""
+    live = (doc for key, doc in SESSION.list(call.reader, status=WATCHED, limit=MAX_OTHERS) if key != own)
+    n = sum(1 for doc in live if shown_state(doc, call.now, call.settings) == WAITING)
+    return [f"{n} other {'session waits' if n == 1 else 'sessions wait'}"] if n else []

@@ -1,0 +1,76 @@
+"""Our status line in an agent's settings: one member, and never in the place of one that is there."""
+
+import dataclasses
+import shlex
+from pathlib import Path
+from typing import Any
+
+from holdfast.core.agent import Agent
+from holdfast.install import entries
+from holdfast.install.finding import Found
+from holdfast.install.hooks_text import fresh
+from holdfast.install.json_edit import append, edited, remove, style_of
+from holdfast.install.json_text import BrokenJson, Node, line_of, parse
+
+MODE, EVENT = "show", "statusline"
+
+
+def status_line_of(agent: Agent) -> Agent | None:
+    """The same agent, seen as one whose status line is to be written; None when its settings have none."""
+    if not agent.setup or not agent.setup.status_line:
+        return None
+    return dataclasses.replace(agent, setup=dataclasses.replace(agent.setup, layout="statusline"))
+
+
+def entry(agent: Agent, state: Path) -> dict[str, Any]:
+    words = [*entries.our_words(state), MODE, agent.name, EVENT]
+    return {"type": "command", "command": shlex.join(words)}
+
+
+class StatusLine:
+    all_ours = False
+    secret_at_home = False
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def wanted(self, agent: Agent, state: Path) -> dict[str, dict[str, Any]]:
+        return {self.name: entry(agent, state)}
+
+    def with_ours(self, text: str, agent: Agent, state: Path) -> str:
+        text = fresh(text)
+        root, there = self._checked(text)
+        ours, style = entry(agent, state), style_of(text, root)
+        if there is not None:
+            stale = entries.is_ours(there.value) and there.value != ours
+            return edited(text, [(there.start, there.end, style.dumps(ours))] if stale else [])
+        return edited(text, append(text, root, [style.member(self.name, style.dumps(ours))], style))
+
+    def without_ours(self, text: str, _before: str) -> str:
+        root, there = self._checked(fresh(text))
+        if there is None or not entries.is_ours(there.value):
+            return text
+        return edited(text, remove(text, root, root.items.index(there)))
+
+    def found(self, text: str) -> list[Found]:
+        _, there = self._checked(fresh(text))
+        ours = there is not None and entries.is_ours(there.value)
+        return [Found(self.name, line_of(text, there.start), there.value)] if there is not None and ours else []
+
+    def foreign(self, text: str) -> Any:
+        value = dict(parse(fresh(text)).value)
+        return {k: v for k, v in value.items() if k != self.name or not entries.is_ours(v)}
+
+    def outline(self, text: str) -> bytes:
+        return text.encode()
+
+    def switched_off(self, _text: str) -> str:
+        return ""
+
+    def _checked(self, text: str) -> tuple[Node, Node | None]:
+        root = parse(text)
+        if not root.is_object:
+            raise BrokenJson("the file does not hold an object", root.start)
+        if len(found := root.named(self.name)) > 1:
+            raise BrokenJson(f'"{self.name}" is there twice', found[1].begin)
+        return root, root.member(self.name)
