@@ -32,7 +32,7 @@ _STOP = frozenset(
     when if up down out over per most least above below enough fine ok okay yes back more less than like said
     thing things way work works done take takes put puts come comes live lives sit sits happen happens move
     moves moved moving switch switched change changed raise raised last first other else rest whole may's from's
-    that's it's don't doesn't isn't aren't can't i've we've i'm we're allowed required approach instead into
+    give gives good that's it's don't doesn't isn't aren't can't i've we've i'm we're allowed required approach instead into
     through between about final size der die das ein eine ist sind und oder jetzt nur im zum zur von mit für auf
     dürfen darf haben nicht noch el la los las un una de del en para con y o es son se por que le les des du et
     est sur dans on nous utilise passe pasamos usamos a à todo toute
@@ -83,7 +83,10 @@ _NOT_YET = re.compile(
 _DONE = re.compile(
     r"\b(?:is|are|was|were|has been|have been|have|has|got|we|now)\b.{0,25}\b(?:out|released|done|live|lifted|"
     r"over|finished|complete[d]?|deleted|gone|shipped|upgraded|merged|closed|ended|supported|supports?|moved|"
-    r"migrated|ready|here|off)\b|\b(?:support|upgraded everything)\b",
+    r"migrated|ready|here|off|through|passed|signed off|approved)\b|\b(?:support|upgraded everything)\b"
+    r"|\b(?:ist|sind|wurde|est|sont|está|foi) .{0,25}\b(?:durch|fertig|abgeschlossen|beendet|vorbei|erledigt|aufgehoben|"
+    r"fini\w*|terminé\w*|levé\w*|terminad\w+|acabad\w+|concluíd\w+|levantad\w+)\b|\b(?:завершен\w*|закончен\w*|снят\w*)\b"
+    r"|(?:完成|结束|解除|終わ|完了)",
     re.IGNORECASE,
 )
 _UNTIL = re.compile(
@@ -100,6 +103,11 @@ r"history|ended|not (?:needed|required)|n't (?:needed|required))\b", re.IGNORECA
     re.compile(r"((?:[\w.+#/-]+ ){1,4})(?:aren't|isn't|are not|is not) (?:needed|required|necessary|used)\b", re.IGNORECASE),
     re.compile(r"\b(?:dropped|lifted|cancelled) (?:the )?((?:[\w.+#/-]+ ?){1,2})", re.IGNORECASE),
     re.compile(r"((?:[\w.+#/-]+ ){1,2})(?:broke|clashed|can't be|couldn't|had no|was too|failed)\b", re.IGNORECASE),
+    re.compile(r"([\w.+#/-]+) (?:(?:is|are) (?:out|history|retired|done for|no more)\b(?=[,;.]|$| and)|c'est fini|"
+r"(?:est|sont) (?:abandonné|supprimé|retiré)\w*|disparaît|(?:wird|werden|ist|sind) (?:abgeschaltet|abgelöst|abgeschafft|ersetzt|"
+r"geschichte|raus|weg)|fällt weg|fallen weg|entfällt|se acabó|desaparece|ya no se usa\w*|sale|acabou|sai|больше не|уходит|"
+r"отключ\w+|убираем)", re.IGNORECASE),
+    re.compile(r"(?:不再用|停用|废弃|不用了?)\s*([\w.+#/-]+)|([\w.+#/-]+)\s*(?:は廃止|をやめ|不再使用|已停用)"),
     re.compile(r"([\w.+#/-]+) (?:goes|is on its way out|wird abgeschafft|fliegt raus|queda descartad\w+)\b(?! (?:to|in|"
 r"up|down|through|on|against))", re.IGNORECASE),
 )  # fmt: skip
@@ -115,6 +123,12 @@ _FOR_SCOPE = re.compile(
     r"(?:module|package|folder|service|accounts|tenants?|endpoints?|tables?|repo)\b",
     re.IGNORECASE,
 )
+
+
+BOUND_WORDS = frozenset(
+    map(stem, "floor ceiling limit cap minimum maximum min max least most fall drop exceed bound threshold quota".split())
+)
+"""Words that say a number is a bound, not what it bounds."""
 
 
 class Parsed(msgspec.Struct, frozen=True):
@@ -204,6 +218,7 @@ def _taken_back(text: str) -> set[str]:
     found: set[str] = set()
     for pattern in _TAKEN_BACK:
         for match in pattern.finditer(text):
-            found |= content_words(match.group(1))
-            found |= {t for t in (w.lower() for w in _WORD.findall(match.group(1))) if re.fullmatch(r"v?\d[\d.]*", t)}
+            gone = next(part for part in match.groups() if part)
+            found |= content_words(gone)
+            found |= {t for t in (w.lower() for w in _WORD.findall(gone)) if re.fullmatch(r"v?\d[\d.]*", t)}
     return found

@@ -2,7 +2,7 @@
 
 import re
 
-from holdfast.features.memory.validity.parse import Parsed, content_words
+from holdfast.features.memory.validity.parse import BOUND_WORDS, Parsed, content_words
 
 COVERED, HALF = 0.33, 0.5
 
@@ -79,8 +79,8 @@ def _new_value(new: Parsed, old: Parsed) -> bool:
     ):
         return False
     shared = new.main & old.main or (new.words & old.main)
-    new_only, old_only = new.main - old.words, old.main - new.words
-    if not shared:
+    new_only, old_only = new.main - old.words - BOUND_WORDS, old.main - new.words - BOUND_WORDS
+    if not shared - BOUND_WORDS:
         return False
     names_old_value = bool(new.numbers & old.numbers) or len(shared) >= 2
     return not old_only or not new_only or (new.strong and names_old_value and len(old_only) <= 1)
