@@ -2,6 +2,7 @@
 
 import re
 from functools import lru_cache
+from itertools import pairwise
 
 import msgspec
 
@@ -14,9 +15,10 @@ _OTHER_NUMBERS = "once:1 twice:2 eins:1 zwei:2 drei:3 vier:4 dos:2 tres:3 deux:2
 _NUMBER_WORDS = {word: str(number) for number, word in enumerate(_COUNTING.split())} | dict(
     pair.split(":") for pair in _OTHER_NUMBERS.split()
 )
+_ARTICLES = frozenset("a an ein eine einer un une una um uma".split())
 _UNIT_NAMES = {
     "time": "s sec second seconds ms min minute minutes hour hours day days week weeks months years year "
-    "sekunden minuten stunden segundos secondes секунд",
+    "sekunden minuten stunden stunde tag tage heure heures hora horas segundos secondes секунд",
     "size": "mb gb kb",
     "count": "rows characters workers",
     "share": "percent %",
@@ -53,7 +55,11 @@ _STRONG_CHANGE = re.compile(
     r"are gone|goes away|"
     r"no more|no longer|any ?more|forget|drop(?:ped)?|we go to|goes (?:up|down)|rewriting|rewritten|raised|"
     r"lowered|we stay with|stays? (?:in|with|on)|is over|are over|is off|left for|belongs to|passe de|pasamos|"
-    r"nicht mehr|statt|umgestiegen|改回|换)\b|改回|换成|不再",
+    r"nicht mehr|statt|umgestiegen|from here on|going forward|ported|migrated|ab jetzt|ab sofort|künftig|umgezogen|"
+    r"wechseln|a partir de (?:ahora|agora|hoy|hoje)|ya no|en (?:vez|lugar) de|cambiamos|désormais|dorénavant|"
+    r"à partir de maintenant|au lieu de|on passe|n[e'].{1,25} plus|não .{1,25} mais|em vez de|trocamos|mudamos|"
+    r"больше не|вместо|переходим|перешли|с этого момента|впредь|d'ora in poi|non più|invece di)\b"
+    r"|改回|换成|不再|换|以后|从现在起|改[为成用]|今後|これから|に変更|に切り替え",
     re.IGNORECASE,
 )
 _NOW = re.compile(
@@ -107,6 +113,8 @@ r"history|ended|not (?:needed|required)|n't (?:needed|required))\b", re.IGNORECA
 r"(?:est|sont) (?:abandonné|supprimé|retiré)\w*|disparaît|(?:wird|werden|ist|sind) (?:abgeschaltet|abgelöst|abgeschafft|ersetzt|"
 r"geschichte|raus|weg)|fällt weg|fallen weg|entfällt|se acabó|desaparece|ya no se usa\w*|sale|acabou|sai|больше не|уходит|"
 r"отключ\w+|убираем)", re.IGNORECASE),
+    re.compile(r"([\w.+#/-]+)(?:'s)? (?:contract |licen[cs]e |subscription |account |trial )?(?:has )?(?:ended|expired|ran out)\b",
+               re.IGNORECASE),
     re.compile(r"(?:不再用|停用|废弃|不用了?)\s*([\w.+#/-]+)|([\w.+#/-]+)\s*(?:は廃止|をやめ|不再使用|已停用)"),
     re.compile(r"([\w.+#/-]+) (?:goes|is on its way out|wird abgeschafft|fliegt raus|queda descartad\w+)\b(?! (?:to|in|"
 r"up|down|through|on|against))", re.IGNORECASE),
@@ -185,7 +193,10 @@ def content_words(text: str) -> set[str]:
 
 def normal_word(token: str) -> str:
     word = token.lower().replace("’", "'").removesuffix("'s").rstrip("./")
-    return stem(word) if word.isascii() and word.isalpha() else word
+    if not (word.isascii() and word.isalpha()):
+        return word
+    bare = stem(word)
+    return bare[:-3] if bare.endswith("ion") and len(bare) > 6 else bare
 
 
 def _is_content(token: str) -> bool:
@@ -200,7 +211,8 @@ def _is_content(token: str) -> bool:
 
 
 def _numbers(tokens: list[str]) -> set[str]:
-    return {_NUMBER_WORDS.get(t, t) for t in tokens if t in _NUMBER_WORDS or re.fullmatch(r"v?\d[\d.]*", t)}
+    found = {_NUMBER_WORDS.get(t, t) for t in tokens if t in _NUMBER_WORDS or re.fullmatch(r"v?\d[\d.]*", t)}
+    return found | {"1" for article, unit in pairwise(tokens) if article in _ARTICLES and unit in _UNITS}
 
 
 def _subject(tokens: list[str]) -> list[str]:

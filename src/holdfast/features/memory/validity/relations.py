@@ -9,8 +9,8 @@ COVERED, HALF = 0.33, 0.5
 
 def replaces(new: Parsed, old: Parsed) -> bool:
     if new.exception and not _withdraws_exception(new, old):
-        return _lifts_end(new, old)
-    return any(rule(new, old) for rule in _RULES) if not _other_scope(new, old) else _lifts_end(new, old)
+        return lifts_end(new, old)
+    return any(rule(new, old) for rule in _RULES) if not _other_scope(new, old) else lifts_end(new, old)
 
 
 def _other_scope(new: Parsed, old: Parsed) -> bool:
@@ -22,7 +22,7 @@ def _other_scope(new: Parsed, old: Parsed) -> bool:
     return not (new.scopes & old.words or old.scopes & new.words)
 
 
-def _lifts_end(new: Parsed, old: Parsed) -> bool:
+def lifts_end(new: Parsed, old: Parsed) -> bool:
     """ "until X is released", and X is out; a freeze that is over."""
     if new.not_yet or not new.done:
         return False
@@ -207,7 +207,7 @@ def _plan_is_off(new: Parsed, old: Parsed) -> bool:
 _RULES = (
     _same_slot,
     _new_owner,
-    _lifts_end,
+    lifts_end,
     _is_lifted,
     _withdraws_exception,
     _taken_back,
