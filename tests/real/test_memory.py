@@ -29,7 +29,6 @@ def told(model: ModelServer) -> str:
     return "\n".join(one for one in model.texts_sent() if 'source="memory' in one)
 
 
-@pytest.mark.xfail(reason="since the new rules the decision was not told to the next session in time; to be looked at")
 def test_a_decision_of_one_session_reaches_the_model_of_the_next(
     claude: ClaudeCode, model: ModelServer, held: World
 ) -> None:
