@@ -134,7 +134,10 @@ _FOR_SCOPE = re.compile(
 
 
 BOUND_WORDS = frozenset(
-    map(stem, "floor ceiling limit cap minimum maximum min max least most fall drop exceed bound threshold quota".split())
+    map(
+        stem,
+        "floor ceiling limit cap minimum maximum min max least most fall drop exceed bound threshold quota".split(),
+    )
 )
 """Words that say a number is a bound, not what it bounds."""
 
