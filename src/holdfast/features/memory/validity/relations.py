@@ -1,6 +1,7 @@
 """Whether a newer statement makes an older one void. Same subject and a claim that cannot hold beside it; in doubt, both stay."""
 
 import re
+from functools import lru_cache
 
 from holdfast.features.memory.validity.parse import BOUND_WORDS, Parsed, content_words
 
@@ -159,12 +160,13 @@ _OWNER = re.compile(
 
 
 def _new_owner(new: Parsed, old: Parsed) -> bool:
-    now, before = _owner(new), _owner(old)
+    now, before = _owner(new.text), _owner(old.text)
     return bool(now and before and now[0] != before[0] and now[1] & before[1]) and not new.as_well
 
 
-def _owner(one: Parsed) -> tuple[str, set[str]] | None:
-    for clause in one.text.split(", "):
+@lru_cache(maxsize=4_000)
+def _owner(text: str) -> tuple[str, set[str]] | None:
+    for clause in text.split(", "):
         if found := _OWNER.search(clause.strip()):
             return found["person"] or found["person2"], content_words(found["area"] or found["area2"])
     return None
