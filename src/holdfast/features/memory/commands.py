@@ -40,7 +40,7 @@ from holdfast.features.memory.documents import (
     session_ref,
     strings,
 )
-from holdfast.features.memory.policy import remembered, superseded
+from holdfast.features.memory.policy import contradicted, remembered, superseded
 from holdfast.features.memory.settings import settings_or_default
 from holdfast.features.memory.terms import files_in
 from holdfast.features.memory.turn_rules import Candidate
@@ -137,7 +137,7 @@ def keep(call: Call) -> CommandResult:
     one = Candidate(
         type=type_, text=text, origin=USER, importance=IMPORTANCE, evidence=tuple(doc.evidence), files=tuple(doc.files)
     )
-    gone = superseded(_items(call, doc.place), this, one, doc.session, call.now)
+    gone = contradicted(_items(call, doc.place), this, text)
     payload = remembered(MemoryKept(was=doc.id), this, one, repo=doc.repo, supersedes=gone)
     event = own_event(payload, call.now, session=doc.session, project=doc.project)
     return CommandResult((event,), answer=_shown(this))

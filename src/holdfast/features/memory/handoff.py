@@ -13,7 +13,8 @@ from holdfast.features.memory.terms import terms
 from holdfast.handover.summary import SessionEvent, Summary, build_summary, session_event
 
 MOST = 10
-OPEN_TASK, OPEN_GATES = "- open task: ", "- gates still open: "
+OPEN_TASK, OPEN_GATES, NEXT_STEP = "- open task: ", "- gates still open: ", "- next step: "
+NOTHING_LEFT = "ask the user what is left"
 MOST_STEPS = 2_000
 Exists = Callable[[str], bool]
 
@@ -75,7 +76,7 @@ def _lines(doc: MemorySession, summary: Summary, exists: Exists, note: str) -> I
     yield from (f"- failed last: {one}" for one in _failing(doc, summary))
     yield from (f"- commit: {one}" for one in summary.commits)
     yield from (f"- exact command: `{command}`" for command in list(doc.commands)[-5:])
-    yield f"- next step: {note or _next(doc, summary)}"
+    yield NEXT_STEP + (note or _next(doc, summary))
 
 
 def _failing(doc: MemorySession, summary: Summary) -> list[str]:
@@ -92,21 +93,27 @@ def _next(doc: MemorySession, summary: Summary) -> str:
     todo = [*doc.tasks.values(), *doc.todos]
     if _failing(doc, summary):
         return "make the failing command pass"
-    return todo[0] if todo else "ask the user what is left"
+    return todo[0] if todo else NOTHING_LEFT
 
 
 # ── a packet, looked at again when it is told ────────────────────────────────────────────────────────────────────────
 
 def packet_lines_now(text: str, doc: MemorySession | None) -> Iterator[str]:
     """The lines of a packet without tasks that were finished and gates that were satisfied since it was made."""
-    for line in text.split("\n"):
-        if doc is None or not line.startswith((OPEN_TASK, OPEN_GATES)):
+    lines = text.split("\n")
+    if doc is None:
+        yield from lines
+        return
+    open_now = [*doc.tasks.values(), *doc.todos]
+    finished = {line.removeprefix(OPEN_TASK) for line in lines if line.startswith(OPEN_TASK)} - set(open_now)
+    for line in lines:
+        if line.startswith(OPEN_GATES):
+            names = [name for name in line.removeprefix(OPEN_GATES).split(", ") if doc.gates.get(name) != "satisfied"]
+            yield from [OPEN_GATES + ", ".join(names)] if names else []
+        elif line.startswith(NEXT_STEP) and line.removeprefix(NEXT_STEP) in finished:
+            yield NEXT_STEP + next(iter(open_now), NOTHING_LEFT)
+        elif line.removeprefix(OPEN_TASK) not in finished:
             yield line
-        elif line.startswith(OPEN_TASK):
-            if line.removeprefix(OPEN_TASK) in (*doc.tasks.values(), *doc.todos):
-                yield line
-        elif names := [n for n in line.removeprefix(OPEN_GATES).split(", ") if doc.gates.get(n, "open") == "open"]:
-            yield OPEN_GATES + ", ".join(names)
 
 
 # ── after a compaction ───────────────────────────────────────────────────────────────────────────────────────────────

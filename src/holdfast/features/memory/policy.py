@@ -64,7 +64,7 @@ from holdfast.features.memory.terms import files_in, names
 from holdfast.features.memory.turn_rules import Candidate
 from holdfast.features.memory.validity.expiry import end_of
 from holdfast.features.memory.validity.parse import parse_statement
-from holdfast.features.memory.validity.relations import lifts_end, replaces
+from holdfast.features.memory.validity.relations import lifts_end, may_contradict, replaces
 from holdfast.handover.summary import Summary
 from holdfast.statements.observe import KEPT, observe_prompt
 from holdfast.statements.segments import split_prompt
@@ -319,15 +319,28 @@ def remembered(
 
 
 def with_contradiction(known: Iterable[ProjectItem], this: str, one: Candidate) -> Candidate:
-    """A person pinned the one and said the other: which holds is his to decide, so the newer waits in the inbox."""
+    """Words that contradict older ones without saying that they replace them, or that replace what a person pinned: which
+    holds is that person's to decide, so the newer waits in the inbox."""
     if one.origin != USER or one.uncertain or one.type == SUMMARY:
         return one
-    pinned = [item for item in known if item.pinned and item.origin == USER and item.id != this]
-    new = parse_statement(one.text) if pinned else None
-    against = [item for item in pinned if new is not None and replaces(new, parse_statement(item.text))]
-    if not against:
-        return one
-    return replace(one, uncertain=True, detail=f"contradicts what you pinned: {against[0].text}")
+    new = parse_statement(one.text)
+    for item in known:
+        if item.origin != USER or item.id == this or item.type == SUMMARY:
+            continue
+        old = parse_statement(item.text)
+        if replaces(new, old):
+            if item.pinned:
+                return replace(one, uncertain=True, detail=f"contradicts what you pinned: {item.text}")
+        elif may_contradict(new, old):
+            return replace(one, uncertain=True, detail=f"may contradict: {item.text} [{item.id}]")
+    return one
+
+
+def contradicted(known: Iterable[ProjectItem], this: str, text: str) -> list[str]:
+    """What no longer holds once a person has decided for these words: all that they replace or may contradict."""
+    new = parse_statement(text)
+    older = ((i.id, parse_statement(i.text)) for i in known if i.id != this and i.origin == USER and i.type != SUMMARY)
+    return [identity for identity, old in older if replaces(new, old) or may_contradict(new, old)][:MOST_SUPERSEDED]
 
 
 def _repo(state: State, event: Event) -> str:

@@ -3,7 +3,7 @@
 import re
 from functools import lru_cache
 
-from holdfast.features.memory.validity.parse import BOUND_WORDS, Parsed, content_words
+from holdfast.features.memory.validity.parse import BOUND_WORDS, Parsed, content_words, normal_word
 
 COVERED, HALF = 0.33, 0.5
 
@@ -112,7 +112,8 @@ def _rival_tool(new: Parsed, old: Parsed) -> bool:
 
 def _about(one: Parsed, group: str = "") -> frozenset[str]:
     """What is said besides the names of tools (of this group)."""
-    tools = {name for known, names in one.tools.items() if not group or known == group for name in names}
+    named = {name for known, names in one.tools.items() if not group or known == group for name in names}
+    tools = named | {normal_word(name) for name in named}
     return frozenset(word for word in one.main if word not in tools) - {
         "repo",
         "monorepo",
@@ -220,3 +221,34 @@ _RULES = (
     _narrowed,
     _plan_is_off,
 )
+
+
+# ── contradictions that cannot be decided ────────────────────────────────────────────────────────────────────────────
+
+_NO = re.compile(
+    r"\b(?:not|no|never|don't|doesn't|isn't|aren't|mustn't|can't|without|nicht|nie|kein\w*|ne|pas|jamais|nunca|sin|não|не|"
+    r"никогда)\b|不|别|ない|ません",
+    re.IGNORECASE,
+)
+
+def may_contradict(new: Parsed, old: Parsed) -> bool:
+    """Both cannot well be told together, yet the newer does not say that it replaces the older: a person decides.
+    Asked only where `replaces` found nothing."""
+    if new.exception or new.as_well or old.exception or _other_scope(new, old) or new.text.lower() == old.text.lower():
+        return False
+    return _opposite(new, old) or _tool_against_tool(new, old)
+
+
+def _opposite(new: Parsed, old: Parsed) -> bool:
+    """The same words, once with a "no" and once without. What says more than the older is narrower: an exception."""
+    same = bool(new.words) and new.words <= old.words and len(old.words - new.words) <= 1
+    return same and bool(_NO.search(new.text)) != bool(_NO.search(old.text))
+
+
+def _tool_against_tool(new: Parsed, old: Parsed) -> bool:
+    """Two tools of one kind, each said to be what is used, for the same thing or for no thing in particular."""
+    for group, names in new.tools.items():
+        before = old.tools.get(group, set())
+        if len(names) == len(before) == 1 and names != before and _about(new, group) == _about(old, group):
+            return True
+    return False
