@@ -98,6 +98,7 @@ def _next(doc: MemorySession, summary: Summary) -> str:
 
 # ── a packet, looked at again when it is told ────────────────────────────────────────────────────────────────────────
 
+
 def packet_lines_now(text: str, doc: MemorySession | None) -> Iterator[str]:
     """The lines of a packet without tasks that were finished and gates that were satisfied since it was made."""
     lines = text.split("\n")

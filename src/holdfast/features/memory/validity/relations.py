@@ -231,6 +231,7 @@ _NO = re.compile(
     re.IGNORECASE,
 )
 
+
 def may_contradict(new: Parsed, old: Parsed) -> bool:
     """Both cannot well be told together, yet the newer does not say that it replaces the older: a person decides.
     Asked only where `replaces` found nothing."""
