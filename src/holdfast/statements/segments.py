@@ -44,7 +44,8 @@ _TEXT_TASK = re.compile(
 _ATTRIBUTION = re.compile(
     r"^(?![^:\n]{0,60}\b(?:i|we|ich|wir|je|yo|eu|я|мы)\b(?:'ve| have| had| already| told you)* (?:said|say|wrote|asked|"
     r"sagte|dije|ai dit|disse|говорил)\b)[^:\n]{0,80}(?:\b(?:says?|said|writes?|wrote|reads|states|claims|"
-    r"asks|asked|sagt|schreibt|steht|dice|dit|écrit|diz|пишет|говорит)\b[^:\n]{0,40}|\b(?:from|in|out of|aus|von|del?|du|из) (?:the |a |an |his |her |their |dem |der |el |la |le )?"
+    r"asks|asked|sagt|schreibt|steht|dice|dit|écrit|diz|пишет|говорит)\b[^:\n]{0,40}|"
+    r"\b(?:from|in|out of|aus|von|del?|du|из) (?:the |a |an |his |her |their |dem |der |el |la |le )?"
     r"(?:\w+ )?(?:ticket|issue|review|mail|e-?mail|docs?|documentation|readme|wiki|comment|thread|article|blog|spec|"
     r"tutorial|chat|slack|jira)\b[^:\n]{0,20}|说|写道|曰く|と書いて\w{0,6})\s*[:：]\s*(?P<rest>.*)$",
     re.IGNORECASE,

@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from holdfast.core import fence
-from holdfast.core.process import Run
+from holdfast.core.job import Run
 from holdfast.features.memory.documents import one_line
 from holdfast.features.memory.llm.turns import ReadTurn
 from holdfast.features.memory.settings import ModelSettings
