@@ -75,6 +75,7 @@ LEAST_AT_START = 4.5
 ANCESTORS = 5
 PLANNING_CAP, HIGHEST = 5, 10
 MOST_SUPERSEDED = 5
+CORROBORATED_FROM = 0.3
 PROMPT_LOOKED_AT = 2_000
 IMPORTANCE = {"decision": 8, "rule": 8, "preference": 7, "gotcha": 7, "fact": 7, "trade_off": 6}
 WHOSE = {USER: "user's words", DEED: "from a run", AGENT: "agent's words", MODEL: "a model's words"}
@@ -277,7 +278,7 @@ def _said_by_user(turn: Turn) -> Iterator[Candidate]:
     for one in observe_prompt(turn.prompt, turn.context):
         yield Candidate(
             type=one.type, text=one_line(one.text), origin=USER, importance=IMPORTANCE[one.type], evidence=evidence,
-            files=tuple(files_in(one.text)[:5]), uncertain=one.outcome != KEPT,
+            files=tuple(files_in(one.text)[:5]), uncertain=one.outcome != KEPT, chance=one.probability,
         )  # fmt: skip
 
 
@@ -296,9 +297,18 @@ def observed_events(state: State, event: Event, found: Iterable[Candidate]) -> I
         this = identity(place, one.type, one.text)
         if not one.text or any(doc.status in (FORGOTTEN, DROPPED) for doc in _same_words(state, place, one.text)):
             continue
-        one = with_contradiction(known, this, one)
+        one = with_contradiction(known, this, _corroborated(known, this, one, event))
         gone = superseded(known, this, one, event.session, event.at)
         yield derived_event(event, remembered(MemoryObserved(), this, one, repo=repo, supersedes=gone))
+
+
+def _corroborated(known: Sequence[ProjectItem], this: str, one: Candidate, event: Event) -> Candidate:
+    """Likely words that replace something the user said for good are on a subject of which he says lasting things: without
+    them the older ones would still be told."""
+    if not one.uncertain or one.origin != USER or one.chance < CORROBORATED_FROM:
+        return one
+    certain = replace(one, uncertain=False)
+    return certain if superseded(known, this, certain, event.session, event.at) else one
 
 
 def _same_words(state: State, place: str, text: str) -> Iterator[Observation]:

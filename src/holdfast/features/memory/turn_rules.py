@@ -25,6 +25,8 @@ class Candidate(msgspec.Struct, frozen=True, kw_only=True):
     detail: str = ""
     uncertain: bool = False
     """A person decides first; until then it is told to nobody."""
+    chance: float = 0.0
+    """Of words of the user: how likely they outlast the task."""
 
 
 # ── sentences ──
