@@ -348,7 +348,16 @@ OPENINGS = [
     "we decided against {}", "wir haben uns für {} entschieden", "hemos decidido usar {}", "on a décidé d'utiliser {}",
     "decidimos usar {}", "мы решили использовать {}", "我们决定用 {}", "abbiamo deciso di usare {}",
 ]  # fmt: skip
-ASIDES = ["", "", ".", ". The rest is up to you.", ". The ticket is #{n}.", ". Thanks.", ". Go on with the {thing}.", ". {n} files are left."]
+ASIDES = [
+    "",
+    "",
+    ".",
+    ". The rest is up to you.",
+    ". The ticket is #{n}.",
+    ". Thanks.",
+    ". Go on with the {thing}.",
+    ". {n} files are left.",
+]
 
 
 def decided(r: random.Random) -> str:
