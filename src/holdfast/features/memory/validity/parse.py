@@ -115,6 +115,8 @@ r"geschichte|raus|weg)|fällt weg|fallen weg|entfällt|se acabó|desaparece|ya n
 r"отключ\w+|убираем)", re.IGNORECASE),
     re.compile(r"([\w.+#/-]+)(?:'s)? (?:contract |licen[cs]e |subscription |account |trial )?(?:has )?(?:ended|expired|ran out)\b",
                re.IGNORECASE),
+    re.compile(r"\b(?:dejamos(?: de usar)?|abandonamos|on (?:abandonne|quitte)|wir verlassen|deixamos(?: de usar)?|уходим с|"
+r"отказались от) ([\w.+#/-]+)", re.IGNORECASE),
     re.compile(r"(?:不再用|停用|废弃|不用了?)\s*([\w.+#/-]+)|([\w.+#/-]+)\s*(?:は廃止|をやめ|不再使用|已停用)"),
     re.compile(r"([\w.+#/-]+) (?:goes|is on its way out|wird abgeschafft|fliegt raus|queda descartad\w+)\b(?! (?:to|in|"
 r"up|down|through|on|against))", re.IGNORECASE),

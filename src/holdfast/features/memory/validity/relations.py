@@ -84,7 +84,7 @@ def _new_value(new: Parsed, old: Parsed) -> bool:
     if not shared - BOUND_WORDS:
         return False
     names_old_value = bool(new.numbers & old.numbers) or len(shared) >= 2
-    return not old_only or not new_only or (new.strong and names_old_value and len(old_only) <= 1)
+    return not old_only or not new_only or ((new.strong or new.now) and names_old_value and len(old_only) <= 1)
 
 
 def _rival_tool(new: Parsed, old: Parsed) -> bool:
