@@ -66,3 +66,22 @@ def chain_rows() -> list[dict[str, Any]]:
                 }
             )
     return rows
+
+
+def own_chain_rows() -> list[dict[str, Any]]:
+    """The same from our own chains: what holds at the end is lasting; what changes nothing never was."""
+    rows: list[dict[str, Any]] = []
+    for name in ("own_chains", "unseen_chains"):
+        kind, valid, number = "", set(), -1
+        for at, line in enumerate((CORPUS / f"{name}.txt").read_text("utf-8").splitlines()):
+            if line.startswith("# "):
+                kind, *given = line[2:].split()
+                valid = {int(n) for part in given if part.startswith("valid=") for n in part[6:].split(",") if n}
+                number = -1
+            elif line.strip():
+                number += 1
+                if not line.startswith("a:") and (number in valid or kind == "no-change"):
+                    text = line.strip()
+                    expect = [{"type": "", "quote": text}] if number in valid else []
+                    rows.append({"id": f"{name}{at}", "prompt": text, "expect": expect, "not": [], "neutral": []})
+    return rows

@@ -343,7 +343,34 @@ def momentary(r: random.Random) -> str:
     )
 
 
+OPENINGS = [
+    "We decided to use {}", "we've agreed to use {}", "we agreed on {}", "we decided to go with {}", "the decision is {}",
+    "we decided against {}", "wir haben uns für {} entschieden", "hemos decidido usar {}", "on a décidé d'utiliser {}",
+    "decidimos usar {}", "мы решили использовать {}", "我们决定用 {}", "abbiamo deciso di usare {}",
+]  # fmt: skip
+ASIDES = [
+    "",
+    "",
+    ".",
+    ". The rest is up to you.",
+    ". The ticket is #{n}.",
+    ". Thanks.",
+    ". Go on with the {thing}.",
+    ". {n} files are left.",
+]
+
+
+def decided(r: random.Random) -> str:
+    """Said outright, alone or beside a sentence that lasts no longer than the task."""
+    what = r.choice(OPENINGS).format(_pick(r, TOOLS))
+    about = r.choice(["", "", f" for the {_pick(r, THINGS)}", f" for {_pick(r, PLURALS)}"]) if what.isascii() else ""
+    aside = _pick(r, ASIDES).format(n=r.randint(2, 900), thing=_pick(r, THINGS))
+    return f"[[decision|{what}{about}]]{aside}"
+
+
 MAKERS = [
+    decided,
+    decided,
     rule_passive,
     rule_passive,
     rule_modal,

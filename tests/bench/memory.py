@@ -18,8 +18,8 @@ from holdfast.core.event import Event
 from holdfast.core.replay import fold
 from holdfast.core.state import row
 from holdfast.features.memory import FEATURE
+from holdfast.features.memory.documents import OBSERVATION
 from holdfast.features.memory.index.likeness import like
-from holdfast.features.memory.model import OBSERVATION
 from holdfast.search import embedder, lexical
 from tests.bench.figures import fact, figure, heading, p50, p99
 from tests.features.memory.harness import PROJECT, MemoryHarness
@@ -140,7 +140,7 @@ def _fill(house: MemoryHarness, texts: Iterator[str]) -> None:
             docs = fold(FEATURE, batch)
             with house.store.transaction():
                 house.store.append(batch)
-                house.store.save([row(FEATURE, ref, doc) for ref, doc in docs.items() if ref.kind == OBSERVATION])
+                house.store.save([row(FEATURE, ref, doc) for ref, doc in docs.items() if ref.kind == OBSERVATION.kind])
 
 
 def _first_search(house: MemoryHarness) -> float:

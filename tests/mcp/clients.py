@@ -61,7 +61,7 @@ async def over_http(served: Served, query: str = "") -> AsyncIterator[mcp.Client
 
     headers = {"Authorization": f"Bearer {served.token}"}
     async with (
-        httpx2.AsyncClient(headers=headers) as client,
+        httpx2.AsyncClient(headers=headers, timeout=60) as client,
         streamable_http_client(served.url + query, http_client=client) as streams,
         mcp.ClientSession(*streams[:2]) as session,
     ):

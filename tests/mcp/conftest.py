@@ -1,7 +1,6 @@
 """A running Holdfast with one session on record."""
 
 from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import pytest
 
@@ -11,9 +10,9 @@ from tests.mcp.clients import Connected, Served, over_http, over_stdio
 DECISION = "We decided to use PostgreSQL for the event store."
 
 
-@pytest.fixture
-def world(tmp_path: Path) -> Iterator[World]:
-    made = World(tmp_path)
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+    made = World(tmp_path_factory.mktemp("mcp"))
     made.start()
     agent = made.session()
     agent.start()
@@ -24,7 +23,7 @@ def world(tmp_path: Path) -> Iterator[World]:
     made.close()
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def served(world: World) -> Iterator[Served]:
     made = Served(world)
     yield made

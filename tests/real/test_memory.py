@@ -29,7 +29,6 @@ def told(model: ModelServer) -> str:
     return "\n".join(one for one in model.texts_sent() if 'source="memory' in one)
 
 
-@pytest.mark.xfail(reason="since the new rules the decision was not told to the next session in time; to be looked at")
 def test_a_decision_of_one_session_reaches_the_model_of_the_next(
     claude: ClaudeCode, model: ModelServer, held: World
 ) -> None:
@@ -120,3 +119,42 @@ def test_codex_goes_on_where_claude_stopped(claude: ClaudeCode, codex: Codex, mo
 
 def _codex_home(codex: Codex) -> dict[str, str]:
     return {name: value for name, value in codex.env.items() if name == "CODEX_HOME"}
+
+
+FIVE_DAYS = (
+    "We decided to use PostgreSQL for the event store. Stop, not this file.",
+    "The login endpoint always returns 500, please check. The request timeout of the gateway is 30 seconds.",
+    "The request timeout of the gateway is 60 seconds now. I want a dark theme for the settings page.",
+    "All deploys need an approval from Tom until the security audit is through. Never edit legacy.py by hand.",
+    "The security audit is through. We are moving from PostgreSQL to SQLite for the event store.",
+)
+
+
+def test_after_five_days_the_second_agent_knows_what_holds_and_only_that(
+    claude: ClaudeCode, codex: Codex, model: ModelServer, held: World
+) -> None:
+    """Claude Code is told things over five sessions; then Codex starts in the same project."""
+    legacy = claude.project / "legacy.py"
+    legacy.write_text("x = 1\n")
+    for number, said in enumerate(FIVE_DAYS, 1):
+        model.script([text(f"noted {number}")])
+        claude.run(said)
+        wait_until(lambda n=number: len(held.events(kinds=("session.ended",))) >= n, "the session is over")
+    wait_until(lambda: held.events(kinds=("memory.files_found",)), "the file that a rule names is found")
+    legacy.unlink()
+
+    codex.env |= {name: held.env[name] for name in ("HOLDFAST_STATE", "HOLDFAST_CONFIG", "XDG_RUNTIME_DIR")}
+    held.home = codex.home
+    held.cli("install", "--agent", "codex", HOME=str(codex.home), **_codex_home(codex))
+    before = len(told(model))
+    model.script([text("gone on")])
+    codex.run("Add a retry to the gateway client.")
+    lines = [
+        line for line in told(model)[before:].splitlines() if line.startswith("- ") and "session_summary" not in line
+    ]
+    heard = "\n".join(lines)
+    for holds in ("SQLite", "60 seconds"):
+        assert holds in heard
+    for no_more in ("decided to use PostgreSQL", "30 seconds", "returns 500", "dark theme", "Stop", "Tom", "legacy.py"):
+        assert no_more not in heard
+    assert heard.count("SQLite") == 1

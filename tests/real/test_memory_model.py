@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from holdfast.core import fence
-from holdfast.features.memory.llm import program
-from holdfast.features.memory.llm.request import SYSTEM
+from holdfast.features.memory.llm.call import OWN_TOKENS, SYSTEM
 from tests.kit import World, wait_until
 
 from . import model_server
@@ -59,5 +58,5 @@ def test_claude_reads_a_finished_turn(
     assert not request.body.get("tools")
     sent = fence.tokens(json.dumps(request.body))
     ours = fence.tokens(SYSTEM) + fence.tokens("what is the parser like" * 4)
-    assert sent - ours < program.OWN_TOKENS
+    assert sent - ours < OWN_TOKENS
     assert {e.session for e in held.hooks_seen()} == {held.hooks_seen()[0].session}

@@ -147,6 +147,8 @@ def review(everywhere: Everywhere = False) -> None:
         render.out.print("No candidates.")
     for number, doc in enumerate(waiting, 1):
         _line(doc["id"], doc["type"], doc["at"], doc["text"])
+        if doc["detail"]:
+            render.out.print(Text(f"  {render.clean(doc['detail'], 300)}", style="yellow"))
         render.out.print(
             Text(f"  {number} of {len(waiting)}   k keep   c change   d drop   s skip   q quit", style="dim")
         )

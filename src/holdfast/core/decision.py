@@ -1,6 +1,6 @@
 """What a hook client hands in, and what Holdfast answers: the answers of several features become one."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import msgspec
@@ -10,12 +10,30 @@ import msgspec
 RANK = {"none": 0, "allow": 1, "ask": 2, "deny": 3}
 
 
+class ContextLine(msgspec.Struct, frozen=True):
+    """One line of a context, told only while one of these files is there; always where it names none."""
+
+    text: str
+    files: tuple[str, ...] = ()
+
+
 class Context(msgspec.Struct, frozen=True):
-    """A piece of text offered to the agent. `weight` decides who is left out when the budget is short."""
+    """A piece of text offered to the agent. `weight` decides who is left out when the budget is short.
+
+    `lines` follow the text, each only if it still holds when it is told: without any that does, nothing is told.
+    """
 
     source: str
     text: str
     weight: int = 50
+    lines: tuple[ContextLine, ...] = ()
+
+    def checked(self, exists: Callable[[str], bool]) -> "Context | None":
+        """As it is told now: its lines looked at again and made part of the text."""
+        if not self.lines:
+            return self
+        kept = [line.text for line in self.lines if not line.files or any(exists(path) for path in line.files)]
+        return Context(self.source, "\n".join([self.text, *kept]), self.weight) if kept else None
 
 
 class Decision(msgspec.Struct, frozen=True, kw_only=True):

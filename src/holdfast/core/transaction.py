@@ -1,6 +1,7 @@
 """The thinking of one transaction: each event reduced, followed, decided. Pure functions do it; this calls them."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from os.path import lexists
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
@@ -189,7 +190,8 @@ class Transaction:
         limits = self._settings("context", event)
         name, default = BUDGETS.get(event.kind, ("prompt_tokens", PROMPT_TOKENS))
         budget = getattr(limits, name, default)
-        kept, _ = fence.within_budget(decision.contexts, budget)
+        checked = [now for context in decision.contexts if (now := context.checked(lexists))]
+        kept, _ = fence.within_budget(checked, budget)
         return msgspec.structs.replace(decision, contexts=tuple(kept))
 
     # ── what is kept ───────────────────────────────────────────────────────────────────────────────────────────────

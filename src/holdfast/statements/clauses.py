@@ -26,8 +26,8 @@ _HEAD_TASK = re.compile(
     re.IGNORECASE,
 )
 _INTRODUCTION = re.compile(
-    r"^(?:(?:no+(?: no)*|nope|ok(?:ay)?|yes|yeah|hey|hi|hm+|ah|oh|ach|and|und|but|so|well|actually|wrong|"
-    r"please|pls|sorry|also|again|ojo|ach ja|y|et)[,.:!]*\s+)*"
+    r"^(?:(?:(?:no+(?: no)*|nope)[,.:!]+|(?:ok(?:ay)?|yes|yeah|hey|hi|hm+|ah|oh|ach|and|und|but|so|well|actually|"
+    r"wrong|please|pls|sorry|also|again|ojo|ach ja|y|et)[,.:!]*)\s+)*"
     r"(?:(?:(?:please |pls |bitte )?(?:remember|note|keep in mind|be aware|bear in mind|don't forget|know)(?: "
     r"that|:|,)?|by the way|btw|fyi|for the (?:record|future)|for future reference|"
     r"just so you know|so you know(?: who is who)?|one (?:more )?thing(?: for (?:the future|later|the next "

@@ -11,7 +11,7 @@ from holdfast.statements.features import feature_names, feature_numbers
 from holdfast.statements.segments import OwnText, Segment, restore_quotations, split_prompt
 
 KEPT, CANDIDATE = "kept", "candidate"
-KEPT_FROM, CANDIDATE_FROM = 0.86, 0.3
+KEPT_FROM, CANDIDATE_FROM = 0.85, 0.3
 MOST_OBSERVED = 8
 SHORTEST_ALONE = 2
 """A single word says something lasting only as the answer to a question of the agent."""

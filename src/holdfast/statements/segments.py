@@ -5,6 +5,8 @@ from collections.abc import Iterator
 
 import msgspec
 
+from holdfast.private import INSTEAD
+
 LONGEST_PROMPT = 8_000
 """Of a longer prompt only half of this at each end is looked at: what lies between was pasted."""
 MOST_SEGMENTS = 40
@@ -39,6 +41,16 @@ _TEXT_TASK = re.compile(
     r"|übersetz\w*|formulier\w*|traduce|traduis|resume|resuma|traduz\w*)\b[^:\n]{0,60}:\s",
     re.IGNORECASE,
 )
+_ATTRIBUTION = re.compile(
+    r"^(?![^:\n]{0,60}\b(?:i|we|ich|wir|je|yo|eu|я|мы)\b(?:'ve| have| had| already| told you)* (?:said|say|wrote|asked|"
+    r"sagte|dije|ai dit|disse|говорил)\b)[^:\n]{0,80}(?:\b(?:says?|said|writes?|wrote|reads|states|claims|"
+    r"asks|asked|sagt|schreibt|steht|dice|dit|écrit|diz|пишет|говорит)\b[^:\n]{0,40}|"
+    r"\b(?:from|in|out of|aus|von|del?|du|из) (?:the |a |an |his |her |their |dem |der |el |la |le )?"
+    r"(?:\w+ )?(?:ticket|issue|review|mail|e-?mail|docs?|documentation|readme|wiki|comment|thread|article|blog|spec|"
+    r"tutorial|chat|slack|jira)\b[^:\n]{0,20}|说|写道|曰く|と書いて\w{0,6})\s*[:：]\s*(?P<rest>.*)$",
+    re.IGNORECASE,
+)
+"""Announces the words of somebody else: what follows, up to a blank line or a line of another shape, is quoted."""
 _BOUNDARY = re.compile(
     r"(?<=[.!?…])(?<!\be\.g\.)(?<!\bi\.e\.)(?<!\bvs\.)(?<!\betc\.)(?<!z\.B\.)(?<! \.)(?<!\.\.)[\"')\]]*\s+(?!\.)"
     r"|\n+|(?<=[。！？])"
@@ -110,11 +122,13 @@ def _own_lines(text: str) -> tuple[list[str], bool]:
     kept: list[str] = []
     pasted = False
     until_blank = last_heading >= 0
+    quoted = _quoted_lines(lines)
     for number, line in enumerate(lines):
         if until_blank and number > last_heading and not line.strip():
             until_blank = False
         drop = (
             until_blank
+            or number in quoted
             or _LOG_LINE.match(line)
             or (diff and _DIFF_LINE.match(line))
             or (chat and _CHAT_LINE.match(line))
@@ -128,6 +142,18 @@ def _own_lines(text: str) -> tuple[list[str], bool]:
         else:
             kept.append(line)
     return kept, pasted
+
+
+def _quoted_lines(lines: list[str]) -> set[int]:
+    """Numbers of the lines that repeat somebody else: the announcing one, and the list below it."""
+    quoted: set[int] = set()
+    listing = False
+    for number, line in enumerate(lines):
+        found = _ATTRIBUTION.match(line)
+        listing = (found is not None and not found["rest"]) or (listing and bool(_BULLET.match(line)))
+        if found or listing:
+            quoted.add(number)
+    return quoted
 
 
 def _mask_quotations(text: str) -> tuple[str, list[str]]:
@@ -153,5 +179,5 @@ def _pieces(text: str) -> Iterator[tuple[str, bool]]:
             continue
         words = " ".join(piece.split())
         plain = _BULLET.sub("", words).strip()
-        if plain and any(char.isalnum() or char == QUOTE_OPEN for char in plain):
+        if plain and INSTEAD not in plain and any(char.isalnum() or char == QUOTE_OPEN for char in plain):
             yield plain[:LONGEST_SEGMENT], plain != words

@@ -16,8 +16,9 @@ def read_cases(name: str) -> list[dict[str, Any]]:
     return [json.loads(line) for line in (FOLDER / f"{name}.jsonl").read_text("utf-8").splitlines()]
 
 
-def read_own_statements() -> list[dict[str, Any]]:
-    lines = (FOLDER / "own_statements.txt").read_text("utf-8").splitlines()
+def read_own_statements(name: str = "own_statements") -> list[dict[str, Any]]:
+    """`own_statements` is trained on; `unseen_statements` was written before the judging code was read and is not."""
+    lines = (FOLDER / f"{name}.txt").read_text("utf-8").splitlines()
     return [_statement(line, n) for n, line in enumerate(lines) if line.strip() and not line.startswith("## ")]
 
 
@@ -35,9 +36,9 @@ def _statement(line: str, number: int) -> dict[str, Any]:
     }
 
 
-def read_own_chains() -> list[dict[str, Any]]:
+def read_own_chains(name: str = "own_chains") -> list[dict[str, Any]]:
     rows: list[dict[str, Any]] = []
-    for line in (FOLDER / "own_chains.txt").read_text("utf-8").splitlines():
+    for line in (FOLDER / f"{name}.txt").read_text("utf-8").splitlines():
         if line.startswith("# "):
             given = dict(part.split("=") for part in line.split()[2:])
             named = {key: [int(n) for n in given.get(key, "").split(",") if n] for key in ("valid", "either")}

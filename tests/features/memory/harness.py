@@ -1,5 +1,6 @@
 """The memory feature on a real SQLite store, told what agents tell; its views and commands as the daemon calls them."""
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +14,10 @@ from holdfast.core.ports import Doc, Ref
 from holdfast.core.replay import Rebuild
 from holdfast.core.state import FeatureState, HotDocuments, WorkingSet
 from holdfast.daemon.files import put
-from holdfast.features.memory import FEATURE
-from holdfast.features.memory.index import file, keeping
+from holdfast.features.memory import FEATURE, jobs, policy
+from holdfast.features.memory.index import file
 from holdfast.features.memory.index.catalogue import catalogue
-from holdfast.features.memory.model import MemorySettings
+from holdfast.features.memory.settings import MemorySettings
 from holdfast.stores import open_store
 from tests.factories import AClock, a_key, an_engine
 
@@ -48,7 +49,8 @@ class MemoryHarness:
         """Told, and what the agent is told back. The marks are set as the engine sets them."""
         event = self.hook(kind, session=session, project=project, **data)
         decision = FEATURE.decide(self.state(), event, self.settings) if FEATURE.decide else None
-        contexts = [{"source": c.source, "text": c.text, "tokens": 0} for c in decision.contexts] if decision else []
+        checked = [now for c in decision.contexts if (now := c.checked(os.path.lexists))] if decision else []
+        contexts = [{"source": c.source, "text": c.text, "tokens": 0} for c in checked]
         if contexts:
             made = {"contexts": contexts, "of_kind": kind, "verdict": "none"}
             self.hook("decision.made", session=session, project=project, **made)
@@ -115,10 +117,10 @@ class MemoryHarness:
 
     def keep_index(self, *, always: bool = True) -> Path:
         """As the daemon's schedule has it done; `always`: however little there is."""
-        job = ClaimedJob(id=0, kind=keeping.KEEP, dedupe="", attempts=1, payload={})
+        job = ClaimedJob(id=0, kind=policy.KEEP_INDEX, dedupe="", attempts=1, payload={})
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(keeping, "WORTH", 0 if always else keeping.WORTH)
-            self.engine.handle(list(FEATURE.jobs[keeping.KEEP](self._job_call(job, None))))
+            patch.setattr(jobs, "WORTH", 0 if always else jobs.WORTH)
+            self.engine.handle(list(FEATURE.jobs[policy.KEEP_INDEX](self._job_call(job, None))))
         return file.place(self._folder)
 
     def restarted(self) -> None:
@@ -131,11 +133,13 @@ class MemoryHarness:
         found = self.view("listed", status=status, limit=100)["observations"]
         return [doc for doc in found if not type_ or doc["type"] == type_]
 
-    def doc(self, ref: Ref) -> Doc | None:
-        return self.reader.state(ref)
+    def doc(self, ref: Ref) -> Any:
+        """The typed document."""
+        raw = self.reader.document(ref)
+        return None if raw is None else self.engine.document_types[ref.kind].decode(raw)
 
     def state(self) -> FeatureState:
-        return FeatureState(WorkingSet(self.store, HotDocuments()))
+        return FeatureState(WorkingSet(self.store, HotDocuments(), self.engine.document_types))
 
     def replayed(self) -> list[str]:
         """What differs between the documents and the log: nothing, ever (P5)."""

@@ -189,3 +189,58 @@ def test_the_words_of_an_agent_are_told_only_when_a_person_vouches_for_them(hous
     assert house.ask("session.started", session="s-3", source="startup") == []
     house.command("promote", id=doc["id"])
     assert "missing index" in told(house.ask("session.started", session="s-4", source="startup"))
+
+
+def test_a_memory_about_files_that_are_gone_is_not_told(house: MemoryHarness, tmp_path) -> None:
+    """The files are looked for soon after, and looked at again whenever the memory is about to be told."""
+    project = str(tmp_path)
+    (tmp_path / "legacy.py").write_text("x = 1\n")
+    house.turn("Careful with legacy.py, it breaks if the lock is taken twice.", project=project)
+    house.work()
+    assert "breaks if the lock" in told(house.ask("session.started", session="s-2", project=project, source="startup"))
+    (tmp_path / "legacy.py").unlink()
+    assert house.ask("session.started", session="s-3", project=project, source="startup") == []
+
+
+def test_a_name_that_never_was_a_file_keeps_nothing_back(house: MemoryHarness, tmp_path) -> None:
+    house.turn("We decided to deploy to fly.io from now on.", project=str(tmp_path))
+    house.work()
+    assert "fly.io" in told(house.ask("session.started", session="s-2", project=str(tmp_path), source="startup"))
+
+
+def test_a_handover_is_looked_at_again_before_it_is_told(house: MemoryHarness) -> None:
+    house.turn("Rewrite the importer")
+    for task in ("write the parser", "measure it"):
+        house.hook("task.created", task=task, subject=task)
+    house.hook("gates.triggered", requirements=["tests", "review"])
+    house.command("handoff")
+    house.hook("task.completed", task="write the parser", subject="write the parser")
+    house.hook("gates.satisfied", requirements=[{"name": "tests"}])
+    heard = told(house.ask("session.started", session="s-2", source="startup"))
+    assert "open task: measure it" in heard
+    assert "write the parser" not in heard
+    assert "gates still open: review" in heard
+
+
+def test_news_ends_a_rule_that_waited_for_it(house: MemoryHarness) -> None:
+    house.turn("All deploys need an approval from Tom until the security audit is through.")
+    assert [doc["status"] for doc in house.memories("rule")] == ["active"]
+    house.turn("good morning, the security audit is through. run the tests please", session="s-2")
+    assert house.memories("rule") == []
+    [ended] = house.memories("rule", status="superseded")
+    assert ended["superseded_by"].startswith("e")
+    assert house.ask("session.started", session="s-3", source="startup") == []
+
+
+def test_a_contradiction_that_nobody_decided_waits_for_a_person(house: MemoryHarness) -> None:
+    house.turn("Always squash commits before merging.")
+    house.turn("Never squash commits before merging.", session="s-2")
+    [waiting] = house.memories(status="candidate")
+    assert waiting["detail"].startswith("may contradict: Always squash")
+    heard = told(house.ask("session.started", session="s-3", source="startup"))
+    assert "Always squash" in heard
+    assert "Never squash" not in heard
+    house.command("keep", id=waiting["id"])
+    heard = told(house.ask("session.started", session="s-4", source="startup"))
+    assert "Never squash" in heard
+    assert "Always squash" not in heard

@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from holdfast.features.memory import jobs
 from holdfast.features.memory.index import catalogue as module
-from holdfast.features.memory.index import file, keeping
+from holdfast.features.memory.index import file
 from holdfast.features.memory.index.postings import Postings
 from tests.features.memory.harness import MemoryHarness
 
@@ -139,9 +140,9 @@ def test_a_rewrite_while_the_file_is_written_takes_it_away(
 def test_the_job_does_nothing_until_there_is_enough(house: MemoryHarness, monkeypatch: pytest.MonkeyPatch) -> None:
     """A small log is read in a blink, and numpy need not be loaded for it."""
     talk(house)
-    monkeypatch.setattr(keeping, "WORTH", house.reader.head() + 1)
+    monkeypatch.setattr(jobs, "WORTH", house.reader.head() + 1)
     assert not house.keep_index(always=False).exists()
-    monkeypatch.setattr(keeping, "WORTH", house.reader.head())
+    monkeypatch.setattr(jobs, "WORTH", house.reader.head())
     place = house.keep_index(always=False)
     assert file.reached(place) > 0
     assert place.stat().st_mode & 0o077 == 0

@@ -12,10 +12,9 @@ from hypothesis import strategies as st
 
 from holdfast.core.job import Ran
 from holdfast.core.section import Unfit
-from holdfast.features.memory.llm import meter
-from holdfast.features.memory.llm.answer import BadAnswer, candidates
-from holdfast.features.memory.llm.settings import ModelSettings
-from holdfast.features.memory.llm.turns import Turn
+from holdfast.features.memory.llm import state as model_state
+from holdfast.features.memory.llm.turns import BadAnswer, ReadTurn, read_answer
+from holdfast.features.memory.settings import ModelSettings
 from tests.factories import an_event
 from tests.features.memory.harness import MemoryHarness
 from tests.features.memory.models import Asked, Model, a_model, drop_by_drop, slowly
@@ -283,15 +282,15 @@ def test_whatever_is_asked_and_answered_the_day_holds(told: list) -> None:
         common = {"at": at, "project": project, "agent": ""}
         if what == "ask":
             data = {"id": f"i{number}", "tokens": tokens, "limit": limit}
-            doc = meter.reduce(doc, an_event(kind="memory.asked", data=data, **common))
-            granted |= {f"i{number}": tokens} if f"i{number}" in doc["open"] else {}
+            doc = model_state.reduce(doc, an_event(kind="memory.asked", data=data, **common), model_state.METER_REF)
+            granted |= {f"i{number}": tokens} if f"i{number}" in doc.open else {}
         elif granted:
             identity, most = granted.popitem()
             data = {"id": identity, "ok": True, "tokens": min(tokens, most)}
-            doc = meter.reduce(doc, an_event(kind="memory.answered", data=data, **common))
-        days = doc["days"].values() if doc else ()
-        assert all(day["tokens"] <= limit for day in days)
-        assert not doc or meter.left(doc, at, limit) >= 0 or len(doc["open"]) > 1
+            doc = model_state.reduce(doc, an_event(kind="memory.answered", data=data, **common), model_state.METER_REF)
+        days = doc.days.values() if doc else ()
+        assert all(day.tokens <= limit for day in days)
+        assert not doc or doc.left(at, limit) >= 0 or len(doc.open) > 1
 
 
 odd = st.recursive(
@@ -307,9 +306,9 @@ observation = st.fixed_dictionaries(
 @settings(max_examples=200, deadline=None)
 @given(st.text(max_size=200) | st.builds(lambda o: json.dumps({"observations": o}), odd | st.lists(observation)))
 def test_whatever_it_says_is_a_bad_answer_or_bounded(said: str) -> None:
-    turn = Turn(an_event(), "Some words of a user.", 1, "Done.", 2, (), ("/a/b.py",))
+    turn = ReadTurn(an_event(), "Some words of a user.", 1, "Done.", 2, (), ("/a/b.py",))
     try:
-        found = candidates(said, [turn])
+        found = read_answer(said, [turn])
     except BadAnswer:
         return
     assert len(found) <= 8

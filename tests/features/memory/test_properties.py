@@ -10,8 +10,8 @@ from holdfast.core.ports import StateQuery
 from holdfast.core.replay import fold
 from holdfast.core.state import encode
 from holdfast.features.memory import FEATURE
-from holdfast.features.memory.model import MOST_ITEMS
-from holdfast.features.memory.reduce import SUBSCRIBED_KINDS
+from holdfast.features.memory.documents import MOST_ITEMS
+from holdfast.features.memory.state import SUBSCRIBED_KINDS
 from tests.features.memory.harness import MemoryHarness
 
 LARGEST = 120_000
@@ -59,7 +59,7 @@ def _forgiving(house: MemoryHarness):
 
 def test_a_long_life_stays_bounded(tmp_path: Path) -> None:
     house = MemoryHarness(tmp_path)
-    for n in range(400):
+    for n in range(MOST_ITEMS + 20):
         house.turn(f"We decided to use library{n} for the part component{n} of engine{n}.", session=f"s-{n % 7}")
     sizes = {row.ref.kind: len(row.doc) for row in house.reader.rows("memory")}
     [(_, project)] = house.reader.states(StateQuery(kind="memory.project"))

@@ -5,8 +5,8 @@ import re
 import pytest
 
 from holdfast.core.errors import CommandRefused
-from holdfast.features.memory.model import observation_ref, session_ref
-from holdfast.features.memory.rules.sentences import sentences
+from holdfast.features.memory.documents import observation_ref, session_ref
+from holdfast.features.memory.turn_rules import sentences
 from tests.features.memory.harness import MemoryHarness
 
 DOUBTFUL = "the billing sdk release slipped to summer"
@@ -50,7 +50,7 @@ def test_a_failure_that_is_read_later_is_one_too(house: MemoryHarness) -> None:
         told = {"action": "shell", "command": "pytest tests/test_store.py", "ok": code == 0, "exit_code": code}
         house.hook("tool.exit_read", **told, of=of)
         if code:
-            assert "pytest tests/test_store.py" not in house.doc(session_ref("s-1"))["commands"]
+            assert "pytest tests/test_store.py" not in house.doc(session_ref("s-1")).commands
             house.edited("/home/ada/engine/store.py")
     house.stop()
     assert texts(house, "bug_fix") == ["`pytest tests/test_store.py` failed and passes since store.py changed."]
@@ -257,7 +257,7 @@ def test_what_was_forgotten_is_not_learned_again(house: MemoryHarness) -> None:
     house.turn("We decided to use tabs in makefiles.")
     assert house.memories() == []
     tombstone = house.doc(observation_ref(doc["id"]))
-    assert tombstone and (tombstone["status"], tombstone["text"], tombstone["detail"]) == ("forgotten", "", "")
+    assert tombstone and (tombstone.status, tombstone.text, tombstone.detail) == ("forgotten", "", "")
 
 
 HOSTILE = ("a" * 4000, "-" * 4000, "<a>" * 1300, "./" * 2000, "use " * 1000, "`" * 4000, "a.b" * 1300, "<" * 4000)

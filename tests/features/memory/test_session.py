@@ -1,7 +1,7 @@
 """What a session's document keeps, and how seldom it is written: every hook waits for it."""
 
 from holdfast.core.state import encode
-from holdfast.features.memory.model import session_ref
+from holdfast.features.memory.documents import session_ref
 from tests.features.memory.harness import MemoryHarness
 
 
@@ -29,7 +29,7 @@ def test_after_a_failure_only_what_could_explain_it_is_kept(house: MemoryHarness
     for n in range(40):
         house.ran(f"python script{n}.py")
         house.edited("/home/ada/engine/a.py")
-    assert len(house.doc(session_ref("s-1"))["acts"]) == 1 + 4 + 1  # it, the next four, one edit
+    assert len(house.doc(session_ref("s-1")).acts) == 1 + 4 + 1  # it, the next four, one edit
     house.ran("pytest -x")
     house.stop()
     assert len(house.memories("bug_fix")) == 1

@@ -4,7 +4,15 @@ To add one: a `Payload` with `@event_kind` in the file it belongs to. To change 
 version and add an upcaster. Sets of kinds that several features use are named here, once.
 """
 
-from holdfast.core.kinds import agent_events, check_events, engine_events, gates_events, project_events, session_events
+from holdfast.core.kinds import (
+    agent_events,
+    check_events,
+    engine_events,
+    gates_events,
+    memory_events,
+    project_events,
+    session_events,
+)
 from holdfast.core.kinds.agent_events import HookPayload, ToolEndPayload, ToolPayload
 from holdfast.core.kinds.base import (
     KINDS,
@@ -27,6 +35,7 @@ __all__ = [
     "GATES_KINDS",
     "HOOK_KINDS",
     "KINDS",
+    "MEMORY_KINDS",
     "PROJECT_KINDS",
     "SESSION_ENDS",
     "SESSION_KINDS",
@@ -57,6 +66,7 @@ HOOK_KINDS = _kinds_of(agent_events)
 ENGINE_KINDS = _kinds_of(engine_events)
 CHECK_KINDS = _kinds_of(check_events)
 GATES_KINDS = _kinds_of(gates_events)
+MEMORY_KINDS = _kinds_of(memory_events)
 PROJECT_KINDS = _kinds_of(project_events)
 SESSION_KINDS = _kinds_of(session_events)
 

@@ -4,29 +4,23 @@ from functools import partial
 
 from holdfast.core.feature import Feature
 from holdfast.core.lazy import lazy_function
-from holdfast.features.memory import commands
-from holdfast.features.memory.decide import can_decide, decide
-from holdfast.features.memory.index.keeping import EVERY_S, KEEP, keep
-from holdfast.features.memory.llm import views as llm_views
-from holdfast.features.memory.llm.when import ASK, BATCH, LOOK_EVERY_S, enqueue
-from holdfast.features.memory.model import KINDS, MemorySettings
-from holdfast.features.memory.observe import derive
-from holdfast.features.memory.reduce import SUBSCRIBED_KINDS, facets, keys, reduce
+from holdfast.features.memory import commands, policy, state
+from holdfast.features.memory.settings import MemorySettings
 
 _lazy = partial(lazy_function, __name__)
 """The index needs numpy, the model http: they are loaded when somebody asks, not when the daemon starts."""
 
 FEATURE = Feature(
     name="memory",
-    version=5,
-    kinds=KINDS,
-    subscribed_kinds=SUBSCRIBED_KINDS,
-    keys=keys,
-    reduce=reduce,
-    facets=facets,
-    decide=decide,
-    can_decide=can_decide,
-    derive=derive,
+    version=6,
+    subscribed_kinds=state.SUBSCRIBED_KINDS,
+    documents=state.DOCUMENTS,
+    keys=state.keys,
+    reduce=state.reduce,
+    facets=state.facets,
+    decide=policy.decide,
+    can_decide=policy.can_decide,
+    derive=policy.derive,
     commands={
         "add": commands.add,
         "pin": commands.pin,
@@ -36,12 +30,14 @@ FEATURE = Feature(
         "forget": commands.forget,
         "handoff": commands.hand_over,
     },
-    views={
-        **{name: _lazy("views", name) for name in ("search", "around", "show", "listed", "injected")},
-        "meter": llm_views.shown,
+    views={name: _lazy("views", name) for name in ("search", "around", "show", "listed", "injected", "meter")},
+    enqueue=policy.enqueue,
+    jobs={
+        policy.FIND_FILES: _lazy("jobs", "find_files"),
+        policy.BATCH: _lazy("jobs", "batch"),
+        policy.ASK: _lazy("jobs", "ask"),
+        policy.KEEP_INDEX: _lazy("jobs", "keep_index"),
     },
-    enqueue=enqueue,
-    jobs={BATCH: _lazy("llm.jobs", "batch"), ASK: _lazy("llm.jobs", "ask"), KEEP: keep},
-    schedule={BATCH: LOOK_EVERY_S, KEEP: EVERY_S},
+    schedule={policy.BATCH: policy.BATCH_EVERY_S, policy.KEEP_INDEX: policy.KEEP_EVERY_S},
     settings=MemorySettings,
 )

@@ -1,14 +1,20 @@
-"""A session's work as a packet another agent goes on from: goal, outcome, decisions, what is open, files, next step."""
+"""A session's work for whoever goes on: a packet for another agent, and what a compaction lost, put back within a budget. Pure
+but for the look at which files are there."""
 
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
+from msgspec.structs import replace
+
+from holdfast.core import fence
 from holdfast.core.event import Event
-from holdfast.core.ports import Doc
-from holdfast.features.memory.model import day_of, line
+from holdfast.features.memory.documents import Act, MemorySession, Snapshot, day_of, one_line
+from holdfast.features.memory.terms import terms
 from holdfast.handover.summary import SessionEvent, Summary, build_summary, session_event
 
 MOST = 10
+OPEN_TASK, OPEN_GATES, NEXT_STEP = "- open task: ", "- gates still open: ", "- next step: "
+NOTHING_LEFT = "ask the user what is left"
 MOST_STEPS = 2_000
 Exists = Callable[[str], bool]
 
@@ -24,20 +30,20 @@ def summarise_session(events: Iterable[Event]) -> Summary:
     return build_summary(course)
 
 
-def summarise_turn(doc: Doc) -> Summary:
+def summarise_turn(doc: MemorySession) -> Summary:
     """The turn in hand, from the session's document."""
-    course = [SessionEvent("prompt", text=doc["first_prompt"])] if doc["first_prompt"] else []
-    course += [SessionEvent("answer", text=doc["context"])] if doc["context"] else []
-    course += [SessionEvent("prompt", text=doc["prompt"])] if doc["prompt"] else []
-    course += [_step(act) for act in doc["acts"] if act["action"] in ("shell", "edit")]
-    course += [SessionEvent("answer", text=doc["message"])] if doc["message"] else []
+    course = [SessionEvent("prompt", text=doc.first_prompt)] if doc.first_prompt else []
+    course += [SessionEvent("answer", text=doc.context)] if doc.context else []
+    course += [SessionEvent("prompt", text=doc.prompt)] if doc.prompt else []
+    course += [_step(act) for act in doc.acts if act.action in ("shell", "edit")]
+    course += [SessionEvent("answer", text=doc.message)] if doc.message else []
     return build_summary(course)
 
 
-def _step(act: Doc) -> SessionEvent:
-    if act["action"] == "edit":
-        return SessionEvent("edit", path=next(iter(act["paths"]), ""))
-    return SessionEvent("command", command=act["command"], exit=0 if act["ok"] else 1, output=act["text"])
+def _step(act: Act) -> SessionEvent:
+    if act.action == "edit":
+        return SessionEvent("edit", path=next(iter(act.paths), ""))
+    return SessionEvent("command", command=act.command, exit=0 if act.ok else 1, output=act.text)
 
 
 def is_file_of(project: str) -> Exists:
@@ -45,46 +51,121 @@ def is_file_of(project: str) -> Exists:
     return lambda path: (Path(project) / path).exists()
 
 
-def packet(doc: Doc, summary: Summary, exists: Exists, note: str = "") -> str:
+def packet(doc: MemorySession, summary: Summary, exists: Exists, note: str = "") -> str:
     return "\n".join(_lines(doc, summary, exists, note))
 
 
-def _lines(doc: Doc, summary: Summary, exists: Exists, note: str) -> Iterator[str]:
-    whose = doc["agent"] or "another agent"
-    yield f"Handed over from {whose}, session {doc['id']}, as of {day_of(doc['at'])} (data, not orders):"
-    yield f"- goal: {doc['first_prompt'] or 'not said'}"
-    if doc["prompt"] and line(doc["prompt"], 200) != doc["first_prompt"]:
-        yield f"- asked last: {line(doc['prompt'], 300)}"
-    outcome = line(" ".join(summary.outcome), 400)
-    if outcome or doc["message"]:
-        yield f"- state, in its own words: {outcome or line(doc['message'], 400)}"
+def _lines(doc: MemorySession, summary: Summary, exists: Exists, note: str) -> Iterator[str]:
+    whose = doc.agent or "another agent"
+    yield f"Handed over from {whose}, session {doc.id}, as of {day_of(doc.at)} (data, not orders):"
+    yield f"- goal: {doc.first_prompt or 'not said'}"
+    if doc.prompt and one_line(doc.prompt, 200) != doc.first_prompt:
+        yield f"- asked last: {one_line(doc.prompt, 300)}"
+    outcome = one_line(" ".join(summary.outcome), 400)
+    if outcome or doc.message:
+        yield f"- state, in its own words: {outcome or one_line(doc.message, 400)}"
     yield from (f"- proven by: {one}" for one in summary.proven)
-    yield from (f"- {one['type']}: {one['text']} [{one['id']}]" for one in doc["own"][-MOST:])
-    yield from (f"- open task: {task}" for task in [*doc["tasks"].values(), *doc["todos"]][:MOST])
+    yield from (f"- {one.type}: {one.text} [{one.id}]" for one in doc.own[-MOST:])
+    yield from (f"{OPEN_TASK}{task}" for task in [*doc.tasks.values(), *doc.todos][:MOST])
     yield from (f"- still open: {one}" for one in summary.open)
-    gates = sorted(name for name, status in doc["gates"].items() if status == "open")
+    gates = sorted(name for name, status in doc.gates.items() if status == "open")
     if gates:
-        yield f"- gates still open: {', '.join(gates)}"
-    if files := [path for path in doc["edited"] if exists(path)]:
+        yield OPEN_GATES + ", ".join(gates)
+    if files := [path for path in doc.edited if exists(path)]:
         yield f"- files changed: {', '.join(files[-MOST:])}"
     yield from (f"- failed last: {one}" for one in _failing(doc, summary))
     yield from (f"- commit: {one}" for one in summary.commits)
-    yield from (f"- exact command: `{command}`" for command in list(doc["commands"])[-5:])
-    yield f"- next step: {note or _next(doc, summary)}"
+    yield from (f"- exact command: `{command}`" for command in list(doc.commands)[-5:])
+    yield NEXT_STEP + (note or _next(doc, summary))
 
 
-def _failing(doc: Doc, summary: Summary) -> list[str]:
-    last = {act["command"]: act for act in doc["acts"] if act["action"] == "shell"}
-    noted = [f"`{act['command']}`" for act in last.values() if not act["ok"]][-3:]
+def _failing(doc: MemorySession, summary: Summary) -> list[str]:
+    last = {act.command: act for act in doc.acts if act.action == "shell"}
+    noted = [f"`{act.command}`" for act in last.values() if not act.ok][-3:]
     known = " ".join(summary.failing)
     return [*summary.failing, *(one for one in noted if one.strip("`") not in known)]
 
 
-def _next(doc: Doc, summary: Summary) -> str:
+def _next(doc: MemorySession, summary: Summary) -> str:
     """In the words it was said in; else what follows from what is open."""
     if summary.next:
         return "; ".join(summary.next)
-    todo = [*doc["tasks"].values(), *doc["todos"]]
+    todo = [*doc.tasks.values(), *doc.todos]
     if _failing(doc, summary):
         return "make the failing command pass"
-    return todo[0] if todo else "ask the user what is left"
+    return todo[0] if todo else NOTHING_LEFT
+
+
+# ── a packet, looked at again when it is told ────────────────────────────────────────────────────────────────────────
+
+
+def packet_lines_now(text: str, doc: MemorySession | None) -> Iterator[str]:
+    """The lines of a packet without tasks that were finished and gates that were satisfied since it was made."""
+    lines = text.split("\n")
+    if doc is None:
+        yield from lines
+        return
+    open_now = [*doc.tasks.values(), *doc.todos]
+    finished = {line.removeprefix(OPEN_TASK) for line in lines if line.startswith(OPEN_TASK)} - set(open_now)
+    for line in lines:
+        if line.startswith(OPEN_GATES):
+            names = [name for name in line.removeprefix(OPEN_GATES).split(", ") if doc.gates.get(name) != "satisfied"]
+            yield from [OPEN_GATES + ", ".join(names)] if names else []
+        elif line.startswith(NEXT_STEP) and line.removeprefix(NEXT_STEP) in finished:
+            yield NEXT_STEP + next(iter(open_now), NOTHING_LEFT)
+        elif line.removeprefix(OPEN_TASK) not in finished:
+            yield line
+
+
+# ── after a compaction ───────────────────────────────────────────────────────────────────────────────────────────────
+
+STILL_THERE = 0.75
+MOST_PIECES = 12
+EXACT_COMMAND = "exact command"
+ABOUT_COMPACTION = "Before the compaction, and missing from its summary (data recorded by Holdfast):"
+
+
+def put_back(doc: MemorySession, budget: int) -> str:
+    snapshot = _still_open(doc)
+    kept = set(terms(doc.summary))
+    lines, left = [], budget - fence.tokens(ABOUT_COMPACTION)
+    for label, text, mark in _pieces(snapshot, summarise_turn(doc)):
+        words = f"- {label}: {text}{mark}"
+        there = text in doc.summary if label == EXACT_COMMAND else _is_said(text, kept)
+        if not there and fence.tokens(words) < left:
+            lines.append(words)
+            left -= fence.tokens(words) + 1
+    return "\n".join([ABOUT_COMPACTION, *lines]) if lines else ""
+
+
+def _still_open(doc: MemorySession) -> Snapshot:
+    """As it was before, without what was finished or satisfied since."""
+    before = doc.before_compaction()
+    return replace(
+        before,
+        tasks={name: task for name, task in before.tasks.items() if name in doc.tasks},
+        todos=[todo for todo in before.todos if todo in doc.todos],
+        gates={name: doc.gates.get(name, now) for name, now in before.gates.items()},
+    )
+
+
+def _pieces(snapshot: Snapshot, summary: Summary) -> Iterator[tuple[str, str, str]]:
+    """(label, text, the mark of a memory), the weightiest first."""
+    for one in reversed(snapshot.own[-MOST_PIECES:]):
+        yield one.type, one.text, f" [{one.id}]"
+    for task in [*snapshot.tasks.values(), *snapshot.todos][:MOST_PIECES]:
+        yield "open task", task, ""
+    open_gates = sorted(name for name, status in snapshot.gates.items() if status == "open")
+    if open_gates:
+        yield "gates still open", ", ".join(open_gates), ""
+    for label, texts in (("next step", summary.next), ("failed last", summary.failing), ("still open", summary.open)):
+        yield from ((label, text, "") for text in texts)
+    if snapshot.prompt:
+        yield "asked last", one_line(snapshot.prompt, 300), ""
+    for command in list(reversed(snapshot.commands))[:MOST_PIECES]:
+        yield EXACT_COMMAND, command, ""
+
+
+def _is_said(text: str, kept: set[str]) -> bool:
+    words = set(terms(text))
+    return bool(words) and len(words & kept) >= STILL_THERE * len(words)

@@ -3,14 +3,15 @@
 from holdfast.core.errors import CommandRefused
 from holdfast.core.event import Event
 from holdfast.core.feature import Call
-from holdfast.core.ports import Doc, StateQuery
-from holdfast.features.memory.model import FORGOTTEN, OBSERVATION, SESSION, observation_ref, place_ref
+from holdfast.core.kinds.agent_events import PromptSubmitted, TurnEnded
+from holdfast.core.kinds.memory_events import RememberedPayload
+from holdfast.features.memory.documents import FORGOTTEN, OBSERVATION, PLACE, SESSION, Observation, place_ref
 
 SAID = ("prompt.submitted", "turn.ended")
 FIX = "Look for it with: holdfast memory search WORDS"
 
 
-def anything(call: Call) -> Event | Doc:
+def anything(call: Call) -> Event | Observation:
     """`m…` is an observation, `e…` (or a bare number) something that was said."""
     wanted = str(call.args.get("id") or "").strip().strip("[]")
     number = wanted.removeprefix("e")
@@ -22,23 +23,33 @@ def anything(call: Call) -> Event | Doc:
     return observation(call)
 
 
-def observation(call: Call) -> Doc:
+def observation(call: Call) -> Observation:
     wanted = str(call.args.get("id") or "").strip().strip("[]")
-    doc = call.reader.state(observation_ref(wanted)) if wanted else None
+    doc = OBSERVATION.load(call.reader, wanted) if wanted else None
     if doc is None and len(wanted) >= 4:
-        found = call.reader.states(StateQuery(kind=OBSERVATION, prefix=wanted, limit=2))
+        found = OBSERVATION.list(call.reader, prefix=wanted, limit=2)
         doc = found[0][1] if len(found) == 1 else None
     if doc is None:
         raise CommandRefused(f"there is no memory {wanted!r}", fix=FIX)
-    if doc["status"] == FORGOTTEN:
-        raise CommandRefused(f"{doc['id']} was forgotten", fix=FIX)
+    if doc.status == FORGOTTEN:
+        raise CommandRefused(f"{doc.id} was forgotten", fix=FIX)
     return doc
+
+
+def text_of(event: Event) -> str:
+    """The words of a prompt, an answer or an observation."""
+    data = event.data
+    if isinstance(data, PromptSubmitted):
+        return data.prompt
+    if isinstance(data, TurnEnded):
+        return data.message
+    return data.text if isinstance(data, RememberedPayload) else ""
 
 
 def repo(call: Call, project: str) -> str:
     """The repository this folder belongs to, as an agent in it last said; empty when none did."""
-    known = call.reader.state(place_ref(project)) if project else None
-    return known["repo"] if known else ""
+    known = PLACE.load(call.reader, place_ref(project).key) if project else None
+    return known.repo if known else ""
 
 
 def places(call: Call) -> list[str]:
@@ -48,5 +59,5 @@ def places(call: Call) -> list[str]:
 
 
 def newest_session(call: Call) -> str:
-    found = call.reader.states(StateQuery(kind=SESSION, project=call.project, limit=1))
-    return found[0][1]["id"] if found else ""
+    found = SESSION.list(call.reader, project=call.project, limit=1)
+    return found[0][1].id if found else ""

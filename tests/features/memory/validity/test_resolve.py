@@ -19,9 +19,9 @@ def is_right(row: dict, got: set[int]) -> bool:
     return got - either == set(row["valid"]) - either and all(got & set(group) for group in groups)
 
 
-@pytest.mark.parametrize("name", ["corpus", "own"])
+@pytest.mark.parametrize("name", ["corpus", "own_chains", "unseen_chains"])
 def test_chains_end_as_labelled(name: str) -> None:
-    rows = read_cases("chains") if name == "corpus" else read_own_chains()
+    rows = read_cases("chains") if name == "corpus" else read_own_chains(name)
     right = 0
     for row in rows:
         chain = [Statement(s["at"], s["by"], s["text"]) for s in row["statements"]]

@@ -6,6 +6,7 @@ beginning; that file is made from the log alone, and goes when something is forg
 
 import threading
 from array import array
+from bisect import bisect_left
 from collections.abc import Callable, Collection, Mapping
 from functools import lru_cache
 from pathlib import Path
@@ -14,11 +15,13 @@ from typing import Any
 import msgspec
 
 from holdfast.core.event import Event
+from holdfast.core.kinds.agent_events import PromptSubmitted, TurnEnded
+from holdfast.core.kinds.memory_events import RememberedPayload
 from holdfast.core.ports import EventQuery, Reader
+from holdfast.features.memory.documents import MODEL, place_of
 from holdfast.features.memory.index import file
 from holdfast.features.memory.index.likeness import alike
 from holdfast.features.memory.index.ranking import Ranking
-from holdfast.features.memory.model import MODEL, mapping, place_of, strings
 
 CHANGED = "state.rebuilt"
 """Words may have been taken out of the log behind the last number read."""
@@ -142,37 +145,31 @@ class Catalogue:
         self._fresh, self._looked = head, True
 
     def _take(self, event: Event) -> None:
-        if event.kind == "memory.observed":
-            self._observed(event)
-        elif event.kind == "prompt.submitted" and not event.get("synthetic"):
-            self._moment(event, PROMPT, event.get("prompt"))
-        elif event.kind == "turn.ended" and not event.get("lane"):
-            self._moment(event, ANSWER, event.get("message"))
+        data = event.data
+        if isinstance(data, RememberedPayload):
+            self._observed(event, data)
+        elif isinstance(data, PromptSubmitted) and not data.synthetic:
+            self._moment(event, PROMPT, data.prompt)
+        elif isinstance(data, TurnEnded) and not data.lane:
+            self._moment(event, ANSWER, data.message)
 
-    def _moment(self, event: Event, kind: int, text: Any) -> None:
-        words = str(text or "")[:LONGEST]
+    def _moment(self, event: Event, kind: int, text: str) -> None:
+        words = text[:LONGEST]
         if words.strip():
             self._add(event, kind, words)
 
-    def _observed(self, event: Event) -> None:
+    def _observed(self, event: Event, data: RememberedPayload) -> None:
         """What somebody said is found by the moment he said it; what was done, or summed up, has words of its own."""
-        identity = str(event.get("id") or "")
-        own = event.get("origin") == MODEL
-        said = [] if own else [n for n in event.get("evidence") or () if self._is_moment(n)]
+        said = [] if data.origin == MODEL else [n for n in data.evidence if self._is_moment(n)]
         for seq in said[:1]:
-            self._attached.setdefault(seq, []).append(identity)
-        if said or identity in self._known:
+            self._attached.setdefault(seq, []).append(data.id)
+        if said or data.id in self._known:
             return
-        self._known.add(identity)
-        words = " ".join((str(event.get("text") or ""), str(event.get("detail") or ""), *strings(event.get("files"))))
-        self._ids[len(self)] = identity
-        self._add(event, OBSERVATION, words)
+        self._known.add(data.id)
+        self._ids[len(self)] = data.id
+        self._add(event, OBSERVATION, " ".join((data.text, data.detail, *data.files)))
 
-    def _is_moment(self, seq: Any) -> bool:
-        from bisect import bisect_left
-
-        if not isinstance(seq, int):
-            return False
+    def _is_moment(self, seq: int) -> bool:
         at = bisect_left(self._seqs, seq)
         return at < len(self) and self._seqs[at] == seq and self._kinds[at] != OBSERVATION
 
@@ -243,8 +240,3 @@ class Catalogue:
 def catalogue(state_dir: Path) -> Catalogue:
     """One for each state directory, for as long as the daemon runs."""
     return Catalogue(file.place(state_dir))
-
-
-def text_of(event: Event) -> str:
-    data = mapping(event.data)
-    return str(data.get("prompt") or data.get("message") or data.get("text") or "")

@@ -1,19 +1,31 @@
-"""Finished turns as a model reads them, from the log. What a tool said is cut short; what is excluded is left out."""
+"""Finished turns as a model reads them, from the log; and what it said about them, as candidates.
+
+What a tool said is cut short; what is excluded is left out. The model's answer is data: every field is checked, capped and
+tied to the turn it came from. Its own words are told to nobody until a person promoted them. Where it quotes the user word
+for word, the quotation itself is what is remembered, and that is the user's.
+"""
 
 from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
 
 import msgspec
 
 from holdfast.core.event import Event
+from holdfast.core.kinds import ToolEndPayload
+from holdfast.core.kinds.agent_events import HookPayload, PromptSubmitted, TurnEnded, TurnFailed
+from holdfast.core.kinds.memory_events import TurnQueued
 from holdfast.core.ports import EventQuery, Reader
-from holdfast.features.memory.model import MemorySettings, excluded, line, strings
+from holdfast.core.text import sanitise
+from holdfast.features.memory.documents import MODEL, MOST_PER_TURN, TYPES, USER, one_line, shortened, strings
+from holdfast.features.memory.settings import MemorySettings, is_excluded
+from holdfast.features.memory.turn_rules import Candidate, sentences
 
 KINDS = ("prompt.submitted", "tool.finished", "tool.failed", "turn.ended", "turn.interrupted", "turn.failed")
 MOST_EVENTS, MOST_COMMANDS, MOST_FILES = 500, 15, 10
 PROMPT, MESSAGE, COMMAND, HEARD = 3_000, 3_000, 160, 160
 
 
-class Turn(msgspec.Struct, frozen=True):
+class ReadTurn(msgspec.Struct, frozen=True):
     """`queued` is its place in the queue; `prompt_seq` and `message_seq` are what an observation rests on."""
 
     queued: Event
@@ -31,45 +43,131 @@ class Turn(msgspec.Struct, frozen=True):
         return "\n".join([*lines, f"agent: {self.message}"])
 
 
-def read(reader: Reader, queued: Event, head: int, settings: MemorySettings) -> Turn:
+def read_turn(reader: Reader, queued: Event, head: int, settings: MemorySettings) -> ReadTurn:
     """Up to `head`, so that what is sent is what the tokens were set aside for."""
     events = list(_of_turn(reader, queued, head))
     ends = [e for e in events if e.kind.startswith("turn.")]
     prompt = next((e for e in events if e.kind == "prompt.submitted"), None)
-    acts = [e for e in events if e.kind.startswith("tool.") and not excluded(_paths(e), _command(e), settings)]
-    return Turn(
+    acts = [e for e in events if e.kind.startswith("tool.") and not is_excluded(_paths(e), _command(e), settings)]
+    return ReadTurn(
         queued=queued,
-        prompt=str(prompt.get("prompt") or "")[:PROMPT] if prompt else "",
+        prompt=prompt.data.prompt[:PROMPT] if prompt else "",
         prompt_seq=prompt.seq if prompt else 0,
-        message=str(ends[-1].get("message") or "")[:MESSAGE] if ends else "",
+        message=_message(ends[-1])[:MESSAGE] if ends else "",
         message_seq=ends[-1].seq if ends else 0,
         commands=tuple(_commands(acts))[-MOST_COMMANDS:],
-        files=tuple(dict.fromkeys(p for e in acts if e.get("action") == "edit" for p in _paths(e)))[-MOST_FILES:],
+        files=tuple(dict.fromkeys(p for e in acts if e.data.action == "edit" for p in _paths(e)))[-MOST_FILES:],
     )
 
 
 def _of_turn(reader: Reader, queued: Event, head: int) -> Iterator[Event]:
-    begin = int(queued.get("turn") or 0)
+    asked: TurnQueued = queued.data
+    begin = asked.turn
     query = EventQuery(session=queued.session, kinds=KINDS, after=begin - 1, before=head + 1, limit=MOST_EVENTS)
     for event in reader.events(query):
-        if event.get("lane") or event.get("synthetic"):
+        data: HookPayload = event.data
+        if data.lane or (isinstance(data, PromptSubmitted) and data.synthetic):
             continue
         if event.kind == "prompt.submitted" and event.seq > begin:
             return
         yield event
 
 
+def _message(end: Event) -> str:
+    return end.data.message if isinstance(end.data, TurnEnded | TurnFailed) else ""
+
+
 def _commands(acts: Sequence[Event]) -> Iterable[str]:
     for event in acts:
-        if event.get("action") == "shell" and (command := _command(event)):
-            failed = event.kind == "tool.failed" or event.get("ok") is False
-            heard = f" → {line(event.get('error') or event.get('output'), HEARD)}" if failed else ""
-            yield f"{'failed' if failed else 'ok'}: `{line(command, COMMAND)}`{heard}"
+        data: ToolEndPayload = event.data
+        if data.action == "shell" and data.command:
+            failed = event.kind == "tool.failed" or data.ok is False
+            heard = f" → {one_line(data.error or data.output, HEARD)}" if failed else ""
+            yield f"{'failed' if failed else 'ok'}: `{one_line(data.command, COMMAND)}`{heard}"
 
 
 def _command(event: Event) -> str:
-    return str(event.get("command") or "")
+    data: ToolEndPayload = event.data
+    return data.command
 
 
 def _paths(event: Event) -> list[str]:
-    return strings(event.get("paths"), 5)
+    data: ToolEndPayload = event.data
+    return shortened(data.paths, 5)
+
+
+# ── what a model said → candidates ───────────────────────────────────────────────────────────────────────────────────
+
+LARGEST = 256 * 1024
+SHORTEST, LONGEST, FEWEST_WORDS = 12, 400, 3
+HEAVIEST = 7
+OWN_WORDS = ("decision", "preference", "gotcha", "trade_off", "discovery")
+
+
+class BadAnswer(Exception):
+    """It is not what was asked for."""
+
+
+def read_answer(said: str, turns: Sequence[ReadTurn]) -> list[tuple[ReadTurn, Candidate]]:
+    told = _object(said).get("observations")
+    if not isinstance(told, list):
+        raise BadAnswer("there is no list `observations` in it")
+    given: dict[int, int] = {}
+    found = []
+    for one in (entry for entry in told[: MOST_PER_TURN * len(turns)] if isinstance(entry, dict)):
+        number = _number(one.get("turn"), 1 if len(turns) == 1 else 0)
+        if 1 <= number <= len(turns) and given.get(number, 0) < MOST_PER_TURN:
+            turn = turns[number - 1]
+            for candidate in _candidate(one, turn):
+                given[number] = given.get(number, 0) + 1
+                found.append((turn, candidate))
+    return found
+
+
+def _object(said: str) -> dict[str, Any]:
+    """Models like to talk around their JSON."""
+    begin, end = said.find("{"), said.rfind("}")
+    if begin < 0 or end < begin or len(said) > LARGEST:
+        raise BadAnswer("there is no JSON object in it" if len(said) <= LARGEST else "it is too long")
+    try:
+        told = msgspec.json.decode(said[begin : end + 1].encode("utf-8", "replace"))
+    except (msgspec.DecodeError, RecursionError):
+        raise BadAnswer("its JSON cannot be read") from None
+    if not isinstance(told, dict):
+        raise BadAnswer("its JSON is not an object")
+    return told
+
+
+def _candidate(one: dict[str, Any], turn: ReadTurn) -> Iterator[Candidate]:
+    type_, text = str(one.get("type") or ""), _words(one.get("text"))
+    if type_ not in TYPES or len(text) < SHORTEST:
+        return
+    quoted = _quoted(one.get("quote"), turn) if type_ in OWN_WORDS else ""
+    evidence = tuple(seq for seq in (turn.prompt_seq, turn.message_seq) if seq)
+    yield Candidate(
+        type=type_, text=quoted or text, detail=text if quoted else "", origin=USER if quoted else MODEL,
+        importance=max(1, min(_number(one.get("importance"), 4), HEAVIEST)), files=_files(one, turn),
+        evidence=evidence[:1] if quoted else evidence,
+    )  # fmt: skip
+
+
+def _words(value: Any) -> str:
+    return one_line(sanitise(value), LONGEST) if isinstance(value, str) else ""
+
+
+def _quoted(value: Any, turn: ReadTurn) -> str:
+    """The user's own sentence that holds these words; pasted text is not his (`sentences`)."""
+    words = one_line(value, LONGEST).lower() if isinstance(value, str) else ""
+    if len(words) < SHORTEST or len(words.split()) < FEWEST_WORDS:
+        return ""
+    return next((own for own in sentences(turn.prompt) if words.rstrip(".!") in own.lower()), "")
+
+
+def _files(one: dict[str, Any], turn: ReadTurn) -> tuple[str, ...]:
+    """Only files that this turn really touched."""
+    named = strings(one.get("files"))
+    return tuple(f for f in turn.files if any(f == n or f.endswith(f"/{n.lstrip('./')}") for n in named if n))[:5]
+
+
+def _number(value: Any, default: int) -> int:
+    return value if isinstance(value, int) and not isinstance(value, bool) and abs(value) < 1000 else default

@@ -44,7 +44,8 @@ _SPAN = re.compile(
 )
 _MONTH = re.compile(r"\b(?:this month|diesen monat|este mes|ce mois)\b", re.IGNORECASE)
 _LASTING_FROM = re.compile(
-    r"\b(?:from (?:this|today|now|tomorrow)|ab (?:heute|jetzt|sofort)|a partir de|desde|à partir|starting)\b|以后",
+    r"\b(?:(?:from|since) (?:this|today|now|tomorrow|yesterday)|seit (?:heute|gestern|dieser)|"
+    r"depuis|ab (?:heute|jetzt|sofort)|a partir de|desde|à partir|starting)\b|以后",
     re.IGNORECASE,
 )
 _HAPPENED = re.compile(

@@ -2,6 +2,7 @@
 
 import re
 from functools import lru_cache
+from itertools import pairwise
 
 import msgspec
 
@@ -14,9 +15,10 @@ _OTHER_NUMBERS = "once:1 twice:2 eins:1 zwei:2 drei:3 vier:4 dos:2 tres:3 deux:2
 _NUMBER_WORDS = {word: str(number) for number, word in enumerate(_COUNTING.split())} | dict(
     pair.split(":") for pair in _OTHER_NUMBERS.split()
 )
+_ARTICLES = frozenset("a an ein eine einer un une una um uma".split())
 _UNIT_NAMES = {
     "time": "s sec second seconds ms min minute minutes hour hours day days week weeks months years year "
-    "sekunden minuten stunden segundos secondes секунд",
+    "sekunden minuten stunden stunde tag tage heure heures hora horas segundos secondes секунд",
     "size": "mb gb kb",
     "count": "rows characters workers",
     "share": "percent %",
@@ -32,7 +34,7 @@ _STOP = frozenset(
     when if up down out over per most least above below enough fine ok okay yes back more less than like said
     thing things way work works done take takes put puts come comes live lives sit sits happen happens move
     moves moved moving switch switched change changed raise raised last first other else rest whole may's from's
-    that's it's don't doesn't isn't aren't can't i've we've i'm we're allowed required approach instead into
+    give gives good that's it's don't doesn't isn't aren't can't i've we've i'm we're allowed required approach instead into
     through between about final size der die das ein eine ist sind und oder jetzt nur im zum zur von mit für auf
     dürfen darf haben nicht noch el la los las un una de del en para con y o es son se por que le les des du et
     est sur dans on nous utilise passe pasamos usamos a à todo toute
@@ -53,7 +55,11 @@ _STRONG_CHANGE = re.compile(
     r"are gone|goes away|"
     r"no more|no longer|any ?more|forget|drop(?:ped)?|we go to|goes (?:up|down)|rewriting|rewritten|raised|"
     r"lowered|we stay with|stays? (?:in|with|on)|is over|are over|is off|left for|belongs to|passe de|pasamos|"
-    r"nicht mehr|statt|umgestiegen|改回|换)\b|改回|换成|不再",
+    r"nicht mehr|statt|umgestiegen|from here on|going forward|ported|migrated|ab jetzt|ab sofort|künftig|umgezogen|"
+    r"wechseln|a partir de (?:ahora|agora|hoy|hoje)|ya no|en (?:vez|lugar) de|cambiamos|désormais|dorénavant|"
+    r"à partir de maintenant|au lieu de|on passe|n[e'].{1,25} plus|não .{1,25} mais|em vez de|trocamos|mudamos|"
+    r"больше не|вместо|переходим|перешли|с этого момента|впредь|d'ora in poi|non più|invece di)\b"
+    r"|改回|换成|不再|换|以后|从现在起|改[为成用]|今後|これから|に変更|に切り替え",
     re.IGNORECASE,
 )
 _NOW = re.compile(
@@ -83,7 +89,10 @@ _NOT_YET = re.compile(
 _DONE = re.compile(
     r"\b(?:is|are|was|were|has been|have been|have|has|got|we|now)\b.{0,25}\b(?:out|released|done|live|lifted|"
     r"over|finished|complete[d]?|deleted|gone|shipped|upgraded|merged|closed|ended|supported|supports?|moved|"
-    r"migrated|ready|here|off)\b|\b(?:support|upgraded everything)\b",
+    r"migrated|ready|here|off|through|passed|signed off|approved)\b|\b(?:support|upgraded everything)\b"
+    r"|\b(?:ist|sind|wurde|est|sont|está|foi) .{0,25}\b(?:durch|fertig|abgeschlossen|beendet|vorbei|erledigt|aufgehoben|"
+    r"fini\w*|terminé\w*|levé\w*|terminad\w+|acabad\w+|concluíd\w+|levantad\w+)\b|\b(?:завершен\w*|закончен\w*|снят\w*)\b"
+    r"|(?:完成|结束|解除|終わ|完了)",
     re.IGNORECASE,
 )
 _UNTIL = re.compile(
@@ -100,6 +109,15 @@ r"history|ended|not (?:needed|required)|n't (?:needed|required))\b", re.IGNORECA
     re.compile(r"((?:[\w.+#/-]+ ){1,4})(?:aren't|isn't|are not|is not) (?:needed|required|necessary|used)\b", re.IGNORECASE),
     re.compile(r"\b(?:dropped|lifted|cancelled) (?:the )?((?:[\w.+#/-]+ ?){1,2})", re.IGNORECASE),
     re.compile(r"((?:[\w.+#/-]+ ){1,2})(?:broke|clashed|can't be|couldn't|had no|was too|failed)\b", re.IGNORECASE),
+    re.compile(r"([\w.+#/-]+) (?:(?:is|are) (?:out|history|retired|done for|no more)\b(?=[,;.]|$| and)|c'est fini|"
+r"(?:est|sont) (?:abandonné|supprimé|retiré)\w*|disparaît|(?:wird|werden|ist|sind) (?:abgeschaltet|abgelöst|abgeschafft|ersetzt|"
+r"geschichte|raus|weg)|fällt weg|fallen weg|entfällt|se acabó|desaparece|ya no se usa\w*|sale|acabou|sai|больше не|уходит|"
+r"отключ\w+|убираем)", re.IGNORECASE),
+    re.compile(r"([\w.+#/-]+)(?:'s)? (?:contract |licen[cs]e |subscription |account |trial )?(?:has )?(?:ended|expired|ran out)\b",
+               re.IGNORECASE),
+    re.compile(r"\b(?:dejamos(?: de usar)?|abandonamos|on (?:abandonne|quitte)|wir verlassen|deixamos(?: de usar)?|уходим с|"
+r"отказались от) ([\w.+#/-]+)", re.IGNORECASE),
+    re.compile(r"(?:不再用|停用|废弃|不用了?)\s*([\w.+#/-]+)|([\w.+#/-]+)\s*(?:は廃止|をやめ|不再使用|已停用)"),
     re.compile(r"([\w.+#/-]+) (?:goes|is on its way out|wird abgeschafft|fliegt raus|queda descartad\w+)\b(?! (?:to|in|"
 r"up|down|through|on|against))", re.IGNORECASE),
 )  # fmt: skip
@@ -115,6 +133,15 @@ _FOR_SCOPE = re.compile(
     r"(?:module|package|folder|service|accounts|tenants?|endpoints?|tables?|repo)\b",
     re.IGNORECASE,
 )
+
+
+BOUND_WORDS = frozenset(
+    map(
+        stem,
+        "floor ceiling limit cap minimum maximum min max least most fall drop exceed bound threshold quota".split(),
+    )
+)
+"""Words that say a number is a bound, not what it bounds."""
 
 
 class Parsed(msgspec.Struct, frozen=True):
@@ -171,7 +198,10 @@ def content_words(text: str) -> set[str]:
 
 def normal_word(token: str) -> str:
     word = token.lower().replace("’", "'").removesuffix("'s").rstrip("./")
-    return stem(word) if word.isascii() and word.isalpha() else word
+    if not (word.isascii() and word.isalpha()):
+        return word
+    bare = stem(word)
+    return bare[:-3] if bare.endswith("ion") and len(bare) > 6 else bare
 
 
 def _is_content(token: str) -> bool:
@@ -186,7 +216,8 @@ def _is_content(token: str) -> bool:
 
 
 def _numbers(tokens: list[str]) -> set[str]:
-    return {_NUMBER_WORDS.get(t, t) for t in tokens if t in _NUMBER_WORDS or re.fullmatch(r"v?\d[\d.]*", t)}
+    found = {_NUMBER_WORDS.get(t, t) for t in tokens if t in _NUMBER_WORDS or re.fullmatch(r"v?\d[\d.]*", t)}
+    return found | {"1" for article, unit in pairwise(tokens) if article in _ARTICLES and unit in _UNITS}
 
 
 def _subject(tokens: list[str]) -> list[str]:
@@ -204,6 +235,7 @@ def _taken_back(text: str) -> set[str]:
     found: set[str] = set()
     for pattern in _TAKEN_BACK:
         for match in pattern.finditer(text):
-            found |= content_words(match.group(1))
-            found |= {t for t in (w.lower() for w in _WORD.findall(match.group(1))) if re.fullmatch(r"v?\d[\d.]*", t)}
+            gone = next(part for part in match.groups() if part)
+            found |= content_words(gone)
+            found |= {t for t in (w.lower() for w in _WORD.findall(gone)) if re.fullmatch(r"v?\d[\d.]*", t)}
     return found

@@ -1,16 +1,17 @@
 """Whether a newer statement makes an older one void. Same subject and a claim that cannot hold beside it; in doubt, both stay."""
 
 import re
+from functools import lru_cache
 
-from holdfast.features.memory.validity.parse import Parsed, content_words
+from holdfast.features.memory.validity.parse import BOUND_WORDS, Parsed, content_words, normal_word
 
 COVERED, HALF = 0.33, 0.5
 
 
 def replaces(new: Parsed, old: Parsed) -> bool:
     if new.exception and not _withdraws_exception(new, old):
-        return _lifts_end(new, old)
-    return any(rule(new, old) for rule in _RULES) if not _other_scope(new, old) else _lifts_end(new, old)
+        return lifts_end(new, old)
+    return any(rule(new, old) for rule in _RULES) if not _other_scope(new, old) else lifts_end(new, old)
 
 
 def _other_scope(new: Parsed, old: Parsed) -> bool:
@@ -22,7 +23,7 @@ def _other_scope(new: Parsed, old: Parsed) -> bool:
     return not (new.scopes & old.words or old.scopes & new.words)
 
 
-def _lifts_end(new: Parsed, old: Parsed) -> bool:
+def lifts_end(new: Parsed, old: Parsed) -> bool:
     """ "until X is released", and X is out; a freeze that is over."""
     if new.not_yet or not new.done:
         return False
@@ -79,11 +80,11 @@ def _new_value(new: Parsed, old: Parsed) -> bool:
     ):
         return False
     shared = new.main & old.main or (new.words & old.main)
-    new_only, old_only = new.main - old.words, old.main - new.words
-    if not shared:
+    new_only, old_only = new.main - old.words - BOUND_WORDS, old.main - new.words - BOUND_WORDS
+    if not shared - BOUND_WORDS:
         return False
     names_old_value = bool(new.numbers & old.numbers) or len(shared) >= 2
-    return not old_only or not new_only or (new.strong and names_old_value and len(old_only) <= 1)
+    return not old_only or not new_only or ((new.strong or new.now) and names_old_value and len(old_only) <= 1)
 
 
 def _rival_tool(new: Parsed, old: Parsed) -> bool:
@@ -111,7 +112,8 @@ def _rival_tool(new: Parsed, old: Parsed) -> bool:
 
 def _about(one: Parsed, group: str = "") -> frozenset[str]:
     """What is said besides the names of tools (of this group)."""
-    tools = {name for known, names in one.tools.items() if not group or known == group for name in names}
+    named = {name for known, names in one.tools.items() if not group or known == group for name in names}
+    tools = named | {normal_word(name) for name in named}
     return frozenset(word for word in one.main if word not in tools) - {
         "repo",
         "monorepo",
@@ -159,12 +161,13 @@ _OWNER = re.compile(
 
 
 def _new_owner(new: Parsed, old: Parsed) -> bool:
-    now, before = _owner(new), _owner(old)
+    now, before = _owner(new.text), _owner(old.text)
     return bool(now and before and now[0] != before[0] and now[1] & before[1]) and not new.as_well
 
 
-def _owner(one: Parsed) -> tuple[str, set[str]] | None:
-    for clause in one.text.split(", "):
+@lru_cache(maxsize=4_000)
+def _owner(text: str) -> tuple[str, set[str]] | None:
+    for clause in text.split(", "):
         if found := _OWNER.search(clause.strip()):
             return found["person"] or found["person2"], content_words(found["area"] or found["area2"])
     return None
@@ -207,7 +210,7 @@ def _plan_is_off(new: Parsed, old: Parsed) -> bool:
 _RULES = (
     _same_slot,
     _new_owner,
-    _lifts_end,
+    lifts_end,
     _is_lifted,
     _withdraws_exception,
     _taken_back,
@@ -218,3 +221,35 @@ _RULES = (
     _narrowed,
     _plan_is_off,
 )
+
+
+# ── contradictions that cannot be decided ────────────────────────────────────────────────────────────────────────────
+
+_NO = re.compile(
+    r"\b(?:not|no|never|don't|doesn't|isn't|aren't|mustn't|can't|without|nicht|nie|kein\w*|ne|pas|jamais|nunca|sin|não|не|"
+    r"никогда)\b|不|别|ない|ません",
+    re.IGNORECASE,
+)
+
+
+def may_contradict(new: Parsed, old: Parsed) -> bool:
+    """Both cannot well be told together, yet the newer does not say that it replaces the older: a person decides.
+    Asked only where `replaces` found nothing."""
+    if new.exception or new.as_well or old.exception or _other_scope(new, old) or new.text.lower() == old.text.lower():
+        return False
+    return _opposite(new, old) or _tool_against_tool(new, old)
+
+
+def _opposite(new: Parsed, old: Parsed) -> bool:
+    """The same words, once with a "no" and once without. What says more than the older is narrower: an exception."""
+    same = bool(new.words) and new.words <= old.words and len(old.words - new.words) <= 1
+    return same and bool(_NO.search(new.text)) != bool(_NO.search(old.text))
+
+
+def _tool_against_tool(new: Parsed, old: Parsed) -> bool:
+    """Two tools of one kind, each said to be what is used, for the same thing or for no thing in particular."""
+    for group, names in new.tools.items():
+        before = old.tools.get(group, set())
+        if len(names) == len(before) == 1 and names != before and _about(new, group) == _about(old, group):
+            return True
+    return False

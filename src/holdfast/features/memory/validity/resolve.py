@@ -8,9 +8,9 @@ import msgspec
 
 from holdfast.features.memory.validity.expiry import end_of
 from holdfast.features.memory.validity.parse import parse_statement
-from holdfast.features.memory.validity.relations import replaces
+from holdfast.features.memory.validity.relations import lifts_end, replaces
 from holdfast.statements.classifier import load_classifier
-from holdfast.statements.cues import QUESTION_START
+from holdfast.statements.cues import QUESTION_START, find_cues
 from holdfast.statements.observe import spans_of
 
 USER = "user"
@@ -37,6 +37,12 @@ _PAST = re.compile(
     ),
     re.IGNORECASE,
 )
+_INCIDENT = re.compile(
+    r"\b(?:was|were|went|got|had|crashed|failed|broke|hung|timed out|war|waren|estuvo|était|esteve|был[аои]?)\b.{0,40}"
+    r"\b(?:yesterday|last night|this morning|gestern|heute früh|ayer|anoche|hier|ontem|вчера)\b|(?:昨天|昨日|昨晚)",
+    re.IGNORECASE,
+)
+"""Something happened once; unless it is a decision that was taken then."""
 _ONCE = re.compile(
     r"\b(?:once now|just this once|this (?:one )?time|once, now|for this (?:one|change|run|test|time))\b", re.IGNORECASE
 )
@@ -62,18 +68,14 @@ def valid_statements(statements: Sequence[Statement], asked_at: str) -> list[int
 
 def superseded_by(statements: Sequence[Statement]) -> dict[int, int]:
     """Older → the newer one that made it void; in the order they were said."""
-    parsed = {
-        n: parse_statement(one.text) for n, one in enumerate(statements) if one.by == USER and _is_lasting(one.text)
-    }
+    parsed = {n: parse_statement(one.text) for n, one in enumerate(statements) if one.by == USER and _is_said(one.text)}
+    lasting = {n for n in parsed if _is_lasting(statements[n].text)}
     ended: dict[int, int] = {}
     for newer, said in parsed.items():
-        for older in range(newer):
-            if (
-                older in parsed
-                and older not in ended
-                and _may_replace(statements[newer])
-                and replaces(said, parsed[older])
-            ):
+        # News ("the audit is through") outlasts nothing itself, but brings the end that an older rule named.
+        voids = replaces if newer in lasting else lifts_end
+        for older in sorted(lasting - set(ended)):
+            if older < newer and _may_replace(statements[newer]) and voids(said, parsed[older]):
                 ended[older] = newer
     return ended
 
@@ -84,8 +86,16 @@ def _may_replace(newer: Statement) -> bool:
     return until is None
 
 
+def _is_said(text: str) -> bool:
+    """A statement about the present: no question, no memory, nothing that is done just once."""
+    asked = _QUESTION.search(text) or QUESTION_START.match(text)
+    if asked or _PAST.search(text) or _ONCE.search(text):
+        return False
+    return not _INCIDENT.search(text) or bool(find_cues(text) & {"we_decide", "we_move", "from_now", "deontic"})
+
+
 def _is_lasting(text: str) -> bool:
-    if _QUESTION.search(text) or QUESTION_START.match(text) or _PAST.search(text) or _ONCE.search(text):
+    if not _is_said(text):
         return False
     least = REPORTED if _REPORT.search(text) else DOUBTFUL if _WONDERING.search(text) else NEVER_LASTING
     return max((load_classifier().probability(span.features) for span in spans_of(text)), default=0.0) >= least

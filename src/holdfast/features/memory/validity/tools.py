@@ -46,6 +46,11 @@ GROUPS: dict[str, str] = {
     "ml": "pytorch tensorflow jax keras onnx",
     "storage": "s3 minio volume gcs nfs",
     "chat": "slack teams discord mattermost zulip",
+    "language": (
+        "english german french spanish portuguese polish russian chinese japanese italian dutch turkish englisch "
+        "deutsch französisch spanisch inglés alemán francés español anglais allemand français inglês português "
+        "espanhol английском русском немецком"
+    ),
     "mail": "ses sendgrid mailgun postmark mailchimp",
 }
 GROUP_OF = {name: group for group, names in GROUPS.items() for name in names.split()}

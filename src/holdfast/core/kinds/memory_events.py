@@ -1,0 +1,126 @@
+"""Kinds of the feature `memory`: what is remembered, what people do to it, and what a model was asked."""
+
+from holdfast.core.kinds.base import Payload, event_kind
+
+
+class MemoryPayload(Payload):
+    """About one memory."""
+
+    id: str = ""
+    repo: str = ""
+    """The repository it belongs to; empty outside of git."""
+
+
+class RememberedPayload(MemoryPayload):
+    """Words that may be told to later sessions."""
+
+    type: str = ""
+    text: str = ""
+    detail: str = ""
+    """Quotes tools; shown to those who ask, never told to an agent."""
+    origin: str = ""
+    """Whose words: user, agent, deed, outside, model."""
+    importance: int = 0
+    files: list[str] = []
+    evidence: list[int] = []
+    """Numbers of the events it rests on."""
+    supersedes: list[str] = []
+    pinned: bool = False
+    status: str = ""
+    """`candidate` where a person decides first; empty otherwise."""
+
+
+@event_kind("memory.observed")
+class MemoryObserved(RememberedPayload):
+    """Something is worth remembering."""
+
+
+@event_kind("memory.kept")
+class MemoryKept(RememberedPayload):
+    """A person kept a candidate, as it was or in other words; `was` is the candidate."""
+
+    was: str = ""
+
+
+@event_kind("memory.pinned")
+class MemoryPinned(MemoryPayload):
+    """A person wants a memory told at every start, or no longer."""
+
+    pinned: bool = False
+
+
+@event_kind("memory.promoted")
+class MemoryPromoted(MemoryPayload):
+    """A person vouches for a memory made of words from outside."""
+
+
+@event_kind("memory.dropped")
+class MemoryDropped(MemoryPayload):
+    """A person dropped a candidate; the same words are not proposed again."""
+
+
+@event_kind("memory.ended")
+class MemoryEnded(MemoryPayload):
+    """The user said that what a memory waited for has happened; `said` is the prompt."""
+
+    said: int = 0
+
+
+@event_kind("memory.files_found")
+class MemoryFilesFound(MemoryPayload):
+    """Files that a memory names and that were there soon after it was made."""
+
+    paths: list[str] = []
+
+
+@event_kind("memory.forgotten")
+class MemoryForgotten(MemoryPayload):
+    """A person had a memory removed; its text is gone. `of` is the number of a prompt or an answer, if it was one."""
+
+    of: int = 0
+
+
+@event_kind("memory.handed_over")
+class WorkHandedOver(MemoryPayload):
+    """A session's work was made ready for another agent."""
+
+    text: str = ""
+
+
+@event_kind("memory.queued")
+class TurnQueued(Payload):
+    """A finished turn waits for the model, where one is switched on; `turn` is its prompt."""
+
+    turn: int = 0
+    repo: str = ""
+
+
+@event_kind("memory.asked")
+class ModelAsked(Payload):
+    """Tokens were set aside for one call of the model."""
+
+    id: str = ""
+    tokens: int = 0
+    head: int = 0
+    """The last event that counted when the tokens were set aside."""
+    limit: int = 0
+    turns: list[int] = []
+    bad: int = 0
+    failures: int = 0
+
+
+@event_kind("memory.answered")
+class ModelCallEnded(Payload):
+    """A call of the model came to its end."""
+
+    id: str = ""
+    ok: bool | None = None
+    tokens: int = 0
+    turns: int = 0
+    until: int = 0
+    observations: int = 0
+    error: str = ""
+    bad: bool = False
+    """It answered, but not what was asked for."""
+    given_up: bool = False
+    next_at: int = 0

@@ -1,0 +1,253 @@
+"""The documents of memory: one thing that is remembered, a session, a project's best, where a folder belongs. All bounded."""
+
+import hashlib
+import re
+from collections.abc import Iterable
+from datetime import UTC, date, datetime
+from typing import Any
+
+import msgspec
+
+from holdfast.core.document import DocumentType
+from holdfast.core.event import Event
+from holdfast.core.ids import bounded
+from holdfast.core.ports import Ref
+
+TYPES = ("decision", "rule", "preference", "gotcha", "fact", "trade_off", "bug_fix", "discovery", "session_summary")
+SUMMARY = "session_summary"
+USER, AGENT, DEED, OUTSIDE, MODEL = "user", "agent", "deed", "outside", "model"
+"""Whose words: a person's, the agent's, ours about commands and files, those of a tool, a file or a page, or those of
+the model that read the turn."""
+TRUSTED = (USER, DEED)
+ACTIVE, SUPERSEDED, FORGOTTEN, CANDIDATE, DROPPED = "active", "superseded", "forgotten", "candidate", "dropped"
+"""A candidate waits for a person and is told to nobody; one that was dropped does not come back."""
+
+SOURCE, PUT_BACK, HANDOFF, PROPOSE = "memory", "memory/compaction", "memory/handoff", "memory/propose"
+"""Under these names an agent is told; `decision.made` records it, and so marks are set by what was really told."""
+IDS = re.compile(r"\[(m[0-9a-f]{12})\]")
+
+LONGEST_TEXT = 500
+MOST_PER_TURN = 8
+MOST_EVIDENCE = 20
+MOST_FILES = 10
+MOST_ITEMS = 150
+
+
+class Observation(msgspec.Struct, kw_only=True, frozen=True):
+    """One thing that is remembered."""
+
+    id: str
+    type: str = ""
+    text: str = ""
+    detail: str = ""
+    origin: str = ""
+    importance: int = 0
+    files: list[str] = []
+    paths: list[str] = []
+    """The files it names, where they were found soon after."""
+    evidence: list[int] = []
+    session: str = ""
+    project: str = ""
+    agent: str = ""
+    repo: str = ""
+    supersedes: list[str] = []
+    superseded_by: str = ""
+    pinned: bool = False
+    promoted: bool = False
+    times: int = 0
+    status: str = ACTIVE
+    first_at: int = 0
+    at: int = 0
+    seq: int = 0
+
+    @property
+    def place(self) -> str:
+        return self.repo or self.project
+
+
+class Act(msgspec.Struct, kw_only=True, frozen=True, omit_defaults=True):
+    """A command, an edit or a question of the turn in hand, as far as a rule may want it."""
+
+    seq: int
+    action: str
+    ok: bool = False
+    command: str = ""
+    paths: list[str] = []
+    text: str = ""
+
+
+class Turn(msgspec.Struct, kw_only=True, frozen=True, omit_defaults=True):
+    """What was asked, done and answered. `context` is what the agent had said just before."""
+
+    n: int = 0
+    prompt: str = ""
+    context: str = ""
+    prompt_seq: int = 0
+    planning: bool = False
+    message: str = ""
+    message_seq: int = 0
+    acts: list[Act] = []
+
+
+class OwnMemory(msgspec.Struct, frozen=True):
+    """A memory that this very session gave rise to."""
+
+    id: str
+    text: str
+    type: str
+
+
+class Snapshot(msgspec.Struct, kw_only=True, frozen=True, omit_defaults=True):
+    """What there was before a compaction."""
+
+    prompt: str = ""
+    tasks: dict[str, str] = {}
+    todos: list[str] = []
+    gates: dict[str, str] = {}
+    commands: dict[str, int] = {}
+    own: list[OwnMemory] = []
+
+
+class MemorySession(Turn, kw_only=True, frozen=True, omit_defaults=True):
+    """A session as memory sees it: the turn in hand, what is open, what it was told."""
+
+    id: str
+    agent: str = ""
+    project: str = ""
+    at: int = 0
+    first_seq: int = 0
+    first_prompt: str = ""
+    closed: bool = False
+    """The turn in hand is over."""
+    turn_ended: bool = False
+    """This very event ended it."""
+    previous: Turn | None = None
+    """A turn whose end was never told, ended by this event."""
+    queued: int = 0
+    tasks: dict[str, str] = {}
+    todos: list[str] = []
+    gates: dict[str, str] = {}
+    commands: dict[str, int] = {}
+    edited: dict[str, int] = {}
+    own: list[OwnMemory] = []
+    shown: dict[str, int] = {}
+    """Memories it was told, by the event that told them."""
+    parent: str = ""
+    compacted: int = 0
+    snapshot: Snapshot | None = None
+    summary: str = ""
+    left_at: int = 0
+
+    def finished_turn(self) -> Turn | None:
+        """The turn that this event ended: the one in hand, or the one before it."""
+        return self if self.turn_ended else self.previous
+
+    def turn(self) -> Turn:
+        return Turn(**{name: getattr(self, name) for name in Turn.__struct_fields__})
+
+    def before_compaction(self) -> Snapshot:
+        return self.snapshot or Snapshot(**{name: getattr(self, name) for name in Snapshot.__struct_fields__})
+
+
+class ProjectItem(msgspec.Struct, kw_only=True, frozen=True, omit_defaults=True):
+    """A memory as it is told, with what decides whether it fits."""
+
+    id: str
+    type: str
+    text: str
+    origin: str
+    importance: int = 1
+    files: list[str] = []
+    paths: list[str] = []
+    at: int = 0
+    session: str = ""
+    times: int = 1
+    pinned: bool = False
+    promoted: bool = False
+    terms: list[str] = []
+
+
+class Handoff(msgspec.Struct, kw_only=True, frozen=True):
+    """Work made ready for another agent; `claimed` is the session that was told, and then the text is gone."""
+
+    id: str
+    text: str
+    session: str
+    at: int
+    claimed: str = ""
+
+
+class ProjectMemory(msgspec.Struct, kw_only=True, frozen=True, omit_defaults=True):
+    """The best of a project's memory, ready to be told without looking anything up."""
+
+    project: str
+    items: list[ProjectItem] = []
+    handoff: Handoff | None = None
+    at: int = 0
+
+
+class Place(msgspec.Struct, kw_only=True, frozen=True):
+    """Which repository a folder belongs to, as an agent in it last said."""
+
+    project: str
+    repo: str
+    at: int
+
+
+OBSERVATION = DocumentType("observation", Observation)
+SESSION = DocumentType("memory.session", MemorySession)
+PROJECT = DocumentType("memory.project", ProjectMemory)
+PLACE = DocumentType("memory.place", Place)
+
+
+def observation_ref(identity: str) -> Ref:
+    return OBSERVATION.ref(bounded(identity))
+
+
+def session_ref(session: str) -> Ref:
+    return SESSION.ref(bounded(session))
+
+
+def project_ref(place: str) -> Ref:
+    return PROJECT.ref(bounded(place))
+
+
+def place_ref(project: str) -> Ref:
+    return PLACE.ref(bounded(project))
+
+
+def identity(project: str, type_: str, text: str) -> str:
+    """The same words of the same type in the same project are one memory, however often they come."""
+    words = " ".join(re.findall(r"\w+", text.lower()))
+    digest = hashlib.blake2b(f"{project}\n{type_}\n{words}".encode("utf-8", "replace"), digest_size=6)
+    return f"m{digest.hexdigest()}"
+
+
+def repo_of(event: Event) -> str:
+    """Of a payload that says which repository it is about; most do."""
+    return str(getattr(event.data, "repo", ""))
+
+
+def place_of(event: Event) -> str:
+    """Where a memory belongs: the repository, which all its worktrees share, or the folder where there is none."""
+    return repo_of(event) or event.project
+
+
+def one_line(text: str, limit: int = LONGEST_TEXT) -> str:
+    """On one line, with an end."""
+    words = " ".join(text[: limit * 4].split())
+    return words if len(words) <= limit else f"{words[: limit - 1]}…"
+
+
+def day_of(at: int) -> date:
+    """The UTC day of a time in milliseconds."""
+    return datetime.fromtimestamp(max(0, at) / 1000, UTC).date()
+
+
+def strings(value: Any, most: int = MOST_FILES) -> list[str]:
+    """A list of strings, whatever came from outside."""
+    return [str(one)[:1000] for one in value[:most]] if isinstance(value, list | tuple) else []
+
+
+def shortened(values: Iterable[str], most: int = MOST_FILES) -> list[str]:
+    return [value[:1000] for value in values][:most]

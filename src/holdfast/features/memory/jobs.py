@@ -1,0 +1,231 @@
+"""Work of memory outside any hook: files that a memory names are looked for, the search index's file is kept, a model is asked.
+
+A model is asked in two steps, so that no token is spent that was not set aside before: `memory.batch` picks turns and sets
+tokens aside by an event, `memory.ask` makes the one call that event allows and reports what it cost. A call that was cut off
+counts as spent.
+"""
+
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from holdfast.core.event import Event, own_event
+from holdfast.core.feature import File, JobCall
+from holdfast.core.ids import delivery_key
+from holdfast.core.job import delay_s
+from holdfast.core.kinds.memory_events import MemoryFilesFound, ModelAsked, ModelCallEnded
+from holdfast.core.ports import EventQuery, Reader, Ref
+from holdfast.features.memory.documents import OBSERVATION, PLACE, PROJECT, Observation
+from holdfast.features.memory.index import file
+from holdfast.features.memory.llm import call as model_call
+from holdfast.features.memory.llm.call import ModelFailed, Question, Reply, build_question
+from holdfast.features.memory.llm.state import METER, METER_REF, QUEUE, WAITING, Meter, Queue, new_meter
+from holdfast.features.memory.llm.turns import BadAnswer, ReadTurn, read_answer, read_turn
+from holdfast.features.memory.policy import observed_events
+from holdfast.features.memory.settings import CLAUDE, OFF, MemorySettings, settings_or_default
+from holdfast.features.memory.turn_rules import Candidate
+
+MOST_PROJECTS = 100
+BAD_ANSWERS = 3
+"""After so many a batch is asked turn by turn; after as many again its first turn is given up (the rules read it anyway)."""
+WORTH = 10_000
+"""So many events behind: a search reads that much of the log in a blink."""
+LONGEST_S, PAUSE_S = 30.0, 0.01
+LIST_SECONDS = 10
+
+
+# ── files that a memory names ────────────────────────────────────────────────────────────────────────────────────────
+
+
+def find_files(call: JobCall) -> Iterable[Event]:
+    """Which of them are there now; once they are all gone the memory is about something that is no more."""
+    doc = OBSERVATION.load(call.reader, str(call.job.payload["id"]))
+    if doc is None or not doc.files or not doc.project:
+        return ()
+    found = list(_existing_paths(call, doc))
+    if not found or found == doc.paths:
+        return ()
+    payload = MemoryFilesFound(id=doc.id, repo=doc.repo, paths=found)
+    return [own_event(payload, call.now, session=doc.session, project=doc.project)]
+
+
+def _existing_paths(call: JobCall, doc: Observation) -> Iterator[str]:
+    root = Path(doc.project)
+    unknown = []
+    for name in doc.files:
+        if (root / name).exists():
+            yield str(root / name)
+        else:
+            unknown.append(name.lstrip("./"))
+    if unknown and doc.repo:
+        listed = _tracked_files(call, doc.project)
+        for name in unknown:
+            yield from (str(root / path) for path in listed if path == name or path.endswith(f"/{name}"))
+
+
+def _tracked_files(call: JobCall, project: str) -> list[str]:
+    ran = call.run(["git", "ls-files", "-z"], cwd=project, timeout=LIST_SECONDS)
+    return ran.out.decode("utf-8", "surrogateescape").split("\0") if ran.code == 0 else []
+
+
+# ── the index's file, so that the first search after a start is quick ────────────────────────────────────────────────
+
+
+def keep_index(call: JobCall) -> Iterable[Event]:
+    place = file.place(call.state_dir)
+    reached = file.reached(place)
+    if call.reader.head() - reached < WORTH or not _any_text(call.reader, reached):
+        return ()
+    from holdfast.features.memory.index.catalogue import Catalogue
+
+    found = Catalogue(place)  # Not the one that answers: where nobody searches, none stays in memory.
+    until = time.monotonic() + LONGEST_S
+
+    def others_first() -> bool:
+        """A hook that comes meanwhile is answered by another thread of this very process."""
+        time.sleep(PAUSE_S)
+        return time.monotonic() < until and not call.cancelled()
+
+    found.catch_up(call.reader, others_first)
+    seq, whole = found.dump()
+    call.put(File(place, whole))
+    call.put(File(file.mark(place), file.marked(seq)))
+    # What was forgotten while this was written must not lie in it: one more look at the log finds out.
+    found.catch_up(call.reader, lambda: False)
+    return ()
+
+
+def _any_text(reader: Reader, after: int) -> bool:
+    """Before numpy is loaded for nothing."""
+    return bool(reader.events(EventQuery(after=after, kinds=file.TEXTS, limit=1)))
+
+
+# ── the model, step one: tokens are set aside ────────────────────────────────────────────────────────────────────────
+
+
+def batch(call: JobCall) -> Iterator[Event]:
+    meter = METER.load(call.reader, METER_REF.key) or new_meter(call.now)
+    for _, queue in QUEUE.list(call.reader, status=WAITING, limit=MOST_PROJECTS):
+        settings = settings_or_default(call.settings(queue.project))
+        if settings.model.use == OFF or queue.next_at > call.now or meter.is_busy(queue.project):
+            continue
+        yield from _set_aside(call, queue, settings, meter)
+
+
+def _set_aside(call: JobCall, queue: Queue, settings: MemorySettings, meter: Meter) -> Iterator[Event]:
+    """As many turns as were asked for and as the day's tokens allow."""
+    limit, head = settings.model.daily_tokens, call.reader.head()
+    left, beyond = meter.left(call.now, limit), meter.use_of(call.now).beyond
+    most = settings.model.turns if queue.bad < BAD_ANSWERS else 1
+    query = EventQuery(project=queue.project, kinds=("memory.queued",), after=queue.cursor, limit=most)
+    waiting = call.reader.events(query)
+    for count in range(len(waiting), 0, -1):
+        turns = [read_turn(call.reader, one, head, settings) for one in waiting[:count]]
+        tokens = _most_tokens(build_question(turns), settings) + beyond
+        if tokens <= left:
+            asked = ModelAsked(
+                id=delivery_key(call.now), tokens=tokens, head=head, limit=limit, turns=[t.queued.seq for t in turns],
+                bad=queue.bad, failures=queue.failures,
+            )  # fmt: skip
+            yield own_event(asked, call.now, project=queue.project)
+            return
+
+
+def _most_tokens(asked: Question, settings: MemorySettings) -> int:
+    own = model_call.OWN_TOKENS if settings.model.use == CLAUDE else 0
+    return asked.most(settings.model.output_tokens) + own
+
+
+# ── step two: the one call ───────────────────────────────────────────────────────────────────────────────────────────
+
+
+class Asked(ModelAsked):
+    project: str = ""
+
+
+def ask(call: JobCall) -> Iterable[Event]:
+    asked = msgspec.convert(call.job.payload, Asked)
+    meter = METER.load(call.reader, METER_REF.key)
+    if meter is None or asked.id not in meter.open:
+        return []
+    settings = settings_or_default(call.settings(asked.project))
+    if call.job.attempts > 1:
+        return [_failed(call, asked, "the daemon ended during the call", spent=True)]
+    if settings.model.use == OFF:
+        return [_failed(call, asked, "switched off")]
+    turns = [read_turn(call.reader, one, asked.head, settings) for one in _queued(call.reader, asked.turns)]
+    return _ask_about(call, asked, turns, settings)
+
+
+def _ask_about(call: JobCall, asked: Asked, turns: Sequence[ReadTurn], settings: MemorySettings) -> list[Event]:
+    question = build_question(turns)
+    try:
+        reply = _reply(call, question, settings)
+        found = read_answer(reply.text, turns)
+    except ModelFailed as error:
+        return [_failed(call, asked, str(error), spent=error.spent, wait_s=error.wait_s)]
+    except BadAnswer as error:
+        return [_failed(call, asked, f"the model's answer: {error}", tokens=_cost(question, reply), bad=True)]
+    observed = list(_observed(call.reader, found))
+    ended = ModelCallEnded(ok=True, tokens=_cost(question, reply), observations=len(observed))
+    return [*observed, _call_ended(call, asked, ended)]
+
+
+def _queued(reader: Reader, numbers: Sequence[int]) -> list[Event]:
+    return [event for number in numbers if (event := reader.event(number))]
+
+
+def _reply(call: JobCall, question: Question, settings: MemorySettings) -> Reply:
+    if settings.model.use == CLAUDE:
+        return model_call.ask_claude(question, settings.model, call.run, call.state_dir)
+    return model_call.ask_endpoint(question, settings.model, call.cancelled)
+
+
+def _cost(question: Question, reply: Reply) -> int:
+    """An endpoint that counts too little, or not at all, is not believed."""
+    return max(reply.tokens, question.likely(reply.text))
+
+
+class _Committed:
+    """Documents as a rule sees them, from a reader."""
+
+    types = {one.kind: one for one in (OBSERVATION, PROJECT, PLACE)}
+
+    def __init__(self, reader: Reader) -> None:
+        self._reader = reader
+
+    def get(self, kind: str, key: str) -> Any:
+        raw = self._reader.document(Ref(kind, key))
+        return None if raw is None else self.types[kind].decode(raw)
+
+
+def _observed(reader: Reader, found: Iterable[tuple[ReadTurn, Candidate]]) -> Iterator[Event]:
+    for turn, candidate in found:
+        for event in observed_events(_Committed(reader), turn.queued, [candidate]):
+            yield msgspec.structs.replace(event, key=delivery_key(event.at))
+
+
+def _failed(
+    call: JobCall,
+    asked: Asked,
+    why: str,
+    *,
+    spent: bool = False,
+    tokens: int = 0,
+    bad: bool = False,
+    wait_s: float = 0.0,
+) -> Event:
+    given_up = bad and len(asked.turns) == 1 and asked.bad + 1 >= 2 * BAD_ANSWERS
+    ended = ModelCallEnded(
+        ok=False, error=why[:300], tokens=asked.tokens if spent else tokens, bad=bad, given_up=given_up,
+        next_at=call.now + int(max(wait_s, delay_s(asked.failures + 1)) * 1000),
+    )  # fmt: skip
+    return _call_ended(call, asked, ended)
+
+
+def _call_ended(call: JobCall, asked: Asked, ended: ModelCallEnded) -> Event:
+    whole = msgspec.structs.replace(ended, id=asked.id, turns=len(asked.turns), until=max(asked.turns))
+    return own_event(whole, call.now, project=asked.project)

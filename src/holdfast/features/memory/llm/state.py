@@ -1,0 +1,169 @@
+"""What the model cost and may still cost, and which turns wait for it. Pure.
+
+The meter is one document for all projects, changed by one writer: two jobs cannot both take the last tokens of a day. No call
+begins without its tokens set aside here. The queue itself is the log (`memory.queued`); its document says how far it was
+read. A failure moves nothing: the same turns are asked about again, later.
+"""
+
+from collections.abc import Iterable
+from typing import Any
+
+import msgspec
+from msgspec.structs import replace
+
+from holdfast.core.document import DocumentType
+from holdfast.core.event import Event
+from holdfast.core.ids import bounded
+from holdfast.core.kinds.memory_events import ModelAsked, ModelCallEnded, TurnQueued
+from holdfast.core.ports import Ref
+
+DAY_MS, MOST_DAYS, LONGEST_ERROR = 86_400_000, 31, 300
+WAITING = "waiting"
+
+
+class OpenCall(msgspec.Struct, frozen=True):
+    """Tokens that are set aside for a call under way."""
+
+    project: str
+    tokens: int
+    day: int
+
+
+class DayUse(msgspec.Struct, frozen=True):
+    tokens: int = 0
+    calls: int = 0
+    failed: int = 0
+    beyond: int = 0
+    """By how much calls cost more than the most they could: an endpoint that thinks aloud, say."""
+
+
+class Meter(msgspec.Struct, kw_only=True, frozen=True):
+    day: int
+    open: dict[str, OpenCall] = {}
+    days: dict[int, DayUse] = {}
+    at: int = 0
+
+    def day_of(self, at: int) -> int:
+        """A clock that goes back does not give a day twice."""
+        return max(self.day, at // DAY_MS)
+
+    def use_of(self, at: int) -> DayUse:
+        return self.days.get(self.day_of(at)) or DayUse()
+
+    @property
+    def held(self) -> int:
+        return sum(one.tokens for one in self.open.values())
+
+    def left(self, at: int, limit: int) -> int:
+        """Tokens that may still be set aside today. What is still open counts, whenever it was begun."""
+        return limit - self.use_of(at).tokens - self.held
+
+    def is_busy(self, project: str) -> bool:
+        return any(one.project == project for one in self.open.values())
+
+
+class Queue(msgspec.Struct, kw_only=True, frozen=True):
+    project: str
+    status: str = ""
+    last: int = 0
+    cursor: int = 0
+    waiting: int = 0
+    failures: int = 0
+    bad: int = 0
+    error: str = ""
+    next_at: int = 0
+    at: int = 0
+
+
+METER = DocumentType("memory.meter", Meter)
+QUEUE = DocumentType("memory.queue", Queue)
+METER_REF = METER.ref("all")
+
+
+def queue_ref(project: str) -> Ref:
+    return QUEUE.ref(bounded(project))
+
+
+def new_meter(at: int) -> Meter:
+    return Meter(day=at // DAY_MS, at=at)
+
+
+def keys(event: Event) -> Iterable[Ref]:
+    if not isinstance(event.data, TurnQueued):
+        yield METER_REF
+    if not isinstance(event.data, ModelAsked):
+        yield queue_ref(event.project)
+
+
+def reduce(doc: Any, event: Event, ref: Ref) -> Meter | Queue | None:
+    if ref.kind == QUEUE.kind:
+        return _reduce_queue(doc or Queue(project=event.project, at=event.at), event)
+    meter = doc or new_meter(event.at)
+    return _set_aside(meter, event) if isinstance(event.data, ModelAsked) else _settle(meter, event)
+
+
+# ── the meter ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _set_aside(meter: Meter, event: Event) -> Meter:
+    """If there is enough, and if no other call for this project is under way; else nothing changes."""
+    asked: ModelAsked = event.data
+    enough = 0 < asked.tokens <= meter.left(event.at, asked.limit)
+    if not enough or meter.is_busy(event.project):
+        return meter
+    day = meter.day_of(event.at)
+    mine = OpenCall(event.project, asked.tokens, day)
+    return replace(meter, day=day, open={**meter.open, asked.id: mine}, at=event.at)
+
+
+def _settle(meter: Meter, event: Event) -> Meter:
+    """On the day it was set aside; never less than nothing, however an endpoint counts."""
+    ended: ModelCallEnded = event.data
+    mine = meter.open.get(ended.id)
+    if mine is None:
+        return meter
+    before, tokens = meter.days.get(mine.day) or DayUse(), max(0, ended.tokens)
+    after = DayUse(
+        tokens=before.tokens + tokens, calls=before.calls + 1, failed=before.failed + (not ended.ok),
+        beyond=max(before.beyond, before.beyond + tokens - mine.tokens),
+    )  # fmt: skip
+    days = dict(sorted({**meter.days, mine.day: after}.items())[-MOST_DAYS:])
+    still = {name: one for name, one in meter.open.items() if name != ended.id}
+    return replace(meter, open=still, days=days, at=event.at)
+
+
+def meter_view(meter: Meter | None, at: int, limit: int) -> dict[str, Any]:
+    known = meter or new_meter(at)
+    today = known.use_of(at)
+    return {
+        "limit": limit, "used": today.tokens, "left": max(0, known.left(at, limit)), "held": known.held,
+        "calls": today.calls, "failed": today.failed,
+        "days": [{"at": day * DAY_MS, **msgspec.to_builtins(use)} for day, use in reversed(known.days.items())],
+    }  # fmt: skip
+
+
+# ── the queue ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _reduce_queue(queue: Queue, event: Event) -> Queue:
+    data = event.data
+    if isinstance(data, TurnQueued):
+        return replace(queue, last=event.seq, waiting=queue.waiting + 1, status=WAITING, at=event.at)
+    ended: ModelCallEnded = data
+    return _advanced(queue, ended, event.at) if ended.ok or ended.given_up else _held_back(queue, ended, event.at)
+
+
+def _advanced(queue: Queue, ended: ModelCallEnded, at: int) -> Queue:
+    until = max(queue.cursor, ended.until)
+    waiting = max(0, queue.waiting - ended.turns) if until < queue.last else 0
+    return replace(
+        queue, cursor=until, waiting=waiting, status=WAITING if waiting else "", failures=0, bad=0,
+        error=ended.error[:LONGEST_ERROR], next_at=0, at=at,
+    )  # fmt: skip
+
+
+def _held_back(queue: Queue, ended: ModelCallEnded, at: int) -> Queue:
+    return replace(
+        queue, failures=queue.failures + 1, bad=queue.bad + ended.bad, error=ended.error[:LONGEST_ERROR],
+        next_at=ended.next_at, at=at,
+    )  # fmt: skip

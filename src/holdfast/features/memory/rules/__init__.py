@@ -1,1 +1,0 @@
-"""What a finished turn teaches, by rules: no model, no tokens. Each rule is pure and gives candidates."""

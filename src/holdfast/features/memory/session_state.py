@@ -1,0 +1,285 @@
+"""A session, as memory sees it: the turn in hand, what is open, what it was told. Bounded; pure."""
+
+import re
+from collections.abc import Callable
+
+from msgspec.structs import replace
+
+from holdfast.core.bounded import with_newest, without
+from holdfast.core.event import Event
+from holdfast.core.kinds import SESSION_ENDS, ToolEndPayload
+from holdfast.core.kinds.agent_events import (
+    AgentTaskPayload,
+    CompactEnded,
+    HookPayload,
+    PromptSubmitted,
+    SessionStarted,
+    TurnEnded,
+    TurnFailed,
+)
+from holdfast.core.kinds.engine_events import DecisionMade, InjectedContext
+from holdfast.core.kinds.gates_events import GatesCleared, GatesTriggered, SatisfiedPayload
+from holdfast.core.kinds.memory_events import MemoryPayload, RememberedPayload, TurnQueued
+from holdfast.core.kinds.session_events import SessionLinked, ToolExitRead
+from holdfast.features.memory import turn_rules
+from holdfast.features.memory.documents import (
+    CANDIDATE,
+    HANDOFF,
+    IDS,
+    OUTSIDE,
+    PUT_BACK,
+    SOURCE,
+    Act,
+    MemorySession,
+    OwnMemory,
+    one_line,
+    shortened,
+)
+
+MOST_ACTS = 60
+MOST_SHOWN = 300
+MOST_OWN = 30
+MOST_TASKS = MOST_GATES = 30
+MOST_COMMANDS = 12
+MOST_EDITED = 30
+PROMPT, CONTEXT, COMMAND, HEARD, SUMMARY = 4_000, 1_000, 300, 400, 8_000
+OWN_TYPES = frozenset(("decision", "rule", "preference", "gotcha", "trade_off"))
+NOTED = frozenset(("shell", "edit", "ask"))
+_WORTH_KEEPING = re.compile(r"\b(test|build|make|run|lint|check|deploy|migrat|serve|start|pytest|cargo|npm|docker)")
+
+Step = Callable[[MemorySession, Event], MemorySession]
+
+
+def reduce(doc: MemorySession | None, event: Event) -> MemorySession | None:
+    step = STEPS.get(event.kind)
+    if step is None or (doc is None and not event.agent):
+        return doc
+    before = doc or _new_session(event)
+    after = step(before, event)
+    return doc if after is before and doc is not None else replace(after, at=event.at)
+
+
+def _new_session(event: Event) -> MemorySession:
+    return MemorySession(
+        id=event.session, agent=event.agent, project=event.project, at=event.at, first_seq=event.seq, left_at=event.at
+    )
+
+
+def told(event: Event) -> list[InjectedContext]:
+    """What of an answer came from memory."""
+    data: DecisionMade = event.data
+    return [context for context in data.contexts if context.source in (SOURCE, PUT_BACK, HANDOFF)]
+
+
+# ── turns ────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _ended_unsaid(doc: MemorySession) -> bool:
+    """Where the end of a turn was never told, the next prompt or the session's end is it."""
+    return not doc.closed and bool(doc.prompt or doc.acts)
+
+
+def _prompted(doc: MemorySession, event: Event) -> MemorySession:
+    data: PromptSubmitted = event.data
+    if data.lane or data.synthetic:
+        return doc
+    prompt = _both_ends(data.prompt)
+    return replace(
+        doc, previous=doc.turn() if _ended_unsaid(doc) else None, turn_ended=False, n=doc.n + 1, prompt=prompt,
+        context=doc.message[-CONTEXT:], prompt_seq=event.seq, planning=data.mode == "plan", message="", message_seq=0,
+        acts=[], closed=False, snapshot=None, summary="", first_prompt=doc.first_prompt or one_line(prompt, 200),
+        project=event.project or doc.project,
+    )  # fmt: skip
+
+
+def _both_ends(prompt: str) -> str:
+    """What lies between was pasted."""
+    return prompt if len(prompt) <= PROMPT else f"{prompt[: PROMPT // 2]}\n{prompt[-PROMPT // 2 :]}"
+
+
+def _turn_over(doc: MemorySession, event: Event) -> MemorySession:
+    data: HookPayload = event.data
+    if data.lane:
+        return doc
+    message = data.message[:PROMPT] if isinstance(data, TurnEnded | TurnFailed) else ""
+    return replace(doc, message=message, message_seq=event.seq, closed=True, turn_ended=True, previous=None)
+
+
+def _session_over(doc: MemorySession, _event: Event) -> MemorySession:
+    return replace(doc, turn_ended=_ended_unsaid(doc), previous=None, closed=True)
+
+
+# ── what was done ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _acted(doc: MemorySession, event: Event) -> MemorySession:
+    data: ToolEndPayload = event.data
+    if data.action == "todo":
+        return _todos_noted(doc, data)
+    if data.action not in NOTED:
+        return doc
+    ok = event.kind == "tool.finished" and data.ok is not False and data.exit_code in (None, 0)
+    heard = data.error or (data.output if data.action == "ask" or not ok else "")
+    act = Act(
+        seq=event.seq, action=data.action, ok=ok, command=data.command[:COMMAND], paths=shortened(data.paths, 5),
+        text=one_line(heard, HEARD),
+    )  # fmt: skip
+    doc = _with_useful(replace(doc, closed=False) if doc.closed else doc, act)
+    if turn_rules.is_needed(doc.acts, act):
+        return replace(doc, acts=[*doc.acts, act][-MOST_ACTS:])
+    return doc
+
+
+def _failed_after_all(doc: MemorySession, event: Event) -> MemorySession:
+    """The hook had said no more than that it ran; how it ended was read later, mostly within the same turn."""
+    data: ToolExitRead = event.data
+    if data.ok is not False or doc.closed:
+        return doc
+    act = Act(seq=data.of, action=data.action, command=data.command[:COMMAND])
+    acts = [known for known in doc.acts if known.seq != data.of]
+    if turn_rules.is_needed(acts, act):
+        acts = sorted([*acts, act], key=lambda known: known.seq)[-MOST_ACTS:]
+    return replace(doc, acts=acts, commands={name: at for name, at in doc.commands.items() if at != data.of})
+
+
+def _with_useful(doc: MemorySession, act: Act) -> MemorySession:
+    """What is known already changes nothing: the document is written only when it says something new."""
+    if not act.ok:
+        return doc
+    if act.action == "edit":
+        edited = doc.edited
+        for path in act.paths:
+            edited = edited if path in edited else with_newest(edited, path, act.seq, MOST_EDITED)
+        return replace(doc, edited=edited) if edited is not doc.edited else doc
+    command = act.command
+    if command in doc.commands or "\n" in command or not _WORTH_KEEPING.search(command):
+        return doc
+    return replace(doc, commands=with_newest(doc.commands, command, act.seq, MOST_COMMANDS))
+
+
+def _todos_noted(doc: MemorySession, data: ToolEndPayload) -> MemorySession:
+    todos = data.input.get("todos")
+    if not isinstance(todos, list):
+        return doc
+    entries = [one for one in todos if isinstance(one, dict) and one.get("status") != "completed"]
+    left = [one_line(str(one.get("content") or ""), 160) for one in entries][:MOST_TASKS]
+    return replace(doc, todos=left) if left != doc.todos else doc
+
+
+# ── what is open ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _task_opened(doc: MemorySession, event: Event) -> MemorySession:
+    data: AgentTaskPayload = event.data
+    subject = one_line(data.subject, 160)
+    return replace(doc, tasks=with_newest(doc.tasks, data.task or subject, subject, MOST_TASKS))
+
+
+def _task_done(doc: MemorySession, event: Event) -> MemorySession:
+    data: AgentTaskPayload = event.data
+    return replace(doc, tasks=without(doc.tasks, [data.task or one_line(data.subject, 160)]))
+
+
+def _gates_opened(doc: MemorySession, event: Event) -> MemorySession:
+    data: GatesTriggered = event.data
+    return _with_gates(doc, data.requirements, "open")
+
+
+def _gates_satisfied(doc: MemorySession, event: Event) -> MemorySession:
+    data: SatisfiedPayload = event.data
+    return _with_gates(doc, [str(one.get("name") or "") for one in data.requirements], "satisfied")
+
+
+def _with_gates(doc: MemorySession, names: list[str], status: str) -> MemorySession:
+    gates = doc.gates
+    for name in names[:MOST_GATES]:
+        # A gate that was satisfied is not open again because it was met once more.
+        if gates.get(name) not in ("satisfied", status):
+            gates = with_newest(gates, name, status, MOST_GATES)
+    return replace(doc, gates=gates) if gates is not doc.gates else doc
+
+
+def _gates_reopened(doc: MemorySession, event: Event) -> MemorySession:
+    data: GatesCleared = event.data
+    return replace(doc, gates={name: "open" if name in data.requirements else now for name, now in doc.gates.items()})
+
+
+# ── what is remembered of it, and what it was told ───────────────────────────────────────────────────────────────────
+
+
+def _observed(doc: MemorySession, event: Event) -> MemorySession:
+    data: RememberedPayload = event.data
+    if data.type not in OWN_TYPES or data.origin == OUTSIDE or data.status == CANDIDATE:
+        return doc
+    kept = [one for one in doc.own if one.id != data.id]
+    return replace(doc, own=[*kept, OwnMemory(data.id, one_line(data.text, 300), data.type)][-MOST_OWN:])
+
+
+def _memory_gone(doc: MemorySession, event: Event) -> MemorySession:
+    data: MemoryPayload = event.data
+    kept = [one for one in doc.own if one.id != data.id]
+    return replace(doc, own=kept) if len(kept) < len(doc.own) else doc
+
+
+def _queued(doc: MemorySession, event: Event) -> MemorySession:
+    data: TurnQueued = event.data
+    return replace(doc, queued=data.turn)
+
+
+def _compacting(doc: MemorySession, _event: Event) -> MemorySession:
+    """What there is now, before the agent sums it up."""
+    return replace(doc, snapshot=replace(doc, snapshot=None).before_compaction(), summary="")
+
+
+def _compacted(doc: MemorySession, event: Event) -> MemorySession:
+    data: CompactEnded = event.data
+    return replace(doc, summary=data.summary[:SUMMARY])
+
+
+def _started(doc: MemorySession, event: Event) -> MemorySession:
+    """A compaction threw away what was told before it, so that it may be told again."""
+    data: SessionStarted = event.data
+    doc = replace(doc, project=event.project or doc.project, agent=event.agent or doc.agent, left_at=doc.at)
+    if data.source in ("compact", "clear"):
+        return replace(doc, shown={}, compacted=event.seq)
+    return doc
+
+
+def _linked(doc: MemorySession, event: Event) -> MemorySession:
+    """A fork goes on with its parent's whole conversation; after a clear there is none."""
+    data: SessionLinked = event.data
+    return replace(doc, parent=data.parent) if data.reason not in ("clear", "compact") else doc
+
+
+def _told(doc: MemorySession, event: Event) -> MemorySession:
+    shown = doc.shown
+    for context in told(event):
+        for identity in IDS.findall(context.text):
+            shown = with_newest(shown, identity, event.seq, MOST_SHOWN)
+    return doc if shown is doc.shown else replace(doc, shown=shown)
+
+
+STEPS: dict[str, Step] = {
+    "session.started": _started,
+    "session.linked": _linked,
+    "prompt.submitted": _prompted,
+    "tool.finished": _acted,
+    "tool.failed": _acted,
+    "tool.exit_read": _failed_after_all,
+    **dict.fromkeys(("turn.ended", "turn.interrupted", "turn.failed"), _turn_over),
+    **dict.fromkeys(SESSION_ENDS, _session_over),
+    "task.created": _task_opened,
+    "task.completed": _task_done,
+    "gates.triggered": _gates_opened,
+    "gates.satisfied": _gates_satisfied,
+    "gates.cleared": _gates_reopened,
+    "compact.started": _compacting,
+    "compact.ended": _compacted,
+    "memory.observed": _observed,
+    "memory.forgotten": _memory_gone,
+    "memory.ended": _memory_gone,
+    "memory.queued": _queued,
+    "decision.made": _told,
+}
+ENDS = frozenset(("prompt.submitted", "turn.ended", "turn.interrupted", "turn.failed")) | SESSION_ENDS
+"""After these the document may hold a finished turn."""
