@@ -512,6 +512,21 @@ def test_the_command_is_gone_with_its_lease_and_its_exit_code_comes_through(repo
     assert held(repo) == {}
 
 
+def test_a_killed_lease_run_ends_its_command_and_the_lease_waits_for_it(repo: World) -> None:
+    """`kill -9` of the wrapper: what it started, however deep, is ended, and nobody gets the lease before."""
+    began, ended = repo.root / "began", repo.root / "ended"
+    script = f"trap 'rm {began}; touch {ended}; exit' TERM; touch {began}; while :; do sleep 0.05; done"
+    holder = subprocess.Popen(
+        [BIN / "holdfast", "lease", "run", "db", "--", "sh", "-c", f'sh -c "{script}" & wait'],
+        env=repo.env, cwd=repo.project,
+    )  # fmt: skip
+    wait_until(began.exists, "the command runs")
+    holder.send_signal(signal.SIGKILL)
+    holder.wait()
+    told = repo.cli("lease", "run", "db", "--", "sh", "-c", f"test -e {ended} && ! test -e {began} && echo alone")
+    assert told == "alone\n"
+
+
 def test_a_session_is_warned_of_another_that_edits_the_same_file(repo: World) -> None:
     """Parallel sessions: told at once, or refused where the settings say so; never of itself or of one that ended."""
     one, two = repo.session("one"), repo.session("two")

@@ -324,7 +324,7 @@ class NotionPushed(Payload):
 class LeasePayload(Payload):
     name: str = ""
     owner: str = ""
-    """pid:start@host."""
+    """pid:start@machine."""
     why: str = ""
 
 
@@ -335,7 +335,11 @@ class LeaseAsked(LeasePayload):
     pid: int = 0
     start: int = 0
     host: str = ""
+    """The host's name, in records from before machines had ids."""
+    machine: str = ""
     boot: str = ""
+    runs: bool = False
+    """It is held while a command runs, and what that started is found by its environment."""
     mode: str = ""
     ttl_ms: int = 0
     wait: bool = False

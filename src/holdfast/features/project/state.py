@@ -254,6 +254,8 @@ class LeaseEntry(Document, kw_only=True, frozen=True):
     within: list[str]
     why: str
     token: int = 0
+    machine: str = ""
+    runs: bool = False
 
 
 class Lease(Document, frozen=True):
