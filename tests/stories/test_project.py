@@ -270,8 +270,11 @@ def test_a_file_somebody_edited_is_set_aside_and_others_are_left_alone(repo: Wor
     agent.start()
     file = folder / "project/SESSION_STATE.md"
     wait_until(lambda: "CURRENT_STATE" in file.read_text() if file.exists() else False, "the document is written")
-    (kept,) = file.parent.glob("SESSION_STATE.md.kept-*")
+    (kept,) = (repo.root / "state/kept").glob("*/*-SESSION_STATE.md")
     assert "mine" in kept.read_text()
+    wait_until(lambda: "mine" in [t["description"] for t in repo.json("task", "list")["tasks"]], "it is a task")
+    summaries = [line["summary"] for line in document(repo)["STATE_HISTORY"]]
+    assert "SESSION_STATE.md, version 3.0.0: 1 task taken over" in summaries
     assert (folder / "1234.json").read_text() == "another program's"
 
 

@@ -40,6 +40,7 @@ RETIRE_EVERY_S = 3600.0
 SMALL_SPOOL = 4 << 20
 SMALL_LOG = 2_000
 CALL_S = 60.0
+ADOPT_S = 3.0
 
 
 class Daemon:
@@ -62,7 +63,7 @@ class Daemon:
         self.journal = Journal(paths.journal)
         self.pipeline = IngestPipeline(self._engine, self.app.agents, self.store_guard, self.journal)
         self.spool = Spool(paths, self._store_spooled)
-        self.files = FileWriter(self.app.settings.for_project, log)
+        self.files = FileWriter(self.app.settings.for_project, log, paths.state, self._ingest_adopted)
         self.worker = Worker(
             engine=self._engine, features=self.app.features, calls=self.calls, log=log,
             settings=self.app.settings.for_project, clock=now_ms, state_dir=paths.state,
@@ -144,6 +145,11 @@ class Daemon:
 
     def _watch_commits(self) -> None:
         self.app.engine.subscribers += [self.files.watch, self._committed, LifecycleLog(self.log).write]
+
+    def _ingest_adopted(self, events: list[Event]) -> None:
+        """Of a file that somebody changed by hand. Not for long: the writer itself may wait for the files."""
+        if events:
+            self.call(lambda: self.app.engine.handle(events), ADOPT_S)
 
     def _flush(self) -> None:
         """Right after the answers; where the store takes nothing now, at the next tick."""

@@ -267,6 +267,25 @@ class TaskAdded(Payload):
     imported: str = ""
 
 
+class AdoptedLine(Record):
+    at: int = 0
+    section: str = ""
+    summary: str = ""
+
+
+@event_kind("project.document_adopted")
+class DocumentAdopted(Payload):
+    """A SESSION_STATE document that somebody else wrote, or changed by hand, was taken over."""
+
+    path: str = ""
+    version: str = ""
+    tasks: int = 0
+    history: list[AdoptedLine] = []
+    focus: str = ""
+    left: list[str] = []
+    """What could not be taken, each with the reason."""
+
+
 @event_kind("project.task_done")
 class TaskDone(Payload):
     """A person said that a task of theirs is done."""

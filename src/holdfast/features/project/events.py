@@ -12,6 +12,7 @@ from holdfast.core.kinds.check_events import CheckFinished, GitActed
 from holdfast.core.kinds.project_events import (
     AreaValidated,
     CommitSeen,
+    DocumentAdopted,
     LeaseChanged,
     NotionPushed,
     OverrideSet,
@@ -26,6 +27,7 @@ from holdfast.core.kinds.project_events import (
     TurnSummed,
 )
 from holdfast.core.ports import Doc, Ref
+from holdfast.features.project.document.adoption import describe
 from holdfast.features.project.learning.activity import concerns_activity, reduce_activity
 from holdfast.features.project.learning.habits import reduce_habits
 from holdfast.features.project.leases import LEASE_KINDS, reduce_leases
@@ -35,6 +37,7 @@ from holdfast.features.project.state import (
     GLOBAL,
     HABITS,
     LEASES,
+    MAX_HISTORY,
     PROJECT,
     AreaProof,
     Dismissal,
@@ -217,6 +220,14 @@ def _task_dismissed(doc: Project, event: Event) -> Project:
     return replace(doc, dismissed=_last({**_without(doc.dismissed, identity), identity: dismissal}, MAX_DISMISSED))
 
 
+def _document_adopted(doc: Project, event: Event) -> Project:
+    """Its lines of history go behind what is known here; the newest line says what became of it."""
+    data: DocumentAdopted = event.data
+    lines = [HistoryLine(timestamp=one.at, section=one.section, summary=one.summary) for one in data.history]
+    after = replace(doc, history=[*doc.history, *lines][:MAX_HISTORY], focus=data.focus or doc.focus)
+    return with_line(after, event.at, 0, HistoryLine(section="TASKS", summary=describe(data)))
+
+
 def _override_set(doc: Project, event: Event) -> Project:
     data: OverrideSet = event.data
     return replace(doc, override=data.name)
@@ -332,6 +343,7 @@ CHANGES: dict[str, Callable[[Project, Event], Project]] = {
     TaskAdded.KIND: _task_added,
     TaskDone.KIND: _task_done,
     TaskDismissed.KIND: _task_dismissed,
+    DocumentAdopted.KIND: _document_adopted,
     OverrideSet.KIND: _override_set,
     NotionPushed.KIND: _notion_pushed,
     LeaseChanged.KIND: _lease_changed,

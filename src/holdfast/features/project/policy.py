@@ -15,6 +15,7 @@ from holdfast.core.kinds.check_events import CheckFinished, GitActed
 from holdfast.core.kinds.project_events import (
     AreaValidated,
     CommitSeen,
+    DocumentAdopted,
     LeaseChanged,
     LeaseFreed,
     LeasePayload,
@@ -37,7 +38,9 @@ from holdfast.features.project.tasks.validation import proven_areas
 COMMAND_ENDS = frozenset(("tool.finished", "tool.exit_read"))
 """The last is told by the feature sessions, of the time when the command ended."""
 LOOKED_AT_SOON = frozenset(("turn.ended", "session.started", "prompt.submitted", CheckFinished.KIND, GitActed.KIND))
-SAID_BY_A_PERSON = frozenset((TaskAdded.KIND, TaskDone.KIND, TaskDismissed.KIND, OverrideSet.KIND))
+SAID_BY_A_PERSON = frozenset(
+    (DocumentAdopted.KIND, TaskAdded.KIND, TaskDone.KIND, TaskDismissed.KIND, OverrideSet.KIND)
+)
 SUBSCRIBED_KINDS = (
     REDUCED_KINDS | LEASE_KINDS | activity.SUBSCRIBED_KINDS | COMMAND_ENDS | LOOKED_AT_SOON | {"tool.started"}
 )

@@ -151,6 +151,8 @@ class Project(Document, kw_only=True):
     tasks: list[Task] = []
     next_task: int = 1
     history: list[HistoryLine] = []
+    focus: str = ""
+    """Of a document that was taken over: what somebody worked on, until something newer is known."""
 
     @property
     def shown_name(self) -> str:

@@ -1,8 +1,6 @@
 """What people and tools may ask about a project. Everything is read; nothing is decided here."""
 
-import re
 from collections.abc import Callable, Iterable
-from datetime import datetime, timedelta
 from typing import Any
 
 from holdfast.core.checks import Verdict
@@ -13,8 +11,10 @@ from holdfast.core.kinds.check_events import CheckFinished, GitActed
 from holdfast.core.kinds.project_events import ProjectObserved
 from holdfast.core.ports import EventQuery, Reader
 from holdfast.core.replay import document_at
+from holdfast.core.times import parse_moment
 from holdfast.features.project.document import differences, old_formats, schema
-from holdfast.features.project.document.text import DAY, HOUR, MINUTE, SECOND, plural
+from holdfast.features.project.document.adoption import describe
+from holdfast.features.project.document.text import plural
 from holdfast.features.project.document.v4 import project_document, task_fields
 from holdfast.features.project.files import document_text
 from holdfast.features.project.jobs.refresh import load_project
@@ -86,32 +86,6 @@ def _event_at(call: Call, when: str) -> tuple[int, int]:
     at = parse_moment(when, call.now)
     page = call.reader.events(EventQuery(until=at, newest=True, limit=1))
     return (page[-1].seq if page else 0), at
-
-
-_AGO = re.compile(r"^(\d{1,9})\s*(s|sec|seconds?|m|min|minutes?|h|hours?|d|days?|w|weeks?)(?:\s+ago)?$", re.IGNORECASE)
-_UNITS = {"s": SECOND, "m": MINUTE, "h": HOUR, "d": DAY, "w": 7 * DAY}
-
-
-def parse_moment(text: str, now: int) -> int:
-    """`2025-11-16T10:45:00Z`, `10:45`, `2h`, `3 days ago` → milliseconds. Without a zone: this machine's time."""
-    text = text.strip()
-    if found := _AGO.match(text):
-        return now - int(found[1]) * _UNITS[found[2][0].lower()]
-    try:
-        if re.fullmatch(r"\d{1,2}:\d\d(:\d\d)?", text):
-            return _last_clock_time(text, now)
-        return int(datetime.fromisoformat(text.replace("Z", "+00:00")).timestamp() * 1000)
-    except (ValueError, OverflowError, OSError):
-        raise CommandRefused(
-            f"{text[:60]!r} is no time", fix="Write 2025-11-16T10:45:00Z, 10:45, 2h, 3d, or an event's number."
-        ) from None
-
-
-def _last_clock_time(clock: str, now: int) -> int:
-    hour, minute, *second = (int(part) for part in clock.split(":"))
-    here = datetime.fromtimestamp(now / 1000).astimezone()
-    then = here.replace(hour=hour, minute=minute, second=second[0] if second else 0, microsecond=0)
-    return int((then if then <= here else then - timedelta(days=1)).timestamp() * 1000)
 
 
 def diff_states(call: Call) -> Fields:
@@ -322,6 +296,7 @@ MOMENTS: dict[str, Callable[[Any], str]] = {
     "project.checked": lambda data: f"check {data.name}",
     "project.time_passed": lambda _: "time went by",
     "project.task_added": lambda data: f"task added: {data.description}",
+    "project.document_adopted": describe,
     "project.task_done": lambda data: f"{data.id} is done",
     "project.task_dismissed": lambda data: f"{data.id} was dismissed: {data.reason}",
     "project.override_set": lambda data: f"this is {data.name or 'no longer named by hand'}",

@@ -1,5 +1,6 @@
 """Reading state files of every age: v3 (agents' actions), the minimal v4, the full v4. Nothing is ever written here."""
 
+import codecs
 import re
 from collections.abc import Iterable, Mapping
 from datetime import date, datetime
@@ -17,7 +18,8 @@ LARGEST = 1 << 20
 DEEPEST = 100
 State = dict[str, Any]
 
-_BINARY = re.compile(rb"[\x00-\x08\x0e-\x1f\x7f-\x9f]")
+_BINARY = re.compile(rb"[\x00-\x08\x0e-\x1f\x7f]")
+_NOT_WINDOWS = re.compile(rb"[\x81\x8d\x8f\x90\x9d]")
 _DELEGATION = re.compile(r"^(?:delegated?|assign(?:ed)?|hand(?:ed)? over)\s*[:,\u2013-]\s*", re.IGNORECASE)
 _FENCE = re.compile(r"^```ya?ml[ \t]*\n(.*?)^```[ \t]*$", re.MULTILINE | re.DOTALL)
 GAP_WORDS = (
@@ -27,6 +29,10 @@ GAP_WORDS = (
     ("tree_out_of_sync", ("deploy", "apply", "sync")),
     ("old_uncommitted_work", ("commit",)),
 )
+PRIORITY_WORDS = {
+    "0": "P0", "1": "P1", "2": "P2", "3": "P3", "blocker": "P0", "critical": "P0", "urgent": "P1", "high": "P1",
+    "medium": "P2", "normal": "P2", "low": "P3",
+}  # fmt: skip
 SECTION_WORDS = (("git", ("git", "commit", "branch", "push", "merge")), ("tests", ("test",)),
                  ("filesystem", ("deploy", "apply", "file")), ("notion_workspace", ("notion",)))  # fmt: skip
 
@@ -51,13 +57,15 @@ def read_state(state_file: str | Path | TextIO) -> State:
 
 
 def decode_text(content: bytes) -> str:
-    """UTF-8, else Latin-1 where it reads as text: `UnicodeDecodeError` for what is neither."""
+    """UTF-8, UTF-16 with its mark, else Windows' or plain Latin where it reads as text: `UnicodeDecodeError` for none of them."""
+    if content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        return content.decode("utf-16")
     try:
-        return content.decode("utf-8")
+        return content.decode("utf-8-sig")
     except UnicodeDecodeError:
         if _BINARY.search(content):
             raise
-        return content.decode("latin-1")
+        return content.decode("latin-1" if _NOT_WINDOWS.search(content) else "cp1252")
 
 
 def as_v4(state: State, where: str = "") -> State:
@@ -190,9 +198,14 @@ def convert_next_actions_to_tasks(next_actions: Iterable[Any]) -> State:
     tasks: dict[str, list[State]] = {name: [] for name in SECTIONS.values()}
     for number, action in enumerate(actions, 1):
         given = action if isinstance(action, Mapping) else {"action": action}
-        level = str(given.get("priority") or "P2").upper()[:2]
-        tasks[SECTIONS.get(level, SECTIONS["P2"])].append(_task(given, number))
+        tasks[SECTIONS[priority_of(given.get("priority"))]].append(_task(given, number))
     return tasks
+
+
+def priority_of(value: Any) -> str:
+    """P0 to P3, of what people write: P1, 1, high, urgent. P2 where nothing is said."""
+    text = str(value or "").strip().lower()
+    return text[:2].upper() if re.match(r"p[0-3](?![a-z0-9])", text) else PRIORITY_WORDS.get(text, "P2")
 
 
 def _task(action: Mapping[str, Any], number: int) -> State:

@@ -82,7 +82,7 @@ def find_phase(doc: Project, now: int) -> str:
         return "building" if _quiet_for(doc, now) < RECENT else "paused"
     if git.ahead:
         return "ready_to_push"
-    return "idle" if git.seen else "unknown"
+    return doc.focus or ("idle" if git.seen else "unknown")
 
 
 FOLDERS = (

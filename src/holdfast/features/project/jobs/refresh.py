@@ -12,7 +12,10 @@ from holdfast.core.fingerprint import Fingerprinter
 from holdfast.core.kinds.project_events import GitFacts, HabitFacts, ProjectFacts, ProjectObserved
 from holdfast.core.ports import Reader
 from holdfast.core.process import Run, run_briefly
+from holdfast.features.project.document.adoption import adopt_document
+from holdfast.features.project.document.old_formats import LARGEST
 from holdfast.features.project.document.v4 import habits_of_several
+from holdfast.features.project.files import document_path, is_ours
 from holdfast.features.project.jobs.git_status import read_git_status
 from holdfast.features.project.jobs.reports import PREFIX, read_reports
 from holdfast.features.project.jobs.resolution import folder_name, resolve_project
@@ -37,7 +40,20 @@ def refresh(call: JobCall) -> list[Event]:
     facts = _known_facts(call.reader, root, git.remote, settings, call.now)
     facts.git = git
     facts.junit = read_reports(root, settings.junit, _known_reports(doc)) or None
-    return report_changes(doc, facts, call.now, int(call.job.payload.get("pid") or 0))
+    news = report_changes(doc, facts, call.now, int(call.job.payload.get("pid") or 0))
+    return [*news, *_hand_made_changes(doc, settings, call.now)]
+
+
+def _hand_made_changes(doc: Project, settings: ProjectSettings, now: int) -> list[Event]:
+    """Of the document on disk, where somebody changed it: the writer of files sets it aside only later."""
+    path = document_path(doc, settings)
+    if not settings.files or not doc.folder:
+        return []
+    try:
+        content = path.read_bytes() if path.stat().st_size <= LARGEST else b""
+    except OSError:
+        return []
+    return adopt_document(doc, path, content, now) if content and not is_ours(content) else []
 
 
 def _with_content(root: str, doc: Project, git: GitFacts) -> GitFacts:
