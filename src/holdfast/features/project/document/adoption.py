@@ -195,7 +195,7 @@ def _description(fields: Mapping[str, Any]) -> str:
 
 def _done_when(fields: Mapping[str, Any]) -> list[str]:
     names = ("done_when", "resolution_criteria", "completion_criteria", "success_criteria")
-    value = next((fields[name] for name in names if fields.get(name)), [])
+    value: Any = next((fields[name] for name in names if fields.get(name)), [])
     return [str(one)[:300] for one in value][:20] if isinstance(value, list) else [str(value)[:300]]
 
 
