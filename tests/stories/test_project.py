@@ -515,6 +515,29 @@ def test_the_command_is_gone_with_its_lease_and_its_exit_code_comes_through(repo
     assert held(repo) == {}
 
 
+def test_blame_names_the_session_turn_prompt_and_reason(repo: World) -> None:
+    """Issue 17.11: of a line before and after its commit, and of the commit; nothing of the repository's config runs."""
+    agent = repo.session("s1")
+    agent.start()
+    agent.prompt("count in floats")
+    edit(repo, agent, "app.py", "total = float(count)\n")
+    assert "count in floats" in repo.cli("blame", "app.py:1")
+    (repo.project / ".gitattributes").write_text("*.py diff=evil filter=evil\n")
+    for name in ("diff.evil.textconv", "filter.evil.clean"):
+        git(repo.project, "config", name, f"touch {repo.root}/ran; cat")
+    agent.before("Bash", "c1", command="git commit -qam floats")
+    git(repo.project, "-c", "filter.evil.clean=cat", "commit", "-qam", "floats")
+    agent.after("Bash", "c1", ran("1 file changed"), command="git commit -qam floats")
+    agent.stop()
+    (repo.root / "ran").unlink(missing_ok=True)
+    told = repo.json("blame", "app.py:1")
+    assert (told["line"]["subject"], told["origin"]["how"]) == ("floats", "edit")
+    assert told["origin"]["turn"]["prompt"] == "count in floats"
+    assert "made the commit" in repo.cli("blame", "HEAD")
+    assert not (repo.root / "ran").exists()
+    assert "no such file" in repo.cli("blame", "gone.py:1", code=1)
+
+
 def test_a_killed_lease_run_ends_its_command_and_the_lease_waits_for_it(repo: World) -> None:
     """`kill -9` of the wrapper: what it started, however deep, is ended, and nobody gets the lease before."""
     began, ended = repo.root / "began", repo.root / "ended"

@@ -31,9 +31,11 @@ from holdfast.features.project.document.adoption import describe
 from holdfast.features.project.learning.activity import concerns_activity, reduce_activity
 from holdfast.features.project.learning.habits import reduce_habits
 from holdfast.features.project.leases import LEASE_KINDS, reduce_leases
+from holdfast.features.project.origins import commits_of, reduce_commit
 from holdfast.features.project.state import (
     ACTIVITY,
     ALL,
+    COMMIT,
     GLOBAL,
     HABITS,
     LEASES,
@@ -83,6 +85,8 @@ def keys(event: Event) -> Iterable[Ref]:
     found = [PROJECT.ref(key)] if kind in CHANGES and _concerns_project(event) else []
     if kind in GLOBAL_KINDS:
         found.append(GLOBAL.ref(ALL))
+    if kind == GitActed.KIND:
+        found += [COMMIT.ref(sha) for sha in commits_of(event)]
     if concerns_activity(event):
         found.append(ACTIVITY.ref(key))
     return found
@@ -104,6 +108,8 @@ def reduce(doc: Doc | None, event: Event, ref: Ref) -> Doc | None:
         return _reduce_project(doc, event)
     if ref.kind == ACTIVITY.kind:
         return reduce_activity(doc, event)
+    if ref.kind == COMMIT.kind:
+        return reduce_commit(doc, event, ref.key)
     if ref.kind == HABITS.kind:
         return reduce_habits(doc, event)
     return reduce_leases(doc, event) if ref.kind == LEASES.kind else _reduce_global(doc, event)

@@ -283,6 +283,18 @@ class LeaseTable(Document, kw_only=True):
     answers: list[LeaseAnswer] = []
 
 
+class CommitOrigin(Document, kw_only=True, frozen=True):
+    """Who made a commit; without a session it was made outside of one. `seq` is the call that made it."""
+
+    sha: str
+    project: str = ""
+    at: int = 0
+    seq: int = 0
+    verb: str = ""
+    session: str = ""
+    branch: str = ""
+
+
 class KnownProject(Document, frozen=True):
     name: str = ""
     folder: str = ""
@@ -302,7 +314,8 @@ ACTIVITY = DocumentType("project.activity", Activity)
 HABITS = DocumentType("project.habits", Habits)
 LEASES = DocumentType("project.leases", LeaseTable)
 GLOBAL = DocumentType("project.global", GlobalState)
-DOCUMENTS = (PROJECT, ACTIVITY, HABITS, LEASES, GLOBAL)
+COMMIT = DocumentType("project.commit", CommitOrigin)
+DOCUMENTS = (PROJECT, ACTIVITY, HABITS, LEASES, GLOBAL, COMMIT)
 ALL = "all"
 """The key of the documents there is one of."""
 

@@ -19,6 +19,7 @@ from holdfast.features.project.document.v4 import project_document, task_fields
 from holdfast.features.project.files import document_text
 from holdfast.features.project.jobs.refresh import load_project
 from holdfast.features.project.leases import why_lost
+from holdfast.features.project.origins import show_origin
 from holdfast.features.project.state import (
     ALL,
     LEASES,
@@ -313,6 +314,7 @@ VIEWS = {
     "looking": look_progress,
     "migrate": migrate_state,
     "schema": show_schema,
+    "origin": show_origin,
     "leases": list_leases,
     "lease_answer": show_answer,
     "list": list_projects,
