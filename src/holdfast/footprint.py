@@ -67,6 +67,11 @@ class Footprint:
         path.parent.mkdir(parents=True, exist_ok=True)
         write_atomically(path, content, mode)
 
+    def was_edited(self, path: Path, content: bytes) -> bool:
+        """Whether we wrote this file, and it is not what we wrote."""
+        record = self._find(path)
+        return record is not None and bool(record.digest) and record.digest != _digest(content)
+
     def set_aside(self, path: Path) -> Path:
         """Somebody else's file moves into the state folder; the first one comes back with the uninstall."""
         folder = private_folder(private_folder(self._state / "kept") / _name_of(path))

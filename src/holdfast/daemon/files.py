@@ -1,7 +1,7 @@
 """The seeds' files, written as views after the commit, beside the hooks, and only when their text changed."""
 
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,7 @@ QUIET_S = 0.02
 
 
 class FileWriter:
-    """`ingest` takes events that come of a file somebody changed by hand."""
+    """`ingest` takes events that come of a file somebody changed by hand; `import_file` reads files of other systems."""
 
     def __init__(
         self,
@@ -25,8 +25,9 @@ class FileWriter:
         log: Log,
         state: Path,
         ingest: Callable[[list[Event]], object],
+        import_file: Callable[[Path], Iterable[Event]] = lambda _path: (),
     ) -> None:
-        self._settings, self._log, self._ingest = settings, log, ingest
+        self._settings, self._log, self._ingest, self._import = settings, log, ingest, import_file
         self._footprint = Footprint(state)
         self._waiting: dict[Ref, tuple[Feature, Doc]] = {}
         self._lock = threading.Lock()
@@ -89,19 +90,30 @@ class FileWriter:
         there = file.path.read_bytes() if file.path.is_file() else None
         if there == file.content and not file.path.is_symlink():
             return
-        if file.ours and there is not None and not file.ours(there):
+        if there is not None and self._is_others(file, there):
             self._adopt(file, there)
         self._footprint.write(file.path, file.content, file.mode)
 
+    def _is_others(self, file: File, content: bytes) -> bool:
+        if file.ours:
+            return not file.ours(content)
+        return self._footprint.was_edited(file.path, content)
+
     def _adopt(self, file: File, content: bytes) -> None:
         """Somebody edited it by hand, or it is another program's: what it says is taken in before it is set aside."""
-        events = list(file.adopt(file.path, content)) if file.adopt else []
+        events = list(file.adopt(file.path, content) if file.adopt else self._import(file.path))
         try:
             self._ingest(events)
         except Exception as error:  # The writer is busy: the file is kept, and can be read with `holdfast import`.
             self._log.error("file.not-adopted", error, path=str(file.path))
         kept = self._footprint.set_aside(file.path)
-        self._log("file.adopted", path=str(file.path), kept=str(kept), events=len(events))
+        self._log(
+            "file.set-aside",
+            why="somebody else wrote or changed it",
+            path=str(file.path),
+            kept=str(kept),
+            events=len(events),
+        )
 
 
 def put(file: File, footprint: Footprint | None = None) -> None:

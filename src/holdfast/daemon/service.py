@@ -25,6 +25,7 @@ from holdfast.daemon.history import HistoryIndexer
 from holdfast.daemon.housekeeping import Housekeeping
 from holdfast.daemon.lifecycle_log import LifecycleLog
 from holdfast.daemon.worker import Worker
+from holdfast.imports.requirements_state import import_file
 from holdfast.ingest.high_water_mark import HighWaterMark
 from holdfast.ingest.journal import Journal
 from holdfast.ingest.log import Log
@@ -63,7 +64,7 @@ class Daemon:
         self.journal = Journal(paths.journal)
         self.pipeline = IngestPipeline(self._engine, self.app.agents, self.store_guard, self.journal)
         self.spool = Spool(paths, self._store_spooled)
-        self.files = FileWriter(self.app.settings.for_project, log, paths.state, self._ingest_adopted)
+        self.files = FileWriter(self.app.settings.for_project, log, paths.state, self._ingest_adopted, import_file)
         self.worker = Worker(
             engine=self._engine, features=self.app.features, calls=self.calls, log=log,
             settings=self.app.settings.for_project, clock=now_ms, state_dir=paths.state,
