@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from holdfast.features.project.document.adoption import SOURCE, adopt_document, read_adoption
+from holdfast.features.project.document.old_formats import SOURCE, adopt_document, read_adoption
 from holdfast.features.project.files import is_ours
 from holdfast.features.project.state import Project
 from holdfast.imports.source import Found, Importer, Place, Skipped

@@ -27,9 +27,9 @@ from holdfast.core.kinds.project_events import (
     TurnSummed,
 )
 from holdfast.core.ports import Doc, Ref
-from holdfast.features.project.document.adoption import describe
-from holdfast.features.project.learning.activity import concerns_activity, reduce_activity
-from holdfast.features.project.learning.habits import reduce_habits
+from holdfast.features.project.check_results import add_run, belongs_here, copy_to_branch, run_of_event
+from holdfast.features.project.document.old_formats import describe
+from holdfast.features.project.habits import concerns_activity, reduce_activity, reduce_habits
 from holdfast.features.project.leases import LEASE_KINDS, reduce_leases
 from holdfast.features.project.origins import commits_of, reduce_commit
 from holdfast.features.project.state import (
@@ -42,6 +42,7 @@ from holdfast.features.project.state import (
     MAX_HISTORY,
     PROJECT,
     AreaProof,
+    CheckRun,
     Dismissal,
     GlobalState,
     HistoryLine,
@@ -54,15 +55,7 @@ from holdfast.features.project.state import (
     project_key,
     task_identity,
 )
-from holdfast.features.project.tasks.check_results import (
-    CheckRun,
-    add_run,
-    belongs_here,
-    copy_to_branch,
-    run_of_event,
-)
-from holdfast.features.project.tasks.history import with_changes, with_line
-from holdfast.features.project.tasks.task_list import update_tasks
+from holdfast.features.project.task_list import update_tasks, with_changes, with_line
 
 MAX_OWN_TASKS, MAX_RULES, MAX_LOCKS, MAX_DISMISSED, MAX_COMMITS, MAX_NAMES = 100, 50, 30, 100, 20, 30
 MAX_PROJECTS, MAX_GLOBAL_LOCKS, MAX_SHARED_HABITS = 200, 200, 12

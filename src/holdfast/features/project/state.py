@@ -2,6 +2,7 @@
 
 import msgspec
 
+from holdfast.core.checks import CheckKind, Selection
 from holdfast.core.document import DocumentType
 from holdfast.core.ids import bounded
 from holdfast.core.kinds.project_events import (
@@ -18,7 +19,6 @@ from holdfast.core.kinds.project_events import (
     TreeFacts,
 )
 from holdfast.core.ports import Ref
-from holdfast.features.project.tasks.check_results import CheckRun
 
 SCHEMA_VERSION = "4.0.0"
 MAX_HISTORY = 20
@@ -28,6 +28,44 @@ Document = msgspec.Struct
 
 
 # ── a project ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+class CheckRun(Document, frozen=True, kw_only=True):
+    """One run of one check, in the folder and on the branch it ran in."""
+
+    kind: str
+    runner: str
+    suite: str = ""
+    """The name that its successors in the same folder keep, whatever started them."""
+    dir: str = "."
+    branch: str = ""
+    commit: str = ""
+    content: str = ""
+    """Fingerprint of the worktree when it ended; empty when unknown."""
+    selection: str = Selection.ALL.value
+    operands: list[str] = []
+    verdict: str
+    passed: int | None = None
+    failed: int | None = None
+    skipped: int | None = None
+    failures: list[str] = []
+    why: str = ""
+    command: str = ""
+    began: int = 0
+    at: int = 0
+
+    @property
+    def is_test(self) -> bool:
+        return self.kind == CheckKind.TEST
+
+    @property
+    def is_whole(self) -> bool:
+        return self.selection == Selection.ALL
+
+    @property
+    def place(self) -> str:
+        """`pytest in services/a`."""
+        return self.runner if self.dir == "." else f"{self.runner} in {self.dir}"
 
 
 class Task(Document, kw_only=True):

@@ -12,11 +12,13 @@ from holdfast.core.kinds.project_events import ProjectObserved
 from holdfast.core.ports import EventQuery, Reader
 from holdfast.core.replay import document_at
 from holdfast.core.times import parse_moment
-from holdfast.features.project.document import differences, old_formats, schema
-from holdfast.features.project.document.adoption import describe
+from holdfast.features.project.check_results import check_runs, summarise_tests
+from holdfast.features.project.document import old_formats, schema
+from holdfast.features.project.document.old_formats import describe
 from holdfast.features.project.document.text import plural
 from holdfast.features.project.document.v4 import project_document, task_fields
 from holdfast.features.project.files import document_text
+from holdfast.features.project.gaps import PRIORITIES
 from holdfast.features.project.jobs.refresh import load_project
 from holdfast.features.project.leases import why_lost
 from holdfast.features.project.origins import show_origin
@@ -31,10 +33,7 @@ from holdfast.features.project.state import (
     Task,
     project_ref,
 )
-from holdfast.features.project.tasks.check_results import summarise_tests
-from holdfast.features.project.tasks.gaps import PRIORITIES
-from holdfast.features.project.tasks.task_list import SECTIONS, tasks_at
-from holdfast.features.project.tasks.validation import check_runs
+from holdfast.features.project.task_list import SECTIONS, tasks_at
 
 Fields = dict[str, Any]
 
@@ -92,7 +91,7 @@ def _event_at(call: Call, when: str) -> tuple[int, int]:
 def diff_states(call: Call) -> Fields:
     """What differs between two moments: dotted path, before, after."""
     (old, old_at), (new, new_at) = (_state_at(call, name) for name in ("a", "b"))
-    found = list(differences.between(project_document(old, old_at), project_document(new, new_at)))
+    found = list(schema.between(project_document(old, old_at), project_document(new, new_at)))
     return {"a": old_at, "b": new_at, "differences": found}
 
 
@@ -108,7 +107,7 @@ def migrate_state(call: Call) -> Fields:
         raise CommandRefused("a state is a mapping of sections")
     found = old_formats.as_v4(state)
     if doc.git.seen and call.args.get("observe", True):
-        found = differences.filled_in(found, project_document(doc, call.now))
+        found = schema.filled_in(found, project_document(doc, call.now))
     return {"document": found, "text": document_text(found)}
 
 

@@ -7,12 +7,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from holdfast.features.project.document.adoption import adopt_document, describe, read_adoption
+from holdfast.features.project.document.old_formats import adopt_document, describe, read_adoption
 from holdfast.features.project.document.v4 import project_document
 from holdfast.features.project.events import reduce
 from holdfast.features.project.files import document_text, sealed
 from holdfast.features.project.state import PROJECT, OwnTask, Project
-from holdfast.features.project.tasks.task_list import update_tasks
+from holdfast.features.project.task_list import update_tasks
 from tests.factories import NOON
 
 V3 = """
