@@ -7,13 +7,13 @@ from collections.abc import Callable
 from typing import Any
 
 from holdfast import client
+from holdfast.core.caller import LEASE_OWNERS_VARIABLE
 from holdfast.core.errors import CommandRefused, HoldfastError
 
 TTL_S = 300.0
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.01, 0.25
 Pause = Callable[[float], object]
 Ask = Callable[..., Any]
-WITHIN = "HOLDFAST_LEASE_OWNERS"
 
 
 def acquire_lease(
@@ -43,7 +43,7 @@ def acquire_lease(
 
 def leases_held_above() -> list[str]:
     """Those whose leases this command runs under: they wait for it, so it must not wait for them."""
-    return os.environ.get(WITHIN, "").split()
+    return os.environ.get(LEASE_OWNERS_VARIABLE, "").split()
 
 
 def release_lease(name: str, owner: str) -> None:

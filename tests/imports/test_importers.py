@@ -9,6 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from holdfast.core.event import Event
+from holdfast.features.project.document.v4 import project_document
+from holdfast.features.project.files import document_text, sealed
+from holdfast.features.project.state import Project
 from holdfast.imports import IMPORTERS
 from holdfast.imports.source import Place, Skipped, milliseconds
 
@@ -131,16 +134,30 @@ V3 = "NEXT_ACTIONS:\n  - action: Fix the build\n    priority: 1\n  - Call Ada\n"
 def test_session_state_version_4(place):
     put(place.project, "SESSION_STATE.md", V4)
     events, skipped = told("session-state", place)
-    assert [(e.kind, e.data["description"], e.data["done_when"]) for e in events] == [
-        ("project.task_added", "Write the parser", ["tests pass"])
+    *tasks, adopted = events
+    assert [(e.kind, e.data.description, e.data.done_when, e.data.priority) for e in tasks] == [
+        ("project.task_added", "Write the parser", ["tests pass"], "P1")
     ]
-    assert [s.why for s in skipped] == ["it has no description"]
+    assert (adopted.kind, adopted.data.tasks, adopted.data.left) == (
+        "project.document_adopted", 1, ["a task without a description"],
+    )  # fmt: skip
+    assert [s.where.rpartition(": ")[2] for s in skipped] == ["a task without a description"]
 
 
 def test_session_state_version_3(place):
     put(place.project, "SESSION_STATE.md", V3)
     events, _ = told("session-state", place)
-    assert [e.data["description"] for e in events] == ["Fix the build", "Call Ada"]
+    *tasks, _ = events
+    assert [(e.data.description, e.data.priority) for e in tasks] == [("Fix the build", "P1"), ("Call Ada", "P2")]
+
+
+def test_session_state_in_the_documented_folder_and_never_our_own(place):
+    """S1-18, S1-16: `~/.claude/sessions/<project>/`; what Holdfast itself wrote there is no history."""
+    put(place.home, ".claude/sessions/project/SESSION_STATE.md", V3)
+    assert len(told("session-state", place)[0]) == 3
+    ours = sealed(document_text(project_document(Project(project=str(place.project)), 0)))
+    (place.home / ".claude/sessions/project/SESSION_STATE.md").write_bytes(ours)
+    assert told("session-state", place) == ([], [])
 
 
 def test_requirements_with_whole_uuids(place):

@@ -270,8 +270,11 @@ def test_a_file_somebody_edited_is_set_aside_and_others_are_left_alone(repo: Wor
     agent.start()
     file = folder / "project/SESSION_STATE.md"
     wait_until(lambda: "CURRENT_STATE" in file.read_text() if file.exists() else False, "the document is written")
-    (kept,) = file.parent.glob("SESSION_STATE.md.kept-*")
+    (kept,) = (repo.root / "state/kept").glob("*/*-SESSION_STATE.md")
     assert "mine" in kept.read_text()
+    wait_until(lambda: "mine" in [t["description"] for t in repo.json("task", "list")["tasks"]], "it is a task")
+    summaries = [line["summary"] for line in document(repo)["STATE_HISTORY"]]
+    assert "SESSION_STATE.md, version 3.0.0: 1 task taken over" in summaries
     assert (folder / "1234.json").read_text() == "another program's"
 
 
@@ -510,6 +513,44 @@ def test_the_command_is_gone_with_its_lease_and_its_exit_code_comes_through(repo
     assert "deadlock" in repo.cli(*nested, code=1), "one cannot wait for oneself"
     assert "No such file" in repo.cli("lease", "run", "x", "--", "no-such-program", code=1)
     assert held(repo) == {}
+
+
+def test_blame_names_the_session_turn_prompt_and_reason(repo: World) -> None:
+    """Issue 17.11: of a line before and after its commit, and of the commit; nothing of the repository's config runs."""
+    agent = repo.session("s1")
+    agent.start()
+    agent.prompt("count in floats")
+    edit(repo, agent, "app.py", "total = float(count)\n")
+    assert "count in floats" in repo.cli("blame", "app.py:1")
+    (repo.project / ".gitattributes").write_text("*.py diff=evil filter=evil\n")
+    for name in ("diff.evil.textconv", "filter.evil.clean"):
+        git(repo.project, "config", name, f"touch {repo.root}/ran; cat")
+    agent.before("Bash", "c1", command="git commit -qam floats")
+    git(repo.project, "-c", "filter.evil.clean=cat", "commit", "-qam", "floats")
+    agent.after("Bash", "c1", ran("1 file changed"), command="git commit -qam floats")
+    agent.stop()
+    (repo.root / "ran").unlink(missing_ok=True)
+    told = repo.json("blame", "app.py:1")
+    assert (told["line"]["subject"], told["origin"]["how"]) == ("floats", "edit")
+    assert told["origin"]["turn"]["prompt"] == "count in floats"
+    assert "made the commit" in repo.cli("blame", "HEAD")
+    assert not (repo.root / "ran").exists()
+    assert "no such file" in repo.cli("blame", "gone.py:1", code=1)
+
+
+def test_a_killed_lease_run_ends_its_command_and_the_lease_waits_for_it(repo: World) -> None:
+    """`kill -9` of the wrapper: what it started, however deep, is ended, and nobody gets the lease before."""
+    began, ended = repo.root / "began", repo.root / "ended"
+    script = f"trap 'rm {began}; touch {ended}; exit' TERM; touch {began}; while :; do sleep 0.05; done"
+    holder = subprocess.Popen(
+        [BIN / "holdfast", "lease", "run", "db", "--", "sh", "-c", f'sh -c "{script}" & wait'],
+        env=repo.env, cwd=repo.project,
+    )  # fmt: skip
+    wait_until(began.exists, "the command runs")
+    holder.send_signal(signal.SIGKILL)
+    holder.wait()
+    told = repo.cli("lease", "run", "db", "--", "sh", "-c", f"test -e {ended} && ! test -e {began} && echo alone")
+    assert told == "alone\n"
 
 
 def test_a_session_is_warned_of_another_that_edits_the_same_file(repo: World) -> None:

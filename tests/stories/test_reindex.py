@@ -344,7 +344,6 @@ def test_the_file_does_not_dirty_the_repository(world: World) -> None:
     agent = world.session(ADA)
     agent.start()
     shows(world, ADA, False)
-    wait_until((world.project / STATE).with_name(".gitignore").exists, "its folder ignores itself")
     assert git(world.project, "status", "--porcelain") == ""
 
 

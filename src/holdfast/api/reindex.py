@@ -17,6 +17,7 @@ from holdfast.features.reindex.state_file import migrate_session_state
 from holdfast.paths import write_atomically
 
 __all__ = [
+    "get_session_id",
     "initialize_session_state",
     "mark_first_prompt_shown",
     "migrate_session_state",
@@ -25,6 +26,12 @@ __all__ = [
 
 PATIENCE_S = 2.0
 """How long a call waits for the file to show what it did; the state itself is already on record then."""
+
+
+def get_session_id() -> str:
+    """The id the agent gave (S0-3): the same in every process of the session, never built from the clock (D1). Empty outside
+    of a session."""
+    return client.session()
 
 
 def initialize_session_state(source: str = "unknown", session_id: str = "") -> None:

@@ -2,6 +2,7 @@
 
 from holdfast.features.project.document.old_formats import (
     convert_next_actions_to_tasks,
+    decode_text,
     derive_state_from_v3,
     migrate_v3_to_v4,
     parsed,
@@ -9,4 +10,6 @@ from holdfast.features.project.document.old_formats import (
 )
 from holdfast.features.project.document.schema import check
 
-__all__ = ["check", "convert_next_actions_to_tasks", "derive_state_from_v3", "migrate_v3_to_v4", "parsed", "read_state"]
+__all__ = [
+    "check", "convert_next_actions_to_tasks", "decode_text", "derive_state_from_v3", "migrate_v3_to_v4", "parsed", "read_state",
+]  # fmt: skip

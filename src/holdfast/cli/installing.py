@@ -13,10 +13,12 @@ from holdfast.cli import render
 from holdfast.cli.options import AgentName, AtProject, AtUser, DryRun, Json, WithMcp, WithStatusline
 from holdfast.core.agent import Agent
 from holdfast.core.errors import CommandRefused, InstallRefused
+from holdfast.footprint import Footprint, TakenOut
 from holdfast.install import hooks
 from holdfast.install.locations import is_present, levels, partial_of
 from holdfast.install.mcp_servers import tools_of
 from holdfast.install.status_line import StatusLine, status_line_of
+from holdfast.paths import default_state_dir
 
 
 def register(app: typer.Typer) -> None:
@@ -51,14 +53,26 @@ def uninstall(
     places = [(a, level) for level in where for a in reversed(with_tools(named, level)) if level in levels(a)]
     plans = [_taken_out(a, level, dry_run) for a, level in places]
     plans = [plan for plan in plans if plan.changes]
+    whole = not (agent or project or user or dry_run)
+    files = Footprint(default_state_dir()).take_out() if whole else TakenOut()
     if json:
         render.json_line([_told(plan, dry_run) for plan in plans])
         return
-    changed = [plan for plan in plans if plan.changes]
-    for plan in changed:
+    for plan in plans:
         _show(plan, dry_run, put_in=False)
-    if not changed:
+    if not plans:
         render.out.print("No hooks of ours were found.")
+    _show_files(files)
+
+
+def _show_files(files: TakenOut) -> None:
+    """What was written outside the state folder: the record itself stays there until `holdfast forget --everything`."""
+    if files.removed:
+        render.out.print(f"{len(files.removed)} files and entries that Holdfast wrote were taken out.")
+    for path in files.restored:
+        render.out.print(f"{render.clean(path, 200)}: as it was before Holdfast.")
+    for path in files.left:
+        render.out.print(f"{render.clean(path, 200)}: left, because it was changed since Holdfast wrote it.")
 
 
 def _taken_out(agent: Agent, level: str, dry_run: bool) -> hooks.Plan:

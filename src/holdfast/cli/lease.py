@@ -5,8 +5,9 @@ import os
 import signal
 import subprocess
 import threading
+import time
 from collections.abc import Iterator
-from typing import Annotated, Any
+from typing import Annotated, Any, NoReturn
 
 import typer
 from rich.text import Text
@@ -14,8 +15,10 @@ from rich.text import Text
 from holdfast import client
 from holdfast.cli import render
 from holdfast.cli.options import Json
+from holdfast.core.caller import LEASE_OWNERS_VARIABLE
 from holdfast.core.errors import CommandRefused, HoldfastError
-from holdfast.lease_client import TTL_S, WITHIN, acquire_lease, leases_held_above, release_lease
+from holdfast.core.machine import pids_marked
+from holdfast.lease_client import TTL_S, acquire_lease, leases_held_above, release_lease
 
 app = typer.Typer(help="Hold a named thing while you work on it; others wait in line.", no_args_is_help=True)
 
@@ -103,15 +106,63 @@ def run(
     if not words:
         raise CommandRefused("there is no command to run", fix="holdfast lease run NAME -- COMMAND")
     told = acquire_lease(
-        name, os.getpid(), wait, exactly=True, shared=shared, ttl=ttl, why=why or " ".join(words)[:100]
+        name, os.getpid(), wait, exactly=True, runs=True, shared=shared, ttl=ttl, why=why or " ".join(words)[:100]
     )
     if told["answer"] != "granted":
         render.err.print(f"{name} is not free: {render.clean(told['why'])}")
         raise typer.Exit(EXIT_BUSY)
     within = " ".join([*leases_held_above(), told["owner"]])
-    env = {"HOLDFAST_LEASE": name, "HOLDFAST_LEASE_TOKEN": str(told["token"]), WITHIN: within}
-    with _kept(name, told["owner"], ttl):
+    env = {"HOLDFAST_LEASE": name, "HOLDFAST_LEASE_TOKEN": str(told["token"]), LEASE_OWNERS_VARIABLE: within}
+    with _guarded(told["owner"]), _kept(name, told["owner"], ttl):
         raise typer.Exit(_run(words, env))
+
+
+GRACE_S = 5.0
+"""How long a command may take to end by itself when its wrapper was killed."""
+
+
+@contextlib.contextmanager
+def _guarded(owner: str) -> Iterator[None]:
+    """A second process that ends the command if this one is killed: nobody works on without the lease's keeper."""
+    read, write = os.pipe()
+    guard = os.fork()
+    if not guard:
+        _guard(owner, read)
+    os.close(read)
+    try:
+        yield
+    finally:
+        with contextlib.suppress(OSError):
+            os.write(write, b".")
+        os.close(write)
+        os.waitpid(guard, 0)
+
+
+def _guard(owner: str, read: int) -> NoReturn:
+    """Never returns into the program it was forked from."""
+    try:
+        os.setsid()  # Ctrl-C at the terminal is for the command.
+        nothing = os.open(os.devnull, os.O_RDWR)
+        for stream in range(3):
+            os.dup2(nothing, stream)
+        os.closerange(3, read)
+        os.closerange(read + 1, nothing + 100)
+        if not os.read(read, 1):
+            _end_command(owner)
+    finally:
+        os._exit(0)
+
+
+def _end_command(owner: str) -> None:
+    deadline = time.monotonic() + GRACE_S
+    number: int = signal.SIGTERM
+    while left := pids_marked(LEASE_OWNERS_VARIABLE, owner):
+        for pid in left if number else ():
+            with contextlib.suppress(OSError):
+                os.kill(pid, number)
+        late = time.monotonic() > deadline
+        number = signal.SIGKILL if late else 0
+        time.sleep(0.05)
 
 
 @contextlib.contextmanager

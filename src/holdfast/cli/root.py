@@ -75,7 +75,7 @@ ALONE = frozenset(
 """Groups that are a module of their own: when one is asked for, the others are not loaded (a third of the time)."""
 
 
-SINGLE = frozenset(("erase", "redact"))
+SINGLE = frozenset(("blame", "erase", "redact"))
 """The same for commands that are a module of their own."""
 
 
@@ -88,6 +88,7 @@ def _register() -> None:
         app.add_typer(group.app, name=sys.argv[1])
         return
     from holdfast.cli import (
+        blame,
         checks,
         config,
         cost,
@@ -120,7 +121,7 @@ def _register() -> None:
 
     for group in (
         up, status, sessions, history, cost, doctor, installing, importing, store, state, search, serve, dashboard, demo,
-        memory, mcp, redact, erase,
+        memory, mcp, redact, erase, blame,
     ):  # fmt: skip
         group.register(app)
     app.add_typer(daemon.app, name="daemon")

@@ -210,7 +210,11 @@ def _read(file: Path) -> str:
             return sys.stdin.read(LARGEST)
         if file.stat().st_size > LARGEST:
             raise CommandRefused(f"{file} is larger than {LARGEST >> 20} MB")
-        return file.read_bytes().decode("utf-8", "replace")
+        from holdfast.api.session_state import decode_text
+
+        return decode_text(file.read_bytes())
+    except UnicodeDecodeError as error:
+        raise CommandRefused(f"{file} is no text", fix="The file was left as it is.") from error
     except OSError as error:
         raise CommandRefused(f"{file}: {error.strerror}") from error
 

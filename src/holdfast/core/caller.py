@@ -19,6 +19,8 @@ AGENT_VARIABLES = (
     b"CURSOR_AGENT=", b"COPILOT_CLI=", b"OPENCODE=",
 )  # fmt: skip
 """Their presence tells an agent's shell; their absence tells nothing."""
+LEASE_OWNERS_VARIABLE = "HOLDFAST_LEASE_OWNERS"
+"""Names, to every command that `lease run` runs, the owners of the leases it runs under."""
 _SHELLS = frozenset(("sh", "bash", "dash", "zsh", "ksh", "ash", "fish"))
 _HOOK_LINE = re.compile(rb"""[^|<>;&`$\n]*holdfast[-_./\w]*hook[^|<>;&`$\n]*(?:\|\| *(?:true|:|exit 0))?""")
 _SCRIPT_HOSTS = frozenset(("node", "bun", "deno", "python", "python3", "bash", "sh"))

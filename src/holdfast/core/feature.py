@@ -32,7 +32,11 @@ class File:
     content: bytes | None
     mode: int = 0o600
     ours: Callable[[bytes], bool] | None = None
-    """Whether what lies there is of our making. What is not is set aside under another name, never overwritten."""
+    """Whether what lies there is of our making. What is not is set aside in the state folder, never overwritten."""
+    adopt: Callable[[Path, bytes], Iterable[Event]] | None = None
+    """What a file means that is not of our making: asked before it is set aside, and once more where that was cut short."""
+    hidden: Path | None = None
+    """The file or folder that git should not show: it goes into the repository's own exclude file."""
 
 
 @dataclass(frozen=True)

@@ -75,6 +75,35 @@ def command_line(pid: int) -> list[str]:
         return []
 
 
+def pids_marked(variable: str, mark: str) -> list[int]:
+    """Processes of this user whose environment has the word `mark` in that variable: what a program started, however deep."""
+    return [pid for pid in _all_pids() if mark in environment_of(pid).get(variable, "").split() and look(pid)]
+
+
+def _all_pids() -> list[int]:
+    if _has_proc():
+        return [int(name) for name in os.listdir("/proc") if name.isdecimal()]  # noqa: PTH208 - names only
+    import psutil
+
+    return list(psutil.pids())
+
+
+def environment_of(pid: int) -> dict[str, str]:
+    """As it was when the process began; empty when it is gone or another user's."""
+    if _has_proc():
+        try:
+            entries = Path(f"/proc/{pid}/environ").read_bytes().decode("utf-8", "replace").split("\0")
+        except OSError:
+            return {}
+        return dict(entry.split("=", 1) for entry in entries if "=" in entry)
+    import psutil
+
+    try:
+        return dict(psutil.Process(pid).environ())
+    except (psutil.Error, OSError):
+        return {}
+
+
 @functools.cache
 def _has_proc() -> bool:
     return os.path.exists("/proc/self/stat")  # noqa: PTH110 - asked once
@@ -108,6 +137,11 @@ def use_state_folder(folder: Path) -> None:
 def machine_id() -> str:
     """The host's name only where no state folder was named, as in tests of a part."""
     return _Identity.value or host()
+
+
+def is_here(machine: str, host_name: str) -> bool:
+    """Whether that is this machine. Records from before machines had ids name only the host."""
+    return machine == machine_id() if machine else host_name == host()
 
 
 def _read_or_make(path: Path) -> str:

@@ -1,14 +1,15 @@
 """The seeds' files, written as views after the commit, beside the hooks, and only when their text changed."""
 
 import threading
-import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 from holdfast.core.engine import Committed
+from holdfast.core.event import Event
 from holdfast.core.feature import Feature, File
 from holdfast.core.ports import Doc, Ref
+from holdfast.footprint import Footprint
 from holdfast.ingest.log import Log
 from holdfast.paths import write_atomically
 
@@ -16,8 +17,18 @@ QUIET_S = 0.02
 
 
 class FileWriter:
-    def __init__(self, settings: Callable[[str], Mapping[str, Any]], log: Log) -> None:
-        self._settings, self._log = settings, log
+    """`ingest` takes events that come of a file somebody changed by hand; `import_file` reads files of other systems."""
+
+    def __init__(
+        self,
+        settings: Callable[[str], Mapping[str, Any]],
+        log: Log,
+        state: Path,
+        ingest: Callable[[list[Event]], object],
+        import_file: Callable[[Path], Iterable[Event]] = lambda _path: (),
+    ) -> None:
+        self._settings, self._log, self._ingest, self._import = settings, log, ingest, import_file
+        self._footprint = Footprint(state)
         self._waiting: dict[Ref, tuple[Feature, Doc]] = {}
         self._lock = threading.Lock()
         self._changed = threading.Event()
@@ -64,24 +75,55 @@ class FileWriter:
         try:
             project = feature.facets(ref, doc)[0]
             for file in feature.files(ref, doc, self._settings(project).get(feature.name)) if feature.files else ():
-                put(file)
+                self.put(file)
         except Exception as error:
             self._log.error("file.failed", error, feature=feature.name, document=f"{ref.kind} {ref.key}")
 
+    def put(self, file: File) -> None:
+        if file.content is None:
+            file.path.unlink(missing_ok=True)
+            return
+        if self._footprint.refuses(file.path):
+            return
+        if file.hidden:
+            self._footprint.hide_from_git(file.hidden)
+        there = file.path.read_bytes() if file.path.is_file() else None
+        if there == file.content and not file.path.is_symlink():
+            return
+        if there is not None and self._is_others(file, there):
+            self._adopt(file, there)
+        self._footprint.write(file.path, file.content, file.mode)
 
-def put(file: File) -> None:
+    def _is_others(self, file: File, content: bytes) -> bool:
+        if file.ours:
+            return not file.ours(content)
+        return self._footprint.was_edited(file.path, content)
+
+    def _adopt(self, file: File, content: bytes) -> None:
+        """Somebody edited it by hand, or it is another program's: what it says is taken in before it is set aside."""
+        events = list(file.adopt(file.path, content) if file.adopt else self._import(file.path))
+        try:
+            self._ingest(events)
+        except Exception as error:  # The writer is busy: the file is kept, and can be read with `holdfast import`.
+            self._log.error("file.not-adopted", error, path=str(file.path))
+        kept = self._footprint.set_aside(file.path)
+        self._log(
+            "file.set-aside",
+            why="somebody else wrote or changed it",
+            path=str(file.path),
+            kept=str(kept),
+            events=len(events),
+        )
+
+
+def put(file: File, footprint: Footprint | None = None) -> None:
+    """For jobs: what they write is a result of theirs, which an uninstall leaves."""
     if file.content is None:
         file.path.unlink(missing_ok=True)
         return
+    if file.hidden and footprint:
+        footprint.hide_from_git(file.hidden)
     if file.path.is_file() and not file.path.is_symlink() and file.path.read_bytes() == file.content:
         return
     file.path.parent.mkdir(parents=True, exist_ok=True)
-    if file.ours and file.path.exists() and not file.ours(file.path.read_bytes()):
-        _set_aside(file.path)
     write_atomically(file.path, file.content, file.mode)
-
-
-def _set_aside(path: Path) -> None:
-    """Somebody edited it by hand, or it is another program's: it stays to be read."""
-    stamp = time.strftime("%Y%m%d-%H%M%S", time.gmtime())
-    path.rename(path.with_name(f"{path.name}.kept-{stamp}"))

@@ -26,6 +26,7 @@ from holdfast.daemon.housekeeping import Housekeeping
 from holdfast.daemon.lifecycle_log import LifecycleLog
 from holdfast.daemon.status_lines import StatusLines
 from holdfast.daemon.worker import Worker
+from holdfast.imports.requirements_state import import_file
 from holdfast.ingest.high_water_mark import HighWaterMark
 from holdfast.ingest.journal import Journal
 from holdfast.ingest.log import Log
@@ -41,6 +42,7 @@ RETIRE_EVERY_S = 3600.0
 SMALL_SPOOL = 4 << 20
 SMALL_LOG = 2_000
 CALL_S = 60.0
+ADOPT_S = 3.0
 
 
 class Daemon:
@@ -63,7 +65,7 @@ class Daemon:
         self.journal = Journal(paths.journal)
         self.pipeline = IngestPipeline(self._engine, self.app.agents, self.store_guard, self.journal)
         self.spool = Spool(paths, self._store_spooled)
-        self.files = FileWriter(self.app.settings.for_project, log)
+        self.files = FileWriter(self.app.settings.for_project, log, paths.state, self._ingest_adopted, import_file)
         self.worker = Worker(
             engine=self._engine, pipeline=self.pipeline, features=self.app.features, calls=self.calls, log=log,
             settings=self.app.settings.for_project, clock=now_ms, state_dir=paths.state,
@@ -145,6 +147,11 @@ class Daemon:
     def _swap_in(self, database: Path, told: repair.Repair) -> None:
         repair.swap_in(database, told)
         self.log("store.restored", **msgspec.structs.asdict(told))
+
+    def _ingest_adopted(self, events: list[Event]) -> None:
+        """Of a file that somebody changed by hand. Not for long: the writer itself may wait for the files."""
+        if events:
+            self.call(lambda: self.pipeline.commit_events(events), ADOPT_S)
 
     def _flush(self) -> None:
         """Right after the answers; where the store takes nothing now, at the next tick."""

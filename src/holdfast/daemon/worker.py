@@ -1,6 +1,5 @@
 """Background jobs: claimed by lease, run beside the hooks, their events and their end committed together."""
 
-import socket
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -12,9 +11,11 @@ from holdfast.core.event import Event
 from holdfast.core.feature import Feature, JobCall, JobHandler
 from holdfast.core.ids import delivery_key
 from holdfast.core.job import MAX_ATTEMPTS, ClaimedJob, Job, delay_s
+from holdfast.core.machine import machine_id
 from holdfast.core.ports import Reader, Store
 from holdfast.daemon import children
 from holdfast.daemon.files import put
+from holdfast.footprint import Footprint
 from holdfast.ingest.log import Log
 from holdfast.ingest.pipeline import IngestPipeline
 from holdfast.ingest.writer import WriterCalls
@@ -35,8 +36,9 @@ class Worker:
     ) -> None:  # fmt: skip
         self._engine, self._pipeline, self._features, self._calls, self._log = engine, pipeline, features, calls, log
         self._settings, self._clock, self._state_dir = settings, clock, state_dir
+        self._footprint = Footprint(state_dir)
         # One daemon per state directory: whoever comes after us under this name may take what we left (`_take_over`).
-        self.owner = f"{socket.gethostname()}:{state_dir}"
+        self.owner = f"{machine_id()}:{state_dir}"
         self._handlers: dict[str, tuple[Feature, JobHandler]] = {
             kind: (feature, handler) for feature in features for kind, handler in feature.jobs.items()
         }
@@ -161,7 +163,7 @@ class Worker:
                 state_dir=self._state_dir,
                 cancelled=self._stopping.is_set,
                 run=children.run,
-                put=put,
+                put=lambda file: put(file, self._footprint),
             )
             events = list(handler(call))
             self._calls.call(lambda: self._pipeline.commit_events(events, also=lambda store: self._finish(store, job)))

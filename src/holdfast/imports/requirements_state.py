@@ -31,6 +31,14 @@ def read(path: Path, place: Place) -> Iterator[Found]:
         yield from _requirement(path, place, branch, str(name), entry)
 
 
+def import_file(path: Path) -> Iterator[Event]:
+    """Of a branch file that Holdfast meets where it writes its own (S2-7); nothing for any other file."""
+    folder = next((one for one in path.parents if one.name == "requirements" and one.parent.name == ".git"), None)
+    if folder is not None:
+        place = Place(Path.home(), folder.parent.parent)
+        yield from (found for found in read(path, place) if isinstance(found, Event))
+
+
 def _requirement(path: Path, place: Place, branch: str, name: str, entry: Any) -> Iterator[Found]:
     where = f"{path}: {name}"
     if not isinstance(entry, Mapping) or entry.get("scope", "session") not in SCOPES:

@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 from holdfast.core.agent import Agent
 from holdfast.core.errors import InstallRefused
+from holdfast.footprint import Footprint
 from holdfast.install import entries, layouts, locations
 from holdfast.install.json_text import BrokenJson, line_of
 from holdfast.install.layouts import Layout
@@ -229,6 +230,7 @@ def _original(layout: Layout, path: Path, now: bytes | None, record: Record | No
 def _put_in(plan: Plan, record: Record, records: Records, now: bytes | None) -> None:
     with locations.refusing(records.folder):
         records.keep(record)
+        Footprint(plan.state).allow()
     if now == plan.after:
         return
     with locations.refusing(plan.path):

@@ -9,10 +9,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from holdfast.core.ports import Ref
-from holdfast.daemon.files import put
+from holdfast.daemon.files import FileWriter
 from holdfast.features.gates.events import BRANCH, LIVE
 from holdfast.features.gates.files import file_name, files
 from holdfast.features.gates.settings import GateSettings
+from holdfast.ingest.log import Log
+from holdfast.paths import private_folder
 from tests.factories import NOON
 
 
@@ -31,8 +33,10 @@ def branch_doc(repo: Path, branch: str, **more: Any) -> dict[str, Any]:
 
 def write(doc: dict[str, Any]) -> list[Path]:
     made = list(files(Ref(BRANCH, "x"), doc, None))
+    state = private_folder(Path(doc["repo"]).parent / "state")
+    writer = FileWriter(lambda _project: {}, Log(state / "daemon.log"), state, lambda _events: None)
     for file in made:
-        put(file)
+        writer.put(file)
     return [file.path for file in made]
 
 
@@ -65,7 +69,8 @@ def test_another_tools_file_is_set_aside_not_lost(repo: Path) -> None:
     path.write_text('{"branch": "main", "requirements": {"theirs": {}}}')
     write(branch_doc(repo, "main"))
     write(branch_doc(repo, "main"))
-    assert "theirs" in (repo / "requirements" / "main.json.before-holdfast").read_text()
+    (kept,) = (repo.parent / "state/kept").glob("*/*-main.json")
+    assert "theirs" in kept.read_text()
     assert list(json.loads(path.read_text())["requirements"]) == ["commit_plan"]
 
 

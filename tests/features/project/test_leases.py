@@ -1,5 +1,6 @@
 """Leases (S1-13, C5): one owner or several sharers, in order, fenced, never in a circle."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -11,6 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from holdfast.core import machine
+from holdfast.core.caller import LEASE_OWNERS_VARIABLE
 from holdfast.features.project import leases
 from holdfast.features.project.state import ALL, LEASES, Lease, LeaseEntry, LeaseTable
 from tests.factories import NOON, an_event
@@ -223,7 +226,7 @@ def held_by(process: subprocess.Popen[bytes]) -> LeaseEntry:
     owner = leases.owner_of(process.pid)
     assert owner
     return LeaseEntry(
-        owner=owner.owner, pid=owner.pid, start=owner.start, host=owner.host, boot=owner.boot, mode="exclusive",
+        owner=owner.owner, pid=owner.pid, start=owner.start, machine=owner.machine, host="", boot=owner.boot, mode="exclusive",
         at=0, until=NOON, ttl=1, request="r", project="/p", within=[], why="",
     )  # fmt: skip
 
@@ -236,8 +239,8 @@ def test_liveness_is_pid_and_start_time_and_not_a_zombie() -> None:
         assert leases.why_lost(entry, NOON * 2) == "", "its time is up, but it lives"
         assert "another one" in leases.why_lost(replace(entry, start=entry.start + 1), NOON)
         assert "anew" in leases.why_lost(replace(entry, boot="another"), NOON)
-        assert leases.why_lost(replace(entry, host="elsewhere"), NOON - 1) == ""
-        assert leases.why_lost(replace(entry, host="elsewhere"), NOON + 1) == "its time was up"
+        assert leases.why_lost(replace(entry, machine="elsewhere"), NOON - 1) == ""
+        assert leases.why_lost(replace(entry, machine="elsewhere"), NOON + 1) == "its time was up"
     finally:
         process.kill()
     while leases.start_time(process.pid) is not None:
@@ -247,6 +250,35 @@ def test_liveness_is_pid_and_start_time_and_not_a_zombie() -> None:
     assert "is gone" in leases.why_lost(entry, NOON)
     assert leases.owner_of(0) is None
     assert leases.owner_of(-1) is None
+
+
+def test_a_lease_waits_for_what_runs_under_it() -> None:
+    """The wrapper is gone, but what it started carries its owner's name; a record of another machine's boot does not count."""
+    wrapper = subprocess.Popen(["sleep", "600"])
+    entry = replace(held_by(wrapper), runs=True)
+    wrapper.kill()
+    wrapper.wait()
+    assert "is gone" in leases.why_lost(entry, NOON)
+    env = {**os.environ, LEASE_OWNERS_VARIABLE: f"1:1@other {entry.owner}"}
+    started = subprocess.Popen(["sleep", "600"], env=env)
+    try:
+        assert leases.why_lost(entry, NOON) == ""
+        assert "is gone" in leases.why_lost(replace(entry, runs=False), NOON), (
+            "acquired, not run: nothing carries its name"
+        )
+    finally:
+        started.kill()
+        started.wait()
+    assert "is gone" in leases.why_lost(entry, NOON)
+
+
+def test_leases_from_before_machines_had_ids_are_known_by_the_host() -> None:
+    process = subprocess.Popen(["sleep", "600"])
+    old = replace(held_by(process), machine="", host=machine.host())
+    process.kill()
+    process.wait()
+    assert "is gone" in leases.why_lost(old, NOON - 1)
+    assert leases.why_lost(replace(old, host="elsewhere"), NOON - 1) == ""
 
 
 def test_the_watch_frees_what_the_dead_hold_and_wait_for(stage: Stage) -> None:

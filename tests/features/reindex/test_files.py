@@ -21,11 +21,12 @@ def made(project: Path, settings: Settings | None = None, **doc: object) -> dict
     return {str(f.path.relative_to(project)): f.content for f in files(Ref(CHECKOUT, str(project)), whole, settings)}
 
 
-def test_the_newest_session_in_the_seeds_shape_and_a_folder_that_ignores_it(tmp_path: Path) -> None:
+def test_the_newest_session_in_the_seeds_shape_hidden_from_git(tmp_path: Path) -> None:
     told = made(tmp_path)
-    assert list(told) == ["logs/state/.gitignore", STATE_FILE]
+    assert list(told) == [STATE_FILE]
     assert json.loads(told[STATE_FILE] or b"") == {"session_id": UUID, "first_semantic_search_shown": True}
-    assert told["logs/state/.gitignore"] == b"/session-reindex-tracking.json\n/.gitignore\n", "nothing else is hidden"
+    whole = {**new_checkout(str(tmp_path), 0), "newest": {"session_id": UUID, "shown": True}}
+    assert [file.hidden for file in files(Ref(CHECKOUT, str(tmp_path)), whole, None)] == [tmp_path / STATE_FILE]
 
 
 def test_version_2_when_asked_for(tmp_path: Path) -> None:
@@ -43,12 +44,6 @@ def test_its_place_is_settable_and_stays_in_the_project(tmp_path: Path) -> None:
             Settings.of({"state_file": outside})
     (tmp_path / "logs").symlink_to(tmp_path.parent)
     assert made(tmp_path) == {}
-
-
-def test_an_ignore_file_that_is_there_is_its_authors(tmp_path: Path) -> None:
-    (tmp_path / "logs" / "state").mkdir(parents=True)
-    (tmp_path / "logs" / "state" / ".gitignore").write_text("mine\n")
-    assert list(made(tmp_path)) == [STATE_FILE]
 
 
 def test_no_file_where_there_is_no_session_or_no_project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

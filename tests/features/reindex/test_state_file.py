@@ -19,6 +19,8 @@ GOOD = {"session_id": SEED_ID, "first_semantic_search_shown": False}
     [
         (GOOD, True),
         ({**GOOD, "session_id": UUID}, True),
+        ({**GOOD, "session_id": "ses_5f2a91c3bffe"}, True),  # S0-3: as opencode gives them; the id is the agent's.
+        ({**GOOD, "session_id": "two words"}, False),
         ({**GOOD, "first_semantic_search_shown": True}, True),
         ({**GOOD, "first_semantic_search_shown": 1}, False),
         ({**GOOD, "session_id": "session_2025_1"}, False),
@@ -39,7 +41,7 @@ GOOD = {"session_id": SEED_ID, "first_semantic_search_shown": False}
     ],
 )
 def test_validate(state: object, valid: bool) -> None:
-    """S0-17."""
+    """S0-17, S0-3."""
     assert validate_session_state(state) is valid
 
 

@@ -267,6 +267,25 @@ class TaskAdded(Payload):
     imported: str = ""
 
 
+class AdoptedLine(Record):
+    at: int = 0
+    section: str = ""
+    summary: str = ""
+
+
+@event_kind("project.document_adopted")
+class DocumentAdopted(Payload):
+    """A SESSION_STATE document that somebody else wrote, or changed by hand, was taken over."""
+
+    path: str = ""
+    version: str = ""
+    tasks: int = 0
+    history: list[AdoptedLine] = []
+    focus: str = ""
+    left: list[str] = []
+    """What could not be taken, each with the reason."""
+
+
 @event_kind("project.task_done")
 class TaskDone(Payload):
     """A person said that a task of theirs is done."""
@@ -324,7 +343,7 @@ class NotionPushed(Payload):
 class LeasePayload(Payload):
     name: str = ""
     owner: str = ""
-    """pid:start@host."""
+    """pid:start@machine."""
     why: str = ""
 
 
@@ -335,7 +354,11 @@ class LeaseAsked(LeasePayload):
     pid: int = 0
     start: int = 0
     host: str = ""
+    """The host's name, in records from before machines had ids."""
+    machine: str = ""
     boot: str = ""
+    runs: bool = False
+    """It is held while a command runs, and what that started is found by its environment."""
     mode: str = ""
     ttl_ms: int = 0
     wait: bool = False

@@ -56,12 +56,12 @@ def _branch_file(doc: Doc) -> Iterable[File]:
 
 
 def _kept(path: Path, content: dict[str, Any]) -> Iterable[File]:
-    """What another tool wrote there is set aside once, not lost (P7)."""
-    found = _read(path)
-    if found is None or found.get("writer") == WRITER:
-        return (File(path, _json(content)),)
-    aside = path.with_name(f"{path.name}.before-holdfast")
-    return (File(aside, path.read_bytes()), File(path, _json(content)))
+    """What another tool wrote there is set aside, not lost (P7)."""
+    return (File(path, _json(content), ours=_is_ours),)
+
+
+def _is_ours(content: bytes) -> bool:
+    return _parse(content).get("writer") == WRITER
 
 
 def file_name(folder: Path, branch: str) -> str:
@@ -82,12 +82,19 @@ def _owner(path: Path) -> str | None:
 def _read(path: Path) -> dict[str, Any] | None:
     """None when there is no such file; {} when nobody can read it."""
     try:
-        found = json.loads(path.read_bytes()[: 4 << 20])
-        return found if isinstance(found, dict) else {}
+        return _parse(path.read_bytes())
     except FileNotFoundError:
         return None
-    except (OSError, ValueError, RecursionError):
+    except OSError:
         return {}
+
+
+def _parse(content: bytes) -> dict[str, Any]:
+    try:
+        found = json.loads(content[: 4 << 20])
+    except (ValueError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) else {}
 
 
 def branch_file(doc: Doc) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from holdfast.features.project.views import VIEWS
 
 FEATURE = Feature(
     name="project",
-    version=2,
+    version=3,
     subscribed_kinds=policy.SUBSCRIBED_KINDS,
     documents=DOCUMENTS,
     keys=events.keys,

@@ -22,13 +22,13 @@ from holdfast.core.kinds.project_events import (
 from holdfast.core.ports import Reader
 from holdfast.features.project.document.text import SECOND
 from holdfast.features.project.document.v4 import resolution_fields
+from holdfast.features.project.gaps import PRIORITIES
 from holdfast.features.project.jobs.refresh import load_project
 from holdfast.features.project.jobs.resolution import resolve_project, safe_name
 from holdfast.features.project.leases import Owner, free_lost, owner_of, start_time
 from holdfast.features.project.settings import DEFAULTS
 from holdfast.features.project.state import ACTIVITY, ALL, LEASES, Lease, LeaseEntry, Task, project_key
-from holdfast.features.project.tasks.gaps import PRIORITIES
-from holdfast.features.project.tasks.task_list import tasks_at
+from holdfast.features.project.task_list import tasks_at
 from holdfast.features.project.views import find_answer
 
 MAX_TTL_S = 7 * 86_400
@@ -141,8 +141,9 @@ def acquire(call: Call) -> CommandResult:
         owner=owner.owner,
         pid=owner.pid,
         start=owner.start,
-        host=owner.host,
+        machine=owner.machine,
         boot=owner.boot,
+        runs=bool(call.args.get("runs")),
         mode="shared" if call.args.get("shared") else "exclusive",
         ttl_ms=_ttl_ms(call),
         wait=bool(call.args.get("wait")),

@@ -12,6 +12,7 @@ from holdfast.core.kinds.check_events import CheckFinished, GitActed
 from holdfast.core.kinds.project_events import (
     AreaValidated,
     CommitSeen,
+    DocumentAdopted,
     LeaseChanged,
     NotionPushed,
     OverrideSet,
@@ -26,17 +27,22 @@ from holdfast.core.kinds.project_events import (
     TurnSummed,
 )
 from holdfast.core.ports import Doc, Ref
-from holdfast.features.project.learning.activity import concerns_activity, reduce_activity
-from holdfast.features.project.learning.habits import reduce_habits
+from holdfast.features.project.check_results import add_run, belongs_here, copy_to_branch, run_of_event
+from holdfast.features.project.document.old_formats import describe
+from holdfast.features.project.habits import concerns_activity, reduce_activity, reduce_habits
 from holdfast.features.project.leases import LEASE_KINDS, reduce_leases
+from holdfast.features.project.origins import commits_of, reduce_commit
 from holdfast.features.project.state import (
     ACTIVITY,
     ALL,
+    COMMIT,
     GLOBAL,
     HABITS,
     LEASES,
+    MAX_HISTORY,
     PROJECT,
     AreaProof,
+    CheckRun,
     Dismissal,
     GlobalState,
     HistoryLine,
@@ -49,15 +55,7 @@ from holdfast.features.project.state import (
     project_key,
     task_identity,
 )
-from holdfast.features.project.tasks.check_results import (
-    CheckRun,
-    add_run,
-    belongs_here,
-    copy_to_branch,
-    run_of_event,
-)
-from holdfast.features.project.tasks.history import with_changes, with_line
-from holdfast.features.project.tasks.task_list import update_tasks
+from holdfast.features.project.task_list import update_tasks, with_changes, with_line
 
 MAX_OWN_TASKS, MAX_RULES, MAX_LOCKS, MAX_DISMISSED, MAX_COMMITS, MAX_NAMES = 100, 50, 30, 100, 20, 30
 MAX_PROJECTS, MAX_GLOBAL_LOCKS, MAX_SHARED_HABITS = 200, 200, 12
@@ -80,6 +78,8 @@ def keys(event: Event) -> Iterable[Ref]:
     found = [PROJECT.ref(key)] if kind in CHANGES and _concerns_project(event) else []
     if kind in GLOBAL_KINDS:
         found.append(GLOBAL.ref(ALL))
+    if kind == GitActed.KIND:
+        found += [COMMIT.ref(sha) for sha in commits_of(event)]
     if concerns_activity(event):
         found.append(ACTIVITY.ref(key))
     return found
@@ -101,6 +101,8 @@ def reduce(doc: Doc | None, event: Event, ref: Ref) -> Doc | None:
         return _reduce_project(doc, event)
     if ref.kind == ACTIVITY.kind:
         return reduce_activity(doc, event)
+    if ref.kind == COMMIT.kind:
+        return reduce_commit(doc, event, ref.key)
     if ref.kind == HABITS.kind:
         return reduce_habits(doc, event)
     return reduce_leases(doc, event) if ref.kind == LEASES.kind else _reduce_global(doc, event)
@@ -215,6 +217,14 @@ def _task_dismissed(doc: Project, event: Event) -> Project:
     identity = task_identity(data.type, data.key)
     dismissal = Dismissal(data.basis, data.reason[:300], event.at)
     return replace(doc, dismissed=_last({**_without(doc.dismissed, identity), identity: dismissal}, MAX_DISMISSED))
+
+
+def _document_adopted(doc: Project, event: Event) -> Project:
+    """Its lines of history go behind what is known here; the newest line says what became of it."""
+    data: DocumentAdopted = event.data
+    lines = [HistoryLine(timestamp=one.at, section=one.section, summary=one.summary) for one in data.history]
+    after = replace(doc, history=[*doc.history, *lines][:MAX_HISTORY], focus=data.focus or doc.focus)
+    return with_line(after, event.at, 0, HistoryLine(section="TASKS", summary=describe(data)))
 
 
 def _override_set(doc: Project, event: Event) -> Project:
@@ -332,6 +342,7 @@ CHANGES: dict[str, Callable[[Project, Event], Project]] = {
     TaskAdded.KIND: _task_added,
     TaskDone.KIND: _task_done,
     TaskDismissed.KIND: _task_dismissed,
+    DocumentAdopted.KIND: _document_adopted,
     OverrideSet.KIND: _override_set,
     NotionPushed.KIND: _notion_pushed,
     LeaseChanged.KIND: _lease_changed,

@@ -1,19 +1,22 @@
 """SESSION_STATE.md of each project, a copy for each day, and GLOBAL_STATE.md: views at their documented places."""
 
 import hashlib
+import time
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+from holdfast.core.event import Event
 from holdfast.core.feature import File
 from holdfast.core.ports import Doc, Ref
-from holdfast.features.project.document.text import dump_yaml, format_time
+from holdfast.features.project.document.text import HEAD_MARK, dump_yaml, format_time
 from holdfast.features.project.document.v4 import global_document, project_document
 from holdfast.features.project.settings import DEFAULTS, ProjectSettings
-from holdfast.features.project.state import GLOBAL, PROJECT
+from holdfast.features.project.state import GLOBAL, PROJECT, Project
 
 NAME = "SESSION_STATE.md"
-HEAD = "# Written by Holdfast from its log. What is changed here by hand is set aside at the next writing.\n"
+HEAD = f"{HEAD_MARK} Tasks that are added here by hand become tasks; other changes are written over.\n"
 SEAL = "# holdfast-seal: "
 
 
@@ -23,12 +26,22 @@ def files(ref: Ref, doc: Doc, settings: ProjectSettings | None) -> Iterator[File
         return
     if ref.kind == PROJECT.kind and doc.folder:
         content = sealed(document_text(project_document(doc, doc.at)))
-        folder = Path(settings.sessions_folder).expanduser() / doc.folder
-        yield File(folder / NAME, content, ours=is_ours)
+        folder = document_path(doc, settings).parent
+        yield File(folder / NAME, content, ours=is_ours, adopt=partial(_adopt, doc))
         yield File(folder / "history" / format_time(doc.at)[:10] / NAME, content, ours=is_ours)
     elif ref.kind == GLOBAL.kind:
         content = sealed(document_text(global_document(doc)))
         yield File(Path(settings.global_file).expanduser(), content, ours=is_ours)
+
+
+def document_path(doc: Project, settings: ProjectSettings) -> Path:
+    return Path(settings.sessions_folder).expanduser() / doc.folder / NAME
+
+
+def _adopt(doc: Project, path: Path, content: bytes) -> list[Event]:
+    from holdfast.features.project.document.old_formats import adopt_document
+
+    return adopt_document(doc, path, content, time.time_ns() // 1_000_000)
 
 
 def document_text(document: dict[str, Any]) -> str:

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator
 import msgspec
 from msgspec.structs import replace
 
+from holdfast.core.caller import LEASE_OWNERS_VARIABLE
 from holdfast.core.event import Event, own_event
 from holdfast.core.kinds.project_events import (
     LeaseAsked,
@@ -19,7 +20,7 @@ from holdfast.core.kinds.project_events import (
     LeasePayload,
     LeaseReleased,
 )
-from holdfast.core.machine import boot, host, look
+from holdfast.core.machine import boot, is_here, look, machine_id, pids_marked
 from holdfast.features.project.state import Lease, LeaseAnswer, LeaseEntry, LeaseTable
 
 MAX_LEASES, MAX_HOLDERS, MAX_WAITERS, MAX_ANSWERS, MAX_WITHIN = 500, 64, 64, 64, 8
@@ -217,7 +218,9 @@ def _entry(event: Event, data: LeaseAsked) -> LeaseEntry:
         pid=data.pid,
         start=data.start,
         host=data.host,
+        machine=data.machine,
         boot=data.boot,
+        runs=data.runs,
         mode="shared" if data.mode == "shared" else "exclusive",
         at=event.at,
         until=event.at + ttl,
@@ -282,19 +285,19 @@ class Owner(msgspec.Struct, frozen=True):
     owner: str
     pid: int
     start: int
-    host: str
+    machine: str
     boot: str
 
 
 def owner_of(pid: int) -> Owner | None:
     """None when there is no such process."""
     start = start_time(pid)
-    return None if start is None else Owner(f"{pid}:{start}@{host()}", pid, start, host(), boot())
+    return None if start is None else Owner(f"{pid}:{start}@{machine_id()}", pid, start, machine_id(), boot())
 
 
 def why_lost(entry: LeaseEntry, now: int) -> str:
     """Why this owner counts as gone; empty while it may live. Time alone decides only where nothing else can."""
-    if not entry.pid or entry.host != host():
+    if not entry.pid or not is_here(entry.machine, entry.host):
         return "its time was up" if now > entry.until else ""
     if entry.boot and entry.boot != boot():
         return f"the machine was started anew since process {entry.pid} took it"
@@ -302,9 +305,9 @@ def why_lost(entry: LeaseEntry, now: int) -> str:
         start = start_time(entry.pid)
     except OSError:
         return ""  # The kernel would not say.
-    if start is None:
-        return f"process {entry.pid} is gone"
-    return f"process {entry.pid} is another one now" if start != entry.start else ""
+    if start == entry.start or (entry.runs and pids_marked(LEASE_OWNERS_VARIABLE, entry.owner)):
+        return ""  # A command outlives a wrapper that was killed, and still works on what the lease is for.
+    return f"process {entry.pid} is gone" if start is None else f"process {entry.pid} is another one now"
 
 
 def start_time(pid: int) -> int | None:

@@ -15,6 +15,7 @@ from holdfast.core.kinds.check_events import CheckFinished, GitActed
 from holdfast.core.kinds.project_events import (
     AreaValidated,
     CommitSeen,
+    DocumentAdopted,
     LeaseChanged,
     LeaseFreed,
     LeasePayload,
@@ -26,20 +27,22 @@ from holdfast.core.kinds.project_events import (
     TaskDone,
     TurnSummed,
 )
+from holdfast.features.project import habits
+from holdfast.features.project.check_results import proven_areas
 from holdfast.features.project.document.text import MINUTE, SECOND
 from holdfast.features.project.events import REDUCED_KINDS
-from holdfast.features.project.learning import activity
 from holdfast.features.project.leases import LEASE_KINDS, lock_of
 from holdfast.features.project.settings import DEFAULTS, ProjectSettings
 from holdfast.features.project.state import ACTIVITY, ALL, LEASES, PROJECT, Activity, Project, Task, project_key
-from holdfast.features.project.tasks.validation import proven_areas
 
 COMMAND_ENDS = frozenset(("tool.finished", "tool.exit_read"))
 """The last is told by the feature sessions, of the time when the command ended."""
 LOOKED_AT_SOON = frozenset(("turn.ended", "session.started", "prompt.submitted", CheckFinished.KIND, GitActed.KIND))
-SAID_BY_A_PERSON = frozenset((TaskAdded.KIND, TaskDone.KIND, TaskDismissed.KIND, OverrideSet.KIND))
+SAID_BY_A_PERSON = frozenset(
+    (DocumentAdopted.KIND, TaskAdded.KIND, TaskDone.KIND, TaskDismissed.KIND, OverrideSet.KIND)
+)
 SUBSCRIBED_KINDS = (
-    REDUCED_KINDS | LEASE_KINDS | activity.SUBSCRIBED_KINDS | COMMAND_ENDS | LOOKED_AT_SOON | {"tool.started"}
+    REDUCED_KINDS | LEASE_KINDS | habits.SUBSCRIBED_KINDS | COMMAND_ENDS | LOOKED_AT_SOON | {"tool.started"}
 )
 MAX_CONCERNED = 8
 """Projects told of one change of a lease."""
@@ -156,7 +159,7 @@ def clock_time(ms: int) -> str:
 def _warn_of_other_editor(state: State, event: Event, settings: ProjectSettings) -> Decision | None:
     doing = _activity(state, event)
     for path in event.data.paths:
-        found = activity.other_editor(doing, path, event.session, event.at, settings.edit_minutes * MINUTE)
+        found = habits.other_editor(doing, path, event.session, event.at, settings.edit_minutes * MINUTE)
         if found:
             return _editor_warning(path, *found, event.at, settings.edits)
     return None

@@ -2,6 +2,7 @@
 
 import msgspec
 
+from holdfast.core.checks import CheckKind, Selection
 from holdfast.core.document import DocumentType
 from holdfast.core.ids import bounded
 from holdfast.core.kinds.project_events import (
@@ -18,7 +19,6 @@ from holdfast.core.kinds.project_events import (
     TreeFacts,
 )
 from holdfast.core.ports import Ref
-from holdfast.features.project.tasks.check_results import CheckRun
 
 SCHEMA_VERSION = "4.0.0"
 MAX_HISTORY = 20
@@ -28,6 +28,44 @@ Document = msgspec.Struct
 
 
 # ── a project ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+class CheckRun(Document, frozen=True, kw_only=True):
+    """One run of one check, in the folder and on the branch it ran in."""
+
+    kind: str
+    runner: str
+    suite: str = ""
+    """The name that its successors in the same folder keep, whatever started them."""
+    dir: str = "."
+    branch: str = ""
+    commit: str = ""
+    content: str = ""
+    """Fingerprint of the worktree when it ended; empty when unknown."""
+    selection: str = Selection.ALL.value
+    operands: list[str] = []
+    verdict: str
+    passed: int | None = None
+    failed: int | None = None
+    skipped: int | None = None
+    failures: list[str] = []
+    why: str = ""
+    command: str = ""
+    began: int = 0
+    at: int = 0
+
+    @property
+    def is_test(self) -> bool:
+        return self.kind == CheckKind.TEST
+
+    @property
+    def is_whole(self) -> bool:
+        return self.selection == Selection.ALL
+
+    @property
+    def place(self) -> str:
+        """`pytest in services/a`."""
+        return self.runner if self.dir == "." else f"{self.runner} in {self.dir}"
 
 
 class Task(Document, kw_only=True):
@@ -151,6 +189,8 @@ class Project(Document, kw_only=True):
     tasks: list[Task] = []
     next_task: int = 1
     history: list[HistoryLine] = []
+    focus: str = ""
+    """Of a document that was taken over: what somebody worked on, until something newer is known."""
 
     @property
     def shown_name(self) -> str:
@@ -254,6 +294,8 @@ class LeaseEntry(Document, kw_only=True, frozen=True):
     within: list[str]
     why: str
     token: int = 0
+    machine: str = ""
+    runs: bool = False
 
 
 class Lease(Document, frozen=True):
@@ -279,6 +321,18 @@ class LeaseTable(Document, kw_only=True):
     answers: list[LeaseAnswer] = []
 
 
+class CommitOrigin(Document, kw_only=True, frozen=True):
+    """Who made a commit; without a session it was made outside of one. `seq` is the call that made it."""
+
+    sha: str
+    project: str = ""
+    at: int = 0
+    seq: int = 0
+    verb: str = ""
+    session: str = ""
+    branch: str = ""
+
+
 class KnownProject(Document, frozen=True):
     name: str = ""
     folder: str = ""
@@ -298,7 +352,8 @@ ACTIVITY = DocumentType("project.activity", Activity)
 HABITS = DocumentType("project.habits", Habits)
 LEASES = DocumentType("project.leases", LeaseTable)
 GLOBAL = DocumentType("project.global", GlobalState)
-DOCUMENTS = (PROJECT, ACTIVITY, HABITS, LEASES, GLOBAL)
+COMMIT = DocumentType("project.commit", CommitOrigin)
+DOCUMENTS = (PROJECT, ACTIVITY, HABITS, LEASES, GLOBAL, COMMIT)
 ALL = "all"
 """The key of the documents there is one of."""
 

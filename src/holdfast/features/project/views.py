@@ -1,8 +1,6 @@
 """What people and tools may ask about a project. Everything is read; nothing is decided here."""
 
-import re
 from collections.abc import Callable, Iterable
-from datetime import datetime, timedelta
 from typing import Any
 
 from holdfast.core.checks import Verdict
@@ -13,12 +11,17 @@ from holdfast.core.kinds.check_events import CheckFinished, GitActed
 from holdfast.core.kinds.project_events import ProjectObserved
 from holdfast.core.ports import EventQuery, Reader
 from holdfast.core.replay import document_at
-from holdfast.features.project.document import differences, old_formats, schema
-from holdfast.features.project.document.text import DAY, HOUR, MINUTE, SECOND, plural
+from holdfast.core.times import parse_moment
+from holdfast.features.project.check_results import check_runs, summarise_tests
+from holdfast.features.project.document import old_formats, schema
+from holdfast.features.project.document.old_formats import describe
+from holdfast.features.project.document.text import plural
 from holdfast.features.project.document.v4 import project_document, task_fields
 from holdfast.features.project.files import document_text
+from holdfast.features.project.gaps import PRIORITIES
 from holdfast.features.project.jobs.refresh import load_project
 from holdfast.features.project.leases import why_lost
+from holdfast.features.project.origins import show_origin
 from holdfast.features.project.state import (
     ALL,
     LEASES,
@@ -30,10 +33,7 @@ from holdfast.features.project.state import (
     Task,
     project_ref,
 )
-from holdfast.features.project.tasks.check_results import summarise_tests
-from holdfast.features.project.tasks.gaps import PRIORITIES
-from holdfast.features.project.tasks.task_list import SECTIONS, tasks_at
-from holdfast.features.project.tasks.validation import check_runs
+from holdfast.features.project.task_list import SECTIONS, tasks_at
 
 Fields = dict[str, Any]
 
@@ -88,36 +88,10 @@ def _event_at(call: Call, when: str) -> tuple[int, int]:
     return (page[-1].seq if page else 0), at
 
 
-_AGO = re.compile(r"^(\d{1,9})\s*(s|sec|seconds?|m|min|minutes?|h|hours?|d|days?|w|weeks?)(?:\s+ago)?$", re.IGNORECASE)
-_UNITS = {"s": SECOND, "m": MINUTE, "h": HOUR, "d": DAY, "w": 7 * DAY}
-
-
-def parse_moment(text: str, now: int) -> int:
-    """`2025-11-16T10:45:00Z`, `10:45`, `2h`, `3 days ago` → milliseconds. Without a zone: this machine's time."""
-    text = text.strip()
-    if found := _AGO.match(text):
-        return now - int(found[1]) * _UNITS[found[2][0].lower()]
-    try:
-        if re.fullmatch(r"\d{1,2}:\d\d(:\d\d)?", text):
-            return _last_clock_time(text, now)
-        return int(datetime.fromisoformat(text.replace("Z", "+00:00")).timestamp() * 1000)
-    except (ValueError, OverflowError, OSError):
-        raise CommandRefused(
-            f"{text[:60]!r} is no time", fix="Write 2025-11-16T10:45:00Z, 10:45, 2h, 3d, or an event's number."
-        ) from None
-
-
-def _last_clock_time(clock: str, now: int) -> int:
-    hour, minute, *second = (int(part) for part in clock.split(":"))
-    here = datetime.fromtimestamp(now / 1000).astimezone()
-    then = here.replace(hour=hour, minute=minute, second=second[0] if second else 0, microsecond=0)
-    return int((then if then <= here else then - timedelta(days=1)).timestamp() * 1000)
-
-
 def diff_states(call: Call) -> Fields:
     """What differs between two moments: dotted path, before, after."""
     (old, old_at), (new, new_at) = (_state_at(call, name) for name in ("a", "b"))
-    found = list(differences.between(project_document(old, old_at), project_document(new, new_at)))
+    found = list(schema.between(project_document(old, old_at), project_document(new, new_at)))
     return {"a": old_at, "b": new_at, "differences": found}
 
 
@@ -133,7 +107,7 @@ def migrate_state(call: Call) -> Fields:
         raise CommandRefused("a state is a mapping of sections")
     found = old_formats.as_v4(state)
     if doc.git.seen and call.args.get("observe", True):
-        found = differences.filled_in(found, project_document(doc, call.now))
+        found = schema.filled_in(found, project_document(doc, call.now))
     return {"document": found, "text": document_text(found)}
 
 
@@ -322,6 +296,7 @@ MOMENTS: dict[str, Callable[[Any], str]] = {
     "project.checked": lambda data: f"check {data.name}",
     "project.time_passed": lambda _: "time went by",
     "project.task_added": lambda data: f"task added: {data.description}",
+    "project.document_adopted": describe,
     "project.task_done": lambda data: f"{data.id} is done",
     "project.task_dismissed": lambda data: f"{data.id} was dismissed: {data.reason}",
     "project.override_set": lambda data: f"this is {data.name or 'no longer named by hand'}",
@@ -338,6 +313,7 @@ VIEWS = {
     "looking": look_progress,
     "migrate": migrate_state,
     "schema": show_schema,
+    "origin": show_origin,
     "leases": list_leases,
     "lease_answer": show_answer,
     "list": list_projects,

@@ -19,10 +19,7 @@ def files(ref: Ref, doc: Doc, settings: AnySettings) -> Iterator[File]:
     path = Path(doc["project"]) / mine.state_file
     if not _stays_inside(path, doc["project"]):
         return
-    ignore = path.parent / ".gitignore"
-    if path.parent != Path(doc["project"]) and not os.path.lexists(ignore):  # One that is there is its author's.
-        yield File(ignore, f"/{path.name}\n/.gitignore\n".encode(), mode=0o644)
-    yield File(path, state_file.content(doc["newest"], mine.state_file_version, _last(doc)), mode=0o644)
+    yield File(path, state_file.content(doc["newest"], mine.state_file_version, _last(doc)), mode=0o644, hidden=path)
 
 
 def _may_hold(project: str) -> bool:

@@ -16,8 +16,8 @@ NEW_IN_2: dict[str, Any] = {"last_reindex": None}
 DEPRECATED: dict[str, str] = {}
 
 _SEED_ID = re.compile(r"^session_[0-9]{8}_[0-9]{6}\Z")
-_AGENT_ID = re.compile(r"^[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}\Z")
-"""Agents of today give a UUID; the id is theirs to choose (D1)."""
+_AGENT_ID = re.compile(r"^(?!session_\d)[A-Za-z0-9][A-Za-z0-9_.:#-]{0,199}\Z")
+"""Most agents give a UUID, some a name of their own (`ses_…`); the id is theirs to choose (D1)."""
 
 
 def content(newest: Doc, version: int, last: Doc | None = None) -> bytes:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from holdfast.core.kinds import HookPayload
 from holdfast.core.kinds.agent_events import AgentProcess
-from holdfast.core.machine import Process, boot, command_line, host, look, machine_id
+from holdfast.core.machine import Process, boot, command_line, is_here, look, machine_id
 
 if TYPE_CHECKING:
     import psutil
@@ -82,8 +82,7 @@ NAMES_PROCESS = frozenset(("session.started", "prompt.submitted"))
 
 def is_alive(process: AgentProcess) -> bool | None:
     """None: cannot be known from here (another machine, or the kernel would not say)."""
-    here = process.machine == machine_id() if process.machine else process.host == host()
-    if not here:
+    if not is_here(process.machine, process.host):
         return None
     if process.boot != boot():
         return False

@@ -5,9 +5,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from holdfast.features.project.document import work_context as context
+from holdfast.features.project.document import v4
 from holdfast.features.project.document.text import DAY, HOUR, MINUTE
-from holdfast.features.project.document.work_context import UncommittedContext
+from holdfast.features.project.document.v4 import UncommittedContext
 from holdfast.features.project.state import Project
 from tests.factories import NOON
 
@@ -24,7 +24,7 @@ def doc(modified: int = NOON - 10 * MINUTE, **changes: Any) -> Project:
 
 
 def explain(found: Project) -> UncommittedContext:
-    told = context.explain_uncommitted(found, NOON)
+    told = v4.explain_uncommitted(found, NOON)
     assert told
     return told
 
@@ -77,7 +77,7 @@ def test_new_files_alone_are_an_alternative() -> None:
 
 
 def test_nothing_uncommitted_needs_no_reason() -> None:
-    assert context.explain_uncommitted(doc(git={"count": 0}), NOON) is None
+    assert v4.explain_uncommitted(doc(git={"count": 0}), NOON) is None
 
 
 def test_shares_add_up() -> None:
@@ -102,11 +102,11 @@ PHASES = [
 
 @pytest.mark.parametrize(("changes", "phase"), PHASES)
 def test_phases(changes: dict[str, Any], phase: str) -> None:
-    assert context.find_phase(doc(**changes), NOON) == phase
+    assert v4.find_phase(doc(**changes), NOON) == phase
 
 
 def test_a_paused_phase() -> None:
-    assert context.find_phase(doc(NOON - 3 * HOUR), NOON) == "paused"
+    assert v4.find_phase(doc(NOON - 3 * HOUR), NOON) == "paused"
 
 
 @pytest.mark.parametrize(
@@ -120,11 +120,11 @@ def test_a_paused_phase() -> None:
 )
 def test_activities(places: list[str], kind: str) -> None:
     found = doc(activity={"began": NOON, "last_edit": NOON, "folders": places})
-    assert context.find_activity(found, NOON).type == kind
+    assert v4.find_activity(found, NOON).type == kind
 
 
 def test_an_activity_pauses_and_ends() -> None:
-    assert context.find_activity(doc(), NOON).status == "in_progress"
-    assert context.find_activity(doc(NOON - HOUR), NOON).status == "paused"
-    assert context.find_activity(doc(NOON - HOUR, git=CLEAN), NOON).status == "done"
-    assert context.find_activity(Project(project="/x"), NOON).status == "idle"
+    assert v4.find_activity(doc(), NOON).status == "in_progress"
+    assert v4.find_activity(doc(NOON - HOUR), NOON).status == "paused"
+    assert v4.find_activity(doc(NOON - HOUR, git=CLEAN), NOON).status == "done"
+    assert v4.find_activity(Project(project="/x"), NOON).status == "idle"

@@ -9,8 +9,7 @@ import pytest
 
 from holdfast.core import git as git_words
 from holdfast.core.kinds.project_events import GitFacts
-from holdfast.features.project.jobs import git_status
-from holdfast.features.project.jobs import todos as todos_job
+from holdfast.features.project.jobs import git_status, refresh
 from tests.factories import NOON
 from tests.features.project.jobs.conftest import Runner
 from tests.kit import git
@@ -189,7 +188,7 @@ def test_a_hostile_config_runs_nothing(repo: Path, run: Runner, tmp_path: Path) 
     found = look(repo, run)
     assert (found.status, found.count) == ("dirty", 2), found
     assert list(
-        todos_job.find_in_difference(git_status.GitQuestions(str(repo), run), found, repo / ".git", repo / ".git")
+        refresh.find_in_difference(git_status.GitQuestions(str(repo), run), found, repo / ".git", repo / ".git")
     )
     assert not sprung.exists()
     # The trap does work where nothing guards against it, so its silence above means something.

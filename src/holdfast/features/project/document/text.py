@@ -16,6 +16,8 @@ from holdfast.core.text import escape_invisible
 _PLAIN_KEY = re.compile(r"^[A-Za-z_][\w.-]*$")
 _RESERVED = frozenset(("y", "n", "yes", "no", "on", "off", "true", "false", "null"))
 DEEPEST = 20
+HEAD_MARK = "# Written by Holdfast from its log."
+"""Begins every document of ours, also one that somebody changed."""
 SECOND, MINUTE, HOUR, DAY = 1000, 60_000, 3_600_000, 86_400_000
 
 

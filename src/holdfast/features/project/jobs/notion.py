@@ -15,8 +15,7 @@ import msgspec
 from holdfast.core.event import Event, own_event
 from holdfast.core.feature import JobCall
 from holdfast.core.kinds.project_events import NotionPage, NotionPushed, NotionState
-from holdfast.features.project.jobs.refresh import load_project
-from holdfast.features.project.jobs.schedule import recent_projects
+from holdfast.features.project.jobs.refresh import load_project, recent_projects
 from holdfast.features.project.settings import DEFAULTS, Notion
 from holdfast.features.project.state import Project, Task
 

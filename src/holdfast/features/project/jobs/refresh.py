@@ -1,25 +1,122 @@
-"""One look at a project: the facts that are quick to find together, and one event when any of them changed."""
+"""One look at a project: what is quick to find together, reports, TODOs, gap rules of the user's own, and what only time changes."""
 
 import os
+import re
 import zlib
+from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
+from pathlib import Path
+from typing import Any
 
 import msgspec
 
+from holdfast.core import git
 from holdfast.core.event import Event, own_event
 from holdfast.core.feature import JobCall
 from holdfast.core.fingerprint import Fingerprinter
 from holdfast.core.job import Run, run_briefly
-from holdfast.core.kinds.project_events import GitFacts, HabitFacts, ProjectFacts, ProjectObserved
+from holdfast.core.kinds.project_events import (
+    CheckRule,
+    GitFacts,
+    HabitFacts,
+    ProjectFacts,
+    ProjectObserved,
+    ReportRun,
+    RuleChecked,
+    TimePassed,
+    TodoFacts,
+)
 from holdfast.core.ports import Reader
+from holdfast.features.project.check_results import MAX_FAILURES
+from holdfast.features.project.document.old_formats import LARGEST, adopt_document
+from holdfast.features.project.document.text import DAY
 from holdfast.features.project.document.v4 import habits_of_several
-from holdfast.features.project.jobs.git_status import read_git_status
-from holdfast.features.project.jobs.reports import PREFIX, read_reports
+from holdfast.features.project.files import document_path, is_ours
+from holdfast.features.project.habits import shown_habits, summarise_activity, token_budget
+from holdfast.features.project.jobs.git_status import GitQuestions, git_folders, read_git_status, text_of
 from holdfast.features.project.jobs.resolution import folder_name, resolve_project
-from holdfast.features.project.learning.activity import summarise_activity, token_budget
-from holdfast.features.project.learning.habits import shown_habits
-from holdfast.features.project.settings import DEFAULTS, ProjectSettings
-from holdfast.features.project.state import ACTIVITY, ALL, GLOBAL, HABITS, PROJECT, Project, project_key
+from holdfast.features.project.leases import free_lost
+from holdfast.features.project.settings import DEFAULTS, Check, ProjectSettings
+from holdfast.features.project.state import (
+    ACTIVITY,
+    ALL,
+    GLOBAL,
+    HABITS,
+    LEASES,
+    PROJECT,
+    Project,
+    RuleOutcome,
+    project_key,
+)
+from holdfast.features.project.task_list import is_due
+
+# JUnit XML reports that the settings name: read when they are newer than what was read last.
+
+PREFIX = "junit "
+MAX_REPORTS, MAX_BYTES = 50, 32 << 20
+
+
+def read_reports(root: str, globs: Iterable[str], known: Mapping[str, int]) -> list[ReportRun]:
+    """Each file that changed, as a test run of everything it covers."""
+    return [run for file in _files(root, globs) if (run := _read(root, file, known))]
+
+
+def _files(root: str, globs: Iterable[str]) -> Iterator[Path]:
+    """Only below the project: a pattern with `..` or a leading slash finds nothing."""
+    for glob in globs:
+        if glob.startswith("/") or ".." in glob.split("/"):
+            continue
+        try:
+            yield from sorted(Path(root).glob(glob))[:MAX_REPORTS]
+        except (OSError, ValueError):
+            continue
+
+
+def _read(root: str, file: Path, known: Mapping[str, int]) -> ReportRun | None:
+    name = f"{PREFIX}{file.relative_to(root)}"[:200]
+    try:
+        seen = file.stat()
+    except OSError:
+        return None
+    stamp = seen.st_mtime_ns // 1_000_000
+    if known.get(name) == stamp or seen.st_size > MAX_BYTES:
+        return None
+    return _run_of_report(name, file, stamp)
+
+
+def _run_of_report(name: str, file: Path, written: int) -> ReportRun | None:
+    from junitparser import Error, Failure, JUnitXml, Skipped, TestCase, TestSuite
+
+    try:
+        found = JUnitXml.fromfile(str(file))
+        suites = [found] if isinstance(found, TestSuite) else list(found)
+    except Exception:  # any XML error: a report that cannot be read is none
+        return None
+    cases = [case for suite in suites for case in _cases(suite, TestCase)]
+    failed = [c for c in cases if any(isinstance(r, Failure | Error) for r in c.result)]
+    skipped = [c for c in cases if any(isinstance(r, Skipped) for r in c.result)]
+    if not cases:
+        return None
+    names = [f"{c.classname}::{c.name}"[:300] if c.classname else str(c.name)[:300] for c in failed]
+    return ReportRun(
+        name=name,
+        written=written,
+        passed=len(cases) - len(failed) - len(skipped),
+        failed=len(failed),
+        skipped=len(skipped),
+        failures=names[:MAX_FAILURES],
+    )
+
+
+def _cases(suite: Any, case: type) -> Iterator[Any]:
+    for one in suite:
+        if isinstance(one, case):
+            yield one
+        else:
+            yield from _cases(one, case)
+
+
+# One look at a project: the facts that are quick to find together, and one event when any of them changed.
 
 MAX_PATTERNS = 20
 FINGERPRINT_S = 0.5
@@ -37,7 +134,20 @@ def refresh(call: JobCall) -> list[Event]:
     facts = _known_facts(call.reader, root, git.remote, settings, call.now)
     facts.git = git
     facts.junit = read_reports(root, settings.junit, _known_reports(doc)) or None
-    return report_changes(doc, facts, call.now, int(call.job.payload.get("pid") or 0))
+    news = report_changes(doc, facts, call.now, int(call.job.payload.get("pid") or 0))
+    return [*news, *_hand_made_changes(doc, settings, call.now)]
+
+
+def _hand_made_changes(doc: Project, settings: ProjectSettings, now: int) -> list[Event]:
+    """Of the document on disk, where somebody changed it: the writer of files sets it aside only later."""
+    path = document_path(doc, settings)
+    if not settings.files or not doc.folder:
+        return []
+    try:
+        content = path.read_bytes() if path.stat().st_size <= LARGEST else b""
+    except OSError:
+        return []
+    return adopt_document(doc, path, content, now) if content and not is_ours(content) else []
 
 
 def _with_content(root: str, doc: Project, git: GitFacts) -> GitFacts:
@@ -96,3 +206,147 @@ def report_changes(doc: Project, facts: ProjectFacts, now: int, pid: int = 0) ->
 
 def _sum(value: object) -> int:
     return zlib.crc32(msgspec.json.encode(value))
+
+
+# TODO and FIXME that this branch adds: its difference to where it left the main branch, uncommitted work included.
+
+MARKS = re.compile(r"\b(?:TODO|FIXME)\b")
+MAX_PATHS, MAX_PLACES, MAX_NEW_FILE_BYTES = 500, 30, 512 * 1024
+MAIN_NAMES = ("main", "master", "trunk")
+
+
+def scan_todos(call: JobCall) -> list[Event]:
+    root = str(call.job.payload["project"])
+    doc = load_project(call.reader, root)
+    folders = git_folders(root) if Path(root).is_dir() else None
+    if folders is None or not doc.git.head:
+        return []
+    ask = GitQuestions(root, call.run)
+    places = [*find_in_difference(ask, doc.git, *folders), *find_in_new_files(root, doc.git)]
+    todos = TodoFacts(count=len(places), places=places[:MAX_PLACES])
+    return report_changes(doc, ProjectFacts(todos=todos), call.now)
+
+
+def find_in_difference(ask: GitQuestions, known: GitFacts, own: Path, common: Path) -> Iterator[str]:
+    base = _base(ask, known, common)
+    names = set(git.parse_names(ask(git.diff("--name-only", "-z", base, "HEAD", "--")).out))
+    names |= {file.path for file in known.files if file.code != "??"}
+    if not names:
+        return
+    words = ("--unified=0", "-G", r"TODO|FIXME", base, "--", *sorted(names)[:MAX_PATHS])
+    yield from added_marks(ask(git.diff(*words, filters=ask.filters(own, common))).out.decode("utf-8", "replace"))
+
+
+def _base(ask: GitQuestions, known: GitFacts, common: Path) -> str:
+    """Where this branch began; on the main branch itself what was pushed, else the last commit."""
+    mains = _main_branches(common)
+    if known.branch in MAIN_NAMES or known.branch in mains:
+        return "@{upstream}" if known.upstream else "HEAD"
+    for main in mains:
+        ran = ask(git.merge_base(main, "HEAD"))
+        if ran.code == 0:
+            return ran.out.decode("ascii", "replace").strip()
+    return "HEAD"
+
+
+def _main_branches(common: Path) -> list[str]:
+    pointer = text_of(common / "refs/remotes/origin/HEAD").decode("utf-8", "replace")
+    theirs = pointer.partition("refs/remotes/")[2].strip()
+    return [name for name in (theirs, *(f"refs/heads/{n}" for n in MAIN_NAMES)) if name]
+
+
+def added_marks(difference: str) -> Iterator[str]:
+    """`path:line` of each added line that has a mark."""
+    path, line = "", 0
+    for text in difference.split("\n"):
+        if text.startswith("+++ "):
+            path = text[6:] if text.startswith("+++ b/") else ""
+        elif found := re.match(r"@@ -\S+ \+(\d+)", text):
+            line = int(found[1])
+        elif text.startswith("+"):
+            if path and MARKS.search(text):
+                yield f"{path}:{line}"
+            line += 1
+
+
+def find_in_new_files(root: str, known: GitFacts) -> Iterator[str]:
+    for path in known.untracked_sources:
+        file = Path(root) / path
+        try:
+            if file.is_symlink() or file.stat().st_size > MAX_NEW_FILE_BYTES:
+                continue
+            lines = file.read_text(encoding="utf-8", errors="replace").splitlines()
+        except OSError:
+            continue
+        yield from (f"{path}:{n}" for n, text in enumerate(lines, 1) if MARKS.search(text))
+
+
+# By schedule: gaps that only time opens or closes, leases whose owner is gone, gap rules of the user's own.
+
+RECENT = 7 * DAY
+MAX_PROJECTS = 50
+SHELL = "/bin/sh"
+
+
+def recent_projects(reader: Reader, now: int) -> list[str]:
+    """Those worth a look by schedule: something happened in them lately."""
+    return [doc.project for _, doc in PROJECT.list(reader, limit=MAX_PROJECTS) if now - doc.at < RECENT]
+
+
+def watch_time(call: JobCall) -> list[Event]:
+    return [*free_lost(LEASES.load(call.reader, ALL), call.now), *_due_projects(call)]
+
+
+def _due_projects(call: JobCall) -> Iterator[Event]:
+    for _, doc in PROJECT.list(call.reader, limit=MAX_PROJECTS):
+        if call.now - doc.at < RECENT and is_due(doc, call.now):
+            yield own_event(TimePassed(), call.now, project=doc.project)
+
+
+# ── gap rules of the user's own ──────────────────────────────────────────────────────────────────────────────────────
+
+
+def run_own_rules(call: JobCall) -> list[Event]:
+    """Of one project after a change, or by schedule of all that have some and are due."""
+    named = call.job.payload.get("project")
+    roots = [str(named)] if named else recent_projects(call.reader, call.now)
+    return [event for root in roots for event in _run_rules_of(root, call, all_rules=bool(named))]
+
+
+_LAST_RUNS: dict[tuple[str, str], int] = {}
+"""When this daemon last ran each. Not in the log: a run that changed nothing is no news."""
+
+
+def _run_rules_of(root: str, call: JobCall, *, all_rules: bool) -> Iterator[Event]:
+    rules = (call.settings(root) or DEFAULTS).checks
+    known = load_project(call.reader, root).own_rules if rules else {}
+    for name, rule in rules.items():
+        if call.cancelled():
+            return
+        if all_rules or call.now - _LAST_RUNS.get((root, name), 0) >= rule.every * 1000:
+            _LAST_RUNS[(root, name)] = call.now
+            yield from _run_rule(root, name, rule, call, known, list(rules))
+
+
+def _run_rule(
+    root: str, name: str, rule: Check, call: JobCall, known: Mapping[str, RuleOutcome], names: Iterable[str]
+) -> Iterator[Event]:
+    ran = call.run([SHELL, "-c", rule.command], cwd=root, env=dict(os.environ), timeout=rule.timeout)
+    outcome = RuleOutcome(ran.code == rule.exit_code, ran.code, _rule_facts(rule))
+    if known.get(name) != outcome:
+        checked = RuleChecked(
+            name=name, names=list(names), ok=outcome.ok, exit_code=outcome.exit_code, rule=outcome.rule
+        )  # fmt: skip
+        yield own_event(checked, call.now, project=root)
+
+
+def _rule_facts(rule: Check) -> CheckRule:
+    return CheckRule(
+        command=rule.command,
+        exit_code=rule.exit_code,
+        priority=rule.priority,
+        description=rule.description,
+        done_when=list(rule.done_when),
+        blocks=list(rule.blocks),
+        minutes=rule.minutes,
+    )

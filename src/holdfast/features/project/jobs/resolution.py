@@ -11,8 +11,8 @@ import msgspec
 
 from holdfast.core.kinds.project_events import Resolution, Signal
 from holdfast.core.ports import Reader
+from holdfast.features.project.habits import recent_paths
 from holdfast.features.project.jobs.git_status import tilde
-from holdfast.features.project.learning.activity import recent_paths
 from holdfast.features.project.settings import ProjectSettings
 from holdfast.features.project.state import ACTIVITY, ALL, GLOBAL, PROJECT, Activity, Project, project_key
 

@@ -134,7 +134,7 @@ def _kept(call: JobCall, doc: Run, event: Event, image: bytes, facts: Mapping[st
     for number in range(1, MOST_IN_A_SECOND):
         path = folder / f"{name}{f'-{number}' if number > 1 else ''}{ending(image)}"
         if not os.path.lexists(path) or _same(path, image):
-            call.put(File(path, image, MODE))
+            call.put(File(path, image, MODE, hidden=folder.parent))
             return path
     raise _Unusable("too many pictures in one second")
 

@@ -39,6 +39,6 @@ def _written(call: JobCall, doc: Run, formats: Iterable[str]) -> list[dict[str, 
     folder = places.ready(places.reports)
     for name in formats:
         path = folder / f"{safe(doc.id)}{ENDINGS[name]}"
-        call.put(File(path, rendered(record, name), MODE))
+        call.put(File(path, rendered(record, name), MODE, hidden=folder))
         made.append({"name": path.name, "path": str(path), "format": name, "timestamp": iso(doc.end or doc.at)})
     return made

@@ -40,7 +40,7 @@ def put(call: JobCall, doc: Run) -> None:
     made = files.content(load(call.reader, doc.id))
     for path in targets(places, doc, call.reader):
         places.ready(path.parent)
-        call.put(File(path, made, MODE))
+        call.put(File(path, made, MODE, hidden=path.parent))
 
 
 def targets(places: Places, doc: Run, reader: Reader) -> list[Path]:

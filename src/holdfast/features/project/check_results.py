@@ -1,17 +1,19 @@
-"""How the checks of a project stand: the runs that still say something, from `check.finished` events. Pure.
+"""What checks mean for a project: the last runs of each suite, which failure is over, and which changed files are validated."""
 
-A failing run stays until a run that includes what failed replaces it: a run of the whole folder or of one around it
-by the same tool, or a part run whose operands name what failed. Another folder or branch never replaces it.
-"""
-
+import fnmatch
 import posixpath
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 import msgspec
 
 from holdfast.core.checks import CheckKind, Selection, Verdict
 from holdfast.core.event import Event
 from holdfast.core.kinds.check_events import CheckFinished
+from holdfast.core.kinds.project_events import AreaRules, ChangedFile
+from holdfast.core.shell.analysis import Ran, analyse_command
+from holdfast.features.project.state import CheckRun, Project
+
+# How the checks of a project stand: the runs that still say something, from `check.finished` events. Pure.
 
 MAX_RUNS = 40
 MAX_FAILURES = 50
@@ -52,44 +54,6 @@ FILE_TYPES: dict[str, tuple[str, ...]] = {
     "pre-commit": ("",),
 }
 """What a linter, type checker or build looks at. A formatter's verdict says nothing of what a file does."""
-
-
-class CheckRun(msgspec.Struct, frozen=True, kw_only=True):
-    """One run of one check, in the folder and on the branch it ran in."""
-
-    kind: str
-    runner: str
-    suite: str = ""
-    """The name that its successors in the same folder keep, whatever started them."""
-    dir: str = "."
-    branch: str = ""
-    commit: str = ""
-    content: str = ""
-    """Fingerprint of the worktree when it ended; empty when unknown."""
-    selection: str = Selection.ALL.value
-    operands: list[str] = []
-    verdict: str
-    passed: int | None = None
-    failed: int | None = None
-    skipped: int | None = None
-    failures: list[str] = []
-    why: str = ""
-    command: str = ""
-    began: int = 0
-    at: int = 0
-
-    @property
-    def is_test(self) -> bool:
-        return self.kind == CheckKind.TEST
-
-    @property
-    def is_whole(self) -> bool:
-        return self.selection == Selection.ALL
-
-    @property
-    def place(self) -> str:
-        """`pytest in services/a`."""
-        return self.runner if self.dir == "." else f"{self.runner} in {self.dir}"
 
 
 class TestSummary(msgspec.Struct, frozen=True, kw_only=True):
@@ -293,3 +257,52 @@ def validates(run: CheckRun, path: str) -> bool:
         return True
     named = [posixpath.normpath(posixpath.join(run.dir, word.partition("::")[0])) for word in _chosen(run)]
     return any(encloses(name, path) for name in named)
+
+
+# Which changed files are validated: by checks that cover them, or by the commands that an area's settings name.
+
+
+def proven_areas(
+    command: str, exit_code: int | None, output: str, error: str, patterns: Mapping[str, Iterable[str]]
+) -> list[str]:
+    """Areas whose own command is part of this call, where it is known that it ran and succeeded."""
+    analysis = analyse_command(command, exit_code, output, error)
+    texts = [" ".join(one.words) for one in analysis.commands if one.ran is Ran.YES and one.exit_code == 0]
+    return [
+        name
+        for name, globs in patterns.items()
+        if any(fnmatch.fnmatchcase(text, glob) for text in texts for glob in globs)
+    ]
+
+
+def area_of(path: str, areas: Mapping[str, AreaRules]) -> str:
+    """The first area that names the path; empty when none does."""
+    for name, area in areas.items():
+        if any(matches(path, glob) for glob in area.paths):
+            return name
+    return ""
+
+
+def matches(path: str, glob: str) -> bool:
+    """`dot_claude/agents` and `dot_claude/agents/**` both mean everything below it."""
+    folder = glob.removesuffix("/**").removesuffix("/")
+    return path == folder or path.startswith(f"{folder}/") or fnmatch.fnmatchcase(path, glob)
+
+
+def check_runs(doc: Project) -> list[CheckRun]:
+    """Those of the branch that is checked out."""
+    return on_branch(doc.results, doc.git.current_branch)
+
+
+def unvalidated_files(doc: Project) -> list[ChangedFile]:
+    runs = check_runs(doc)
+    return [file for file in doc.git.files if not is_validated(doc, file, runs)]
+
+
+def is_validated(doc: Project, file: ChangedFile, runs: list[CheckRun]) -> bool:
+    """Whether a check that covers this file was begun after its last change, and passed."""
+    area = area_of(file.path, doc.rules.areas)
+    if area and doc.rules.areas[area].validate:
+        proof = doc.area_proofs.get(area)
+        return proof is not None and proof.since >= file.last_change
+    return any(run.began >= file.last_change and validates(run, file.path) for run in runs)

@@ -7,10 +7,15 @@ import msgspec
 
 from holdfast.core.checks import Verdict
 from holdfast.core.kinds.project_events import AreaRules, ChangedFile
+from holdfast.features.project.check_results import (
+    area_of,
+    check_runs,
+    count_failed,
+    failing_suites,
+    unvalidated_files,
+)
 from holdfast.features.project.document.text import DAY, HOUR, MINUTE, iso, plural
-from holdfast.features.project.state import Project, task_identity
-from holdfast.features.project.tasks.check_results import CheckRun, count_failed, failing_suites
-from holdfast.features.project.tasks.validation import area_of, check_runs, unvalidated_files
+from holdfast.features.project.state import CheckRun, Project, task_identity
 
 PRIORITIES = ("P0", "P1", "P2", "P3")
 DEFAULT_PRIORITY = "P2"

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from holdfast.features.project.document.text import DAY, HOUR
-from holdfast.features.project.tasks.gaps import PRIORITIES, RULES
+from holdfast.features.project.gaps import PRIORITIES, RULES
 from tests.factories import NOON
 from tests.features.project.stage import ROOT, Stage
 

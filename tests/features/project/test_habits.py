@@ -7,11 +7,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from holdfast.core.kinds.project_events import HabitFacts
+from holdfast.features.project import habits
 from holdfast.features.project.document.text import DAY
 from holdfast.features.project.document.v4 import habits_of_several
 from holdfast.features.project.events import project_names
-from holdfast.features.project.learning import habits
-from holdfast.features.project.state import ALL, GLOBAL, HABITS, Habits
+from holdfast.features.project.habits import token_budget
+from holdfast.features.project.settings import Tokens
+from holdfast.features.project.state import ALL, GLOBAL, HABITS, Activity, Habits
 from tests.factories import NOON, an_event
 from tests.features.project.stage import ROOT, Stage
 
@@ -143,6 +145,18 @@ def test_the_document_stays_small(turns: list[tuple[str, list[str]]]) -> None:
         data = {"areas": [area], "commands": commands}
         doc = habits.reduce_habits(doc, an_event(kind="project.turn_summed", data=data))
     if doc:
-        assert len(doc.after) <= habits.MAX_AREAS
-        assert all(len(table) <= habits.MAX_COMMANDS for table in doc.after.values())
+        assert len(doc.after) <= habits.MAX_HABIT_AREAS
+        assert all(len(table) <= habits.MAX_HABIT_COMMANDS for table in doc.after.values())
         assert all(len(h.outcomes) <= habits.KEPT_OUTCOMES for table in doc.after.values() for h in table.values())
+
+
+def test_the_budget_counts_its_own_period() -> None:
+    days = {"2025-10-01": 5, "2025-10-05": 7, "2025-10-09": 11}
+    doing = Activity(project="/p", tokens_by_day={**days, "2025-09-30": 100}, ended=[10, 20])
+    assert NOON == 1_760_000_000_000, "Thursday, 2025-10-09"
+    used = {
+        period: token_budget(doing, Tokens(limit=50, period=period), NOON).used for period in ("day", "week", "month")
+    }
+    assert used == {"day": 11, "week": 11, "month": 23}
+    assert token_budget(doing, Tokens(), NOON).per_session == 15
+    assert token_budget(None, Tokens(), NOON).used == 0

@@ -1,0 +1,131 @@
+"""`holdfast blame FILE:LINE` or `holdfast blame COMMIT`: the session, turn, prompt and reason behind it."""
+
+import os
+import re
+import subprocess
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Annotated, Any
+
+import msgspec
+import typer
+
+from holdfast import client
+from holdfast.cli import render
+from holdfast.cli.options import Json
+from holdfast.core import git
+from holdfast.core.errors import CommandRefused
+
+PATIENCE_S = 30.0
+_LINE = re.compile(r"^(?P<file>.+):(?P<line>\d{1,9})$", re.DOTALL)
+_COMMIT = re.compile(r"^[0-9a-f]{40,64}$")
+
+
+class BlamedLine(msgspec.Struct):
+    """What git says. `commit` is empty for a line that is not committed."""
+
+    commit: str = ""
+    path: str = ""
+    text: str = ""
+    subject: str = ""
+    author: str = ""
+
+
+def register(app: typer.Typer) -> None:
+    app.command()(blame)
+
+
+def blame(
+    what: Annotated[str, typer.Argument(help="FILE:LINE, or a commit.")],
+    json: Json = False,
+) -> None:
+    """Which session wrote this line or made this commit, on which prompt, and why."""
+    place = _LINE.match(what)
+    found = _blame_line(place["file"], int(place["line"])) if place else _blame_commit(what)
+    told = client.view("project.origin", commit=found.commit, path=found.path, text=found.text)
+    if json:
+        render.json_line({"line": found, "origin": told})
+        return
+    _show(what, found, told)
+
+
+def _show(what: str, found: BlamedLine, told: dict[str, Any]) -> None:
+    if found.text:
+        render.out.print(f"{render.clean(what, 120)}  {render.clean(found.text.strip(), 100)}")
+    commit = f"{found.commit[:12]} {found.subject} ({found.author})" if found.commit else "not committed yet"
+    _row("commit", commit)
+    turn = told["turn"]
+    if not turn:
+        _row("session", f"unknown: {told['why_unknown']}" if told["why_unknown"] else "unknown")
+        return
+    how = "wrote this line" if told["how"] == "edit" else "made the commit"
+    when = render.ago(turn["at"]) if turn["at"] else "at an unknown time"
+    _row(
+        "session",
+        f"{turn['session']} ({turn['agent'] or 'unknown agent'}), turn {turn['number'] or '–'}, {when}, {how}",
+    )
+    _row("prompt", turn["prompt"] or "–")
+    _row("reason", turn["reason"] or "– (no answer on record)")
+    for work in told["work"]:
+        _row("work", f"turn {work['number']}: {work['prompt']}")
+    _row("more", f"holdfast sessions show {turn['session'][:8]}")
+
+
+def _row(label: str, text: str) -> None:
+    render.out.print(f"  {label:<8} {render.clean(text, 600)}")
+
+
+# ── what git says ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _blame_line(file: str, line: int) -> BlamedLine:
+    path = Path(file)
+    if not path.is_file():
+        raise CommandRefused(f"{file}: there is no such file", fix="holdfast blame FILE:LINE")
+    root = _git(path.parent, "rev-parse", "--show-toplevel").strip()
+    where = f"-L{max(1, line)},{max(1, line)}"
+    said = _git(
+        path.parent, "blame", "--no-textconv", "--porcelain", "-w", where, "--", path.name, filters=_filters(root)
+    )
+    found = BlamedLine(path=str(path.resolve().relative_to(Path(root).resolve())))
+    sha = said.partition(" ")[0]
+    found.commit = sha if _COMMIT.match(sha) and set(sha) != {"0"} else ""
+    for row in said.splitlines():
+        name, _, value = row.partition(" ")
+        if row.startswith("\t"):
+            found.text = row[1:]
+        elif name in ("author", "summary"):
+            setattr(found, {"summary": "subject"}.get(name, name), value)
+    return found
+
+
+def _blame_commit(name: str) -> BlamedLine:
+    if name.startswith("-"):
+        raise CommandRefused(f"{name!r} is no commit", fix="holdfast blame FILE:LINE, or a commit's id.")
+    said = _git(Path(), "log", "-1", "--format=%H%x00%s%x00%an", name, "--").rstrip("\n").split("\0")
+    if len(said) != 3:
+        raise CommandRefused(f"there is no commit {name!r}", fix="holdfast blame FILE:LINE, or a commit's id.")
+    return BlamedLine(commit=said[0], subject=said[1], author=said[2])
+
+
+def _filters(root: str) -> list[str]:
+    """Programs that the repository's own config names for its files: none of them runs for a question."""
+    return git.own_filters(_ask(Path(root), git.config_names()).encode())
+
+
+def _git(folder: Path, *words: str, filters: Iterable[str] = ()) -> str:
+    return _ask(folder, git.argv(*words, filters=filters))
+
+
+def _ask(folder: Path, command: list[str]) -> str:
+    try:
+        ran = subprocess.run(
+            command, cwd=folder, env=git.environment(os.environ), capture_output=True, timeout=PATIENCE_S,
+            check=False,
+        )  # fmt: skip
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise CommandRefused(f"git does not answer: {error}") from error
+    if ran.returncode:
+        problem = " ".join(ran.stderr.decode("utf-8", "replace").split())[:200]
+        raise CommandRefused(problem.removeprefix("fatal: ") or "git failed", fix="Run it in a git repository.")
+    return ran.stdout.decode("utf-8", "replace")

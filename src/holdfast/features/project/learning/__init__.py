@@ -1,1 +1,0 @@
-"""What goes on in a project, and the habits that show in it."""

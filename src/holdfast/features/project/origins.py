@@ -1,0 +1,194 @@
+"""Which session and turn made a commit or a line: by what git showed when it was made, and by what edits wrote."""
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import msgspec
+
+from holdfast.core.errors import CommandRefused
+from holdfast.core.event import Event
+from holdfast.core.feature import Call
+from holdfast.core.kinds import TURN_ENDS
+from holdfast.core.kinds.agent_events import PromptSubmitted
+from holdfast.core.kinds.check_events import GitActed
+from holdfast.core.ports import EventQuery, Reader
+from holdfast.features.project.state import COMMIT, CommitOrigin
+
+MADE_BY = frozenset(("commit", "cherry-pick", "revert", "am", "rebase"))
+"""A merge or a pull may only bring here what somebody else made."""
+PAGE, MAX_PAGES, MAX_TURNS, MAX_TEXT, MAX_WORK = 500, 20, 5_000, 2_000, 5
+SHORTEST_LINE = 4
+"""A bracket or a `pass` is written everywhere: it tells nothing."""
+INPUTS = ("tool_input", "toolArgs", "tool_args", "args", "input", "parameters")
+OLD_TEXTS = frozenset(("old_string", "old_str", "oldString", "oldText", "old_text"))
+
+
+def commits_of(event: Event) -> list[str]:
+    data: GitActed = event.data
+    return data.commits if data.verb in MADE_BY else []
+
+
+def reduce_commit(doc: CommitOrigin | None, event: Event, sha: str) -> CommitOrigin:
+    """The first to show it made it: later ones only met it."""
+    data: GitActed = event.data
+    return doc or CommitOrigin(
+        sha=sha, project=event.project, at=event.at, seq=data.of or event.seq, verb=data.verb,
+        session="" if data.outside else event.session, branch=data.after.branch,
+    )  # fmt: skip
+
+
+class Turn(msgspec.Struct, kw_only=True):
+    """`reason` is what the agent said at the turn's end; empty where it did not come to that."""
+
+    session: str
+    agent: str = ""
+    number: int = 0
+    at: int = 0
+    prompt: str = ""
+    reason: str = ""
+
+
+class Origin(msgspec.Struct, kw_only=True):
+    """`how`: `edit` (a recorded edit wrote this very line), `commit` (the turn that committed it), or empty: unknown."""
+
+    how: str = ""
+    turn: Turn | None = None
+    commit: CommitOrigin | None = None
+    work: list[Turn] = []
+    """Turns that edited what went into the commit, where it is asked for and others than the one that made it."""
+    why_unknown: str = ""
+
+
+def show_origin(call: Call) -> dict[str, Any]:
+    """Of a commit (`commit`: its whole id), and of a line of it or of the work at hand (`path`, `text`)."""
+    sha, path, text = (str(call.args.get(name) or "") for name in ("commit", "path", "text"))
+    if not (sha or path):
+        raise CommandRefused("there is neither a commit nor a file", fix="holdfast blame FILE:LINE")
+    found: dict[str, Any] = msgspec.to_builtins(find_origin(call.reader, call.project, sha, path, text))
+    return found
+
+
+def find_origin(reader: Reader, project: str, sha: str, path: str, text: str) -> Origin:
+    commit = COMMIT.load(reader, sha) if sha else None
+    edit = _edit_of(reader, project, path, text, commit) if path and len(text.strip()) >= SHORTEST_LINE else None
+    if edit:
+        return Origin(how="edit", turn=turn_at(reader, edit), commit=commit)
+    if commit and commit.session:
+        event = reader.event(commit.seq)
+        turn = turn_at(reader, event) if event else None
+        work = [one for one in _work_before(reader, commit) if turn is None or one.number != turn.number]
+        return Origin(how="commit", turn=turn, commit=commit, work=work)
+    return Origin(commit=commit, why_unknown=_why_unknown(sha, commit))
+
+
+def _work_before(reader: Reader, commit: CommitOrigin) -> list[Turn]:
+    """The session's turns with edits since its commit before this one, oldest first."""
+    kinds = ("tool.finished", GitActed.KIND)
+    query = EventQuery(session=commit.session, kinds=kinds, before=commit.seq, newest=True, limit=PAGE)
+    found: dict[int, Turn] = {}
+    for event in sorted(reader.events(query), key=lambda one: -one.seq):
+        if event.kind == GitActed.KIND and commits_of(event):
+            break
+        if event.kind != GitActed.KIND and event.data.action == "edit" and len(found) < MAX_WORK:
+            turn = turn_at(reader, event)
+            found.setdefault(turn.number, turn)
+    return [found[number] for number in sorted(found)]
+
+
+def _why_unknown(sha: str, commit: CommitOrigin | None) -> str:
+    if commit:
+        return "the commit was made outside of a session, in a terminal or by another program"
+    return "no session on record made this commit" if sha else "no session on record wrote this line"
+
+
+def turn_at(reader: Reader, event: Event) -> Turn:
+    """The turn an event happened in."""
+    found = Turn(session=event.session, agent=event.agent)
+    query = EventQuery(session=event.session, kinds=(PromptSubmitted.KIND,), before=event.seq, limit=MAX_TURNS)
+    prompts = [one for one in reader.events(query) if not one.data.synthetic and not one.data.lane]
+    if not prompts:
+        return found
+    last = prompts[-1]
+    found.agent = found.agent or last.agent
+    found.number, found.at, found.prompt = len(prompts), last.at, last.data.prompt[:MAX_TEXT]
+    found.reason = _end_message(reader, event)
+    return found
+
+
+def _end_message(reader: Reader, event: Event) -> str:
+    """Of this turn only: after the next prompt it is another one's."""
+    kinds = (*TURN_ENDS, PromptSubmitted.KIND)
+    for one in reader.events(EventQuery(session=event.session, kinds=kinds, after=event.seq, limit=20)):
+        if one.kind == PromptSubmitted.KIND and not one.data.synthetic and not one.data.lane:
+            return ""
+        if one.kind in TURN_ENDS and not one.data.get("lane"):
+            return str(one.data.get("message") or "")[:MAX_TEXT]
+    return ""
+
+
+# ── which edit wrote a line ──────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _edit_of(reader: Reader, project: str, path: str, text: str, commit: CommitOrigin | None) -> Event | None:
+    """The newest edit that added the line; where files were only ever written whole, the oldest that has it."""
+    whole = None
+    for event in _edits(reader, project, path, commit.seq + 1 if commit else 0):
+        added, replaced = written_texts(event.body)
+        if not any(text.strip() in one for one in added):
+            continue
+        if replaced is None:
+            whole = event
+        elif not any(text.strip() in one for one in replaced):
+            return event
+    return whole
+
+
+def _edits(reader: Reader, project: str, path: str, before: int) -> Iterator[Event]:
+    for _ in range(MAX_PAGES):
+        query = EventQuery(
+            project=project, kinds=("tool.finished",), before=before, newest=True, limit=PAGE, bodies=True
+        )
+        page = sorted(reader.events(query), key=lambda event: -event.seq)
+        yield from (e for e in page if e.data.action == "edit" and _concerns(e, project, path))
+        if len(page) < PAGE:
+            return
+        before = page[-1].seq
+
+
+def _concerns(event: Event, project: str, path: str) -> bool:
+    names = {path, f"{project.rstrip('/')}/{path}"}
+    return not names.isdisjoint(event.data.paths)
+
+
+def written_texts(body: bytes) -> tuple[list[str], list[str] | None]:
+    """(what an edit wrote, what it replaced); None where it wrote the file whole."""
+    try:
+        payload = json.loads(body)
+    except (ValueError, RecursionError):
+        return [], None
+    given = (
+        next((payload[name] for name in INPUTS if payload.get(name)), None) if isinstance(payload, Mapping) else None
+    )
+    if isinstance(given, str) and given.startswith("{"):
+        try:
+            given = json.loads(given)
+        except (ValueError, RecursionError):
+            return [], None
+    added: list[str] = []
+    replaced: list[str] = []
+    is_patch = _collect(given, "", added, replaced, 0)
+    return added, replaced if replaced or is_patch else None
+
+
+def _collect(value: Any, name: str, added: list[str], replaced: list[str], depth: int) -> bool:
+    """Whether there was a patch in it: of that only the lines with a plus count."""
+    if isinstance(value, str):
+        if "*** Begin Patch" in value or value.startswith(("--- ", "diff ")):
+            added += [line[1:] for line in value.splitlines() if line.startswith("+")]
+            return True
+        (replaced if name in OLD_TEXTS else added).append(value)
+        return False
+    parts = value.items() if isinstance(value, Mapping) else enumerate(value) if isinstance(value, list) else ()
+    found = [_collect(inner, str(key), added, replaced, depth + 1) for key, inner in parts if depth < 6]
+    return any(found)

@@ -1,1 +1,0 @@
-"""What needs doing: how the checks stand, what is missing, and the tasks that follow."""

@@ -1,0 +1,239 @@
+"""What Holdfast leaves outside of its state folder: files it wrote and its lines in git's exclude files.
+
+Each is recorded in the state folder, so that `holdfast uninstall` takes it out again and gives back what was there before.
+"""
+
+import hashlib
+import os
+import stat
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+
+from holdfast.git_context import locate
+from holdfast.paths import private_folder, write_atomically
+
+BEGIN = b"# >>> holdfast: what it writes here; taken out by `holdfast uninstall`\n"
+END = b"# <<< holdfast\n"
+MAX_EXCLUDE_BYTES, MAX_LINES = 1 << 20, 200
+
+
+class WrittenFile(msgspec.Struct, kw_only=True):
+    """`digest` is of what we wrote last: a file that differs is somebody's work and stays."""
+
+    path: str
+    digest: str = ""
+    made_folders: int = 0
+    original: str = ""
+    """Where the file lies that was there before us."""
+    exclude: bool = False
+    """It is git's exclude file, in which we have a block."""
+    created: bool = False
+    added_newline: bool = False
+
+
+class TakenOut(msgspec.Struct, kw_only=True):
+    removed: list[str] = []
+    restored: list[str] = []
+    left: list[str] = []
+    """Changed by somebody since we wrote them."""
+
+
+class Footprint:
+    def __init__(self, state: Path) -> None:
+        self._state, self._folder = state, state / "footprint"
+        self._excluded: set[Path] = set()
+
+    # ── files ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def refuses(self, path: Path) -> bool:
+        """After an uninstall nothing is written outside any more, until the next install."""
+        return self._is_outside(path) and (self._folder / "withdrawn").exists()
+
+    def _is_outside(self, path: Path) -> bool:
+        return not path.is_relative_to(self._state)
+
+    def allow(self) -> None:
+        (self._folder / "withdrawn").unlink(missing_ok=True)
+
+    def write(self, path: Path, content: bytes, mode: int) -> None:
+        """Record first: whoever is killed in between leaves a file that is known to be ours."""
+        if self._is_outside(path):
+            record = self._find(path) or WrittenFile(path=str(path), made_folders=_missing_folders(path))
+            record.digest = _digest(content)
+            self._keep(record)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_atomically(path, content, mode)
+
+    def was_edited(self, path: Path, content: bytes) -> bool:
+        """Whether we wrote this file, and it is not what we wrote."""
+        record = self._find(path)
+        return record is not None and bool(record.digest) and record.digest != _digest(content)
+
+    def set_aside(self, path: Path) -> Path:
+        """Somebody else's file moves into the state folder; the first one comes back with the uninstall."""
+        folder = private_folder(private_folder(self._state / "kept") / _name_of(path))
+        kept = _free_name(folder, f"{time.strftime('%Y%m%d-%H%M%S', time.gmtime())}-{path.name}")
+        record = self._find(path) or WrittenFile(path=str(path))
+        write_atomically(kept, path.read_bytes())
+        record.original = record.original or ("" if record.digest else str(kept))
+        self._keep(record)
+        return kept
+
+    # ── git's exclude file ───────────────────────────────────────────────────────────────────────────────────────────
+
+    def hide_from_git(self, path: Path) -> None:
+        """Git no longer shows this file or folder of a worktree as untracked."""
+        if path in self._excluded:
+            return
+        self._excluded.add(path)
+        where = locate(str(path.parent))
+        exclude = _exclude_file(where.get("repo", ""))
+        if exclude is None or not path.is_relative_to(where["root"]):
+            return
+        name = "/" + str(path.relative_to(where["root"])).replace("\\", "/") + ("/" if path.is_dir() else "")
+        self._add_line(exclude, _escaped(name))
+
+    def _add_line(self, exclude: Path, line: bytes) -> None:
+        before = exclude.read_bytes() if exclude.exists() else b""
+        head, ours, tail = _split(before)
+        if line in ours or len(ours) >= MAX_LINES or len(before) > MAX_EXCLUDE_BYTES:
+            return
+        record = self._find(exclude) or WrittenFile(path=str(exclude), exclude=True, created=not exclude.exists())
+        if not ours:
+            record.added_newline = bool(head) and not head.endswith(b"\n")
+            head += b"\n" if record.added_newline else b""
+        self._keep(record)
+        exclude.parent.mkdir(exist_ok=True)
+        write_atomically(exclude, head + _block([*ours, line]) + tail, 0o644)
+
+    # ── out again ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def take_out(self) -> TakenOut:
+        """Everything; what somebody changed since stays and is named."""
+        private_folder(self._state)
+        write_atomically(private_folder(self._folder) / "withdrawn", b"")
+        done = TakenOut(removed=[], restored=[], left=[])
+        for record in list(self._records()):
+            path = Path(record.path)
+            try:
+                (_take_out_block if record.exclude else _take_out_file)(path, record, done)
+            except OSError:
+                done.left.append(record.path)
+                continue
+            self._file(path).unlink(missing_ok=True)
+        return done
+
+    # ── records ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _file(self, path: Path) -> Path:
+        return self._folder / f"{_name_of(path)}.json"
+
+    def _find(self, path: Path) -> WrittenFile | None:
+        try:
+            return msgspec.json.decode(self._file(path).read_bytes(), type=WrittenFile)
+        except (OSError, msgspec.DecodeError, msgspec.ValidationError):
+            return None
+
+    def _keep(self, record: WrittenFile) -> None:
+        private_folder(self._folder)
+        file, content = self._file(Path(record.path)), msgspec.json.encode(record)
+        partial = file.with_suffix(".new")
+        partial.write_bytes(content)
+        partial.replace(file)
+
+    def _records(self) -> Iterator[WrittenFile]:
+        for file in sorted(self._folder.glob("*.json")):
+            try:
+                yield msgspec.json.decode(file.read_bytes(), type=WrittenFile)
+            except (OSError, msgspec.DecodeError, msgspec.ValidationError):
+                continue
+
+
+def _take_out_file(path: Path, record: WrittenFile, done: TakenOut) -> None:
+    there = path.is_file() and not path.is_symlink()
+    if there and _digest(path.read_bytes()) != record.digest:
+        done.left.append(record.path)
+        return
+    original = Path(record.original) if record.original else None
+    if original and original.is_file():
+        if path.parent.is_dir():
+            write_atomically(path, original.read_bytes())
+            done.restored.append(record.path)
+        return
+    if there:
+        path.unlink()
+        done.removed.append(record.path)
+    _remove_empty_folders(path, record.made_folders)
+
+
+def _remove_empty_folders(path: Path, made: int) -> None:
+    for folder in list(path.parents)[:made]:
+        try:
+            folder.rmdir()
+        except OSError:
+            return
+
+
+def _take_out_block(path: Path, record: WrittenFile, done: TakenOut) -> None:
+    if path.is_symlink() or not path.is_file():
+        return
+    head, ours, tail = _split(path.read_bytes())
+    if not ours:
+        return
+    if record.added_newline and not tail:
+        head = head.removesuffix(b"\n")
+    if record.created and not head + tail:
+        path.unlink()
+    else:
+        write_atomically(path, head + tail, stat.S_IMODE(path.stat().st_mode))
+    done.removed.append(f"{record.path} (our lines)")
+
+
+def _split(content: bytes) -> tuple[bytes, list[bytes], bytes]:
+    """(before our block, our lines, after it); all of it is before where there is no block."""
+    head, begin, rest = content.partition(BEGIN)
+    ours, end, tail = rest.partition(END)
+    if not (begin and end):
+        return content, [], b""
+    return head, ours.splitlines(), tail
+
+
+def _block(lines: list[bytes]) -> bytes:
+    return BEGIN + b"".join(line + b"\n" for line in lines) + END
+
+
+def _escaped(name: str) -> bytes:
+    """A name as a pattern that means just this name. One with a line break cannot be written."""
+    text = "".join(f"\\{char}" if char in "\\*?[]" else char for char in name.replace("\n", "?"))
+    return os.fsencode(text.removesuffix(" ") + "\\ " if text.endswith(" ") else text)
+
+
+def _exclude_file(repo: str) -> Path | None:
+    """None where there is no git directory, or one made to send us elsewhere."""
+    folder = Path(repo) if repo else None
+    if folder is None or folder.is_symlink() or not (folder / "objects").is_dir() or not (folder / "HEAD").is_file():
+        return None
+    info, exclude = folder / "info", folder / "info" / "exclude"
+    if info.is_symlink() or exclude.is_symlink() or (exclude.exists() and not exclude.is_file()):
+        return None
+    return exclude
+
+
+def _missing_folders(path: Path) -> int:
+    return sum(1 for folder in path.parents if not folder.exists())
+
+
+def _free_name(folder: Path, name: str) -> Path:
+    names = (folder / (name if n == 0 else f"{name}.{n}") for n in range(1000))
+    return next(path for path in names if not path.exists())
+
+
+def _name_of(path: Path) -> str:
+    return hashlib.sha256(os.fsencode(path)).hexdigest()[:32]
+
+
+def _digest(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()

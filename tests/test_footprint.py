@@ -1,0 +1,104 @@
+"""What is left outside of the state folder, and taken out again: files, what was there before, lines in git's exclude file."""
+
+from pathlib import Path
+
+import pytest
+
+from holdfast.footprint import BEGIN, Footprint
+from tests.kit import git
+
+
+@pytest.fixture
+def footprint(tmp_path: Path) -> Footprint:
+    return Footprint(tmp_path / "state")
+
+
+@pytest.fixture
+def repo(tmp_path: Path) -> Path:
+    root = tmp_path / "repo"
+    root.mkdir()
+    git(root, "init", "-q", "-b", "main")
+    return root
+
+
+def test_files_and_the_folders_made_for_them_go_again(footprint: Footprint, tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    home.mkdir()
+    file = home / ".claude/sessions/p/SESSION_STATE.md"
+    footprint.write(file, b"one", 0o600)
+    footprint.write(file, b"two", 0o600)
+    assert footprint.take_out().removed == [str(file)]
+    assert list(home.iterdir()) == []
+    assert footprint.refuses(file)
+    footprint.allow()
+    assert not footprint.refuses(file)
+
+
+def test_what_was_there_before_comes_back(footprint: Footprint, tmp_path: Path) -> None:
+    file = tmp_path / "home/SESSION_STATE.md"
+    file.parent.mkdir()
+    file.write_bytes(b"theirs")
+    footprint.set_aside(file)
+    footprint.write(file, b"ours", 0o600)
+    file.write_bytes(b"ours, edited")
+    footprint.set_aside(file)
+    footprint.write(file, b"ours again", 0o600)
+    assert footprint.take_out().restored == [str(file)]
+    assert file.read_bytes() == b"theirs"
+    assert len(list((tmp_path / "state/kept").glob("*/*"))) == 2, "both are kept"
+
+
+def test_what_somebody_changed_stays(footprint: Footprint, tmp_path: Path) -> None:
+    file = tmp_path / "home/GLOBAL_STATE.md"
+    footprint.write(file, b"ours", 0o600)
+    file.write_bytes(b"edited")
+    assert footprint.take_out().left == [str(file)]
+    assert file.read_bytes() == b"edited"
+
+
+@pytest.mark.parametrize("before", [None, b"", b"*.log\n", b"*.log"])
+def test_git_does_not_show_what_is_hidden_and_its_file_is_as_it_was(
+    footprint: Footprint, repo: Path, before: bytes | None
+) -> None:
+    exclude = repo / ".git/info/exclude"
+    exclude.unlink(missing_ok=True)
+    if before is not None:
+        exclude.write_bytes(before)
+    for name in ("logs/state/a [1].json", "uat/sessions/x.json", "uat/scenarios/y.yaml"):
+        (repo / name).parent.mkdir(parents=True, exist_ok=True)
+        (repo / name).write_text("x")
+    for hidden in (repo / "logs/state/a [1].json", repo / "uat/sessions", repo / "uat/sessions"):
+        footprint.hide_from_git(hidden)
+    assert git(repo, "status", "--porcelain", "-uall").split() == ["??", "uat/scenarios/y.yaml"]
+    assert exclude.read_bytes().startswith((before or b"").rstrip(b"\n"))
+    footprint.take_out()
+    assert (exclude.read_bytes() if exclude.exists() else None) == before
+    assert "sessions" in git(repo, "status", "--porcelain", "-uall")
+
+
+def test_a_worktree_uses_the_file_all_worktrees_share(footprint: Footprint, repo: Path, tmp_path: Path) -> None:
+    git(repo, "commit", "-q", "--allow-empty", "-m", "x")
+    git(repo, "worktree", "add", "-q", str(tmp_path / "tree"))
+    (tmp_path / "tree/logs").mkdir()
+    (tmp_path / "tree/logs/a").write_text("x")
+    footprint.hide_from_git(tmp_path / "tree/logs/a")
+    assert BEGIN in (repo / ".git/info/exclude").read_bytes()
+    assert git(tmp_path / "tree", "status", "--porcelain", "-uall") == ""
+
+
+@pytest.mark.parametrize("where", ["info", "info/exclude", ".git"])
+def test_a_hostile_repository_sends_us_nowhere(footprint: Footprint, repo: Path, tmp_path: Path, where: str) -> None:
+    """A link in place of git's file, or a `.git` file that names another folder."""
+    outside = tmp_path / "outside"
+    (outside / "info").mkdir(parents=True)
+    (outside / "profile").write_text("mine")
+    path = repo / ".git" / where if where != ".git" else repo / ".git"
+    path.rename(tmp_path / "moved")
+    if where == ".git":
+        path.write_text(f"gitdir: {outside}\n")
+    else:
+        path.symlink_to(outside / ("profile" if where.endswith("exclude") else "info"))
+    (repo / "a").write_text("x")
+    footprint.hide_from_git(repo / "a")
+    assert (outside / "profile").read_text() == "mine"
+    assert list((outside / "info").iterdir()) == []
