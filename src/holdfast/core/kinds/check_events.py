@@ -21,6 +21,8 @@ class CheckFinished(Payload):
     selection: str = ""
     """all, or part of what is in `dir` (`core.checks.Selection`)."""
     operands: list[str] = []
+    presumed: bool = False
+    """A script of the project that is a check by its name only."""
     verdict: str = ""
     """passed, failed, did_not_run or unknown (`core.checks.Verdict`)."""
     passed: int | None = None

@@ -13,6 +13,7 @@ HOME_LIKE = frozenset(
 )
 """Variables that name a folder of the user's tools; shown as `~`."""
 MAX_FIELDS = 400
+MAX_BRACES = 8
 
 
 def capture_name(part: Part) -> str:
@@ -109,7 +110,7 @@ def expand_word(path: Path, word: Word) -> list[str]:
 
 def _braces(text: str) -> list[str]:
     match = _BRACES.search(text)
-    if match is None:
+    if match is None or text.count("{") > MAX_BRACES:
         return [text]
     inner = match[1]
     if ".." in inner and "," not in inner:

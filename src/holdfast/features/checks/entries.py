@@ -60,6 +60,8 @@ class Entry(msgspec.Struct):
     target: str = ""
     runner: str = ""
     """The tool it starts, where the project's files tell."""
+    script: bool = False
+    """A file of the project, called a check for its name only."""
     several: bool = False
     """It goes over several packages, so that one summary is not the whole."""
 
@@ -121,7 +123,8 @@ def recognise_entry(command: ShellCommand) -> Entry | None:
     ):
         return _driver(words, command.invocation.stdin)
     if "/" in words[0] and kind_of(name.partition(".")[0]):
-        return Entry(name, kind_of(name.partition(".")[0]), target=words[0], nothing=_asks_version(words))
+        kind = kind_of(name.partition(".")[0])
+        return Entry(name, kind, target=words[0], nothing=_asks_version(words), script=True)
     wrapped = command.invocation.wrappers[-1:] and command.invocation.wrappers[-1] in (
         "pdm run",
         "hatch run",
@@ -288,4 +291,6 @@ def _driver(words: list[str], stdin: Pieces | None) -> Entry | None:
     if script.endswith("setup.py") and "test" not in words:
         return None
     kind = kind_of(stem)
-    return Entry(words[0].rpartition("/")[2], kind, target=script, nothing=_asks_version(words[1:])) if kind else None
+    if kind is None:
+        return None
+    return Entry(words[0].rpartition("/")[2], kind, target=script, nothing=_asks_version(words[1:]), script=True)

@@ -9,6 +9,7 @@ from holdfast.core.checks import Check, CheckKind, Selection, Verdict
 from holdfast.core.shell.analysis import Analysis, Ran, ShellCommand, analyse_command
 from holdfast.core.shell.execute import ReadFile
 from holdfast.core.shell.syntax import UNKNOWN
+from holdfast.core.shell.written_files import written_files
 from holdfast.features.checks.attribution import Candidate, Output, attribute_reports, read_all
 from holdfast.features.checks.entries import recognise_entry
 from holdfast.features.checks.git_acts import GitAct, git_acts
@@ -16,7 +17,9 @@ from holdfast.features.checks.output import clean_output
 from holdfast.features.checks.recognise import recognise
 from holdfast.features.checks.repository import read_recipe
 from holdfast.features.checks.verdicts import judge_entry, judge_runner
-from holdfast.features.checks.writes import guess_writes
+
+MAX_CANDIDATES = 60
+NO_TEST_RUN = "no test run in this command"
 
 
 class Judgement(msgspec.Struct, kw_only=True):
@@ -42,14 +45,17 @@ def judge_command(
     """`stdout` and `stderr` are None where the agent does not report them. `root`: the repository, if `cwd` is absolute."""
     reported = stdout is not None or stderr is not None
     out, err = clean_output(stdout or ""), clean_output(stderr or "")
-    start = _relative(cwd or ".", root)
     analysis = analyse_command(
-        command, exit_code, out if reported else None, err if reported else None, cwd=start, read_file=read_file
+        command, exit_code, out if reported else None, err if reported else None, cwd=cwd or ".", read_file=read_file
     )
     if analysis.problem:
         return Judgement(why=analysis.problem)
     candidates = find_candidates(analysis)
-    writes = guess_writes(analysis.commands)
+    writes = [_relative(path, root) for path in written_files(analysis, command)]
+    if not candidates:
+        return Judgement(git=git_acts(analysis.commands, f"{out}\n{err}"), writes=writes, why=NO_TEST_RUN)
+    if len(candidates) > MAX_CANDIDATES:
+        return Judgement(why="the command starts too many checks to be followed")
     _distrust_written(candidates, writes)
     text = f"{out}\n{err}" if err else out
     output = Output(out, err, reported)
@@ -175,7 +181,7 @@ def _conclude(checks: list[Check]) -> tuple[bool, str]:
     """Tests are proved to pass when some ran and passed, and none failed or is unknown."""
     tests = [check for check in checks if check.kind is CheckKind.TEST]
     if not tests:
-        return False, "no test run in this command"
+        return False, NO_TEST_RUN
     bad = next((c for c in tests if c.verdict is Verdict.FAILED), None) or next(
         (c for c in tests if c.verdict is Verdict.UNKNOWN), None
     )

@@ -16,6 +16,7 @@ from holdfast.features.checks.repository import RepositoryFiles
 from holdfast.features.checks.shell_result import ShellResult
 
 MAX_WRITES = 50
+_QUOTES = dict.fromkeys(map(ord, "'\"\\"))
 MAX_CHECKS = 20
 
 
@@ -37,6 +38,8 @@ def git_verbs_of(command: str, cwd: str, root: str) -> list[str]:
 
     `?` where the command names git and cannot be followed: then nothing is ruled out.
     """
+    if "git" not in command.translate(_QUOTES) and "$" not in command:
+        return []
     read = RepositoryFiles(root).read if root else None
     analysis = analyse_command(command, cwd=cwd or ".", read_file=read)
     if (analysis.problem or CUT_MARK in command) and "git" in command:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import msgspec
 
-from holdfast.core.checks import GitLook
+from holdfast.core.checks import GitLook, Verdict
 from holdfast.core.document import DocumentType
 from holdfast.core.event import Event
 from holdfast.core.kinds import HookPayload
@@ -75,7 +75,9 @@ def checks_key(worktree: str, branch: str) -> str:
 
 
 def run_key(session: str, data: CheckFinished) -> str:
-    parts = (session, data.kind, data.runner, data.dir, data.selection, *data.operands)
+    """One that did not run (`pytest --version`, a usage error) says nothing of the one that did: it has its own row."""
+    ran = "" if data.verdict != Verdict.DID_NOT_RUN else data.verdict
+    parts = (session, data.kind, data.runner, data.dir, data.selection, ran, *data.operands)
     return hashlib.blake2b("\0".join(parts).encode("utf-8", "replace"), digest_size=9).hexdigest()
 
 

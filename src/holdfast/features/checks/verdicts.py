@@ -53,6 +53,7 @@ def _check(
         skipped=report.skipped if counted and report else None,
         why=why,
         operands=match.operands if match else [],
+        presumed=bool(candidate.entry and candidate.entry.script and not candidate.entry.runner and report is None),
     )
 
 
