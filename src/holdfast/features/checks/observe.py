@@ -6,12 +6,15 @@ import time
 from collections.abc import Iterable, Sequence
 from importlib import import_module
 
+import msgspec
+
 from holdfast.core.checks import CommandJudgement
-from holdfast.core.event import Event
+from holdfast.core.event import Event, own_event
 from holdfast.core.feature import ContentParts, Settings
 from holdfast.core.fingerprint import Fingerprint, Fingerprinter, content_key
 from holdfast.core.kinds import TOOL_ENDS, HookPayload, ToolEndPayload, ToolPayload
 from holdfast.core.kinds.agent_events import UNKNOWN_VERB
+from holdfast.core.kinds.check_events import GitNoticed
 from holdfast.core.process import run_briefly
 from holdfast.features.checks.git_watch import GitWatch, Place, find_place
 from holdfast.features.checks.running import RunningCall, RunningCalls
@@ -26,8 +29,18 @@ PROVING_VERBS = frozenset(("commit", "push", "merge", UNKNOWN_VERB))
 LATE_MS = 3_000
 """An event that comes later than this, e.g. from the spool, says nothing of the content as it is now."""
 MAX_PARTS = 20
+LIVE_MS, MAX_LIVE = 1_800_000, 30
+"""How long after its last hook a worktree is watched, and how many are."""
 ACTING = frozenset(("shell", "mcp", "other"))
 """Tools that may do something in git."""
+
+
+class LiveWorktree(msgspec.Struct, frozen=True):
+    """A worktree in which an agent works, as far as hooks tell."""
+
+    place: Place
+    project: str
+    at: int
 
 
 class Observer:
@@ -37,6 +50,8 @@ class Observer:
         self._fingerprints = Fingerprinter(run_briefly, os.environ)
         self._git = GitWatch()
         self._running = RunningCalls()
+        self._live: dict[str, LiveWorktree] = {}
+        self.became_live = threading.Event()
 
     def enrich(self, event: Event, settings: Settings, parts: ContentParts) -> bool:
         data = event.data
@@ -107,13 +122,38 @@ class Observer:
             data.ms = max(0, event.at - started.at)
         return judged
 
+    # ── beside the hooks ─────────────────────────────────────────────────────────────────────────────────────────────
+
+    def live_worktrees(self, now: int) -> dict[str, LiveWorktree]:
+        """Those of which a hook told lately. Called from the watcher's thread: it works on a copy."""
+        return {root: one for root, one in dict(self._live).items() if now - one.at < LIVE_MS}
+
+    def notice(self, root: str, now: int, *, staged: bool) -> list[Event]:
+        """What changed in git without a hook. While a call runs in the worktree its end tells who did it."""
+        live = self._live.get(root)
+        if live is None or self._running.any_in(root, now):
+            return []
+        look = self._git.look(live.place, outside=True)
+        if not staged and not (look and look.acts):
+            return []
+        noticed = GitNoticed(worktree=root, repo=live.place.shared, git=look, staged=staged)
+        return [own_event(noticed, now, project=live.project)]
+
     # ── looks ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def _look_at_git(self, event: Event, data: HookPayload, place: Place, *, outside: bool) -> None:
         """While a call runs in the worktree, what happened is seen at its end: only then is it clear who did it."""
+        self._note_live(LiveWorktree(place, event.project, event.at))
         if outside and self._running.any_in(place.root, event.at):
             return
         data.git = self._git.look(place, outside=outside)
+
+    def _note_live(self, live: LiveWorktree) -> None:
+        if live.place.root not in self._live and len(self._live) >= MAX_LIVE:
+            del self._live[min(self._live, key=lambda root: self._live[root].at)]
+        if live.place.root not in self._live:
+            self.became_live.set()
+        self._live[live.place.root] = live
 
     def _take_content(
         self, event: Event, data: HookPayload, place: Place, settings: Settings, parts: ContentParts

@@ -7,14 +7,14 @@ from holdfast.core.event import Event, derived_event
 from holdfast.core.feature import Settings, State
 from holdfast.core.job import Job
 from holdfast.core.kinds import HookPayload, ToolEndPayload
-from holdfast.core.kinds.check_events import CheckFinished, GitActed, GitRef
+from holdfast.core.kinds.check_events import CheckFinished, GitActed, GitNoticed, GitRef
 from holdfast.features.checks.failures import read_failures
 from holdfast.features.checks.observe import OBSERVED_KINDS
 from holdfast.features.checks.state import GIT_SEEN, GitSeen
 
 EXIT_READ = "tool.exit_read"
 JUDGE_LATE = "checks.judge_late"
-SUBSCRIBED_KINDS = OBSERVED_KINDS | {CheckFinished.KIND, EXIT_READ}
+SUBSCRIBED_KINDS = OBSERVED_KINDS | {CheckFinished.KIND, GitNoticed.KIND, EXIT_READ}
 MAX_COMMAND = 500
 COMMITTING = frozenset(("commit", "merge", "cherry-pick", "revert", "am", "rebase", "pull"))
 
@@ -24,7 +24,7 @@ def derive(state: State, event: Event, _settings: Settings) -> Iterator[Event]:
     if isinstance(data, ToolEndPayload) and data.judgement is not None:
         for check in data.judgement.checks:
             yield derived_event(event, check_finished(event, data, data.judgement, check))
-    if isinstance(data, HookPayload) and data.git is not None:
+    if isinstance(data, HookPayload | GitNoticed) and data.git is not None:
         yield from _git_acts(event, data.git, GIT_SEEN.get(state, data.git.worktree) or GitSeen())
     if isinstance(data, ToolEndPayload) and data.judgement is not None:
         yield from _pushes_without_trace(event, data, data.judgement)
@@ -95,7 +95,7 @@ def _branch_after(act: GitLogEntry, branch: str, last: str) -> str:
 
 
 def _acted(event: Event, look: GitLook, act: GitLogEntry, before: str, after: str) -> GitActed:
-    data: HookPayload = event.data
+    data: HookPayload | GitNoticed = event.data
     return GitActed(
         of=event.seq,
         verb=act.verb,

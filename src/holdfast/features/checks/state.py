@@ -9,7 +9,7 @@ from holdfast.core.checks import GitLook, Verdict
 from holdfast.core.document import DocumentType
 from holdfast.core.event import Event
 from holdfast.core.kinds import HookPayload
-from holdfast.core.kinds.check_events import CheckFinished
+from holdfast.core.kinds.check_events import CheckFinished, GitNoticed
 from holdfast.core.ports import Doc, Ref
 
 MAX_RUNS = 60
@@ -85,7 +85,7 @@ def keys(event: Event) -> Iterator[Ref]:
     data = event.data
     if isinstance(data, CheckFinished):
         yield CHECKS.ref(checks_key(data.worktree or event.project, data.branch))
-    elif isinstance(data, HookPayload) and data.git is not None:
+    elif isinstance(data, HookPayload | GitNoticed) and data.git is not None:
         yield GIT_SEEN.ref(data.git.worktree)
 
 
@@ -93,7 +93,7 @@ def reduce(doc: Doc | None, event: Event, _ref: Ref) -> Doc | None:
     data = event.data
     if isinstance(data, CheckFinished):
         return _with_run(doc or BranchChecks(), event, data)
-    if isinstance(data, HookPayload) and data.git is not None:
+    if isinstance(data, HookPayload | GitNoticed) and data.git is not None:
         return _with_look(doc or GitSeen(), event, data.git)
     return doc
 
