@@ -7,17 +7,16 @@ from collections.abc import Iterable
 
 import msgspec
 
+from holdfast.core import git
 from holdfast.core.checks import Check
 from holdfast.core.event import Event, derived_event
 from holdfast.core.feature import JobCall, WatchCall
-from holdfast.core import git
 from holdfast.core.kinds import ToolEndPayload
 from holdfast.core.process import run_briefly
 from holdfast.features.checks.git_watch import Place
 from holdfast.features.checks.observe import OBSERVER
 from holdfast.features.checks.policy import check_finished
 from holdfast.features.checks.shell_result import read_shell_result
-
 
 STEP_MS, DEBOUNCE_MS = 250, 500
 """How often it is looked whether to go on; how long changes are gathered."""
