@@ -195,6 +195,8 @@ def _filtered(candidate: Candidate, runner: Runner, output: Output) -> str:
         return "its output was not shown, so the summary is not its own"
     if "lines" in forms and runner.sums:
         return "only some lines of the output are shown"
+    if "tail" in forms and runner.sums and any(report.nothing for report in candidate.reports):
+        return "the summary was cut off"  # The last of several summaries may be empty, such as that of doc tests.
     if candidate.command.invocation.repeated and forms != {"whole"}:
         return "it may have run several times"
     return ""
