@@ -11,8 +11,8 @@ from holdfast.core import git
 from holdfast.core.checks import Check
 from holdfast.core.event import Event, derived_event
 from holdfast.core.feature import JobCall, WatchCall
+from holdfast.core.job import run_briefly
 from holdfast.core.kinds import ToolEndPayload
-from holdfast.core.process import run_briefly
 from holdfast.features.checks.git_watch import Place
 from holdfast.features.checks.observe import OBSERVER
 from holdfast.features.checks.policy import check_finished

@@ -43,4 +43,6 @@ def _checks(visit: Visit, place: dict[str, Any]) -> list[dict[str, Any]]:
     return [run for run in found if run["branch"] == place["branch"]][:MOST_CHECKS]
 
 
-SCREEN = Screen(name="gates", title="Gates", path="/gates", page=page, key="g", live="gates. decision. session. uat. check.")
+SCREEN = Screen(
+    name="gates", title="Gates", path="/gates", page=page, key="g", live="gates. decision. session. uat. check."
+)
