@@ -219,7 +219,7 @@ def _fits_text(path: Path, stdout: str) -> bool:
         return True
     while last and not last[-1].status and not last[-1].text.strip():
         last.pop()
-    pattern = "".join(r"(\d+)" if p.status else re.escape(p.text.rstrip("\n")).replace(UNKNOWN, ".*?") for p in last)
+    pattern = "".join(r"(\d+)" if p.status else _as_pattern(p.text) for p in last).removesuffix(r"\n+")
     if len(pattern) > MAX_TAIL or not pattern.strip():
         return True
     match = re.search(rf"(?:\A|\n){pattern}\s*\Z", stdout[-MAX_TAIL:], re.DOTALL)
@@ -227,6 +227,10 @@ def _fits_text(path: Path, stdout: str) -> bool:
         return False
     statuses = [p.status for p in last if p.status]
     return all(_fits_exit(path, status, int(n[:3])) for status, n in zip(statuses, match.groups(), strict=True))
+
+
+def _as_pattern(text: str) -> str:
+    return r"\n+".join(re.escape(line) for line in re.split(r"\n+", text)).replace(UNKNOWN, ".*?")
 
 
 def _update(command: ShellCommand, paths: list[Path], killed: bool) -> None:

@@ -15,6 +15,7 @@ _TAME = frozenset(
     "seq nproc git cd sed ps uptime free".split()
 )
 """Programs whose output cannot be taken for the summary of a test runner."""
+_QUIET_COVERAGE = frozenset(("report", "html", "xml", "json", "lcov", "combine", "erase"))
 _LOUD_GIT = frozenset(("show", "diff", "cat-file", "grep", "blame", "archive", "log"))
 
 
@@ -34,7 +35,7 @@ def prints_anything(command: ShellCommand) -> bool:
     """Whether the program could print text that looks like a summary."""
     words = command.words
     name = words[0].rpartition("/")[2]
-    if UNKNOWN in words[0] or name not in _TAME:
+    if UNKNOWN in words[0] or (name not in _TAME and name != "coverage"):
         return True
     if name == "git":
         verb = next((word for word in words[1:] if not word.startswith("-")), "")
@@ -42,6 +43,8 @@ def prints_anything(command: ShellCommand) -> bool:
         return verb in _LOUD_GIT and not (verb in ("log", "diff", "show") and oneline)
     if name == "sed":
         return not any(word.startswith(("-i", "--in-place")) for word in words[1:])
+    if name == "coverage":
+        return next((word for word in words[1:] if not word.startswith("-")), "") not in _QUIET_COVERAGE
     if name in ("find",):
         return any(word.startswith("-printf") for word in words)
     return name in ("uv", "poetry") and len(words) > 1 and words[1] == "run"
