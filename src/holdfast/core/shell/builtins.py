@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from holdfast.core.shell.expand import expand_word, status_of, word_pieces
+from holdfast.core.shell.expand import assigned_value, expand_word, status_of, word_pieces
 from holdfast.core.shell.flow import (
     SUCCESS,
     UNKNOWN_STATUS,
@@ -211,15 +211,13 @@ def set_options(options: frozenset[str], words: list[str]) -> frozenset[str]:
 def positional(path: Path, arguments: list[str]) -> None:
     kept = {k: v for k, v in path.variables.items() if not (k.isdecimal() or k in "@*#")}
     kept |= {str(n + 1): Value(word) for n, word in enumerate(arguments)}
-    joined = Value(" ".join(arguments))
+    joined = Value(" ".join(arguments), fields=tuple(arguments))
     path.variables = {**kept, "@": joined, "*": joined, "#": Value(str(len(arguments)))}
 
 
 def _declare(executor: "Executor", call: "Call", path: Path) -> list[Path]:
     for assignment in call.node.assignments:
-        from holdfast.core.shell.expand import word_value
-
-        value = Value(UNKNOWN) if assignment.value is None else word_value(path, assignment.value)
+        value = assigned_value(path, assignment)
         assign(path, assignment.name, value, assignment.append)
     names = [word.partition("=")[0] for word in call.words[1:] if not word.startswith("-")]
     if call.words[0] == "export":

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from fnmatch import fnmatchcase
 
 from holdfast.core.shell import builtins, conditions, programs
-from holdfast.core.shell.expand import capture_name, expand_words, value_text, word_text, word_value
+from holdfast.core.shell.expand import assigned_value, capture_name, expand_words, value_text, word_text
 from holdfast.core.shell.flow import (
     SUCCESS,
     UNKNOWN_STATUS,
@@ -307,7 +307,8 @@ class Executor:
     # ── simple commands ──────────────────────────────────────────────────────────────────────────────────────────────
 
     def simple(self, node: Simple, path: Path, streams: Streams, checked: bool) -> list[Path]:
-        words = (*node.words, *(a.value for a in node.assignments if a.value), *(r.target for r in node.redirects))
+        values = (a.elements or ((a.value,) if a.value else ()) for a in node.assignments)
+        words = (*node.words, *(word for given in values for word in given), *(r.target for r in node.redirects))
         paths = self.substitutions(words, [path])
         done: list[Path] = []
         for one in paths:
@@ -321,22 +322,19 @@ class Executor:
         if not words:
             status = self._substitution_status(node, path)
             for assignment in node.assignments:
-                builtins.assign(path, assignment.name, self._assigned(path, assignment.value), assignment.append)
+                builtins.assign(path, assignment.name, assigned_value(path, assignment), assignment.append)
             path.status = status
             return [path]
         if words == ["exec"]:
             path.replaced = {**path.replaced, "&1": streams.stdout, "&2": streams.stderr}
             path.status = SUCCESS
             return [path]
-        environment = {a.name: value_text(self._assigned(path, a.value)) for a in node.assignments}
+        environment = {a.name: value_text(assigned_value(path, a)) for a in node.assignments}
         call = programs.Call(words, node, environment, streams, checked=checked)
         paths = programs.run_call(self, call, path)
         for one in paths:
             one.pipestatus = ()
         return paths
-
-    def _assigned(self, path: Path, word: Word | None) -> Value:
-        return Value(UNKNOWN) if word is None else word_value(path, word)
 
     def _substitution_status(self, node: Simple, path: Path) -> Status:
         """`x=$(cmd)` ends as `cmd` does."""

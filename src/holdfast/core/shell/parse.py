@@ -147,10 +147,12 @@ class _Builder:
     def assignment(self, leaf: "Leaf") -> Assignment:
         name, value = leaf.child_by_field_name("name"), leaf.child_by_field_name("value")
         plain = name is not None and name.type == "variable_name"
-        unread = not plain or (value is not None and value.type == "array")
+        array = value is not None and value.type == "array"
+        unread = not plain or array
+        elements = tuple(self.word(c) for c in value.children if c.is_named) if value and array and plain else None
         word = None if unread else (self.word(value) if value is not None else Word(()))
         return Assignment(
-            _text(name).partition("[")[0] if name else "", word, any(c.type == "+=" for c in leaf.children)
+            _text(name).partition("[")[0] if name else "", word, any(c.type == "+=" for c in leaf.children), elements
         )
 
     def declaration(self, leaf: "Leaf") -> Node:
