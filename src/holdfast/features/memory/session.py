@@ -4,7 +4,9 @@ import re
 from collections.abc import Callable
 from typing import Any
 
+from holdfast.core.checks import Verdict
 from holdfast.core.event import Event
+from holdfast.core.kinds import ToolEndPayload
 from holdfast.core.ports import Doc
 from holdfast.features.memory.model import (
     CANDIDATE,
@@ -95,12 +97,20 @@ def _acted(doc: Doc, event: Event) -> Doc:
     if action not in NOTED:
         return doc
     ok = event.kind == "tool.finished" and event.get("ok") is not False and event.get("exit_code") in (None, 0)
+    ok = ok and not _check_failed(event)
     heard = event.get("error") or (event.get("output") if action == "ask" or not ok else "")
     act = _act(event, event.seq, ok, heard)
     changes = {**_useful(doc, act), **({"closed": False} if doc["closed"] else {})}
     if actions.needed(doc["acts"], act):
         changes["acts"] = [*doc["acts"], act][-MOST_ACTS:]
     return {**doc, **changes} if changes else doc
+
+
+def _check_failed(event: Event) -> bool:
+    """`pytest | tail` ends with 0 whatever the tests did: their own verdict counts."""
+    data = event.data
+    checks = data.judgement.checks if isinstance(data, ToolEndPayload) and data.judgement else []
+    return any(check.verdict is Verdict.FAILED for check in checks)
 
 
 def _act(event: Event, seq: int, ok: bool, heard: Any) -> Doc:
