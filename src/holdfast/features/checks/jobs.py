@@ -14,9 +14,8 @@ from holdfast.core.feature import JobCall, WatchCall
 from holdfast.core.job import run_briefly
 from holdfast.core.kinds import ToolEndPayload
 from holdfast.features.checks.git_watch import Place
-from holdfast.features.checks.observe import OBSERVER
+from holdfast.features.checks.observe import OBSERVER, read_shell_result
 from holdfast.features.checks.policy import check_finished
-from holdfast.features.checks.shell_result import read_shell_result
 
 STEP_MS, DEBOUNCE_MS = 250, 500
 """How often it is looked whether to go on; how long changes are gathered."""
@@ -27,7 +26,7 @@ TELLING = frozenset(("HEAD", "index", "ORIG_HEAD", "MERGE_HEAD"))
 
 def judge_late(call: JobCall) -> list[Event]:
     """A check whose verdict is another one now is told again, with the content as it was when the call ended."""
-    from holdfast.features.checks.judging import judge_result
+    from holdfast.features.checks.judge import judge_result
 
     payload = call.job.payload
     ended = call.reader.event(int(payload["of"]))

@@ -5,6 +5,7 @@ import threading
 import time
 from collections.abc import Iterable, Sequence
 from importlib import import_module
+from typing import Any
 
 import msgspec
 
@@ -16,10 +17,104 @@ from holdfast.core.job import run_briefly
 from holdfast.core.kinds import TOOL_ENDS, HookPayload, ToolEndPayload, ToolPayload
 from holdfast.core.kinds.agent_events import UNKNOWN_VERB
 from holdfast.core.kinds.check_events import GitNoticed
+from holdfast.core.text import CUT_MARK
 from holdfast.features.checks.git_watch import GitWatch, Place, find_place
-from holdfast.features.checks.running import RunningCall, RunningCalls
 from holdfast.features.checks.settings import DEFAULTS
-from holdfast.features.checks.shell_result import read_shell_result
+
+# Shell calls that began and have not ended, as far as hooks tell: where each began, and who may have done a git act.
+
+MAX_CALLS = 500
+LONGEST_MS = 3_600_000
+
+
+class RunningCall(msgspec.Struct, frozen=True):
+    session: str
+    lane: str
+    call: str
+    worktree: str
+    cwd: str
+    """Where it began; the hook at its end may name the folder that it changed to."""
+    at: int
+
+
+class RunningCalls:
+    """In the memory of the daemon only: what is lost by a restart is not known, never guessed."""
+
+    def __init__(self) -> None:
+        self._calls: dict[tuple[str, str, str], RunningCall] = {}
+
+    def add(self, call: RunningCall) -> None:
+        if len(self._calls) >= MAX_CALLS:
+            del self._calls[next(iter(self._calls))]
+        self._calls[(call.session, call.lane, call.call)] = call
+
+    def end(self, session: str, lane: str, call: str) -> RunningCall | None:
+        return self._calls.pop((session, lane, call), None)
+
+    def forget(self, session: str) -> None:
+        """The turn is over: calls that were refused or whose end nobody told run no longer."""
+        for key in [key for key in self._calls if key[0] == session]:
+            del self._calls[key]
+
+    def any_in(self, worktree: str, now: int) -> bool:
+        """One that began very long ago is one whose agent is gone."""
+        return any(call.worktree == worktree and now - call.at < LONGEST_MS for call in self._calls.values())
+
+
+# What is known of a finished shell call: its command, exit status and output, as whole as the event still has them.
+
+
+class ShellResult(msgspec.Struct, frozen=True):
+    command: str
+    exit_code: int | None
+    stdout: str | None
+    """None when the agent does not report it."""
+    stderr: str | None = None
+    why_unknown: str = ""
+    """Why nothing can be said of how it ended."""
+
+
+def read_shell_result(event: Event) -> ShellResult:
+    data: ToolEndPayload = event.data
+    stdout, stderr = _streams(event, data)
+    code = None if data.interrupted or data.detached else data.exit_code
+    return ShellResult(data.command, code, stdout, stderr, _why_unknown(data))
+
+
+def _why_unknown(data: ToolEndPayload) -> str:
+    if CUT_MARK in data.command:
+        return "the command is longer than what is kept of it"
+    if data.detached:
+        return "it runs on in the background; how it ended is not known"
+    if data.interrupted:
+        return "it was interrupted"
+    return ""
+
+
+def _streams(event: Event, data: ToolEndPayload) -> tuple[str | None, str | None]:
+    """The normalised output is cut after some thousand characters; the body has more of it."""
+    text = data.output or data.error
+    if text and CUT_MARK not in text:
+        return text, None
+    found = _from_body(event.body)
+    return found if found != (None, None) else (text or None, None)
+
+
+def _from_body(body: bytes) -> tuple[str | None, str | None]:
+    try:
+        payload: Any = msgspec.json.decode(body)
+    except (msgspec.DecodeError, RecursionError):
+        return None, None
+    if not isinstance(payload, dict):
+        return None, None
+    response = payload.get("tool_response", payload.get("error"))
+    if isinstance(response, str):  # An empty one is as often left out as empty.
+        return response or None, None
+    if not isinstance(response, dict):
+        return None, None
+    stdout, stderr = response.get("stdout"), response.get("stderr")
+    return stdout if isinstance(stdout, str) else None, stderr if isinstance(stderr, str) else None
+
 
 OBSERVED_KINDS = frozenset(
     ("tool.started", "tool.finished", "tool.failed", "turn.ended", "session.started", "prompt.submitted")
@@ -82,7 +177,7 @@ class Observer:
             self._take_content(event, data, place, settings, parts)
 
     def _see_start(self, event: Event, data: ToolPayload, settings: Settings, parts: ContentParts) -> None:
-        from holdfast.features.checks.judging import git_verbs_of
+        from holdfast.features.checks.judge import git_verbs_of
 
         place = _place_of(event, data)
         if place is not None:
@@ -113,7 +208,7 @@ class Observer:
     def _judge(
         self, event: Event, data: ToolEndPayload, cwd: str, started: RunningCall | None, settings: Settings
     ) -> CommandJudgement | None:
-        from holdfast.features.checks.judging import judge_result
+        from holdfast.features.checks.judge import judge_result
 
         began = started.at if started else event.at - int(data.ms) if data.ms else 0
         judged = judge_result(read_shell_result(event), cwd, began if settings.reports else 0)
@@ -182,7 +277,7 @@ def _place_of(event: Event, data: HookPayload) -> Place | None:
 
 def _load_judge() -> None:
     """The shell parser takes a moment to load: it is there before the first command comes."""
-    import_module("holdfast.features.checks.judging")
+    import_module("holdfast.features.checks.judge")
 
 
 OBSERVER = Observer()
