@@ -61,6 +61,10 @@ PROGRAMS = {
         Program("continue", "@continuedev/cli", "1.5.47", "cn"),
         Program("ccusage", "@ccusage/ccusage-linux-x64", "20.0.24", "@ccusage/ccusage-linux-x64/bin/ccusage"),
         Program("playwright-mcp", "@playwright/mcp", "0.0.83", "playwright-mcp"),
+        Program("jest", "jest", "30.5.2", "jest"),
+        Program("vitest", "vitest", "4.1.12", "vitest"),
+        Program("mocha", "mocha", "12.0.3", "mocha"),
+        Program("eslint", "eslint", "10.14.0", "eslint"),
     )
 }
 

@@ -59,7 +59,6 @@ def test_an_edit_is_denied_the_model_is_told_why_and_the_skill_opens_it(
     assert decided(held, "turn.ended") == []
 
 
-@pytest.mark.xfail(reason="a script that is no test run is not taken as proof on the same content yet; to be looked at")
 def test_a_stop_is_refused_the_agent_goes_on_and_then_may_stop(
     claude: ClaudeCode, model: ModelServer, held: World
 ) -> None:

@@ -33,3 +33,9 @@ def test_cost_on_the_page(lived_in: Door):
     for by in ("day", "month", "session", "project", "agent", "model", "branch", "block"):
         lived_in.page(f"/cost?by={by}&days=all")
         assert lived_in.api(f"cost?by={by}")["data"] == lived_in.world.json("cost", by)
+
+
+def test_checks_are_shown_with_verdict_and_reason(lived_in: Door) -> None:
+    for path in ("/session/first", "/gates"):
+        page = lived_in.page(path)
+        assert "make test shows no summary of a test run" in page, path

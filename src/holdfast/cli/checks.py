@@ -140,7 +140,7 @@ def _explain_lines(lines: Iterable[bytes]) -> None:
 
 def _judge(request: Request) -> "Judgement":
     from holdfast.features.checks.judge import judge_command
-    from holdfast.features.checks.repository import RepositoryFiles
+    from holdfast.features.checks.runners.entries import RepositoryFiles
 
     root = os.getcwd()
     return judge_command(

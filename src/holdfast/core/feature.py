@@ -1,5 +1,6 @@
 """The shape of a feature. A feature is one value of this type; it imports core and nothing else of ours."""
 
+import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -67,6 +68,16 @@ class JobCall:
     run: Run
     put: Callable[[File], None]
     """Writes a file as `Feature.files` would: atomically, only when it changed, never through a symlink."""
+
+
+@dataclass(frozen=True)
+class WatchCall:
+    """What a watcher is given: until when to watch, and the way in for what it noticed."""
+
+    stopping: threading.Event
+    handle: Callable[[Callable[[], Sequence[Event]]], None]
+    """Asks for events in the thread that writes, where no hook is being handled, and takes them in."""
+    report: Callable[[Exception], None]
 
 
 @dataclass(frozen=True)
@@ -156,6 +167,8 @@ class Feature:
     jobs: Mapping[str, JobHandler] = field(default_factory=dict)
     schedule: Mapping[str, float] = field(default_factory=dict)
     """Job kind → seconds between runs."""
+    watch: Callable[[WatchCall], None] | None = None
+    """A thread of its own in the daemon, for what happens in the world without a hook. Returns when it is stopping."""
     quick: frozenset[str] = frozenset()
     """Jobs that take a moment and whose report is needed soon: a worker of their own does them, so that no long job
     stands before them."""

@@ -4,7 +4,7 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ from holdfast.core.decision import Delivery
 from holdfast.core.engine import Committed, Engine, Outcome
 from holdfast.core.errors import HoldfastError, StoreDamaged
 from holdfast.core.event import Event
+from holdfast.core.feature import Feature, WatchCall
 from holdfast.core.ids import delivery_key
 from holdfast.core.ports import Store
 from holdfast.core.replay import Rebuild, outdated
@@ -239,6 +240,12 @@ class Daemon:
         if minutes and time.monotonic() - self._last_event > minutes * 60 and not self.background.watched():
             self.stop("idle")
 
+    def take_noticed(self, events: Sequence[Event]) -> None:
+        """In the writer thread: what a feature's watcher saw."""
+        if events:
+            self._quietly(list(events))
+            self.app.engine.publish()
+
     def _say(self, kind: str, **data: Any) -> None:
         self.log(kind, **data)
         self._quietly([Event(key=delivery_key(), kind=kind, at=now_ms(), data=data)])
@@ -301,9 +308,27 @@ class _Background:
         }
         for name, work in (*duties.items(), ("journal", self._daemon.journal.grow)):
             threading.Thread(target=work, name=name, daemon=True).start()
+        for feature in self._daemon.app.features:
+            if feature.watch:
+                threading.Thread(target=self._watch, args=(feature,), name=f"{feature.name}-watch", daemon=True).start()
         self._daemon.files.start()
         self._daemon.worker.start(self._daemon.app.settings.for_project("")["daemon"].workers)
         self.rebuild_outdated()
+
+    def _watch(self, feature: Feature) -> None:
+        daemon = self._daemon
+
+        def handle(noticed: Callable[[], Sequence[Event]]) -> None:
+            daemon.call(lambda: daemon.take_noticed(noticed()))
+
+        def report(error: Exception) -> None:
+            daemon.log.error("watch.failed", error, feature=feature.name)
+
+        assert feature.watch is not None
+        try:
+            feature.watch(WatchCall(self._stopping, handle, report))
+        except Exception as error:
+            report(error)
 
     def watched(self) -> bool:
         return bool(self._control and self._control.busy())

@@ -1,4 +1,4 @@
-"""Which commands of a session worked and which still fail. Later this takes the verdicts of the checks feature."""
+"""Which commands of a session worked and which still fail. A check counts by its verdict, whatever its exit status."""
 
 import re
 from collections.abc import Sequence
@@ -35,6 +35,8 @@ class RunEvent(Protocol):
     def exit(self) -> int | None: ...
     @property
     def output(self) -> str: ...
+    @property
+    def of(self) -> int: ...
 
 
 class CommandRun(msgspec.Struct, frozen=True):
@@ -42,10 +44,12 @@ class CommandRun(msgspec.Struct, frozen=True):
     command: str
     ok: bool
     output: str
+    judged: bool = False
+    """By the feature `checks`."""
 
     @property
     def is_check(self) -> bool:
-        return bool(CHECK.search(self.command)) and not _DULL.match(self.command)
+        return self.judged or (bool(CHECK.search(self.command)) and not _DULL.match(self.command))
 
     @property
     def only_skipped(self) -> bool:
@@ -60,12 +64,17 @@ class CommandRun(msgspec.Struct, frozen=True):
 
 
 def command_runs(events: Sequence[RunEvent]) -> list[CommandRun]:
-    """In order; a command whose exit is unknown is left out."""
-    return [
-        CommandRun(n, e.command, e.exit == 0, e.output)
-        for n, e in enumerate(events)
-        if e.kind in ("command", "check") and e.command and e.exit is not None
-    ]
+    """In order; a command whose exit is unknown is left out. Several checks of one call are one run."""
+    found: dict[tuple[str, int], CommandRun] = {}
+    for number, event in enumerate(events):
+        if event.kind not in ("command", "check") or not event.command or event.exit is None:
+            continue
+        key = ("check", event.of) if event.of else ("", number)
+        before = found.pop(key, None)
+        ok = event.exit == 0 and (before is None or before.ok)
+        output = f"{before.output}\n{event.output}" if before and not before.ok else event.output
+        found[key] = CommandRun(number, event.command, ok, output, event.kind == "check")
+    return list(found.values())
 
 
 def failing_runs(runs: Sequence[CommandRun]) -> list[CommandRun]:

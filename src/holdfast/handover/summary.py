@@ -8,7 +8,10 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
+from holdfast.core.checks import Verdict
 from holdfast.core.event import Event
+from holdfast.core.kinds import ToolEndPayload
+from holdfast.core.kinds.check_events import CheckFinished
 from holdfast.handover.commands import (
     CommandRun,
     command_runs,
@@ -73,6 +76,8 @@ class SessionEvent(msgspec.Struct, frozen=True):
     exit: int | None = None
     output: str = ""
     path: str = ""
+    of: int = 0
+    """The call that a check belongs to."""
 
 
 class Summary(msgspec.Struct, frozen=True):
@@ -104,7 +109,7 @@ class Summary(msgspec.Struct, frozen=True):
 
 
 def session_event(event: Event) -> SessionEvent | None:
-    """An event of the log, as far as a summary is made of it. Later the verdicts of checks come this way, too."""
+    """An event of the log, as far as a summary is made of it. Commands that are checks count by their verdicts."""
     if event.get("lane"):
         return None
     if event.kind == "prompt.submitted" and not event.get("synthetic"):
@@ -112,9 +117,21 @@ def session_event(event: Event) -> SessionEvent | None:
     if event.kind in ("turn.ended", "turn.interrupted"):
         kind = "answer" if event.kind == "turn.ended" else "note"
         return SessionEvent(kind, text=str(event.get("message") or "")[:LONGEST_EVENT] or "interrupted")
+    if isinstance(event.data, CheckFinished):
+        return _check_event(event.data)
     if event.kind in ("tool.finished", "tool.failed"):
         return _tool_event(event)
     return None
+
+
+def _check_event(check: CheckFinished) -> SessionEvent:
+    counted = ((check.failed, "failed"), (check.passed, "passed"), (check.skipped, "skipped"))
+    counts = ", ".join(f"{number} {word}" for number, word in counted if number)
+    names = "\n".join(f"FAILED {name}" for name in check.failures[:5])
+    code = {Verdict.PASSED.value: 0, Verdict.FAILED.value: 1}.get(check.verdict)
+    return SessionEvent(
+        "check", command=check.command[:300], exit=code, output=f"{counts}\n{names}".strip(), of=check.of
+    )
 
 
 def _tool_event(event: Event) -> SessionEvent | None:
@@ -123,6 +140,8 @@ def _tool_event(event: Event) -> SessionEvent | None:
         return SessionEvent("edit", path=str(next(iter(event.get("paths") or ()), ""))[:300])
     if event.get("action") != "shell" or not event.get("command"):
         return None
+    if isinstance(event.data, ToolEndPayload) and event.data.judgement and event.data.judgement.checks:
+        return None  # Its checks follow as events of their own.
     failed = event.kind == "tool.failed" or event.get("ok") is False
     code = event.get("exit_code") if isinstance(event.get("exit_code"), int) else int(failed)
     output = str(event.get("error") or event.get("output") or "")[-LONGEST_EVENT:]

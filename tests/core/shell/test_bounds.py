@@ -62,3 +62,26 @@ def test_a_large_heredoc_is_no_large_command() -> None:
 def test_many_undecided_commands_stay_bounded() -> None:
     analysis = analyse_command("; ".join(f"(a{n} || true)" for n in range(40)) + "; t", 0)
     assert analysis.problem or [c.exit_code for c in analysis.commands if c.words[0] == "t"] == [0]
+
+
+HOSTILE = {
+    "closing parentheses": ")" * 20_000,
+    "thousands of words": "echo " + "a " * 15_000,
+    "thousands of variables": "echo " + "$a" * 10_000,
+    "evals": "eval " * 500 + "'pytest'",
+    "wrappers": "timeout 5 " * 2_000 + "pytest",
+    "a heredoc of variables": "cat <<E\n" + "x $y\n" * 3_000 + "E\n" + "y; " * 1_999,
+    "dollars beside a heredoc": "cat <<E\nE\n" + "$" * 390_000,
+}
+
+
+@pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE)
+def test_what_takes_the_grammar_or_the_walk_too_long_is_refused_early(text: str) -> None:
+    assert analyse_command(text, 0).problem
+
+
+def test_a_command_that_was_followed_once_is_judged_afresh_each_time() -> None:
+    first, second = analyse_command("a && b", 0), analyse_command("a && b", 3)
+    assert [c.exit_code for c in first.commands] == [0, 0]
+    assert [c.exit_code for c in second.commands] == [None, None] or second.commands[0].exit_code != 0
+    assert [c.exit_code for c in analyse_command("a && b", 0).commands] == [0, 0]

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from holdfast.features.checks.git_acts import READS
+from holdfast.core.shell.git_acts import READS
 from holdfast.features.checks.judge import judge_command
 
 CASES = [

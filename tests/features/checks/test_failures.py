@@ -2,7 +2,7 @@
 
 import pytest
 
-from holdfast.features.checks.failures import read_failures
+from holdfast.features.checks.policy import read_failures
 
 OUTPUTS = {
     "pytest": ("FAILED tests/test_a.py::test_b[x-1] - assert 1 == 2\nERROR tests/test_c.py - ImportError\n",

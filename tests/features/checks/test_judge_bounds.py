@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.features.checks.judge import judge_command
-from holdfast.features.checks.output import clean_output
+from holdfast.features.checks.runners.attribution import clean_output
 
 FAILING = (
     "=================================== FAILURES ===================================\n1 failed, 2 passed in 0.05s\n"

@@ -5,7 +5,7 @@ from typing import Any
 
 from holdfast.core.event import Event
 from holdfast.core.text import CUT_MARK
-from holdfast.features.checks.shell_result import read_shell_result
+from holdfast.features.checks.observe import read_shell_result
 
 
 def ended(body: Any = None, **data: Any) -> Event:

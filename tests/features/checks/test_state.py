@@ -62,3 +62,8 @@ def test_a_document_reads_back_as_it_was() -> None:
 
     doc = kept(finished(1, passed=3, content={"": "f"}))[checks_key("/w", "main")]
     assert CHECKS.decode(encode(doc)) == doc
+
+
+def test_what_did_not_run_does_not_take_the_place_of_what_did() -> None:
+    docs = kept(finished(1, verdict="passed"), finished(2, verdict="did_not_run"))
+    assert [run.verdict for run in docs[checks_key("/w", "main")].runs.values()] == ["passed", "did_not_run"]

@@ -30,7 +30,7 @@ class Story:
         self.events: list[Event] = []
         self.now = NOON
 
-    def tell(self, kind: str, *, after: int = SECOND, session: str = "s-1", tool: str = "", **data: Any) -> "Story":
+    def tell(self, kind: str, /, *, after: int = SECOND, session: str = "s-1", tool: str = "", **data: Any) -> "Story":
         self.now += after
         self.events.append(an(kind, at=self.now, session=session, tool=tool, seq=len(self.events) + 1, **data))
         return self
@@ -59,7 +59,7 @@ class Story:
         return {ref: msgspec.to_builtins(doc) for ref, doc in fold(FEATURE, self.events).items()}
 
 
-def an(kind: str, *, at: int = NOON, session: str = "s-1", tool: str = "", seq: int = 0, **data: Any) -> Event:
+def an(kind: str, /, *, at: int = NOON, session: str = "s-1", tool: str = "", seq: int = 0, **data: Any) -> Event:
     agent = "claude-code" if kind in HOOK_KINDS else ""
     return Event(
         key=a_key(), kind=kind, at=at, session=session, project=PROJECT, agent=agent, tool=tool, data=data, seq=seq

@@ -2,6 +2,7 @@
 
 import msgspec
 
+from holdfast.core.checks import GitLook
 from holdfast.core.kinds.base import Payload, Record, event_kind
 
 
@@ -21,6 +22,8 @@ class CheckFinished(Payload):
     selection: str = ""
     """all, or part of what is in `dir` (`core.checks.Selection`)."""
     operands: list[str] = []
+    presumed: bool = False
+    """A script of the project that is a check by its name only."""
     verdict: str = ""
     """passed, failed, did_not_run or unknown (`core.checks.Verdict`)."""
     passed: int | None = None
@@ -57,3 +60,15 @@ class GitActed(Payload):
     commits: list[str] = []
     outside: bool = False
     """Not made by a tool call that we saw."""
+
+
+@event_kind("git.noticed")
+class GitNoticed(Payload):
+    """HEAD or the index of a worktree changed while no tool call was running there: a person works beside the agent."""
+
+    worktree: str = ""
+    repo: str = ""
+    git: GitLook | None = None
+    """What is new in git's own record; absent where only files were staged."""
+    staged: bool = False
+    """What is staged is not what it was."""

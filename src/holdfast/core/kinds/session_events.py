@@ -77,6 +77,9 @@ class CommandRun(Record):
     ok: bool | None = None
     exit_code: int | None = None
     times: int = 0
+    verdict: str = ""
+    """Of a check: passed, failed, did_not_run or unknown."""
+    counts: str = ""
 
 
 class CommitMade(Record):

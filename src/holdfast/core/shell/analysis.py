@@ -14,6 +14,7 @@ from holdfast.core.shell.syntax import UNKNOWN
 KILLED = frozenset((129, 130, 131, 134, 135, 137, 139, 141, 143))
 """Codes that may mean that the shell itself was ended from outside."""
 MAX_TAIL = 2_000
+MOST_KEPT, LONGEST_KEPT = 256, 8_000
 MAX_UNCUT = 3_000
 """Output that is shorter was not cut by the agent."""
 
@@ -70,42 +71,86 @@ class Analysis(msgspec.Struct):
         return True
 
 
+class _Walk(msgspec.Struct, frozen=True):
+    """The ways a command can take, before it is known how it ended. Shared: nobody changes it."""
+
+    invocations: list[Invocation] = []
+    paths: list[Path] = []
+    problem: str = ""
+
+
+_WALKS: dict[tuple[str, str], tuple[str, _Walk]] = {}
+"""By text and what `cd` complained of, each with its folder: several readers ask for the same command, before and
+after it ran."""
+
+
 def analyse_command(
     text: str,
     exit_code: int | None = None,
     stdout: str | None = "",
     stderr: str | None = "",
     *,
-    cwd: str = ".",
+    cwd: str | None = ".",
     read_file: ReadFile | None = None,
 ) -> Analysis:
-    """Never raises: what cannot be followed is returned as a problem. Output that was not reported is None."""
+    """Never raises: what cannot be followed is returned as a problem. Output that was not reported is None.
+
+    `cwd` is None where the caller does not look at folders: then one that was followed before serves as well.
+    """
+    walk = _walk(text, cwd, _cd_errors(text, stdout, stderr), read_file)
+    return Analysis(problem=walk.problem) if walk.problem else _conclude(walk, exit_code, stdout)
+
+
+def _cd_errors(text: str, stdout: str | None, stderr: str | None) -> str:
+    """The lines in which the shell says that it could not go to a folder."""
+    if "cd" not in text:
+        return ""
+    shown = [
+        line for said in (stderr, stdout) if said and ("cd: " in said or "cd to " in said) for line in said.splitlines()
+    ]
+    return "\n".join(line for line in shown if "cd: " in line or "can't cd to " in line)
+
+
+def _walk(text: str, cwd: str | None, cd_errors: str, read_file: ReadFile | None) -> _Walk:
+    known = _WALKS.get((text, cd_errors))
+    if known is not None and cwd in (None, known[0]):
+        return known[1]
+    executor = Executor(cd_errors, read_file)
+    walk = _follow(executor, text, cwd or ".")
+    if len(text) <= LONGEST_KEPT and not executor.asked_for_files:
+        if len(_WALKS) >= MOST_KEPT:
+            _WALKS.clear()
+        _WALKS[(text, cd_errors)] = (cwd or ".", walk)
+    return walk
+
+
+def _follow(executor: Executor, text: str, cwd: str) -> _Walk:
     try:
         node = parse_command(text)
     except ShellTooLarge:
-        return Analysis(problem="the command is too large to be followed")
+        return _Walk(problem="the command is too large to be followed")
     except (ShellUnreadable, RecursionError, ValueError):
-        return Analysis(problem="the command could not be parsed as shell text")
-    executor = Executor((stderr or "") + (stdout or "") if "cd" in text else "", read_file)
+        return _Walk(problem="the command could not be parsed as shell text")
     try:
         paths = [done for path in executor.run(node, Path(cwd=cwd), Streams()) for done in finish(executor, path)]
     except (ShellTooLarge, RecursionError):
-        return Analysis(problem="the command has too many parts to be followed")
+        return _Walk(problem="the command has too many parts to be followed")
     except ShellUnreadable:
-        return Analysis(problem="a part of the command could not be parsed as shell text")
-    return _conclude(executor, paths, exit_code, stdout)
+        return _Walk(problem="a part of the command could not be parsed as shell text")
+    return _Walk(executor.invocations, paths)
 
 
-def _conclude(executor: Executor, paths: list[Path], exit_code: int | None, stdout: str | None) -> Analysis:
+def _conclude(walk: _Walk, exit_code: int | None, stdout: str | None) -> Analysis:
     killed = exit_code is None or exit_code in KILLED or exit_code < 0
+    paths = [msgspec.structs.replace(path, assumed=dict(path.assumed)) for path in walk.paths]
     fitting = [path for path in paths if killed or _fits_exit(path, path.status, exit_code)]
     if not killed and stdout is not None:  # A command that was ended early may have printed less than it would.
         fitting = [path for path in fitting if _fits_text(path, stdout)] or fitting
     defined = tuple(name for path in paths for name in path.functions)
+    commands = [_maybe(invocation) for invocation in walk.invocations]
     if not fitting:
-        return Analysis([_maybe(invocation) for invocation in executor.invocations], (), defined, "")
+        return Analysis(commands, (), defined, "")
     by_signal = killed and exit_code is not None
-    commands = [_maybe(invocation) for invocation in executor.invocations]
     for command in commands:
         _update(command, fitting, by_signal)
     return Analysis(commands, _terminal(fitting), defined, "", fitting, by_signal)
@@ -174,7 +219,7 @@ def _fits_text(path: Path, stdout: str) -> bool:
         return True
     while last and not last[-1].status and not last[-1].text.strip():
         last.pop()
-    pattern = "".join(r"(\d+)" if p.status else re.escape(p.text.rstrip("\n")).replace(UNKNOWN, ".*?") for p in last)
+    pattern = "".join(r"(\d+)" if p.status else _as_pattern(p.text) for p in last).removesuffix(r"\n+")
     if len(pattern) > MAX_TAIL or not pattern.strip():
         return True
     match = re.search(rf"(?:\A|\n){pattern}\s*\Z", stdout[-MAX_TAIL:], re.DOTALL)
@@ -182,6 +227,10 @@ def _fits_text(path: Path, stdout: str) -> bool:
         return False
     statuses = [p.status for p in last if p.status]
     return all(_fits_exit(path, status, int(n[:3])) for status, n in zip(statuses, match.groups(), strict=True))
+
+
+def _as_pattern(text: str) -> str:
+    return r"\n+".join(re.escape(line) for line in re.split(r"\n+", text)).replace(UNKNOWN, ".*?")
 
 
 def _update(command: ShellCommand, paths: list[Path], killed: bool) -> None:

@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from holdfast.core.shell.expand import expand_word, status_of, word_pieces
+from holdfast.core.shell.expand import assigned_value, expand_word, status_of, word_pieces
 from holdfast.core.shell.flow import (
     SUCCESS,
     UNKNOWN_STATUS,
@@ -15,7 +15,7 @@ from holdfast.core.shell.flow import (
     Value,
     known,
 )
-from holdfast.core.shell.parse import ShellUnreadable, parse_command
+from holdfast.core.shell.parse import ShellTooLarge, ShellUnreadable
 from holdfast.core.shell.redirects import join
 from holdfast.core.shell.syntax import UNKNOWN, Node, Word
 
@@ -32,6 +32,7 @@ _HARMLESS_SOURCE = re.compile(
     r"|virtualenvwrapper\.sh|env)$"
 )
 _PROGRAM_SEARCH = frozenset(("LD_PRELOAD", "LD_LIBRARY_PATH", "BASH_ENV", "ENV", "PYTHONSTARTUP", "PYTHONHOME"))
+MAX_EVALS = 4
 _TOOL_MANAGERS = frozenset(
     "pyenv rbenv nodenv direnv conda mamba micromamba ssh-agent fnm mise rtx brew opam asdf jenv goenv nvm starship".split()
 )
@@ -210,15 +211,13 @@ def set_options(options: frozenset[str], words: list[str]) -> frozenset[str]:
 def positional(path: Path, arguments: list[str]) -> None:
     kept = {k: v for k, v in path.variables.items() if not (k.isdecimal() or k in "@*#")}
     kept |= {str(n + 1): Value(word) for n, word in enumerate(arguments)}
-    joined = Value(" ".join(arguments))
+    joined = Value(" ".join(arguments), fields=tuple(arguments))
     path.variables = {**kept, "@": joined, "*": joined, "#": Value(str(len(arguments)))}
 
 
 def _declare(executor: "Executor", call: "Call", path: Path) -> list[Path]:
     for assignment in call.node.assignments:
-        from holdfast.core.shell.expand import word_value
-
-        value = Value(UNKNOWN) if assignment.value is None else word_value(path, assignment.value)
+        value = assigned_value(path, assignment)
         assign(path, assignment.name, value, assignment.append)
     names = [word.partition("=")[0] for word in call.words[1:] if not word.startswith("-")]
     if call.words[0] == "export":
@@ -270,15 +269,15 @@ def _trap(executor: "Executor", call: "Call", path: Path) -> list[Path]:
         return [path]
     action, signals = words[0], words[1:]
     if any(s in ("EXIT", "0") for s in signals):
-        path.trap = None if action in ("-", "") else _parse_or_unknown(path, action)
+        path.trap = None if action in ("-", "") else _parse_or_unknown(executor, path, action)
     if any(s in ("ERR", "DEBUG", "RETURN") for s in signals) and action not in ("-", ""):
         path.tampered = path.tampered or "a trap runs between the commands"
     return [path]
 
 
-def _parse_or_unknown(path: Path, text: str) -> Node | None:
+def _parse_or_unknown(executor: "Executor", path: Path, text: str) -> Node | None:
     try:
-        return parse_command(text)
+        return executor.parse(text)
     except ShellUnreadable:
         path.tampered = path.tampered or "a trap could not be read"
         return None
@@ -315,13 +314,15 @@ def _read(executor: "Executor", call: "Call", path: Path) -> list[Path]:
 
 def _eval(executor: "Executor", call: "Call", path: Path) -> list[Path]:
     text = " ".join(call.words[1:])
+    if call.words.count("eval") > MAX_EVALS:
+        raise ShellTooLarge
     if UNKNOWN in text:
         path.status = UNKNOWN_STATUS
         if _sets_up_tools(executor, call, path):
             return [path]
         path.tampered = path.tampered or "eval of text that is not known"
         return [path]
-    return executor.run(parse_command(text), path, call.streams, True)
+    return executor.run(executor.parse(text), path, call.streams, True)
 
 
 def _sets_up_tools(executor: "Executor", call: "Call", path: Path) -> bool:
@@ -337,7 +338,7 @@ def _source(executor: "Executor", call: "Call", path: Path) -> list[Path]:
         written = path.outputs.get(join(path.cwd, name))
         text = _plain_text(written) if written is not None else executor.read_file(join(path.cwd, name))
         if text is not None:
-            return executor.run(parse_command(text), path, call.streams, True)
+            return executor.run(executor.parse(text), path, call.streams, True)
         path.tampered = path.tampered or f"{name or 'a file'} was sourced and may define other commands"
     path.status = UNKNOWN_STATUS if name.startswith(("~", "/", UNKNOWN)) else Status("unknown")
     return [path]

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from fnmatch import fnmatchcase
 
 from holdfast.core.shell import builtins, conditions, programs
-from holdfast.core.shell.expand import capture_name, expand_words, value_text, word_text, word_value
+from holdfast.core.shell.expand import assigned_value, capture_name, expand_words, value_text, word_text
 from holdfast.core.shell.flow import (
     SUCCESS,
     UNKNOWN_STATUS,
@@ -17,7 +17,7 @@ from holdfast.core.shell.flow import (
     merge,
     split,
 )
-from holdfast.core.shell.parse import ShellTooLarge
+from holdfast.core.shell.parse import ShellTooLarge, parse_command
 from holdfast.core.shell.redirects import apply_redirect, file_name
 from holdfast.core.shell.syntax import (
     UNKNOWN,
@@ -42,9 +42,12 @@ from holdfast.core.shell.syntax import (
 )
 
 MAX_PATHS = 24
-MAX_STEPS = 500
+MAX_STEPS = 400
 MAX_CALLS = 12
 MAX_ITERATIONS = 12
+MAX_BRANCHES = 60
+MAX_INNER_CHARACTERS = 40_000
+"""Of all texts together that the command hands to shells and `eval`."""
 
 ReadFile = Callable[[str], str | None]
 """The text of a script by its path as written, or None when it is not there or not to be read."""
@@ -56,13 +59,15 @@ class Executor:
     def __init__(self, output: str = "", read_file: ReadFile | None = None) -> None:
         self.invocations: list[Invocation] = []
         self.output = output
-        self.read_file = read_file or (lambda _path: None)
+        self._read_file = read_file
+        self.asked_for_files = False
         self.context: tuple[int, ...] = ()
         self.background = 0
         self.looping = 0
         self.functions_mentioned: list[str] = []
         self._known: dict[tuple[object, ...], int] = {}
         self._steps = 0
+        self._inner_characters = 0
         self._sinks = 0
 
     # ── every node ───────────────────────────────────────────────────────────────────────────────────────────────────
@@ -91,6 +96,18 @@ class Executor:
         for one in bad:
             one.control = "exit"
         return good + bad
+
+    def parse(self, text: str) -> Node:
+        """A text inside of the command; the same bounds hold for all of them together."""
+        self._inner_characters += len(text)
+        if self._inner_characters > MAX_INNER_CHARACTERS:
+            raise ShellTooLarge
+        return parse_command(text)
+
+    def read_file(self, path: str) -> str | None:
+        """The text of a file of the repository, where it may be read. What it says can be different the next time."""
+        self.asked_for_files = True
+        return self._read_file(path) if self._read_file else None
 
     def sink(self) -> str:
         self._sinks += 1
@@ -258,6 +275,8 @@ class Executor:
     def case(self, node: Case, path: Path, streams: Streams, checked: bool) -> list[Path]:
         streams = self.redirect(path, node.redirects, streams)
         value = word_text(path, node.value)
+        if len(node.branches) > MAX_BRANCHES:
+            return self.unparsed(Unparsed(""), path, streams, checked)
         if UNKNOWN not in value:
             for patterns, body in node.branches:
                 if any(fnmatchcase(value, word_text(path, pattern)) for pattern in patterns):
@@ -288,7 +307,8 @@ class Executor:
     # ── simple commands ──────────────────────────────────────────────────────────────────────────────────────────────
 
     def simple(self, node: Simple, path: Path, streams: Streams, checked: bool) -> list[Path]:
-        words = (*node.words, *(a.value for a in node.assignments if a.value), *(r.target for r in node.redirects))
+        values = (a.elements or ((a.value,) if a.value else ()) for a in node.assignments)
+        words = (*node.words, *(word for given in values for word in given), *(r.target for r in node.redirects))
         paths = self.substitutions(words, [path])
         done: list[Path] = []
         for one in paths:
@@ -302,22 +322,19 @@ class Executor:
         if not words:
             status = self._substitution_status(node, path)
             for assignment in node.assignments:
-                builtins.assign(path, assignment.name, self._assigned(path, assignment.value), assignment.append)
+                builtins.assign(path, assignment.name, assigned_value(path, assignment), assignment.append)
             path.status = status
             return [path]
         if words == ["exec"]:
             path.replaced = {**path.replaced, "&1": streams.stdout, "&2": streams.stderr}
             path.status = SUCCESS
             return [path]
-        environment = {a.name: value_text(self._assigned(path, a.value)) for a in node.assignments}
+        environment = {a.name: value_text(assigned_value(path, a)) for a in node.assignments}
         call = programs.Call(words, node, environment, streams, checked=checked)
         paths = programs.run_call(self, call, path)
         for one in paths:
             one.pipestatus = ()
         return paths
-
-    def _assigned(self, path: Path, word: Word | None) -> Value:
-        return Value(UNKNOWN) if word is None else word_value(path, word)
 
     def _substitution_status(self, node: Simple, path: Path) -> Status:
         """`x=$(cmd)` ends as `cmd` does."""

@@ -4,7 +4,7 @@ import itertools
 import re
 
 from holdfast.core.shell.flow import UNKNOWN_STATUS, Path, Piece, Pieces, Status, Value
-from holdfast.core.shell.syntax import UNKNOWN, Part, Word
+from holdfast.core.shell.syntax import UNKNOWN, Assignment, Part, Word
 
 _BRACES = re.compile(r"\{([^{}\s]*,[^{}\s]*|-?\d+\.\.-?\d+)\}")
 _SUBSCRIPT = re.compile(r"^(\w+)\[([^\]]*)\]$")
@@ -13,6 +13,7 @@ HOME_LIKE = frozenset(
 )
 """Variables that name a folder of the user's tools; shown as `~`."""
 MAX_FIELDS = 400
+MAX_BRACES = 8
 
 
 def capture_name(part: Part) -> str:
@@ -30,7 +31,7 @@ def lookup(path: Path, name: str) -> Value | None:
     if match and match[1] == "PIPESTATUS":
         return _pipe_status(path, match[2])
     if match:
-        return _element(path.variables.get(match[1]))
+        return _element(path.variables.get(match[1]), match[2])
     found = path.variables.get(name)
     if found is None and name in HOME_LIKE:
         return Value("~")
@@ -43,7 +44,12 @@ def _pipe_status(path: Path, index: str) -> Value:
     return Value(status=members[number]) if -len(members) <= number < len(members) else Value(UNKNOWN)
 
 
-def _element(value: Value | None) -> Value | None:
+def _element(value: Value | None, index: str) -> Value | None:
+    if value is not None and value.fields is not None:
+        if index in ("@", "*"):
+            return value
+        at = int(index) if index.isdecimal() else len(value.fields)
+        return Value(value.fields[at]) if at < len(value.fields) else Value(UNKNOWN)
     if value is None or not value.pieces:
         return Value(UNKNOWN)
     return Value(pieces=tuple(piece.through("lines") for piece in value.pieces))
@@ -85,6 +91,10 @@ def value_text(value: Value) -> str:
 
 def expand_word(path: Path, word: Word) -> list[str]:
     """The fields of one word: expansions outside of quotes are split at blanks."""
+    if len(word.parts) == 1 and word.parts[0].quoted and _is_list(word.parts[0]):
+        listed = resolve(path, word.parts[0]).fields
+        if listed is not None:
+            return list(listed)
     fields: list[str] = []
     current, started = "", False
     for part in word.parts:
@@ -107,9 +117,20 @@ def expand_word(path: Path, word: Word) -> list[str]:
     return list(itertools.chain.from_iterable(map(_braces, fields))) if plain else fields
 
 
+def _is_list(part: Part) -> bool:
+    return part.kind == "variable" and (part.text == "@" or part.text.endswith("[@]")) and part.default is None
+
+
+def assigned_value(path: Path, assignment: Assignment) -> Value:
+    if assignment.elements is not None:
+        fields = tuple(expand_words(path, assignment.elements))
+        return Value(" ".join(fields), fields=fields) if not assignment.append else Value(UNKNOWN)
+    return Value(UNKNOWN) if assignment.value is None else word_value(path, assignment.value)
+
+
 def _braces(text: str) -> list[str]:
     match = _BRACES.search(text)
-    if match is None:
+    if match is None or text.count("{") > MAX_BRACES:
         return [text]
     inner = match[1]
     if ".." in inner and "," not in inner:

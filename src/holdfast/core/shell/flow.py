@@ -55,6 +55,8 @@ class Value(msgspec.Struct, frozen=True):
     text: str = ""
     pieces: Pieces = ()
     status: Status | None = None
+    fields: tuple[str, ...] | None = None
+    """The elements of an array, or the arguments that `"$@"` stands for."""
 
 
 class Invocation(msgspec.Struct):

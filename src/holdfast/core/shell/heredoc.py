@@ -11,6 +11,10 @@ MARK = "__holdfast_heredoc_%d__"
 MARKED = re.compile(r"__holdfast_heredoc_(\d+)__")
 HERE_STRING = 87
 """The descriptor that marks what was written as `<<< word`."""
+MAX_SCANNED = 40_000
+"""More than any command may have outside of heredocs: what follows is copied unread, and the whole is too large."""
+_PLAIN = re.compile(r"""[^\\'"`$()#<\n]+""")
+_PLAIN_IN_STRING = re.compile(r"""[^\\"$`]+""")
 _OPERATOR = re.compile(r"<<(-?)[ \t]*(\\?[\w.+@%/:-]+|'[^'\n]*'|\"[^\"\n]*\")")
 
 
@@ -42,10 +46,12 @@ class _Scanner:
         self.found: list[Heredoc] = []
         self.pending: list[tuple[int, str, bool, bool]] = []
         self.stack: list[str] = []
+        self.copied = 0
 
     def run(self) -> Extracted:
-        while self.at < len(self.text):
+        while self.at < len(self.text) and self.copied < MAX_SCANNED:
             self._step(self.text[self.at])
+        self._copy(len(self.text) - self.at)
         return Extracted("".join(self.out), tuple(self.found))
 
     def _step(self, char: str) -> None:
@@ -73,7 +79,7 @@ class _Scanner:
         elif char == "\n":
             self._take_bodies()
         else:
-            self._copy(1)
+            self._copy_plain(_PLAIN)
 
     def _step_in_string(self, char: str) -> None:
         if char == '"':
@@ -83,11 +89,16 @@ class _Scanner:
         elif char == "`":
             self._toggle(char)
         else:
-            self._copy(1)
+            self._copy_plain(_PLAIN_IN_STRING)
 
     def _copy(self, count: int) -> None:
         self.out.append(self.text[self.at : self.at + count])
         self.at += count
+        self.copied += count
+
+    def _copy_plain(self, plain: re.Pattern[str]) -> None:
+        match = plain.match(self.text, self.at)
+        self._copy(match.end() - self.at if match else 1)
 
     def _copy_until(self, closing: str) -> None:
         end = self.text.find(closing, self.at + 1)
@@ -125,7 +136,7 @@ class _Scanner:
         return self.at == 0 or self.text[self.at - 1] in " \t\n;&|("
 
     def _at_command_start(self) -> bool:
-        before = self.text[: self.at].rstrip(" \t")
+        before = self.text[max(0, self.at - 100) : self.at].rstrip(" \t")
         return not before or before[-1] in ";&|\n" or before.endswith(("if", "while", "for", "then", "do", "!"))
 
     def _take_operator(self) -> None:

@@ -37,8 +37,14 @@ if TYPE_CHECKING:
 MAX_CHARACTERS = 400_000
 MAX_CHARACTERS_WITHOUT_HEREDOCS = 32_000
 MAX_SEPARATORS = 2_000
+MAX_PARENTHESES = 1_200
+"""Of both kinds together. The grammar takes long to recover from hundreds that do not match."""
+MAX_NODES = 2_500
+"""Nodes of the grammar's tree: walking over more takes longer than a hook may wait."""
 MAX_DEPTH = 60
 _SEPARATOR = re.compile(r"[;&|(`\n{'\"]")
+_PARENTHESIS = re.compile(r"[()]")
+_QUOTED = re.compile(r"""\\.|\$'(?:\\.|[^'\\])*'|'[^']*'|"(?:\\.|[^"\\])*\"""", re.DOTALL)
 _GLOB = re.compile(r"[*?\[]")
 _ESCAPE = re.compile(r"\\(\n|.)", re.DOTALL)
 _ANSI_ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "\\": "\\", "'": "'", '"': '"', "e": "\x1b", "0": "\0"}
@@ -65,15 +71,23 @@ def parse_command(text: str) -> Node:
     if len(text) > MAX_CHARACTERS:
         raise ShellTooLarge
     extracted = extract_heredocs(text)
-    if len(extracted.text) > MAX_CHARACTERS_WITHOUT_HEREDOCS or _count_separators(extracted.text) > MAX_SEPARATORS:
+    if _is_too_large(extracted.text):
         raise ShellTooLarge
     if "\0" in text:
         raise ShellUnreadable
     return _Builder(extracted.heredocs).build(extracted.text)
 
 
-def _count_separators(text: str) -> int:
-    return len(_SEPARATOR.findall(text)) if len(text) > MAX_SEPARATORS else 0
+def _is_too_large(text: str) -> bool:
+    """What stands in quotes hardly costs anything, as far as quotes can be told without a parser."""
+    if len(text) < MAX_PARENTHESES // 4:
+        return False
+    if len(text) > MAX_CHARACTERS_WITHOUT_HEREDOCS or len(_PARENTHESIS.findall(text)) > MAX_PARENTHESES:
+        return True
+    bare = _QUOTED.sub("", text)
+    too_many_words = len(bare) > MAX_NODES and len(bare.split()) > MAX_NODES
+    too_many_parentheses = len(_PARENTHESIS.findall(bare)) > MAX_PARENTHESES // 4
+    return too_many_words or too_many_parentheses or len(_SEPARATOR.findall(text)) > MAX_SEPARATORS
 
 
 class _Builder:
@@ -85,6 +99,8 @@ class _Builder:
         root = _parser().parse(text.encode("utf-8", "replace")).root_node
         if root.has_error:
             raise ShellUnreadable
+        if root.descendant_count > MAX_NODES:
+            raise ShellTooLarge
         return self.sequence(root.children)
 
     # ── statements ───────────────────────────────────────────────────────────────────────────────────────────────────
@@ -131,10 +147,12 @@ class _Builder:
     def assignment(self, leaf: "Leaf") -> Assignment:
         name, value = leaf.child_by_field_name("name"), leaf.child_by_field_name("value")
         plain = name is not None and name.type == "variable_name"
-        unread = not plain or (value is not None and value.type == "array")
+        array = value is not None and value.type == "array"
+        unread = not plain or array
+        elements = tuple(self.word(c) for c in value.children if c.is_named) if value and array and plain else None
         word = None if unread else (self.word(value) if value is not None else Word(()))
         return Assignment(
-            _text(name).partition("[")[0] if name else "", word, any(c.type == "+=" for c in leaf.children)
+            _text(name).partition("[")[0] if name else "", word, any(c.type == "+=" for c in leaf.children), elements
         )
 
     def declaration(self, leaf: "Leaf") -> Node:
@@ -197,7 +215,7 @@ class _Builder:
         quoted = body.replace('"', '\\"')
         root = _parser().parse(f'x "{quoted}"'.encode("utf-8", "replace")).root_node
         command = root.children[0] if root.children and not root.has_error else None
-        if command is None or len(command.children) != 2:
+        if command is None or len(command.children) != 2 or root.descendant_count > MAX_NODES:
             return Word((Part("unknown"),))
         return self.word(command.children[1])
 

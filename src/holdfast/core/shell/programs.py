@@ -18,7 +18,7 @@ from holdfast.core.shell.flow import (
     Streams,
     Value,
 )
-from holdfast.core.shell.parse import ShellUnreadable, parse_command
+from holdfast.core.shell.parse import ShellTooLarge, ShellUnreadable
 from holdfast.core.shell.redirects import join
 from holdfast.core.shell.syntax import UNKNOWN, Node, Simple
 from holdfast.core.shell.wrappers import ASSIGNMENT, unwrap
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from holdfast.core.shell.execute import Executor
 
 SHELLS = frozenset(("bash", "sh", "zsh", "dash", "ksh", "ash"))
+MAX_WRAPPERS = 20
 _READERS = frozenset("chmod ls stat file test diff cmp less wc git bat open code echo du md5sum sha256sum".split())
 
 
@@ -94,7 +95,7 @@ def _run_alias(executor: "Executor", call: Call, path: Path, text: str) -> list[
     words = " ".join([text, *(_quote(word) for word in call.words[1:])])
     without = {k: v for k, v in path.aliases.items() if k != call.words[0]}
     path.aliases = without
-    return executor.run(parse_command(words), path, call.streams, True)
+    return executor.run(executor.parse(words), path, call.streams, True)
 
 
 def _quote(word: str) -> str:
@@ -125,6 +126,8 @@ def _run_program(executor: "Executor", call: Call, path: Path) -> list[Path]:
         return [path]
     unwrapped = unwrap(call.words)
     if unwrapped is not None:
+        if len(call.wrappers) >= MAX_WRAPPERS:
+            raise ShellTooLarge
         inner = msgspec.structs.replace(
             call,
             words=unwrapped.words,
@@ -304,7 +307,7 @@ def _run_nested(
     executor: "Executor", call: Call, path: Path, text: str | None, arguments: list[str], options: frozenset[str]
 ) -> list[Path]:
     """A new shell: functions and options are not handed down, the folder and exported variables are."""
-    node = _parsed(text)
+    node = _parsed(executor, text)
     if node is None:
         return _run_plain(executor, call, path)
     before = path.clone()
@@ -331,11 +334,11 @@ def _run_nested(
     return paths
 
 
-def _parsed(text: str | None) -> Node | None:
+def _parsed(executor: "Executor", text: str | None) -> Node | None:
     if text is None:
         return None
     try:
-        return parse_command(text)
+        return executor.parse(text)
     except ShellUnreadable:
         return None
 

@@ -40,6 +40,8 @@ class Assignment(msgspec.Struct, frozen=True):
     value: Word | None
     """None where the value is an array or cannot be read."""
     append: bool = False
+    elements: tuple[Word, ...] | None = None
+    """Of an array."""
 
 
 class Simple(msgspec.Struct, frozen=True):

@@ -6,6 +6,7 @@ from holdfast.features.checks.settings import ChecksSettings
 
 FEATURE = Feature(
     name="checks",
+    version=2,
     subscribed_kinds=policy.SUBSCRIBED_KINDS,
     keys=state.keys,
     reduce=state.reduce,
@@ -17,5 +18,6 @@ FEATURE = Feature(
     views={"list": views.list_runs, "show": views.show_run, "explain_last": views.explain_last},
     jobs={policy.JUDGE_LATE: jobs.judge_late},
     quick=frozenset((policy.JUDGE_LATE,)),
+    watch=jobs.watch_worktrees,
     settings=ChecksSettings,
 )

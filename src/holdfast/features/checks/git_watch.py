@@ -62,8 +62,23 @@ class Place(msgspec.Struct, frozen=True):
         return ""
 
 
+_PLACES: dict[str, Place] = {}
+
+
 def find_place(folder: str) -> Place | None:
-    """The worktree that a folder lies in; None outside of git."""
+    """The worktree that a folder lies in; None outside of git. One that is known is only looked at for being there."""
+    known = _PLACES.get(folder)
+    if known is not None and os.path.isfile(os.path.join(known.own, "HEAD")):
+        return known
+    found = _search_place(folder)
+    if found is not None and found.root == folder:
+        if len(_PLACES) >= MAX_WORKTREES:
+            _PLACES.clear()
+        _PLACES[folder] = found
+    return found
+
+
+def _search_place(folder: str) -> Place | None:
     root = folder if os.path.isabs(folder) else ""
     while root and not os.path.lexists(os.path.join(root, ".git")):
         root = os.path.dirname(root) if os.path.dirname(root) != root else ""

@@ -1,18 +1,32 @@
-"""Checks of commands whose exit status was told after the call had ended (Codex writes it into its transcript)."""
+"""Work beside the hooks: checks whose exit status is told late, and worktrees in which a person works too."""
+
+import hashlib
+import os
+import time
+from collections.abc import Iterable
 
 import msgspec
 
+from holdfast.core import git
 from holdfast.core.checks import Check
 from holdfast.core.event import Event, derived_event
-from holdfast.core.feature import JobCall
+from holdfast.core.feature import JobCall, WatchCall
+from holdfast.core.job import run_briefly
 from holdfast.core.kinds import ToolEndPayload
+from holdfast.features.checks.git_watch import Place
+from holdfast.features.checks.observe import OBSERVER, read_shell_result
 from holdfast.features.checks.policy import check_finished
-from holdfast.features.checks.shell_result import read_shell_result
+
+STEP_MS, DEBOUNCE_MS = 250, 500
+"""How often it is looked whether to go on; how long changes are gathered."""
+FIRST_MS, IDLE_S = 2_000, 60.0
+INDEX_S = 2.0
+TELLING = frozenset(("HEAD", "index", "ORIG_HEAD", "MERGE_HEAD"))
 
 
 def judge_late(call: JobCall) -> list[Event]:
     """A check whose verdict is another one now is told again, with the content as it was when the call ended."""
-    from holdfast.features.checks.judging import judge_result
+    from holdfast.features.checks.judge import judge_result
 
     payload = call.job.payload
     ended = call.reader.event(int(payload["of"]))
@@ -39,3 +53,78 @@ def _is_known(check: Check, told: list[Check]) -> bool:
 
 def _told_late(event: Event, number: int) -> Event:
     return msgspec.structs.replace(event, key=f"{event.key}.late.{number}")
+
+
+# ── worktrees beside the hooks ───────────────────────────────────────────────────────────────────────────────────────
+
+
+class _Until:
+    """Ends a watch when the daemon stops, or when other worktrees are to be watched."""
+
+    def __init__(self, call: WatchCall, roots: Iterable[str]) -> None:
+        self._stopping, self._roots = call.stopping, set(roots)
+
+    def is_set(self) -> bool:
+        return self._stopping.is_set() or _live_places().keys() != self._roots
+
+
+def watch_worktrees(call: WatchCall) -> None:
+    """HEAD, its reflog and the index of each worktree in which an agent works."""
+    while not call.stopping.is_set():
+        places = _live_places()
+        if places:
+            _watch_places(call, places)
+        else:
+            OBSERVER.became_live.wait(IDLE_S)
+            OBSERVER.became_live.clear()
+
+
+def _watch_places(call: WatchCall, places: dict[str, Place]) -> None:
+    from watchfiles import watch
+
+    staged = {root: _staged_digest(place) for root, place in places.items()}
+    changes = watch(
+        *_folders(places.values()), watch_filter=lambda _change, path: os.path.basename(path) in TELLING,
+        stop_event=_Until(call, places), step=STEP_MS, debounce=DEBOUNCE_MS, rust_timeout=FIRST_MS,
+        yield_on_timeout=True, recursive=False, raise_interrupt=False,
+    )  # fmt: skip
+    waiting = set(
+        places
+    )  # Something may have happened before the watch was set up: each is looked at once in any case.
+    for changed in changes:
+        touched = {os.path.dirname(path) for _change, path in changed}
+        for root, place in places.items():
+            if root in waiting or touched & set(_folders([place])):
+                _notice(call, place, staged)
+        waiting.clear()
+
+
+def _notice(call: WatchCall, place: Place, staged: dict[str, str]) -> None:
+    """`git status` in an editor rewrites the index too: only what is staged counts."""
+    before, now = staged.get(place.root, ""), _staged_digest(place)
+    staged[place.root] = now
+    at = time.time_ns() // 1_000_000
+    try:
+        call.handle(lambda: OBSERVER.notice(place.root, at, staged=bool(before and now and before != now)))
+    except Exception as error:  # The writer is busy or gone: the next hook sees what is in git.
+        call.report(error)
+
+
+def _live_places() -> dict[str, Place]:
+    now = time.time_ns() // 1_000_000
+    return {root: live.place for root, live in OBSERVER.live_worktrees(now).items()}
+
+
+def _folders(places: Iterable[Place]) -> list[str]:
+    found = [folder for place in places for folder in (place.own, os.path.join(place.own, "logs"))]
+    return [folder for folder in dict.fromkeys(found) if os.path.isdir(folder)]
+
+
+def _staged_digest(place: Place) -> str:
+    """Of every path, mode and content in the index; empty where git does not tell it in time."""
+    argv = git.argv("ls-files", "-z", "--stage")
+    try:
+        ran = run_briefly(argv, cwd=place.root, env=git.environment(os.environ), timeout=INDEX_S)
+    except OSError:
+        return ""
+    return hashlib.blake2b(ran.out, digest_size=16).hexdigest() if ran.code == 0 and not ran.timed_out else ""

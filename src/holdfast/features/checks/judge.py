@@ -1,22 +1,29 @@
 """From a finished shell command to its checks, their verdicts, and whether it proves that tests pass."""
 
+import os
 import posixpath
 import re
 
 import msgspec
 
-from holdfast.core.checks import Check, CheckKind, Selection, Verdict
+from holdfast.core.checks import Check, CheckKind, CommandJudgement, JudgedGitAct, Selection, Verdict
+from holdfast.core.kinds.agent_events import UNKNOWN_VERB
 from holdfast.core.shell.analysis import Analysis, Ran, ShellCommand, analyse_command
 from holdfast.core.shell.execute import ReadFile
+from holdfast.core.shell.git_acts import GitAct, git_acts
 from holdfast.core.shell.syntax import UNKNOWN
-from holdfast.features.checks.attribution import Candidate, Output, attribute_reports, read_all
-from holdfast.features.checks.entries import recognise_entry
-from holdfast.features.checks.git_acts import GitAct, git_acts
-from holdfast.features.checks.output import clean_output
-from holdfast.features.checks.recognise import recognise
-from holdfast.features.checks.repository import read_recipe
+from holdfast.core.shell.written_files import written_files
+from holdfast.core.text import CUT_MARK
+from holdfast.features.checks.git_watch import Place, find_place
+from holdfast.features.checks.observe import ShellResult
+from holdfast.features.checks.runners.attribution import Candidate, Output, attribute_reports, clean_output, read_all
+from holdfast.features.checks.runners.entries import RepositoryFiles, read_recipe, recognise_entry
+from holdfast.features.checks.runners.recognise import recognise
+from holdfast.features.checks.runners.reports import add_report
 from holdfast.features.checks.verdicts import judge_entry, judge_runner
-from holdfast.features.checks.writes import guess_writes
+
+MAX_CANDIDATES = 60
+NO_TEST_RUN = "no test run in this command"
 
 
 class Judgement(msgspec.Struct, kw_only=True):
@@ -42,14 +49,17 @@ def judge_command(
     """`stdout` and `stderr` are None where the agent does not report them. `root`: the repository, if `cwd` is absolute."""
     reported = stdout is not None or stderr is not None
     out, err = clean_output(stdout or ""), clean_output(stderr or "")
-    start = _relative(cwd or ".", root)
     analysis = analyse_command(
-        command, exit_code, out if reported else None, err if reported else None, cwd=start, read_file=read_file
+        command, exit_code, out if reported else None, err if reported else None, cwd=cwd or ".", read_file=read_file
     )
     if analysis.problem:
         return Judgement(why=analysis.problem)
     candidates = find_candidates(analysis)
-    writes = guess_writes(analysis.commands)
+    writes = [_relative(path, root) for path in written_files(analysis, command)]
+    if not candidates:
+        return Judgement(git=git_acts(analysis.commands, f"{out}\n{err}"), writes=writes, why=NO_TEST_RUN)
+    if len(candidates) > MAX_CANDIDATES:
+        return Judgement(why="the command starts too many checks to be followed")
     _distrust_written(candidates, writes)
     text = f"{out}\n{err}" if err else out
     output = Output(out, err, reported)
@@ -175,7 +185,7 @@ def _conclude(checks: list[Check]) -> tuple[bool, str]:
     """Tests are proved to pass when some ran and passed, and none failed or is unknown."""
     tests = [check for check in checks if check.kind is CheckKind.TEST]
     if not tests:
-        return False, "no test run in this command"
+        return False, NO_TEST_RUN
     bad = next((c for c in tests if c.verdict is Verdict.FAILED), None) or next(
         (c for c in tests if c.verdict is Verdict.UNKNOWN), None
     )
@@ -188,3 +198,86 @@ def _conclude(checks: list[Check]) -> tuple[bool, str]:
 
 
 __all__ = ["Check", "Judgement", "Ran", "Selection", "Verdict", "judge_command"]
+
+
+# From the result of a shell call to the judgement that is kept with its event.
+
+MAX_WRITES = 50
+_QUOTES = dict.fromkeys(map(ord, "'\"\\"))
+MAX_CHECKS = 20
+
+
+def judge_result(result: ShellResult, cwd: str, started_ms: int = 0) -> CommandJudgement:
+    """`started_ms`: when the call began, where reports may be read; 0 where that is not known."""
+    place = find_place(cwd)
+    judged = _judge_in(result, cwd, place)
+    elsewhere = _other_place(judged, place)
+    if elsewhere is not None:
+        place, judged = elsewhere, _judge_in(result, cwd, elsewhere)
+    kept = _kept(judged, place, cwd)
+    if result.why_unknown:
+        return _unknown(kept, result.why_unknown)
+    return add_report(kept, result.command, cwd, started_ms) if started_ms else kept
+
+
+def git_verbs_of(command: str, cwd: str, root: str) -> list[str]:
+    """What the command is about to do in git, as far as its parse tells: each act that may take effect.
+
+    `?` where the command names git and cannot be followed: then nothing is ruled out.
+    """
+    if "git" not in command.translate(_QUOTES) and "$" not in command:
+        return []
+    read = RepositoryFiles(root).read if root else None
+    analysis = analyse_command(command, cwd=cwd or ".", read_file=read)
+    if (analysis.problem or CUT_MARK in command) and "git" in command:
+        return [UNKNOWN_VERB]
+    acts = git_acts(analysis.commands, "")
+    return list(dict.fromkeys(act.verb for act in acts if act.effective is not False))
+
+
+def _judge_in(result: ShellResult, cwd: str, place: Place | None) -> Judgement:
+    root = place.root if place else ""
+    read = RepositoryFiles(root).read if root else None
+    return judge_command(
+        result.command, cwd, result.exit_code, result.stdout, result.stderr, root=root, read_file=read
+    )  # fmt: skip
+
+
+def _other_place(judged: Judgement, place: Place | None) -> Place | None:
+    """Where the command went to another worktree and ran its checks there, and nowhere else."""
+    folders = {check.dir for check in judged.checks}
+    if not folders or not all(os.path.isabs(folder) for folder in folders):
+        return None
+    found = [find_place(folder) for folder in sorted(folders)]
+    same = {one.root if one else "" for one in found}
+    return found[0] if len(same) == 1 and found[0] is not None and (place is None or found[0] != place) else None
+
+
+def _kept(judged: Judgement, place: Place | None, cwd: str) -> CommandJudgement:
+    """What is of interest later: git commands that only look are not, nor where a command was that did nothing."""
+    acts = [JudgedGitAct(act.verb, act.effective) for act in judged.git[:MAX_CHECKS] if act.effective is not False]
+    if not judged.checks and not acts:
+        return CommandJudgement(writes=judged.writes[:MAX_WRITES])
+    return CommandJudgement(
+        checks=judged.checks[:MAX_CHECKS],
+        proves_tests_pass=judged.proves_tests_pass,
+        git=acts,
+        writes=judged.writes[:MAX_WRITES],
+        why=judged.why,
+        worktree=place.root if place else "",
+        repo=place.shared if place else "",
+        branch=place.branch if place else "",
+        commit=place.head if place else "",
+        cwd=cwd,
+    )
+
+
+def _unknown(judged: CommandJudgement, why: str) -> CommandJudgement:
+    checks = [_unknown_check(check, why) for check in judged.checks]
+    return msgspec.structs.replace(judged, checks=checks, proves_tests_pass=False, why=why)
+
+
+def _unknown_check(check: Check, why: str) -> Check:
+    counts = {"passed": None, "failed": None, "skipped": None}
+    known_not_to_run = check.verdict is Verdict.DID_NOT_RUN
+    return check if known_not_to_run else msgspec.structs.replace(check, verdict=Verdict.UNKNOWN, why=why, **counts)

@@ -5,18 +5,116 @@ import threading
 import time
 from collections.abc import Iterable, Sequence
 from importlib import import_module
+from typing import Any
+
+import msgspec
 
 from holdfast.core.checks import CommandJudgement
-from holdfast.core.event import Event
+from holdfast.core.event import Event, own_event
 from holdfast.core.feature import ContentParts, Settings
 from holdfast.core.fingerprint import Fingerprint, Fingerprinter, content_key
 from holdfast.core.job import run_briefly
 from holdfast.core.kinds import TOOL_ENDS, HookPayload, ToolEndPayload, ToolPayload
 from holdfast.core.kinds.agent_events import UNKNOWN_VERB
+from holdfast.core.kinds.check_events import GitNoticed
+from holdfast.core.text import CUT_MARK
 from holdfast.features.checks.git_watch import GitWatch, Place, find_place
-from holdfast.features.checks.running import RunningCall, RunningCalls
 from holdfast.features.checks.settings import DEFAULTS
-from holdfast.features.checks.shell_result import read_shell_result
+
+# Shell calls that began and have not ended, as far as hooks tell: where each began, and who may have done a git act.
+
+MAX_CALLS = 500
+LONGEST_MS = 3_600_000
+
+
+class RunningCall(msgspec.Struct, frozen=True):
+    session: str
+    lane: str
+    call: str
+    worktree: str
+    cwd: str
+    """Where it began; the hook at its end may name the folder that it changed to."""
+    at: int
+
+
+class RunningCalls:
+    """In the memory of the daemon only: what is lost by a restart is not known, never guessed."""
+
+    def __init__(self) -> None:
+        self._calls: dict[tuple[str, str, str], RunningCall] = {}
+
+    def add(self, call: RunningCall) -> None:
+        if len(self._calls) >= MAX_CALLS:
+            del self._calls[next(iter(self._calls))]
+        self._calls[(call.session, call.lane, call.call)] = call
+
+    def end(self, session: str, lane: str, call: str) -> RunningCall | None:
+        return self._calls.pop((session, lane, call), None)
+
+    def forget(self, session: str) -> None:
+        """The turn is over: calls that were refused or whose end nobody told run no longer."""
+        for key in [key for key in self._calls if key[0] == session]:
+            del self._calls[key]
+
+    def any_in(self, worktree: str, now: int) -> bool:
+        """One that began very long ago is one whose agent is gone."""
+        return any(call.worktree == worktree and now - call.at < LONGEST_MS for call in self._calls.values())
+
+
+# What is known of a finished shell call: its command, exit status and output, as whole as the event still has them.
+
+
+class ShellResult(msgspec.Struct, frozen=True):
+    command: str
+    exit_code: int | None
+    stdout: str | None
+    """None when the agent does not report it."""
+    stderr: str | None = None
+    why_unknown: str = ""
+    """Why nothing can be said of how it ended."""
+
+
+def read_shell_result(event: Event) -> ShellResult:
+    data: ToolEndPayload = event.data
+    stdout, stderr = _streams(event, data)
+    code = None if data.interrupted or data.detached else data.exit_code
+    return ShellResult(data.command, code, stdout, stderr, _why_unknown(data))
+
+
+def _why_unknown(data: ToolEndPayload) -> str:
+    if CUT_MARK in data.command:
+        return "the command is longer than what is kept of it"
+    if data.detached:
+        return "it runs on in the background; how it ended is not known"
+    if data.interrupted:
+        return "it was interrupted"
+    return ""
+
+
+def _streams(event: Event, data: ToolEndPayload) -> tuple[str | None, str | None]:
+    """The normalised output is cut after some thousand characters; the body has more of it."""
+    text = data.output or data.error
+    if text and CUT_MARK not in text:
+        return text, None
+    found = _from_body(event.body)
+    return found if found != (None, None) else (text or None, None)
+
+
+def _from_body(body: bytes) -> tuple[str | None, str | None]:
+    try:
+        payload: Any = msgspec.json.decode(body)
+    except (msgspec.DecodeError, RecursionError):
+        return None, None
+    if not isinstance(payload, dict):
+        return None, None
+    response = payload.get("tool_response", payload.get("error"))
+    if isinstance(response, str):  # An empty one is as often left out as empty.
+        return response or None, None
+    if not isinstance(response, dict):
+        return None, None
+    stdout, stderr = response.get("stdout"), response.get("stderr")
+    return stdout if isinstance(stdout, str) else None, stderr if isinstance(stderr, str) else None
+
 
 OBSERVED_KINDS = frozenset(
     ("tool.started", "tool.finished", "tool.failed", "turn.ended", "session.started", "prompt.submitted")
@@ -26,8 +124,18 @@ PROVING_VERBS = frozenset(("commit", "push", "merge", UNKNOWN_VERB))
 LATE_MS = 3_000
 """An event that comes later than this, e.g. from the spool, says nothing of the content as it is now."""
 MAX_PARTS = 20
+LIVE_MS, MAX_LIVE = 1_800_000, 30
+"""How long after its last hook a worktree is watched, and how many are."""
 ACTING = frozenset(("shell", "mcp", "other"))
 """Tools that may do something in git."""
+
+
+class LiveWorktree(msgspec.Struct, frozen=True):
+    """A worktree in which an agent works, as far as hooks tell."""
+
+    place: Place
+    project: str
+    at: int
 
 
 class Observer:
@@ -37,6 +145,8 @@ class Observer:
         self._fingerprints = Fingerprinter(run_briefly, os.environ)
         self._git = GitWatch()
         self._running = RunningCalls()
+        self._live: dict[str, LiveWorktree] = {}
+        self.became_live = threading.Event()
 
     def enrich(self, event: Event, settings: Settings, parts: ContentParts) -> bool:
         data = event.data
@@ -67,7 +177,7 @@ class Observer:
             self._take_content(event, data, place, settings, parts)
 
     def _see_start(self, event: Event, data: ToolPayload, settings: Settings, parts: ContentParts) -> None:
-        from holdfast.features.checks.judging import git_verbs_of
+        from holdfast.features.checks.judge import git_verbs_of
 
         place = _place_of(event, data)
         if place is not None:
@@ -98,7 +208,7 @@ class Observer:
     def _judge(
         self, event: Event, data: ToolEndPayload, cwd: str, started: RunningCall | None, settings: Settings
     ) -> CommandJudgement | None:
-        from holdfast.features.checks.judging import judge_result
+        from holdfast.features.checks.judge import judge_result
 
         began = started.at if started else event.at - int(data.ms) if data.ms else 0
         judged = judge_result(read_shell_result(event), cwd, began if settings.reports else 0)
@@ -107,13 +217,38 @@ class Observer:
             data.ms = max(0, event.at - started.at)
         return judged
 
+    # ── beside the hooks ─────────────────────────────────────────────────────────────────────────────────────────────
+
+    def live_worktrees(self, now: int) -> dict[str, LiveWorktree]:
+        """Those of which a hook told lately. Called from the watcher's thread: it works on a copy."""
+        return {root: one for root, one in dict(self._live).items() if now - one.at < LIVE_MS}
+
+    def notice(self, root: str, now: int, *, staged: bool) -> list[Event]:
+        """What changed in git without a hook. While a call runs in the worktree its end tells who did it."""
+        live = self._live.get(root)
+        if live is None or self._running.any_in(root, now):
+            return []
+        look = self._git.look(live.place, outside=True)
+        if not staged and not (look and look.acts):
+            return []
+        noticed = GitNoticed(worktree=root, repo=live.place.shared, git=look, staged=staged)
+        return [own_event(noticed, now, project=live.project)]
+
     # ── looks ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def _look_at_git(self, event: Event, data: HookPayload, place: Place, *, outside: bool) -> None:
         """While a call runs in the worktree, what happened is seen at its end: only then is it clear who did it."""
+        self._note_live(LiveWorktree(place, event.project, event.at))
         if outside and self._running.any_in(place.root, event.at):
             return
         data.git = self._git.look(place, outside=outside)
+
+    def _note_live(self, live: LiveWorktree) -> None:
+        if live.place.root not in self._live and len(self._live) >= MAX_LIVE:
+            del self._live[min(self._live, key=lambda root: self._live[root].at)]
+        if live.place.root not in self._live:
+            self.became_live.set()
+        self._live[live.place.root] = live
 
     def _take_content(
         self, event: Event, data: HookPayload, place: Place, settings: Settings, parts: ContentParts
@@ -142,7 +277,7 @@ def _place_of(event: Event, data: HookPayload) -> Place | None:
 
 def _load_judge() -> None:
     """The shell parser takes a moment to load: it is there before the first command comes."""
-    import_module("holdfast.features.checks.judging")
+    import_module("holdfast.features.checks.judge")
 
 
 OBSERVER = Observer()

@@ -1,5 +1,6 @@
 """What an event means for checks, as events of its own. Pure: what was seen of the world is in the event."""
 
+import re
 from collections.abc import Iterator
 
 from holdfast.core.checks import Check, CheckKind, CommandJudgement, GitLogEntry, GitLook, Verdict
@@ -7,14 +8,44 @@ from holdfast.core.event import Event, derived_event
 from holdfast.core.feature import Settings, State
 from holdfast.core.job import Job
 from holdfast.core.kinds import HookPayload, ToolEndPayload
-from holdfast.core.kinds.check_events import CheckFinished, GitActed, GitRef
-from holdfast.features.checks.failures import read_failures
+from holdfast.core.kinds.check_events import CheckFinished, GitActed, GitNoticed, GitRef
 from holdfast.features.checks.observe import OBSERVED_KINDS
 from holdfast.features.checks.state import GIT_SEEN, GitSeen
 
+# Names of the tests that failed, from what a runner printed. What is not named stays unnamed.
+
+MAX_FAILURES = 50
+_PATTERNS = {
+    "pytest": r"^(?:FAILED|ERROR) (\S+(?:::[^\n]+?)?)(?: - .*)?$",
+    "unittest": r"^(?:FAIL|ERROR): (\S+ \([^)\n]*\))",
+    "jest": r"^[ \t]*● (.+ › .+)$",
+    "vitest": r"^[ \t]*FAIL[ \t]+(\S+(?: > .+)?)$",
+    "mocha": r"^[ \t]+\d+\) (.+?):?$",
+    "node": r"^(?:not ok \d+ - |✖ )(.+?)(?: \([\d.]+ms\))?$",
+    "go test": r"^[ \t]*--- FAIL: (\S+)",
+    "cargo test": r"^test (\S+) \.\.\. FAILED",
+    "maven": r"^\[ERROR\]\s+(\w[\w.$]*\.\w+)(?::\d+)?\b",
+    "gradle": r"^(\S+ > .+) FAILED\s*$",
+    "dotnet": r"^[ \t]+Failed (\S+) \[",
+    "rspec": r"^rspec (\S+)",
+    "phpunit": r"^\d+\) (\S+::\S+)",
+    "ctest": r"^[ \t]+\d+ - (\S+) \((?:Failed|Timeout|SEGFAULT).*\)",
+    "bun": r"^\(fail\) (.+?)(?: \[|$)",
+}
+
+
+def read_failures(runner: str, output: str) -> list[str]:
+    """In the order they are printed, each once."""
+    pattern = _PATTERNS.get(runner)
+    if pattern is None:
+        return []
+    names = (name.strip()[:300] for name in re.findall(pattern, output, re.MULTILINE))
+    return list(dict.fromkeys(name for name in names if name))[:MAX_FAILURES]
+
+
 EXIT_READ = "tool.exit_read"
 JUDGE_LATE = "checks.judge_late"
-SUBSCRIBED_KINDS = OBSERVED_KINDS | {CheckFinished.KIND, EXIT_READ}
+SUBSCRIBED_KINDS = OBSERVED_KINDS | {CheckFinished.KIND, GitNoticed.KIND, EXIT_READ}
 MAX_COMMAND = 500
 COMMITTING = frozenset(("commit", "merge", "cherry-pick", "revert", "am", "rebase", "pull"))
 
@@ -24,7 +55,7 @@ def derive(state: State, event: Event, _settings: Settings) -> Iterator[Event]:
     if isinstance(data, ToolEndPayload) and data.judgement is not None:
         for check in data.judgement.checks:
             yield derived_event(event, check_finished(event, data, data.judgement, check))
-    if isinstance(data, HookPayload) and data.git is not None:
+    if isinstance(data, HookPayload | GitNoticed) and data.git is not None:
         yield from _git_acts(event, data.git, GIT_SEEN.get(state, data.git.worktree) or GitSeen())
     if isinstance(data, ToolEndPayload) and data.judgement is not None:
         yield from _pushes_without_trace(event, data, data.judgement)
@@ -48,6 +79,7 @@ def check_finished(event: Event, data: ToolEndPayload, judged: CommandJudgement,
         dir=check.dir,
         selection=check.selection.value,
         operands=check.operands,
+        presumed=check.presumed,
         verdict=check.verdict.value,
         passed=check.passed,
         failed=check.failed,
@@ -94,7 +126,7 @@ def _branch_after(act: GitLogEntry, branch: str, last: str) -> str:
 
 
 def _acted(event: Event, look: GitLook, act: GitLogEntry, before: str, after: str) -> GitActed:
-    data: HookPayload = event.data
+    data: HookPayload | GitNoticed = event.data
     return GitActed(
         of=event.seq,
         verb=act.verb,

@@ -5,11 +5,11 @@ from collections.abc import Iterator
 
 import msgspec
 
-from holdfast.core.checks import GitLook
+from holdfast.core.checks import GitLook, Verdict
 from holdfast.core.document import DocumentType
 from holdfast.core.event import Event
 from holdfast.core.kinds import HookPayload
-from holdfast.core.kinds.check_events import CheckFinished
+from holdfast.core.kinds.check_events import CheckFinished, GitNoticed
 from holdfast.core.ports import Doc, Ref
 
 MAX_RUNS = 60
@@ -75,7 +75,9 @@ def checks_key(worktree: str, branch: str) -> str:
 
 
 def run_key(session: str, data: CheckFinished) -> str:
-    parts = (session, data.kind, data.runner, data.dir, data.selection, *data.operands)
+    """One that did not run (`pytest --version`, a usage error) says nothing of the one that did: it has its own row."""
+    ran = "" if data.verdict != Verdict.DID_NOT_RUN else data.verdict
+    parts = (session, data.kind, data.runner, data.dir, data.selection, ran, *data.operands)
     return hashlib.blake2b("\0".join(parts).encode("utf-8", "replace"), digest_size=9).hexdigest()
 
 
@@ -83,7 +85,7 @@ def keys(event: Event) -> Iterator[Ref]:
     data = event.data
     if isinstance(data, CheckFinished):
         yield CHECKS.ref(checks_key(data.worktree or event.project, data.branch))
-    elif isinstance(data, HookPayload) and data.git is not None:
+    elif isinstance(data, HookPayload | GitNoticed) and data.git is not None:
         yield GIT_SEEN.ref(data.git.worktree)
 
 
@@ -91,7 +93,7 @@ def reduce(doc: Doc | None, event: Event, _ref: Ref) -> Doc | None:
     data = event.data
     if isinstance(data, CheckFinished):
         return _with_run(doc or BranchChecks(), event, data)
-    if isinstance(data, HookPayload) and data.git is not None:
+    if isinstance(data, HookPayload | GitNoticed) and data.git is not None:
         return _with_look(doc or GitSeen(), event, data.git)
     return doc
 

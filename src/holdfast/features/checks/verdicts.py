@@ -3,7 +3,7 @@
 from holdfast.core.checks import Check, CheckKind, Selection, Verdict
 from holdfast.core.shell.analysis import Ran
 from holdfast.core.shell.flow import FAILED
-from holdfast.features.checks.attribution import Candidate
+from holdfast.features.checks.runners.attribution import Candidate
 from holdfast.features.checks.runners.spec import Report, Runner
 
 _KILLED = frozenset((124, 130, 134, 137, 139, 141, 143))
@@ -53,6 +53,7 @@ def _check(
         skipped=report.skipped if counted and report else None,
         why=why,
         operands=match.operands if match else [],
+        presumed=bool(candidate.entry and candidate.entry.script and not candidate.entry.runner and report is None),
     )
 
 

@@ -71,7 +71,12 @@ def explain_last(call: Call) -> dict[str, Any]:
     now = _content_now(call)
     runs = [run for run in _listed(call, now) if run.run.kind == kind]
     holding = next((run for run in runs if _why_not(run, now, folder) == ""), None)
-    nearest = holding or next((run for run in runs if run.here), runs[0] if runs else None)
+    failed = next(
+        (run for run in runs if run.current and run.run.verdict == Verdict.FAILED and run.same_worktree), None
+    )
+    if holding and failed and failed.run.seq > holding.run.seq:  # The same content, and it failed since.
+        holding = None
+    nearest = holding or failed or next((run for run in runs if run.here), runs[0] if runs else None)
     if nearest is None:
         return {"kind": kind, "holds": False, "why": f"no {kind} run is known here", "run": None, "hint": ""}
     why = _why_not(nearest, now, folder)

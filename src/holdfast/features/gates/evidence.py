@@ -78,7 +78,7 @@ def _ran(doc: Doc, event: Event) -> Doc | None:
     if code is None or data.get("claimed") or data.get("detached") or data.get("interrupted"):
         return None
     seq = data["of"] if event.kind == "tool.exit_read" else event.seq
-    analysis = analyse_command(data["command"], code, data.get("output", ""))
+    analysis = analyse_command(data["command"], code, data.get("output", ""), cwd=None)
     ran, made = doc["ran"], doc["commits"]
     for command in analysis.commands[:MOST_PROGRAMS]:
         outcome = _outcome(command, code, len(analysis.commands) == 1)
@@ -116,8 +116,15 @@ def is_real_run(words: list[str]) -> bool:
 
 
 def only_looks(command: str) -> bool:
-    found = analyse_command(command)
+    found = analyse_command(command, cwd=None)
     return not found.problem and not any(is_real_run(one.words) for one in found.commands)
+
+
+def is_named_by(rule: Rule, command: str) -> bool:
+    """Whether a program of the command is what the rule takes for proof, be it a check tool or any script."""
+    globs = tuple(glob for one in rule.spec.evidence for glob in one.command or ())
+    found = analyse_command(command, cwd=None).commands if globs else ()
+    return any(matches(reading_of(one), globs) for one in found if is_real_run(one.words))
 
 
 def reading_of(command: ShellCommand) -> str:
@@ -145,6 +152,8 @@ def with_check(doc: Doc | None, event: Event) -> Doc | None:
     check = event.data
     if not isinstance(check, CheckFinished):
         return None
+    if check.presumed and check.verdict == "unknown":
+        return None  # A script that nobody knows more of: how it ended is what the rule asked for.
     doc = doc or no_facts(event)
     readings = _readings_of(check)
     ran = {command: fact for command, fact in doc["ran"].items() if fact[0] != check.of or command not in readings}
@@ -157,7 +166,9 @@ def with_check(doc: Doc | None, event: Event) -> Doc | None:
 
 def _readings_of(check: CheckFinished) -> list[str]:
     """How rules may name it: the program that was typed, and the tool that it came down to (`python -m pytest`)."""
-    commands = [reading_words(one.words) for one in analyse_command(check.command).commands if is_real_run(one.words)]
+    commands = [
+        reading_words(one.words) for one in analyse_command(check.command, cwd=None).commands if is_real_run(one.words)
+    ]
     named = [words for words in commands if check.runner in (word.rpartition("/")[2] for word in words)]
     shown = [" ".join(words) for words in named or commands]
     return list(dict.fromkeys([*shown[:MOST_READINGS], " ".join([check.runner, *map(_one_word, check.operands)])]))
@@ -365,7 +376,7 @@ def matches(command: str, globs: tuple[str, ...]) -> bool:
 def proves_itself(rule: Rule, command: str) -> bool:
     """`pytest && git commit`: what it asks for is reached only where the proof passed in the same line, and nothing it
     covers is written there. A line that is the proof itself is never refused for want of it."""
-    analysis = analyse_command(command)
+    analysis = analyse_command(command, cwd=None)
     if analysis.problem:
         return False
     return all(one.command and _is_guarded(rule, one, analysis) for one in rule.spec.evidence)

@@ -18,7 +18,7 @@ from holdfast.core.job import run_briefly
 from holdfast.core.kinds import HookPayload, ToolPayload
 from holdfast.core.shell.acts import CommandActs, names_to_resolve, read_acts
 from holdfast.core.shell.written_files import patched_files
-from holdfast.features.gates.evidence import only_looks
+from holdfast.features.gates.evidence import is_named_by, only_looks
 from holdfast.features.gates.in_force import any_in_force
 from holdfast.features.gates.requirements import kind_of, triggered
 from holdfast.paths import default_config_dir, default_state_dir
@@ -85,11 +85,14 @@ def _observe_tool(event: Event, data: ToolPayload, settings: "GateSettings") -> 
 
 
 def _wants_content(event: Event, data: ToolPayload, settings: "GateSettings") -> bool:
-    """Before what needs proof; and after a command that may have changed files which no command may change unseen."""
+    """Before what needs proof, after a command that may be proof, and after one that may have changed files which no
+    command may change unseen."""
     if event.kind == "tool.started":
         return any(kind_of(rule).is_proven and rule.at_tool for rule in triggered(settings, event))
     if data.action == "edit" or (data.action == "shell" and only_looks(data.command)):
         return False
+    if data.action == "shell" and any(is_named_by(rule, data.command) for rule in settings.rules):
+        return True
     guarded = data.branch in settings.protected_branches
     return guarded or any(rule.spec.paths and rule.at_tool and not kind_of(rule).is_proven for rule in settings.rules)
 

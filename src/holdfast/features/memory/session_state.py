@@ -6,6 +6,7 @@ from collections.abc import Callable
 from msgspec.structs import replace
 
 from holdfast.core.bounded import with_newest, without
+from holdfast.core.checks import Verdict
 from holdfast.core.event import Event
 from holdfast.core.kinds import SESSION_ENDS, ToolEndPayload
 from holdfast.core.kinds.agent_events import (
@@ -119,6 +120,7 @@ def _acted(doc: MemorySession, event: Event) -> MemorySession:
     if data.action not in NOTED:
         return doc
     ok = event.kind == "tool.finished" and data.ok is not False and data.exit_code in (None, 0)
+    ok = ok and not _check_failed(data)
     heard = data.error or (data.output if data.action == "ask" or not ok else "")
     act = Act(
         seq=event.seq, action=data.action, ok=ok, command=data.command[:COMMAND], paths=shortened(data.paths, 5),
@@ -128,6 +130,11 @@ def _acted(doc: MemorySession, event: Event) -> MemorySession:
     if turn_rules.is_needed(doc.acts, act):
         return replace(doc, acts=[*doc.acts, act][-MOST_ACTS:])
     return doc
+
+
+def _check_failed(data: ToolEndPayload) -> bool:
+    """`pytest | tail` ends with 0 whatever the tests did: their own verdict counts."""
+    return bool(data.judgement) and any(check.verdict is Verdict.FAILED for check in data.judgement.checks)
 
 
 def _failed_after_all(doc: MemorySession, event: Event) -> MemorySession:

@@ -266,7 +266,7 @@ def proven_areas(
     command: str, exit_code: int | None, output: str, error: str, patterns: Mapping[str, Iterable[str]]
 ) -> list[str]:
     """Areas whose own command is part of this call, where it is known that it ran and succeeded."""
-    analysis = analyse_command(command, exit_code, output, error)
+    analysis = analyse_command(command, exit_code, output, error, cwd=None)
     texts = [" ".join(one.words) for one in analysis.commands if one.ran is Ran.YES and one.exit_code == 0]
     return [
         name

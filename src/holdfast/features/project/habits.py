@@ -43,7 +43,7 @@ def habit_names(command: str) -> tuple[str, ...]:
     """Names of the commands that say something about how somebody works; looking around says nothing."""
     if len(command) > MAX_CHARACTERS:
         return ()
-    analysis = analyse_command(command, 0)
+    analysis = analyse_command(command, 0, cwd=None)
     names = (_name_of(one.words) for one in analysis.commands if one.ran is not Ran.NO)
     return tuple(dict.fromkeys(name for name in names if name and _is_habitual(name)))
 

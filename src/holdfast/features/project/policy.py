@@ -11,7 +11,7 @@ from holdfast.core.feature import State
 from holdfast.core.job import Job
 from holdfast.core.kinds import SESSION_ENDS, HookPayload
 from holdfast.core.kinds.agent_events import SessionStarted
-from holdfast.core.kinds.check_events import CheckFinished, GitActed
+from holdfast.core.kinds.check_events import CheckFinished, GitActed, GitNoticed
 from holdfast.core.kinds.project_events import (
     AreaValidated,
     CommitSeen,
@@ -37,7 +37,9 @@ from holdfast.features.project.state import ACTIVITY, ALL, LEASES, PROJECT, Acti
 
 COMMAND_ENDS = frozenset(("tool.finished", "tool.exit_read"))
 """The last is told by the feature sessions, of the time when the command ended."""
-LOOKED_AT_SOON = frozenset(("turn.ended", "session.started", "prompt.submitted", CheckFinished.KIND, GitActed.KIND))
+LOOKED_AT_SOON = frozenset(
+    ("turn.ended", "session.started", "prompt.submitted", CheckFinished.KIND, GitActed.KIND, GitNoticed.KIND)
+)
 SAID_BY_A_PERSON = frozenset(
     (DocumentAdopted.KIND, TaskAdded.KIND, TaskDone.KIND, TaskDismissed.KIND, OverrideSet.KIND)
 )

@@ -5,6 +5,7 @@ from typing import Any
 from holdfast.web.screen import Screen, Visit
 
 MOST_PLACES = 12
+MOST_CHECKS = 5
 
 
 def page(visit: Visit) -> dict[str, Any]:
@@ -32,7 +33,16 @@ def _board(visit: Visit, place: dict[str, Any]) -> dict[str, Any]:
         "rows": [[of[name] for of in by_name if name in of] for name in names],
         "open": sum(not one["ok"] and one["triggered"] for status in seen for one in status["requirements"]),
         "notices": seen[0]["notices"],
+        "checks": _checks(visit, place),
     }
 
 
-SCREEN = Screen(name="gates", title="Gates", path="/gates", page=page, key="g", live="gates. decision. session. uat.")
+def _checks(visit: Visit, place: dict[str, Any]) -> list[dict[str, Any]]:
+    """What ran on this branch, with verdict and reason: why something counts as proof or does not."""
+    found = visit.view("checks.list", of=place["project"], look=False)["runs"]
+    return [run for run in found if run["branch"] == place["branch"]][:MOST_CHECKS]
+
+
+SCREEN = Screen(
+    name="gates", title="Gates", path="/gates", page=page, key="g", live="gates. decision. session. uat. check."
+)

@@ -17,12 +17,17 @@ def summary_of(story: Story) -> SessionSummarised:
     return summarise_events(story.events, build_figures(session, Spending(), story.now))
 
 
+SUITE = {"kind": "test", "runner": "pytest", "dir": ".", "selection": "all", "command": "pytest -q tests/"}
+
+
 def a_working_session() -> Story:
     story = Story().start().prompt("Fix the login bug\nin auth.py")
     edit = {"tool": "Edit", "action": "edit"}
     story.tool("e1", **edit, paths=["/p/auth.py"]).tool("e2", **edit, paths=["/p/auth.py", "/p/test_auth.py"])
     story.tool("t1", command="pytest -q tests/", ok=False, exit_code=1)
+    story.tell("check.finished", **SUITE, verdict="failed", failed=2)
     story.tool("t2", command="pytest -q tests/", exit_code=0)
+    story.tell("check.finished", **SUITE, verdict="passed", passed=5)
     story.tool("g", command='git commit -am "Fix login"', output="[main 1a2b3c4] Fix login\n 1 file changed")
     return story
 
@@ -40,6 +45,7 @@ def test_title_files_commands_tests_and_commits():
 
 def test_what_was_left_open():
     story = Story().start().prompt("Build it").tool("t", command="make test", ok=False, exit_code=2)
+    story.tell("check.finished", **SUITE | {"command": "make test"}, verdict="failed", failed=1)
     story.tell("task.created", task="1", subject="write docs").tell("task.created", task="2", subject="ship")
     story.tell("task.completed", task="2")
     todos = [{"content": "tidy up", "status": "pending"}, {"content": "done thing", "status": "completed"}]
@@ -54,19 +60,23 @@ def test_what_was_left_open():
     ]
 
 
-@pytest.mark.parametrize(
-    "command",
-    ["pytest -q", "python -m pytest x", "npm test", "npm run test:unit", "cargo test", "go test ./...", "make test",
-     "yarn vitest", "uv run tox", "./gradlew test", "bundle exec rspec", "python -m unittest"],
-)  # fmt: skip
-def test_test_runs_are_known_by_their_command(command: str):
-    found = summary_of(Story().start().prompt().tool("t", command=command))
-    assert [c.command for c in found.tests] == [command]
+def test_a_test_run_counts_by_its_verdict_and_not_by_its_words():
+    story = Story().start().prompt().tool("t", command="pytest --version").tool("u", command="echo pytest")
+    assert summary_of(story).tests == []
+    story.tell("check.finished", **SUITE, verdict="unknown")
+    found = summary_of(story)
+    assert [(run.ok, run.verdict) for run in found.tests] == [(None, "unknown")]
+    assert "pytest -q tests/ ended unknown" in found.text
 
 
-@pytest.mark.parametrize("command", ["ls tests", "cat latest.txt", "git commit -m test", "echo contest"])
-def test_other_commands_are_no_test_runs(command: str):
-    assert summary_of(Story().start().prompt().tool("t", command=command)).tests == []
+def test_a_part_that_failed_is_made_good_by_the_whole_and_not_by_a_version():
+    story = Story().start().prompt()
+    part = SUITE | {"selection": "part", "operands": ["tests/a.py"], "command": "pytest tests/a.py"}
+    story.tell("check.finished", **part, verdict="failed", failed=1)
+    story.tell("check.finished", **part, verdict="did_not_run")
+    assert summary_of(story).tests[0].verdict == "failed"
+    story.tell("check.finished", **SUITE, verdict="passed", passed=9)
+    assert [(run.command, run.counts) for run in summary_of(story).tests] == [("pytest -q tests/", "9 passed")]
 
 
 def test_a_huge_session_gives_a_small_summary():

@@ -55,7 +55,11 @@ def _pytest_report(summary: str, position: int, text: str) -> Report:
 
 
 def read_unittest(text: str) -> list[Report]:
-    return [_unittest_report(match) for match in _UNITTEST.finditer(text)]
+    reports = [_unittest_report(match) for match in _UNITTEST.finditer(text)]
+    only_broken = len(reports) == 1 and not reports[0].passed and reports[0].failed
+    if only_broken and text.count("unittest.loader._FailedTest") >= reports[0].failed:
+        return [Report(nothing="a test module could not be imported", position=reports[0].position)]
+    return reports
 
 
 def _unittest_report(match: re.Match[str]) -> Report:

@@ -50,6 +50,10 @@ class Runner(msgspec.Struct, frozen=True, kw_only=True):
     nothing_operands: frozenset[str] = frozenset()
     """First operands with which nothing is checked."""
     takes_value: frozenset[str] = frozenset()
+    hollow: frozenset[str] = frozenset()
+    """Flags with which neither exit status 0 nor the summary tells that tests ran: another program runs them."""
+    hollow_with: tuple[frozenset[str], frozenset[str]] = (frozenset(), frozenset())
+    """Flags of which one of each kind together does the same: `go test -bench . -run xxx`."""
     selects: frozenset[str] = frozenset()
     """Flags that choose a part."""
     whole_operands: re.Pattern[str] = re.compile(r"^(?:\.|\./|\./\.\.\.|tests?/?|spec/?|src/?)$")

@@ -5,9 +5,11 @@ from collections.abc import Callable, Iterable
 
 import msgspec
 
+from holdfast.core.checks import CheckKind, Selection, Verdict
 from holdfast.core.event import Event
 from holdfast.core.feature import JobCall
 from holdfast.core.kinds import SESSION_ENDS, ToolEndPayload, agent_events
+from holdfast.core.kinds.check_events import CheckFinished
 from holdfast.core.kinds.engine_events import DecisionMade
 from holdfast.core.kinds.session_events import CommandRun, CommitMade, SessionSummarised
 from holdfast.core.ports import Reader
@@ -24,10 +26,6 @@ MAX_STEPS = 300
 MAX_FILES, MAX_COMMANDS, MAX_TESTS, MAX_COMMITS, MAX_OPEN = 50, 15, 15, 20, 10
 LINE = 120
 
-_TEST = re.compile(
-    r"\b(pytest|tox|nox|jest|vitest|mocha|rspec|phpunit|ctest|unittest|behave|playwright test"
-    r"|(npm|pnpm|yarn|bun|cargo|go|dotnet|mvn|gradle|gradlew|make|mix|swift|zig build|deno|just)\s+(run\s+)?test\S*)\b"
-)
 _COMMIT = re.compile(r"\bgit\b[^|;&\n]*\bcommit\b")
 _COMMITTED = re.compile(r"^\[(?P<branch>\S+)(?: \([^)]*\))? (?P<sha>[0-9a-f]{7,40})\] (?P<subject>.*)$", re.MULTILINE)
 
@@ -39,6 +37,7 @@ class SummaryBuilder:
         self.title = ""
         self.files: dict[str, int] = {}
         self.commands: dict[str, CommandRun] = {}
+        self.tests: dict[tuple[str, ...], CommandRun] = {}
         self.commits: list[CommitMade] = []
         self.calls = CallPairing()
         self.tasks: dict[str, str] = {}
@@ -61,14 +60,13 @@ class SummaryBuilder:
 
     def result(self, figures: Figures) -> SessionSummarised:
         by_edits = sorted(self.files, key=lambda path: -self.files[path])
-        tests = [run for run in self.commands.values() if _TEST.search(run.command)]
         found = SessionSummarised(
             title=self.title,
             files=by_edits[:MAX_FILES],
             files_seen=len(self.files),
             commands=list(self.commands.values())[-MAX_COMMANDS:],
             commands_seen=len(self.commands),
-            tests=tests[-MAX_TESTS:],
+            tests=list(self.tests.values())[-MAX_TESTS:],
             commits=self.commits[-MAX_COMMITS:],
             open=self._left_open()[:MAX_OPEN],
             end=self.end,
@@ -77,7 +75,7 @@ class SummaryBuilder:
         return with_figures(found, figures)
 
     def _left_open(self) -> list[str]:
-        failing = [run for run in self.commands.values() if run.ok is False and _TEST.search(run.command)]
+        failing = [run for run in self.tests.values() if run.verdict == Verdict.FAILED]
         return [
             *([f"the last prompt was not finished: {self.open_prompt}"] if self.open_prompt else []),
             *(f"a tool call did not end: {_describe_call(start)}" for start in self.calls.open.values()),
@@ -117,6 +115,21 @@ class SummaryBuilder:
         if ok and _COMMIT.search(data.command):
             for found in _COMMITTED.finditer(data.output):
                 self.commits.append(CommitMade(**{k: one_line(v, LINE) for k, v in found.groupdict().items()}))
+
+    def _check_finished(self, event: Event) -> None:
+        """The latest run of each suite and part; one of the whole suite that passed makes its parts good."""
+        check: CheckFinished = event.data
+        if check.kind != CheckKind.TEST:
+            return
+        suite = (check.worktree, check.dir, check.runner)
+        key = (*suite, *check.operands)
+        if check.verdict == Verdict.PASSED and check.selection == Selection.ALL:
+            self.tests = {known: run for known, run in self.tests.items() if known[:3] != suite or known == key}
+        earlier = self.tests.pop(key, None)
+        if earlier and earlier.verdict == Verdict.FAILED and check.verdict == Verdict.DID_NOT_RUN:
+            self.tests[key] = earlier  # `pytest --version` says nothing of what failed.
+            return
+        self.tests[key] = _test_run(check, earlier)
 
     def _read_todos(self, data: ToolEndPayload) -> None:
         todos = data.input.get("todos")
@@ -158,6 +171,7 @@ _HANDLERS: dict[str, Callable[[SummaryBuilder, Event], None]] = {
     "turn.escaped": SummaryBuilder._turn_over,
     "turn.failed": SummaryBuilder._turn_failed,
     "decision.made": SummaryBuilder._decision_made,
+    CheckFinished.KIND: SummaryBuilder._check_finished,
     "task.created": SummaryBuilder._task_created,
     "task.completed": SummaryBuilder._task_completed,
     "session.ended": SummaryBuilder._session_ended,
@@ -207,10 +221,23 @@ def _file_name(path: str) -> str:
     return path.rpartition("/")[2] or path
 
 
+def _test_run(check: CheckFinished, earlier: CommandRun | None) -> CommandRun:
+    counted = ((check.passed, "passed"), (check.failed, "failed"), (check.skipped, "skipped"))
+    return CommandRun(
+        command=one_line(check.command, 160),
+        ok={Verdict.PASSED.value: True, Verdict.FAILED.value: False}.get(check.verdict),
+        times=(earlier.times if earlier else 0) + 1,
+        verdict=check.verdict,
+        counts=", ".join(f"{number} {word}" for number, word in counted if number),
+    )
+
+
 def _outcome(run: CommandRun) -> str:
-    if run.ok is not False:
-        return "passed"
-    return f"failed ({run.exit_code})" if run.exit_code is not None else "failed"
+    """In older logs a run has no verdict: then nothing is said of how it ended."""
+    said = {Verdict.DID_NOT_RUN.value: "did not run", Verdict.UNKNOWN.value: "ended unknown"}.get(
+        run.verdict, run.verdict
+    )
+    return f"{said} ({run.counts})" if run.counts else said
 
 
 def summary_of(session: Session, reader: Reader, figures: Figures) -> SessionSummarised:

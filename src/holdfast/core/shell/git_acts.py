@@ -1,4 +1,4 @@
-"""What the git commands of a shell command did, as far as words, exit status and output tell."""
+"""What a command did in git, by its words, its exit status and what git printed."""
 
 import re
 
@@ -6,6 +6,8 @@ import msgspec
 
 from holdfast.core.shell.analysis import Ran, ShellCommand
 from holdfast.core.shell.syntax import UNKNOWN
+
+# What the git commands of a shell command did, as far as words, exit status and output tell.
 
 _VALUES = frozenset(
     ("-C", "-c", "--git-dir", "--work-tree", "--namespace", "--exec-path", "--config-env", "--super-prefix")

@@ -135,9 +135,18 @@ def _match(runner: Runner, arguments: list[str], environment: dict[str, str], fo
         return None
     match = Match(runner, arguments, foreign=foreign)
     _read_arguments(runner, match)
+    match.foreign = match.foreign or _hollow(runner, arguments)
     if runner.kind is not CheckKind.TEST:
         match.operands = match.operands[:20]
     return match
+
+
+def _hollow(runner: Runner, arguments: list[str]) -> str:
+    given = {_flag(word): word for word in arguments}
+    named = [word for flag, word in given.items() if flag in runner.hollow]
+    if not named and all(flags & given.keys() for flags in runner.hollow_with):
+        named = [given[flag] for flags in runner.hollow_with for flag in sorted(flags & given.keys())[:1]]
+    return f"with {' and '.join(named)} neither its exit status nor its summary tells that tests ran" if named else ""
 
 
 def _flag(word: str) -> str:

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from holdfast.core.checks import CommandJudgement, Verdict
-from holdfast.features.checks.judging import judge_result
-from holdfast.features.checks.reports import read_report
-from holdfast.features.checks.shell_result import ShellResult
+from holdfast.features.checks.judge import judge_result
+from holdfast.features.checks.observe import ShellResult
+from holdfast.features.checks.runners.reports import read_report
 
 PASS, FAIL, SKIP = "<testcase/>", "<testcase><failure/></testcase>", "<testcase><skipped/></testcase>"
 
