@@ -4,7 +4,15 @@ To add one: a `Payload` with `@event_kind` in the file it belongs to. To change 
 version and add an upcaster. Sets of kinds that several features use are named here, once.
 """
 
-from holdfast.core.kinds import agent_events, check_events, engine_events, gates_events, project_events, session_events
+from holdfast.core.kinds import (
+    agent_events,
+    check_events,
+    engine_events,
+    gates_events,
+    project_events,
+    session_events,
+    uat_events,
+)
 from holdfast.core.kinds.agent_events import HookPayload, ToolEndPayload, ToolPayload
 from holdfast.core.kinds.base import (
     KINDS,
@@ -32,6 +40,7 @@ __all__ = [
     "SESSION_KINDS",
     "TOOL_ENDS",
     "TURN_ENDS",
+    "UAT_KINDS",
     "UPCASTERS",
     "HookPayload",
     "JsonObject",
@@ -59,6 +68,7 @@ CHECK_KINDS = _kinds_of(check_events)
 GATES_KINDS = _kinds_of(gates_events)
 PROJECT_KINDS = _kinds_of(project_events)
 SESSION_KINDS = _kinds_of(session_events)
+UAT_KINDS = _kinds_of(uat_events)
 
 SESSION_ENDS = frozenset(("session.ended", "session.lost", "session.stale", "session.closed", "session.left"))
 """After any of these the session is over, until the agent shows itself again."""

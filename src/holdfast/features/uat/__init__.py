@@ -6,7 +6,7 @@ from typing import Any
 
 from holdfast.core.feature import Feature
 from holdfast.features.uat import decide, derive, enqueue, reduce, refs
-from holdfast.features.uat.model import KINDS, SUBSCRIBED_KINDS, UatSettings
+from holdfast.features.uat.model import SUBSCRIBED_KINDS, UatSettings
 from holdfast.features.uat.state import RUNS, SESSION_RUNS
 
 COMMANDS = (
@@ -31,7 +31,6 @@ def _later(module: str, table: str, names: tuple[str, ...]) -> Mapping[str, Call
 FEATURE = Feature(
     name="uat",
     version=2,
-    kinds=KINDS,
     subscribed_kinds=SUBSCRIBED_KINDS,
     keys=refs.keys,
     reduce=reduce.reduce,

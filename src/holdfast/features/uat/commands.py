@@ -242,7 +242,7 @@ def import_results(call: Call) -> CommandResult:
         raise CommandRefused(f"{path} is larger than {runner_reports.LARGEST_REPORT >> 20} MB")
     name = str(call.args.get("scenario") or path.stem)
     made = [_imported(call, report, path) for report in runner_reports.parse_report(path.read_bytes(), name)]
-    ids = [str(events[0].get("uat")) for events in made]
+    ids = [events[0].data.uat for events in made]
     events = tuple(event for one in made for event in one)
     return CommandResult(events, answer=lambda reader: {"runs": [brief(RUNS.load(reader, one)) for one in ids]})
 

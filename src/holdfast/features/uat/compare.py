@@ -87,5 +87,5 @@ def screenshots(before: Record, after: Record) -> list[dict[str, Any]]:
 def _by_step(record: Record) -> defaultdict[int, list[str]]:
     found: defaultdict[int, list[str]] = defaultdict(list)
     for shot in record.shots:
-        found[shot.get("step") or 0].append(shot.get("path"))
+        found[shot.data.step].append(shot.data.path)
     return found

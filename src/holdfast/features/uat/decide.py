@@ -26,7 +26,7 @@ def decide(state: State, event: Event, settings: UatSettings | None) -> Decision
 
 def _prompted(state: State, event: Event, mine: SessionRuns, settings: UatSettings) -> Decision | None:
     prompt = mine.prompt
-    if not prompt or mine.active or not settings.enabled or event.get("synthetic"):
+    if not prompt or mine.active or not settings.enabled or event.data.synthetic:
         return None
     scenarios = (state.get(CATALOGUE, event.project) or {}).get("scenarios") or {}
     found = detect.assess(prompt.text, scenarios)

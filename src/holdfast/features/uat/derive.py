@@ -109,7 +109,7 @@ def _unknown_tool(tool: str, doc: Run) -> dict[str, Any]:
 
 def _begun(event: Event, doc: Run, number: int, call: Called) -> dict[str, Any]:
     step = {"step": number or doc.current, "matched": bool(number), "address": call.use.address}
-    return {"n": doc.n + 1, "call": event.get("call", ""), "tool": event.tool, **step}
+    return {"n": doc.n + 1, "call": event.data.call, "tool": event.tool, **step}
 
 
 def _recorded(number: int, call: Called, plan: Mapping[str, Any]) -> bool:
@@ -161,7 +161,7 @@ def _tool_ended(state: State, event: Event, mine: SessionRuns, settings: UatSett
 
 def _open_entry(doc: Run, event: Event) -> OpenCall | None:
     """By the agent's own id of the call; agents that give none run one call of a tool at a time."""
-    call, entries = event.get("call", ""), doc.open.values()
+    call, entries = event.data.call, doc.open.values()
     same = [e for e in entries if (e.call == call if call else not e.call and e.tool == event.tool)]
     return same[-1] if same else None
 
@@ -173,17 +173,16 @@ def _ended(
     ms = _ms(event, begun)
     step = number or doc.current
     matched = begun.matched if begun else bool(number)
-    code = event.get("exit_code")
+    code = event.data.exit_code
     judged = list(judge.assertions(plan, step, result, ms, code))
     health = list(judge.page_checks(plan, step if matched else 0, result, ms, code))
-    given = event.get("input")
-    shown: Mapping[str, Any] = given if isinstance(given, Mapping) else {}
+    shown: Mapping[str, Any] = event.data.input
     if not _is_public(plan, step):
         shown, typed = hide_typed(call.use, {**shown, **_command(call)})
         result, judged, health = without_values((result, judged, health), typed)
     return {
         "n": begun.n if begun else doc.n + 1,
-        "call": event.get("call", ""),
+        "call": event.data.call,
         "tool": event.tool,
         "step": step,
         "matched": matched,
@@ -201,7 +200,7 @@ def _ended(
         "health": health,
         "shots": list(result.shots),
         "logs": [list(log) for log in result.logs],
-        "cwd": event.get("cwd", ""),
+        "cwd": event.data.cwd,
         "framework": result.ok and _injects(call),
         "returning": _returning(call, result.ok, result.error),
     }
@@ -224,7 +223,7 @@ def _returning(call: Called, ok: bool, error: str) -> str:
 
 
 def _ms(event: Event, begun: OpenCall | None) -> int:
-    told = event.get("ms")
+    told = event.data.ms
     if isinstance(told, int | float):
         return max(0, int(told))
     return max(0, event.at - begun.at) if begun else 0
@@ -263,7 +262,7 @@ def _superseded(state: State, event: Event, mine: SessionRuns, _settings: UatSet
 
 def _told(state: State, event: Event, mine: SessionRuns, _settings: UatSettings) -> Following:
     """Numbered here, where nobody can come between: two hooks may tell of two calls at the same moment."""
-    doc, call = RUNS.get(state, str(event.get("uat"))), event.get("call")
+    doc, call = RUNS.get(state, event.data.uat), event.data.call
     if doc is None or doc.id not in (mine.active, mine.tail):
         return
     step = doc.current if call["step"] is None else call["step"]
@@ -272,7 +271,7 @@ def _told(state: State, event: Event, mine: SessionRuns, _settings: UatSettings)
 
 
 def _step_set(state: State, event: Event, mine: SessionRuns, _settings: UatSettings) -> Following:
-    doc = RUNS.get(state, str(event.get("uat")))
+    doc = RUNS.get(state, event.data.uat)
     if doc and doc.id == mine.active and steps.all_over(doc):
         yield from _end(event, doc, "last-step")
 

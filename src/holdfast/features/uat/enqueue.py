@@ -5,8 +5,10 @@ from collections.abc import Iterable, Iterator
 from holdfast.core.event import Event
 from holdfast.core.feature import State
 from holdfast.core.job import Job
+from holdfast.core.kinds.uat_events import CallEnded
 from holdfast.features.uat.folders import root_of
 from holdfast.features.uat.model import COMPLETED, DEFAULTS, PLAN, UatSettings
+from holdfast.features.uat.refs import run_of
 from holdfast.features.uat.state import RUNS, SESSION_RUNS, Run
 
 JOBS = SCAN, WRITE, COLLECT, HEALTH, REPORT, ASKED, TEND = (
@@ -48,23 +50,23 @@ def _scans(state: State, event: Event, settings: UatSettings) -> Iterator[Job]:
 
 
 def _edits_scenario(event: Event, settings: UatSettings) -> bool:
-    if event.kind != "tool.finished" or event.get("action") != "edit":
+    if event.kind != "tool.finished" or event.data.action != "edit":
         return False
     folder = f"{root_of(event.project, settings.root)}/scenarios/"
-    return any(isinstance(path, str) and path.startswith(folder) for path in event.get("paths") or ())
+    return any(path.startswith(folder) for path in event.data.paths)
 
 
 def _of_run(state: State, event: Event, settings: UatSettings) -> Iterator[Job]:
     if event.kind == "uat.asked":
         yield Job(kind=ASKED, payload={"seq": event.seq, "session": event.session})
-    run = str(event.get("uat") or "")
+    run = run_of(event)
     doc = RUNS.get(state, run) if run else None
     if doc is None or event.kind in _QUIET:
         return
     yield Job(kind=WRITE, dedupe=run, run_at=event.at + _patience(doc, event), payload={"uat": run})
     if event.kind == "uat.started" and (before := _before(state, doc)):
         yield Job(kind=WRITE, dedupe=before, payload={"uat": before})
-    if event.get("shots") or event.get("logs"):
+    if isinstance(event.data, CallEnded) and (event.data.shots or event.data.logs):
         yield Job(kind=COLLECT, payload={"seq": event.seq})
     yield from _health(state, event, doc)
     if settings.reports and doc.status == COMPLETED and event.kind in ("uat.ended", "uat.shot"):
@@ -86,11 +88,11 @@ def _before(state: State, doc: Run) -> str:
 def _health(state: State, event: Event, doc: Run) -> Iterator[Job]:
     """Requests of our own: at the start, or when their step ended."""
     at_start = event.kind == "uat.started"
-    if not at_start and not (event.kind == "uat.call_ended" and event.get("ok")):
+    if not at_start and not (event.kind == "uat.call_ended" and event.data.ok):
         return
     checks = (state.get(PLAN, doc.id) or {}).get("health_checks") or ()
     for number, check in enumerate(checks):
         step = check.get("step") or 0
-        if check.get("type") == "http" and (at_start if not step else not at_start and step == event.get("step")):
+        if check.get("type") == "http" and (at_start if not step else not at_start and step == event.data.step):
             payload = {"uat": doc.id, "index": number, "step": step}
             yield Job(kind=HEALTH, dedupe=f"{doc.id}/{number}", payload=payload)

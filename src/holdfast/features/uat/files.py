@@ -6,6 +6,7 @@ from typing import Any
 import msgspec
 
 from holdfast.core.event import Event
+from holdfast.core.kinds.uat_events import HealthChecked, JudgedCheck
 from holdfast.features.uat.folders import Places
 from holdfast.features.uat.judge import expected
 from holdfast.features.uat.model import COMPLETED, FORMAT, IN_PROGRESS, INTERRUPTED, VERSION, iso
@@ -49,7 +50,7 @@ def document(record: Record) -> dict[str, Any]:
         "artifacts": {
             "screenshots": [screenshot(shot) for shot in record.shots],
             "logs": [],
-            "reports": list(doc.reports),
+            "reports": [report.as_dict() for report in doc.reports],
         },
         "performance": performance(record),
         "context": context(doc),
@@ -121,14 +122,14 @@ def step(number: int, wanted: Mapping[str, Any], stood: Step) -> dict[str, Any]:
 
 def tool_call(event: Event) -> dict[str, Any]:
     return {
-        "id": call_id(event.get("n")),
-        "toolName": event.get("tool"),
-        "parameters": event.get("parameters"),
-        "result": event.get("result"),
-        "executionTime": event.get("ms"),
-        "timestamp": iso(event.get("began")),
-        "stepNumber": event.get("step"),
-        "success": event.get("ok"),
+        "id": call_id(event.data.n),
+        "toolName": event.data.tool,
+        "parameters": event.data.parameters or {},
+        "result": event.data.result or {},
+        "executionTime": event.data.ms,
+        "timestamp": iso(event.data.began),
+        "stepNumber": event.data.step,
+        "success": event.data.ok,
     }
 
 
@@ -147,12 +148,12 @@ def problem(one: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def health_check(event: Event, check: Mapping[str, Any]) -> dict[str, Any]:
+def health_check(event: Event, check: JudgedCheck | HealthChecked) -> dict[str, Any]:
     return {
         "timestamp": iso(event.at),
-        "type": check.get("type", ""),
-        "result": check.get("result", ""),
-        "data": check.get("data") or {},
+        "type": check.type,
+        "result": check.result,
+        "data": check.data or {},
     }
 
 
@@ -169,9 +170,9 @@ def assertions(record: Record) -> list[dict[str, Any]]:
         for wanted, judged in zip(record.plan.get("assertions", ()), record.doc.assertions, strict=False)
     ]
     by_hand = [
-        _assertion(e.get("step"), e.get("description"), e.get("expected"), e.get("result"), e.get("actual"), e.at)
+        _assertion(e.data.step, e.data.description, e.data.expected, e.data.result, e.data.actual, e.at)
         for e in record.asserted
-        if e.get("index") is None
+        if e.data.index is None
     ]
     return planned + by_hand
 
@@ -189,12 +190,12 @@ def _assertion(step: Any, description: Any, wanted: Any, result: Any, actual: An
 
 def screenshot(event: Event) -> dict[str, Any]:
     return {
-        "name": event.get("name"),
-        "path": event.get("path"),
-        "size": event.get("size"),
+        "name": event.data.name,
+        "path": event.data.path,
+        "size": event.data.size,
         "timestamp": iso(event.at),
-        "stepNumber": event.get("step"),
-        "action": event.get("action"),
+        "stepNumber": event.data.step,
+        "action": event.data.action,
         "success": True,
     }
 

@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from holdfast.core.event import Event
+from holdfast.core.kinds import ToolPayload
 from holdfast.features.uat.drivers import NOT_A_DRIVER, ToolUse, recognise
 from holdfast.features.uat.model import FAILED, IN_PROGRESS, INTERRUPTED
 from holdfast.features.uat.state import Run
@@ -41,11 +42,11 @@ class Called(NamedTuple):
 
 
 def called(event: Event, extra: Mapping[str, str] | None = None) -> Called:
-    given = event.get("input")
-    arguments = dict(given) if isinstance(given, Mapping) else {}
-    if command := event.get("command"):
-        arguments["command"] = command
-    action = str(event.get("action") or "")
+    told: ToolPayload = event.data
+    arguments = dict(told.input)
+    if told.command:
+        arguments["command"] = told.command
+    action = told.action
     use = recognise(event.tool, arguments if action == "shell" or "__" in event.tool else {}, extra)
     return Called(event.tool, action, arguments, use)
 

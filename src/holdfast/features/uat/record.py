@@ -5,6 +5,7 @@ from typing import Any
 
 from holdfast.core.errors import CommandRefused
 from holdfast.core.event import Event
+from holdfast.core.kinds.uat_events import HealthChecked, JudgedCheck
 from holdfast.core.ports import Doc, EventQuery, Reader, Ref
 from holdfast.features.uat.model import PLAN
 from holdfast.features.uat.state import RUNS, Run
@@ -21,42 +22,42 @@ class Record:
         self.doc, self.plan = doc, plan
         self.calls: list[Event] = []
         self.asserted: list[Event] = []
-        self.checks: list[tuple[Event, dict[str, Any]]] = []
+        self.checks: list[tuple[Event, JudgedCheck | HealthChecked]] = []
         self.shots: list[Event] = []
         self.problems: list[dict[str, Any]] = []
         for event in events:
-            if event.get("uat") == doc.id and len(self.calls) < MOST_CALLS:
+            if event.data.uat == doc.id and len(self.calls) < MOST_CALLS:
                 self._take(event)
 
     def _take(self, event: Event) -> None:
         if event.kind == "uat.call_ended":
             self.calls.append(event)
-            self.checks += [(event, check) for check in event.get("health") or ()]
+            self.checks += [(event, check) for check in event.data.health]
             self._problems_of(event)
         elif event.kind == "uat.asserted":
             self.asserted.append(event)
         elif event.kind == "uat.checked":
-            self.checks.append((event, dict(event.data)))
+            self.checks.append((event, event.data))
         elif event.kind == "uat.shot":
             self._shot(event)
         else:
-            self._note(event, event.get("level", "warning"), event.get("type", ""), event.get("message"))
+            self._note(event, event.data.level or "warning", event.data.type, event.data.message)
 
     def _problems_of(self, event: Event) -> None:
-        if not event.get("ok"):
-            self._note(event, "error", "tool", event.get("error") or "failed")
-        for found in event.get("problems") or ():
-            self._note(event, "warning", found["type"], found["message"])
+        if not event.data.ok:
+            self._note(event, "error", "tool", event.data.error or "failed")
+        for found in event.data.problems:
+            self._note(event, "warning", found.type, found.message)
 
     def _shot(self, event: Event) -> None:
-        if event.get("success"):
+        if event.data.success:
             self.shots.append(event)
         else:
-            self._note(event, "warning", "screenshot", event.get("problem"))
+            self._note(event, "warning", "screenshot", event.data.problem)
 
     def _note(self, event: Event, level: str, kind: str, message: Any) -> None:
-        call = event.get("n") or 0
-        entry = {"level": level, "type": kind, "message": message, "at": event.at, "step": event.get("step") or 0}
+        call = event.data.n
+        entry = {"level": level, "type": kind, "message": message, "at": event.at, "step": event.data.step}
         self.problems.append({**entry, "call": call})
 
     def errors(self) -> list[dict[str, Any]]:

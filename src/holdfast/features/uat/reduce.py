@@ -6,6 +6,8 @@ from typing import Any
 import msgspec
 
 from holdfast.core.event import Event
+from holdfast.core.kinds.agent_events import PromptSubmitted
+from holdfast.core.kinds.uat_events import RunEnded, RunStarted
 from holdfast.core.ports import Doc, Ref
 from holdfast.features.uat import run
 from holdfast.features.uat.detect import WORTH_KEEPING
@@ -20,7 +22,7 @@ def reduce(doc: Any, event: Event, ref: Ref) -> Doc | Run | SessionRuns | None:
     if ref.kind == RUN:
         return run.reduced(doc, event)
     if ref.kind == PLAN:
-        return doc or {**(event.get("plan") or {}), "project": event.project, "at": event.at}
+        return doc or {**event.data.plan, "project": event.project, "at": event.at}
     if ref.kind == CATALOGUE:
         return {**event.data.as_dict(), "project": event.project, "at": event.at}
     return reduce_session(doc, event)
@@ -42,9 +44,10 @@ def reduce_session(doc: SessionRuns | None, event: Event) -> SessionRuns | None:
 
 def _prompted(doc: SessionRuns, event: Event) -> None:
     """Ordinary prompts leave nothing here."""
-    if event.get("synthetic") or not event.get("prompt"):
+    told: PromptSubmitted = event.data
+    if told.synthetic or not told.prompt:
         return
-    text = str(event.get("prompt"))[:KEPT_OF_PROMPT]
+    text = told.prompt[:KEPT_OF_PROMPT]
     score = read(text).score
     doc.prompt = Prompt(text=text, score=score) if score >= WORTH_KEEPING else None
     doc.used, doc.tail = [], ""
@@ -52,11 +55,12 @@ def _prompted(doc: SessionRuns, event: Event) -> None:
 
 def _suggested(doc: SessionRuns, event: Event) -> None:
     if doc.prompt:
-        doc.prompt = msgspec.structs.replace(doc.prompt, suggested=event.get("of", 0))
+        doc.prompt = msgspec.structs.replace(doc.prompt, suggested=event.data.of)
 
 
 def _started(doc: SessionRuns, event: Event) -> None:
-    name, started = str((event.get("plan") or {}).get("name", "")), str(event.get("uat"))
+    told: RunStarted = event.data
+    name, started = str(told.plan.get("name", "")), told.uat
     doc.previous, doc.active, doc.tail = doc.active, started, ""
     doc.runs = [*doc.runs, started][-MOST_RUNS:]
     doc.used = [*doc.used, name][-MOST_RUNS:]
@@ -64,10 +68,11 @@ def _started(doc: SessionRuns, event: Event) -> None:
 
 def _ended(doc: SessionRuns, event: Event) -> None:
     """After a last step the agent may still take a picture of where it arrived: the turn's calls belong to the run."""
-    ended = str(event.get("uat"))
+    told: RunEnded = event.data
+    ended = told.uat
     doc.previous = "" if doc.previous == ended else doc.previous
     if doc.active == ended:
-        doc.active, doc.tail = "", ended if event.get("reason") == "last-step" else ""
+        doc.active, doc.tail = "", ended if told.reason == "last-step" else ""
 
 
 def _turned(doc: SessionRuns, _event: Event) -> None:

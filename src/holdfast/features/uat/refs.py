@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from holdfast.core.event import Event
 from holdfast.core.feature import Facets, plain_facets
+from holdfast.core.kinds.uat_events import UatPayload
 from holdfast.core.ports import Doc, Ref
 from holdfast.features.uat.model import ARCHIVED, CATALOGUE, CUTS_OFF, ENDINGS, PLAN, RUN, SESSION
 from holdfast.features.uat.state import Run
@@ -17,13 +18,18 @@ def keys(event: Event) -> Iterator[Ref]:
     if event.kind == "uat.scenarios":
         yield Ref(CATALOGUE, event.project)
         return
-    run = event.get("uat")
-    if isinstance(run, str) and run and event.kind.startswith("uat."):
+    run = run_of(event)
+    if run:
         yield Ref(RUN, run)
         if event.kind == "uat.started":
             yield Ref(PLAN, run)
     if event.kind in _OF_SESSION and event.session:
         yield Ref(SESSION, event.session)
+
+
+def run_of(event: Event) -> str:
+    """The run an event of this feature belongs to."""
+    return event.data.uat if isinstance(event.data, UatPayload) else ""
 
 
 def facets(ref: Ref, doc: Doc) -> Facets:

@@ -67,11 +67,11 @@ class Result(msgspec.Struct, frozen=True):
 def result_of(event: Event, *, browser: bool) -> Result:
     """The body is there while an event is handled; a replay reads what was made of it then."""
     response = _response(event)
-    text = text_of(response) or str(event.get("output") or "") or str(event.get("error") or "")
+    text = text_of(response) or event.data.output or event.data.error
     text = _TYPED.sub(r"\1(…)", text[:LARGEST_TEXT])
     value = _value(response, _without_fields(text))
     facts = value if isinstance(value, Mapping) else {}
-    ok = event.kind == "tool.finished" and event.get("ok", True) and facts.get("success") is not False
+    ok = event.kind == "tool.finished" and event.data.ok is not False and facts.get("success") is not False
     ok = bool(ok and not (browser and _FAILED.match(text.lstrip())))
     problems = tuple(_problems(text))
     return Result(
@@ -178,7 +178,7 @@ def _value(response: Any, text: str) -> Any:
 
 
 def _error(event: Event, facts: Mapping[str, Any], text: str) -> str:
-    said = event.get("error") or facts.get("error") or text or "it was interrupted"
+    said = event.data.error or facts.get("error") or text or "it was interrupted"
     return line(str(said).removeprefix("### Error").strip(), 400)
 
 
@@ -206,7 +206,7 @@ def _shots(event: Event, text: str) -> list[str]:
     """Only what a tool that makes screenshots says: a page may talk of any file."""
     if "screenshot" not in event.tool.lower():
         return []
-    given = event.get("input") or {}
+    given = event.data.input
     told = _LINKED.findall(text) or _IMAGE.findall(text)
     asked = [given[n] for n in ("filename", "path") if isinstance(given, Mapping) and isinstance(given.get(n), str)]
     return list(dict.fromkeys(path.removeprefix("file://") for path in (told or asked)))[:1]

@@ -5,6 +5,7 @@ from typing import Any
 import msgspec
 
 from holdfast.core.document import DocumentType
+from holdfast.core.kinds.uat_events import WrittenReport
 from holdfast.features.uat.model import ACTIVE, PENDING, RUN, SESSION, UNKNOWN
 
 JsonObject = dict[str, Any]
@@ -144,12 +145,14 @@ class Run(msgspec.Struct, kw_only=True):
     restored: int = 0
     touched: int = 0
     unknown_tools: list[str] = []
+    drivers: list[str] = []
+    environment: dict[str, str] = {}
     last: list[RecentCall] = []
     last_errors: list[Note] = []
     last_warnings: list[Note] = []
     last_shots: list[RecentShot] = []
     last_checks: list[RecentCheck] = []
-    reports: list[JsonObject] = []
+    reports: list[WrittenReport] = []
     hooks: dict[str, Signal] = {}
     overlay: JsonObject = {}
     framework: bool = False

@@ -88,7 +88,7 @@ def show(call: Call) -> dict[str, Any]:
         "problems": [{**files.problem(p), "level": p["level"]} for p in record.problems],
         "shots": [files.screenshot(shot) for shot in record.shots],
         "performance": files.performance(record),
-        "reports": record.doc.reports,
+        "reports": [report.as_dict() for report in record.doc.reports],
         "recent": msgspec.to_builtins(record.doc.last),
         "file": _file(call, record.doc),
         "tool_calls": calls,

@@ -32,16 +32,16 @@ def asked(call: JobCall) -> list[Event]:
     event = call.reader.event(int(call.job.payload["seq"]))
     if event is None:
         return []
-    *before, answer = WHAT[str(event.get("what"))](call, event)
+    *before, answer = WHAT[event.data.what](call, event)
     return [*before, msgspec.structs.replace(answer, key=done_key(event.key))]
 
 
 def _doc(call: JobCall, event: Event) -> Run:
-    return load(call.reader, str(event.get("uat"))).doc
+    return load(call.reader, event.data.uat).doc
 
 
 def _report(call: JobCall, event: Event) -> Event:
-    return reports.reported(call, _doc(call, event), event.get("formats") or ("html",), "asked")
+    return reports.reported(call, _doc(call, event), event.data.formats or ("html",), "asked")
 
 
 def _recover(call: JobCall, event: Event) -> Event:
@@ -65,7 +65,7 @@ def _init(call: JobCall, event: Event) -> Event:
     settings = call.settings(event.project) or DEFAULTS
     places = Places(Path(root_of(event.project, settings.root)), event.project)
     places.ready(places.scenarios)
-    for path, content in template.files(places, str(event.get("name")), str(event.get("base_url") or "")):
+    for path, content in template.files(places, event.data.name, event.data.base_url):
         if not os.path.lexists(path):
             call.put(File(path, content, MODE))
     plans, mistakes = scan.catalogue(places.scenarios)
@@ -74,7 +74,7 @@ def _init(call: JobCall, event: Event) -> Event:
 
 
 def _compare(call: JobCall, event: Event) -> Event:
-    one, other = load(call.reader, str(event.get("uat"))), load(call.reader, str(event.get("with")))
+    one, other = load(call.reader, event.data.uat), load(call.reader, event.data.with_)
     pairs = [_pair(call, pair) for pair in compare.screenshots(one, other)]
     return _said(one.doc, "uat.compared", call.now, pairs=pairs, **{"with": other.doc.id})
 
@@ -95,14 +95,14 @@ def _clean(call: JobCall, event: Event) -> Event:
     """Files of ended runs older than so many days; the log and the state keep the runs themselves."""
     settings = call.settings(event.project) or DEFAULTS
     root = root_of(event.project, settings.root)
-    days = event.get("days")
+    days = event.data.days
     limit = call.now - int(days if isinstance(days, int) else settings.keep_days) * DAY_MS
     removed: list[str] = []
     if root and Path(root).is_dir():
         places = Places(Path(root), event.project)
         removed = [str(p) for p in tend.sweep(places, time.time())]
-        removed += _old(call, places, event.project, limit, dry=bool(event.get("dry")))
-    data = {"removed": removed[:1000], "count": len(removed), "dry": bool(event.get("dry"))}
+        removed += _old(call, places, event.project, limit, dry=event.data.dry)
+    data = {"removed": removed[:1000], "count": len(removed), "dry": event.data.dry}
     return Event(key="", kind="uat.cleaned", at=call.now, project=event.project, data=data)
 
 
@@ -131,7 +131,7 @@ def _remove(call: JobCall, places: Places, doc: Run, *, dry: bool) -> list[str]:
 
 def _tend(call: JobCall, event: Event) -> list[Event]:
     made = tend.tend(call)
-    removed = [e.data["path"] for e in made if e.kind == "uat.archived" and e.data["path"]]
+    removed = [e.data.path for e in made if e.kind == "uat.archived" and e.data.path]
     data = {"removed": removed, "count": len(removed), "ended": sum(e.kind == "uat.ended" for e in made), "dry": False}
     return [*made, Event(key="", kind="uat.cleaned", at=call.now, project=event.project, data=data)]
 

@@ -99,7 +99,7 @@ def _steps(record: Record, taken: list[Picture]) -> Iterable[str]:
             shown[picture.step].append(picture)
     for one in files.assertions(record):
         judged[one["stepNumber"] or 0].append(one)
-    checks = [files.health_check(event, check) | {"step": event.get("step") or 0} for event, check in record.checks]
+    checks = [files.health_check(event, check) | {"step": event.data.step} for event, check in record.checks]
     yield "<h2>Steps</h2>\n"
     for step in labels.steps(record):
         number = step["stepNumber"]
@@ -199,7 +199,7 @@ def _problems(record: Record) -> Iterable[str]:
 def _calls(calls: list[Event]) -> Iterable[str]:
     yield f"<h2>Tool calls ({len(calls)})</h2>\n<table>"
     for call in calls[:MOST_CALLS]:
-        status = "completed" if call.get("ok") else "interrupted" if call.get("interrupted") else "failed"
+        status = "completed" if call.data.ok else "interrupted" if call.data.interrupted else "failed"
         yield (
             f"<tr><td>{labels.clock(call.get('began'))}</td><td>{call.get('step')}</td>"
             f'<td><details><summary><span class="{_class(status)}">{labels.mark(status)}</span> '

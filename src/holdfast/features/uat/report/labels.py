@@ -155,8 +155,8 @@ def _failure(record: Record, step: dict[str, Any]) -> Failure:
     number = step["stepNumber"]
     last = step["attempts"][-1] if step["attempts"] else {}
     mine = [one for one in files.assertions(record) if one["stepNumber"] == number and one["result"] == FAILED]
-    calls = [call for call in record.calls if call.get("step") == number]
-    bad = [call for call in calls if not call.get("ok")] or calls
+    calls = [call for call in record.calls if call.data.step == number]
+    bad = [call for call in calls if not call.data.ok] or calls
     expected = "; ".join(str(one["expected"] or one["description"]) for one in mine) or last.get("expected", "")
     received = "; ".join(str(one["actual"]) for one in mine if one["actual"]) or last.get("received", "")
     title = f"{number}. {step['description'] or step['action']}"

@@ -27,9 +27,9 @@ def pictures(record: Record) -> Iterator[Picture]:
     mine = places.screenshots(record.doc.id) if places else None
     folder = str(mine) if places and mine and places.is_plain(mine) else ""
     for shot in record.shots:
-        content = _content(shot.get("path"), folder) if left > 0 else b""
+        content = _content(shot.data.path, folder) if left > 0 else b""
         left -= len(content)
-        yield Picture(shot.get("step") or 0, shot.get("name"), shot.get("path"), _address(shot.get("path"), content))
+        yield Picture(shot.data.step, shot.data.name, shot.data.path, _address(shot.data.path, content))
 
 
 def _content(path: Any, folder: str) -> bytes:
