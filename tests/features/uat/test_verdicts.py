@@ -1,5 +1,6 @@
 """A step's verdict comes from its assertions and calls, and restarts are attempts of a step."""
 
+from typing import Any
 from xml.etree import ElementTree as Xml
 
 import pytest
@@ -156,3 +157,41 @@ def test_a_step_may_say_that_its_values_are_public(lab: Lab) -> None:
     lab.tool(NAVIGATE, url=URL)
     lab.tool(FILL, selector="#email", value="ada@example.org")
     assert lab.document["execution"]["toolCalls"][1]["parameters"]["value"] == "ada@example.org"
+
+
+TYPED = "correct-horse-99"
+
+
+@pytest.mark.parametrize(
+    ("tool", "given"),
+    [
+        ("mcp__playwright__browser_fill_form", {"fields": [{"name": "Code", "ref": "e1", "value": TYPED}]}),
+        ("mcp__playwright__browser_type", {"element": "Code", "text": TYPED}),
+        ("mcp__chrome-devtools__fill", {"uid": "1_2", "value": TYPED}),
+        ("mcp__claude-in-chrome__computer", {"action": "type", "text": TYPED}),
+        ("Bash", {"command": f"cd shop && agent-browser fill @e2 '{TYPED}' && git status"}),
+    ],
+)
+def test_a_typed_password_is_nowhere_in_the_database(lab: Lab, tool: str, given: dict[str, Any]) -> None:
+    """Also of a call that belongs to no run, and where the driver repeats it."""
+    said = f"await page.locator('x').fill('{TYPED}');\n- textbox \"Password\": {TYPED}\nfilled {TYPED}"
+    lab.tool(tool, said, **given)
+    lab.scenario()
+    lab.hook("UserPromptSubmit", prompt="Please test the login flow scenario")
+    lab.tool(NAVIGATE, url=URL)
+    lab.tool(tool, said, **given)
+    lab.app.store.close()
+    for file in (lab.project.parent / "state").rglob("*"):
+        assert not file.is_file() or TYPED.encode() not in file.read_bytes(), file
+
+
+def test_assertions_are_judged_on_the_page_that_the_driver_wrote_to_a_file(lab: Lab) -> None:
+    lab.scenario(LOGIN.replace("step: 4, contains: Welcome", "step: 3, contains: Welcome"))
+    lab.hook("UserPromptSubmit", prompt="Please test the login flow scenario")
+    lab.tool(NAVIGATE, url=URL)
+    lab.tool(FILL)
+    (lab.project / "page.yml").write_text('- heading "Welcome Ada"\n- textbox "Code": 4711-secret')
+    lab.tool(CLICK, "### Snapshot\n- [Snapshot](page.yml)")
+    assert [a["result"] for a in lab.run["assertions"]] == ["passed"]
+    assert "Welcome Ada" in lab.record.calls[-1].data.page
+    assert "4711-secret" not in str(lab.record.calls[-1].data)

@@ -5,7 +5,7 @@ from importlib import import_module
 from typing import Any
 
 from holdfast.core.feature import Feature
-from holdfast.features.uat import decide, derive, enqueue, reduce, refs
+from holdfast.features.uat import decide, derive, enqueue, evidence, reduce, refs
 from holdfast.features.uat.model import SUBSCRIBED_KINDS, UatSettings
 from holdfast.features.uat.state import RUNS, SESSION_RUNS
 
@@ -39,6 +39,8 @@ FEATURE = Feature(
     stream=refs.stream,
     decide=decide.decide,
     can_decide=decide.can_decide,
+    enrich=evidence.enrich,
+    enriches=evidence.OBSERVED_KINDS,
     enqueue=enqueue.enqueue,
     derive=derive.derive,
     commands=_later("commands", "COMMANDS", COMMANDS),

@@ -7,6 +7,7 @@ from holdfast.core.event import Event
 from holdfast.core.feature import State
 from holdfast.features.uat import detect, judge, run, steps
 from holdfast.features.uat.drivers import hide_typed, is_unknown_driver
+from holdfast.features.uat.evidence import WholeCall, whole_call
 from holdfast.features.uat.folders import root_of
 from holdfast.features.uat.match import Called, called, choose, is_ours, short
 from holdfast.features.uat.model import (
@@ -20,10 +21,11 @@ from holdfast.features.uat.model import (
     UatSettings,
     run_id,
 )
-from holdfast.features.uat.results import bounded, is_crash, result_of, without_values
+from holdfast.features.uat.results import bounded, is_crash, result_of, without_fields, without_values
 from holdfast.features.uat.state import RUNS, SESSION_RUNS, OpenCall, Run, SessionRuns
 
 Following = Iterable[Event]
+LONGEST_PAGE = 6_000
 
 
 def derive(state: State, event: Event, settings: UatSettings | None) -> Following:
@@ -92,7 +94,8 @@ def _tool_started(state: State, event: Event, mine: SessionRuns, settings: UatSe
 
 
 def _call_started(state: State, event: Event, run_id: str, settings: UatSettings) -> Following:
-    doc, plan, call = RUNS.get(state, run_id), state.get(PLAN, run_id) or {}, called(event, settings.drivers)
+    doc, plan = RUNS.get(state, run_id), state.get(PLAN, run_id) or {}
+    call = called(event, settings.drivers, whole_call(event).given)
     if doc is None or is_ours(call):
         return
     number = choose(plan, doc, call)
@@ -119,7 +122,8 @@ def _recorded(number: int, call: Called, plan: Mapping[str, Any]) -> bool:
 
 def _detected(state: State, event: Event, mine: SessionRuns, settings: UatSettings) -> Following:
     scenarios = (state.get(CATALOGUE, event.project) or {}).get("scenarios") or {}
-    call, text = called(event, settings.drivers), mine.prompt.text if mine.prompt else ""
+    call = called(event, settings.drivers, whole_call(event).given)
+    text = mine.prompt.text if mine.prompt else ""
     left = {name: plan for name, plan in scenarios.items() if name not in mine.used}
     if mine.used:  # one prompt may order several scenarios, but then it has to name them
         left = {name: left[name] for name in detect.named(text, left)}
@@ -142,7 +146,8 @@ def _detected(state: State, event: Event, mine: SessionRuns, settings: UatSettin
 
 
 def _tool_ended(state: State, event: Event, mine: SessionRuns, settings: UatSettings) -> Following:
-    call = called(event, settings.drivers)
+    whole = whole_call(event)
+    call = called(event, settings.drivers, whole.given)
     run_id = mine.active or (mine.tail if call.use.known else "")
     doc = RUNS.get(state, run_id) if run_id else None
     if doc is None or is_ours(call):
@@ -152,7 +157,7 @@ def _tool_ended(state: State, event: Event, mine: SessionRuns, settings: UatSett
     number = begun.step if begun else choose(plan, doc, call) if doc.status == ACTIVE else 0
     if begun is None and not _recorded(number, call, plan):
         return
-    ended = said(event, "uat.call_ended", uat=run_id, **_ended(event, doc, plan, call, begun, number))
+    ended = said(event, "uat.call_ended", uat=run_id, **_ended(event, doc, plan, call, whole, begun, number))
     yield ended
     after = run.reduced(doc, ended)
     if doc.status == ACTIVE and after and steps.all_over(after):
@@ -167,18 +172,24 @@ def _open_entry(doc: Run, event: Event) -> OpenCall | None:
 
 
 def _ended(
-    event: Event, doc: Run, plan: Mapping[str, Any], call: Called, begun: OpenCall | None, number: int
+    event: Event,
+    doc: Run,
+    plan: Mapping[str, Any],
+    call: Called,
+    whole: WholeCall,
+    begun: OpenCall | None,
+    number: int,
 ) -> dict[str, Any]:
-    result = result_of(event, browser=call.use.known)
+    result = result_of(event, whole.body, whole.page, browser=call.use.known)
     ms = _ms(event, begun)
     step = number or doc.current
     matched = begun.matched if begun else bool(number)
     code = event.data.exit_code
     judged = list(judge.assertions(plan, step, result, ms, code))
     health = list(judge.page_checks(plan, step if matched else 0, result, ms, code))
-    shown: Mapping[str, Any] = event.data.input
+    shown: Mapping[str, Any] = whole.given
     if not _is_public(plan, step):
-        shown, typed = hide_typed(call.use, {**shown, **_command(call)})
+        shown, typed = hide_typed(call.use, shown)
         result, judged, health = without_values((result, judged, health), typed)
     return {
         "n": begun.n if begun else doc.n + 1,
@@ -202,12 +213,10 @@ def _ended(
         "logs": [list(log) for log in result.logs],
         "cwd": event.data.cwd,
         "framework": result.ok and _injects(call),
+        "driver": call.use.driver,
+        "page": without_fields(whole.page)[:LONGEST_PAGE],
         "returning": _returning(call, result.ok, result.error),
     }
-
-
-def _command(call: Called) -> dict[str, Any]:
-    return {"command": call.arguments["command"]} if "command" in call.arguments else {}
 
 
 def _is_public(plan: Mapping[str, Any], number: int) -> bool:

@@ -41,10 +41,11 @@ class Called(NamedTuple):
     use: ToolUse = NOT_A_DRIVER
 
 
-def called(event: Event, extra: Mapping[str, str] | None = None) -> Called:
+def called(event: Event, extra: Mapping[str, str] | None = None, given: Mapping[str, Any] | None = None) -> Called:
+    """`given`: the arguments as the agent sent them, where what is stored lacks what was typed."""
     told: ToolPayload = event.data
-    arguments = dict(told.input)
-    if told.command:
+    arguments = dict(given if given is not None else told.input)
+    if told.command and given is None:
         arguments["command"] = told.command
     action = told.action
     use = recognise(event.tool, arguments if action == "shell" or "__" in event.tool else {}, extra)

@@ -30,11 +30,12 @@ _FAILED = re.compile(
 )
 """A driver may say success and tell of a failure in its text."""
 _CRASH = re.compile(
-    r"(?:target|page|browser|context|tab|renderer|session|connection)[\w ,'-]{0,60}(?:closed|crashed|gone|disconnected|"
-    r"destroyed|terminated|lost)|crash|invalid session id|(?:chrome|browser) not reachable|no such window|"
-    r"browser process|not connected|ECONNRESET|websocket",
+    r"(?:target|page|browser|tab|renderer|session|connection)[\w ,'-]{0,60}(?:closed|crashed|gone|disconnected|"
+    r"terminated|lost)\b|\bcrash(?:ed)?\b|invalid session id|(?:chrome|browser) not reachable|no such window|"
+    r"browser process|not connected to|ECONNRESET",
     re.IGNORECASE,
 )
+"""The browser is gone. A context that a navigation destroyed is none: the page only went on."""
 _FIELD = re.compile(
     r"^(\s*- (?:textbox|searchbox|spinbutton)\b[^\n]*?): [^\n]+$|(\buid=\S+ (?:textbox|searchbox|spinbutton)\b[^\n]*?"
     r"\bvalue=)\"[^\"\n]*\"",
@@ -64,12 +65,13 @@ class Result(msgspec.Struct, frozen=True):
     logs: tuple[tuple[str, int, int], ...] = ()
 
 
-def result_of(event: Event, *, browser: bool) -> Result:
+def result_of(event: Event, body: bytes, page: str = "", *, browser: bool) -> Result:
     """The body is there while an event is handled; a replay reads what was made of it then."""
-    response = _response(event)
+    response = response_of(body)
     text = text_of(response) or event.data.output or event.data.error
-    text = _TYPED.sub(r"\1(…)", text[:LARGEST_TEXT])
-    value = _value(response, _without_fields(text))
+    text = f"{text}\n{page}" if page else text
+    text = without_typed_code(text[:LARGEST_TEXT])
+    value = _value(response, without_fields(text))
     facts = value if isinstance(value, Mapping) else {}
     ok = event.kind == "tool.finished" and event.data.ok is not False and facts.get("success") is not False
     ok = bool(ok and not (browser and _FAILED.match(text.lstrip())))
@@ -94,7 +96,11 @@ def is_crash(error: str) -> bool:
     return bool(_CRASH.search(error))
 
 
-def _without_fields(text: str) -> str:
+def without_typed_code(text: str) -> str:
+    return _TYPED.sub(r"\1(…)", text)
+
+
+def without_fields(text: str) -> str:
     return _FIELD.sub(lambda m: f"{m[1]}: …" if m[1] else f'{m[2]}"…"', text)
 
 
@@ -151,11 +157,12 @@ def bounded(value: Any, depth: int = 4, purse: list[int] | None = None) -> Any:
     return value if isinstance(value, int | float | bool | None) else str(value)[:200]
 
 
-def _response(event: Event) -> Any:
-    if not event.body:
+def response_of(body: bytes) -> Any:
+    """What the tool answered, in the agent's own payload."""
+    if not body:
         return None
     try:
-        payload = msgspec.json.decode(event.body)
+        payload = msgspec.json.decode(body)
     except msgspec.DecodeError:
         return None
     if not isinstance(payload, dict):
