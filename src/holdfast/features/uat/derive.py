@@ -185,7 +185,8 @@ def _ended(
     step = number or doc.current
     matched = begun.matched if begun else bool(number)
     code = event.data.exit_code
-    judged = list(judge.assertions(plan, step, result, ms, code))
+    silent = call.use.meaning in judge.SILENT
+    judged = list(judge.assertions(plan, step, result, ms, code, silent=silent))
     health = list(judge.page_checks(plan, step if matched else 0, result, ms, code))
     shown: Mapping[str, Any] = whole.given
     if not _is_public(plan, step):

@@ -11,10 +11,15 @@ from holdfast.features.uat.results import Result
 LONGEST_EXPECTED = 200
 _HEADER = re.compile(r"^###[^\n]*|^- (?:Page URL|Page Title|HTTP status|Console):[^\n]*|^```\w*", re.MULTILINE)
 """What Playwright's server says around the page itself."""
+_MARKS = re.compile(r"\s?\[(?:ref|cursor|level|active|selected|checked|disabled|expanded)[^\]]{0,40}\]|\buid=\S+ ")
+_NOT_SEEN = re.compile(r"\s*- (?:/url:|generic:?$|link\b|banner\b|navigation\b|\[Snapshot\])|^\s*(?:await page\.|//)")
+_TELLING = re.compile(r"(?:heading|alert|status|dialog|paragraph)\b")
 CONDITIONS = (*("contains", "not_contains", "url", "title", "status", "exit_code", "max_ms", "no_errors", "fields"),)
 """What an assertion may ask for (`scenario.Condition` says it with types)."""
 ALWAYS = ("not_contains", "max_ms", "no_errors")
 """These must hold for every result of the step; of the others one result is enough."""
+SILENT = ("screenshot", "close", "tab", "open")
+"""What a call may mean whose answer tells nothing of the page."""
 
 
 def conditions(given: Mapping[str, Any]) -> dict[str, Any]:
@@ -55,14 +60,19 @@ def at(value: Any, path: str) -> Any:
 
 
 def assertions(
-    plan: Mapping[str, Any], step: int, result: Result, ms: int, exit_code: int | None
+    plan: Mapping[str, Any], step: int, result: Result, ms: int, exit_code: int | None, *, silent: bool = False
 ) -> Iterator[dict[str, Any]]:
-    """Those of the scenario that this result speaks about: met, not yet, or broken for good."""
+    """Those of the scenario that this result speaks about: met, not yet, or broken for good.
+
+    `silent`: a call that tells nothing of the page (a screenshot) can only break one.
+    """
     for number, wanted in enumerate(plan.get("assertions", ())):
         if wanted.get("step") in (None, step) and (step or not wanted.get("step")):
             missed = unmet(wanted, result, ms, exit_code, plan.get("base_url", ""))
             found = actual(wanted, result, ms, exit_code) if missed else ""
-            yield {"index": number, "met": not missed, "broken": any(n in ALWAYS for n in missed), "actual": found}
+            broken = any(name in ALWAYS for name in missed)
+            if broken or not silent:
+                yield {"index": number, "met": not missed, "broken": broken, "actual": found}
 
 
 def page_checks(
@@ -101,8 +111,17 @@ def actual(wanted: Mapping[str, Any], result: Result, ms: int, exit_code: int | 
     if wanted.get("no_errors"):
         found.append(f"{result.errors} errors")
     if result.error or not found or "contains" in wanted or "not_contains" in wanted:
-        found.append(result.error or _HEADER.sub(" ", result.text))
+        found.append(result.error or readable_page(result.text))
     return line(", ".join(found), 300)
+
+
+def readable_page(text: str) -> str:
+    """What a person sees first of a page: of an accessibility snapshot the headings and messages, then the rest."""
+    plain = _HEADER.sub(" ", text)
+    lines = [_MARKS.sub("", one).strip(" -:") for one in plain.splitlines() if not _NOT_SEEN.match(one)]
+    telling = [one for one in lines if _TELLING.match(one)]
+    rest = [one for one in lines if one and not _TELLING.match(one)]
+    return "; ".join(telling + rest) if telling else " ".join(rest)
 
 
 def expected(wanted: Mapping[str, Any]) -> str:
