@@ -32,6 +32,7 @@ MARKS = {
     "incomplete": ("–", "yellow"),
     "interrupted": ("!", "yellow"),
     "skipped": ("–", "yellow"),
+    "flaky": ("~", "yellow"),
 }
 
 
@@ -228,6 +229,30 @@ def report(
         return
     for one in made["reports"]:
         render.out.print(Text(f"Written: {render.clean(one['path'], 500)}"))
+
+
+@app.command()
+def suite(
+    tag: Annotated[str, typer.Option("--tag", help="Only scenarios with this tag.")] = "",
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="Write the page there as one HTML file.")] = None,
+    json: Json = False,
+) -> None:
+    """All scenarios over their runs: pass rate, flaky, slowest, trend."""
+    if out is not None:
+        out.write_text(client.view("uat.suite", tag=tag, format="html")["html"], encoding="utf-8")
+        _said({"path": str(out.absolute())}, f"Written: {out}", json)
+        return
+    told = client.view("uat.suite", tag=tag)
+    if json:
+        render.json_line(told)
+        return
+    table = render.plain_table("", "scenario", "passed", "runs", "flaky", "median", "slowest", "trend")
+    for row in told["scenarios"]:
+        trend = Text("").join(_mark(point["outcome"]) for point in row["trend"])
+        counts = (f"{100 * row['passed'] // row['runs']} %", str(row["runs"]), str(row["flaky"]))
+        name = Text(render.clean(row["scenario"], 60))
+        table.add_row(_mark(row["latest"]), name, *counts, _ms(row["median_ms"]), _ms(row["slowest_ms"]), trend)
+    render.out.print(table if told["scenarios"] else "No UAT run is over yet.")
 
 
 @app.command("import")

@@ -15,7 +15,7 @@ COMMANDS = (
 )
 VIEWS = (
     *("list", "show", "document", "context", "signal", "signals", "report", "compare"),
-    *("scenarios", "validate", "schema", "place", "done", "active"),
+    *("scenarios", "validate", "schema", "place", "done", "active", "suite"),
 )
 
 

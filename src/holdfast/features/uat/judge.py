@@ -120,7 +120,7 @@ def readable_page(text: str) -> str:
     plain = _HEADER.sub(" ", text)
     lines = [_MARKS.sub("", one).strip(" -:") for one in plain.splitlines() if not _NOT_SEEN.match(one)]
     telling = [one for one in lines if _TELLING.match(one)]
-    rest = [one for one in lines if one and not _TELLING.match(one)]
+    rest = [one for one in lines if one not in ("", "generic", "main", "document") and not _TELLING.match(one)]
     return "; ".join(telling + rest) if telling else " ".join(rest)
 
 

@@ -15,6 +15,7 @@ from holdfast.features.uat.jobs.scan import catalogue
 from holdfast.features.uat.model import FAILED, PASSED, iso
 from holdfast.features.uat.record import load
 from holdfast.features.uat.report import rendered
+from holdfast.features.uat.report.suite import suite_view
 from holdfast.features.uat.scenario import schema
 from holdfast.features.uat.state import RUNS, Run
 
@@ -220,4 +221,5 @@ VIEWS: Mapping[str, View] = {
     "place": place,
     "done": done,
     "active": active,
+    "suite": suite_view,
 }

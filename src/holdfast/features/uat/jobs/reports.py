@@ -12,9 +12,11 @@ from holdfast.features.uat.model import DEFAULTS, iso
 from holdfast.features.uat.names import safe
 from holdfast.features.uat.record import load
 from holdfast.features.uat.report import ENDINGS, rendered
+from holdfast.features.uat.report.suite import build_suite, render_suite
 from holdfast.features.uat.state import Run
 
 MODE = 0o644
+SUITE_FILE = "suite.html"
 
 
 def report(call: JobCall) -> list[Event]:
@@ -40,5 +42,7 @@ def _written(call: JobCall, doc: Run, formats: Iterable[str]) -> list[dict[str, 
     for name in formats:
         path = folder / f"{safe(doc.id)}{ENDINGS[name]}"
         call.put(File(path, rendered(record, name), MODE))
+        if name == "html":
+            call.put(File(folder / SUITE_FILE, render_suite(build_suite(call.reader, doc.project, call.now)), MODE))
         made.append({"name": path.name, "path": str(path), "format": name, "timestamp": iso(doc.end or doc.at)})
     return made

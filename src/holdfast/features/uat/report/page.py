@@ -235,13 +235,18 @@ def _attempt(
         error=attempt["error"],
         expected=attempt["expected"],
         received=attempt["received"],
-        call=_call((failed or calls)[-1]) if bad and calls else None,
+        call=_call((failed or _telling(calls))[-1]) if bad and calls else None,
         pictures=shown,
         problems=[_problem(p) for p in record.problems if p["step"] == number and _within(p["at"], begin, until)],
         page=_page_of(page) if page and bad else "",
         address=next((call.data.url for call in reversed(calls) if call.data.url), ""),
         no_picture=_why_no_picture(shown, attempt) if bad else "",
     )
+
+
+def _telling(calls: list[Event]) -> list[Event]:
+    """Those whose answer told something of the page, where there are any: an assertion failed on the last of them."""
+    return [call for call in calls if "screenshot" not in call.data.tool.lower()] or calls
 
 
 def _within(at: int, begin: int, until: int | None) -> bool:
