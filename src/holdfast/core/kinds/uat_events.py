@@ -173,6 +173,7 @@ class HealthChecked(UatPayload):
     data: Any = None
     step: int = 0
     index: int | None = None
+    precondition: bool = False
 
 
 @event_kind("uat.shot")

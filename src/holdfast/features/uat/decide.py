@@ -70,7 +70,9 @@ def _steps(plan: dict[str, Any], current: int = 0) -> str:
         if n >= current
     ]
     more = f" (and {len(listed) - MOST_TOLD} more)" if len(listed) > MOST_TOLD else ""
-    return f"Steps: {'; '.join(listed[:MOST_TOLD])}{more}." if listed else ""
+    before = "; ".join(line(one, 80) for one in plan.get("preconditions", ())[:MOST_TOLD])
+    first = f"First make sure: {before}. " if before and not current else ""
+    return f"{first}Steps: {'; '.join(listed[:MOST_TOLD])}{more}." if listed else first
 
 
 def _told(text: str) -> Decision:

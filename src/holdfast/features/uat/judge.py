@@ -14,9 +14,12 @@ _HEADER = re.compile(r"^###[^\n]*|^- (?:Page URL|Page Title|HTTP status|Console)
 _MARKS = re.compile(r"\s?\[(?:ref|cursor|level|active|selected|checked|disabled|expanded)[^\]]{0,40}\]|\buid=\S+ ")
 _NOT_SEEN = re.compile(r"\s*- (?:/url:|generic:?$|link\b|banner\b|navigation\b|\[Snapshot\])|^\s*(?:await page\.|//)")
 _TELLING = re.compile(r"(?:heading|alert|status|dialog|paragraph)\b")
-CONDITIONS = (*("contains", "not_contains", "url", "title", "status", "exit_code", "max_ms", "no_errors", "fields"),)
+CONDITIONS = (
+    *("contains", "not_contains", "url", "title", "status", "exit_code", "max_ms", "no_errors", "fields"),
+    *("clean_console", "max_violations"),
+)
 """What an assertion may ask for (`scenario.Condition` says it with types)."""
-ALWAYS = ("not_contains", "max_ms", "no_errors")
+ALWAYS = ("not_contains", "max_ms", "no_errors", "clean_console", "max_violations")
 """These must hold for every result of the step; of the others one result is enough."""
 SILENT = ("screenshot", "close", "tab", "open")
 """What a call may mean whose answer tells nothing of the page."""
@@ -33,6 +36,7 @@ def holds(wanted: Mapping[str, Any], result: Result, ms: int, exit_code: int | N
 
 
 def unmet(wanted: Mapping[str, Any], result: Result, ms: int, exit_code: int | None, base_url: str) -> list[str]:
+    violations = found_violations(result.value, str(wanted.get("impact") or ""))
     facts: dict[str, Callable[[Any], bool]] = {
         "contains": lambda text: text in result.text,
         "not_contains": lambda text: text not in result.text,
@@ -42,6 +46,8 @@ def unmet(wanted: Mapping[str, Any], result: Result, ms: int, exit_code: int | N
         "exit_code": lambda code: exit_code == code,
         "max_ms": lambda most: ms <= most,
         "no_errors": lambda none: not none or (not result.errors and result.ok),
+        "clean_console": lambda clean: not clean or not result.console_errors,
+        "max_violations": lambda most: violations is None or len(violations) <= most,
         "fields": lambda fields: all(at(result.value, path) == value for path, value in fields.items()),
     }
     return [name for name, value in conditions(wanted).items() if not facts[name](value)]
@@ -67,6 +73,8 @@ def assertions(
     `silent`: a call that tells nothing of the page (a screenshot) can only break one.
     """
     for number, wanted in enumerate(plan.get("assertions", ())):
+        if "budget_ms" in wanted or ("max_violations" in wanted and found_violations(result.value, "") is None):
+            continue
         if wanted.get("step") in (None, step) and (step or not wanted.get("step")):
             missed = unmet(wanted, result, ms, exit_code, plan.get("base_url", ""))
             found = actual(wanted, result, ms, exit_code) if missed else ""
@@ -110,9 +118,28 @@ def actual(wanted: Mapping[str, Any], result: Result, ms: int, exit_code: int | 
     found += [f"{path} = {at(result.value, path)!r}" for path in wanted.get("fields") or ()]
     if wanted.get("no_errors"):
         found.append(f"{result.errors} errors")
+    if wanted.get("clean_console"):
+        found.append(f"{result.console_errors} console errors: {'; '.join(p['message'] for p in result.problems)}")
+    if "max_violations" in wanted:
+        listed = found_violations(result.value, str(wanted.get("impact") or "")) or []
+        found.append(f"{len(listed)} violations: {'; '.join(listed)}")
     if result.error or not found or "contains" in wanted or "not_contains" in wanted:
         found.append(result.error or readable_page(result.text))
     return line(", ".join(found), 300)
+
+
+IMPACTS = ("minor", "moderate", "serious", "critical")
+
+
+def found_violations(value: Any, impact: str) -> list[str] | None:
+    """What axe found, of at least this impact; None where the result is none of axe's."""
+    told = value.get("violations") if isinstance(value, Mapping) else None
+    if not isinstance(told, list):
+        return None
+    least = IMPACTS.index(impact) if impact in IMPACTS else 0
+    entries = [one for one in told if isinstance(one, Mapping) and isinstance(one.get("id"), str)]
+    kept = [one for one in entries if one.get("impact") not in IMPACTS[:least]]
+    return [f"{one['id']} ({one.get('impact') or 'impact unknown'})" for one in kept]
 
 
 def readable_page(text: str) -> str:
@@ -126,5 +153,7 @@ def readable_page(text: str) -> str:
 
 def expected(wanted: Mapping[str, Any]) -> str:
     """The conditions in words."""
+    if wanted.get("budget_ms"):
+        return f"at most {wanted['budget_ms']} ms"
     parts = (f"{name.replace('_', ' ')} {value!r}" for name, value in conditions(wanted).items())
     return line(", ".join(parts), LONGEST_EXPECTED)

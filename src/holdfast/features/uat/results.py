@@ -60,6 +60,7 @@ class Result(msgspec.Struct, frozen=True):
     status: int = 0
     errors: int = 0
     """Console errors on the page, network failures among them."""
+    console_errors: int = 0
     problems: tuple[dict[str, str], ...] = ()
     shots: tuple[str, ...] = ()
     logs: tuple[tuple[str, int, int], ...] = ()
@@ -85,6 +86,9 @@ def result_of(event: Event, body: bytes, page: str = "", *, browser: bool) -> Re
         title=_word(facts, "title", "pageTitle") or _first(_TITLE, text),
         status=_number(facts, "statusCode", "status") or int(_first(_STATUS, text) or 0),
         errors=max(int(_first(_COUNT, text) or 0), sum(p["level"] == "error" for p in problems)),
+        console_errors=max(
+            int(_first(_COUNT, text) or 0), sum(p["type"] == "console" and p["level"] == "error" for p in problems)
+        ),
         problems=problems,
         shots=tuple(_shots(event, text))[:MOST_FILES],
         logs=tuple((m[1], int(m[2] or 0), int(m[3] or 0)) for m in _LOG.finditer(text))[:MOST_FILES],
@@ -174,9 +178,12 @@ def _value(response: Any, text: str) -> Any:
     """A JSON text is what it says; parts of a message are their text; images are not kept here."""
     if isinstance(response, Mapping) and "stdout" not in response and "content" not in response:
         return response
-    if text[:1] in ("{", "["):
+    _, _, result = text.partition("### Result\n")
+    # Playwright's server puts a heading before what a script returned.
+    told = result.partition("\n### ")[0].strip() if result else text
+    if told[:1] in ("{", "["):
         try:
-            found = msgspec.json.decode(text)
+            found = msgspec.json.decode(told)
         except msgspec.DecodeError:
             found = None
         if isinstance(found, dict):

@@ -82,7 +82,10 @@ def begun(event: Event) -> Run:
         environment=told.environment,
         steps=[steps.planned_step(wanted) for wanted in plan.get("steps", ())],
         assertions=[
-            Assertion(step=wanted.get("step") or 0, expected=expected(wanted)) for wanted in plan.get("assertions", ())
+            Assertion(
+                step=wanted.get("step") or 0, expected=expected(wanted), budget_ms=int(wanted.get("budget_ms") or 0)
+            )
+            for wanted in plan.get("assertions", ())
         ],
     )
 
@@ -216,6 +219,8 @@ def _checked(run: Run, event: Event) -> None:
 def _check(run: Run, event: Event, check: JudgedCheck | HealthChecked) -> None:
     run.checks += 1
     run.bad_checks += check.result != "success"
+    if isinstance(check, HealthChecked) and check.precondition and check.result != "success":
+        run.blocked = True
     entry = RecentCheck(at=event.at, type=line(check.type, 100), result=check.result)
     run.last_checks = [*run.last_checks, entry][-MOST_RECENT:]
 
@@ -288,6 +293,10 @@ def _over(run: Run, event: Event) -> None:
 
 def _final(run: Run, assertion: Assertion) -> Assertion:
     """Of the whole run: what was never seen to hold has failed, unless a part of the run was never reached."""
+    if assertion.budget_ms:
+        spent = max(0, (run.end or run.touched) - run.start)
+        held = PASSED if spent <= assertion.budget_ms else FAILED
+        return msgspec.structs.replace(assertion, result=held, actual=f"{spent} ms", at=run.end)
     reached = all(step.status in (COMPLETED, FAILED) for step in run.steps) and (run.calls or run.steps)
     if assertion.step or not reached or assertion.result != UNKNOWN:
         return assertion
@@ -311,6 +320,7 @@ def outcome(run: Run) -> str:
     # A step that was skipped on purpose has an attempt that says so; one that was passed over has none.
     done = all(s.status == COMPLETED or (s.status == SKIPPED and s.attempts) for s in run.steps)
     proven = COMPLETED in stood or (not stood and PASSED in judged)
+    done = done and not run.blocked
     return PASSED if done and proven and all(result == PASSED for result in judged) else INCOMPLETE
 
 

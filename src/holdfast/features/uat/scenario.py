@@ -1,6 +1,6 @@
 """What a scenario says: the shape of the YAML files under `uat/scenarios/`, and their published JSON Schema."""
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import msgspec
 from msgspec import Meta
@@ -22,20 +22,40 @@ Text = Annotated[str, Meta(max_length=LONGEST_TEXT)]
 Number = Annotated[int, Meta(ge=1, le=MOST_STEPS)]
 Milliseconds = Annotated[int, Meta(ge=1, le=LONGEST_WAIT_MS)]
 Status = Annotated[int, Meta(ge=100, le=599)]
+Count = Annotated[int, Meta(ge=0, le=1000)]
 ExitCode = Annotated[int, Meta(ge=0, le=255)]
 Fields = Annotated[dict[str, Any], Meta(max_length=20)]
 
 
+Values = Annotated[dict[str, Any], Meta(max_length=50)]
+Variables = Annotated[
+    dict[Annotated[str, Meta(pattern=r"^[A-Za-z_][\w-]*$")], str | int | float | bool], Meta(max_length=50)
+]
+Tag = Annotated[str, Meta(pattern=r"^[A-Za-z0-9][\w.:-]{0,49}$")]
+
+
 class Step(Section):
-    action: Annotated[Name, Meta(description="What is done, e.g. navigate, fill, click, verify, screenshot, shell.")]
+    action: Annotated[
+        str,
+        Meta(max_length=LONGEST_NAME, description="What is done: navigate, fill, click, verify, screenshot, shell…"),
+    ] = ""
+    use: Annotated[Text, Meta(description="Instead of an action: the steps of shared/NAME.yaml come here.")] = ""
+    with_: Annotated[Variables, Meta(description="Variables for the shared steps.")] = msgspec.field(
+        default_factory=dict, name="with"
+    )
     description: Annotated[Text, Meta(description="For people.")] = ""
     tool: Annotated[Text, Meta(description="A glob over tool names; several with |. Default: by the action.")] = ""
     arguments: Annotated[Fields, Meta(description="What the call's arguments must be: texts are globs.")] = {}
     expected_ms: Annotated[
         Milliseconds | None, Meta(description="How long it should take; a report names slower ones.")
     ] = None
+    budget_ms: Annotated[Milliseconds | None, Meta(description="A step that takes longer has failed.")] = None
     calls: Annotated[int, Meta(ge=1, le=100, description="So many successful calls make the step.")] = 1
     public: Annotated[bool, Meta(description="Values typed in this step are no secrets and may be kept.")] = False
+
+    def __post_init__(self) -> None:
+        if bool(self.action.strip()) == bool(self.use):
+            raise ValueError("a step needs `action`, or `use` with the name of shared steps")
 
 
 class Condition(Section):
@@ -52,6 +72,10 @@ class Condition(Section):
     max_ms: Annotated[Milliseconds | None, Meta(description="The call took at most this long.")] = None
     no_errors: Annotated[bool | None, Meta(description="The tool reported no console or network error.")] = None
     fields: Annotated[Fields | None, Meta(description="a.b.c: value, in a JSON result.")] = None
+    clean_console: Annotated[bool | None, Meta(description="The page wrote no error to its console.")] = None
+    max_violations: Annotated[
+        Count | None, Meta(description="axe found at most so many violations; judged where it ran.")
+    ] = None
 
 
 class Assertion(Condition):
@@ -71,33 +95,49 @@ class HealthCheck(Condition):
     path: Annotated[Text | None, Meta(description="http: below base_url.")] = None
 
 
+class Precondition(Section):
+    """What must be true before: told to the agent, and asked of the server where there is a `path`."""
+
+    description: Text = ""
+    path: Annotated[Text | None, Meta(description="Asked at the start, below base_url; only on this machine.")] = None
+    status: Annotated[Status | None, Meta(description="The HTTP status it must have.")] = None
+    contains: Annotated[Text | None, Meta(description="This text is in the answer.")] = None
+
+
+class Accessibility(Section):
+    max_violations: Annotated[int, Meta(ge=0, le=1000, description="Violations that axe may find.")] = 0
+    impact: Annotated[
+        Literal["minor", "moderate", "serious", "critical"], Meta(description="Less than this is not counted.")
+    ] = "serious"
+
+
 class Scenario(Section, kw_only=True):
     name: Name
     description: Text = ""
+    tags: Annotated[tuple[Tag, ...], Meta(max_length=20, description="For `uat run TAG` and the suite page.")] = ()
+    variables: Annotated[Variables, Meta(description="{{name}} in any text below stands for the value.")] = {}
+    secrets: Annotated[
+        dict[str, Annotated[str, Meta(pattern=r"^[A-Za-z_]\w*$")]],
+        Meta(
+            max_length=20, description="{{secret:name}} stands for this environment variable; its value is never read."
+        ),
+    ] = {}
+    data: Annotated[
+        tuple[Variables, ...], Meta(max_length=50, description="A table: the steps are done once for each row.")
+    ] = ()
+    preconditions: Annotated[tuple[Precondition, ...], Meta(max_length=20)] = ()
+    console: Annotated[Literal["any", "clean"], Meta(description="clean: an error on the console fails the run.")] = (
+        "any"
+    )
+    accessibility: Annotated[
+        Accessibility | None, Meta(description="axe must have run, and found no more than this.")
+    ] = None
+    budget_ms: Annotated[Milliseconds | None, Meta(description="A run that takes longer has failed.")] = None
     base_url: Annotated[Text, Meta(description="The address of what is tested.")] = ""
     estimated_ms: Annotated[Milliseconds | None, Meta(description="Default: the sum of the steps' expected_ms.")] = None
     steps: Annotated[tuple[Step, ...], Meta(min_length=1, max_length=MOST_STEPS)]
     assertions: Annotated[tuple[Assertion, ...], Meta(max_length=MOST_CHECKS)] = ()
     health_checks: Annotated[tuple[HealthCheck, ...], Meta(max_length=MOST_CHECKS)] = ()
-
-
-def misplaced(scenario: Scenario) -> list[tuple[tuple[Any, ...], str]]:
-    """(place, what is wrong): parts that name a step the scenario does not have."""
-    steps = len(scenario.steps)
-    parts: dict[str, tuple[Any, ...]] = {"assertions": scenario.assertions, "health_checks": scenario.health_checks}
-    return [
-        ((what, number, "step"), f"there is no step {part.step}, only {steps}")
-        for what, listed in parts.items()
-        for number, part in enumerate(listed)
-        if part.step and part.step > steps
-    ]
-
-
-def plan_of(scenario: Scenario) -> dict[str, Any]:
-    """The scenario as a run keeps it: plain, bounded, without what was not said."""
-    plan = scenario.plain(none=False)
-    plan["estimated_ms"] = scenario.estimated_ms or sum(s.expected_ms or 0 for s in scenario.steps)
-    return plan
 
 
 def schema() -> dict[str, Any]:

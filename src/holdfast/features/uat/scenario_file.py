@@ -2,6 +2,7 @@
 
 import os
 import stat
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,13 +13,16 @@ from ruamel.yaml.nodes import MappingNode, ScalarNode, SequenceNode
 
 from holdfast.core.section import Unfit
 from holdfast.features.uat.model import MOST_SCENARIOS, line
-from holdfast.features.uat.scenario import Scenario, misplaced
+from holdfast.features.uat.names import slug
+from holdfast.features.uat.scenario import Scenario
+from holdfast.features.uat.scenario_plan import build_plan, misplaced_numbers
 
 LARGEST_FILE = 64 * 1024
 MOST_VALUES = 2_000
 DEEPEST = 12
 MOST_MISTAKES = 50
 ENDINGS = (".yaml", ".yml")
+SHARED = "shared"
 CORE = "tag:yaml.org,2002:"
 TRUE, FALSE = ("true", "yes", "on"), ("false", "no", "off")
 
@@ -66,9 +70,39 @@ def parse(content: bytes, file: str) -> tuple[Scenario | None, list[Mistake]]:
     except Unfit as error:
         found = error.faults
     else:
-        found = misplaced(scenario)
-    mistakes = [_mistake(place, text, tree.where, file) for place, text in found[:MOST_MISTAKES]]
-    return None if mistakes else scenario, mistakes
+        found = misplaced_numbers(scenario)
+        if not found:
+            return scenario, []
+    return None, [_mistake(place, text, tree.where, file) for place, text in found[:MOST_MISTAKES]]
+
+
+def read_plan(path: Path) -> tuple[dict[str, Any] | None, list[Mistake]]:
+    """The plan of a scenario file, with the shared steps it uses. Never raises."""
+    scenario, mistakes = read(path)
+    if scenario is None:
+        return None, mistakes
+    plan, faults = build_plan(scenario, partial(_load_shared, path.parent))
+    if faults:
+        where = _lines_of(path)
+        return None, [_mistake(place, text, where, str(path)) for place, text in faults]
+    return plan, []
+
+
+def _load_shared(folder: Path, name: str) -> tuple[Scenario | None, str]:
+    if slug(name) != name.lower():
+        return None, f"{line(name, 80)!r} is no name of shared steps: letters, digits and dashes"
+    path = folder / SHARED / f"{name}.yaml"
+    if not path.is_file():
+        return None, f"there are no shared steps {name!r}; they would be in {SHARED}/{name}.yaml"
+    shared, mistakes = read(path)
+    return shared, str(mistakes[0]) if mistakes else ""
+
+
+def _lines_of(path: Path) -> Where:
+    try:
+        return _Tree(_bytes(path).decode("utf-8-sig")).where
+    except Exception:  # it was read a moment ago; without lines the mistake is still named
+        return {}
 
 
 def listed(folder: Path) -> list[Path]:

@@ -146,7 +146,13 @@ def scenarios(call: Call) -> dict[str, Any]:
     folder = lookup.places(call).scenarios
     plans, mistakes = catalogue(folder)
     listed = [
-        {"name": name, "description": plan["description"], "steps": len(plan["steps"]), "file": plan["file"]}
+        {
+            "name": name,
+            "description": plan.get("description", ""),
+            "tags": plan.get("tags", []),
+            "steps": len(plan["steps"]),
+            "file": plan["file"],
+        }
         for name, plan in plans.items()
     ]
     return {"scenarios": listed, "problems": [str(m) for m in mistakes], "folder": str(folder)}
@@ -163,8 +169,8 @@ def validate(call: Call) -> dict[str, Any]:
             "good": sorted(plans),
             "mistakes": [_shown(m) for m in mistakes],
         }
-    read = [scenario_file.read(path) for path in named]
-    good = sorted(scenario.name for scenario, _ in read if scenario)
+    read = [scenario_file.read_plan(path) for path in named]
+    good = sorted(str(plan["name"]) for plan, _ in read if plan)
     return {"files": len(named), "good": good, "mistakes": [_shown(m) for _, found in read for m in found]}
 
 

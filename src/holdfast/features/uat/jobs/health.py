@@ -32,6 +32,7 @@ def health(call: JobCall) -> list[Event]:
     good, data = check(url, wanted, hosts)
     result = "success" if good else "failure"
     facts = {"type": "http", "result": result, "data": data, "step": payload["step"], "index": payload["index"]}
+    facts["precondition"] = bool(wanted.get("precondition"))
     return [told(doc, "uat.checked", call.now, f"{call.job.id}", **facts)]
 
 
