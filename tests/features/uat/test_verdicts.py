@@ -195,3 +195,60 @@ def test_assertions_are_judged_on_the_page_that_the_driver_wrote_to_a_file(lab: 
     assert [a["result"] for a in lab.run["assertions"]] == ["passed"]
     assert "Welcome Ada" in lab.record.calls[-1].data.page
     assert "4711-secret" not in str(lab.record.calls[-1].data)
+
+
+EXTRA = """\
+name: shop
+base_url: https://shop.example
+{more}
+steps:
+  - {{action: navigate, description: Open{step}}}
+  - {{action: verify, description: Look}}
+"""
+
+
+def judged(lab: Lab, more: str = "", step: str = "", *, page: str = "ok", took: int = 100) -> dict[str, Any]:
+    lab.scenario(EXTRA.format(more=more, step=step), "shop")
+    lab.command("start", scenario="shop")
+    lab.tool(NAVIGATE, took=took, url="https://shop.example/")
+    lab.tool("mcp__playwright__browser_evaluate", page, function="() => axe.run()")
+    lab.hook("SessionEnd", reason="other")
+    assert lab.replayed() == []
+    return dict(lab.view("show"))
+
+
+def test_a_step_over_its_budget_has_failed(lab: Lab) -> None:
+    run = judged(lab, step=", budget_ms: 50")
+    assert run["outcome"] == "failed"
+    assert run["plan"][0]["attempts"][0]["received"] == "100 ms"
+
+
+def test_a_run_over_its_budget_has_failed(lab: Lab) -> None:
+    run = judged(lab, "budget_ms: 1000", took=2_000)
+    assert (run["outcome"], run["judged"][0]["actual"]) == ("failed", "2100 ms")
+
+
+@pytest.mark.parametrize(("page", "outcome"), [("- Console: 2 errors, 0 warnings", "failed"), ("fine", "passed")])
+def test_a_console_that_must_stay_clean(lab: Lab, page: str, outcome: str) -> None:
+    assert judged(lab, "console: clean", page=page)["outcome"] == outcome
+
+
+AXE = '### Result\n{"violations": [{"id": "color-contrast", "impact": "serious"}, {"id": "region", "impact": "moderate"}]}'
+
+
+@pytest.mark.parametrize(
+    ("page", "most", "outcome"), [(AXE, 0, "failed"), (AXE, 1, "passed"), ("axe is not here", 0, "failed")]
+)
+def test_axe_is_judged_where_it_ran_and_missed_where_it_did_not(lab: Lab, page: str, most: int, outcome: str) -> None:
+    run = judged(lab, f"accessibility: {{max_violations: {most}}}", page=page)
+    assert run["outcome"] == outcome
+    assert page != AXE or most or "color-contrast (serious)" in run["judged"][0]["actual"]
+
+
+def test_a_precondition_that_does_not_hold_leaves_the_run_incomplete(lab: Lab) -> None:
+    lab.scenario(EXTRA.format(more="preconditions: [{description: It runs, path: /health}]", step=""), "shop")
+    lab.command("start", scenario="shop")
+    lab.work()
+    lab.tool(NAVIGATE, url="https://shop.example/")
+    lab.tool(SNAPSHOT, "fine")
+    assert lab.view("show")["outcome"] == "incomplete"
