@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import importlib.util
+import json
+import os
 import shutil
+import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -12,8 +15,8 @@ import pytest
 
 from tests.features.uat.kit import Lab
 
-from .browser_driver import PlaywrightServer, Tester
-from .programs import ProgramUnavailable
+from .browser_driver import PlaywrightServer, Tester, find_chromium
+from .programs import ProgramUnavailable, program
 
 pytestmark = pytest.mark.real
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "uat-shop"
@@ -186,3 +189,33 @@ def test_a_session_that_ends_in_the_middle(play: Play, lab: Lab) -> None:
     run = play("cut", "Please test the login scenario", story)
     assert (run["outcome"], verdicts(run)) == ("interrupted", ["passed", "passed", "interrupted", "not_reached"])
     assert run["tool_calls"][-1]["success"] is False
+
+
+def run_playwright(shop: Any, folder: Path) -> dict[str, Any]:
+    """The twenty tests of the example, by Playwright's own runner; its report."""
+    runner = program("playwright-test")
+    shutil.copytree(EXAMPLE / "playwright", folder, dirs_exist_ok=True)
+    (folder / "node_modules").symlink_to(runner.parents[1])
+    env = {**os.environ, "SHOP": shop.url, "CHROMIUM": find_chromium(), "CI": "1"}
+    subprocess.run([runner, "test"], cwd=folder, env=env, capture_output=True, timeout=240, check=False)
+    return dict(json.loads((folder / "results.json").read_text()))
+
+
+def test_a_suite_of_playwright_comes_in_with_its_own_numbers(shop: Any, lab: Lab) -> None:
+    try:
+        own = run_playwright(shop, lab.project / "suite")["stats"]
+    except ProgramUnavailable as reason:
+        pytest.skip(str(reason))
+    assert (own["expected"], own["unexpected"], own["flaky"], own["skipped"]) == (17, 2, 1, 0)
+    (run,) = lab.command("import", path=str(lab.project / "suite" / "results.json"), scenario="shop suite")["runs"]
+    lab.work()
+    assert run["verdicts"] == {"passed": own["expected"] + own["flaky"], "failed": own["unexpected"]}
+    assert (run["flaky"], run["outcome"]) == (own["flaky"], "failed")
+    shown = lab.view("show", run=run["id"])
+    assert [len(step["attempts"]) for step in shown["plan"]].count(2) == 3
+    assert len(shown["shots"]) == 5, "a picture of each attempt that failed"
+    piano = next(step for step in shown["plan"] if "piano" in step["description"])
+    assert piano["attempts"][-1]["expected"] == '"Piano"'
+    assert "trace.zip" in lab.view("report", run=run["id"])
+    (other,) = lab.command("import", path=str(lab.project / "suite" / "results.xml"))["runs"]
+    assert other["verdicts"]["failed"] == 2

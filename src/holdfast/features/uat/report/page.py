@@ -51,6 +51,7 @@ class CallView(msgspec.Struct, kw_only=True):
     parameters: str
     result: str
     began: int
+    traces: list[str]
 
 
 class ProblemView(msgspec.Struct):
@@ -310,6 +311,7 @@ def _call(event: Event) -> CallView:
         parameters=_compact(call.parameters),
         result=_compact(call.result),
         began=call.began,
+        traces=call.traces,
     )
 
 
