@@ -282,7 +282,8 @@ def compare(
     """Two runs of a scenario: slower steps, new errors, pictures that changed."""
     told = client.view("uat.compare", run=before, other=after)
     if pictures and told["screenshots"]:
-        told["screenshots"] = _done(client.command("uat.compare", run=before, other=after))["pairs"]
+        made = _done(client.command("uat.compare", run=before, other=after))
+        told |= {"screenshots": made["pairs"], "report": made.get("report", "")}
     if json:
         render.json_line(told)
         return
@@ -312,6 +313,8 @@ def _show_comparison(told: dict[str, Any]) -> None:
         share = pair.get("share")
         words = pair.get("note", "") if share is None else f"{share:.2%} of the pixels differ ({pair.get('note', '')})"
         render.out.print(Text(f"  step {pair['step']}, picture {pair['number']}: {words}"))
+    if told.get("report"):
+        render.out.print(Text(f"  side by side: {render.clean(told['report'], 300)}", style="dim"))
 
 
 @app.command()

@@ -12,12 +12,14 @@ import msgspec
 
 from holdfast.core.event import Event
 from holdfast.core.feature import File, JobCall
-from holdfast.features.uat import compare, files, pixels, template
+from holdfast.features.uat import compare, files, picture_difference, template
 from holdfast.features.uat.folders import Places, root_of
 from holdfast.features.uat.jobs import reports, scan, tend, write
 from holdfast.features.uat.model import DAY_MS, DEFAULTS
-from holdfast.features.uat.record import load
+from holdfast.features.uat.names import safe
+from holdfast.features.uat.record import Record, load
 from holdfast.features.uat.report import ENDINGS
+from holdfast.features.uat.report.html import render_comparison
 from holdfast.features.uat.state import Run
 
 PIXELS_S = 120.0
@@ -75,20 +77,31 @@ def _init(call: JobCall, event: Event) -> Event:
 
 def _compare(call: JobCall, event: Event) -> Event:
     one, other = load(call.reader, event.data.uat), load(call.reader, event.data.with_)
-    pairs = [_pair(call, pair) for pair in compare.screenshots(one, other)]
-    return _said(one.doc, "uat.compared", call.now, pairs=pairs, **{"with": other.doc.id})
+    places = files.places_of(other.doc)
+    folder = places.ready(places.screenshots(other.doc.id)) if places else None
+    pairs = [_pair(call, pair, folder, one.doc.id) for pair in compare.screenshots(one, other)]
+    report = _comparison_page(call, one, other, pairs, places) if places else ""
+    return _said(one.doc, "uat.compared", call.now, pairs=pairs, report=report, **{"with": other.doc.id})
 
 
-def _pair(call: JobCall, pair: dict[str, Any]) -> dict[str, Any]:
-    """In a process of its own: decoding pictures in Python would hold up the hooks."""
+def _pair(call: JobCall, pair: dict[str, Any], folder: Path | None, before: str) -> dict[str, Any]:
+    """In a process of its own: a decoder that fails on a hostile picture fails alone."""
     if not (pair["before"] and pair["after"]):
         return {**pair, "share": 1.0, "note": "only in one of the runs"}
-    argv = [sys.executable, "-I", pixels.__file__, pair["before"], pair["after"]]
-    ran = call.run(argv, timeout=PIXELS_S)
+    target = folder / f"difference-{before}-step{pair['step']}-{pair['number']}.png" if folder else None
+    argv = [sys.executable, "-I", picture_difference.__file__, pair["before"], pair["after"]]
+    ran = call.run([*argv, *([str(target)] if target else [])], timeout=PIXELS_S)
     try:
         return {**pair, **msgspec.json.decode(ran.out)}
     except msgspec.DecodeError:
         return {**pair, "share": None, "note": "could not be compared"}
+
+
+def _comparison_page(call: JobCall, one: Record, other: Record, pairs: list[dict[str, Any]], places: Places) -> str:
+    told = {**compare.compared(one, other), "screenshots": pairs}
+    path = places.ready(places.reports) / f"compare-{safe(one.doc.id)}-{safe(other.doc.id)}.html"
+    call.put(File(path, render_comparison(told, (one, other)), MODE))
+    return str(path)
 
 
 def _clean(call: JobCall, event: Event) -> Event:

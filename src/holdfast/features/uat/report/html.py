@@ -10,7 +10,7 @@ from markupsafe import Markup
 
 from holdfast.features.uat.record import Record
 from holdfast.features.uat.report import labels
-from holdfast.features.uat.report.page import ReportPage, build_page
+from holdfast.features.uat.report.page import ReportPage, build_page, picture_data, picture_folder
 from holdfast.features.uat.report.timeline import svg
 
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
@@ -21,6 +21,19 @@ BAD = ("failed", "failure")
 
 def rendered(record: Record) -> bytes:
     return render_page("report.html", page=build_page(record), timeline=Markup(svg(record)))  # noqa: S704 - made here
+
+
+def render_comparison(told: dict[str, Any], records: tuple[Record, Record]) -> bytes:
+    """Two runs side by side; of each pair of pictures what was before, what is now, and what differs."""
+    folders = tuple(folder for record in records if (folder := picture_folder(record)))
+    pairs = [
+        {
+            **pair,
+            **{name: picture_data(str(pair.get(name) or ""), folders) for name in ("before", "after", "difference")},
+        }
+        for pair in told["screenshots"]
+    ]
+    return render_page("compare.html", told={**told, "screenshots": pairs})
 
 
 def render_page(template: str, **values: Any) -> bytes:

@@ -325,9 +325,7 @@ def _compact(value: Any) -> str:
 
 def load_pictures(record: Record) -> Iterable[Picture]:
     """Read only from the run's own folder, whatever a path says."""
-    places, left = files.places_of(record.doc), LARGEST_TOTAL
-    mine = places.screenshots(record.doc.id) if places else None
-    folder = str(mine) if places and mine and places.is_plain(mine) else ""
+    left, folder = LARGEST_TOTAL, picture_folder(record)
     taken = {call.data.n: call.data.began for call in record.calls}
     for number, shot in enumerate(record.shots):
         content = _content(shot.data.path, folder) if left > 0 else b""
@@ -338,6 +336,18 @@ def load_pictures(record: Record) -> Iterable[Picture]:
             number=number, step=shot.data.step, call=shot.data.n, at=at, name=shot.data.name, path=shot.data.path,
             data=data, thumbnail=make_thumbnail(content),
         )  # fmt: skip
+
+
+def picture_folder(record: Record) -> str:
+    """The run's own folder of pictures, where it is a plain one."""
+    places = files.places_of(record.doc)
+    mine = places.screenshots(record.doc.id) if places else None
+    return str(mine) if places and mine and places.is_plain(mine) else ""
+
+
+def picture_data(path: str, folders: tuple[str, ...]) -> str:
+    content = next((found for folder in folders if (found := _content(path, folder))), b"") if path else b""
+    return _address(TYPES.get(Path(path).suffix, ""), content)
 
 
 def _content(path: str, folder: str) -> bytes:
