@@ -11,7 +11,7 @@ from holdfast.core.event import Event
 from holdfast.core.feature import Call, Command, CommandResult
 from holdfast.core.ids import delivery_key
 from holdfast.core.ports import Ref
-from holdfast.features.uat import derive, files, lookup, patch, run, runner_reports, template
+from holdfast.features.uat import derive, files, lookup, patch, recorder, run, runner_reports, template
 from holdfast.features.uat.jobs.requests import done_key
 from holdfast.features.uat.jobs.scan import catalogue
 from holdfast.features.uat.model import (
@@ -312,7 +312,12 @@ def init(call: Call) -> CommandResult:
     path = template.scenario_file(lookup.places(call), name)
     if path.exists():
         raise CommandRefused(f"{path} is already there", fix="Give another name, or change that one.")
-    return _asked(call, "init", name=name, base_url=line(call.args.get("base_url"), 300), path=str(path))
+    facts = {"name": name, "base_url": line(call.args.get("base_url"), 300), "path": str(path)}
+    if call.args.get("record"):
+        session = lookup.session(call) if call.args.get("session") or call.session else lookup.latest_session(call)
+        base, steps = recorder.record_steps(call.reader, session, lookup.settings(call).drivers)
+        facts["text"] = recorder.scenario_text(name, facts["base_url"] or base, steps, session)
+    return _asked(call, "init", None, **facts)
 
 
 COMMANDS: Mapping[str, Command] = {

@@ -51,11 +51,12 @@ def scenario_file(places: Places, name: str) -> Path:
     return places.scenarios / f"{slug(name)}.yaml"
 
 
-def files(places: Places, name: str, base_url: str) -> Iterator[tuple[Path, bytes]]:
+def files(places: Places, name: str, base_url: str, recorded: str = "") -> Iterator[tuple[Path, bytes]]:
+    """`recorded`: the scenario itself, where it was made from a session."""
     quoted = msgspec.json.encode(name).decode() if slug(name) != name else name
     address = msgspec.json.encode(base_url or "http://localhost:3000").decode()
     text = TEMPLATE.format(schema=SCHEMA_FILE, name=quoted, base_url=address)
-    yield scenario_file(places, name), text.encode()
+    yield scenario_file(places, name), (recorded or text).encode()
     yield places.scenarios / SCHEMA_FILE, schema_text()
     yield places.root / ".gitignore", IGNORED.encode()
 

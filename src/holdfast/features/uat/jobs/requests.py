@@ -67,7 +67,7 @@ def _init(call: JobCall, event: Event) -> Event:
     settings = call.settings(event.project) or DEFAULTS
     places = Places(Path(root_of(event.project, settings.root)), event.project)
     places.ready(places.scenarios)
-    for path, content in template.files(places, event.data.name, event.data.base_url):
+    for path, content in template.files(places, event.data.name, event.data.base_url, event.data.text):
         if not os.path.lexists(path):
             call.put(File(path, content, MODE))
     plans, mistakes = scan.catalogue(places.scenarios)
