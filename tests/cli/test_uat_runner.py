@@ -43,5 +43,8 @@ def test_a_tag_is_run_and_the_exit_code_is_a_gate(world: World, tmp_path: Path) 
     world.env |= {"PATH": f"{script.parent}:{world.env.get('PATH', '')}"}
     world.start()
     done = world.cli("uat", "run", "smoke", "--yes", "--json", code=1)
-    assert {one["scenario"]: one["outcome"] for one in json.loads(done)} == {"good one": "passed", "bad one": "failed"}
+    assert {one["scenario"]: one["outcome"] for one in json.loads(done)["data"]} == {
+        "good one": "passed",
+        "bad one": "failed",
+    }
     world.cli("uat", "run", "good one", "--yes", "--json", code=0)

@@ -252,3 +252,34 @@ def test_a_precondition_that_does_not_hold_leaves_the_run_incomplete(lab: Lab) -
     lab.tool(NAVIGATE, url="https://shop.example/")
     lab.tool(SNAPSHOT, "fine")
     assert lab.view("show")["outcome"] == "incomplete"
+
+
+def test_after_a_failed_call_the_agent_is_asked_for_a_picture(lab: Lab) -> None:
+    begin(lab)
+    lab.before(FILL, "f1")
+    told = lab.hook("PostToolUseFailure", tool_name=FILL, tool_input={}, tool_use_id="f1", error="no such element")
+    assert "Take a screenshot now" in str(told.decision)
+    lab.before(FILL, "f2")
+    assert "Take a screenshot" not in str(lab.after(FILL, "f2").decision)
+
+
+def test_two_runs_of_one_scenario_at_once_stay_apart(lab: Lab) -> None:
+    lab.scenario()
+    for session in ("one", "two"):
+        lab.hook("UserPromptSubmit", session=session, prompt="Please test the login flow scenario")
+        lab.tool(NAVIGATE, session=session, url=URL)
+    lab.tool(FILL, session="one")
+    runs = {run["session"]: run for run in lab.view("list")["runs"]}
+    assert (runs["one"]["calls"], runs["two"]["calls"]) == (2, 1)
+
+
+def test_a_run_may_last_two_days_as_long_as_something_happens(lab: Lab) -> None:
+    begin(lab)
+    for _ in range(4):
+        lab.now += 12 * 3_600_000
+        lab.tool(FILL)
+        lab.tend()
+    assert lab.run["status"] == "active"
+    lab.now += 25 * 3_600_000
+    lab.tend()
+    assert (lab.run["reason"], lab.run["outcome"]) == ("expired", "incomplete")

@@ -7,7 +7,8 @@ from holdfast.core.decision import Context, Decision
 from holdfast.core.event import Event
 from holdfast.core.feature import State
 from holdfast.features.uat import detect
-from holdfast.features.uat.model import CATALOGUE, COMPLETED, DEFAULTS, PLAN, UatSettings, line
+from holdfast.features.uat.match import called
+from holdfast.features.uat.model import CATALOGUE, COMPLETED, DEFAULTS, FAILED, PLAN, UatSettings, line
 from holdfast.features.uat.state import RUNS, SESSION_RUNS, SessionRuns
 
 MOST_TOLD = 12
@@ -52,6 +53,24 @@ def _tool_started(state: State, event: Event, mine: SessionRuns, _settings: UatS
     return None
 
 
+def _tool_ended(state: State, event: Event, mine: SessionRuns, settings: UatSettings) -> Decision | None:
+    """Asks for a picture when a call or an assertion of the run has just failed. Once for each failure."""
+    doc = RUNS.get(state, mine.active) if mine.active else None
+    if doc is None or not doc.steps or not doc.current:
+        return None
+    last = doc.last[-1] if doc.last else None
+    attempts = doc.steps[doc.current - 1].attempts
+    if last is None or not attempts or last.at != event.at or "screenshot" in event.tool.lower():
+        return None
+    missed = any(a.step == doc.current and a.result == FAILED and a.at == event.at for a in doc.assertions)
+    if (last.ok and not missed) or not called(event, settings.drivers).use.known:
+        return None
+    return _told(
+        f"Step {doc.current} of UAT run {doc.id} failed. Take a screenshot now, before anything else, so that the report "
+        "shows it; then try the step again or go on."
+    )
+
+
 def _session_started(state: State, _event: Event, mine: SessionRuns, _settings: UatSettings) -> Decision | None:
     doc = RUNS.get(state, mine.active) if mine.active else None
     if doc is None:
@@ -83,4 +102,6 @@ TELL: dict[str, Callable[[State, Event, SessionRuns, UatSettings], Decision | No
     "prompt.submitted": _prompted,
     "tool.started": _tool_started,
     "session.started": _session_started,
+    "tool.finished": _tool_ended,
+    "tool.failed": _tool_ended,
 }
