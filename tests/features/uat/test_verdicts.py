@@ -256,11 +256,10 @@ def test_a_precondition_that_does_not_hold_leaves_the_run_incomplete(lab: Lab) -
 
 def test_after_a_failed_call_the_agent_is_asked_for_a_picture(lab: Lab) -> None:
     begin(lab)
-    lab.before(FILL, "f1")
-    told = lab.hook("PostToolUseFailure", tool_name=FILL, tool_input={}, tool_use_id="f1", error="no such element")
-    assert "Take a screenshot now" in str(told.decision)
-    lab.before(FILL, "f2")
-    assert "Take a screenshot" not in str(lab.after(FILL, "f2").decision)
+    lab.failed(FILL, "no such element")
+    assert "Take a screenshot now" in str(lab.before(FILL, "f2").decision)
+    lab.after(FILL, "f2")
+    assert "Take a screenshot" not in str(lab.before(CLICK, "c1").decision)
 
 
 def test_two_runs_of_one_scenario_at_once_stay_apart(lab: Lab) -> None:

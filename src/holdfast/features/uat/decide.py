@@ -9,7 +9,7 @@ from holdfast.core.feature import State
 from holdfast.features.uat import detect
 from holdfast.features.uat.match import called
 from holdfast.features.uat.model import CATALOGUE, COMPLETED, DEFAULTS, FAILED, PLAN, UatSettings, line
-from holdfast.features.uat.state import RUNS, SESSION_RUNS, SessionRuns
+from holdfast.features.uat.state import RUNS, SESSION_RUNS, Run, SessionRuns
 
 MOST_TOLD = 12
 WEIGHT = 60
@@ -38,13 +38,15 @@ def _prompted(state: State, event: Event, mine: SessionRuns, settings: UatSettin
     return _told(f"{head} of one of its steps on (or: holdfast uat start {found.scenario}). {_steps(plan)}")
 
 
-def _tool_started(state: State, event: Event, mine: SessionRuns, _settings: UatSettings) -> Decision | None:
+def _tool_started(state: State, event: Event, mine: SessionRuns, settings: UatSettings) -> Decision | None:
     doc = RUNS.get(state, mine.active) if mine.active else None
     if doc and doc.of == event.seq and doc.auto:
         plan = state.get(PLAN, doc.id) or {}
-        text = f"UAT run {doc.id} of “{line(doc.scenario, 80)}” is being recorded. {_steps(plan)}"
+        text = f"UAT run {doc.id} of “{line(doc.scenario, 80)}” is being recorded. {_steps(plan)} Take a screenshot whenever one fails."
         why = f"UAT run {doc.id} of {line(doc.scenario, 80)} began ({doc.confidence} of 100)."
         return Decision(contexts=(Context("uat", text, WEIGHT),), notices=(why,))
+    if doc is not None:
+        return _ask_for_picture(doc, event, settings)
     if mine.prompt and mine.prompt.suggested == event.seq:
         return _told(
             "This looks like UAT, but no scenario fits it surely. To keep proof of it: `holdfast uat start NAME` "
@@ -53,21 +55,19 @@ def _tool_started(state: State, event: Event, mine: SessionRuns, _settings: UatS
     return None
 
 
-def _tool_ended(state: State, event: Event, mine: SessionRuns, settings: UatSettings) -> Decision | None:
-    """Asks for a picture when a call or an assertion of the run has just failed. Once for each failure."""
-    doc = RUNS.get(state, mine.active) if mine.active else None
-    if doc is None or not doc.steps or not doc.current:
-        return None
+def _ask_for_picture(doc: Run, event: Event, settings: UatSettings) -> Decision | None:
+    """A call or an assertion has failed and this is the next call: once for each failure.
+
+    Not at the end of the failed call: an agent's hook there is answered before anybody thinks about it."""
     last = doc.last[-1] if doc.last else None
-    attempts = doc.steps[doc.current - 1].attempts
-    if last is None or not attempts or last.at != event.at or "screenshot" in event.tool.lower():
+    if last is None or doc.n > last.n + 1 or "screenshot" in event.tool.lower():
         return None
-    missed = any(a.step == doc.current and a.result == FAILED and a.at == event.at for a in doc.assertions)
+    missed = any(a.step == last.step and a.result == FAILED and a.at == last.at for a in doc.assertions)
     if (last.ok and not missed) or not called(event, settings.drivers).use.known:
         return None
     return _told(
-        f"Step {doc.current} of UAT run {doc.id} failed. Take a screenshot now, before anything else, so that the report "
-        "shows it; then try the step again or go on."
+        f"Step {last.step} of UAT run {doc.id} failed. Take a screenshot now, so that the report shows it; then try the "
+        "step again or go on."
     )
 
 
@@ -102,6 +102,4 @@ TELL: dict[str, Callable[[State, Event, SessionRuns, UatSettings], Decision | No
     "prompt.submitted": _prompted,
     "tool.started": _tool_started,
     "session.started": _session_started,
-    "tool.finished": _tool_ended,
-    "tool.failed": _tool_ended,
 }
