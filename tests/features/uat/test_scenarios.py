@@ -8,11 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.features.uat import judge, scenario_file, template
-from holdfast.features.uat.folders import Places
+from holdfast.features.uat import results
+from holdfast.features.uat import scenario as scenario_file
+from holdfast.features.uat import scenario as template
+from holdfast.features.uat.files import Places
 from holdfast.features.uat.jobs.scan import catalogue
 from holdfast.features.uat.scenario import Condition, Scenario, schema
-from holdfast.features.uat.scenario_plan import build_plan, no_shared_steps
+from holdfast.features.uat.scenario_plan import build_plan, no_shared_steps, read_plan
 from tests.features.uat.kit import LOGIN
 
 DOCS = Path(__file__).parents[3] / "docs" / "features" / "uat-scenario.schema.json"
@@ -116,7 +118,7 @@ def test_the_first_scenario_is_a_good_one(tmp_path: Path) -> None:
 
 def test_the_published_schema_is_the_one_in_use() -> None:
     assert json.loads(DOCS.read_text()) == json.loads(json.dumps(schema()))
-    assert Condition.__struct_fields__ == judge.CONDITIONS
+    assert Condition.__struct_fields__ == results.CONDITIONS
 
 
 @given(st.binary(max_size=600))
@@ -179,7 +181,7 @@ def written(folder: Path, **files: str) -> Path:
 
 
 def test_shared_steps_data_and_variables_become_one_plan(tmp_path: Path) -> None:
-    plan, found = scenario_file.read_plan(written(tmp_path, main=FULL, open_login=OPEN_LOGIN))
+    plan, found = read_plan(written(tmp_path, main=FULL, open_login=OPEN_LOGIN))
     assert found == []
     assert plan is not None
     assert [step["action"] for step in plan["steps"]] == ["navigate", "wait", "fill", "verify"] * 2
@@ -216,7 +218,7 @@ def test_shared_steps_data_and_variables_become_one_plan(tmp_path: Path) -> None
 )
 def test_what_cannot_be_a_plan_is_said_with_its_line(tmp_path: Path, main: str, one: str, said: str) -> None:
     path = written(tmp_path, main=main, **({"one": one} if one else {}))
-    plan, found = scenario_file.read_plan(path)
+    plan, found = read_plan(path)
     assert plan is None
     assert said in f"{found[0].line}: {found[0].text}"
 
@@ -224,4 +226,4 @@ def test_what_cannot_be_a_plan_is_said_with_its_line(tmp_path: Path, main: str, 
 def test_a_circle_of_shared_steps_is_named(tmp_path: Path) -> None:
     use = "name: {0}\nsteps: [{{use: {1}}}]\n"
     path = written(tmp_path, main=use.format("x", "a"), a=use.format("a", "b"), b=use.format("b", "a"))
-    assert "a → b → a" in scenario_file.read_plan(path)[1][0].text
+    assert "a → b → a" in read_plan(path)[1][0].text

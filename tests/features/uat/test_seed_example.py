@@ -5,7 +5,7 @@ from pathlib import Path
 
 from holdfast.core.event import Event
 from holdfast.features.uat.files import missing
-from holdfast.features.uat.scenario_file import parse
+from holdfast.features.uat.scenario import parse
 from holdfast.features.uat.scenario_plan import build_plan, no_shared_steps
 from tests.features.uat.kit import FILL, LOGIN, NAVIGATE, SEED_BEGAN, SESSION, URL, Lab
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.core.errors import CommandRefused
-from holdfast.features.uat.patch import DERIVED, merged, split
+from holdfast.features.uat.run import DERIVED, merged, split
 from tests.features.uat.kit import LOGIN, SESSION, Lab
 from tests.features.uat.test_recording import begin
 

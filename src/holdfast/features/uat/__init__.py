@@ -5,8 +5,8 @@ from importlib import import_module
 from typing import Any
 
 from holdfast.core.feature import Feature
-from holdfast.features.uat import decide, derive, enqueue, evidence, reduce, refs
-from holdfast.features.uat.model import SUBSCRIBED_KINDS, UatSettings
+from holdfast.features.uat import derive, evidence, policy, reduce
+from holdfast.features.uat.settings import SUBSCRIBED_KINDS, UatSettings
 from holdfast.features.uat.state import RUNS, SESSION_RUNS
 
 COMMANDS = (
@@ -32,20 +32,20 @@ FEATURE = Feature(
     name="uat",
     version=2,
     subscribed_kinds=SUBSCRIBED_KINDS,
-    keys=refs.keys,
+    keys=reduce.keys,
     reduce=reduce.reduce,
     documents=(RUNS, SESSION_RUNS),
-    facets=refs.facets,
-    stream=refs.stream,
-    decide=decide.decide,
-    can_decide=decide.can_decide,
+    facets=reduce.facets,
+    stream=reduce.stream,
+    decide=policy.decide,
+    can_decide=policy.can_decide,
     enrich=evidence.enrich,
     enriches=evidence.OBSERVED_KINDS,
-    enqueue=enqueue.enqueue,
+    enqueue=policy.enqueue,
     derive=derive.derive,
     commands=_later("commands", "COMMANDS", COMMANDS),
     views=_later("views", "VIEWS", VIEWS),
-    jobs=_later("jobs", "JOBS", enqueue.JOBS),
-    schedule={enqueue.TEND: enqueue.TEND_EVERY_S},
+    jobs=_later("jobs", "JOBS", policy.JOBS),
+    schedule={policy.TEND: policy.TEND_EVERY_S},
     settings=UatSettings,
 )

@@ -5,12 +5,13 @@ from typing import Any
 
 from holdfast.core.event import Event
 from holdfast.core.feature import State
-from holdfast.features.uat import detect, judge, run, steps
+from holdfast.features.uat import detect, results, run, steps
 from holdfast.features.uat.drivers import hide_typed, is_unknown_driver
 from holdfast.features.uat.evidence import WholeCall, whole_call
-from holdfast.features.uat.folders import root_of
+from holdfast.features.uat.files import root_of
 from holdfast.features.uat.match import Called, called, choose, is_ours, short
-from holdfast.features.uat.model import (
+from holdfast.features.uat.results import bounded, is_crash, result_of, without_fields, without_values
+from holdfast.features.uat.settings import (
     ACTIVE,
     CATALOGUE,
     CUTS_OFF,
@@ -21,7 +22,6 @@ from holdfast.features.uat.model import (
     UatSettings,
     run_id,
 )
-from holdfast.features.uat.results import bounded, is_crash, result_of, without_fields, without_values
 from holdfast.features.uat.state import RUNS, SESSION_RUNS, OpenCall, Run, SessionRuns
 
 Following = Iterable[Event]
@@ -185,9 +185,9 @@ def _ended(
     step = number or doc.current
     matched = begun.matched if begun else bool(number)
     code = event.data.exit_code
-    silent = call.use.meaning in judge.SILENT
-    judged = list(judge.assertions(plan, step, result, ms, code, silent=silent))
-    health = list(judge.page_checks(plan, step if matched else 0, result, ms, code))
+    silent = call.use.meaning in results.SILENT
+    judged = list(results.assertions(plan, step, result, ms, code, silent=silent))
+    health = list(results.page_checks(plan, step if matched else 0, result, ms, code))
     shown: Mapping[str, Any] = whole.given
     if not _is_public(plan, step):
         shown, typed = hide_typed(call.use, shown)

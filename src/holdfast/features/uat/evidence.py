@@ -14,10 +14,10 @@ from holdfast.core.event import Event
 from holdfast.core.feature import ContentParts
 from holdfast.core.kinds import TOOL_ENDS, ToolEndPayload, ToolPayload
 from holdfast.features.uat.drivers import HIDDEN, hide_typed
-from holdfast.features.uat.folders import inside
+from holdfast.features.uat.files import inside
 from holdfast.features.uat.match import called
-from holdfast.features.uat.model import DEFAULTS, UatSettings
 from holdfast.features.uat.results import SHORTEST_VALUE, response_of, text_of, without_fields, without_typed_code
+from holdfast.features.uat.settings import DEFAULTS, UatSettings
 
 _ARGUMENTS = ("tool_input", "toolArgs", "toolInput", "args", "input", "arguments")
 """What agents call the arguments of a tool in their payloads."""

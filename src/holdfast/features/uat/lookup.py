@@ -6,8 +6,8 @@ from pathlib import Path
 from holdfast.core.errors import CommandRefused
 from holdfast.core.feature import Call
 from holdfast.core.ports import EventQuery
-from holdfast.features.uat.folders import Places, root_of
-from holdfast.features.uat.model import DEFAULTS, UatSettings
+from holdfast.features.uat.files import Places, root_of
+from holdfast.features.uat.settings import DEFAULTS, UatSettings
 from holdfast.features.uat.state import RUNS, SESSION_RUNS, Run, SessionRuns
 
 SEARCHED = 1_000

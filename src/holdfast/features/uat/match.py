@@ -10,7 +10,7 @@ import msgspec
 from holdfast.core.event import Event
 from holdfast.core.kinds import ToolPayload
 from holdfast.features.uat.drivers import NOT_A_DRIVER, ToolUse, recognise
-from holdfast.features.uat.model import FAILED, IN_PROGRESS, INTERRUPTED
+from holdfast.features.uat.settings import FAILED, IN_PROGRESS, INTERRUPTED
 from holdfast.features.uat.state import Run
 
 LONGEST_COMPARED = 4_000

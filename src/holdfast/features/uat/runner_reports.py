@@ -8,7 +8,7 @@ from xml.etree import ElementTree as Xml
 import msgspec
 
 from holdfast.core.errors import CommandRefused
-from holdfast.features.uat.model import FAILED, INTERRUPTED, LONGEST_NAME, MOST_STEPS, PASSED, SKIPPED, line
+from holdfast.features.uat.settings import FAILED, INTERRUPTED, LONGEST_NAME, MOST_STEPS, PASSED, SKIPPED, line
 
 LARGEST_REPORT = 64 << 20
 MOST_TESTS = 5_000

@@ -6,7 +6,7 @@ import msgspec
 
 from holdfast.core.document import DocumentType
 from holdfast.core.kinds.uat_events import WrittenReport
-from holdfast.features.uat.model import ACTIVE, PENDING, RUN, SESSION, UNKNOWN
+from holdfast.features.uat.settings import ACTIVE, PENDING, RUN, SESSION, UNKNOWN
 
 JsonObject = dict[str, Any]
 

@@ -6,7 +6,7 @@ change replaces them.
 
 import msgspec
 
-from holdfast.features.uat.model import (
+from holdfast.features.uat.settings import (
     COMPLETED,
     FAILED,
     IN_PROGRESS,

@@ -13,12 +13,9 @@ from holdfast.core.errors import UnsafePath
 from holdfast.core.event import Event
 from holdfast.core.feature import File, JobCall
 from holdfast.core.ports import Ref
-from holdfast.features.uat.files import places_of
-from holdfast.features.uat.folders import inside
-from holdfast.features.uat.jobs.run_events import told
-from holdfast.features.uat.model import DEFAULTS, PLAN, UatSettings, moment
-from holdfast.features.uat.names import slug
+from holdfast.features.uat.files import inside, places_of, slug, told
 from holdfast.features.uat.results import console_lines
+from holdfast.features.uat.settings import DEFAULTS, PLAN, UatSettings, moment
 from holdfast.features.uat.state import RUNS, Run
 
 LARGEST_IMAGE = 20 << 20

@@ -10,10 +10,9 @@ from urllib.parse import urlsplit
 from holdfast.core.event import Event
 from holdfast.core.feature import JobCall
 from holdfast.core.ports import Ref
-from holdfast.features.uat.jobs.run_events import told
-from holdfast.features.uat.judge import holds
-from holdfast.features.uat.model import DEFAULTS, PLAN, line
-from holdfast.features.uat.results import Result
+from holdfast.features.uat.files import told
+from holdfast.features.uat.results import Result, holds
+from holdfast.features.uat.settings import DEFAULTS, PLAN, line
 from holdfast.features.uat.state import RUNS
 
 PATIENCE_S = 10.0

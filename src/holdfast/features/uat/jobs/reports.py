@@ -6,13 +6,10 @@ from typing import Any
 from holdfast.core.errors import UnsafePath
 from holdfast.core.event import Event
 from holdfast.core.feature import File, JobCall
-from holdfast.features.uat.files import places_of
-from holdfast.features.uat.jobs.run_events import told
-from holdfast.features.uat.model import DEFAULTS, iso
-from holdfast.features.uat.names import safe
-from holdfast.features.uat.record import load
+from holdfast.features.uat.files import load, places_of, safe, told
 from holdfast.features.uat.report import ENDINGS, rendered
 from holdfast.features.uat.report.suite import build_suite, render_suite
+from holdfast.features.uat.settings import DEFAULTS, iso
 from holdfast.features.uat.state import Run
 
 MODE = 0o644

@@ -12,14 +12,12 @@ import msgspec
 
 from holdfast.core.event import Event
 from holdfast.core.feature import File, JobCall
-from holdfast.features.uat import compare, files, picture_difference, template
-from holdfast.features.uat.folders import Places, root_of
+from holdfast.features.uat import files, picture_difference, scenario
+from holdfast.features.uat.files import Places, Record, load, root_of, safe
 from holdfast.features.uat.jobs import reports, scan, tend, write
-from holdfast.features.uat.model import DAY_MS, DEFAULTS
-from holdfast.features.uat.names import safe
-from holdfast.features.uat.record import Record, load
-from holdfast.features.uat.report import ENDINGS
+from holdfast.features.uat.report import ENDINGS, suite
 from holdfast.features.uat.report.html import render_comparison
+from holdfast.features.uat.settings import DAY_MS, DEFAULTS
 from holdfast.features.uat.state import Run
 
 PIXELS_S = 120.0
@@ -67,7 +65,7 @@ def _init(call: JobCall, event: Event) -> Event:
     settings = call.settings(event.project) or DEFAULTS
     places = Places(Path(root_of(event.project, settings.root)), event.project)
     places.ready(places.scenarios)
-    for path, content in template.files(places, event.data.name, event.data.base_url, event.data.text):
+    for path, content in scenario.files(places, event.data.name, event.data.base_url, event.data.text):
         if not os.path.lexists(path):
             call.put(File(path, content, MODE))
     plans, mistakes = scan.catalogue(places.scenarios)
@@ -79,7 +77,7 @@ def _compare(call: JobCall, event: Event) -> Event:
     one, other = load(call.reader, event.data.uat), load(call.reader, event.data.with_)
     places = files.places_of(other.doc)
     folder = places.ready(places.screenshots(other.doc.id)) if places else None
-    pairs = [_pair(call, pair, folder, one.doc.id) for pair in compare.screenshots(one, other)]
+    pairs = [_pair(call, pair, folder, one.doc.id) for pair in suite.screenshots(one, other)]
     report = _comparison_page(call, one, other, pairs, places) if places else ""
     return _said(one.doc, "uat.compared", call.now, pairs=pairs, report=report, **{"with": other.doc.id})
 
@@ -98,7 +96,7 @@ def _pair(call: JobCall, pair: dict[str, Any], folder: Path | None, before: str)
 
 
 def _comparison_page(call: JobCall, one: Record, other: Record, pairs: list[dict[str, Any]], places: Places) -> str:
-    told = {**compare.compared(one, other), "screenshots": pairs}
+    told = {**suite.compared(one, other), "screenshots": pairs}
     path = places.ready(places.reports) / f"compare-{safe(one.doc.id)}-{safe(other.doc.id)}.html"
     call.put(File(path, render_comparison(told, (one, other)), MODE))
     return str(path)

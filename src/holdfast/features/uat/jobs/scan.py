@@ -9,9 +9,10 @@ from holdfast.core.event import Event
 from holdfast.core.feature import JobCall
 from holdfast.core.ids import delivery_key
 from holdfast.core.ports import Ref
-from holdfast.features.uat.folders import Places, root_of
-from holdfast.features.uat.model import CATALOGUE, DEFAULTS, LARGEST_CATALOGUE
-from holdfast.features.uat.scenario_file import Mistake, listed, read_plan
+from holdfast.features.uat.files import Places, root_of
+from holdfast.features.uat.scenario import Mistake, listed
+from holdfast.features.uat.scenario_plan import read_plan
+from holdfast.features.uat.settings import CATALOGUE, DEFAULTS, LARGEST_CATALOGUE
 
 MOST_MISTAKES = 20
 

@@ -8,7 +8,7 @@ import jinja2
 import msgspec
 from markupsafe import Markup
 
-from holdfast.features.uat.record import Record
+from holdfast.features.uat.files import Record
 from holdfast.features.uat.report import labels
 from holdfast.features.uat.report.page import ReportPage, build_page, picture_data, picture_folder
 from holdfast.features.uat.report.timeline import svg

@@ -5,8 +5,8 @@ from typing import Any
 import msgspec
 
 from holdfast.features.uat import files
-from holdfast.features.uat.model import FAILED, INTERRUPTED, NOT_REACHED, PASSED, REASONS, SKIPPED, moment
-from holdfast.features.uat.record import Record
+from holdfast.features.uat.files import Record
+from holdfast.features.uat.settings import FAILED, INTERRUPTED, NOT_REACHED, PASSED, REASONS, SKIPPED, moment
 from holdfast.features.uat.steps import is_flaky, verdict
 
 VERDICTS = (PASSED, FAILED, INTERRUPTED, SKIPPED, NOT_REACHED, "in_progress")

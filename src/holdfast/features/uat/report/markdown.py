@@ -7,7 +7,7 @@ from html import escape
 from typing import Any
 
 from holdfast.features.uat import files
-from holdfast.features.uat.record import Record
+from holdfast.features.uat.files import Record
 from holdfast.features.uat.report import labels
 
 _SPECIAL = re.compile(r"([\\`*_{}\[\]|#])")

@@ -12,11 +12,10 @@ import msgspec
 from holdfast.core.event import Event
 from holdfast.core.kinds.uat_events import CallEnded
 from holdfast.features.uat import files
-from holdfast.features.uat.folders import inside
-from holdfast.features.uat.model import FAILED, INTERRUPTED
-from holdfast.features.uat.record import Record
+from holdfast.features.uat.files import Record, inside
 from holdfast.features.uat.report import labels
 from holdfast.features.uat.results import is_crash
+from holdfast.features.uat.settings import FAILED, INTERRUPTED
 
 LARGEST_IMAGE = 8 << 20
 LARGEST_TOTAL = 96 << 20

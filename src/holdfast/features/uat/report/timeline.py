@@ -4,7 +4,7 @@ from html import escape
 from typing import Any
 
 from holdfast.core.event import Event
-from holdfast.features.uat.record import Record
+from holdfast.features.uat.files import Record
 from holdfast.features.uat.report.labels import steps, took
 
 WIDTH, ROW, LEFT, RIGHT = 960, 26, 240, 90
