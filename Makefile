@@ -32,6 +32,7 @@ fmt: $(READY)
 
 docs: $(READY)           ## write the pages that are generated from code
 	$(BIN)/python tools/docs.py
+	$(BIN)/python tools/generated_blocks.py
 
 pictures: setup system   ## a picture of each screen of the dashboard: docs/pictures/*.png
 	$(BIN)/python tools/pictures.py $(ONLY)
