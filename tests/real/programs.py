@@ -60,6 +60,7 @@ PROGRAMS = {
         Program("kimi-code", "@moonshot-ai/kimi-code", "2.1.0", "kimi", needs=("node@22",)),
         Program("continue", "@continuedev/cli", "1.5.47", "cn"),
         Program("ccusage", "@ccusage/ccusage-linux-x64", "20.0.24", "@ccusage/ccusage-linux-x64/bin/ccusage"),
+        Program("playwright-test", "@playwright/test", "1.65.0", "playwright"),
         Program("playwright-mcp", "@playwright/mcp", "0.0.83", "playwright-mcp"),
         Program("jest", "jest", "30.5.2", "jest"),
         Program("vitest", "vitest", "4.1.12", "vitest"),

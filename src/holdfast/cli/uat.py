@@ -1,5 +1,6 @@
 """`holdfast uat …`: scenario runs and their proof."""
 
+import shlex
 import time
 from pathlib import Path
 from typing import Annotated, Any
@@ -9,8 +10,9 @@ import typer
 from rich.text import Text
 
 from holdfast import client
-from holdfast.cli import render
+from holdfast.cli import render, uat_runner
 from holdfast.cli.options import Json
+from holdfast.cli.uat_runner import HEADLESS
 from holdfast.core.errors import CommandRefused
 from holdfast.core.text import strip_controls
 
@@ -32,6 +34,7 @@ MARKS = {
     "incomplete": ("–", "yellow"),
     "interrupted": ("!", "yellow"),
     "skipped": ("–", "yellow"),
+    "flaky": ("~", "yellow"),
 }
 
 
@@ -230,6 +233,30 @@ def report(
         render.out.print(Text(f"Written: {render.clean(one['path'], 500)}"))
 
 
+@app.command()
+def suite(
+    tag: Annotated[str, typer.Option("--tag", help="Only scenarios with this tag.")] = "",
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="Write the page there as one HTML file.")] = None,
+    json: Json = False,
+) -> None:
+    """All scenarios over their runs: pass rate, flaky, slowest, trend."""
+    if out is not None:
+        out.write_text(client.view("uat.suite", tag=tag, format="html")["html"], encoding="utf-8")
+        _said({"path": str(out.absolute())}, f"Written: {out}", json)
+        return
+    told = client.view("uat.suite", tag=tag)
+    if json:
+        render.json_line(told)
+        return
+    table = render.plain_table("", "scenario", "passed", "runs", "flaky", "median", "slowest", "trend")
+    for row in told["scenarios"]:
+        trend = Text("").join(_mark(point["outcome"]) for point in row["trend"])
+        counts = (f"{100 * row['passed'] // row['runs']} %", str(row["runs"]), str(row["flaky"]))
+        name = Text(render.clean(row["scenario"], 60))
+        table.add_row(_mark(row["latest"]), name, *counts, _ms(row["median_ms"]), _ms(row["slowest_ms"]), trend)
+    render.out.print(table if told["scenarios"] else "No UAT run is over yet.")
+
+
 @app.command("import")
 def import_(
     file: Annotated[Path, typer.Argument(help="Playwright's or Cypress's JSON report, mochawesome, or JUnit XML.")],
@@ -257,7 +284,8 @@ def compare(
     """Two runs of a scenario: slower steps, new errors, pictures that changed."""
     told = client.view("uat.compare", run=before, other=after)
     if pictures and told["screenshots"]:
-        told["screenshots"] = _done(client.command("uat.compare", run=before, other=after))["pairs"]
+        made = _done(client.command("uat.compare", run=before, other=after))
+        told |= {"screenshots": made["pairs"], "report": made.get("report", "")}
     if json:
         render.json_line(told)
         return
@@ -287,6 +315,8 @@ def _show_comparison(told: dict[str, Any]) -> None:
         share = pair.get("share")
         words = pair.get("note", "") if share is None else f"{share:.2%} of the pixels differ ({pair.get('note', '')})"
         render.out.print(Text(f"  step {pair['step']}, picture {pair['number']}: {words}"))
+    if told.get("report"):
+        render.out.print(Text(f"  side by side: {render.clean(told['report'], 300)}", style="dim"))
 
 
 @app.command()
@@ -314,12 +344,49 @@ def validate(
 def init(
     name: Annotated[str, typer.Argument(help="The scenario's name.")] = "login-flow",
     base_url: Annotated[str, typer.Option("--base-url", help="The address of what is tested.")] = "",
+    record: Annotated[
+        bool, typer.Option("--record", help="From what an agent did in a browser, in `--session` or the last one here.")
+    ] = False,
+    session: Session = "",
     json: Json = False,
 ) -> None:
     """Write a first scenario, with its schema for editors."""
-    asked = client.command("uat.init", scenario=name, base_url=base_url)
+    asked = client.command("uat.init", scenario=name, base_url=base_url, record=record, session=session)
     _done(asked)
     _said({"path": asked["path"]}, f"Written: {asked['path']}\nBegin with: holdfast uat start {name}", json)
+
+
+@app.command("run")
+def run_suite(
+    what: Annotated[str, typer.Argument(help="A tag, or the name of a scenario.")],
+    agent: Annotated[
+        str, typer.Option("--agent", help=f"One of: {', '.join(HEADLESS)}. Default: the first installed.")
+    ] = "",
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask before tokens are spent.")] = False,
+    minutes: Annotated[int, typer.Option("--minutes", min=1, max=240, help="Patience for each scenario.")] = 20,
+    agent_args: Annotated[
+        str, typer.Option("--agent-args", help='For the agent itself, e.g. "--permission-mode acceptEdits".')
+    ] = "",
+    json: Json = False,
+) -> None:
+    """Let an agent in headless mode run scenarios; exits 1 unless all of them passed."""
+    wanted = uat_runner.scenarios_to_run(what)
+    chosen = uat_runner.find_agent(agent)
+    if not json:
+        names = ", ".join(render.clean(one["name"], 60) for one in wanted)
+        render.out.print(Text(f"{chosen.name} runs {len(wanted)} scenarios: {names}."))
+        render.out.print(Text("It uses its own account and its own tokens; Holdfast only records."))
+    if not yes:
+        typer.confirm("Go on?", abort=True)
+    results = [uat_runner.run_scenario(chosen, one, minutes * 60, shlex.split(agent_args)) for one in wanted]
+    if json:
+        render.json_line(results)
+    for one in results if not json else ():
+        why = f" ({render.clean(one['problem'], 200)})" if one["problem"] else ""
+        render.out.print(
+            _mark(one["outcome"]) + Text(f" {render.clean(one['scenario'], 60)}  {one['outcome']}{why}  {one['run']}")
+        )
+    raise typer.Exit(0 if all(one["outcome"] == "passed" for one in results) else 1)
 
 
 @app.command()

@@ -244,7 +244,7 @@ class Daemon:
         """In the writer thread: what a feature's watcher saw."""
         if events:
             self._quietly(list(events))
-            self.app.engine.publish()
+            self.pipeline.publish()
 
     def _say(self, kind: str, **data: Any) -> None:
         self.log(kind, **data)

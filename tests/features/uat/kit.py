@@ -18,7 +18,7 @@ from holdfast.daemon.children import run
 from holdfast.daemon.files import put
 from holdfast.features import uat
 from holdfast.features.uat import files
-from holdfast.features.uat.record import Record, load
+from holdfast.features.uat.files import Record, load
 from holdfast.paths import Paths
 
 SESSION = "claude-session-abc123def456"

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from holdfast.features.uat.detect import assess, named, read
 from holdfast.features.uat.drivers import recognise
 from holdfast.features.uat.match import Called
-from holdfast.features.uat.model import START_AT, SUGGEST_AT
+from holdfast.features.uat.settings import START_AT, SUGGEST_AT
 from tests.features.uat.prompts import ORDINARY, UAT
 
 LOGIN = {"steps": [{"action": "navigate"}, {"action": "fill"}, {"action": "click"}], "base_url": "http://localhost"}

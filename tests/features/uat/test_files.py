@@ -7,8 +7,8 @@ import stat
 
 import pytest
 
+from holdfast.features.uat.files import safe
 from holdfast.features.uat.jobs.write import condition
-from holdfast.features.uat.names import safe
 from tests.features.uat.kit import FILL, NAVIGATE, SESSION, URL, Lab
 from tests.features.uat.test_recording import begin
 

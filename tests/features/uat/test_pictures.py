@@ -5,16 +5,15 @@ import os
 import struct
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.features.uat import pixels
+from holdfast.features.uat import picture_difference
 from tests.features.uat.kit import SHOT, Lab
-from tests.features.uat.pictures import MAGIC, png, written
+from tests.features.uat.pictures import MAGIC, png
 from tests.features.uat.test_recording import begin
 
 
@@ -139,56 +138,46 @@ def test_console_lines_in_playwrights_log_file_are_read(lab: Lab) -> None:
 # ── pixels ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-@pytest.mark.parametrize("filters", range(6))
-def test_equal_pictures_are_equal_however_they_are_packed(filters: int) -> None:
-    assert pixels.compared(png(filters=0), png(filters=filters))["share"] == 0
+def compared(before: bytes, after: bytes) -> dict[str, object]:
+    return picture_difference.compare_pictures(before, after)[0]
 
 
-@pytest.mark.parametrize("filters", range(6))
-def test_one_pixel_is_one_pixel(filters: int) -> None:
-    told = pixels.compared(png(10, 10, filters=1), png(10, 10, filters=filters, dot=True))
+def test_one_pixel_is_one_pixel() -> None:
+    told, drawn = picture_difference.compare_pictures(png(10, 10), png(10, 10, filters=5, dot=True))
     assert told == {"share": 0.01, "note": "1 pixel"}
+    assert drawn is not None
+    assert drawn.getpixel((9, 9)) == picture_difference.RED
+
+
+def test_equal_pictures_are_equal_however_they_are_packed() -> None:
+    assert compared(png(filters=0), png(filters=4))["share"] == 0
 
 
 def test_what_no_eye_sees_is_no_difference() -> None:
-    assert pixels.compared(png(colour=(10, 10, 10)), png(colour=(14, 10, 10)))["share"] == 0
-    assert pixels.compared(png(colour=(10, 10, 10)), png(colour=(60, 10, 10)))["share"] == 1
+    assert compared(png(colour=(10, 10, 10)), png(colour=(14, 10, 10)))["share"] == 0
+    assert compared(png(colour=(10, 10, 10)), png(colour=(60, 10, 10)))["share"] == 1
 
 
-def test_another_size_is_another_picture() -> None:
-    assert pixels.compared(png(8, 4), png(8, 5)) == {"share": 1.0, "note": "8×4 became 8×5"}
-
-
-@given(
-    st.integers(1, 4).flatmap(
-        lambda channels: st.lists(
-            st.lists(st.tuples(*[st.integers(0, 255)] * channels), min_size=3, max_size=3), min_size=1, max_size=6
-        )
-    ),
-    st.integers(0, 5),
-    st.integers(0, 5),
-)
-def test_any_picture_in_any_packing(rows: list, one: int, other: int) -> None:
-    assert pixels.compared(written(rows, one), written(rows, other))["share"] == 0
+def test_a_page_that_grew_differs_where_it_grew() -> None:
+    assert compared(png(8, 4), png(8, 5)) == {"share": 0.2, "note": "8×4 became 8×5, 8 pixels"}
 
 
 @given(st.binary(max_size=300))
 def test_any_bytes_are_compared(rubbish: bytes) -> None:
     for data in (rubbish, MAGIC + rubbish, png()[:-20] + rubbish):
-        told = pixels.compared(png(), data)
-        assert told["share"] is None or 0 <= told["share"] <= 1
+        share = compared(png(), data)["share"]
+        assert share is None or (isinstance(share, float) and 0 <= share <= 1)
 
 
 def test_a_picture_that_lies_about_its_size_is_not_opened() -> None:
     bomb = png().replace(struct.pack(">II", 8, 4), struct.pack(">II", 60_000, 60_000))
-    began = time.monotonic()
-    assert pixels.compared(png(), bomb)["share"] == 1.0
-    assert time.monotonic() - began < 2
+    assert compared(png(), bomb)["share"] is None
 
 
 def test_it_is_a_program_of_its_own(tmp_path: Path) -> None:
     (tmp_path / "a.png").write_bytes(png())
     (tmp_path / "b.png").write_bytes(png(dot=True))
-    words = [sys.executable, "-I", "-S", pixels.__file__, tmp_path / "a.png", tmp_path / "b.png"]
+    words = [sys.executable, "-I", picture_difference.__file__, *(tmp_path / n for n in ("a.png", "b.png", "c.png"))]
     told = json.loads(subprocess.run(words, capture_output=True, check=True).stdout)
-    assert told == {"share": round(1 / 32, 6), "note": "1 pixel"}
+    assert told == {"share": round(1 / 32, 6), "note": "1 pixel", "difference": str(tmp_path / "c.png")}
+    assert (tmp_path / "c.png").read_bytes().startswith(MAGIC)

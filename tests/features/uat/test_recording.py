@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from holdfast.features.uat.model import run_id
+from holdfast.features.uat.settings import run_id
 from tests.features.uat.kit import CLICK, FILL, LOGIN, NAVIGATE, SESSION, SHOT, SNAPSHOT, URL, Lab
 
 PAGE = "### Page\n- Page URL: https://x/dashboard\n- Page Title: Dashboard\n### Snapshot\nWelcome Ada"

@@ -2,18 +2,29 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.features.uat import judge, scenario_file, template
-from holdfast.features.uat.folders import Places
+from holdfast.features.uat import results
+from holdfast.features.uat import scenario as scenario_file
+from holdfast.features.uat import scenario as template
+from holdfast.features.uat.files import Places
 from holdfast.features.uat.jobs.scan import catalogue
-from holdfast.features.uat.scenario import Condition, plan_of, schema
+from holdfast.features.uat.scenario import Condition, Scenario, schema
+from holdfast.features.uat.scenario_plan import build_plan, no_shared_steps, read_plan
 from tests.features.uat.kit import LOGIN
 
 DOCS = Path(__file__).parents[3] / "docs" / "features" / "uat-scenario.schema.json"
+
+
+def plan_of(scenario: Scenario | None) -> dict[str, Any]:
+    assert scenario is not None
+    plan, faults = build_plan(scenario, no_shared_steps)
+    assert faults == []
+    return plan
 
 
 def mistakes(text: str) -> list[str]:
@@ -40,7 +51,7 @@ def test_the_estimate_is_the_sum_of_what_is_expected() -> None:
         ("", "1: name: is missing"),
         ("name: x\n", "1: steps: is missing"),
         ("name: x\nsteps: []\n", "2: steps: must not be empty"),
-        ("name: x\nsteps:\n  - action: click\n  - acton: fill\n", "4: steps.2.action: is missing"),
+        ("name: x\nsteps:\n  - action: click\n  - acton: fill\n", "4: steps.2.acton: is not known here"),
         ("name: x\nsteps:\n  - action: click\n    colour: red\n", "4: steps.1.colour: is not known here"),
         (
             "name: x\nsteps:\n  - action: click\n    expected_ms: soon\n",
@@ -107,7 +118,7 @@ def test_the_first_scenario_is_a_good_one(tmp_path: Path) -> None:
 
 def test_the_published_schema_is_the_one_in_use() -> None:
     assert json.loads(DOCS.read_text()) == json.loads(json.dumps(schema()))
-    assert Condition.__struct_fields__ == judge.CONDITIONS
+    assert Condition.__struct_fields__ == results.CONDITIONS
 
 
 @given(st.binary(max_size=600))
@@ -131,3 +142,88 @@ def test_any_bytes_are_read(content: bytes) -> None:
 def test_any_structure_is_read(value: object) -> None:
     scenario, found = scenario_file.parse(json.dumps(value).encode(), "x")
     assert (scenario is None) == bool(found)
+
+
+FULL = """\
+name: sign in
+tags: [smoke, account]
+variables: {page: /login}
+secrets: {password: SHOP_PASSWORD}
+data: [{user: ada, hello: Welcome Ada}, {user: eve, hello: Welcome Eve}]
+preconditions: [{description: The shop runs, path: /health, contains: fine}]
+console: clean
+accessibility: {max_violations: 1}
+budget_ms: 60000
+steps:
+  - {use: open-login, with: {where: "{{page}}"}}
+  - {action: fill, description: "{{user}} with {{secret:password}}", budget_ms: 2000}
+  - {action: verify, description: The page greets}
+assertions:
+  - {description: Greeted, step: 3, contains: "{{hello}}"}
+  - {description: Quick, max_ms: 9000}
+"""
+OPEN_LOGIN = """\
+name: open-login
+variables: {where: /}
+steps:
+  - {action: navigate, arguments: {url: "{{where}}"}}
+  - {action: wait}
+assertions: [{description: The form is there, step: 1, contains: Password}]
+"""
+
+
+def written(folder: Path, **files: str) -> Path:
+    (folder / "shared").mkdir(exist_ok=True)
+    for name, text in files.items():
+        where = folder / (f"{name}.yaml" if name == "main" else f"shared/{name.replace('_', '-')}.yaml")
+        where.write_text(text)
+    return folder / "main.yaml"
+
+
+def test_shared_steps_data_and_variables_become_one_plan(tmp_path: Path) -> None:
+    plan, found = read_plan(written(tmp_path, main=FULL, open_login=OPEN_LOGIN))
+    assert found == []
+    assert plan is not None
+    assert [step["action"] for step in plan["steps"]] == ["navigate", "wait", "fill", "verify"] * 2
+    assert plan["steps"][0]["arguments"] == {"url": "/login"}
+    assert plan["steps"][2]["description"] == "ada with $SHOP_PASSWORD [user ada, hello Welcome Ada]"
+    judged = [(one.get("step"), one["description"]) for one in plan["assertions"]]
+    assert judged[:5] == [
+        (1, "The form is there"),
+        (4, "Greeted"),
+        (None, "Quick"),
+        (5, "The form is there"),
+        (8, "Greeted"),
+    ]
+    assert plan["assertions"][4]["contains"] == "Welcome Eve"
+    assert [name for _, name in judged[5:]][0] == "The console stays clean"
+    assert plan["tags"] == ["smoke", "account"]
+    assert plan["health_checks"] == [{"type": "http", "precondition": True, "path": "/health", "contains": "fine"}]
+
+
+@pytest.mark.parametrize(
+    ("main", "one", "said"),
+    [
+        (
+            "name: x\nsteps:\n  - {use: one}\n",
+            "name: one\nsteps: [{use: one}]\n",
+            "3: steps.1.use: shared steps use each",
+        ),
+        ("name: x\nsteps:\n  - {use: nowhere}\n", "", "3: steps.1.use: there are no shared steps 'nowhere'"),
+        ("name: x\nsteps:\n  - {use: ../../etc/passwd}\n", "", "is no name of shared steps"),
+        ("name: x\nsteps:\n  - {action: fill, description: '{{who}}'}\n", "", "3: steps.1: there is no variable 'who'"),
+        ("name: x\nsteps:\n  - {action: fill, tool: '{{secret:p}}'}\n", "", "there is no secret 'p'"),
+        ("name: x\nsteps:\n  - {action: fill, use: one}\n", "", "a step needs `action`, or `use`"),
+    ],
+)
+def test_what_cannot_be_a_plan_is_said_with_its_line(tmp_path: Path, main: str, one: str, said: str) -> None:
+    path = written(tmp_path, main=main, **({"one": one} if one else {}))
+    plan, found = read_plan(path)
+    assert plan is None
+    assert said in f"{found[0].line}: {found[0].text}"
+
+
+def test_a_circle_of_shared_steps_is_named(tmp_path: Path) -> None:
+    use = "name: {0}\nsteps: [{{use: {1}}}]\n"
+    path = written(tmp_path, main=use.format("x", "a"), a=use.format("a", "b"), b=use.format("b", "a"))
+    assert "a → b → a" in read_plan(path)[1][0].text

@@ -5,8 +5,8 @@ from pathlib import Path
 
 from holdfast.core.event import Event
 from holdfast.features.uat.files import missing
-from holdfast.features.uat.scenario import plan_of
-from holdfast.features.uat.scenario_file import parse
+from holdfast.features.uat.scenario import parse
+from holdfast.features.uat.scenario_plan import build_plan, no_shared_steps
 from tests.features.uat.kit import FILL, LOGIN, NAVIGATE, SEED_BEGAN, SESSION, URL, Lab
 
 SEED = Path(__file__).with_name("seed_example.json").read_text()
@@ -25,7 +25,12 @@ def played(lab: Lab) -> dict:
     )
     assert scenario is not None
     run = "uat-20250705-143022-xyz789"
-    begun = {"uat": run, "plan": {**plan_of(scenario), "assertions": []}, "root": "/uat", "mode": "production"}
+    begun = {
+        "uat": run,
+        "plan": {**build_plan(scenario, no_shared_steps)[0], "assertions": []},
+        "root": "/uat",
+        "mode": "production",
+    }
     begun |= {"message": "Please test the login flow scenario", "confidence": 95, "auto": True}
     where = {"session": SESSION, "project": str(lab.project)}
     lab.app.engine.handle([Event(key="a", kind="uat.started", at=SEED_BEGAN, data=begun, **where)])

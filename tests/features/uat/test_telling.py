@@ -1,11 +1,13 @@
 """What hooks and people tell a run: steps, assertions, checks, signals, patches (S3-16, S3-17, S3-21, S3-22, S3-25)."""
 
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.core.errors import CommandRefused
-from holdfast.features.uat.patch import DERIVED, merged, split
+from holdfast.features.uat.run import DERIVED, merged, split
 from tests.features.uat.kit import LOGIN, SESSION, Lab
 from tests.features.uat.test_recording import begin
 
@@ -289,3 +291,30 @@ def test_no_patch_reaches_what_is_derived(patch: dict) -> None:
         for name in path:
             value = value.get(name) if isinstance(value, dict) else None
         assert value is None
+
+
+def test_a_first_scenario_is_recorded_from_what_an_agent_did(lab: Lab) -> None:
+    page = '### Page\n- Page URL: https://shop.example/home\n- Page Title: Home\n### Snapshot\n- heading "Hello {{x}}"'
+    lab.tool("mcp__chrome-devtools__navigate_page", "ok", url="https://shop.example/login?next=1")
+    lab.tool("mcp__chrome-devtools__fill", "ok", uid="1", value="ada")
+    lab.tool("mcp__chrome-devtools__fill", "ok", uid="2", value="correct-horse")
+    lab.failed("mcp__chrome-devtools__click", "no such element", uid="9")
+    lab.tool("mcp__chrome-devtools__click", "ok", uid="3", element="Sign in")
+    lab.tool("mcp__chrome-devtools__take_snapshot", page)
+    lab.tool("Read", "not of a browser", file_path="x")
+    asked = lab.command("init", scenario="signing in", record=True)
+    lab.work()
+    text = Path(asked["path"]).read_text()
+    assert "correct-horse" not in text
+    (plan,) = lab.view("scenarios")["scenarios"]
+    assert (plan["name"], plan["steps"]) == ("signing in", 4)
+    assert lab.view("validate")["mistakes"] == []
+    assert 'arguments: {url: "/login*"}' in text
+    assert "calls: 2" in text
+    assert 'title: "Home"' in text
+
+
+def test_nothing_is_recorded_where_no_browser_was(lab: Lab) -> None:
+    lab.tool("Read", "x", file_path="x")
+    with pytest.raises(CommandRefused, match="no browser call"):
+        lab.command("init", scenario="x", record=True)

@@ -1,5 +1,6 @@
 """A step's verdict comes from its assertions and calls, and restarts are attempts of a step."""
 
+from typing import Any
 from xml.etree import ElementTree as Xml
 
 import pytest
@@ -156,3 +157,128 @@ def test_a_step_may_say_that_its_values_are_public(lab: Lab) -> None:
     lab.tool(NAVIGATE, url=URL)
     lab.tool(FILL, selector="#email", value="ada@example.org")
     assert lab.document["execution"]["toolCalls"][1]["parameters"]["value"] == "ada@example.org"
+
+
+TYPED = "correct-horse-99"
+
+
+@pytest.mark.parametrize(
+    ("tool", "given"),
+    [
+        ("mcp__playwright__browser_fill_form", {"fields": [{"name": "Code", "ref": "e1", "value": TYPED}]}),
+        ("mcp__playwright__browser_type", {"element": "Code", "text": TYPED}),
+        ("mcp__chrome-devtools__fill", {"uid": "1_2", "value": TYPED}),
+        ("mcp__claude-in-chrome__computer", {"action": "type", "text": TYPED}),
+        ("Bash", {"command": f"cd shop && agent-browser fill @e2 '{TYPED}' && git status"}),
+    ],
+)
+def test_a_typed_password_is_nowhere_in_the_database(lab: Lab, tool: str, given: dict[str, Any]) -> None:
+    """Also of a call that belongs to no run, and where the driver repeats it."""
+    said = f"await page.locator('x').fill('{TYPED}');\n- textbox \"Password\": {TYPED}\nfilled {TYPED}"
+    lab.tool(tool, said, **given)
+    lab.scenario()
+    lab.hook("UserPromptSubmit", prompt="Please test the login flow scenario")
+    lab.tool(NAVIGATE, url=URL)
+    lab.tool(tool, said, **given)
+    lab.app.store.close()
+    for file in (lab.project.parent / "state").rglob("*"):
+        assert not file.is_file() or TYPED.encode() not in file.read_bytes(), file
+
+
+def test_assertions_are_judged_on_the_page_that_the_driver_wrote_to_a_file(lab: Lab) -> None:
+    lab.scenario(LOGIN.replace("step: 4, contains: Welcome", "step: 3, contains: Welcome"))
+    lab.hook("UserPromptSubmit", prompt="Please test the login flow scenario")
+    lab.tool(NAVIGATE, url=URL)
+    lab.tool(FILL)
+    (lab.project / "page.yml").write_text('- heading "Welcome Ada"\n- textbox "Code": 4711-secret')
+    lab.tool(CLICK, "### Snapshot\n- [Snapshot](page.yml)")
+    assert [a["result"] for a in lab.run["assertions"]] == ["passed"]
+    assert "Welcome Ada" in lab.record.calls[-1].data.page
+    assert "4711-secret" not in str(lab.record.calls[-1].data)
+
+
+EXTRA = """\
+name: shop
+base_url: https://shop.example
+{more}
+steps:
+  - {{action: navigate, description: Open{step}}}
+  - {{action: verify, description: Look}}
+"""
+
+
+def judged(lab: Lab, more: str = "", step: str = "", *, page: str = "ok", took: int = 100) -> dict[str, Any]:
+    lab.scenario(EXTRA.format(more=more, step=step), "shop")
+    lab.command("start", scenario="shop")
+    lab.tool(NAVIGATE, took=took, url="https://shop.example/")
+    lab.tool("mcp__playwright__browser_evaluate", page, function="() => axe.run()")
+    lab.hook("SessionEnd", reason="other")
+    assert lab.replayed() == []
+    return dict(lab.view("show"))
+
+
+def test_a_step_over_its_budget_has_failed(lab: Lab) -> None:
+    run = judged(lab, step=", budget_ms: 50")
+    assert run["outcome"] == "failed"
+    assert run["plan"][0]["attempts"][0]["received"] == "100 ms"
+
+
+def test_a_run_over_its_budget_has_failed(lab: Lab) -> None:
+    run = judged(lab, "budget_ms: 1000", took=2_000)
+    assert (run["outcome"], run["judged"][0]["actual"]) == ("failed", "2100 ms")
+
+
+@pytest.mark.parametrize(("page", "outcome"), [("- Console: 2 errors, 0 warnings", "failed"), ("fine", "passed")])
+def test_a_console_that_must_stay_clean(lab: Lab, page: str, outcome: str) -> None:
+    assert judged(lab, "console: clean", page=page)["outcome"] == outcome
+
+
+AXE = '### Result\n{"violations": [{"id": "color-contrast", "impact": "serious"}, {"id": "region", "impact": "moderate"}]}'
+
+
+@pytest.mark.parametrize(
+    ("page", "most", "outcome"), [(AXE, 0, "failed"), (AXE, 1, "passed"), ("axe is not here", 0, "failed")]
+)
+def test_axe_is_judged_where_it_ran_and_missed_where_it_did_not(lab: Lab, page: str, most: int, outcome: str) -> None:
+    run = judged(lab, f"accessibility: {{max_violations: {most}}}", page=page)
+    assert run["outcome"] == outcome
+    assert page != AXE or most or "color-contrast (serious)" in run["judged"][0]["actual"]
+
+
+def test_a_precondition_that_does_not_hold_leaves_the_run_incomplete(lab: Lab) -> None:
+    lab.scenario(EXTRA.format(more="preconditions: [{description: It runs, path: /health}]", step=""), "shop")
+    lab.command("start", scenario="shop")
+    lab.work()
+    lab.tool(NAVIGATE, url="https://shop.example/")
+    lab.tool(SNAPSHOT, "fine")
+    assert lab.view("show")["outcome"] == "incomplete"
+
+
+def test_after_a_failed_call_the_agent_is_asked_for_a_picture(lab: Lab) -> None:
+    begin(lab)
+    lab.failed(FILL, "no such element")
+    assert "Take a screenshot now" in str(lab.before(FILL, "f2").decision)
+    lab.after(FILL, "f2")
+    assert "Take a screenshot" not in str(lab.before(CLICK, "c1").decision)
+
+
+def test_two_runs_of_one_scenario_at_once_stay_apart(lab: Lab) -> None:
+    lab.scenario()
+    for session in ("one", "two"):
+        lab.hook("UserPromptSubmit", session=session, prompt="Please test the login flow scenario")
+        lab.tool(NAVIGATE, session=session, url=URL)
+    lab.tool(FILL, session="one")
+    runs = {run["session"]: run for run in lab.view("list")["runs"]}
+    assert (runs["one"]["calls"], runs["two"]["calls"]) == (2, 1)
+
+
+def test_a_run_may_last_two_days_as_long_as_something_happens(lab: Lab) -> None:
+    begin(lab)
+    for _ in range(4):
+        lab.now += 12 * 3_600_000
+        lab.tool(FILL)
+        lab.tend()
+    assert lab.run["status"] == "active"
+    lab.now += 25 * 3_600_000
+    lab.tend()
+    assert (lab.run["reason"], lab.run["outcome"]) == ("expired", "incomplete")

@@ -12,6 +12,7 @@ from holdfast.core.kinds import (
     memory_events,
     project_events,
     session_events,
+    uat_events,
 )
 from holdfast.core.kinds.agent_events import HookPayload, ToolEndPayload, ToolPayload
 from holdfast.core.kinds.base import (
@@ -41,6 +42,7 @@ __all__ = [
     "SESSION_KINDS",
     "TOOL_ENDS",
     "TURN_ENDS",
+    "UAT_KINDS",
     "UPCASTERS",
     "HookPayload",
     "JsonObject",
@@ -69,6 +71,7 @@ GATES_KINDS = _kinds_of(gates_events)
 MEMORY_KINDS = _kinds_of(memory_events)
 PROJECT_KINDS = _kinds_of(project_events)
 SESSION_KINDS = _kinds_of(session_events)
+UAT_KINDS = _kinds_of(uat_events)
 
 SESSION_ENDS = frozenset(("session.ended", "session.lost", "session.stale", "session.closed", "session.left"))
 """After any of these the session is over, until the agent shows itself again."""

@@ -134,7 +134,8 @@ def _acted(doc: MemorySession, event: Event) -> MemorySession:
 
 def _check_failed(data: ToolEndPayload) -> bool:
     """`pytest | tail` ends with 0 whatever the tests did: their own verdict counts."""
-    return bool(data.judgement) and any(check.verdict is Verdict.FAILED for check in data.judgement.checks)
+    judgement = data.judgement
+    return judgement is not None and any(check.verdict is Verdict.FAILED for check in judgement.checks)
 
 
 def _failed_after_all(doc: MemorySession, event: Event) -> MemorySession:

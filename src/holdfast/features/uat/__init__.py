@@ -5,8 +5,8 @@ from importlib import import_module
 from typing import Any
 
 from holdfast.core.feature import Feature
-from holdfast.features.uat import decide, derive, enqueue, reduce, refs
-from holdfast.features.uat.model import KINDS, SUBSCRIBED_KINDS, UatSettings
+from holdfast.features.uat import derive, evidence, policy, reduce
+from holdfast.features.uat.settings import SUBSCRIBED_KINDS, UatSettings
 from holdfast.features.uat.state import RUNS, SESSION_RUNS
 
 COMMANDS = (
@@ -15,7 +15,7 @@ COMMANDS = (
 )
 VIEWS = (
     *("list", "show", "document", "context", "signal", "signals", "report", "compare"),
-    *("scenarios", "validate", "schema", "place", "done", "active"),
+    *("scenarios", "validate", "schema", "place", "done", "active", "suite"),
 )
 
 
@@ -31,20 +31,21 @@ def _later(module: str, table: str, names: tuple[str, ...]) -> Mapping[str, Call
 FEATURE = Feature(
     name="uat",
     version=2,
-    kinds=KINDS,
     subscribed_kinds=SUBSCRIBED_KINDS,
-    keys=refs.keys,
+    keys=reduce.keys,
     reduce=reduce.reduce,
     documents=(RUNS, SESSION_RUNS),
-    facets=refs.facets,
-    stream=refs.stream,
-    decide=decide.decide,
-    can_decide=decide.can_decide,
-    enqueue=enqueue.enqueue,
+    facets=reduce.facets,
+    stream=reduce.stream,
+    decide=policy.decide,
+    can_decide=policy.can_decide,
+    enrich=evidence.enrich,
+    enriches=evidence.OBSERVED_KINDS,
+    enqueue=policy.enqueue,
     derive=derive.derive,
     commands=_later("commands", "COMMANDS", COMMANDS),
     views=_later("views", "VIEWS", VIEWS),
-    jobs=_later("jobs", "JOBS", enqueue.JOBS),
-    schedule={enqueue.TEND: enqueue.TEND_EVERY_S},
+    jobs=_later("jobs", "JOBS", policy.JOBS),
+    schedule={policy.TEND: policy.TEND_EVERY_S},
     settings=UatSettings,
 )

@@ -11,10 +11,14 @@ from holdfast.core.event import Event
 from holdfast.core.feature import Call, Command, CommandResult
 from holdfast.core.ids import delivery_key
 from holdfast.core.ports import Ref
-from holdfast.features.uat import derive, files, lookup, patch, run, runner_reports, template
+from holdfast.features.uat import derive, files, lookup, run, runner_reports, scenario, scenario_plan
+from holdfast.features.uat import run as patch
+from holdfast.features.uat.files import load
 from holdfast.features.uat.jobs.requests import done_key
 from holdfast.features.uat.jobs.scan import catalogue
-from holdfast.features.uat.model import (
+from holdfast.features.uat.report import FORMATS
+from holdfast.features.uat.results import bounded
+from holdfast.features.uat.settings import (
     FAILED,
     LARGEST_OVERLAY,
     LARGEST_SIGNAL,
@@ -25,9 +29,6 @@ from holdfast.features.uat.model import (
     line,
     run_id,
 )
-from holdfast.features.uat.record import load
-from holdfast.features.uat.report import FORMATS
-from holdfast.features.uat.results import bounded
 from holdfast.features.uat.state import RUNS, Run
 from holdfast.features.uat.views import brief
 
@@ -242,7 +243,7 @@ def import_results(call: Call) -> CommandResult:
         raise CommandRefused(f"{path} is larger than {runner_reports.LARGEST_REPORT >> 20} MB")
     name = str(call.args.get("scenario") or path.stem)
     made = [_imported(call, report, path) for report in runner_reports.parse_report(path.read_bytes(), name)]
-    ids = [str(events[0].get("uat")) for events in made]
+    ids = [events[0].data.uat for events in made]
     events = tuple(event for one in made for event in one)
     return CommandResult(events, answer=lambda reader: {"runs": [brief(RUNS.load(reader, one)) for one in ids]})
 
@@ -309,10 +310,15 @@ def clean(call: Call) -> CommandResult:
 
 def init(call: Call) -> CommandResult:
     name = line(call.args.get("scenario") or "login-flow", LONGEST_NAME)
-    path = template.scenario_file(lookup.places(call), name)
+    path = scenario.scenario_file(lookup.places(call), name)
     if path.exists():
         raise CommandRefused(f"{path} is already there", fix="Give another name, or change that one.")
-    return _asked(call, "init", name=name, base_url=line(call.args.get("base_url"), 300), path=str(path))
+    facts = {"name": name, "base_url": line(call.args.get("base_url"), 300), "path": str(path)}
+    if call.args.get("record"):
+        session = lookup.session(call) if call.args.get("session") or call.session else lookup.latest_session(call)
+        base, steps = scenario_plan.record_steps(call.reader, session, lookup.settings(call).drivers)
+        facts["text"] = scenario_plan.scenario_text(name, facts["base_url"] or base, steps, session)
+    return _asked(call, "init", None, **facts)
 
 
 COMMANDS: Mapping[str, Command] = {

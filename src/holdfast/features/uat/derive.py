@@ -5,11 +5,13 @@ from typing import Any
 
 from holdfast.core.event import Event
 from holdfast.core.feature import State
-from holdfast.features.uat import detect, judge, run, steps
+from holdfast.features.uat import detect, results, run, steps
 from holdfast.features.uat.drivers import hide_typed, is_unknown_driver
-from holdfast.features.uat.folders import root_of
+from holdfast.features.uat.evidence import WholeCall, whole_call
+from holdfast.features.uat.files import root_of
 from holdfast.features.uat.match import Called, called, choose, is_ours, short
-from holdfast.features.uat.model import (
+from holdfast.features.uat.results import bounded, is_crash, result_of, without_fields, without_values
+from holdfast.features.uat.settings import (
     ACTIVE,
     CATALOGUE,
     CUTS_OFF,
@@ -20,10 +22,10 @@ from holdfast.features.uat.model import (
     UatSettings,
     run_id,
 )
-from holdfast.features.uat.results import bounded, is_crash, result_of, without_values
 from holdfast.features.uat.state import RUNS, SESSION_RUNS, OpenCall, Run, SessionRuns
 
 Following = Iterable[Event]
+LONGEST_PAGE = 6_000
 
 
 def derive(state: State, event: Event, settings: UatSettings | None) -> Following:
@@ -92,7 +94,8 @@ def _tool_started(state: State, event: Event, mine: SessionRuns, settings: UatSe
 
 
 def _call_started(state: State, event: Event, run_id: str, settings: UatSettings) -> Following:
-    doc, plan, call = RUNS.get(state, run_id), state.get(PLAN, run_id) or {}, called(event, settings.drivers)
+    doc, plan = RUNS.get(state, run_id), state.get(PLAN, run_id) or {}
+    call = called(event, settings.drivers, whole_call(event).given)
     if doc is None or is_ours(call):
         return
     number = choose(plan, doc, call)
@@ -109,7 +112,7 @@ def _unknown_tool(tool: str, doc: Run) -> dict[str, Any]:
 
 def _begun(event: Event, doc: Run, number: int, call: Called) -> dict[str, Any]:
     step = {"step": number or doc.current, "matched": bool(number), "address": call.use.address}
-    return {"n": doc.n + 1, "call": event.get("call", ""), "tool": event.tool, **step}
+    return {"n": doc.n + 1, "call": event.data.call, "tool": event.tool, **step}
 
 
 def _recorded(number: int, call: Called, plan: Mapping[str, Any]) -> bool:
@@ -119,7 +122,8 @@ def _recorded(number: int, call: Called, plan: Mapping[str, Any]) -> bool:
 
 def _detected(state: State, event: Event, mine: SessionRuns, settings: UatSettings) -> Following:
     scenarios = (state.get(CATALOGUE, event.project) or {}).get("scenarios") or {}
-    call, text = called(event, settings.drivers), mine.prompt.text if mine.prompt else ""
+    call = called(event, settings.drivers, whole_call(event).given)
+    text = mine.prompt.text if mine.prompt else ""
     left = {name: plan for name, plan in scenarios.items() if name not in mine.used}
     if mine.used:  # one prompt may order several scenarios, but then it has to name them
         left = {name: left[name] for name in detect.named(text, left)}
@@ -142,7 +146,8 @@ def _detected(state: State, event: Event, mine: SessionRuns, settings: UatSettin
 
 
 def _tool_ended(state: State, event: Event, mine: SessionRuns, settings: UatSettings) -> Following:
-    call = called(event, settings.drivers)
+    whole = whole_call(event)
+    call = called(event, settings.drivers, whole.given)
     run_id = mine.active or (mine.tail if call.use.known else "")
     doc = RUNS.get(state, run_id) if run_id else None
     if doc is None or is_ours(call):
@@ -152,7 +157,7 @@ def _tool_ended(state: State, event: Event, mine: SessionRuns, settings: UatSett
     number = begun.step if begun else choose(plan, doc, call) if doc.status == ACTIVE else 0
     if begun is None and not _recorded(number, call, plan):
         return
-    ended = said(event, "uat.call_ended", uat=run_id, **_ended(event, doc, plan, call, begun, number))
+    ended = said(event, "uat.call_ended", uat=run_id, **_ended(event, doc, plan, call, whole, begun, number))
     yield ended
     after = run.reduced(doc, ended)
     if doc.status == ACTIVE and after and steps.all_over(after):
@@ -161,29 +166,35 @@ def _tool_ended(state: State, event: Event, mine: SessionRuns, settings: UatSett
 
 def _open_entry(doc: Run, event: Event) -> OpenCall | None:
     """By the agent's own id of the call; agents that give none run one call of a tool at a time."""
-    call, entries = event.get("call", ""), doc.open.values()
+    call, entries = event.data.call, doc.open.values()
     same = [e for e in entries if (e.call == call if call else not e.call and e.tool == event.tool)]
     return same[-1] if same else None
 
 
 def _ended(
-    event: Event, doc: Run, plan: Mapping[str, Any], call: Called, begun: OpenCall | None, number: int
+    event: Event,
+    doc: Run,
+    plan: Mapping[str, Any],
+    call: Called,
+    whole: WholeCall,
+    begun: OpenCall | None,
+    number: int,
 ) -> dict[str, Any]:
-    result = result_of(event, browser=call.use.known)
+    result = result_of(event, whole.body, whole.page, browser=call.use.known)
     ms = _ms(event, begun)
     step = number or doc.current
     matched = begun.matched if begun else bool(number)
-    code = event.get("exit_code")
-    judged = list(judge.assertions(plan, step, result, ms, code))
-    health = list(judge.page_checks(plan, step if matched else 0, result, ms, code))
-    given = event.get("input")
-    shown: Mapping[str, Any] = given if isinstance(given, Mapping) else {}
+    code = event.data.exit_code
+    silent = call.use.meaning in results.SILENT
+    judged = list(results.assertions(plan, step, result, ms, code, silent=silent))
+    health = list(results.page_checks(plan, step if matched else 0, result, ms, code))
+    shown: Mapping[str, Any] = whole.given
     if not _is_public(plan, step):
-        shown, typed = hide_typed(call.use, {**shown, **_command(call)})
+        shown, typed = hide_typed(call.use, shown)
         result, judged, health = without_values((result, judged, health), typed)
     return {
         "n": begun.n if begun else doc.n + 1,
-        "call": event.get("call", ""),
+        "call": event.data.call,
         "tool": event.tool,
         "step": step,
         "matched": matched,
@@ -201,14 +212,12 @@ def _ended(
         "health": health,
         "shots": list(result.shots),
         "logs": [list(log) for log in result.logs],
-        "cwd": event.get("cwd", ""),
+        "cwd": event.data.cwd,
         "framework": result.ok and _injects(call),
+        "driver": call.use.driver,
+        "page": without_fields(whole.page)[:LONGEST_PAGE],
         "returning": _returning(call, result.ok, result.error),
     }
-
-
-def _command(call: Called) -> dict[str, Any]:
-    return {"command": call.arguments["command"]} if "command" in call.arguments else {}
 
 
 def _is_public(plan: Mapping[str, Any], number: int) -> bool:
@@ -224,7 +233,7 @@ def _returning(call: Called, ok: bool, error: str) -> str:
 
 
 def _ms(event: Event, begun: OpenCall | None) -> int:
-    told = event.get("ms")
+    told = event.data.ms
     if isinstance(told, int | float):
         return max(0, int(told))
     return max(0, event.at - begun.at) if begun else 0
@@ -263,7 +272,7 @@ def _superseded(state: State, event: Event, mine: SessionRuns, _settings: UatSet
 
 def _told(state: State, event: Event, mine: SessionRuns, _settings: UatSettings) -> Following:
     """Numbered here, where nobody can come between: two hooks may tell of two calls at the same moment."""
-    doc, call = RUNS.get(state, str(event.get("uat"))), event.get("call")
+    doc, call = RUNS.get(state, event.data.uat), event.data.call
     if doc is None or doc.id not in (mine.active, mine.tail):
         return
     step = doc.current if call["step"] is None else call["step"]
@@ -272,7 +281,7 @@ def _told(state: State, event: Event, mine: SessionRuns, _settings: UatSettings)
 
 
 def _step_set(state: State, event: Event, mine: SessionRuns, _settings: UatSettings) -> Following:
-    doc = RUNS.get(state, str(event.get("uat")))
+    doc = RUNS.get(state, event.data.uat)
     if doc and doc.id == mine.active and steps.all_over(doc):
         yield from _end(event, doc, "last-step")
 

@@ -5,7 +5,218 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from holdfast.features.uat.match import Called, matches
-from holdfast.features.uat.prompt import Reading, is_flow, is_uat, read
+
+# Orders in other languages than English: enough to begin a run whose scenario the prompt names.
+
+_FOREIGN_VERBS = (
+    *("teste", "testen", "prüfe", "prüfen", "überprüfe", "führe", "ausführen", "starte", "starten", "durchspielen"),
+    *("tester", "testez", "lance", "lancer", "lancez", "exécute", "exécuter", "exécutez", "vérifie", "vérifiez"),
+    *("prueba", "probar", "pruebe", "ejecuta", "ejecutar", "ejecute", "lanza", "verifica", "comprueba"),
+    *("prova", "provare", "testa", "testare", "esegui", "eseguire", "lancia", "avvia", "verificare"),
+    *("testar", "execute", "executa", "executar", "rode", "rodar", "verifique"),
+    *("voer", "uitvoeren", "controleer", "draai"),
+    *("przetestuj", "uruchom", "sprawdź", "wykonaj", "otestuj", "spusť", "ověř", "proveď"),
+    *("протестируй", "протестируйте", "запусти", "запустите", "проверь", "проверьте", "выполни", "выполните"),
+    *("протестуй", "перевір", "виконай", "kör", "kjør", "kør", "testaa", "suorita", "çalıştır", "dene"),
+)
+_UNSPACED = re.compile(
+    r"测试|測試|执行|執行|运行|運行|跑一?下|テスト(?:して|を実行|し)|実行(?:して|し)|確認して|테스트|실행"
+)
+_NOT_AN_ORDER = re.compile(
+    r"\b(?:nicht|kein|keine|ohne|niemals|später|ne|pas|jamais|sans|no|nunca|sin|non|mai|senza|não|nunca|sem|niet|geen|"
+    r"nie|nigdy|не|никогда|без|ikke|inte|älä|warum|wieso|wie|pourquoi|comment|cómo|por qué|perché|come|como|hoe|"
+    r"waarom|jak|dlaczego|как|почему|nasıl|unit|pytest|jest|"
+    r"schreib|schreibe|schreiben|behebe|repariere|erkläre|écris|écrire|corrige|corriger|explique|escribe|escribir|"
+    r"arregla|explica|scrivi|correggi|spiega|escreva|corrija|schrijf|repareer|napisz|napraw|напиши|исправь|объясни)\b|"
+    r"不要|别|別|不用|怎么|怎麼|如何|为什么|編寫|编写|修复|修復|しないで|書いて|修正|方法|하지 ?마|작성|고쳐|어떻게"
+)
+_SPEAKER = re.compile(r"^(?:ich|wir|je|j'|nous|yo|io|eu|nós|ik|wij|ja|my|я|мы)\b(?!.{0,20}\b(?:dass|que|che|чтобы)\b)")
+_POLITE_QUESTION = re.compile(
+    r"^(?:bitte |s'il te plaît |por favor )?(?:kannst du|könntest du|können sie|peux-tu|pouvez-vous|pourrais-tu|puedes|"
+    r"podrías|puoi|potresti|pode|você pode|poderia|kun je|kunt u|możesz|můžeš|можешь|можете)\b"
+)
+_ENGLISH = re.compile(r"\b(?:the|will|this|that|was|were|with|should|would|our|their|has|have|which)\b")
+_FOREIGN_WORD = re.compile(r"[^\W_]+(?:['-][^\W_]+)*")
+
+
+def is_order(clause: str, *, asks: bool) -> str:
+    """The verb of an order to test or run something; empty for anything else. `clause` is in lower case."""
+    if _ENGLISH.search(clause) or _NOT_AN_ORDER.search(clause) or _SPEAKER.match(clause):
+        return ""
+    if asks and not _POLITE_QUESTION.match(clause):
+        return ""
+    spoken = next((word for word in _FOREIGN_WORD.findall(clause) if word in _FOREIGN_VERBS), "")
+    found = _UNSPACED.search(clause)
+    return spoken or (found.group() if found else "")
+
+
+# Does a prompt order a test of something a user does? Words only, 0 to 50 points. Pure, quick on any text.
+
+LONGEST_READ = 3_000
+MOST_CLAUSES = 60
+MOST = 50
+FOREIGN = 30
+"""An order in another language: with the scenario's name and a call of one of its steps it begins a run."""
+LONGEST_NAME = 4
+"""Words a flow's name may have."""
+
+_CLAUSE = re.compile(r"[.;:!?\n]+(?=\s|$)|,?\s+(?:and then|then|and|after that|afterwards|next)\s+|,\s+", re.IGNORECASE)
+_QUOTED = re.compile(r"```.*?(?:```|$)|`[^`\n]*`|[\"“](?:[^\s\"“”]+\s+){3,40}[^\s\"“”]*[\"”]", re.DOTALL)
+"""Code, and quotations longer than a name."""
+_ASKS = "\N{INVERTED QUESTION MARK}"
+_POLITE = re.compile(
+    r"^(?:(?:please|pls|now|ok|okay|hey|hi|claude|just|also|finally|first|next|then|and|again|great|thanks|so|"
+    r"can you|could you|would you|will you|i want you to|i need you to|i'd like you to|i would like you to|"
+    r"we need to|we should|you should|let's|lets|let us|go ahead and|time to|try to|be so kind and|kindly|"
+    r"your task is to|i want to|i'd like to|go and)[\s,]+){0,6}"
+)
+_RUN = re.compile(
+    r"(?:(?:click|play) through|re-?run|run|execute|perform|start|begin|launch|kick off|carry out|conduct|do|redo|"
+    r"repeat|play|exercise)\b"
+)
+_THROUGH = re.compile(r"(?:walk|step|go|work|run) through\b")
+_TEST = re.compile(r"(?:re-?test|test|verify|validate|smoke[- ]test|acceptance[- ]test|e2e[- ]test|uat)\b")
+_LOOK = re.compile(r"(?:check|try(?: out)?|confirm|make sure|(?:see|test|verify|validate) (?:if|whether|that))\b")
+_UAT = re.compile(r"\buats?\b|\buser[- ]acceptance\b|\bacceptance[- ](?:test|scenario|run|check)")
+_AROUND_UAT = re.compile(
+    r"the|an?|our|this|that|whole|full|uats?|user|user-acceptance|acceptance|tests?|testing|scenarios?|runs?"
+)
+_NOT_THE_UAT = re.compile(
+    r"env|environment|server|db|migrations?|seed|setup|docs?|documentation|plan|planning|reports?|deployment|branch|"
+    r"config|configuration|data|scripts?|build|release|checklist|template|package|folder|files?|system|instance|url|team"
+)
+_PREPOSITION = re.compile(r"of|for|on|about|from|with|in|into|to|at|by")
+_GOES_ON = re.compile(
+    r"with|in|on|as|like|again|now|please|using|through|via|by|at|works?|still|twice|too|once|end|to|step|is|"
+    r"carefully|thoroughly|fully|manually|properly|first|today|uats?|tests?|testing|scenarios?|flows?"
+)
+"""What may follow the name of a flow that is itself the object."""
+_FLOW = re.compile(r"(?:[a-z0-9]+[-_])*(?:flow|scenario|journey|story|stories|path|end-to-end|e2e)s?")
+_BROWSER = re.compile(
+    r"\bbrowser\b|\bplaywright\b|\bchrom(?:e|ium)\b|\bfirefox\b|\bthrough the ui\b|\b(?:like|as) a (?:real )?user\b|"
+    r"\bscreenshots?\b"
+)
+_CODE_TESTS = re.compile(
+    r"\b(?:unit|integration|regression|load|performance|snapshot|property|mutation|component|contract|flaky|a/b)"
+    r"[- ]?test|\b(?:pytest|jest|vitest|mocha|rspec|junit|phpunit|tox|cypress|ctest)\b|"
+    r"\b(?:go|cargo|npm|pnpm|yarn|make|gradle|mvn|dotnet|swift|bun|deno|mix|rake)(?: run)? test|"
+    r"\btest[- ]suite|\btests/|\w_test\b|\btest_\w|\.(?:spec|test)\.|"
+    r"\btest (?:file|case|coverage|data|fixture|helper|runner|name|module)|"
+    r"(?<!acceptance )(?<!acceptance-)(?<!uat )\btests\b|\b(?:ci|pipeline|workflow|github actions?)\b|"
+    r"\.(?:py|ts|tsx|js|jsx|go|rs|rb|java|md|ya?ml|json)\b|"
+    r"\b(?:code|codebase|source|review|curl|api|endpoint|handler|function|class|method|module|query|backend|database)s?\b"
+)
+_NOT_NOW = re.compile(
+    r"\b(?:don'?t|do not|never|without|not yet|later|tomorrow|cancel|abort|skip|instead of|no need|if you|when|"
+    r"once(?! more| again)|unless|example|e\.g|how to|whether we|could have|should have|would have)\b"
+)
+
+
+class Reading(NamedTuple):
+    """What the words alone are worth."""
+
+    score: int
+    reasons: tuple[str, ...]
+    orders: str
+    """The clauses that order something, for the scenario's name to be looked for in."""
+
+
+NOTHING = Reading(0, (), "")
+_VERBS = (("look", _LOOK), ("through", _THROUGH), ("test", _TEST), ("run", _RUN))
+_BASE = {"test": 30, "run": 20, "through": 15, "look": 15}
+_WITH_FLOW = {"test": 15, "run": 25, "through": 10, "look": 10}
+
+
+def read(prompt: str) -> Reading:
+    best, orders = NOTHING, []
+    clauses = _clauses(prompt)
+    seen = any(_BROWSER.search(clause) for clause in clauses)
+    for clause in clauses:
+        found = _order(clause, seen)
+        if found.score:
+            orders.append(found.orders)
+        best = max(best, found, key=lambda reading: reading.score)
+    return best._replace(orders=" / ".join(orders))
+
+
+def is_uat(text: str) -> bool:
+    return bool(_UAT.search(text))
+
+
+def is_flow(word: str) -> bool:
+    return bool(_FLOW.fullmatch(word))
+
+
+def words(text: str) -> list[str]:
+    return re.findall(r"[a-z0-9][a-z0-9'_-]*", text)
+
+
+def _clauses(prompt: str) -> list[str]:
+    """Without quoted code and text, whose orders are not ours; a question keeps its mark."""
+    text = _QUOTED.sub(" ", prompt[:LONGEST_READ])
+    text = text.replace("\N{RIGHT SINGLE QUOTATION MARK}", "'").lower().replace("?", f" {_ASKS}. ")
+    parts = (part.strip(" \t\"'*->") for part in _CLAUSE.split(text))
+    return [part for part in parts if part][:MOST_CLAUSES]
+
+
+def _order(clause: str, seen: bool) -> Reading:
+    """`seen`: somewhere in the prompt there is a browser."""
+    polite = _POLITE.match(clause)
+    said = clause[polite.end() :] if polite else clause
+    asks = clause.endswith(_ASKS) and not re.match(r"(?:please|can|could|would|will) ?", clause)
+    verb = next(((name, m) for name, pattern in _VERBS if (m := pattern.match(said))), None)
+    if verb is None and (foreign := is_order(clause, asks=clause.endswith(_ASKS))):
+        return Reading(FOREIGN, (f"+{FOREIGN} “{foreign}”",), clause)
+    if verb is None or asks or _NOT_NOW.search(clause) or _CODE_TESTS.search(said):
+        return NOTHING
+    kind, match = verb
+    thing = _object(match.group(), said[match.end() :])
+    return NOTHING if thing == "other" else _scored(kind, match.group(), said, thing, seen)
+
+
+def _object(verb: str, rest: str) -> str:
+    """`uat`, `flow`, `browser`, nothing that we know, or `other`: something that only stands beside one of them."""
+    said = words(rest)
+    flow = next((n for n, word in enumerate(said) if is_flow(word)), None)
+    if flow is not None:
+        return "other" if _beside(said[:flow], said[flow + 1 :]) else "uat" if is_uat(f"{verb} {rest}") else "flow"
+    if is_uat(f"{verb} {rest}"):
+        return "other" if any(_NOT_THE_UAT.fullmatch(word) for word in said) else "uat"
+    looked = _BROWSER.search(rest)
+    before = words(rest[: looked.start()]) if looked else said
+    named = [word for word in before if word not in ("in", "with", "the", "a", "using", "by")]
+    return "other" if any(_PREPOSITION.fullmatch(word) for word in named) else "browser" if looked else ""
+
+
+def _beside(before: list[str], after: list[str]) -> bool:
+    """“The performance of the login flow”, “the login flow logs”: neither is the flow."""
+    last = max((n for n, word in enumerate(before) if _PREPOSITION.fullmatch(word)), default=-1)
+    head, name = before[: max(last, 0)], before[last + 1 :]
+    if last >= 0 and not (is_uat(" ".join(head)) and all(_AROUND_UAT.fullmatch(word) for word in head)):
+        return True
+    if before and before[0].endswith("ing") and before[0] != "testing":  # “start implementing the login flow”
+        return True
+    if len(name) > LONGEST_NAME or not after:
+        return len(name) > LONGEST_NAME
+    if is_uat(" ".join(before)):  # “the UAT scenario checkout”: its name may stand behind
+        return bool(_NOT_THE_UAT.fullmatch(after[0]))
+    return not (_GOES_ON.fullmatch(after[0]) or is_flow(after[0]))
+
+
+def _scored(kind: str, verb: str, said: str, thing: str, seen: bool) -> Reading:
+    if thing == "uat" and kind in ("test", "run"):
+        return Reading(MOST, (f"+{MOST} it orders UAT (“{verb}”)",), said)
+    points, reasons = _BASE[kind], [f"+{_BASE[kind]} “{verb}”"]
+    if thing in ("flow", "uat"):
+        points += _WITH_FLOW[kind]
+        reasons.append(f"+{_WITH_FLOW[kind]} a flow or scenario")
+    if thing == "browser" or (thing and seen):
+        points += 15
+        reasons.append("+15 in a browser")
+    if points == _BASE[kind] and kind != "test":
+        return NOTHING
+    return Reading(min(points, MOST), tuple(reasons), said)
+
 
 TOOL, SCENARIO = 30, 20
 WORTH_KEEPING = 20

@@ -40,17 +40,17 @@ _PLAYWRIGHT = _table(
     fill="browser_type browser_fill_form playwright_fill playwright_iframe_fill",
     press="browser_press_key playwright_press_key",
     select="browser_select_option playwright_select",
-    upload="browser_file_upload playwright_upload_file",
+    upload="browser_file_upload browser_drop playwright_upload_file",
     hover="browser_hover playwright_hover",
     drag="browser_drag playwright_drag browser_mouse_drag_xy",
     screenshot="browser_take_screenshot browser_screenshot playwright_screenshot",
     snapshot="browser_snapshot browser_find playwright_get_visible_text playwright_get_visible_html browser_verify_"
     "text_visible browser_verify_element_visible browser_verify_list_visible browser_verify_value playwright_assert_"
     "response playwright_expect_response",
-    evaluate="browser_evaluate browser_run_code playwright_evaluate",
+    evaluate="browser_evaluate browser_run_code browser_run_code_unsafe playwright_evaluate",
     wait="browser_wait_for",
     console="browser_console_messages playwright_console_logs",
-    network="browser_network_requests",
+    network="browser_network_requests browser_network_request",
     open="browser_install",
     close="browser_close playwright_close",
     tab="browser_tabs",
@@ -163,6 +163,7 @@ SHELL_DRIVERS = {"playwright-cli": _COMMANDS, "agent-browser": _COMMANDS}
 _RUNNERS = ("npx", "bunx", "pnpm", "yarn", "dlx", "exec", "sudo", "env", "-y", "--yes", "timeout")
 _FLOWS = {"maestro": ("test",)}
 """Programs whose one command plays a whole flow."""
+_PROGRAMS = (*SHELL_DRIVERS, *_FLOWS)
 
 _COMPUTER = {
     **dict.fromkeys(("left_click", "right_click", "double_click", "triple_click", "click", "tap"), "click"),
@@ -246,7 +247,14 @@ def _of_tool(driver: Driver, server: str, name: str, arguments: Mapping[str, Any
 
 
 def _of_command(command: str) -> ToolUse:
-    words = _words(command)
+    """The first part of a command line that drives a browser: `cd shop && agent-browser click @e3`."""
+    if not any(program in command for program in _PROGRAMS):
+        return NOT_A_DRIVER
+    found = (_of_words(words) for words in _parts(command))
+    return next((use for use in found if use.known), NOT_A_DRIVER)
+
+
+def _of_words(words: list[str]) -> ToolUse:
     while words and (words[0] in _RUNNERS or "=" in words[0].partition("/")[0] or words[0].isdigit()):
         words = words[1:]
     program = words[0].rpartition("/")[2].partition("@")[0] if words else ""
@@ -262,9 +270,22 @@ def _of_command(command: str) -> ToolUse:
     return ToolUse(program, meaning, rest[at + 1] if meaning == "navigate" and len(rest) > at + 1 else "")
 
 
+def _parts(command: str) -> list[list[str]]:
+    """The words of each simple command, without the operators between them."""
+    parts: list[list[str]] = [[]]
+    for word in _words(command):
+        if word and not word.strip("&|;()"):
+            parts.append([])
+        else:
+            parts[-1].append(word)
+    return parts
+
+
 def _words(command: str) -> list[str]:
+    reader = shlex.shlex(command[:4_000], posix=True, punctuation_chars=True)
+    reader.whitespace_split, reader.commenters = True, ""
     try:
-        return shlex.split(command[:4_000])[:MOST_WORDS]
+        return list(reader)[:MOST_WORDS]
     except ValueError:
         return command.split()[:MOST_WORDS]
 
@@ -283,10 +304,10 @@ HIDDEN = "[not kept]"
 
 def hide_typed(use: ToolUse, arguments: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
     """(the arguments without what was typed, the values that were taken out)."""
+    if use.driver in SHELL_DRIVERS:
+        return _hide_in_command(arguments)
     if use.meaning not in TYPES_VALUES:
         return dict(arguments), []
-    if use.driver in SHELL_DRIVERS:
-        return _hide_in_command(use, arguments)
     taken: list[str] = []
     return {name: _hidden(name, value, taken) for name, value in arguments.items()}, taken
 
@@ -310,12 +331,21 @@ def _take(value: Any, taken: list[str]) -> None:
             _take(inner, taken)
 
 
-def _hide_in_command(use: ToolUse, arguments: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
+def _hide_in_command(arguments: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
     """`agent-browser fill @e2 "…"`: what stands behind the field; for `press` and `keyboard` behind the verb."""
-    words = _words(str(arguments.get("command") or ""))
+    command = str(arguments.get("command") or "")
+    taken = [word for words in _parts(command) for word in _typed_words(words)]
+    for word in sorted(taken, key=len, reverse=True):
+        command = command.replace(word, HIDDEN)
+    if any(word in command for word in taken if len(word) > 2):  # written with escapes, so not found as it is
+        command = " ".join(HIDDEN if word in taken else word for word in _words(command))
+    return {**arguments, "command": command}, taken
+
+
+def _typed_words(words: list[str]) -> list[str]:
+    if _of_words(words).meaning not in TYPES_VALUES:
+        return []
     plain = [word for word in words if not word.startswith("-")]
-    at = next((n for n, word in enumerate(plain) if _COMMANDS.get(word) == use.meaning), len(plain))
+    at = next((n for n, word in enumerate(plain) if _COMMANDS.get(word) in TYPES_VALUES), len(plain))
     behind = plain[at + 1 :]
-    taken = behind[1:] if len(behind) > 1 else behind
-    kept = [HIDDEN if word in taken else word for word in words]
-    return {**arguments, "command": " ".join(kept)}, taken
+    return [word for word in (behind[1:] if len(behind) > 1 else behind) if word]

@@ -6,8 +6,8 @@ from pathlib import Path
 from holdfast.core.errors import CommandRefused
 from holdfast.core.feature import Call
 from holdfast.core.ports import EventQuery
-from holdfast.features.uat.folders import Places, root_of
-from holdfast.features.uat.model import DEFAULTS, UatSettings
+from holdfast.features.uat.files import Places, root_of
+from holdfast.features.uat.settings import DEFAULTS, UatSettings
 from holdfast.features.uat.state import RUNS, SESSION_RUNS, Run, SessionRuns
 
 SEARCHED = 1_000
@@ -51,7 +51,7 @@ def _active(call: Call) -> Run | None:
 def session(call: Call) -> str:
     given = str(call.args.get("session") or call.session or "")
     if given == "latest":
-        given = _latest_session(call)
+        given = latest_session(call)
     if not given:
         raise CommandRefused(
             "no session is known here", fix="Name one with --session ID, or --session latest for the last one at work."
@@ -61,7 +61,7 @@ def session(call: Call) -> str:
 
 def of_session(call: Call) -> SessionRuns | None:
     given = str(call.args.get("session") or call.session or "")
-    given = _latest_session(call) if given == "latest" or not given else given
+    given = latest_session(call) if given == "latest" or not given else given
     return SESSION_RUNS.load(call.reader, given) if given else None
 
 
@@ -88,6 +88,6 @@ def _recent(call: Call) -> Iterator[Run]:
     yield from (doc for _, doc in RUNS.list(call.reader, limit=SEARCHED))
 
 
-def _latest_session(call: Call) -> str:
+def latest_session(call: Call) -> str:
     page = call.reader.events(EventQuery(project=call.project, newest=True, limit=50)) if call.project else []
     return next((event.session for event in reversed(page) if event.session and event.agent), "")

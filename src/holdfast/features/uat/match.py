@@ -8,8 +8,9 @@ from urllib.parse import urlsplit
 import msgspec
 
 from holdfast.core.event import Event
+from holdfast.core.kinds import ToolPayload
 from holdfast.features.uat.drivers import NOT_A_DRIVER, ToolUse, recognise
-from holdfast.features.uat.model import FAILED, IN_PROGRESS, INTERRUPTED
+from holdfast.features.uat.settings import FAILED, IN_PROGRESS, INTERRUPTED
 from holdfast.features.uat.state import Run
 
 LONGEST_COMPARED = 4_000
@@ -40,12 +41,13 @@ class Called(NamedTuple):
     use: ToolUse = NOT_A_DRIVER
 
 
-def called(event: Event, extra: Mapping[str, str] | None = None) -> Called:
-    given = event.get("input")
-    arguments = dict(given) if isinstance(given, Mapping) else {}
-    if command := event.get("command"):
-        arguments["command"] = command
-    action = str(event.get("action") or "")
+def called(event: Event, extra: Mapping[str, str] | None = None, given: Mapping[str, Any] | None = None) -> Called:
+    """`given`: the arguments as the agent sent them, where what is stored lacks what was typed."""
+    told: ToolPayload = event.data
+    arguments = dict(given if given is not None else told.input)
+    if told.command and given is None:
+        arguments["command"] = told.command
+    action = told.action
     use = recognise(event.tool, arguments if action == "shell" or "__" in event.tool else {}, extra)
     return Called(event.tool, action, arguments, use)
 

@@ -1,16 +1,19 @@
 """Events into documents. Pure."""
 
 import copy
+from collections.abc import Iterator
 from typing import Any
 
 import msgspec
 
 from holdfast.core.event import Event
+from holdfast.core.feature import Facets, plain_facets
+from holdfast.core.kinds.agent_events import PromptSubmitted
+from holdfast.core.kinds.uat_events import RunEnded, RunStarted, UatPayload
 from holdfast.core.ports import Doc, Ref
 from holdfast.features.uat import run
-from holdfast.features.uat.detect import WORTH_KEEPING
-from holdfast.features.uat.model import CATALOGUE, CUTS_OFF, ENDINGS, MOST_RUNS, PLAN, RUN
-from holdfast.features.uat.prompt import read
+from holdfast.features.uat.detect import WORTH_KEEPING, read
+from holdfast.features.uat.settings import ARCHIVED, CATALOGUE, CUTS_OFF, ENDINGS, MOST_RUNS, PLAN, RUN, SESSION
 from holdfast.features.uat.state import Prompt, Run, SessionRuns
 
 KEPT_OF_PROMPT = 2_000
@@ -20,7 +23,7 @@ def reduce(doc: Any, event: Event, ref: Ref) -> Doc | Run | SessionRuns | None:
     if ref.kind == RUN:
         return run.reduced(doc, event)
     if ref.kind == PLAN:
-        return doc or {**(event.get("plan") or {}), "project": event.project, "at": event.at}
+        return doc or {**event.data.plan, "project": event.project, "at": event.at}
     if ref.kind == CATALOGUE:
         return {**event.data.as_dict(), "project": event.project, "at": event.at}
     return reduce_session(doc, event)
@@ -42,9 +45,10 @@ def reduce_session(doc: SessionRuns | None, event: Event) -> SessionRuns | None:
 
 def _prompted(doc: SessionRuns, event: Event) -> None:
     """Ordinary prompts leave nothing here."""
-    if event.get("synthetic") or not event.get("prompt"):
+    told: PromptSubmitted = event.data
+    if told.synthetic or not told.prompt:
         return
-    text = str(event.get("prompt"))[:KEPT_OF_PROMPT]
+    text = told.prompt[:KEPT_OF_PROMPT]
     score = read(text).score
     doc.prompt = Prompt(text=text, score=score) if score >= WORTH_KEEPING else None
     doc.used, doc.tail = [], ""
@@ -52,11 +56,12 @@ def _prompted(doc: SessionRuns, event: Event) -> None:
 
 def _suggested(doc: SessionRuns, event: Event) -> None:
     if doc.prompt:
-        doc.prompt = msgspec.structs.replace(doc.prompt, suggested=event.get("of", 0))
+        doc.prompt = msgspec.structs.replace(doc.prompt, suggested=event.data.of)
 
 
 def _started(doc: SessionRuns, event: Event) -> None:
-    name, started = str((event.get("plan") or {}).get("name", "")), str(event.get("uat"))
+    told: RunStarted = event.data
+    name, started = str(told.plan.get("name", "")), told.uat
     doc.previous, doc.active, doc.tail = doc.active, started, ""
     doc.runs = [*doc.runs, started][-MOST_RUNS:]
     doc.used = [*doc.used, name][-MOST_RUNS:]
@@ -64,10 +69,11 @@ def _started(doc: SessionRuns, event: Event) -> None:
 
 def _ended(doc: SessionRuns, event: Event) -> None:
     """After a last step the agent may still take a picture of where it arrived: the turn's calls belong to the run."""
-    ended = str(event.get("uat"))
+    told: RunEnded = event.data
+    ended = told.uat
     doc.previous = "" if doc.previous == ended else doc.previous
     if doc.active == ended:
-        doc.active, doc.tail = "", ended if event.get("reason") == "last-step" else ""
+        doc.active, doc.tail = "", ended if told.reason == "last-step" else ""
 
 
 def _turned(doc: SessionRuns, _event: Event) -> None:
@@ -86,3 +92,40 @@ _OF_SESSION = {
     "uat.ended": _ended,
     **dict.fromkeys((*ENDINGS, *CUTS_OFF), _turned),
 }
+
+
+# Which documents an event touches. Tool calls touch none by themselves: `follow` says what they mean for a run.
+
+_SESSION_KINDS = frozenset(
+    ("prompt.submitted", "turn.ended", "uat.started", "uat.ended", "uat.suggested", *ENDINGS, *CUTS_OFF)
+)  # fmt: skip
+
+
+def keys(event: Event) -> Iterator[Ref]:
+    if event.kind == "uat.scenarios":
+        yield Ref(CATALOGUE, event.project)
+        return
+    run = run_of(event)
+    if run:
+        yield Ref(RUN, run)
+        if event.kind == "uat.started":
+            yield Ref(PLAN, run)
+    if event.kind in _SESSION_KINDS and event.session:
+        yield Ref(SESSION, event.session)
+
+
+def run_of(event: Event) -> str:
+    """The run an event of this feature belongs to."""
+    return event.data.uat if isinstance(event.data, UatPayload) else ""
+
+
+def facets(ref: Ref, doc: Doc) -> Facets:
+    project, status, at = plain_facets(ref, doc)
+    return project, ARCHIVED if isinstance(doc, Run) and doc.archived else status, at
+
+
+def stream(ref: Ref) -> dict[str, str]:
+    """A run's events are those of its session, but its name does not say which: the whole log is looked through."""
+    if ref.kind == SESSION:
+        return {"session": ref.key}
+    return {"project": ref.key} if ref.kind == CATALOGUE else {}

@@ -1,13 +1,14 @@
 """What a tool reported: its result, the page it was on, console and network problems, files it left."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 import msgspec
 
 from holdfast.core.event import Event
-from holdfast.features.uat.model import MOST_PROBLEMS, line
+from holdfast.features.uat.match import text_fits
+from holdfast.features.uat.settings import MOST_PROBLEMS, line
 
 LARGEST_TEXT = 200_000
 LONGEST_KEPT = 2_000
@@ -30,11 +31,12 @@ _FAILED = re.compile(
 )
 """A driver may say success and tell of a failure in its text."""
 _CRASH = re.compile(
-    r"(?:target|page|browser|context|tab|renderer|session|connection)[\w ,'-]{0,60}(?:closed|crashed|gone|disconnected|"
-    r"destroyed|terminated|lost)|crash|invalid session id|(?:chrome|browser) not reachable|no such window|"
-    r"browser process|not connected|ECONNRESET|websocket",
+    r"(?:target|page|browser|tab|renderer|session|connection)[\w ,'-]{0,60}(?:closed|crashed|gone|disconnected|"
+    r"terminated|lost)\b|\bcrash(?:ed)?\b|invalid session id|(?:chrome|browser) not reachable|no such window|"
+    r"browser process|not connected to|ECONNRESET",
     re.IGNORECASE,
 )
+"""The browser is gone. A context that a navigation destroyed is none: the page only went on."""
 _FIELD = re.compile(
     r"^(\s*- (?:textbox|searchbox|spinbutton)\b[^\n]*?): [^\n]+$|(\buid=\S+ (?:textbox|searchbox|spinbutton)\b[^\n]*?"
     r"\bvalue=)\"[^\"\n]*\"",
@@ -59,19 +61,21 @@ class Result(msgspec.Struct, frozen=True):
     status: int = 0
     errors: int = 0
     """Console errors on the page, network failures among them."""
+    console_errors: int = 0
     problems: tuple[dict[str, str], ...] = ()
     shots: tuple[str, ...] = ()
     logs: tuple[tuple[str, int, int], ...] = ()
 
 
-def result_of(event: Event, *, browser: bool) -> Result:
+def result_of(event: Event, body: bytes, page: str = "", *, browser: bool) -> Result:
     """The body is there while an event is handled; a replay reads what was made of it then."""
-    response = _response(event)
-    text = text_of(response) or str(event.get("output") or "") or str(event.get("error") or "")
-    text = _TYPED.sub(r"\1(…)", text[:LARGEST_TEXT])
-    value = _value(response, _without_fields(text))
+    response = response_of(body)
+    text = text_of(response) or event.data.output or event.data.error
+    text = f"{text}\n{page}" if page else text
+    text = without_typed_code(text[:LARGEST_TEXT])
+    value = _value(response, without_fields(text))
     facts = value if isinstance(value, Mapping) else {}
-    ok = event.kind == "tool.finished" and event.get("ok", True) and facts.get("success") is not False
+    ok = event.kind == "tool.finished" and event.data.ok is not False and facts.get("success") is not False
     ok = bool(ok and not (browser and _FAILED.match(text.lstrip())))
     problems = tuple(_problems(text))
     return Result(
@@ -83,6 +87,9 @@ def result_of(event: Event, *, browser: bool) -> Result:
         title=_word(facts, "title", "pageTitle") or _first(_TITLE, text),
         status=_number(facts, "statusCode", "status") or int(_first(_STATUS, text) or 0),
         errors=max(int(_first(_COUNT, text) or 0), sum(p["level"] == "error" for p in problems)),
+        console_errors=max(
+            int(_first(_COUNT, text) or 0), sum(p["type"] == "console" and p["level"] == "error" for p in problems)
+        ),
         problems=problems,
         shots=tuple(_shots(event, text))[:MOST_FILES],
         logs=tuple((m[1], int(m[2] or 0), int(m[3] or 0)) for m in _LOG.finditer(text))[:MOST_FILES],
@@ -94,7 +101,11 @@ def is_crash(error: str) -> bool:
     return bool(_CRASH.search(error))
 
 
-def _without_fields(text: str) -> str:
+def without_typed_code(text: str) -> str:
+    return _TYPED.sub(r"\1(…)", text)
+
+
+def without_fields(text: str) -> str:
     return _FIELD.sub(lambda m: f"{m[1]}: …" if m[1] else f'{m[2]}"…"', text)
 
 
@@ -151,11 +162,12 @@ def bounded(value: Any, depth: int = 4, purse: list[int] | None = None) -> Any:
     return value if isinstance(value, int | float | bool | None) else str(value)[:200]
 
 
-def _response(event: Event) -> Any:
-    if not event.body:
+def response_of(body: bytes) -> Any:
+    """What the tool answered, in the agent's own payload."""
+    if not body:
         return None
     try:
-        payload = msgspec.json.decode(event.body)
+        payload = msgspec.json.decode(body)
     except msgspec.DecodeError:
         return None
     if not isinstance(payload, dict):
@@ -167,9 +179,12 @@ def _value(response: Any, text: str) -> Any:
     """A JSON text is what it says; parts of a message are their text; images are not kept here."""
     if isinstance(response, Mapping) and "stdout" not in response and "content" not in response:
         return response
-    if text[:1] in ("{", "["):
+    _, _, result = text.partition("### Result\n")
+    # Playwright's server puts a heading before what a script returned.
+    told = result.partition("\n### ")[0].strip() if result else text
+    if told[:1] in ("{", "["):
         try:
-            found = msgspec.json.decode(text)
+            found = msgspec.json.decode(told)
         except msgspec.DecodeError:
             found = None
         if isinstance(found, dict):
@@ -178,7 +193,7 @@ def _value(response: Any, text: str) -> Any:
 
 
 def _error(event: Event, facts: Mapping[str, Any], text: str) -> str:
-    said = event.get("error") or facts.get("error") or text or "it was interrupted"
+    said = event.data.error or facts.get("error") or text or "it was interrupted"
     return line(str(said).removeprefix("### Error").strip(), 400)
 
 
@@ -206,7 +221,7 @@ def _shots(event: Event, text: str) -> list[str]:
     """Only what a tool that makes screenshots says: a page may talk of any file."""
     if "screenshot" not in event.tool.lower():
         return []
-    given = event.get("input") or {}
+    given = event.data.input
     told = _LINKED.findall(text) or _IMAGE.findall(text)
     asked = [given[n] for n in ("filename", "path") if isinstance(given, Mapping) and isinstance(given.get(n), str)]
     return list(dict.fromkeys(path.removeprefix("file://") for path in (told or asked)))[:1]
@@ -223,3 +238,156 @@ def _number(facts: Mapping[str, Any], *names: str) -> int:
 def _first(pattern: re.Pattern[str], text: str) -> str:
     found = pattern.search(text)
     return found[1].strip() if found else ""
+
+
+# Assertions and page checks, judged on what a tool reported. Pure.
+
+LONGEST_EXPECTED = 200
+_HEADER = re.compile(r"^###[^\n]*|^- (?:Page URL|Page Title|HTTP status|Console):[^\n]*|^```\w*", re.MULTILINE)
+"""What Playwright's server says around the page itself."""
+_MARKS = re.compile(r"\s?\[(?:ref|cursor|level|active|selected|checked|disabled|expanded)[^\]]{0,40}\]|\buid=\S+ ")
+_NOT_SEEN = re.compile(r"\s*- (?:/url:|generic:?$|link\b|banner\b|navigation\b|\[Snapshot\])|^\s*(?:await page\.|//)")
+_TELLING = re.compile(r"(?:heading|alert|status|dialog|paragraph)\b")
+CONDITIONS = (
+    *("contains", "not_contains", "url", "title", "status", "exit_code", "max_ms", "no_errors", "fields"),
+    *("clean_console", "max_violations"),
+)
+"""What an assertion may ask for (`scenario.Condition` says it with types)."""
+ALWAYS = ("not_contains", "max_ms", "no_errors", "clean_console", "max_violations")
+"""These must hold for every result of the step; of the others one result is enough."""
+SILENT = ("screenshot", "close", "tab", "open")
+"""What a call may mean whose answer tells nothing of the page."""
+
+
+def conditions(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Of an assertion or a health check, only what is to hold."""
+    return {name: given[name] for name in CONDITIONS if given.get(name) is not None}
+
+
+def holds(wanted: Mapping[str, Any], result: Result, ms: int, exit_code: int | None, base_url: str) -> bool:
+    """All of the conditions, on one result."""
+    return not unmet(wanted, result, ms, exit_code, base_url)
+
+
+def unmet(wanted: Mapping[str, Any], result: Result, ms: int, exit_code: int | None, base_url: str) -> list[str]:
+    violations = found_violations(result.value, str(wanted.get("impact") or ""))
+    facts: dict[str, Callable[[Any], bool]] = {
+        "contains": lambda text: text in result.text,
+        "not_contains": lambda text: text not in result.text,
+        "url": lambda glob: bool(result.url) and text_fits(glob, result.url, base_url),
+        "title": lambda glob: text_fits(glob, result.title),
+        "status": lambda code: result.status == code,
+        "exit_code": lambda code: exit_code == code,
+        "max_ms": lambda most: ms <= most,
+        "no_errors": lambda none: not none or (not result.errors and result.ok),
+        "clean_console": lambda clean: not clean or not result.console_errors,
+        "max_violations": lambda most: violations is None or len(violations) <= most,
+        "fields": lambda fields: all(at(result.value, path) == value for path, value in fields.items()),
+    }
+    return [name for name, value in conditions(wanted).items() if not facts[name](value)]
+
+
+def at(value: Any, path: str) -> Any:
+    """`a.b.0`: a place in a JSON result; None when it is not there."""
+    for part in path.split("."):
+        if isinstance(value, Mapping):
+            value = value.get(part)
+        elif isinstance(value, list) and part.isdigit() and int(part) < len(value):
+            value = value[int(part)]
+        else:
+            return None
+    return value
+
+
+def assertions(
+    plan: Mapping[str, Any], step: int, result: Result, ms: int, exit_code: int | None, *, silent: bool = False
+) -> Iterator[dict[str, Any]]:
+    """Those of the scenario that this result speaks about: met, not yet, or broken for good.
+
+    `silent`: a call that tells nothing of the page (a screenshot) can only break one.
+    """
+    for number, wanted in enumerate(plan.get("assertions", ())):
+        if "budget_ms" in wanted or ("max_violations" in wanted and found_violations(result.value, "") is None):
+            continue
+        if wanted.get("step") in (None, step) and (step or not wanted.get("step")):
+            missed = unmet(wanted, result, ms, exit_code, plan.get("base_url", ""))
+            found = actual(wanted, result, ms, exit_code) if missed else ""
+            broken = any(name in ALWAYS for name in missed)
+            if broken or not silent:
+                yield {"index": number, "met": not missed, "broken": broken, "actual": found}
+
+
+def page_checks(
+    plan: Mapping[str, Any], step: int, result: Result, ms: int, exit_code: int | None
+) -> Iterator[dict[str, Any]]:
+    """S3-7: what the page was like, for each check of this step that asks no server of its own."""
+    for number, wanted in enumerate(plan.get("health_checks", ())):
+        if wanted.get("type") != "http" and step and wanted.get("step", 1) == step:
+            good = result.ok and holds(wanted, result, ms, exit_code, plan.get("base_url", ""))
+            yield {
+                "index": number,
+                "type": wanted.get("type", "page_load"),
+                "result": "success" if good else "failure",
+                "data": page(result),
+            }
+
+
+def page(result: Result) -> dict[str, Any]:
+    """The seed's three facts; what a JSON result says itself goes before what we can tell."""
+    told = result.value if isinstance(result.value, Mapping) else {}
+    known = {"currentRoute": route(result.url), "hasErrors": bool(result.errors) or not result.ok}
+    said = {n: told[n] for n in ("isLoggedIn", "currentRoute", "hasErrors") if isinstance(told.get(n), bool | str)}
+    return {"isLoggedIn": None, **known, **said}
+
+
+def route(url: str) -> str:
+    path = url.partition("://")[2].partition("/")[2] if "://" in url else url.lstrip("/")
+    return f"/{path.partition('?')[0]}" if url else ""
+
+
+def actual(wanted: Mapping[str, Any], result: Result, ms: int, exit_code: int | None) -> str:
+    """What was found of the things that were asked for; the page's words where nothing else was."""
+    facts = {"url": result.url, "title": result.title, "status": result.status, "exit_code": exit_code, "max_ms": ms}
+    found = [f"{name.replace('max_ms', 'ms').replace('_', ' ')} {facts[name]!r}" for name in facts if name in wanted]
+    found += [f"{path} = {at(result.value, path)!r}" for path in wanted.get("fields") or ()]
+    if wanted.get("no_errors"):
+        found.append(f"{result.errors} errors")
+    if wanted.get("clean_console"):
+        found.append(f"{result.console_errors} console errors: {'; '.join(p['message'] for p in result.problems)}")
+    if "max_violations" in wanted:
+        listed = found_violations(result.value, str(wanted.get("impact") or "")) or []
+        found.append(f"{len(listed)} violations: {'; '.join(listed)}")
+    if result.error or not found or "contains" in wanted or "not_contains" in wanted:
+        found.append(result.error or readable_page(result.text))
+    return line(", ".join(found), 300)
+
+
+IMPACTS = ("minor", "moderate", "serious", "critical")
+
+
+def found_violations(value: Any, impact: str) -> list[str] | None:
+    """What axe found, of at least this impact; None where the result is none of axe's."""
+    told = value.get("violations") if isinstance(value, Mapping) else None
+    if not isinstance(told, list):
+        return None
+    least = IMPACTS.index(impact) if impact in IMPACTS else 0
+    entries = [one for one in told if isinstance(one, Mapping) and isinstance(one.get("id"), str)]
+    kept = [one for one in entries if one.get("impact") not in IMPACTS[:least]]
+    return [f"{one['id']} ({one.get('impact') or 'impact unknown'})" for one in kept]
+
+
+def readable_page(text: str) -> str:
+    """What a person sees first of a page: of an accessibility snapshot the headings and messages, then the rest."""
+    plain = _HEADER.sub(" ", text)
+    lines = [_MARKS.sub("", one).strip(" -:") for one in plain.splitlines() if not _NOT_SEEN.match(one)]
+    telling = [one for one in lines if _TELLING.match(one)]
+    rest = [one for one in lines if one not in ("", "generic", "main", "document") and not _TELLING.match(one)]
+    return "; ".join(telling + rest) if telling else " ".join(rest)
+
+
+def expected(wanted: Mapping[str, Any]) -> str:
+    """The conditions in words."""
+    if wanted.get("budget_ms"):
+        return f"at most {wanted['budget_ms']} ms"
+    parts = (f"{name.replace('_', ' ')} {value!r}" for name, value in conditions(wanted).items())
+    return line(", ".join(parts), LONGEST_EXPECTED)

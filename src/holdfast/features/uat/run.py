@@ -7,9 +7,23 @@ from typing import Any
 import msgspec
 
 from holdfast.core.event import Event
+from holdfast.core.kinds.uat_events import (
+    AssertionTold,
+    CallEnded,
+    CallStarted,
+    FirstCall,
+    HealthChecked,
+    JudgedAssertion,
+    JudgedCheck,
+    ProblemNoted,
+    RunStarted,
+    ScreenshotKept,
+    SignalLeft,
+    StepSet,
+)
 from holdfast.features.uat import steps
-from holdfast.features.uat.judge import expected
-from holdfast.features.uat.model import (
+from holdfast.features.uat.results import expected
+from holdfast.features.uat.settings import (
     ACTIVE,
     COMPLETED,
     FAILED,
@@ -26,7 +40,6 @@ from holdfast.features.uat.model import (
     UNKNOWN,
     line,
 )
-from holdfast.features.uat.patch import merged, size
 from holdfast.features.uat.state import (
     Assertion,
     JsonObject,
@@ -39,14 +52,99 @@ from holdfast.features.uat.state import (
     Signal,
 )
 
+# S3-16: merging into a run's document from outside. What Holdfast derives itself cannot be overwritten, only told.
+
+Path = tuple[str, ...]
+
+DERIVED: tuple[Path, ...] = (
+    ("meta",),
+    ("session", "claudeSessionId"),
+    ("session", "uatSessionId"),
+    ("session", "startTime"),
+    ("session", "lastActivity"),
+    ("session", "endTime"),
+    ("session", "status"),
+    ("scenario", "steps"),
+    ("scenario", "totalSteps"),
+    ("scenario", "currentStep"),
+    ("scenario", "completedSteps"),
+    ("scenario", "actualDuration"),
+    ("execution", "toolCalls"),
+    ("artifacts", "screenshots"),
+    ("artifacts", "reports"),
+    ("performance",),
+    ("context", "hooks"),
+)
+ADDED: dict[Path, str] = {
+    ("execution", "errors"): "error",
+    ("execution", "warnings"): "warning",
+    ("validation", "healthChecks"): "check",
+    ("validation", "assertions"): "assertion",
+}
+"""Lists one can only add to: their entries become events of their own."""
+
+
+def merged(low: Mapping[str, Any], high: Mapping[str, Any]) -> dict[str, Any]:
+    """As jq's `*`: objects are merged, everything else is replaced."""
+    made = dict(low)
+    for name, value in high.items():
+        under = made.get(name)
+        made[name] = merged(under, value) if isinstance(under, Mapping) and isinstance(value, Mapping) else value
+    return made
+
+
+def merged_all(patches: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+    made: dict[str, Any] = {}
+    for patch in patches:
+        made = merged(made, patch)
+    return made
+
+
+def size(value: Any) -> int:
+    return len(msgspec.json.encode(value))
+
+
+def split(patch: Mapping[str, Any]) -> tuple[dict[str, Any], dict[Path, list[Any]], list[str]]:
+    """(what may be merged, entries to add to lists, names that are derived and therefore left out)."""
+    kept, ignored = dict(patch), []
+    added: dict[Path, list[Any]] = {}
+    for path in ADDED:
+        value, kept = _taken(kept, path)
+        if isinstance(value, list):
+            added[path] = value
+    for path in DERIVED:
+        value, kept = _taken(kept, path)
+        if value is not None:
+            ignored.append(".".join(path))
+    return _without_empty(kept), added, ignored
+
+
+def _taken(value: dict[str, Any], path: Path) -> tuple[Any, dict[str, Any]]:
+    name, *rest = path
+    if name not in value:
+        return None, value
+    if not rest:
+        return value[name], {n: v for n, v in value.items() if n != name}
+    inner = value[name]
+    if not isinstance(inner, Mapping):
+        return None, value
+    found, left = _taken(dict(inner), tuple(rest))
+    return found, {**value, name: left}
+
+
+def _without_empty(value: dict[str, Any]) -> dict[str, Any]:
+    return {name: inner for name, inner in value.items() if inner != {} and inner is not None}
+
+
 PAPERWORK = ("uat.reported", "uat.restored", "uat.archived")
 """Nothing happened in the run itself."""
 
 
 def begun(event: Event) -> Run:
-    plan = event.get("plan") or {}
+    told: RunStarted = event.data
+    plan = told.plan
     return Run(
-        id=str(event.get("uat", "")),
+        id=told.uat,
         session=event.session,
         project=event.project,
         scenario=str(plan.get("name", "")),
@@ -55,18 +153,22 @@ def begun(event: Event) -> Run:
         touched=event.at,
         first_seq=event.seq,
         last_seq=event.seq,
-        of=event.get("of", 0),
-        mode=event.get("mode", ""),
-        root=event.get("root", ""),
+        of=told.of,
+        mode=told.mode,
+        root=told.root,
         base_url=plan.get("base_url", ""),
-        message=line(event.get("message"), 1000),
-        confidence=event.get("confidence", 0),
-        reasons=list(event.get("reasons") or ())[:MOST_RECENT],
-        auto=bool(event.get("auto")),
-        source=str(event.get("source") or ""),
+        message=line(told.message, 1000),
+        confidence=told.confidence,
+        reasons=told.reasons[:MOST_RECENT],
+        auto=told.auto,
+        source=told.source,
+        environment=told.environment,
         steps=[steps.planned_step(wanted) for wanted in plan.get("steps", ())],
         assertions=[
-            Assertion(step=wanted.get("step") or 0, expected=expected(wanted)) for wanted in plan.get("assertions", ())
+            Assertion(
+                step=wanted.get("step") or 0, expected=expected(wanted), budget_ms=int(wanted.get("budget_ms") or 0)
+            )
+            for wanted in plan.get("assertions", ())
         ],
     )
 
@@ -86,8 +188,8 @@ def reduced(run: Run | None, event: Event) -> Run | None:
 
 def _first_call(run: Run, event: Event) -> Run:
     """The call by which a run was noticed is the first one of it."""
-    first = event.get("first")
-    if isinstance(first, Mapping):
+    first: FirstCall | None = event.data.first
+    if first is not None:
         _call_started(run, event, first)
     return run
 
@@ -96,142 +198,132 @@ def _started(run: Run, event: Event) -> None:
     _call_started(run, event, event.data)
 
 
-def _call_started(run: Run, event: Event, call: Any) -> None:
+def _call_started(run: Run, event: Event, call: FirstCall | CallStarted) -> None:
     if len(run.open) >= MOST_OPEN:
         run.open = dict(list(run.open.items())[1 - MOST_OPEN :])
-    number, matched = call.get("step", 0), bool(call.get("matched", True))
-    n = call.get("n", 0)
-    entry = OpenCall(n=n, tool=call.get("tool", ""), step=number, at=event.at, call=call.get("call", ""))
-    entry.matched = matched
-    run.open = {**run.open, str(n): entry}
-    run.n, run.touched = max(run.n, n), max(run.touched, event.at)
-    if matched and run.status == ACTIVE:
-        steps.begin_call(run, number, event.at, str(call.get("address") or ""))
+    entry = OpenCall(n=call.n, tool=call.tool, step=call.step, at=event.at, call=call.call, matched=call.matched)
+    run.open = {**run.open, str(call.n): entry}
+    run.n, run.touched = max(run.n, call.n), max(run.touched, event.at)
+    if call.matched and run.status == ACTIVE:
+        steps.begin_call(run, call.step, event.at, call.address)
 
 
 def _ended_call(run: Run, event: Event) -> None:
-    n, number, ok = event.get("n", 0), event.get("step", 0), bool(event.get("ok"))
-    interrupted = bool(event.get("interrupted"))
-    seen = run.open.get(str(n))
-    run.open = {key: entry for key, entry in run.open.items() if key != str(n)}
-    run.n, run.touched = max(run.n, n), max(run.touched, event.at)
-    _count_call(run, event, ok=ok, interrupted=interrupted)
-    matched = bool(event.get("matched", True)) and run.status == ACTIVE
+    call: CallEnded = event.data
+    seen = run.open.get(str(call.n))
+    run.open = {key: entry for key, entry in run.open.items() if key != str(call.n)}
+    run.n, run.touched = max(run.n, call.n), max(run.touched, event.at)
+    _count_call(run, event, call)
+    matched = call.matched and run.status == ACTIVE
     if matched and seen is None:
-        steps.begin_call(run, number, event.get("began") or event.at, str(event.get("address") or ""))
-    _judge_assertions(run, event, event.get("assertions") or ())
+        steps.begin_call(run, call.step, call.began or event.at, call.address)
+    _judge_assertions(run, event, call.assertions)
     if matched:
-        error = str(event.get("error") or "")
-        steps.end_call(run, number, event.at, ok=ok, error=error, interrupted=interrupted)
-        if event.get("expected"):
-            steps.set_difference(run, number, str(event.get("expected")), str(event.get("received") or ""))
+        steps.end_call(run, call.step, event.at, ok=call.ok, error=call.error, interrupted=call.interrupted)
+        if call.expected:
+            steps.set_difference(run, call.step, call.expected, call.received)
     elif run.status == ACTIVE:
-        steps.judge_step(run, number)
-    if not ok:
-        kind = INTERRUPTED if interrupted else "tool"
-        _note(run, event, "error", kind, event.get("error") or "failed", number)
-    for found in event.get("problems") or ():
-        _note(run, event, "warning", found["type"], found["message"], number)
-    for check in event.get("health") or ():
+        steps.judge_step(run, call.step)
+    _note_findings(run, event, call)
+    if call.returning and run.status == ACTIVE:
+        run.returning = call.returning
+
+
+def _note_findings(run: Run, event: Event, call: CallEnded) -> None:
+    if not call.ok:
+        _note(run, event, "error", INTERRUPTED if call.interrupted else "tool", call.error or "failed", call.step)
+    for found in call.problems:
+        _note(run, event, "warning", found.type, found.message, call.step)
+    for check in call.health:
         _check(run, event, check)
-    if event.get("returning") and run.status == ACTIVE:
-        run.returning = str(event.get("returning"))
 
 
-def _count_call(run: Run, event: Event, *, ok: bool, interrupted: bool) -> None:
+def _count_call(run: Run, event: Event, call: CallEnded) -> None:
     run.calls += 1
-    if ok:
+    if call.ok:
         run.ok += 1
-    elif interrupted:
+    elif call.interrupted:
         run.interrupted += 1
     else:
         run.failed += 1
     recent = RecentCall(
-        n=event.get("n", 0),
-        tool=event.get("tool", ""),
-        step=event.get("step", 0),
-        ms=event.get("ms", 0),
-        ok=ok,
-        at=event.at,
-        error=line(event.get("error"), 200),
+        n=call.n, tool=call.tool, step=call.step, ms=call.ms, ok=call.ok, at=event.at, error=line(call.error, 200)
     )
     run.last = [*run.last, recent][-MOST_RECENT:]
-    if event.get("framework"):
-        run.framework = True
+    run.framework = run.framework or call.framework
+    if call.driver and call.driver not in run.drivers:
+        run.drivers = [*run.drivers, call.driver][-MOST_RECENT:]
 
 
-def _judge_assertions(run: Run, event: Event, judged: Iterable[JsonObject]) -> None:
+def _judge_assertions(run: Run, event: Event, judged: Iterable[JudgedAssertion]) -> None:
     """What was met stays met unless it is broken; what is not met yet may still be; what is broken stays broken."""
     known = list(run.assertions)
     for one in judged:
-        before = known[one["index"]].result if one["index"] < len(known) else FAILED
-        if before == FAILED or (before == PASSED and not one["broken"]):
+        before = known[one.index].result if one.index < len(known) else FAILED
+        if before == FAILED or (before == PASSED and not one.broken):
             continue
-        result = FAILED if one["broken"] else PASSED if one["met"] else UNKNOWN
-        known[one["index"]] = msgspec.structs.replace(
-            known[one["index"]], result=result, actual=one["actual"], at=event.at, by_hand=False
+        result = FAILED if one.broken else PASSED if one.met else UNKNOWN
+        known[one.index] = msgspec.structs.replace(
+            known[one.index], result=result, actual=one.actual, at=event.at, by_hand=False
         )
     run.assertions = known
 
 
 def _step(run: Run, event: Event) -> None:
+    told: StepSet = event.data
     run.touched = max(run.touched, event.at)
-    steps.set_status(run, event.get("step", 0), str(event.get("status") or ""), event.at)
+    steps.set_status(run, told.step, told.status, event.at)
 
 
 def _asserted(run: Run, event: Event) -> None:
     """By hand: new, or instead of one of the scenario's."""
-    index, result = event.get("index"), str(event.get("result") or "")
-    number = event.get("step") or 0
-    if isinstance(index, int) and 0 <= index < len(run.assertions):
+    told: AssertionTold = event.data
+    index, number = told.index, told.step
+    if index is not None and 0 <= index < len(run.assertions):
         known = list(run.assertions)
-        actual = str(event.get("actual") or "")
-        known[index] = msgspec.structs.replace(known[index], result=result, actual=actual, at=event.at, by_hand=True)
+        known[index] = msgspec.structs.replace(
+            known[index], result=told.result, actual=told.actual, at=event.at, by_hand=True
+        )
         run.assertions = known
         steps.judge_step(run, known[index].step)
     elif len(run.assertions) < MOST_CHECKS and steps.has_step(run, number) and run.steps[number - 1].attempts:
-        wanted = str(event.get("expected") or event.get("description") or "")
-        actual = str(event.get("actual") or "")
-        one = Assertion(step=number, result=result, at=event.at, by_hand=True, extra=True, expected=wanted)
-        run.assertions = [*run.assertions, msgspec.structs.replace(one, actual=actual)]
+        one = Assertion(step=number, result=told.result, at=event.at, by_hand=True, extra=True)
+        one.expected, one.actual = told.expected or told.description, told.actual
+        run.assertions = [*run.assertions, one]
         steps.judge_step(run, number)
     elif len(run.asserted) < MOST_CHECKS:
-        run.asserted = [*run.asserted, result]
+        run.asserted = [*run.asserted, told.result]
 
 
 def _checked(run: Run, event: Event) -> None:
     _check(run, event, event.data)
 
 
-def _check(run: Run, event: Event, check: Any) -> None:
+def _check(run: Run, event: Event, check: JudgedCheck | HealthChecked) -> None:
     run.checks += 1
-    run.bad_checks += check.get("result") != "success"
-    entry = RecentCheck(at=event.at, type=line(check.get("type"), 100), result=str(check.get("result") or ""))
+    run.bad_checks += check.result != "success"
+    if isinstance(check, HealthChecked) and check.precondition and check.result != "success":
+        run.blocked = True
+    entry = RecentCheck(at=event.at, type=line(check.type, 100), result=check.result)
     run.last_checks = [*run.last_checks, entry][-MOST_RECENT:]
 
 
 def _shot(run: Run, event: Event) -> None:
-    if not event.get("success"):
-        _note(run, event, "warning", "screenshot", event.get("problem"), event.get("step", 0))
+    shot: ScreenshotKept = event.data
+    if not shot.success:
+        _note(run, event, "warning", "screenshot", shot.problem, shot.step)
         return
     run.shots += 1
-    entry = RecentShot(
-        at=event.at,
-        name=event.get("name") or "",
-        path=event.get("path") or "",
-        size=event.get("size") or 0,
-        step=event.get("step") or 0,
-        action=event.get("action") or "",
-    )
+    entry = RecentShot(at=event.at, name=shot.name, path=shot.path, size=shot.size, step=shot.step, action=shot.action)
     run.last_shots = [*run.last_shots, entry][-MOST_RECENT:]
 
 
 def _problem(run: Run, event: Event) -> None:
-    level = "error" if event.get("level") == "error" else "warning"
-    _note(run, event, level, event.get("type", "note"), event.get("message"), event.get("step", 0))
-    tool = event.get("tool")
-    if isinstance(tool, str) and tool and tool not in run.unknown_tools:
-        run.unknown_tools = [*run.unknown_tools, tool][-MOST_RECENT:]
+    told: ProblemNoted = event.data
+    level = "error" if told.level == "error" else "warning"
+    _note(run, event, level, told.type or "note", told.message, told.step)
+    if told.tool and told.tool not in run.unknown_tools:
+        run.unknown_tools = [*run.unknown_tools, told.tool][-MOST_RECENT:]
 
 
 def _note(run: Run, event: Event, level: str, kind: str, message: Any, step: int) -> None:
@@ -245,15 +337,14 @@ def _note(run: Run, event: Event, level: str, kind: str, message: Any, step: int
 
 
 def _signal(run: Run, event: Event) -> None:
-    name = str(event.get("name") or "")
-    known = {n: v for n, v in run.hooks.items() if n != name}
+    told: SignalLeft = event.data
+    known = {n: v for n, v in run.hooks.items() if n != told.name}
     kept = dict(list(known.items())[1 - MOST_SIGNALS :]) if len(known) >= MOST_SIGNALS else known
-    run.hooks = {**kept, name: Signal(data=event.get("data"), at=event.at)}
+    run.hooks = {**kept, told.name: Signal(data=told.data, at=event.at)}
 
 
 def _patched(run: Run, event: Event) -> None:
-    patch = event.get("patch")
-    after = merged(run.overlay, patch) if isinstance(patch, Mapping) else run.overlay
+    after = merged(run.overlay, event.data.patch)
     if size(after) <= LARGEST_OVERLAY:
         run.overlay = after
     else:
@@ -261,12 +352,12 @@ def _patched(run: Run, event: Event) -> None:
 
 
 def _reported(run: Run, event: Event) -> None:
-    made = [r for r in event.get("reports") or () if r not in run.reports]
+    made = [report for report in event.data.reports if report not in run.reports]
     run.reports = [*run.reports, *made][-MOST_RECENT:]
 
 
 def _restored(run: Run, event: Event) -> None:
-    run.restored += event.get("was") != "good"
+    run.restored += event.data.was != "good"
 
 
 def _archived(run: Run, event: Event) -> None:
@@ -276,7 +367,7 @@ def _archived(run: Run, event: Event) -> None:
 def _over(run: Run, event: Event) -> None:
     if run.status != ACTIVE:
         return
-    run.status, run.end, run.reason = COMPLETED, event.at, str(event.get("reason", ""))
+    run.status, run.end, run.reason = COMPLETED, event.at, event.data.reason
     steps.close(run)
     run.assertions = [_final(run, one) for one in run.assertions]
     run.outcome = outcome(run)
@@ -285,6 +376,10 @@ def _over(run: Run, event: Event) -> None:
 
 def _final(run: Run, assertion: Assertion) -> Assertion:
     """Of the whole run: what was never seen to hold has failed, unless a part of the run was never reached."""
+    if assertion.budget_ms:
+        spent = max(0, (run.end or run.touched) - run.start)
+        held = PASSED if spent <= assertion.budget_ms else FAILED
+        return msgspec.structs.replace(assertion, result=held, actual=f"{spent} ms", at=run.end)
     reached = all(step.status in (COMPLETED, FAILED) for step in run.steps) and (run.calls or run.steps)
     if assertion.step or not reached or assertion.result != UNKNOWN:
         return assertion
@@ -308,6 +403,7 @@ def outcome(run: Run) -> str:
     # A step that was skipped on purpose has an attempt that says so; one that was passed over has none.
     done = all(s.status == COMPLETED or (s.status == SKIPPED and s.attempts) for s in run.steps)
     proven = COMPLETED in stood or (not stood and PASSED in judged)
+    done = done and not run.blocked
     return PASSED if done and proven and all(result == PASSED for result in judged) else INCOMPLETE
 
 

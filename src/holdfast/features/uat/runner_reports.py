@@ -8,7 +8,7 @@ from xml.etree import ElementTree as Xml
 import msgspec
 
 from holdfast.core.errors import CommandRefused
-from holdfast.features.uat.model import FAILED, INTERRUPTED, LONGEST_NAME, MOST_STEPS, PASSED, SKIPPED, line
+from holdfast.features.uat.settings import FAILED, INTERRUPTED, LONGEST_NAME, MOST_STEPS, PASSED, SKIPPED, line
 
 LARGEST_REPORT = 64 << 20
 MOST_TESTS = 5_000
@@ -36,6 +36,7 @@ class TestAttempt(msgspec.Struct, frozen=True):
     expected: str = ""
     received: str = ""
     pictures: tuple[str, ...] = ()
+    traces: tuple[str, ...] = ()
 
 
 class TestCase(msgspec.Struct, frozen=True):
@@ -72,7 +73,9 @@ def _of_file(runner: str, name: str, cases: tuple[TestCase, ...], file: str) -> 
     return TestReport(runner, line(name, LONGEST_NAME), mine)
 
 
-def failed_attempt(status: str, ms: Any, message: Any, pictures: tuple[str, ...] = ()) -> TestAttempt:
+def failed_attempt(
+    status: str, ms: Any, message: Any, pictures: tuple[str, ...] = (), traces: tuple[str, ...] = ()
+) -> TestAttempt:
     """With what was expected and received, where the message says so in the usual words."""
     text = _COLOURS.sub("", str(message or ""))[:20_000] if status in (FAILED, INTERRUPTED) else ""
     wanted, seen = _EXPECTED.search(text), _RECEIVED.search(text)
@@ -83,6 +86,7 @@ def failed_attempt(status: str, ms: Any, message: Any, pictures: tuple[str, ...]
         expected=line(wanted[1], 200) if wanted else "",
         received=line(seen[1], 200) if seen else "",
         pictures=pictures,
+        traces=traces,
     )
 
 
@@ -113,6 +117,7 @@ def _call(report: TestReport, attempt: TestAttempt, step: int, n: int, began: in
         "parameters": {},
         "result": {},
         "shots": list(attempt.pictures),
+        "traces": list(attempt.traces),
         **told,
     }
 
@@ -167,9 +172,10 @@ def _tries(test: Mapping[str, Any]) -> tuple[TestAttempt, ...]:
         status = PASSED if meant and status != SKIPPED else FAILED if status == PASSED else status
         messages = [str(e.get("message")) for e in _maps(result.get("errors"))]
         told = "\n".join(messages) or str((result.get("error") or {}).get("message") or "failed")
-        images = [a for a in _maps(result.get("attachments")) if str(a.get("contentType")).startswith("image/")]
-        paths = tuple(str(a["path"]) for a in images if isinstance(a.get("path"), str))
-        found.append(failed_attempt(status, result.get("duration"), told, paths))
+        kept = [a for a in _maps(result.get("attachments")) if isinstance(a.get("path"), str)]
+        paths = tuple(str(a["path"]) for a in kept if str(a.get("contentType")).startswith("image/"))
+        traces = tuple(str(a["path"]) for a in kept if a.get("name") == "trace")
+        found.append(failed_attempt(status, result.get("duration"), told, paths, traces))
     return tuple(found)
 
 

@@ -5,7 +5,8 @@ from typing import Any
 import msgspec
 
 from holdfast.core.document import DocumentType
-from holdfast.features.uat.model import ACTIVE, PENDING, RUN, SESSION, UNKNOWN
+from holdfast.core.kinds.uat_events import WrittenReport
+from holdfast.features.uat.settings import ACTIVE, PENDING, RUN, SESSION, UNKNOWN
 
 JsonObject = dict[str, Any]
 
@@ -34,6 +35,8 @@ class Step(msgspec.Struct):
     wanted: int = 1
     tries: int = 0
     """How many attempts there were; `attempts` keeps the latest."""
+    budget_ms: int = 0
+    """A step that takes longer has failed; 0 is no limit."""
     address: str = ""
     """Where its first navigation went: going there again is going back to this step."""
     attempts: list[Attempt] = []
@@ -46,6 +49,8 @@ class Assertion(msgspec.Struct):
     actual: str = ""
     at: int | None = None
     by_hand: bool = False
+    budget_ms: int = 0
+    """Of the whole run's time, judged at its end."""
     extra: bool = False
     """Not in the scenario; a new attempt of the step begins without it."""
 
@@ -141,15 +146,19 @@ class Run(msgspec.Struct, kw_only=True):
     shots: int = 0
     checks: int = 0
     bad_checks: int = 0
+    blocked: bool = False
+    """A precondition did not hold."""
     restored: int = 0
     touched: int = 0
     unknown_tools: list[str] = []
+    drivers: list[str] = []
+    environment: dict[str, str] = {}
     last: list[RecentCall] = []
     last_errors: list[Note] = []
     last_warnings: list[Note] = []
     last_shots: list[RecentShot] = []
     last_checks: list[RecentCheck] = []
-    reports: list[JsonObject] = []
+    reports: list[WrittenReport] = []
     hooks: dict[str, Signal] = {}
     overlay: JsonObject = {}
     framework: bool = False

@@ -6,7 +6,7 @@ change replaces them.
 
 import msgspec
 
-from holdfast.features.uat.model import (
+from holdfast.features.uat.settings import (
     COMPLETED,
     FAILED,
     IN_PROGRESS,
@@ -27,7 +27,7 @@ _CLOSED = (COMPLETED, FAILED, INTERRUPTED)
 
 
 def planned_step(wanted: JsonObject) -> Step:
-    return Step(wanted=int(wanted.get("calls", 1)))
+    return Step(wanted=int(wanted.get("calls", 1)), budget_ms=int(wanted.get("budget_ms") or 0))
 
 
 def begin_call(run: Run, number: int, at: int, address: str = "") -> None:
@@ -83,6 +83,15 @@ def judge_step(run: Run, number: int) -> None:
         _set_attempt(run, number, status=IN_PROGRESS, end=None)
     elif attempt.status == IN_PROGRESS and mine and _calls_done(run, number) and not _awaited(run, number):
         _set_attempt(run, number, status=COMPLETED, end=run.touched)
+    _judge_budget(run, number)
+
+
+def _judge_budget(run: Run, number: int) -> None:
+    step = run.steps[number - 1]
+    spent = duration(step.attempts[-1])
+    if step.budget_ms and step.attempts[-1].status == COMPLETED and spent is not None and spent > step.budget_ms:
+        told = {"expected": f"at most {step.budget_ms} ms", "received": f"{spent} ms"}
+        _set_attempt(run, number, status=FAILED, error=f"it took {spent} ms, its budget is {step.budget_ms} ms", **told)
 
 
 def set_status(run: Run, number: int, status: str, at: int) -> None:

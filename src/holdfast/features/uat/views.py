@@ -9,13 +9,14 @@ import msgspec
 from holdfast.core.errors import CommandRefused
 from holdfast.core.feature import Call, View
 from holdfast.core.ports import EventQuery
-from holdfast.features.uat import compare, files, lookup, scenario_file, steps
+from holdfast.features.uat import files, lookup, scenario, scenario_plan, steps
+from holdfast.features.uat.files import load
 from holdfast.features.uat.jobs import write
 from holdfast.features.uat.jobs.scan import catalogue
-from holdfast.features.uat.model import FAILED, PASSED, iso
-from holdfast.features.uat.record import load
-from holdfast.features.uat.report import rendered
+from holdfast.features.uat.report import rendered, suite
+from holdfast.features.uat.report.suite import suite_view
 from holdfast.features.uat.scenario import schema
+from holdfast.features.uat.settings import FAILED, PASSED, iso
 from holdfast.features.uat.state import RUNS, Run
 
 LONGEST_PAGE = 500
@@ -88,7 +89,7 @@ def show(call: Call) -> dict[str, Any]:
         "problems": [{**files.problem(p), "level": p["level"]} for p in record.problems],
         "shots": [files.screenshot(shot) for shot in record.shots],
         "performance": files.performance(record),
-        "reports": record.doc.reports,
+        "reports": [report.as_dict() for report in record.doc.reports],
         "recent": msgspec.to_builtins(record.doc.last),
         "file": _file(call, record.doc),
         "tool_calls": calls,
@@ -138,14 +139,20 @@ def report(call: Call) -> str:
 
 def compared(call: Call) -> dict[str, Any]:
     one, other = lookup.run(call), lookup.run(call, "other")
-    return compare.compared(load(call.reader, one.id), load(call.reader, other.id))
+    return suite.compared(load(call.reader, one.id), load(call.reader, other.id))
 
 
 def scenarios(call: Call) -> dict[str, Any]:
     folder = lookup.places(call).scenarios
     plans, mistakes = catalogue(folder)
     listed = [
-        {"name": name, "description": plan["description"], "steps": len(plan["steps"]), "file": plan["file"]}
+        {
+            "name": name,
+            "description": plan.get("description", ""),
+            "tags": plan.get("tags", []),
+            "steps": len(plan["steps"]),
+            "file": plan["file"],
+        }
         for name, plan in plans.items()
     ]
     return {"scenarios": listed, "problems": [str(m) for m in mistakes], "folder": str(folder)}
@@ -158,16 +165,16 @@ def validate(call: Call) -> dict[str, Any]:
     if not named:
         plans, mistakes = catalogue(folder)
         return {
-            "files": len(scenario_file.listed(folder)),
+            "files": len(scenario.listed(folder)),
             "good": sorted(plans),
             "mistakes": [_shown(m) for m in mistakes],
         }
-    read = [scenario_file.read(path) for path in named]
-    good = sorted(scenario.name for scenario, _ in read if scenario)
+    read = [scenario_plan.read_plan(path) for path in named]
+    good = sorted(str(plan["name"]) for plan, _ in read if plan)
     return {"files": len(named), "good": good, "mistakes": [_shown(m) for _, found in read for m in found]}
 
 
-def _shown(mistake: scenario_file.Mistake) -> dict[str, Any]:
+def _shown(mistake: scenario.Mistake) -> dict[str, Any]:
     return {"file": mistake.file, "line": mistake.line, "text": mistake.text}
 
 
@@ -220,4 +227,5 @@ VIEWS: Mapping[str, View] = {
     "place": place,
     "done": done,
     "active": active,
+    "suite": suite_view,
 }

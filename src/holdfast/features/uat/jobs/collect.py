@@ -13,12 +13,9 @@ from holdfast.core.errors import UnsafePath
 from holdfast.core.event import Event
 from holdfast.core.feature import File, JobCall
 from holdfast.core.ports import Ref
-from holdfast.features.uat.files import places_of
-from holdfast.features.uat.folders import inside
-from holdfast.features.uat.jobs.run_events import told
-from holdfast.features.uat.model import DEFAULTS, PLAN, UatSettings, moment
-from holdfast.features.uat.names import slug
+from holdfast.features.uat.files import inside, places_of, slug, told
 from holdfast.features.uat.results import console_lines
+from holdfast.features.uat.settings import DEFAULTS, PLAN, UatSettings, moment
 from holdfast.features.uat.state import RUNS, Run
 
 LARGEST_IMAGE = 20 << 20
@@ -34,17 +31,17 @@ class _Unusable(Exception):
 
 def collect(call: JobCall) -> list[Event]:
     event = call.reader.event(int(call.job.payload["seq"]))
-    doc = RUNS.load(call.reader, str(event.get("uat"))) if event else None
+    doc = RUNS.load(call.reader, event.data.uat) if event else None
     if event is None or doc is None:
         return []
     settings = call.settings(doc.project) or DEFAULTS
-    shots = [_shot(call, doc, event, name, settings) for name in event.get("shots") or ()]
+    shots = [_shot(call, doc, event, name, settings) for name in event.data.shots]
     return [*shots, *_console(doc, event, settings)]
 
 
 def _shot(call: JobCall, doc: Run, event: Event, name: str, settings: UatSettings) -> Event:
-    step = event.get("step") or 0
-    facts: dict[str, Any] = {"step": step, "action": _action(call, doc, step), "n": event.get("n")}
+    step = event.data.step
+    facts: dict[str, Any] = {"step": step, "action": _action(call, doc, step), "n": event.data.n}
     try:
         image = _image(call, doc, event, name, settings)
         path = _kept(call, doc, event, image, facts)
@@ -61,7 +58,7 @@ def _action(call: JobCall, doc: Run, step: int) -> str:
 
 def _image(call: JobCall, doc: Run, event: Event, name: str, settings: UatSettings) -> bytes:
     try:
-        image = read_inside(Path(event.get("cwd") or doc.project, name), doc, settings, LARGEST_IMAGE)
+        image = read_inside(Path(event.data.cwd or doc.project, name), doc, settings, LARGEST_IMAGE)
     except (_Unusable, OSError):
         sent = _sent_along(call, event)
         if sent is None:
@@ -94,7 +91,7 @@ def read_inside(path: Path, doc: Run, settings: UatSettings, limit: int) -> byte
 
 def _sent_along(call: JobCall, event: Event) -> bytes | None:
     """Some servers send the image in their answer; a small one is still whole in the log."""
-    source = call.reader.event(int(event.get("of") or 0))
+    source = call.reader.event(event.data.of)
     if source is None or not source.body:
         return None
     try:
@@ -145,13 +142,13 @@ def _same(path: Path, image: bytes) -> bool:
 
 def _console(doc: Run, event: Event, settings: UatSettings) -> Iterator[Event]:
     """Playwright MCP writes console messages to a file and names the new lines."""
-    for name, first, last in event.get("logs") or ():
+    for name, first, last in event.data.logs:
         try:
-            text = read_inside(Path(event.get("cwd") or doc.project, name), doc, settings, LARGEST_LOG)
+            text = read_inside(Path(event.data.cwd or doc.project, name), doc, settings, LARGEST_LOG)
         except (_Unusable, OSError):
             continue
         lines = text.decode("utf-8", "replace").splitlines()
         wanted = lines[max(0, first - 1) : last or None] if first else lines
         for number, found in enumerate(console_lines("\n".join(wanted))):
-            data = {"level": "warning", "type": found["type"], "message": found["message"], "step": event.get("step")}
-            yield told(doc, "uat.problem", event.at, f"{event.seq}/{number}", n=event.get("n"), **data)
+            data = {"level": "warning", "type": found["type"], "message": found["message"], "step": event.data.step}
+            yield told(doc, "uat.problem", event.at, f"{event.seq}/{number}", n=event.data.n, **data)

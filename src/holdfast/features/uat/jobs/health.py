@@ -10,10 +10,9 @@ from urllib.parse import urlsplit
 from holdfast.core.event import Event
 from holdfast.core.feature import JobCall
 from holdfast.core.ports import Ref
-from holdfast.features.uat.jobs.run_events import told
-from holdfast.features.uat.judge import holds
-from holdfast.features.uat.model import DEFAULTS, PLAN, line
-from holdfast.features.uat.results import Result
+from holdfast.features.uat.files import told
+from holdfast.features.uat.results import Result, holds
+from holdfast.features.uat.settings import DEFAULTS, PLAN, line
 from holdfast.features.uat.state import RUNS
 
 PATIENCE_S = 10.0
@@ -32,6 +31,7 @@ def health(call: JobCall) -> list[Event]:
     good, data = check(url, wanted, hosts)
     result = "success" if good else "failure"
     facts = {"type": "http", "result": result, "data": data, "step": payload["step"], "index": payload["index"]}
+    facts["precondition"] = bool(wanted.get("precondition"))
     return [told(doc, "uat.checked", call.now, f"{call.job.id}", **facts)]
 
 

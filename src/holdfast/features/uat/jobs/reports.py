@@ -6,15 +6,14 @@ from typing import Any
 from holdfast.core.errors import UnsafePath
 from holdfast.core.event import Event
 from holdfast.core.feature import File, JobCall
-from holdfast.features.uat.files import places_of
-from holdfast.features.uat.jobs.run_events import told
-from holdfast.features.uat.model import DEFAULTS, iso
-from holdfast.features.uat.names import safe
-from holdfast.features.uat.record import load
+from holdfast.features.uat.files import load, places_of, safe, told
 from holdfast.features.uat.report import ENDINGS, rendered
+from holdfast.features.uat.report.suite import build_suite, render_suite
+from holdfast.features.uat.settings import DEFAULTS, iso
 from holdfast.features.uat.state import Run
 
 MODE = 0o644
+SUITE_FILE = "suite.html"
 
 
 def report(call: JobCall) -> list[Event]:
@@ -40,5 +39,8 @@ def _written(call: JobCall, doc: Run, formats: Iterable[str]) -> list[dict[str, 
     for name in formats:
         path = folder / f"{safe(doc.id)}{ENDINGS[name]}"
         call.put(File(path, rendered(record, name), MODE, hidden=folder))
+        if name == "html":
+            suite = render_suite(build_suite(call.reader, doc.project, call.now))
+            call.put(File(folder / SUITE_FILE, suite, MODE, hidden=folder))
         made.append({"name": path.name, "path": str(path), "format": name, "timestamp": iso(doc.end or doc.at)})
     return made

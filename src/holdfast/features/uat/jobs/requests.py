@@ -12,12 +12,12 @@ import msgspec
 
 from holdfast.core.event import Event
 from holdfast.core.feature import File, JobCall
-from holdfast.features.uat import compare, files, pixels, template
-from holdfast.features.uat.folders import Places, root_of
+from holdfast.features.uat import files, picture_difference, scenario
+from holdfast.features.uat.files import Places, Record, load, root_of, safe
 from holdfast.features.uat.jobs import reports, scan, tend, write
-from holdfast.features.uat.model import DAY_MS, DEFAULTS
-from holdfast.features.uat.record import load
-from holdfast.features.uat.report import ENDINGS
+from holdfast.features.uat.report import ENDINGS, suite
+from holdfast.features.uat.report.html import render_comparison
+from holdfast.features.uat.settings import DAY_MS, DEFAULTS
 from holdfast.features.uat.state import Run
 
 PIXELS_S = 120.0
@@ -32,16 +32,16 @@ def asked(call: JobCall) -> list[Event]:
     event = call.reader.event(int(call.job.payload["seq"]))
     if event is None:
         return []
-    *before, answer = WHAT[str(event.get("what"))](call, event)
+    *before, answer = WHAT[event.data.what](call, event)
     return [*before, msgspec.structs.replace(answer, key=done_key(event.key))]
 
 
 def _doc(call: JobCall, event: Event) -> Run:
-    return load(call.reader, str(event.get("uat"))).doc
+    return load(call.reader, event.data.uat).doc
 
 
 def _report(call: JobCall, event: Event) -> Event:
-    return reports.reported(call, _doc(call, event), event.get("formats") or ("html",), "asked")
+    return reports.reported(call, _doc(call, event), event.data.formats or ("html",), "asked")
 
 
 def _recover(call: JobCall, event: Event) -> Event:
@@ -65,7 +65,7 @@ def _init(call: JobCall, event: Event) -> Event:
     settings = call.settings(event.project) or DEFAULTS
     places = Places(Path(root_of(event.project, settings.root)), event.project)
     places.ready(places.scenarios)
-    for path, content in template.files(places, str(event.get("name")), str(event.get("base_url") or "")):
+    for path, content in scenario.files(places, event.data.name, event.data.base_url, event.data.text):
         if not os.path.lexists(path):
             call.put(File(path, content, MODE))
     plans, mistakes = scan.catalogue(places.scenarios)
@@ -74,35 +74,46 @@ def _init(call: JobCall, event: Event) -> Event:
 
 
 def _compare(call: JobCall, event: Event) -> Event:
-    one, other = load(call.reader, str(event.get("uat"))), load(call.reader, str(event.get("with")))
-    pairs = [_pair(call, pair) for pair in compare.screenshots(one, other)]
-    return _said(one.doc, "uat.compared", call.now, pairs=pairs, **{"with": other.doc.id})
+    one, other = load(call.reader, event.data.uat), load(call.reader, event.data.with_)
+    places = files.places_of(other.doc)
+    folder = places.ready(places.screenshots(other.doc.id)) if places else None
+    pairs = [_pair(call, pair, folder, one.doc.id) for pair in suite.screenshots(one, other)]
+    report = _comparison_page(call, one, other, pairs, places) if places else ""
+    return _said(one.doc, "uat.compared", call.now, pairs=pairs, report=report, **{"with": other.doc.id})
 
 
-def _pair(call: JobCall, pair: dict[str, Any]) -> dict[str, Any]:
-    """In a process of its own: decoding pictures in Python would hold up the hooks."""
+def _pair(call: JobCall, pair: dict[str, Any], folder: Path | None, before: str) -> dict[str, Any]:
+    """In a process of its own: a decoder that fails on a hostile picture fails alone."""
     if not (pair["before"] and pair["after"]):
         return {**pair, "share": 1.0, "note": "only in one of the runs"}
-    argv = [sys.executable, "-I", pixels.__file__, pair["before"], pair["after"]]
-    ran = call.run(argv, timeout=PIXELS_S)
+    target = folder / f"difference-{before}-step{pair['step']}-{pair['number']}.png" if folder else None
+    argv = [sys.executable, "-I", picture_difference.__file__, pair["before"], pair["after"]]
+    ran = call.run([*argv, *([str(target)] if target else [])], timeout=PIXELS_S)
     try:
         return {**pair, **msgspec.json.decode(ran.out)}
     except msgspec.DecodeError:
         return {**pair, "share": None, "note": "could not be compared"}
 
 
+def _comparison_page(call: JobCall, one: Record, other: Record, pairs: list[dict[str, Any]], places: Places) -> str:
+    told = {**suite.compared(one, other), "screenshots": pairs}
+    path = places.ready(places.reports) / f"compare-{safe(one.doc.id)}-{safe(other.doc.id)}.html"
+    call.put(File(path, render_comparison(told, (one, other)), MODE))
+    return str(path)
+
+
 def _clean(call: JobCall, event: Event) -> Event:
     """Files of ended runs older than so many days; the log and the state keep the runs themselves."""
     settings = call.settings(event.project) or DEFAULTS
     root = root_of(event.project, settings.root)
-    days = event.get("days")
+    days = event.data.days
     limit = call.now - int(days if isinstance(days, int) else settings.keep_days) * DAY_MS
     removed: list[str] = []
     if root and Path(root).is_dir():
         places = Places(Path(root), event.project)
         removed = [str(p) for p in tend.sweep(places, time.time())]
-        removed += _old(call, places, event.project, limit, dry=bool(event.get("dry")))
-    data = {"removed": removed[:1000], "count": len(removed), "dry": bool(event.get("dry"))}
+        removed += _old(call, places, event.project, limit, dry=event.data.dry)
+    data = {"removed": removed[:1000], "count": len(removed), "dry": event.data.dry}
     return Event(key="", kind="uat.cleaned", at=call.now, project=event.project, data=data)
 
 
@@ -131,7 +142,7 @@ def _remove(call: JobCall, places: Places, doc: Run, *, dry: bool) -> list[str]:
 
 def _tend(call: JobCall, event: Event) -> list[Event]:
     made = tend.tend(call)
-    removed = [e.data["path"] for e in made if e.kind == "uat.archived" and e.data["path"]]
+    removed = [e.data.path for e in made if e.kind == "uat.archived" and e.data.path]
     data = {"removed": removed, "count": len(removed), "ended": sum(e.kind == "uat.ended" for e in made), "dry": False}
     return [*made, Event(key="", kind="uat.cleaned", at=call.now, project=event.project, data=data)]
 

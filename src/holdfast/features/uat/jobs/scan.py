@@ -9,10 +9,10 @@ from holdfast.core.event import Event
 from holdfast.core.feature import JobCall
 from holdfast.core.ids import delivery_key
 from holdfast.core.ports import Ref
-from holdfast.features.uat.folders import Places, root_of
-from holdfast.features.uat.model import CATALOGUE, DEFAULTS, LARGEST_CATALOGUE
-from holdfast.features.uat.scenario import plan_of
-from holdfast.features.uat.scenario_file import Mistake, listed, read
+from holdfast.features.uat.files import Places, root_of
+from holdfast.features.uat.scenario import Mistake, listed
+from holdfast.features.uat.scenario_plan import read_plan
+from holdfast.features.uat.settings import CATALOGUE, DEFAULTS, LARGEST_CATALOGUE
 
 MOST_MISTAKES = 20
 
@@ -39,17 +39,17 @@ def catalogue(folder: Path) -> tuple[dict[str, Any], list[Mistake]]:
     mistakes: list[Mistake] = []
     left = LARGEST_CATALOGUE
     for path in listed(folder):
-        scenario, found = read(path)
+        read, found = read_plan(path)
         mistakes += found
-        if scenario is None:
+        if read is None:
             continue
-        plan = {**plan_of(scenario), "file": path.name}
+        plan = {**read, "file": path.name}
+        name = str(plan["name"])
         left -= len(msgspec.json.encode(plan))
-        if scenario.name in plans:
-            first = plans[scenario.name]["file"]
-            mistakes.append(Mistake(str(path), 1, f"name: {scenario.name} is already the name of {first}"))
+        if name in plans:
+            mistakes.append(Mistake(str(path), 1, f"name: {name} is already the name of {plans[name]['file']}"))
         elif left < 0:
             mistakes.append(Mistake(str(path), 0, "left out: the scenarios of this project are too large together"))
         else:
-            plans[scenario.name] = plan
+            plans[name] = plan
     return plans, mistakes

@@ -12,11 +12,9 @@ from holdfast.core.event import Event
 from holdfast.core.feature import File, JobCall
 from holdfast.features.uat import files
 from holdfast.features.uat.derive import ending
-from holdfast.features.uat.folders import Places
+from holdfast.features.uat.files import Places, load, told
 from holdfast.features.uat.jobs import write
-from holdfast.features.uat.jobs.run_events import told
-from holdfast.features.uat.model import ACTIVE, COMPLETED, DEFAULTS, HOUR_MS, TEMP_MINUTES
-from holdfast.features.uat.record import load
+from holdfast.features.uat.settings import ACTIVE, COMPLETED, DEFAULTS, HOUR_MS, TEMP_MINUTES
 from holdfast.features.uat.state import RUNS, Run
 
 PAGE = 100

@@ -9,9 +9,7 @@ from holdfast.core.event import Event
 from holdfast.core.feature import File, JobCall
 from holdfast.core.ports import Reader
 from holdfast.features.uat import files
-from holdfast.features.uat.folders import Places
-from holdfast.features.uat.jobs.run_events import told
-from holdfast.features.uat.record import load
+from holdfast.features.uat.files import Places, load, told
 from holdfast.features.uat.state import SESSION_RUNS, Run
 
 MODE = 0o644

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from holdfast.core.errors import CommandRefused
-from holdfast.features.uat.record import Record
+from holdfast.features.uat.files import Record
 from holdfast.features.uat.report import html, junit, markdown
 
 FORMATS: dict[str, Callable[[Record], bytes]] = {

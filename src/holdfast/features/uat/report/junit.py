@@ -5,9 +5,9 @@ from typing import Any
 from xml.etree import ElementTree as Xml
 
 from holdfast.features.uat import files
-from holdfast.features.uat.model import FAILED, INTERRUPTED, PASSED, iso
-from holdfast.features.uat.record import Record
+from holdfast.features.uat.files import Record
 from holdfast.features.uat.report import labels
+from holdfast.features.uat.settings import FAILED, INTERRUPTED, PASSED, iso
 
 _UNWRITABLE = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 

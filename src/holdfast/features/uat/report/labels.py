@@ -5,8 +5,8 @@ from typing import Any
 import msgspec
 
 from holdfast.features.uat import files
-from holdfast.features.uat.model import FAILED, INTERRUPTED, NOT_REACHED, PASSED, REASONS, SKIPPED, moment
-from holdfast.features.uat.record import Record
+from holdfast.features.uat.files import Record
+from holdfast.features.uat.settings import FAILED, INTERRUPTED, NOT_REACHED, PASSED, REASONS, SKIPPED, moment
 from holdfast.features.uat.steps import is_flaky, verdict
 
 VERDICTS = (PASSED, FAILED, INTERRUPTED, SKIPPED, NOT_REACHED, "in_progress")
@@ -155,8 +155,8 @@ def _failure(record: Record, step: dict[str, Any]) -> Failure:
     number = step["stepNumber"]
     last = step["attempts"][-1] if step["attempts"] else {}
     mine = [one for one in files.assertions(record) if one["stepNumber"] == number and one["result"] == FAILED]
-    calls = [call for call in record.calls if call.get("step") == number]
-    bad = [call for call in calls if not call.get("ok")] or calls
+    calls = [call for call in record.calls if call.data.step == number]
+    bad = [call for call in calls if not call.data.ok] or calls
     expected = "; ".join(str(one["expected"] or one["description"]) for one in mine) or last.get("expected", "")
     received = "; ".join(str(one["actual"]) for one in mine if one["actual"]) or last.get("received", "")
     title = f"{number}. {step['description'] or step['action']}"

@@ -7,7 +7,7 @@ from html import escape
 from typing import Any
 
 from holdfast.features.uat import files
-from holdfast.features.uat.record import Record
+from holdfast.features.uat.files import Record
 from holdfast.features.uat.report import labels
 
 _SPECIAL = re.compile(r"([\\`*_{}\[\]|#])")
@@ -87,5 +87,5 @@ def _pictures(record: Record) -> Iterable[str]:
         yield from ("", "## Screenshots", "")
     places = files.places_of(record.doc)
     for shot in record.shots:
-        path = os.path.relpath(shot.get("path"), places.reports) if places else shot.get("path")
+        path = os.path.relpath(shot.data.path, places.reports) if places else shot.data.path
         yield f"![{plain(shot.get('name'))}](<{path}>)"

@@ -4,7 +4,7 @@ from html import escape
 from typing import Any
 
 from holdfast.core.event import Event
-from holdfast.features.uat.record import Record
+from holdfast.features.uat.files import Record
 from holdfast.features.uat.report.labels import steps, took
 
 WIDTH, ROW, LEFT, RIGHT = 960, 26, 240, 90
@@ -27,7 +27,7 @@ def _span(record: Record) -> tuple[int, int]:
     doc = record.doc
     started = [s.start for s in doc.steps if s.start is not None]
     ended = [s.end for s in doc.steps if s.end is not None]
-    begin = min([doc.start, *started, *(c.get("began") for c in record.calls)])
+    begin = min([doc.start, *started, *(c.data.began for c in record.calls)])
     return begin, max([doc.touched, *ended, begin + 1])
 
 
@@ -53,12 +53,12 @@ def _row(number: int, step: dict[str, Any], record: Record, begin: int, end: int
 
 def _mark(call: Event, begin: int, end: int) -> str:
     """One tool call, on its step's line."""
-    step = call.get("step") or 0
+    step = call.data.step
     if step < 1:
         return ""
-    x, y = _x(call.get("began"), begin, end), ROW * (step - 1) + 5
+    x, y = _x(call.data.began, begin, end), ROW * (step - 1) + 5
     title = escape(f"{call.get('tool')} {took(call.get('ms'))}")
-    kind = "call" if call.get("ok") else "call bad"
+    kind = "call" if call.data.ok else "call bad"
     return f'<line class="{kind}" x1="{x:.1f}" x2="{x:.1f}" y1="{y}" y2="{y + 16}"><title>{title}</title></line>'
 
 

@@ -1,4 +1,4 @@
-"""What the room of UAT runs is made of: its words, its limits, its settings. Every list in a document is capped."""
+"""Constants, limits and settings of UAT runs. Every list in a document is capped."""
 
 import base64
 import hashlib
@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 
 from msgspec import Meta
 
-from holdfast.core.kinds import SESSION_ENDS, TOOL_ENDS, TURN_ENDS
+from holdfast.core.kinds import SESSION_ENDS, TOOL_ENDS, TURN_ENDS, UAT_KINDS
 from holdfast.core.section import Section
 from holdfast.features.uat.drivers import MEANINGS
 
@@ -45,28 +45,6 @@ _COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 
 FORMAT, VERSION = "claude-uat-session-state", "1.0.0"
 
-KINDS = {
-    "uat.scenarios": "the scenario files of a project were read (`scenarios`, `problems`)",
-    "uat.suggested": "a prompt looks like UAT, not surely enough to begin by itself (`scenario`, `score`, `reasons`)",
-    "uat.started": "a UAT run began (`uat`, `plan`, `message`, `confidence`, `reasons`, `auto`, `root`, `first`)",
-    "uat.told": "a hook told of a tool call that Holdfast did not see (`uat`, `call`)",
-    "uat.call_started": "a tool call of a run began (`uat`, `n`, `call`, `step`)",
-    "uat.call_ended": "a tool call of a run ended (`uat`, `n`, `step`, `parameters`, `result`, `ms`, `ok`, …)",
-    "uat.step": "a step was set by hand or by a hook (`uat`, `step`, `status`)",
-    "uat.asserted": "an assertion was judged by hand or by a hook (`uat`, `description`, `result`, …)",
-    "uat.checked": "a health check was made (`uat`, `type`, `result`, `data`)",
-    "uat.shot": "a screenshot was copied, or could not be (`uat`, `name`, `path`, `size`, `step`, `problem`)",
-    "uat.problem": "an error or a warning was noted in a run (`uat`, `level`, `type`, `message`, `step`)",
-    "uat.signal": "one hook left another a message (`uat`, `name`, `data`)",
-    "uat.patched": "a hook merged something into a run's document (`uat`, `patch`)",
-    "uat.ended": "a run is over (`uat`, `reason`, `scenario`, `outcome`)",
-    "uat.asked": "a person asked for something that touches the disk (`what`, `uat`, …)",
-    "uat.reported": "reports of a run were written (`uat`, `reports`)",
-    "uat.compared": "the screenshots of two runs were compared (`uat`, `with`, `pairs`)",
-    "uat.restored": "a run's file was written anew (`uat`, `was`)",
-    "uat.archived": "a run's file was moved to the archive (`uat`, `path`)",
-    "uat.cleaned": "old files of runs were removed (`removed`, `bytes`)",
-}
 ENDINGS = {
     "session.ended": "session-ended",
     "session.lost": "process-gone",
@@ -92,7 +70,7 @@ CUTS_OFF = TURN_ENDS - {"turn.ended"}
 """After these no call of the turn is still under way."""
 SUBSCRIBED_KINDS = frozenset(
     (
-        *KINDS,
+        *UAT_KINDS,
         *ENDINGS,
         *SESSION_ENDS,
         *TURN_ENDS,

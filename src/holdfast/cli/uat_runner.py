@@ -1,0 +1,98 @@
+"""`holdfast uat run`: an installed agent in headless mode runs scenarios; what became of them is read from the log."""
+
+import shutil
+import subprocess
+import time
+from typing import Any
+
+import msgspec
+
+from holdfast import client
+from holdfast.core.errors import CommandRefused
+
+HEADLESS: dict[str, tuple[str, ...]] = {
+    "claude": ("claude", "-p"),
+    "codex": ("codex", "exec"),
+    "gemini": ("gemini", "-p"),
+    "copilot": ("copilot", "-p"),
+    "qwen": ("qwen", "-p"),
+    "opencode": ("opencode", "run"),
+}
+"""Agent → the words before its prompt."""
+SETTLE_S = 10.0
+RUNS_READ = 20
+
+
+class HeadlessAgent(msgspec.Struct, frozen=True):
+    name: str
+    argv: tuple[str, ...]
+
+
+def find_agent(name: str) -> HeadlessAgent:
+    if name and name not in HEADLESS:
+        raise CommandRefused(f"{name!r} is no agent that can be started", fix=f"Known: {', '.join(HEADLESS)}.")
+    for known in [name] if name else HEADLESS:
+        program = shutil.which(HEADLESS[known][0])
+        if program:
+            return HeadlessAgent(known, (program, *HEADLESS[known][1:]))
+    missing = name or f"none of {', '.join(HEADLESS)}"
+    raise CommandRefused(f"{missing} is not on PATH" if name else f"{missing} is on PATH", fix="Install one first.")
+
+
+def scenarios_to_run(what: str) -> list[dict[str, Any]]:
+    """Those with the tag, or the one of that name."""
+    listed = client.view("uat.scenarios")["scenarios"]
+    found = [one for one in listed if what in one["tags"]] or [one for one in listed if one["name"] == what]
+    if not found:
+        tags = sorted({tag for one in listed for tag in one["tags"]})
+        known = f"Tags: {', '.join(tags) or 'none'}. Scenarios: {', '.join(one['name'] for one in listed) or 'none'}."
+        raise CommandRefused(f"no scenario has the tag or the name {what!r}", fix=known)
+    return found
+
+
+def prompt_for(scenario: dict[str, Any]) -> str:
+    return (
+        f"Please test the {scenario['name']} scenario of uat/scenarios/{scenario['file']} now, in the browser. Begin with "
+        f"`holdfast uat start '{scenario['name']}'`, do its steps in their order, look at the page where a step says so, "
+        "take a screenshot whenever something fails, change no file of the project, and stop after the last step."
+    )
+
+
+def run_scenario(agent: HeadlessAgent, scenario: dict[str, Any], patience_s: int, words: list[str]) -> dict[str, Any]:
+    began = int(time.time() * 1000)
+    problem = ""
+    try:
+        argv = [*agent.argv, prompt_for(scenario), *words]
+        done = subprocess.run(argv, stdin=subprocess.DEVNULL, capture_output=True, timeout=patience_s, check=False)
+        if done.returncode:
+            problem = f"{agent.name} ended with {done.returncode}: {_last_line(done.stderr or done.stdout)}"
+    except subprocess.TimeoutExpired:
+        problem = f"{agent.name} took longer than {patience_s // 60} minutes"
+    except OSError as error:
+        problem = f"{agent.name} could not be started: {error.strerror}"
+    run = _wait_for_run(scenario["name"], began)
+    outcome = (run["outcome"] or "incomplete") if run else "incomplete"
+    problem = problem or ("" if run else "no run was recorded; are Holdfast's hooks installed for this agent?")
+    return {"scenario": scenario["name"], "outcome": outcome, "run": run["id"] if run else "", "problem": problem}
+
+
+def _last_line(output: bytes) -> str:
+    return (output.decode("utf-8", "replace").strip().splitlines() or ["it said nothing"])[-1][:300]
+
+
+def _wait_for_run(name: str, began: int) -> dict[str, Any] | None:
+    """The agent is gone, so its run is over in a moment: with the session's end, or ended here."""
+    deadline = time.monotonic() + SETTLE_S
+    run = _find_run(name, began)
+    while run is not None and not run["outcome"] and time.monotonic() < deadline:
+        time.sleep(0.2)
+        run = _find_run(name, began)
+    if run is not None and not run["outcome"]:
+        client.command("uat.end", run=run["id"], reason="session-ended")
+        run = _find_run(name, began)
+    return run
+
+
+def _find_run(name: str, began: int) -> dict[str, Any] | None:
+    runs: list[dict[str, Any]] = client.view("uat.list", limit=RUNS_READ)["runs"]
+    return next((run for run in runs if run["scenario"] == name and run["start"] >= began), None)

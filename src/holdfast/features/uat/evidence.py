@@ -1,0 +1,140 @@
+"""What is kept of a browser's call: without what was typed, and with the page that the driver left in a file."""
+
+import os
+import re
+import stat
+from collections import OrderedDict
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+
+from holdfast.core.event import Event
+from holdfast.core.feature import ContentParts
+from holdfast.core.kinds import TOOL_ENDS, ToolEndPayload, ToolPayload
+from holdfast.features.uat.drivers import HIDDEN, hide_typed
+from holdfast.features.uat.files import inside
+from holdfast.features.uat.match import called
+from holdfast.features.uat.results import SHORTEST_VALUE, response_of, text_of, without_fields, without_typed_code
+from holdfast.features.uat.settings import DEFAULTS, UatSettings
+
+_ARGUMENTS = ("tool_input", "toolArgs", "toolInput", "args", "input", "arguments")
+"""What agents call the arguments of a tool in their payloads."""
+OBSERVED_KINDS = frozenset(("tool.started", *TOOL_ENDS))
+LARGEST_PAGE = 200_000
+MOST_WAITING = 256
+_PAGE_FILE = re.compile(r"^- \[Snapshot\]\(([^()\n]{1,1000}\.(?:yml|yaml|md|txt))\)", re.MULTILINE)
+
+
+class WholeCall(NamedTuple):
+    """A call as the agent sent it, what was typed included, and the page as the driver's file has it."""
+
+    body: bytes
+    given: dict[str, Any]
+    page: str
+
+
+_whole_calls: OrderedDict[str, WholeCall] = OrderedDict()
+"""By the event's key. `derive` judges assertions on them in the same moment; they are never stored."""
+
+
+def enrich(event: Event, settings: UatSettings | None, _parts: ContentParts) -> bool:
+    """Takes typed values out of the event before anything stores it, and reads the page its driver wrote to a file."""
+    told = event.data
+    if not isinstance(told, ToolPayload):
+        return False
+    use = called(event, (settings or DEFAULTS).drivers).use
+    if not use.known:
+        return False
+    call = _remember(event)
+    kept, typed = hide_typed(use, call.given)
+    told.input = {
+        name: HIDDEN if kept.get(name) != call.given.get(name) else value for name, value in told.input.items()
+    }
+    told.command = str(kept.get("command", "")) if told.command else ""
+    _hide_in_texts(event, typed)
+    return True
+
+
+def _remember(event: Event) -> WholeCall:
+    told: ToolPayload = event.data
+    page = read_page(event) if isinstance(told, ToolEndPayload) else ""
+    call = _whole_calls[event.key] = WholeCall(event.body, _given(told, event.body), page)
+    while len(_whole_calls) > MOST_WAITING:
+        _whole_calls.popitem(last=False)
+    return call
+
+
+def _given(told: ToolPayload, body: bytes) -> dict[str, Any]:
+    """The arguments: the event keeps them cut down, the agent's own payload has them whole."""
+    payload = _decoded(body)
+    whole = next((payload[name] for name in _ARGUMENTS if isinstance(payload.get(name), dict)), told.input)
+    return {**whole, **({"command": told.command} if told.command else {})}
+
+
+def _decoded(body: bytes) -> dict[str, Any]:
+    try:
+        payload = msgspec.json.decode(body) if body else None
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        payload = None
+    return payload if isinstance(payload, dict) else {}
+
+
+def whole_call(event: Event) -> WholeCall:
+    """As the agent sent it; what is stored where that is no longer known."""
+    return _whole_calls.pop(event.key, None) or WholeCall(event.body, _given(event.data, event.body), "")
+
+
+def _hide_in_texts(event: Event, typed: list[str]) -> None:
+    """Drivers repeat in their answers what was typed, as code or in the fields of a snapshot."""
+    told = event.data
+    if isinstance(told, ToolEndPayload):
+        told.output, told.error = _clean(told.output, typed), _clean(told.error, typed)
+    if event.body:
+        msgspec.structs.force_setattr(event, "body", clean_body(event.body, typed))
+
+
+def clean_body(body: bytes, typed: list[str]) -> bytes:
+    if payload := _decoded(body):
+        return msgspec.json.encode(_cleaned(payload, typed))
+    for value in sorted((v for v in typed if len(v) >= SHORTEST_VALUE), key=len, reverse=True):
+        body = body.replace(msgspec.json.encode(value)[1:-1], HIDDEN.encode())
+    return body
+
+
+def _cleaned(value: Any, typed: list[str]) -> Any:
+    if isinstance(value, str):
+        return _clean(value, typed)
+    if isinstance(value, Mapping):
+        return {name: _cleaned(inner, typed) for name, inner in value.items()}
+    return [_cleaned(inner, typed) for inner in value] if isinstance(value, list) else value
+
+
+def _clean(text: str, typed: list[str]) -> str:
+    if text in typed:
+        return HIDDEN
+    text = without_typed_code(without_fields(text)) if len(text) > SHORTEST_VALUE else text
+    for value in sorted((v for v in typed if len(v) >= SHORTEST_VALUE), key=len, reverse=True):
+        text = text.replace(value, HIDDEN)
+    return text
+
+
+def read_page(event: Event) -> str:
+    """Playwright MCP writes its snapshot of the page to a file beside the project and names it in its answer."""
+    found = _PAGE_FILE.search(text_of(response_of(event.body)) or event.data.output)
+    if not found or not event.project:
+        return ""
+    path = Path(event.data.cwd or event.project, found[1])
+    return _read_text(path) if inside(path, (event.project,)) else ""
+
+
+def _read_text(path: Path) -> str:
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except OSError:
+        return ""
+    with os.fdopen(fd, "rb") as file:
+        if not stat.S_ISREG(os.fstat(fd).st_mode):
+            return ""
+        return file.read(LARGEST_PAGE).decode("utf-8", "replace")

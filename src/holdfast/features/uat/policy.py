@@ -1,0 +1,198 @@
+"""What an agent is told: that a run is recorded, how one could begin, where one stands. Nothing is ever refused."""
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+from holdfast.core.decision import Context, Decision
+from holdfast.core.event import Event
+from holdfast.core.feature import State
+from holdfast.core.job import Job
+from holdfast.core.kinds.uat_events import CallEnded
+from holdfast.features.uat import detect
+from holdfast.features.uat.files import root_of
+from holdfast.features.uat.match import called
+from holdfast.features.uat.reduce import run_of
+from holdfast.features.uat.settings import CATALOGUE, COMPLETED, DEFAULTS, FAILED, PLAN, UatSettings, line
+from holdfast.features.uat.state import RUNS, SESSION_RUNS, Run, SessionRuns
+
+MOST_TOLD = 12
+WEIGHT = 60
+
+
+def can_decide(kind: str, _settings: UatSettings | None) -> bool:
+    return kind in TELL
+
+
+def decide(state: State, event: Event, settings: UatSettings | None) -> Decision | None:
+    mine = SESSION_RUNS.get(state, event.session) if event.session else None
+    tell = TELL.get(event.kind)
+    return tell(state, event, mine, settings or DEFAULTS) if tell and mine else None
+
+
+def _prompted(state: State, event: Event, mine: SessionRuns, settings: UatSettings) -> Decision | None:
+    prompt = mine.prompt
+    if not prompt or mine.active or not settings.enabled or event.data.synthetic:
+        return None
+    scenarios = (state.get(CATALOGUE, event.project) or {}).get("scenarios") or {}
+    found = detect.assess(prompt.text, scenarios)
+    if found.score < settings.suggest_at or not found.scenario:
+        return None
+    plan = scenarios[found.scenario]
+    head = f"This looks like a UAT run of the scenario “{line(found.scenario, 80)}”: it is recorded from the first call"
+    return _told(f"{head} of one of its steps on (or: holdfast uat start {found.scenario}). {_steps(plan)}")
+
+
+def _tool_started(state: State, event: Event, mine: SessionRuns, settings: UatSettings) -> Decision | None:
+    doc = RUNS.get(state, mine.active) if mine.active else None
+    if doc and doc.of == event.seq and doc.auto:
+        plan = state.get(PLAN, doc.id) or {}
+        text = f"UAT run {doc.id} of “{line(doc.scenario, 80)}” is being recorded. {_steps(plan)} Take a screenshot whenever one fails."
+        why = f"UAT run {doc.id} of {line(doc.scenario, 80)} began ({doc.confidence} of 100)."
+        return Decision(contexts=(Context("uat", text, WEIGHT),), notices=(why,))
+    if doc is not None:
+        return _ask_for_picture(doc, event, settings)
+    if mine.prompt and mine.prompt.suggested == event.seq:
+        return _told(
+            "This looks like UAT, but no scenario fits it surely. To keep proof of it: `holdfast uat start NAME` "
+            "(`holdfast uat list --scenarios` names them, `holdfast uat init NAME` writes a first one)."
+        )
+    return None
+
+
+def _ask_for_picture(doc: Run, event: Event, settings: UatSettings) -> Decision | None:
+    """A call or an assertion has failed and this is the next call: once for each failure.
+
+    Not at the end of the failed call: an agent's hook there is answered before anybody thinks about it."""
+    last = doc.last[-1] if doc.last else None
+    if last is None or doc.n > last.n + 1 or "screenshot" in event.tool.lower():
+        return None
+    missed = any(a.step == last.step and a.result == FAILED and a.at == last.at for a in doc.assertions)
+    if (last.ok and not missed) or not called(event, settings.drivers).use.known:
+        return None
+    return _told(
+        f"Step {last.step} of UAT run {doc.id} failed. Take a screenshot now, so that the report shows it; then try the "
+        "step again or go on."
+    )
+
+
+def _session_started(state: State, _event: Event, mine: SessionRuns, _settings: UatSettings) -> Decision | None:
+    doc = RUNS.get(state, mine.active) if mine.active else None
+    if doc is None:
+        return None
+    plan = state.get(PLAN, doc.id) or {}
+    done = sum(step.status == COMPLETED for step in doc.steps)
+    head = f"UAT run {doc.id} of “{line(doc.scenario, 80)}” is going on: {done} of {len(doc.steps)} steps done."
+    return _told(f"{head} {_steps(plan, doc.current)} It ends with its last step, or: holdfast uat end.")
+
+
+def _steps(plan: dict[str, Any], current: int = 0) -> str:
+    wanted = plan.get("steps", ())
+    listed = [
+        f"{n}. {line(step.get('description') or step['action'], 80)}"
+        for n, step in enumerate(wanted, 1)
+        if n >= current
+    ]
+    more = f" (and {len(listed) - MOST_TOLD} more)" if len(listed) > MOST_TOLD else ""
+    before = "; ".join(line(one, 80) for one in plan.get("preconditions", ())[:MOST_TOLD])
+    first = f"First make sure: {before}. " if before and not current else ""
+    return f"{first}Steps: {'; '.join(listed[:MOST_TOLD])}{more}." if listed else first
+
+
+def _told(text: str) -> Decision:
+    return Decision(contexts=(Context("uat", text, WEIGHT),))
+
+
+TELL: dict[str, Callable[[State, Event, SessionRuns, UatSettings], Decision | None]] = {
+    "prompt.submitted": _prompted,
+    "tool.started": _tool_started,
+    "session.started": _session_started,
+}
+
+
+# Which work an event asks for. The session's file is written anew the more rarely the longer it is.
+
+JOBS = SCAN, WRITE, COLLECT, HEALTH, REPORT, ASKED, TEND = (
+    *("uat.scan", "uat.write", "uat.collect", "uat.health", "uat.report", "uat.asked", "uat.tend"),
+)
+TEND_EVERY_S = 60.0
+SOON_MS = 300
+MS_PER_CALL = 4
+LONGEST_MS = 30_000
+SETTLE_MS = 1_000
+"""After the end a report waits so long for the last screenshots."""
+
+_QUIET = (
+    "uat.archived",
+    "uat.restored",
+    "uat.suggested",
+    "uat.scenarios",
+    "uat.compared",
+    "uat.cleaned",
+    "uat.asked",
+    "uat.told",
+)
+
+
+def enqueue(state: State, event: Event, settings: UatSettings | None) -> Iterable[Job]:
+    if event.kind.startswith("uat."):
+        return _of_run(state, event, settings or DEFAULTS)
+    return _scans(state, event, settings or DEFAULTS)
+
+
+def _scans(state: State, event: Event, settings: UatSettings) -> Iterator[Job]:
+    """A project's scenarios are looked at when a session begins, when a prompt is about UAT, when one was edited."""
+    if not event.project or not settings.enabled:
+        return
+    mine = SESSION_RUNS.get(state, event.session) if event.kind == "prompt.submitted" else None
+    asked = event.kind == "session.started" or bool(mine and mine.prompt) or _edits_scenario(event, settings)
+    if asked:
+        yield Job(kind=SCAN, dedupe=event.project, payload={"project": event.project})
+
+
+def _edits_scenario(event: Event, settings: UatSettings) -> bool:
+    if event.kind != "tool.finished" or event.data.action != "edit":
+        return False
+    folder = f"{root_of(event.project, settings.root)}/scenarios/"
+    return any(path.startswith(folder) for path in event.data.paths)
+
+
+def _of_run(state: State, event: Event, settings: UatSettings) -> Iterator[Job]:
+    if event.kind == "uat.asked":
+        yield Job(kind=ASKED, payload={"seq": event.seq, "session": event.session})
+    run = run_of(event)
+    doc = RUNS.get(state, run) if run else None
+    if doc is None or event.kind in _QUIET:
+        return
+    yield Job(kind=WRITE, dedupe=run, run_at=event.at + _patience(doc, event), payload={"uat": run})
+    if event.kind == "uat.started" and (before := _before(state, doc)):
+        yield Job(kind=WRITE, dedupe=before, payload={"uat": before})
+    if isinstance(event.data, CallEnded) and (event.data.shots or event.data.logs):
+        yield Job(kind=COLLECT, payload={"seq": event.seq})
+    yield from _health(state, event, doc)
+    if settings.reports and doc.status == COMPLETED and event.kind in ("uat.ended", "uat.shot"):
+        yield Job(kind=REPORT, dedupe=run, run_at=event.at + SETTLE_MS, payload={"uat": run})
+
+
+def _patience(doc: Run, event: Event) -> int:
+    if event.kind in ("uat.started", "uat.ended", "uat.reported"):
+        return 0
+    return min(LONGEST_MS, SOON_MS + doc.calls * MS_PER_CALL)
+
+
+def _before(state: State, doc: Run) -> str:
+    """The session's run before this one: its file gives way."""
+    mine = SESSION_RUNS.get(state, doc.session)
+    return mine.runs[-2] if mine and len(mine.runs) > 1 else ""
+
+
+def _health(state: State, event: Event, doc: Run) -> Iterator[Job]:
+    """Requests of our own: at the start, or when their step ended."""
+    at_start = event.kind == "uat.started"
+    if not at_start and not (event.kind == "uat.call_ended" and event.data.ok):
+        return
+    checks = (state.get(PLAN, doc.id) or {}).get("health_checks") or ()
+    for number, check in enumerate(checks):
+        step = check.get("step") or 0
+        if check.get("type") == "http" and (at_start if not step else not at_start and step == event.data.step):
+            payload = {"uat": doc.id, "index": number, "step": step}
+            yield Job(kind=HEALTH, dedupe=f"{doc.id}/{number}", payload=payload)

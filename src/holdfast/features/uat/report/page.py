@@ -1,0 +1,381 @@
+"""What the HTML report of a run shows, as typed values for its template."""
+
+import base64
+import io
+import platform
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from holdfast.core.event import Event
+from holdfast.core.kinds.uat_events import CallEnded
+from holdfast.features.uat import files
+from holdfast.features.uat.files import Record, inside
+from holdfast.features.uat.report import labels
+from holdfast.features.uat.results import is_crash
+from holdfast.features.uat.settings import FAILED, INTERRUPTED
+
+LARGEST_IMAGE = 8 << 20
+LARGEST_TOTAL = 96 << 20
+MOST_PIXELS = 40_000_000
+THUMBNAIL = (240, 180)
+LONGEST_RESULT = 3_000
+TYPES = {".png": "image/png", ".jpg": "image/jpeg", ".webp": "image/webp"}
+
+
+class Picture(msgspec.Struct, kw_only=True):
+    """A screenshot; `data` is empty when the file is gone or too large to carry along."""
+
+    number: int
+    step: int
+    call: int
+    at: int
+    name: str
+    path: str
+    data: str
+    thumbnail: str = ""
+    label: str = ""
+
+
+class CallView(msgspec.Struct, kw_only=True):
+    number: int
+    step: int
+    tool: str
+    verdict: str
+    clock: str
+    took: str
+    error: str
+    parameters: str
+    result: str
+    began: int
+    traces: list[str]
+
+
+class ProblemView(msgspec.Struct):
+    clock: str
+    step: int
+    type: str
+    message: str
+
+
+class AttemptView(msgspec.Struct, kw_only=True):
+    number: int
+    reason: str
+    verdict: str
+    took: str
+    error: str
+    expected: str
+    received: str
+    call: CallView | None
+    """The call that failed."""
+    pictures: list[Picture]
+    problems: list[ProblemView]
+    page: str
+    """The page as the driver's snapshot has it."""
+    address: str
+    no_picture: str
+    """Why there is no picture of the failure; empty where there is one, or none is needed."""
+
+
+class StepView(msgspec.Struct, kw_only=True):
+    number: int
+    title: str
+    action: str
+    verdict: str
+    took: str
+    expected_time: str
+    flaky: bool
+    attempts: list[AttemptView]
+    assertions: list[dict[str, Any]]
+    checks: list[dict[str, Any]]
+    pictures: list[Picture]
+
+
+class ReportPage(msgspec.Struct, kw_only=True):
+    title: str
+    description: str
+    tags: list[str]
+    outcome: str
+    flaky: bool
+    tiles: list[tuple[str, str, str]]
+    facts: list[tuple[str, str]]
+    environment: list[tuple[str, str]]
+    failures: list[StepView]
+    broken: list[dict[str, Any]]
+    """Failed assertions of the whole run."""
+    unreached: list[StepView]
+    steps: list[StepView]
+    whole_run: StepView | None
+    filmstrip: list[Picture]
+    errors: list[ProblemView]
+    warnings: list[ProblemView]
+    calls: list[CallView]
+    first_event: int
+    last_event: int
+    session: str
+
+
+def build_page(record: Record) -> ReportPage:
+    doc = record.doc
+    pictures = list(load_pictures(record))
+    steps = [_step(record, step, pictures) for step in labels.steps(record)]
+    return ReportPage(
+        title=doc.scenario,
+        description=str(record.plan.get("description", "")),
+        tags=[str(tag) for tag in record.plan.get("tags", ())],
+        outcome=labels.outcome(record),
+        flaky=doc.flaky,
+        tiles=_tiles(record),
+        facts=labels.facts(record),
+        environment=_environment(record),
+        failures=[step for step in steps if step.verdict in (FAILED, INTERRUPTED)],
+        broken=[one for one in files.assertions(record) if one["result"] == FAILED and not one["stepNumber"]],
+        unreached=[step for step in steps if step.verdict == "not_reached"],
+        steps=steps,
+        whole_run=_whole_run(record, pictures),
+        filmstrip=[picture for picture in pictures if picture.thumbnail],
+        errors=[_problem(one) for one in record.errors()],
+        warnings=[_problem(one) for one in record.warnings()],
+        calls=[_call(event) for event in record.calls],
+        first_event=doc.first_seq,
+        last_event=doc.last_seq,
+        session=doc.session,
+    )
+
+
+def _tiles(record: Record) -> list[tuple[str, str, str]]:
+    """(figure, label, class): what a person wants to know at a glance."""
+    counted, doc = labels.figures(record), record.doc
+    passed = counted.verdicts.get("passed", 0)
+    tiles = [(f"{passed}/{counted.steps}", "steps passed", "")] if counted.steps else []
+    tiles.append((str(counted.failed), "failed", "bad" if counted.failed else ""))
+    if counted.verdicts.get(INTERRUPTED):
+        tiles.append((str(counted.verdicts[INTERRUPTED]), "interrupted", "wait"))
+    if counted.verdicts.get("not_reached"):
+        tiles.append((str(counted.verdicts["not_reached"]), "not reached", "wait"))
+    tiles.append((str(counted.flaky), "flaky", "wait" if counted.flaky else ""))
+    if counted.assertions:
+        bad = "bad" if counted.assertions_failed else ""
+        tiles.append((f"{counted.assertions_passed}/{counted.assertions}", "assertions held", bad))
+    tiles.append((labels.took(None if doc.end is None else doc.end - doc.start), "took", ""))
+    return tiles
+
+
+def _environment(record: Record) -> list[tuple[str, str]]:
+    doc = record.doc
+    agent = next((call.agent for call in record.calls if call.agent), "")
+    found = [
+        ("Address", doc.base_url),
+        ("Driver", ", ".join(doc.drivers) or doc.source),
+        ("Agent", agent),
+        ("Mode", doc.mode),
+        ("Project", doc.project),
+        ("Machine", f"{platform.system()} {platform.machine()}"),
+        *sorted(doc.environment.items()),
+    ]
+    return [(name, value) for name, value in found if value]
+
+
+# ── steps and attempts ─────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _step(record: Record, step: dict[str, Any], pictures: list[Picture]) -> StepView:
+    number = int(step["stepNumber"])
+    checks = [files.health_check(event, check) for event, check in record.checks if event.data.step == number]
+    duration = step["duration"]
+    return StepView(
+        number=number,
+        title=step["description"] or step["action"],
+        action=step["action"],
+        verdict=step["verdict"],
+        took=labels.took(duration) if duration is not None else labels.verdict_words(step["verdict"]),
+        expected_time=labels.took(step["expected"]) if step["slow"] else "",
+        flaky=step["flaky"],
+        attempts=_attempts(record, step, pictures),
+        assertions=[one for one in files.assertions(record) if one["stepNumber"] == number],
+        checks=checks,
+        pictures=[picture for picture in pictures if picture.step == number],
+    )
+
+
+def _attempts(record: Record, step: dict[str, Any], pictures: list[Picture]) -> list[AttemptView]:
+    number, tried = int(step["stepNumber"]), step["attempts"]
+    starts = [attempt["start"] or 0 for attempt in tried]
+    spans = zip(tried, starts, [*starts[1:], None], strict=False)
+    made = [_attempt(record, number, attempt, (begin, until), pictures) for attempt, begin, until in spans]
+    if made and made[-1].verdict == FAILED:
+        _add_failed_assertions(record, number, made[-1])
+    return made
+
+
+def _add_failed_assertions(record: Record, number: int, attempt: AttemptView) -> None:
+    """The last attempt shows all of the assertions that failed in it, not only the first."""
+    mine = [one for one in files.assertions(record) if one["stepNumber"] == number and one["result"] == FAILED]
+    if mine:
+        attempt.expected = "\n".join(f"{one['description']}: {one['expected'] or 'holds'}" for one in mine)
+        attempt.received = "\n".join(str(one["actual"]) for one in mine if one["actual"]) or attempt.received
+
+
+def _attempt(
+    record: Record, number: int, attempt: dict[str, Any], span: tuple[int, int | None], pictures: list[Picture]
+) -> AttemptView:
+    begin, until = span
+    calls = [call for call in record.calls if call.data.step == number and _within(call.data.began, begin, until)]
+    failed = [call for call in calls if not call.data.ok]
+    bad = attempt["status"] in (FAILED, INTERRUPTED)
+    shown = _pictures_of_attempt(pictures, number, begin, until, bad=bad)
+    page = next((call.data for call in reversed(calls) if _page_of(call.data)), None)
+    return AttemptView(
+        number=attempt["number"],
+        reason=attempt["reason"],
+        verdict="passed" if attempt["status"] == "completed" else attempt["status"],
+        took=labels.took(attempt["duration"]),
+        error=attempt["error"],
+        expected=attempt["expected"],
+        received=attempt["received"],
+        call=_call((failed or _telling(calls))[-1]) if bad and calls else None,
+        pictures=shown,
+        problems=[_problem(p) for p in record.problems if p["step"] == number and _within(p["at"], begin, until)],
+        page=_page_of(page) if page and bad else "",
+        address=next((call.data.url for call in reversed(calls) if call.data.url), ""),
+        no_picture=_why_no_picture(shown, attempt) if bad else "",
+    )
+
+
+def _telling(calls: list[Event]) -> list[Event]:
+    """Those whose answer told something of the page, where there are any: an assertion failed on the last of them."""
+    return [call for call in calls if "screenshot" not in call.data.tool.lower()] or calls
+
+
+def _within(at: int, begin: int, until: int | None) -> bool:
+    return at >= begin and (until is None or at < until)
+
+
+def _pictures_of_attempt(
+    pictures: list[Picture], number: int, begin: int, until: int | None, *, bad: bool
+) -> list[Picture]:
+    """The last one before it, and those taken in it; after a failure also the first one of what followed."""
+    mine = [p for p in pictures if p.step == number and _within(p.at, begin, until)]
+    before = [p for p in pictures if p.at < begin][-1:]
+    after = [p for p in pictures if bad and p.at >= begin and p not in mine and (until is None or p.at < until)][:1]
+    labelled = [(before, "before"), (mine, "in this attempt"), (after if not mine else [], "after the failure")]
+    return [msgspec.structs.replace(p, label=label) for listed, label in labelled for p in listed]
+
+
+def _why_no_picture(shown: list[Picture], attempt: dict[str, Any]) -> str:
+    if any(picture.label != "before" for picture in shown):
+        return ""
+    gone = " (the browser was gone)" if is_crash(attempt["error"]) else ""
+    return f"No picture was taken after this failure{gone}."
+
+
+def _page_of(call: CallEnded | None) -> str:
+    if call is None:
+        return ""
+    text = call.result.get("text", "") if isinstance(call.result, dict) else ""
+    _, found, inline = str(text).partition("```yaml\n")
+    return call.page or (inline.partition("```")[0] if found else "")
+
+
+def _whole_run(record: Record, pictures: list[Picture]) -> StepView | None:
+    """What belongs to no step: assertions and checks of the whole run, pictures taken outside of steps."""
+    known = {int(step["stepNumber"]) for step in labels.steps(record)}
+    judged = [one for one in files.assertions(record) if (one["stepNumber"] or 0) not in known]
+    checks = [files.health_check(event, check) for event, check in record.checks if event.data.step not in known]
+    left = [picture for picture in pictures if picture.step not in known]
+    if not (judged or checks or left):
+        return None
+    return StepView(
+        number=0, title="Whole run", action="", verdict="", took="", expected_time="", flaky=False, attempts=[],
+        assertions=judged, checks=checks, pictures=left,
+    )  # fmt: skip
+
+
+def _problem(one: dict[str, Any]) -> ProblemView:
+    return ProblemView(labels.clock(one["at"]), one["step"], str(one["type"]), str(one["message"]))
+
+
+def _call(event: Event) -> CallView:
+    call: CallEnded = event.data
+    return CallView(
+        number=call.n,
+        step=call.step,
+        tool=call.tool,
+        verdict="passed" if call.ok else INTERRUPTED if call.interrupted else FAILED,
+        clock=labels.clock(call.began),
+        took=labels.took(call.ms),
+        error=call.error,
+        parameters=_compact(call.parameters),
+        result=_compact(call.result),
+        began=call.began,
+        traces=call.traces,
+    )
+
+
+def _compact(value: Any) -> str:
+    text = msgspec.json.encode(value or {}, enc_hook=str).decode("utf-8", "replace")
+    return "" if text == "{}" else text[:LONGEST_RESULT]
+
+
+# ── pictures ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def load_pictures(record: Record) -> Iterable[Picture]:
+    """Read only from the run's own folder, whatever a path says."""
+    left, folder = LARGEST_TOTAL, picture_folder(record)
+    taken = {call.data.n: call.data.began for call in record.calls}
+    for number, shot in enumerate(record.shots):
+        content = _content(shot.data.path, folder) if left > 0 else b""
+        left -= len(content)
+        data = _address(TYPES.get(Path(shot.data.path).suffix, ""), content)
+        at = taken.get(shot.data.n) or shot.at
+        yield Picture(
+            number=number, step=shot.data.step, call=shot.data.n, at=at, name=shot.data.name, path=shot.data.path,
+            data=data, thumbnail=make_thumbnail(content),
+        )  # fmt: skip
+
+
+def picture_folder(record: Record) -> str:
+    """The run's own folder of pictures, where it is a plain one."""
+    places = files.places_of(record.doc)
+    mine = places.screenshots(record.doc.id) if places else None
+    return str(mine) if places and mine and places.is_plain(mine) else ""
+
+
+def picture_data(path: str, folders: tuple[str, ...]) -> str:
+    content = next((found for folder in folders if (found := _content(path, folder))), b"") if path else b""
+    return _address(TYPES.get(Path(path).suffix, ""), content)
+
+
+def _content(path: str, folder: str) -> bytes:
+    file = Path(path)
+    if not folder or not inside(file, (folder,)) or file.suffix not in TYPES:
+        return b""
+    try:
+        return file.read_bytes() if file.stat().st_size <= LARGEST_IMAGE else b""
+    except OSError:
+        return b""
+
+
+def _address(kind: str, content: bytes) -> str:
+    return f"data:{kind};base64,{base64.b64encode(content).decode()}" if content and kind else ""
+
+
+def make_thumbnail(content: bytes) -> str:
+    """Small enough for a strip of all pictures; empty where the picture cannot be opened."""
+    from PIL import Image
+
+    if not content:
+        return ""
+    try:
+        with Image.open(io.BytesIO(content), formats=("PNG", "JPEG", "WEBP")) as image:
+            if image.width * image.height > MOST_PIXELS:
+                return ""
+            image.thumbnail(THUMBNAIL)
+            made = io.BytesIO()
+            image.convert("RGB").save(made, "JPEG", quality=70)
+    except (OSError, ValueError, SyntaxError, Image.DecompressionBombError):
+        return ""
+    return _address("image/jpeg", made.getvalue())

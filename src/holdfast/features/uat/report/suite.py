@@ -1,0 +1,235 @@
+"""All scenarios of a project over their runs: how often they pass, which are flaky, slow, or getting worse."""
+
+from collections import defaultdict
+from collections.abc import Iterable
+from typing import Any
+
+import msgspec
+
+from holdfast.core.errors import CommandRefused
+from holdfast.core.feature import Call
+from holdfast.core.ports import Reader, Ref
+from holdfast.features.uat import files
+from holdfast.features.uat.files import Record
+from holdfast.features.uat.report.html import render_page
+from holdfast.features.uat.settings import COMPLETED, PASSED, PLAN, SKIPPED
+from holdfast.features.uat.state import RUNS, Run
+from holdfast.features.uat.steps import duration
+
+MOST_RUNS = 1_000
+MOST_IN_TREND = 20
+MOST_SLOW = 8
+
+
+class TrendPoint(msgspec.Struct):
+    run: str
+    outcome: str
+    ms: int
+    at: int
+
+
+class ScenarioRow(msgspec.Struct, kw_only=True):
+    scenario: str
+    tags: list[str]
+    runs: int
+    passed: int
+    flaky: int
+    median_ms: int
+    slowest_ms: int
+    latest: str
+    latest_at: int
+    change: str
+    """slower or faster, by the later half of the trend against the earlier."""
+    trend: list[TrendPoint]
+
+    @property
+    def rate(self) -> int:
+        return round(100 * self.passed / self.runs)
+
+
+class SlowStep(msgspec.Struct):
+    scenario: str
+    step: int
+    title: str
+    ms: int
+    run: str
+
+
+class Suite(msgspec.Struct, kw_only=True):
+    project: str
+    scenarios: list[ScenarioRow]
+    slowest: list[SlowStep]
+    runs: int
+    passed: int
+    flaky: int
+    made: int
+
+
+def build_suite(reader: Reader, project: str, now: int, tag: str = "") -> Suite:
+    found = [doc for _, doc in RUNS.list(reader, project=project, limit=MOST_RUNS) if doc.end is not None]
+    runs: defaultdict[str, list[Run]] = defaultdict(list)
+    for doc in sorted(found, key=lambda doc: doc.start):
+        runs[doc.scenario].append(doc)
+    rows = [_row(reader, name, listed) for name, listed in runs.items()]
+    rows = [row for row in rows if not tag or tag in row.tags]
+    kept = {row.scenario for row in rows}
+    counted = [doc for doc in found if doc.scenario in kept]
+    return Suite(
+        project=project,
+        # What fails most comes first: that is what the page is opened for.
+        scenarios=sorted(rows, key=lambda row: (row.latest == PASSED, row.rate, row.scenario)),
+        slowest=_slowest(reader, counted),
+        runs=len(counted),
+        passed=sum(doc.outcome == PASSED for doc in counted),
+        flaky=sum(doc.flaky for doc in counted),
+        made=now,
+    )
+
+
+def _row(reader: Reader, name: str, runs: list[Run]) -> ScenarioRow:
+    took = sorted(_ms(doc) for doc in runs)
+    plan = reader.state(Ref(PLAN, runs[-1].id)) or {}
+    trend = [TrendPoint(doc.id, _shown_outcome(doc), _ms(doc), doc.start) for doc in runs[-MOST_IN_TREND:]]
+    return ScenarioRow(
+        scenario=name,
+        tags=[str(tag) for tag in plan.get("tags", ())],
+        runs=len(runs),
+        passed=sum(doc.outcome == PASSED for doc in runs),
+        flaky=sum(doc.flaky for doc in runs),
+        median_ms=took[len(took) // 2],
+        slowest_ms=took[-1],
+        latest=runs[-1].outcome,
+        latest_at=runs[-1].start,
+        change=_change([point.ms for point in trend]),
+        trend=trend,
+    )
+
+
+def _shown_outcome(doc: Run) -> str:
+    return "flaky" if doc.flaky and doc.outcome == PASSED else doc.outcome
+
+
+def _ms(doc: Run) -> int:
+    return max(0, (doc.end or doc.touched) - doc.start)
+
+
+def _change(times: list[int]) -> str:
+    """Only said with enough runs, and a difference that is no noise."""
+    half = len(times) // 2
+    if half < 2:
+        return ""
+    before, after = sorted(times[:half])[half // 2], sorted(times[half:])[len(times[half:]) // 2]
+    if max(before, after) < 200:
+        return ""
+    return "slower" if after > 1.3 * before else "faster" if before > 1.3 * after else ""
+
+
+def _slowest(reader: Reader, runs: Iterable[Run]) -> list[SlowStep]:
+    """The slowest passed step of each scenario's latest run."""
+    latest = {doc.scenario: doc for doc in sorted(runs, key=lambda doc: doc.start)}
+    found = []
+    for doc in latest.values():
+        wanted = (reader.state(Ref(PLAN, doc.id)) or {}).get("steps", ())
+        for number, (step, plan) in enumerate(zip(doc.steps, wanted, strict=False), 1):
+            ms = duration(step)
+            if ms is not None and step.status not in (SKIPPED,) and step.status == COMPLETED:
+                title = str(plan.get("description") or plan.get("action") or "")
+                found.append(SlowStep(doc.scenario, number, title, ms, doc.id))
+    return sorted(found, key=lambda one: -one.ms)[:MOST_SLOW]
+
+
+def suite_view(call: Call) -> dict[str, object]:
+    made = build_suite(call.reader, call.project, call.now, str(call.args.get("tag") or ""))
+    if call.args.get("format") == "html":
+        return {"html": render_suite(made).decode("utf-8", "replace")}
+    plain: dict[str, object] = msgspec.to_builtins(made)
+    return plain
+
+
+def render_suite(suite: Suite) -> bytes:
+    return render_page("suite.html", suite=suite)
+
+
+# Two runs of a scenario side by side: slower steps, new errors, assertions and pictures that changed.
+
+SLOWER = 1.2
+"""A step is slower when it took this much longer, and at least a noticeable time."""
+NOTICEABLE_MS = 100
+
+
+def compared(before: Record, after: Record) -> dict[str, Any]:
+    if before.doc.scenario != after.doc.scenario:
+        names = f"{before.doc.scenario!r} and {after.doc.scenario!r}"
+        raise CommandRefused(f"these are runs of two scenarios: {names}", fix="Compare runs of the same one.")
+    return {
+        "scenario": before.doc.scenario,
+        "before": _head(before),
+        "after": _head(after),
+        "steps": steps(before, after),
+        "errors": _new(before.errors(), after.errors()),
+        "warnings": _new(before.warnings(), after.warnings()),
+        "assertions": assertions(before, after),
+        "screenshots": screenshots(before, after),
+    }
+
+
+def _head(record: Record) -> dict[str, Any]:
+    doc, told = record.doc, files.performance(record)
+    ms = None if doc.end is None else doc.end - doc.start
+    head = {"id": doc.id, "start": doc.start, "outcome": doc.outcome or doc.status, "ms": ms}
+    return {**head, "calls": told["toolCallCount"], "errors": told["errorCount"]}
+
+
+def steps(before: Record, after: Record) -> list[dict[str, Any]]:
+    old, new = files.scenario(before)["steps"], files.scenario(after)["steps"]
+    return [_step(a, b) for a, b in zip(old, new, strict=False)]
+
+
+def _step(old: dict[str, Any], new: dict[str, Any]) -> dict[str, Any]:
+    a, b = old["duration"], new["duration"]
+    known = a is not None and b is not None
+    slower = known and b > a * SLOWER and b - a >= NOTICEABLE_MS
+    faster = known and a > b * SLOWER and a - b >= NOTICEABLE_MS
+    return {
+        "step": new["stepNumber"],
+        "action": new["action"],
+        "description": new["description"],
+        "before": a,
+        "after": b,
+        "was": old["status"],
+        "now": new["status"],
+        "change": "slower" if slower else "faster" if faster else "",
+    }
+
+
+def assertions(before: Record, after: Record) -> list[dict[str, Any]]:
+    """Only those whose result is another one."""
+    old = {a["description"]: a["result"] for a in files.assertions(before)}
+    return [
+        {"description": a["description"], "was": old.get(a["description"]), "now": a["result"]}
+        for a in files.assertions(after)
+        if old.get(a["description"]) != a["result"]
+    ]
+
+
+def _new(before: Iterable[dict[str, Any]], after: Iterable[dict[str, Any]]) -> dict[str, list[str]]:
+    old, new = (list(dict.fromkeys(str(p["message"]) for p in side)) for side in (before, after))
+    return {"new": [m for m in new if m not in old], "gone": [m for m in old if m not in new]}
+
+
+def screenshots(before: Record, after: Record) -> list[dict[str, Any]]:
+    """Pairs by step and order; a picture without a partner stands alone."""
+    old, new = _by_step(before), _by_step(after)
+    pairs = []
+    for step in sorted({*old, *new}):
+        for number in range(max(len(old[step]), len(new[step]))):
+            a, b = (side[number] if number < len(side) else "" for side in (old[step], new[step]))
+            pairs.append({"step": step, "number": number + 1, "before": a, "after": b})
+    return pairs
+
+
+def _by_step(record: Record) -> defaultdict[int, list[str]]:
+    found: defaultdict[int, list[str]] = defaultdict(list)
+    for shot in record.shots:
+        found[shot.data.step].append(shot.data.path)
+    return found

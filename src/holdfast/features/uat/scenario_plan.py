@@ -1,0 +1,316 @@
+"""From a scenario to the plan of a run: shared steps put in, data rows unrolled, variables replaced. Pure but for files."""
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import msgspec
+
+from holdfast.core.errors import CommandRefused
+from holdfast.core.event import Event
+from holdfast.core.ports import EventQuery, Reader
+from holdfast.features.uat.files import slug
+from holdfast.features.uat.match import called
+from holdfast.features.uat.results import Result, result_of
+from holdfast.features.uat.scenario import SHARED, Assertion, Mistake, Scenario, Step, lines_of, mistake_at, read
+from holdfast.features.uat.settings import MOST_CHECKS, MOST_STEPS, line
+
+DEEPEST_USE = 10
+_VARIABLE = re.compile(r"\{\{\s*(secret:)?([A-Za-z_][\w-]*)\s*\}\}")
+
+Place = tuple[Any, ...]
+Fault = tuple[Place, str]
+LoadShared = Callable[[str], tuple[Scenario | None, str]]
+"""Name of shared steps → (them, or what is wrong with them)."""
+
+
+class PlanFault(Exception):
+    def __init__(self, place: Place, text: str) -> None:
+        super().__init__(text)
+        self.place = place
+
+
+class _Part(msgspec.Struct):
+    """Steps with the assertions that belong to them, numbered from 1."""
+
+    steps: list[dict[str, Any]]
+    assertions: list[dict[str, Any]]
+
+
+def no_shared_steps(name: str) -> tuple[Scenario | None, str]:
+    """For a scenario that is no file: there is no folder its shared steps could be in."""
+    return None, f"there are no shared steps {name!r} here"
+
+
+def build_plan(scenario: Scenario, load_shared: LoadShared) -> tuple[dict[str, Any], list[Fault]]:
+    """(the scenario as a run keeps it, what is wrong with it)."""
+    try:
+        return _plan(scenario, load_shared), []
+    except PlanFault as fault:
+        return {}, [(fault.place, str(fault))]
+
+
+def _plan(scenario: Scenario, load_shared: LoadShared) -> dict[str, Any]:
+    plain = scenario.plain(none=False)
+    rows = scenario.data or ({},)
+    parts = [_row_part(scenario, dict(row), n, load_shared) for n, row in enumerate(rows)]
+    steps = [step for part in parts for step in part.steps]
+    if len(steps) > MOST_STEPS:
+        raise PlanFault(
+            ("steps",), f"with shared steps and data there are {len(steps)} steps; {MOST_STEPS} are possible"
+        )
+    assertions = list(_shifted(parts)) + list(_of_whole_run(scenario))
+    names = _Names(dict(scenario.variables), scenario.secrets, ())
+    kept = {"name", "description", "base_url", "tags", "health_checks", "file"}
+    plan = {name: names.put_in(value) for name, value in plain.items() if name in kept}
+    plan |= {"steps": steps, "assertions": assertions[:MOST_CHECKS]}
+    plan["health_checks"] = [*_precondition_checks(scenario, names), *plan.get("health_checks", ())]
+    plan["preconditions"] = [names.put_in(one.description) for one in scenario.preconditions if one.description]
+    plan["estimated_ms"] = scenario.estimated_ms or sum(step.get("expected_ms") or 0 for step in steps)
+    return plan
+
+
+def _row_part(scenario: Scenario, row: dict[str, Any], number: int, load_shared: LoadShared) -> _Part:
+    names = _Names({**scenario.variables, **row}, scenario.secrets, ("data", number) if row else ())
+    part = _part(scenario, names, load_shared, ())
+    if row:
+        label = ", ".join(f"{name} {value}" for name, value in row.items())
+        for step in part.steps:
+            step["description"] = line(f"{step.get('description') or step['action']} [{label}]", 500)
+    return part
+
+
+def _part(
+    scenario: Scenario, names: "_Names", load_shared: LoadShared, within: tuple[str, ...], outer: Place = ()
+) -> _Part:
+    made = _Part([], [])
+    numbers: dict[int, int] = {}
+    for index, step in enumerate(scenario.steps):
+        if step.use:
+            place = outer or ("steps", index, "use")
+            inner = _shared_part(step, place, names, load_shared, within)
+            _append(made, inner)
+        else:
+            made.steps.append(names.put_in(step.plain(none=False), ("steps", index)))
+        numbers[index + 1] = len(made.steps)
+    for index, assertion in enumerate(scenario.assertions):
+        plain = names.put_in(_plain_assertion(assertion), ("assertions", index))
+        if assertion.step:
+            plain["step"] = numbers[assertion.step]
+        made.assertions.append(plain)
+    return made
+
+
+def _plain_assertion(assertion: Assertion) -> dict[str, Any]:
+    plain: dict[str, Any] = assertion.plain(none=False)
+    return plain
+
+
+def _shared_part(step: Step, place: Place, names: "_Names", load_shared: LoadShared, within: tuple[str, ...]) -> _Part:
+    if step.use in within:
+        raise PlanFault(place, f"shared steps use each other in a circle: {' → '.join((*within, step.use))}")
+    if len(within) >= DEEPEST_USE:
+        raise PlanFault(place, f"shared steps are nested deeper than {DEEPEST_USE}")
+    shared, problem = load_shared(step.use)
+    if shared is None:
+        raise PlanFault(place, problem)
+    given = {name: names.put_in(value, place) for name, value in step.with_.items()}
+    inner = _Names({**shared.variables, **given}, {**names.secrets, **shared.secrets}, names.place)
+    return _part(shared, inner, load_shared, (*within, step.use), place)
+
+
+def _append(made: _Part, part: _Part) -> None:
+    offset = len(made.steps)
+    made.steps += part.steps
+    made.assertions += [{**one, "step": one["step"] + offset} if one.get("step") else one for one in part.assertions]
+
+
+def _shifted(parts: list[_Part]) -> Iterator[dict[str, Any]]:
+    """Assertions of each row at the steps of that row; those of no step stand once."""
+    offset, seen = 0, []
+    for part in parts:
+        for one in part.assertions:
+            if one.get("step"):
+                yield {**one, "step": one["step"] + offset}
+            elif one not in seen:
+                seen.append(one)
+                yield one
+        offset += len(part.steps)
+
+
+def _of_whole_run(scenario: Scenario) -> Iterator[dict[str, Any]]:
+    if scenario.console == "clean":
+        yield {"description": "The console stays clean", "clean_console": True}
+    if scenario.accessibility:
+        most, impact = scenario.accessibility.max_violations, scenario.accessibility.impact
+        words = f"axe finds at most {most} violations that are {impact} or worse"
+        yield {"description": words, "max_violations": most, "impact": impact}
+    if scenario.budget_ms:
+        yield {"description": "The run stays in its time budget", "budget_ms": scenario.budget_ms}
+
+
+def _precondition_checks(scenario: Scenario, names: "_Names") -> Iterator[dict[str, Any]]:
+    for one in scenario.preconditions:
+        if one.path is not None:
+            facts = {"path": one.path, "status": one.status, "contains": one.contains}
+            told = {name: names.put_in(value) for name, value in facts.items() if value is not None}
+            yield {"type": "http", "precondition": True, **told}
+
+
+class _Names:
+    """What {{name}} stands for."""
+
+    def __init__(self, variables: Mapping[str, Any], secrets: Mapping[str, str], place: Place) -> None:
+        self.variables, self.secrets, self.place = variables, secrets, place
+
+    def put_in(self, value: Any, place: Place = ()) -> Any:
+        if isinstance(value, str):
+            return _VARIABLE.sub(lambda found: self._value(found, place or self.place), value)
+        if isinstance(value, Mapping):
+            return {name: self.put_in(inner, place) for name, inner in value.items()}
+        return [self.put_in(inner, place) for inner in value] if isinstance(value, list | tuple) else value
+
+    def _value(self, found: re.Match[str], place: Place) -> str:
+        secret, name = found.groups()
+        if secret:
+            if name not in self.secrets:
+                raise PlanFault(place, f"there is no secret {name!r}; name its environment variable under `secrets`")
+            return f"${self.secrets[name]}"
+        if name not in self.variables:
+            raise PlanFault(place, f"there is no variable {name!r}")
+        value = self.variables[name]
+        return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+# A first scenario from what an agent did in a browser: the steps it took, and what the pages showed.
+
+PAGE = 1_000
+_ACTIONS = {
+    "navigate": "navigate", "fill": "fill", "press": "fill", "click": "click", "select": "select", "upload": "upload",
+    "snapshot": "verify", "screenshot": "screenshot", "scroll": "scroll", "drag": "drag", "back": "back",
+}  # fmt: skip
+"""What a tool means → what a scenario calls it. Waiting, hovering and looking at logs are no steps."""
+_HEADING = re.compile(r'heading "([^"\n]{1,120})"')
+
+
+class RecordedStep(msgspec.Struct):
+    action: str
+    description: str
+    path: str = ""
+    calls: int = 1
+    title: str = ""
+    heading: str = ""
+
+
+def record_steps(reader: Reader, session: str, extra: Mapping[str, str]) -> tuple[str, list[RecordedStep]]:
+    """(base address, steps) of the successful browser calls of a session, in their order."""
+    base = ""
+    steps: list[RecordedStep] = []
+    for event in _calls(reader, session):
+        call = called(event, extra)
+        action = _ACTIONS.get(call.use.meaning)
+        result = result_of(event, event.body, browser=True) if action else None
+        if action is None or result is None or not result.ok:
+            continue
+        base = base or _origin(call.use.address or result.url)
+        _add(steps, action, call.use.address, call.arguments, result)
+    if not steps:
+        raise CommandRefused(f"no browser call that succeeded is on record for session {session!r}")
+    return base, steps[:MOST_STEPS]
+
+
+def _calls(reader: Reader, session: str) -> Iterable[Event]:
+    after = 0
+    while True:
+        page = reader.events(EventQuery(session=session, kinds=("tool.finished",), after=after, limit=PAGE))
+        for event in page:
+            # A page of the log comes without the agents' own payloads.
+            yield reader.event(event.seq) or event
+        if len(page) < PAGE:
+            return
+        after = page[-1].seq
+
+
+def _add(steps: list[RecordedStep], action: str, address: str, given: Mapping[str, Any], result: Result) -> None:
+    last = steps[-1] if steps else None
+    heading = _HEADING.search(result.text)
+    if last and last.action == action and action in ("fill", "verify", "screenshot"):
+        last.calls += action == "fill"
+    else:
+        parts = urlsplit(address)
+        path = (parts.path or "/") if action == "navigate" else ""
+        steps.append(RecordedStep(action, _description(action, path, given), path))
+    if action == "verify":
+        steps[-1].title = result.title or steps[-1].title
+        steps[-1].heading = heading[1] if heading else steps[-1].heading
+
+
+def _description(action: str, path: str, given: Mapping[str, Any]) -> str:
+    named = given.get("element") or given.get("name") or given.get("selector") or ""
+    if action == "navigate":
+        return f"Open {path}"
+    words = {"fill": "Fill in the form", "verify": "Look at the page", "screenshot": "Keep a picture"}
+    return words.get(action) or line(f"{action.capitalize()} {named}".strip(), 120)
+
+
+def _origin(address: str) -> str:
+    parts = urlsplit(address) if "://" in address else None
+    return f"{parts.scheme}://{parts.netloc}" if parts and parts.netloc else ""
+
+
+def scenario_text(name: str, base: str, steps: list[RecordedStep], session: str) -> str:
+    """YAML for a person to go over: what was typed is not in it, what was seen is asserted."""
+    quoted = _quote
+    lines = [
+        "# yaml-language-server: $schema=./scenario.schema.json",
+        f"# Recorded from session {line(session, 80)}. Go over it: say what each step is for and what must be true.",
+        f"name: {quoted(name)}",
+        "description: What was done in the browser",
+        f"base_url: {quoted(base or 'http://localhost:3000')}",
+        "steps:",
+    ]
+    for step in steps:
+        where = f", arguments: {{url: {quoted(step.path + '*')}}}" if step.action == "navigate" else ""
+        count = f", calls: {step.calls}" if step.calls > 1 else ""
+        lines.append(f"  - {{action: {step.action}, description: {quoted(step.description)}{where}{count}}}")
+    seen = [(n, step) for n, step in enumerate(steps, 1) if step.title or step.heading]
+    if seen:
+        lines.append("assertions:")
+    for number, step in seen:
+        what = f"title: {quoted(step.title)}" if step.title else f"contains: {quoted(step.heading)}"
+        told = f"The page is {step.title or step.heading}"
+        lines.append(f"  - {{description: {quoted(told)}, step: {number}, {what}}}")
+    return "\n".join(lines) + "\n"
+
+
+def _quote(text: str) -> str:
+    # {{ }} would be read as a variable of the scenario.
+    return msgspec.json.encode(text.replace("{{", "{ {")).decode()
+
+
+# ── files ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def read_plan(path: Path) -> tuple[dict[str, Any] | None, list[Mistake]]:
+    """The plan of a scenario file, with the shared steps it uses. Never raises."""
+    scenario, mistakes = read(path)
+    if scenario is None:
+        return None, mistakes
+    plan, faults = build_plan(scenario, partial(_load_shared, path.parent))
+    if faults:
+        where = lines_of(path)
+        return None, [mistake_at(place, text, where, str(path)) for place, text in faults]
+    return plan, []
+
+
+def _load_shared(folder: Path, name: str) -> tuple[Scenario | None, str]:
+    if slug(name) != name.lower():
+        return None, f"{line(name, 80)!r} is no name of shared steps: letters, digits and dashes"
+    path = folder / SHARED / f"{name}.yaml"
+    if not path.is_file():
+        return None, f"there are no shared steps {name!r}; they would be in {SHARED}/{name}.yaml"
+    shared, mistakes = read(path)
+    return shared, str(mistakes[0]) if mistakes else ""
