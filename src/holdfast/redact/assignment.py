@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable
+from functools import lru_cache
 
 import msgspec
 
@@ -35,11 +36,17 @@ def find_value(text: bytes, rule: NameRule, start: int, end: int, raw: bool) -> 
         before = before[:-2] + b"\n"
     if not _is_part(rule, before, text[start:end], text[end : end + 1]):
         return None
+    if rule.judge in ("token", "strong") and not _RANDOM_NEARBY.search(text, end, end + _WINDOW):
+        return _find_used(text, start, before) if rule.spoken and b" as " in before else None
     if not _may_have_value(text, end):
         return _find_used(text, start, before) if rule.spoken and b" as " in before else None
+    refused = -1
     for pattern in (notation.AFTER_NAME, notation.SAID) if rule.spoken else (notation.AFTER_NAME,):
         match = pattern.match(text, end)
-        value = _read_value(text, start, match) if match else None
+        if not match or match.start("value") == refused:  # a sentence asks for more than an assignment does
+            continue
+        value = _read_value(text, start, match)
+        refused = match.start("value") if value and value.notation == "assign" else -1
         if value and rule.judge == "phrase" and not value.quoted:
             value = _whole_phrase(text, value)
         if value and (_is_cut(text, value, raw) or _accept(text, rule, value, before, text[start:end])):
@@ -51,6 +58,9 @@ def find_value(text: bytes, rule: NameRule, start: int, end: int, raw: bool) -> 
     return _find_used(text, start, before) if rule.spoken and b" as " in before else None
 
 
+_RANDOM_NEARBY = re.compile(rb"[0-9]|[a-z][A-Z][A-Za-z]{0,4}[a-z][A-Z]|[A-Z]{2}[a-z]")
+"""What every token has somewhere; where it is missing nothing further is looked at."""
+_WINDOW = 240
 _AS_A = re.compile(rb" as (?:the |a |my |your |our )?(?:[\w.-]{1,30} ){0,4}$", re.IGNORECASE)
 _USED = re.compile(
     rb"(?:use|set|put|take|try|with|using|enter|choose) [\"'`]?(?P<secret>[^\s\"'`]{6,300})[\"'`]?$", re.IGNORECASE
@@ -141,15 +151,19 @@ def _value_end(form: str, quote: bytes | None, after_key: bool) -> re.Pattern[by
 
 def _cut_bare(text: bytes, name: int, start: int, stop: int) -> int:
     """A bare value ends at `,` `;` `&` and the like, except on a line of its own, where all of it is the value."""
-    if (
-        notation.LINE_END.match(text, stop)
-        and notation.LINE_START.search(text, max(0, name - 80), name)
-        and not _in_query(text, name)
-    ):
+    if notation.LINE_END.match(text, stop) and _begins_line(text, name) and not _in_query(text, name):
         return start + len(text[start:stop].rstrip(b",;"))
     found = notation.STOP.search(text, start, stop)
     stop = found.start() if found else stop
     return start + len(text[start:stop].rstrip(b".:!?"))
+
+
+def _begins_line(text: bytes, name: int) -> bool:
+    """Whether only what may stand before a name stands before it on its line."""
+    first = max(0, name - 80)
+    starts = [at + len(mark) for mark in notation.LINE_STARTS if (at := text.rfind(mark, first, name)) >= 0]
+    start = max(starts, default=-1 if first else 0)
+    return start >= 0 and bool(notation.BEFORE_NAME.fullmatch(text, start, name))
 
 
 def _in_query(text: bytes, name: int) -> bool:
@@ -187,7 +201,12 @@ _LAST_WORD = re.compile(rb"([A-Z]+|[A-Z]?[a-z0-9]+)[_.\- ]?$")
 
 def _qualifier(before: bytes) -> str:
     """The word right before the stem: `api` in `MY_API_KEY` and in `myApiKey`."""
-    found = _LAST_WORD.search(before[-24:])
+    return _last_word(before[-24:])
+
+
+@lru_cache(4096)
+def _last_word(before: bytes) -> str:
+    found = _LAST_WORD.search(before)
     word = found[1].decode().lower() if found else ""
     return "" if before.endswith(b" ") and word not in SECRET_QUALIFIERS and word not in PLAIN_QUALIFIERS else word
 

@@ -146,6 +146,8 @@ _ITEM = re.compile(rb"\s*(?:N?'(?P<value>[^']{0,2000})'|[^,']{0,200})\s*(?:,|$)"
 
 def find_inserted(text: bytes, start: int, end: int, _raw: bool) -> list[Span]:
     """`INSERT INTO users (name, password) VALUES ('ada', '…')`: values by the names of their columns."""
+    if not text[max(0, start - 5) : start].rstrip(b" \t\r\n").endswith((b")", b")\\n", b")\\r")):
+        return []
     for insert in _INSERT.finditer(text, max(0, start - 620), min(len(text), end + 4010)):
         if insert.start() < start < insert.end():
             return _inserted(text, insert)

@@ -28,6 +28,8 @@ class PlaceRule(msgspec.Struct, frozen=True):
     negative: str
     back: int = 0
     """How many bytes before the anchor the pattern may begin."""
+    needs: str = ""
+    """This must follow within 400 bytes: a quick look that spares the pattern."""
 
 
 class NameRule(msgspec.Struct, frozen=True):
