@@ -47,6 +47,15 @@ class NameRule(msgspec.Struct, frozen=True):
     """How many characters at the end of a stem are the name's own word, where the rest is what stands before it."""
 
 
+class UserRules(msgspec.Struct, frozen=True):
+    """What a user adds to the built-in rules: names whose values are secret, patterns, and texts that are none."""
+
+    names: tuple[str, ...] = ()
+    patterns: tuple[str, ...] = ()
+    keep: tuple[str, ...] = ()
+    enabled: bool = True
+
+
 class Finding(msgspec.Struct, frozen=True):
     """One secret that was removed."""
 
