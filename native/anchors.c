@@ -25,7 +25,9 @@ struct tables {
     const uint32_t *first;          /* by the hash's upper bits: its first anchor; the next entry ends them */
     const struct anchor *anchors;
     const uint8_t *texts;
-    const uint8_t *classes;         /* 256 bytes each */
+    const uint8_t *classes;         /* 256 bytes each; the third is letters and digits */
+    uint32_t run_number;            /* what a long run of them after `_` or `-` is reported as */
+    uint32_t run_least, run_most;
 };
 
 struct found { uint32_t number, start, end; };
@@ -113,6 +115,26 @@ static void check(struct search *s, size_t at, uint32_t hashed) {
     }
 }
 
+/* A run of so many letters and digits holds 16 of them that begin at a multiple of 16: only those are looked at. */
+static void find_runs(struct search *s) {
+    const struct tables *t = s->tables;
+    const uint8_t *member = t->classes + 512, *text = s->text;
+    size_t done = 0;
+    for (size_t last = 15; last < s->length; last += 16) {
+        if (!member[text[last]] || !member[text[last - 8]] || !member[text[last - 4]] || !member[text[last - 12]]) continue;
+        size_t start = last, end = last;
+        while (start > done && member[text[start - 1]]) start--;
+        if (last - start < 15) continue;
+        while (end < s->length && member[text[end]]) end++;
+        done = end;
+        if (end - start >= t->run_least && end - start <= t->run_most && start && (text[start - 1] == '_' || text[start - 1] == '-')) {
+            if (s->count < s->room) s->out[s->count] = (struct found){t->run_number, (uint32_t)start, (uint32_t)end};
+            s->count++;
+        }
+        last = (end & ~(size_t)15) + 15 - 16;
+    }
+}
+
 /* How many anchors there are; the first `room` of them are in `out`. With `seen` (SEEN entries) repetitions are dropped,
  * and `dropped` tells how many. */
 size_t holdfast_find_anchors(const struct tables *tables, const uint8_t *text, size_t length, struct found *out,
@@ -139,6 +161,7 @@ size_t holdfast_find_anchors(const struct tables *tables, const uint8_t *text, s
         if (at + 3 < length) bytes |= (uint32_t)text[at + 3] << 24;
         if (may_be(filter, bytes) & 1) check(&s, at, hash(bytes));
     }
+    if (tables->run_least) find_runs(&s);
     *dropped = s.dropped;
     return s.count;
 }

@@ -66,6 +66,13 @@ def test_both_find_what_a_plain_search_finds() -> None:
             assert sorted(search(text)) == sorted(plain(text)), text
 
 
+def test_long_runs_after_a_prefix_are_found() -> None:
+    text = b"x acme_" + b"aB3" * 12 + b" y-" + b"q" * 40 + b"! z" + b"w" * 50 + b" _" + b"v" * 31 + b" _" + b"u" * 129
+    expected = [(9, 7, 43), (9, 46, 86)]
+    assert [hit for hit in anchors._Automaton(ANCHORS, 9).find(text) if hit[0] == 9] == expected
+    assert [hit for hit in AnchorSearch(ANCHORS, 9).find(text)[0] if hit[0] == 9] == expected
+
+
 def test_repetitions_are_looked_at_once() -> None:
     search = AnchorSearch(ANCHORS)
     text = b"password is " * 20_000

@@ -1,6 +1,7 @@
 """Where the anchors of the rules stand in a text: one pass, by a small native library or, without it, by Aho–Corasick."""
 
 import ctypes
+import re
 import threading
 from collections.abc import Iterable
 from functools import cache
@@ -29,6 +30,11 @@ _LEFT = b" \"'`=:(,<>[{|&;/@\t\n\x1e\x1f\x9c\x98\xab\x9a\x88"
 """What may stand before a text that stands alone; the last five end the quotes and colons of other scripts."""
 
 
+_WORD = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+RUN_LEAST, RUN_MOST = 32, 128
+_RUN = re.compile(rb"(?<=[_-])[A-Za-z0-9]{32,}")
+
+
 class Anchor(msgspec.Struct, frozen=True):
     """A text to search for. At least `count` bytes of `follow` must stand after it; with `alone` nothing may stand before
     it that a word or a name could go on with."""
@@ -43,12 +49,13 @@ class Anchor(msgspec.Struct, frozen=True):
 class AnchorSearch:
     """Finds all of some anchors, overlapping ones too, in the order in which they begin or nearly so."""
 
-    def __init__(self, anchors: Iterable[Anchor]) -> None:
+    def __init__(self, anchors: Iterable[Anchor], run_number: int = -1) -> None:
+        """`run_number`: report long runs of letters and digits after `_` or `-` too, under this number."""
         self._anchors = [anchor for anchor in anchors if anchor.text]
         library = load_library()
         usable = library is not None and min((len(anchor.text) for anchor in self._anchors), default=0) > 1
-        self._native = _NativeTables(library, self._anchors) if library is not None and usable else None
-        self._automaton = None if self._native else _Automaton(self._anchors)
+        self._native = _NativeTables(library, self._anchors, run_number) if library is not None and usable else None
+        self._automaton = None if self._native else _Automaton(self._anchors, run_number)
 
     @property
     def is_native(self) -> bool:
@@ -64,7 +71,8 @@ class AnchorSearch:
 
 
 class _Automaton:
-    def __init__(self, anchors: list[Anchor]) -> None:
+    def __init__(self, anchors: list[Anchor], run_number: int = -1) -> None:
+        self._run_number = run_number
         by_text: dict[bytes, list[Anchor]] = {}
         for anchor in anchors:
             by_text.setdefault(anchor.text, []).append(anchor)
@@ -74,12 +82,14 @@ class _Automaton:
         ).find_matches_as_indexes
 
     def find(self, text: bytes) -> list[Hit]:
-        return [
+        runs = _RUN.finditer(text) if self._run_number >= 0 else ()
+        hits = [
             (anchor.number, start, end)
             for n, start, end in self._search(text, overlapping=True)
             for anchor in self._by_text[n]
             if (not anchor.count or _is_followed(text, end, anchor)) and (not anchor.alone or _is_alone(text, start))
         ]
+        return hits + [(self._run_number, *run.span()) for run in runs if len(run[0]) <= RUN_MOST]
 
 
 def _is_followed(text: bytes, end: int, anchor: Anchor) -> bool:
@@ -106,7 +116,8 @@ class _Anchor(ctypes.Structure):
 class _Tables(ctypes.Structure):
     _fields_ = (
         ("filter", ctypes.c_void_p), ("first", ctypes.c_void_p), ("anchors", ctypes.c_void_p),
-        ("texts", ctypes.c_void_p), ("classes", ctypes.c_void_p),
+        ("texts", ctypes.c_void_p), ("classes", ctypes.c_void_p), ("run_number", ctypes.c_uint32),
+        ("run_least", ctypes.c_uint32), ("run_most", ctypes.c_uint32),
     )  # fmt: skip
 
 
@@ -125,13 +136,13 @@ def load_library() -> ctypes.CDLL | None:
 
 
 class _NativeTables:
-    def __init__(self, library: ctypes.CDLL, anchors: list[Anchor]) -> None:
+    def __init__(self, library: ctypes.CDLL, anchors: list[Anchor], run_number: int = -1) -> None:
         self._call = library.holdfast_find_anchors
         keyed = _choose_keys(anchors)
         filter_bits = bytearray(1 << _HASH_BITS)
         self._first = (ctypes.c_uint32 * ((1 << _BUCKET_BITS) + 1))()
         self._entries = (_Anchor * len(keyed))()
-        classes: dict[bytes, int] = {b"": 0, _LEFT: 1}
+        classes: dict[bytes, int] = {b"": 0, _LEFT: 1, _WORD: 2}
         texts = bytearray()
         places = []
         for anchor in anchors:
@@ -153,6 +164,7 @@ class _NativeTables:
         self._tables = _Tables(
             ctypes.addressof(self._filter), ctypes.addressof(self._first), ctypes.addressof(self._entries),
             ctypes.addressof(self._texts), ctypes.addressof(self._classes),
+            max(run_number, 0), RUN_LEAST if run_number >= 0 else 0, RUN_MOST,
         )  # fmt: skip
         self._by_ref = ctypes.byref(self._tables)
         self._space = _Space()

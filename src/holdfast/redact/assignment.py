@@ -34,6 +34,8 @@ def find_value(text: bytes, rule: NameRule, start: int, end: int, raw: bool) -> 
     before = text[start - 48 if start > 48 else 0 : start]
     if raw and before[-2:] in (b"\\n", b"\\r", b"\\t"):
         before = before[:-2] + b"\n"
+    if before[-1:] == b"m" and _COLOUR.search(before):
+        before += b" "
     if not _is_part(rule, before, text[start:end], text[end : end + 1]):
         return None
     if rule.judge in ("token", "strong") and not _RANDOM_NEARBY.search(text, end, end + _WINDOW):
@@ -58,6 +60,7 @@ def find_value(text: bytes, rule: NameRule, start: int, end: int, raw: bool) -> 
     return _find_used(text, start, before) if rule.spoken and b" as " in before else None
 
 
+_COLOUR = re.compile(rb"\[[0-9;]{0,12}m$")
 _RANDOM_NEARBY = re.compile(rb"[0-9]|[a-z][A-Z][A-Za-z]{0,4}[a-z][A-Z]|[A-Z]{2}[a-z]")
 """What every token has somewhere; where it is missing nothing further is looked at."""
 _WINDOW = 240
@@ -90,7 +93,7 @@ def _may_be_secret_key(before: bytes, last: bytes) -> bool:
     return last in (b"?", b"&") or last.isalnum()
 
 
-_NO_VALUE = frozenset(b");,.[]}+*/!&%^~@#;?$")
+_NO_VALUE = frozenset(b");.[}+*/!&%^~@#;?$")
 _NO_VALUE_BYTES = frozenset(bytes([code]) for code in _NO_VALUE)
 _LETTERS = frozenset(b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_-0123456789")
 
@@ -192,10 +195,25 @@ def _is_glued(last: bytes, stem: bytes) -> bool:
 
 def _may_be_glued(rule: NameRule, before: bytes, stem: bytes, after: bytes) -> bool:
     if rule.part == "key":
-        return _qualifier(before).endswith(("api", "access", "secret", "private", "master", "auth", "account"))
+        return _qualifier(before).endswith(_GLUED_TOKEN if stem[:1] in b"tT" else _GLUED_KEY)
     return stem.lower() in (b"pass", b"pwd") and after in (b"=", b":", b'"', b"'", KEY_END)
 
 
+_GLUED_KEY = ("api", "access", "secret", "private", "master", "auth", "account")
+_GLUED_TOKEN = (
+    *_GLUED_KEY,
+    "identity",
+    "registry",
+    "registrytoken",
+    "refresh",
+    "id",
+    "bearer",
+    "session",
+    "csrf",
+    "bot",
+    "deploy",
+    "oauth",
+)
 _LAST_WORD = re.compile(rb"([A-Z]+|[A-Z]?[a-z0-9]+)[_.\- ]?$")
 
 
@@ -223,6 +241,8 @@ def _accept(text: bytes, rule: NameRule, value: Value, before: bytes, stem: byte
         return False
     if value.sign == b"=" and not value.quoted and text[value.start - 3 : value.start].strip().endswith(b"=="):
         return False
+    if value.sign == b"," and value.notation == "table" and not judge.looks_strong(found):
+        return False
     if value.notation == "table" and not (notation.CELL.search(before) and judge.is_mixed_password(found)):
         return False
     return _BY_JUDGE[rule.judge](text, rule, value, found, before, stem)
@@ -230,8 +250,11 @@ def _accept(text: bytes, rule: NameRule, value: Value, before: bytes, stem: byte
 
 def _accept_bare_space(rule: NameRule, found: bytes, quoted: bool, before: bytes) -> bool:
     """`using deploy password gldt… for`: a name and a value with nothing between them."""
-    if rule.judge not in ("password", "token", "phrase") or rule.part not in ("", "key"):
+    if rule.judge not in ("password", "token", "phrase") or rule.part not in ("", "key", "word"):
         return False
+    if rule.part == "word":
+        digits = sum(48 <= c <= 57 for c in found)
+        return len(found) >= 10 and digits >= 2 and any(97 <= c <= 122 for c in found) and judge.looks_random(found)
     if judge.looks_strong(found) and any(48 <= c <= 57 for c in found):
         return True
     if rule.judge == "token":
@@ -258,9 +281,13 @@ def _accept_password(text: bytes, _rule: NameRule, value: Value, found: bytes, b
     return _accept_bare_password(text, value, found, stem)
 
 
+_PUT_BY_NAME = frozenset(("assign", "inner", "pair", "block", "index", "xml", "plist"))
+
+
 def _accept_short_name(value: Value, found: bytes, before: bytes, stem: bytes) -> bool:
-    environment = (stem.isupper() and before[-1:] == b"_") or (before[-1:] in b"_." and value.sign in b"=:" + KEY_END)
-    if environment and value.notation == "assign" and b" " not in found and not judge.is_code(found):
+    named = before[-1:] in b"_." and (value.sign in b"=:" + KEY_END or value.notation == "inner")
+    environment = (stem.isupper() and before[-1:] == b"_") or named or (stem[:1].isupper() and before[-1:].islower())
+    if environment and value.notation in _PUT_BY_NAME and b" " not in found and not judge.is_code(found):
         return len(found) >= 4 and not found.isdigit()
     return b" " not in found and judge.is_mixed_password(found)
 

@@ -1,5 +1,7 @@
 """Further checks of a token: checksums where the issuer has one, and that a body is random."""
 
+import base64
+import binascii
 import hashlib
 import zlib
 from collections.abc import Callable
@@ -36,7 +38,18 @@ def encode_base62(number: int, width: int) -> bytes:
     return bytes(reversed(digits)).rjust(width, b"0")
 
 
+def has_stellar_checksum(token: bytes) -> bool:
+    """Base32; the last two bytes are the CRC-16 (XModem) of the rest, the lower one first."""
+    try:
+        raw = base64.b32decode(token)
+    except ValueError:
+        return False
+    checksum = binascii.crc_hqx(raw[:-2], 0)
+    return raw[0] == 0x90 and raw[-2:] == checksum.to_bytes(2, "little")
+
+
 CHECKS: dict[str, Callable[[bytes], bool]] = {
     "base58": has_base58_checksum,
     "random": judge.has_random_tail,
+    "stellar": has_stellar_checksum,
 }

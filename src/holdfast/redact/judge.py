@@ -16,6 +16,8 @@ _DOTTED = re.compile(rb"[A-Za-z_$@][\w$]*(?:(?:\.|->|::|\?\.)[A-Za-z_$][\w$]*)+(
 _WORD = rb"(?:[A-Z]?[a-z]+|[A-Z]+|\d{1,4}(?!\d))?"
 _WORDS = re.compile(_WORD + rb"(?:[-_.:/ ]{1,4}" + _WORD + rb"){0,40}\d{0,3}$")
 _PATH = re.compile(rb"(?:~|\.{1,2})?/|[A-Za-z]:[\\/]|[a-z][a-z0-9+.-]{1,12}://|[\w.-]+/[\w./-]+\.[a-z]{1,5}$")
+_BASE32 = re.compile(rb"(?=[A-Z]*[2-7][A-Z2-7]*[A-Z])[A-Z2-7]{20,}=*$")
+_ENCODED = re.compile(rb"[A-Za-z0-9+/]{40,}={1,2}$")
 _FLIP = re.compile(rb"[a-z][A-Z0-9]|[A-Z][0-9]|[0-9][A-Za-z]|[A-Z]{2}[a-z]")
 _HEX = re.compile(rb"[0-9a-fA-F]+$")
 _UUID = re.compile(rb"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$", re.IGNORECASE)
@@ -53,7 +55,7 @@ def is_code(value: bytes) -> bool:
 
 
 def is_path(value: bytes) -> bool:
-    return bool(_PATH.match(value))
+    return bool(_PATH.match(value)) and not _ENCODED.match(value)
 
 
 def is_password(value: bytes) -> bool:
@@ -129,7 +131,7 @@ _MARKS = (
 def _mixed(value: bytes) -> bool:
     if len(value) < 20:
         return (any(48 <= c <= 57 for c in value) and any(c > 64 for c in value)) or _wild(value)
-    return len(_FLIP.findall(value)) * 12 >= len(value) or _has_many_signs(value)
+    return len(_FLIP.findall(value)) * 12 >= len(value) or _has_many_signs(value) or bool(_BASE32.match(value))
 
 
 def _has_many_signs(value: bytes) -> bool:

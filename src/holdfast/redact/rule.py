@@ -11,7 +11,8 @@ class TokenRule(msgspec.Struct, frozen=True):
     check: str = ""
     """The name of a further check in `checks.CHECKS`: a checksum, or that the rest is random."""
     left: str = ""
-    """`strict`: no letter, digit, `_`, `-`, `.` or `/` may stand before it, for prefixes that are common; `any`: anything may."""
+    """What may not stand before it. `strict`: letter, digit, `_`, `-`, `.`, `/`, for prefixes that are common;
+    `any`: anything may; `private`: not `pk`, which is public."""
 
 
 class PlaceRule(msgspec.Struct, frozen=True):

@@ -40,6 +40,7 @@ class Scanner:
             Anchor(text.encode(), finders.setdefault(finder, len(finders)), follow, count, alone)
             for text, finder, follow, count, alone in _list_anchors([name for name in names if name])
         ]
+        runs = finders.setdefault(find_prefixed, len(finders))
         self._finders = [*finders]
         self._escapes = len(finders)
         self._decodes, self._percents, self._encoded = (self._escapes + n for n in (1, 2, 3))
@@ -49,7 +50,7 @@ class Scanner:
         anchors += [Anchor(mark.encode(), self._decodes) for mark in _decode_marks()]
         anchors += [Anchor(mark.encode(), self._percents) for mark in views.PERCENT_MARKS]
         anchors += [Anchor(mark.encode(), self._encoded) for mark in views.base64_marks()]
-        self._search = AnchorSearch(anchors)
+        self._search = AnchorSearch(anchors, run_number=runs)
 
     def find(self, text: bytes, raw: bool = False, depth: int = 2) -> list[Span]:
         """The spans in order, without overlap. `raw`: undecoded JSON, where too much is found rather than too little.
@@ -264,6 +265,7 @@ def token_finder(rule: TokenRule, shape: Shape, alone: bool) -> Finder:
     check = CHECKS.get(rule.check)
     open_left = alone or rule.shape.startswith("{") or rule.left == "any"
     strict = rule.left == "strict"
+    public_prefix = rule.left == "private"
 
     @cache
     def pattern() -> re.Pattern[bytes]:
@@ -276,6 +278,8 @@ def token_finder(rule: TokenRule, shape: Shape, alone: bool) -> Finder:
         if not match or not (raw or open_left or not shape.head or _begins(text, match.start(), strict)):
             return None
         token = match[0]
+        if public_prefix and text[match.start() - 2 : match.start()] in (b"pk", b"PK"):
+            return None
         if judge.is_placeholder(token) or (check and not check(token)):
             return None
         return match.start(), match.end(), rule.kind
@@ -300,6 +304,39 @@ def _begins(text: bytes, start: int, strict: bool) -> bool:
     if last == b"m" and _COLOUR.search(text, max(0, start - 16), start):
         return True
     return not last.isalnum() and not (strict and last in b"_.+-" and last)
+
+
+_PREFIX = re.compile(
+    rb"(?:^|(?<=[^A-Za-z0-9_./+=%&-]))(?P<words>[A-Za-z][A-Za-z0-9]{1,14}(?:[_-][A-Za-z0-9]{1,10}){0,3})[_-]$"
+)
+_SAYS_SECRET = re.compile(
+    rb"(?:^|[_-]|[a-z])(?:tok|token|key|sec|secret|pat|sk|api|auth|apikey|priv|pass|pwd)$", re.IGNORECASE
+)
+_PUBLIC_PREFIXES = frozenset(
+    b"toolu msg call chatcmpl cmpl resp req evt event cus pi pm ch sub price prod in inv thread run step file asst batch session sess"
+    b" user org proj project team item obj id ref commit rev sha sha1 sha256 sha384 sha512 md5 blake2 blake3 hash digest integrity etag cid"
+    b" image img asset chunk main app index vendor bundle page static css js font icon svg svc srv host node pod job task trace span build release version"
+    b" pk pub public pubkey publishable test example sample data blob cache tmp temp doc page layer rs fc conv message reasoning".split()
+)
+
+
+def find_prefixed(text: bytes, start: int, end: int, _raw: bool) -> Span | None:
+    """`acme_` or `acme-` and a long random run: a token of an issuer that no rule knows. Ids are written alike, so the
+    prefix must not be one of theirs."""
+    prefix = _PREFIX.search(text, max(0, start - 64), start)
+    if not prefix or text[end : end + 1] in (b"_", b"-", b".", b"/", b"+", b"="):
+        return None
+    words = prefix["words"].replace(b"-", b"_").lower().split(b"_")
+    if _PUBLIC_PREFIXES.intersection(words) or not _is_random_run(text[start:end], prefix["words"]):
+        return None
+    return prefix.start(), end, "unknown-vendor-token"
+
+
+def _is_random_run(run: bytes, prefix: bytes) -> bool:
+    counts = [sum(first <= code <= last for code in run) for first, last in ((48, 57), (65, 90), (97, 122))]
+    if min(counts) * 12 < len(run):
+        return bool(_SAYS_SECRET.search(prefix)) and min(counts[0], counts[1] + counts[2]) * 6 >= len(run)
+    return judge.looks_random(run) and not judge.is_placeholder(run)
 
 
 def place_finder(rule: PlaceRule) -> Finder:

@@ -52,7 +52,7 @@ BUSINESS_TOKENS = (
     TokenRule("resend-key", "re_<s20+>", check="random", left="strict"),
     TokenRule("brevo-key", "x(keysib|smtpsib)-<h60+>-<w16>"),
     TokenRule("onesignal-key", "os_v2_(app|org)_<l60+>"),
-    TokenRule("courier-key", "(pk|sk)_(prod|test)_<w24+>", check="random", left="strict"),
+    TokenRule("courier-key", "(pk_prod|sk_prod|sk_test)_<w24+>", check="random", left="strict"),
     TokenRule("knock-key", "sk_(live|test)_<t24+>"),
     TokenRule("mailersend-key", "mlsn.<h60+>"),
     TokenRule("telnyx-key", "KEY0<u28+>_<w20+>"),
