@@ -5,18 +5,15 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 
-from holdfast.redact import assignment, blocks, headers, judge, views
+from holdfast.redact import assignment, blocks, judge, views
 from holdfast.redact.anchors import Anchor, AnchorSearch, Hit
-from holdfast.redact.checks import CHECKS
+from holdfast.redact.judge import CHECKS
 from holdfast.redact.rule import NameRule, PlaceRule, Span, TokenRule
-from holdfast.redact.rules.business import BUSINESS_TOKENS
-from holdfast.redact.rules.cloud import CLOUD_TOKENS
-from holdfast.redact.rules.development import DEVELOPMENT_TOKENS
-from holdfast.redact.rules.keys import KEY_TOKENS
-from holdfast.redact.rules.models import MODEL_TOKENS
+from holdfast.redact.rules.cloud import CLOUD_TOKENS, KEY_TOKENS
+from holdfast.redact.rules.models import DEVELOPMENT_TOKENS, MODEL_TOKENS
 from holdfast.redact.rules.names import NAME_RULES
 from holdfast.redact.rules.places import PLACE_RULES
-from holdfast.redact.rules.services import SERVICE_TOKENS
+from holdfast.redact.rules.services import BUSINESS_TOKENS, SERVICE_TOKENS
 from holdfast.redact.shape import Shape, parse_shape
 
 TOKEN_RULES = (*MODEL_TOKENS, *DEVELOPMENT_TOKENS, *CLOUD_TOKENS, *BUSINESS_TOKENS, *SERVICE_TOKENS, *KEY_TOKENS)
@@ -202,8 +199,8 @@ _BLOCK_FINDERS: list[tuple[Iterable[str], Finder]] = [
     (blocks.PUTTY_ANCHORS, blocks.find_putty_key),
     (blocks.SECRET_ANCHORS, blocks.find_secret_values),
     (blocks.INSERT_ANCHORS, blocks.find_inserted),
-    (headers.COOKIE_ANCHORS, headers.find_cookies),
-    (headers.BASIC_ANCHORS, headers.find_basic_login),
+    (blocks.COOKIE_ANCHORS, blocks.find_cookies),
+    (blocks.BASIC_ANCHORS, blocks.find_basic_login),
 ]
 
 
@@ -315,8 +312,8 @@ _SAYS_SECRET = re.compile(
 _PUBLIC_PREFIXES = frozenset(
     b"toolu msg call chatcmpl cmpl resp req evt event cus pi pm ch sub price prod in inv thread run step file asst batch session sess"
     b" user org proj project team item obj id ref commit rev sha sha1 sha256 sha384 sha512 md5 blake2 blake3 hash digest integrity etag cid"
-    b" image img asset chunk main app index vendor bundle page static css js font icon svg svc srv host node pod job task trace span build release version"
-    b" pk pub public pubkey publishable test example sample data blob cache tmp temp doc page layer rs fc conv message reasoning".split()
+    b" image img asset chunk main app index vendor bundle page static css js font icon svg svc srv host node pod job task trace span"
+    b" build release version pk pub public pubkey publishable test example sample data blob cache tmp temp doc page layer rs fc conv message reasoning".split()
 )
 
 
