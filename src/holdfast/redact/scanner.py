@@ -313,7 +313,8 @@ _PUBLIC_PREFIXES = frozenset(
     b"toolu msg call chatcmpl cmpl resp req evt event cus pi pm ch sub price prod in inv thread run step file asst batch session sess"
     b" user org proj project team item obj id ref commit rev sha sha1 sha256 sha384 sha512 md5 blake2 blake3 hash digest integrity etag cid"
     b" image img asset chunk main app index vendor bundle page static css js font icon svg svc srv host node pod job task trace span"
-    b" build release version pk pub public pubkey publishable test example sample data blob cache tmp temp doc page layer rs fc conv message reasoning".split()
+    b" build release version pk pub public pubkey publishable test example sample data blob cache tmp temp doc page layer rs fc conv"
+    b" message reasoning".split()
 )
 
 
