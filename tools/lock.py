@@ -24,7 +24,9 @@ def index_url() -> str:
     asked = subprocess.run(
         [sys.executable, "-m", "pip", "config", "get", "global.index-url"], capture_output=True, text=True, check=False
     )
-    return (asked.stdout.strip() or "https://pypi.org/simple").rstrip("/")
+    if not asked.stdout.strip():
+        raise SystemExit("no index is named: set PIP_INDEX_URL or `pip config set global.index-url`")
+    return asked.stdout.strip().rstrip("/")
 
 
 def pinned() -> list[tuple[str, str]]:
