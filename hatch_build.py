@@ -1,13 +1,15 @@
-"""Build step of the wheel: compile native/hook.c and ship it as the script `holdfast-hook`.
+"""Build step of the wheel: compile native/hook.c and ship it as the script `holdfast-hook`; and native/anchors.c, which
+ships as `holdfast/redact/libanchors.so`.
 
 Set HOLDFAST_TARGET (see native/build.py) to build for another platform, or HOLDFAST_TARGET=none to leave it out.
-Where it cannot be compiled the wheel is built without it, and `src/holdfast/hook.py` does the same work.
+Where they cannot be compiled the wheel is built without them: `src/holdfast/hook.py` and `ahocorasick-rs` do the same.
 """
 
 from __future__ import annotations
 
 import importlib.util
 import os
+import shutil
 from pathlib import Path
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
@@ -23,7 +25,7 @@ def load_builder(root: Path):
 
 
 class NativeHook(BuildHookInterface):
-    def initialize(self, version: str, build_data: dict) -> None:  # noqa: ARG002 - hatchling names it
+    def initialize(self, version: str, build_data: dict) -> None:
         if self.target_name != "wheel":
             return
         builder = load_builder(Path(self.root))
@@ -36,5 +38,13 @@ class NativeHook(BuildHookInterface):
             self.app.display_warning(f"holdfast-hook is left out, hooks will run hook.py instead: {error}")
             return
         build_data["shared_scripts"][str(client)] = SCRIPT
+        self._ship_library(client.with_name(builder.LIBRARY), version, build_data)
         build_data["tag"] = f"py3-none-{builder.TARGETS[target]}"
         build_data["pure_python"] = False
+
+    def _ship_library(self, library: Path, version: str, build_data: dict) -> None:
+        """An editable install runs from the source tree, so the library is put there."""
+        if version == "editable":
+            shutil.copy(library, Path(self.root) / "src" / "holdfast" / "redact" / library.name)
+        else:
+            build_data["force_include"][str(library)] = f"holdfast/redact/{library.name}"

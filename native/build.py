@@ -1,4 +1,6 @@
-"""Build the native hook client: `python native/build.py OUT [TARGET]`, for this machine or for one of TARGETS.
+"""Build what is native: `python native/build.py OUT [TARGET]`, for this machine or for one of TARGETS.
+
+OUT is the hook client (hook.c); the library that finds anchors for redaction (anchors.c) is written beside it.
 
 The compiler comes from the `ziglang` package, so the same command works on every host and for every target. The result
 is static (musl) on Linux, so one binary runs on every distribution.
@@ -16,6 +18,8 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 SOURCE = HERE / "hook.c"
+LIBRARY_SOURCE = HERE / "anchors.c"
+LIBRARY = "libanchors.so"
 VERSION_FILE = HERE.parent / "src" / "holdfast" / "__init__.py"
 
 # target of the compiler -> platform part of the wheel's tag
@@ -26,6 +30,18 @@ TARGETS = {
     "aarch64-macos": "macosx_11_0_arm64",
 }
 FLAGS = ["-std=gnu11", "-Os", "-s", "-Wall", "-Wextra", "-Werror", "-ffunction-sections", "-Wl,--gc-sections"]
+LIBRARY_FLAGS = [
+    "-std=gnu11",
+    "-O3",
+    "-s",
+    "-Wall",
+    "-Wextra",
+    "-Werror",
+    "-fno-sanitize=all",
+    "-ffreestanding",
+    "-nostdlib",
+]
+LIBRARY_FLAGS += ["-shared", "-fPIC"]
 MACHINES = {"amd64": "x86_64", "arm64": "aarch64"}
 
 
@@ -45,15 +61,20 @@ def version() -> str:
 
 def place(target: str) -> Path:
     """Where the client of this state of the source lies once it is built: an installation and the tests share it."""
-    state = hashlib.sha256(b"".join(file.read_bytes() for file in (SOURCE, Path(__file__), VERSION_FILE)))
+    state = hashlib.sha256(
+        b"".join(file.read_bytes() for file in (SOURCE, LIBRARY_SOURCE, Path(__file__), VERSION_FILE))
+    )
     return HERE.parent / "build" / "native" / f"{target}-{state.hexdigest()[:16]}" / "holdfast-hook"
 
 
-def command(out: Path, target: str) -> list[str]:
+def commands(out: Path, target: str) -> list[list[str]]:
     static = ["-static"] if target.endswith("-musl") else []
     define = f'-DHOLDFAST_VERSION="{version()}"'
     compiler = [sys.executable, "-m", "ziglang", "cc", "-target", target]
-    return [*compiler, *static, *FLAGS, define, str(SOURCE), "-o", str(out)]
+    return [
+        [*compiler, *static, *FLAGS, define, str(SOURCE), "-o", str(out)],
+        [*compiler, *LIBRARY_FLAGS, str(LIBRARY_SOURCE), "-o", str(out.with_name(LIBRARY))],
+    ]
 
 
 def build(out: Path, target: str | None = None) -> Path:
@@ -64,9 +85,10 @@ def build(out: Path, target: str | None = None) -> Path:
     cache = place(target).parent.parent / "zig-cache"
     cache.mkdir(parents=True, exist_ok=True)
     env = {**os.environ, "ZIG_GLOBAL_CACHE_DIR": str(cache), "ZIG_LOCAL_CACHE_DIR": str(cache)}
-    done = subprocess.run(command(out, target), env=env, capture_output=True, text=True, check=False)
-    if done.returncode != 0:
-        raise CannotBuildError(done.stderr.strip() or f"compiler exit {done.returncode}")
+    for command in commands(out, target):
+        done = subprocess.run(command, env=env, capture_output=True, text=True, check=False)
+        if done.returncode != 0:
+            raise CannotBuildError(done.stderr.strip() or f"compiler exit {done.returncode}")
     return out
 
 

@@ -18,8 +18,9 @@ from holdfast.features import FEATURES, features_on_trial
 from holdfast.git_context import CachedGitContext
 from holdfast.intake import Intake
 from holdfast.paths import Paths
-from holdfast.redact import Redactor
+from holdfast.redact import UserRules, redact, use_rules
 from holdfast.settings import Elsewhere, Settings, SettingsCache
+from holdfast.settings.sections import Redact as RedactSection
 from holdfast.stores import open_store
 
 Report = Callable[[str, Event, Exception], None]
@@ -78,7 +79,13 @@ def _named(features: Sequence[Feature], table: str, name: str) -> Callable[[Call
 def open_settings(features: Sequence[Feature] = FEATURES) -> SettingsCache:
     mine = [f for f in features if f.settings]
     elsewhere = {f.name: Elsewhere(f.settings_names, f.settings_files) for f in mine}
-    return SettingsCache(Settings({f.name: f.settings for f in mine}, elsewhere=elsewhere))
+    settings = SettingsCache(Settings({f.name: f.settings for f in mine}, elsewhere=elsewhere))
+    use_rules(lambda: _redaction_rules(settings.for_project("")["redact"]))
+    return settings
+
+
+def _redaction_rules(section: RedactSection) -> UserRules:
+    return UserRules(section.names, section.patterns, section.keep, section.enabled)
 
 
 def store_url(paths: Paths, settings: SettingsCache) -> str:
@@ -105,9 +112,7 @@ def build(
     machine.use_state_folder(paths.state)
     settings = open_settings(features)
     store = open_store(store_url(paths, settings), backups=paths.backups)
-    redact = settings.for_project("")["redact"]
-    redactor = Redactor(names=redact.names, patterns=redact.patterns, keep=redact.keep, enabled=redact.enabled)
-    intake = Intake(agents, CachedGitContext(), redactor.redact)
+    intake = Intake(agents, CachedGitContext(), redact)
     ports = Ports(
         read=intake.read,
         clean=intake.clean,
@@ -118,7 +123,7 @@ def build(
         report=report,
         scrub=intake.scrub,
     )
-    return App(paths, settings, tuple(features), agents, store, Engine(store, features, ports), redactor.redact)
+    return App(paths, settings, tuple(features), agents, store, Engine(store, features, ports), redact)
 
 
 def _write(agents: Mapping[str, Agent], event: Event, decision: Decision) -> bytes:

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.campaign import secrets
 from tests.campaign.acks import serving, settled
 from tests.kit import World, spooled, wait_until
 
@@ -71,6 +72,11 @@ def test_what_had_to_be_spooled_is_clean_once_it_is_drained(world: World) -> Non
     world.cli("backup")
     world.cli("daemon", "stop")
     assert leaks(world.paths.state) == []
+
+
+def test_no_door_leads_past_redaction(world: World) -> None:
+    """A sample of `make campaign ONLY=secrets`."""
+    assert secrets.through_doors(world, 9).endswith("0 kept")
 
 
 def test_a_payload_that_cannot_be_read_is_redacted_all_the_same(world: World) -> None:

@@ -1,7 +1,9 @@
 """What is found and what is hurt, by class, on the labelled corpus, on a list of our own and on ordinary code."""
 
+import itertools
 import json
 import random
+import re
 import string
 import sysconfig
 from collections import defaultdict
@@ -10,7 +12,8 @@ from pathlib import Path
 import pytest
 
 from holdfast.redact import Redactor
-from tests.redact import held_out
+from holdfast.redact.shape import make_example
+from tests.redact import held_out, wider
 from tests.redact.corpus import Record, body_of, records, strings_of
 
 REDACTOR = Redactor()
@@ -61,6 +64,40 @@ def test_the_list_of_our_own() -> None:
     print(f"our own list: {len(missed)} of {len(held_out.SECRETS)} missed, {len(hurt)} ordinary ones hurt")
     assert missed == []
     assert hurt == []
+
+
+WIDER = (
+    ("self-naming", wider.SELF_NAMING, 0.95),
+    ("by name", wider.NAMED, 0.95),
+    ("by context", wider.CONTEXT, 0.97),
+    ("in prose", wider.PROSE, 0.90),
+)
+
+
+@pytest.mark.parametrize(("group", "templates", "least"), WIDER, ids=[one[0] for one in WIDER])
+def test_further_kinds(group: str, templates: tuple[str, ...], least: float) -> None:
+    missed = [template for template in templates if not is_found(template)]
+    print(f"{group}: {len(templates) - len(missed)} of {len(templates)} further kinds; missed: {missed}")
+    assert len(missed) <= (1 - least) * len(templates)
+
+
+def is_found(template: str) -> bool:
+    text = make_text(template, "1")
+    cleaned, _ = REDACTOR.redact_text(text.replace("«", "").replace("»", ""))
+    return not any(secret in cleaned for secret in re.findall("«(.*?)»", text, re.DOTALL))
+
+
+def make_text(template: str, seed: str) -> str:
+    numbers = itertools.count()
+    return re.sub(
+        r"<uuid>|<\w\d+\+?>", lambda one: make_example(one[0], f"{seed} {template} {next(numbers)}"), template
+    )
+
+
+def test_further_ordinary_strings_stay() -> None:
+    texts = [make_text(template, str(seed)) for template in wider.ORDINARY for seed in range(5)]
+    hurt = [text for text in texts if REDACTOR.redact_text(text)[1]]
+    assert len(hurt) * 500 <= len(texts), hurt
 
 
 def make_values(chance: random.Random) -> dict[str, str]:

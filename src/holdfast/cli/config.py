@@ -16,7 +16,7 @@ from holdfast.cli import render
 from holdfast.cli.options import Json
 from holdfast.core.caller import judge_caller
 from holdfast.core.errors import CommandRefused, DaemonUnreachable
-from holdfast.redact import Redactor
+from holdfast.redact import current_redactor
 from holdfast.settings.yaml_document import set_value
 
 app = typer.Typer(help="Settings and where each comes from.", no_args_is_help=True)
@@ -122,7 +122,7 @@ def _yaml(text: str) -> Any:
 
 def _without_secrets(value: Any) -> Any:
     """The address of the database may hold its password; nothing that is shown may."""
-    return Redactor().redact_text(value)[0] if isinstance(value, str) else value
+    return current_redactor().redact_text(value)[0] if isinstance(value, str) else value
 
 
 def _shown(value: Any) -> str:

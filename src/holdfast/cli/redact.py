@@ -9,7 +9,7 @@ import msgspec
 import typer
 
 from holdfast.core.errors import CommandRefused
-from holdfast.redact import Redactor
+from holdfast.redact import Redactor, current_redactor
 
 STDIN = "-"
 
@@ -72,5 +72,5 @@ def _read(file: str) -> bytes:
 def _configured_redactor() -> Redactor:
     from holdfast.app import open_settings
 
-    section = open_settings().for_project("")["redact"]
-    return Redactor(names=section.names, patterns=section.patterns, keep=section.keep, enabled=section.enabled)
+    open_settings()
+    return current_redactor()

@@ -10,6 +10,7 @@ from typing import Any
 
 import msgspec
 
+import holdfast as package
 from holdfast import __version__
 from holdfast.app import App, all_features, build, now_ms, open_settings, store_url
 from holdfast.core.decision import Delivery
@@ -73,6 +74,7 @@ class Daemon:
         )  # fmt: skip
         self.pipeline.subscribers += [self.files.watch, self._committed, LifecycleLog(log).write]
         self._last_event = time.monotonic()
+        self._running_build = installed_build()
         self._born_in = self._folder()
         self._reason = ""
         self.background = _Background(self)
@@ -189,7 +191,7 @@ class Daemon:
             write_atomically(mark, f"{__version__} for {client}\n".encode())
         except OSError:
             return  # Without the mark it would be a storm.
-        self.stop(f"a client of version {client} is there")
+        self.stop(f"{client} is installed" if client == "another build" else f"a client of version {client} is there")
 
     def _store_spooled(self, deliveries: Sequence[Delivery]) -> int | None:
         outcomes = self.pipeline.store_spooled(deliveries)
@@ -234,6 +236,9 @@ class Daemon:
     def _tick(self) -> None:
         if self._folder() != self._born_in:
             self.stop("its state folder was replaced")
+            return
+        if installed_build() not in ((), self._running_build):
+            self._retire_for("another build")
             return
         self.pipeline.retry_held()
         minutes = self.app.settings.for_project("")["daemon"].idle_exit_minutes
@@ -280,6 +285,15 @@ class Daemon:
                 self.app.store.release(self.worker.owner)
         except Exception as error:  # Their leases run out by themselves.
             self.log.error("jobs.not-given-back", error)
+
+
+def installed_build() -> tuple[int, ...]:
+    """Which build of Holdfast lies on the disk: installing one writes its files anew, even at the same version."""
+    try:
+        found = Path(package.__file__).stat()
+    except OSError:
+        return ()  # While it is being replaced there may be none.
+    return found.st_dev, found.st_ino, found.st_mtime_ns, found.st_size
 
 
 def version(text: str) -> tuple[int, ...]:

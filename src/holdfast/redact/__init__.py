@@ -1,19 +1,57 @@
 """Secrets are removed before the first write to disk. Rules are data; one pass finds candidates."""
 
-from functools import cache
+import os
+from collections.abc import Callable, Mapping
+from functools import lru_cache
+
+import msgspec
 
 from holdfast.redact.redactor import Redactor
-from holdfast.redact.rule import Finding
+from holdfast.redact.rule import Finding, UserRules
+
+RULES_VARIABLE = "HOLDFAST_REDACTION_RULES"
+"""Hands a user's rules to processes that read no settings."""
 
 
-@cache
-def _default() -> Redactor:
-    return Redactor()
+class _Configured:
+    read: Callable[[], UserRules] | None = None
+
+
+def use_rules(read: Callable[[], UserRules]) -> None:
+    """From now on `redact` follows these rules of the user; they are asked for each time, so a change counts at once."""
+    _Configured.read = read
+
+
+def current_rules() -> UserRules:
+    return _Configured.read() if _Configured.read else _rules_of(os.environ.get(RULES_VARIABLE, ""))
+
+
+def current_redactor() -> Redactor:
+    """The one redactor of this process: built-in rules and those of the user."""
+    return _redactor(current_rules())
 
 
 def redact(body: bytes) -> tuple[bytes, int]:
     """The body with every secret replaced by `[redacted:<kind>]`, and how many there were."""
-    return _default().redact(body)
+    return current_redactor().redact(body)
 
 
-__all__ = ["Finding", "Redactor", "redact"]
+def rules_environment() -> Mapping[str, str]:
+    """For a child process: it redacts as this one does."""
+    return {RULES_VARIABLE: msgspec.json.encode(current_rules()).decode()}
+
+
+@lru_cache(16)
+def _redactor(rules: UserRules) -> Redactor:
+    return Redactor(names=rules.names, patterns=rules.patterns, keep=rules.keep, enabled=rules.enabled)
+
+
+@lru_cache(2)
+def _rules_of(text: str) -> UserRules:
+    try:
+        return msgspec.json.decode(text, type=UserRules) if text else UserRules()
+    except msgspec.DecodeError:
+        return UserRules()
+
+
+__all__ = ["Finding", "Redactor", "UserRules", "current_redactor", "redact", "rules_environment", "use_rules"]

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable
+from functools import lru_cache
 
 import msgspec
 
@@ -33,13 +34,21 @@ def find_value(text: bytes, rule: NameRule, start: int, end: int, raw: bool) -> 
     before = text[start - 48 if start > 48 else 0 : start]
     if raw and before[-2:] in (b"\\n", b"\\r", b"\\t"):
         before = before[:-2] + b"\n"
+    if before[-1:] == b"m" and _COLOUR.search(before):
+        before += b" "
     if not _is_part(rule, before, text[start:end], text[end : end + 1]):
         return None
+    if rule.judge in ("token", "strong") and not _RANDOM_NEARBY.search(text, end, end + _WINDOW):
+        return _find_used(text, start, before) if rule.spoken and b" as " in before else None
     if not _may_have_value(text, end):
         return _find_used(text, start, before) if rule.spoken and b" as " in before else None
+    refused = -1
     for pattern in (notation.AFTER_NAME, notation.SAID) if rule.spoken else (notation.AFTER_NAME,):
         match = pattern.match(text, end)
-        value = _read_value(text, start, match) if match else None
+        if not match or match.start("value") == refused:  # a sentence asks for more than an assignment does
+            continue
+        value = _read_value(text, start, match)
+        refused = match.start("value") if value and value.notation == "assign" else -1
         if value and rule.judge == "phrase" and not value.quoted:
             value = _whole_phrase(text, value)
         if value and (_is_cut(text, value, raw) or _accept(text, rule, value, before, text[start:end])):
@@ -51,6 +60,10 @@ def find_value(text: bytes, rule: NameRule, start: int, end: int, raw: bool) -> 
     return _find_used(text, start, before) if rule.spoken and b" as " in before else None
 
 
+_COLOUR = re.compile(rb"\[[0-9;]{0,12}m$")
+_RANDOM_NEARBY = re.compile(rb"[0-9]|[a-z][A-Z][A-Za-z]{0,4}[a-z][A-Z]|[A-Z]{2}[a-z]")
+"""What every token has somewhere; where it is missing nothing further is looked at."""
+_WINDOW = 240
 _AS_A = re.compile(rb" as (?:the |a |my |your |our )?(?:[\w.-]{1,30} ){0,4}$", re.IGNORECASE)
 _USED = re.compile(
     rb"(?:use|set|put|take|try|with|using|enter|choose) [\"'`]?(?P<secret>[^\s\"'`]{6,300})[\"'`]?$", re.IGNORECASE
@@ -80,7 +93,7 @@ def _may_be_secret_key(before: bytes, last: bytes) -> bool:
     return last in (b"?", b"&") or last.isalnum()
 
 
-_NO_VALUE = frozenset(b");,.[]}+*/!&%^~@#;?$")
+_NO_VALUE = frozenset(b");.[}+*/!&%^~@#;?$")
 _NO_VALUE_BYTES = frozenset(bytes([code]) for code in _NO_VALUE)
 _LETTERS = frozenset(b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_-0123456789")
 
@@ -141,15 +154,19 @@ def _value_end(form: str, quote: bytes | None, after_key: bool) -> re.Pattern[by
 
 def _cut_bare(text: bytes, name: int, start: int, stop: int) -> int:
     """A bare value ends at `,` `;` `&` and the like, except on a line of its own, where all of it is the value."""
-    if (
-        notation.LINE_END.match(text, stop)
-        and notation.LINE_START.search(text, max(0, name - 80), name)
-        and not _in_query(text, name)
-    ):
+    if notation.LINE_END.match(text, stop) and _begins_line(text, name) and not _in_query(text, name):
         return start + len(text[start:stop].rstrip(b",;"))
     found = notation.STOP.search(text, start, stop)
     stop = found.start() if found else stop
     return start + len(text[start:stop].rstrip(b".:!?"))
+
+
+def _begins_line(text: bytes, name: int) -> bool:
+    """Whether only what may stand before a name stands before it on its line."""
+    first = max(0, name - 80)
+    starts = [at + len(mark) for mark in notation.LINE_STARTS if (at := text.rfind(mark, first, name)) >= 0]
+    start = max(starts, default=-1 if first else 0)
+    return start >= 0 and bool(notation.BEFORE_NAME.fullmatch(text, start, name))
 
 
 def _in_query(text: bytes, name: int) -> bool:
@@ -178,16 +195,36 @@ def _is_glued(last: bytes, stem: bytes) -> bool:
 
 def _may_be_glued(rule: NameRule, before: bytes, stem: bytes, after: bytes) -> bool:
     if rule.part == "key":
-        return _qualifier(before).endswith(("api", "access", "secret", "private", "master", "auth", "account"))
+        return _qualifier(before).endswith(_GLUED_TOKEN if stem[:1] in b"tT" else _GLUED_KEY)
     return stem.lower() in (b"pass", b"pwd") and after in (b"=", b":", b'"', b"'", KEY_END)
 
 
+_GLUED_KEY = ("api", "access", "secret", "private", "master", "auth", "account")
+_GLUED_TOKEN = (
+    *_GLUED_KEY,
+    "identity",
+    "registry",
+    "registrytoken",
+    "refresh",
+    "id",
+    "bearer",
+    "session",
+    "csrf",
+    "bot",
+    "deploy",
+    "oauth",
+)
 _LAST_WORD = re.compile(rb"([A-Z]+|[A-Z]?[a-z0-9]+)[_.\- ]?$")
 
 
 def _qualifier(before: bytes) -> str:
     """The word right before the stem: `api` in `MY_API_KEY` and in `myApiKey`."""
-    found = _LAST_WORD.search(before[-24:])
+    return _last_word(before[-24:])
+
+
+@lru_cache(4096)
+def _last_word(before: bytes) -> str:
+    found = _LAST_WORD.search(before)
     word = found[1].decode().lower() if found else ""
     return "" if before.endswith(b" ") and word not in SECRET_QUALIFIERS and word not in PLAIN_QUALIFIERS else word
 
@@ -204,6 +241,8 @@ def _accept(text: bytes, rule: NameRule, value: Value, before: bytes, stem: byte
         return False
     if value.sign == b"=" and not value.quoted and text[value.start - 3 : value.start].strip().endswith(b"=="):
         return False
+    if value.sign == b"," and value.notation == "table" and not judge.looks_strong(found):
+        return False
     if value.notation == "table" and not (notation.CELL.search(before) and judge.is_mixed_password(found)):
         return False
     return _BY_JUDGE[rule.judge](text, rule, value, found, before, stem)
@@ -211,8 +250,11 @@ def _accept(text: bytes, rule: NameRule, value: Value, before: bytes, stem: byte
 
 def _accept_bare_space(rule: NameRule, found: bytes, quoted: bool, before: bytes) -> bool:
     """`using deploy password gldt… for`: a name and a value with nothing between them."""
-    if rule.judge not in ("password", "token", "phrase") or rule.part not in ("", "key"):
+    if rule.judge not in ("password", "token", "phrase") or rule.part not in ("", "key", "word"):
         return False
+    if rule.part == "word":
+        digits = sum(48 <= c <= 57 for c in found)
+        return len(found) >= 10 and digits >= 2 and any(97 <= c <= 122 for c in found) and judge.looks_random(found)
     if judge.looks_strong(found) and any(48 <= c <= 57 for c in found):
         return True
     if rule.judge == "token":
@@ -239,9 +281,13 @@ def _accept_password(text: bytes, _rule: NameRule, value: Value, found: bytes, b
     return _accept_bare_password(text, value, found, stem)
 
 
+_PUT_BY_NAME = frozenset(("assign", "inner", "pair", "block", "index", "xml", "plist"))
+
+
 def _accept_short_name(value: Value, found: bytes, before: bytes, stem: bytes) -> bool:
-    environment = (stem.isupper() and before[-1:] == b"_") or (before[-1:] in b"_." and value.sign in b"=:" + KEY_END)
-    if environment and value.notation == "assign" and b" " not in found and not judge.is_code(found):
+    named = before[-1:] in b"_." and (value.sign in b"=:" + KEY_END or value.notation == "inner")
+    environment = (stem.isupper() and before[-1:] == b"_") or named or (stem[:1].isupper() and before[-1:].islower())
+    if environment and value.notation in _PUT_BY_NAME and b" " not in found and not judge.is_code(found):
         return len(found) >= 4 and not found.isdigit()
     return b" " not in found and judge.is_mixed_password(found)
 

@@ -1,8 +1,11 @@
 """One text with a secret and one without for every rule, made when asked for: no file at rest holds a token."""
 
+import base64
+import binascii
 import hashlib
 import random
 import re
+from collections.abc import Callable
 
 import msgspec
 
@@ -49,7 +52,8 @@ class Example(msgspec.Struct, frozen=True):
 def token_examples(rule: TokenRule) -> tuple[Example, Example]:
     """A token of the rule's form, and the same form filled with one repeated character."""
     seed = f"{rule.kind} {rule.shape}"
-    token = _wallet_key(rule, seed) if rule.check == "base58" else make_example(rule.shape, seed)
+    make = _MAKERS.get(rule.check)
+    token = make(rule, seed) if make else make_example(rule.shape, seed)
     return Example(f"use {token} here", token), Example(f"use {make_filler(rule.shape)} here")
 
 
@@ -98,6 +102,14 @@ def _wallet_key(rule: TokenRule, seed: str) -> str:
         key = _base58(raw + hashlib.sha256(hashlib.sha256(raw).digest()).digest()[:4])
         if not starts or key.startswith(starts):
             return key
+
+
+def _stellar_seed(_rule: TokenRule, seed: str) -> str:
+    raw = bytes([0x90, *random.Random(seed).randbytes(32)])  # noqa: S311  (an example is no secret)
+    return base64.b32encode(raw + binascii.crc_hqx(raw, 0).to_bytes(2, "little")).decode()
+
+
+_MAKERS: dict[str, Callable[[TokenRule, str], str]] = {"base58": _wallet_key, "stellar": _stellar_seed}
 
 
 def _base58(raw: bytes) -> str:

@@ -1,6 +1,10 @@
 """Is this text a secret, or a word, a path, a type, a variable, a placeholder?"""
 
+import base64
+import binascii
+import hashlib
 import re
+import zlib
 from collections.abc import Callable
 
 _REFERENCE = re.compile(
@@ -16,6 +20,8 @@ _DOTTED = re.compile(rb"[A-Za-z_$@][\w$]*(?:(?:\.|->|::|\?\.)[A-Za-z_$][\w$]*)+(
 _WORD = rb"(?:[A-Z]?[a-z]+|[A-Z]+|\d{1,4}(?!\d))?"
 _WORDS = re.compile(_WORD + rb"(?:[-_.:/ ]{1,4}" + _WORD + rb"){0,40}\d{0,3}$")
 _PATH = re.compile(rb"(?:~|\.{1,2})?/|[A-Za-z]:[\\/]|[a-z][a-z0-9+.-]{1,12}://|[\w.-]+/[\w./-]+\.[a-z]{1,5}$")
+_BASE32 = re.compile(rb"(?=[A-Z]*[2-7][A-Z2-7]*[A-Z])[A-Z2-7]{20,}=*$")
+_ENCODED = re.compile(rb"[A-Za-z0-9+/]{40,}={1,2}$")
 _FLIP = re.compile(rb"[a-z][A-Z0-9]|[A-Z][0-9]|[0-9][A-Za-z]|[A-Z]{2}[a-z]")
 _HEX = re.compile(rb"[0-9a-fA-F]+$")
 _UUID = re.compile(rb"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$", re.IGNORECASE)
@@ -53,7 +59,7 @@ def is_code(value: bytes) -> bool:
 
 
 def is_path(value: bytes) -> bool:
-    return bool(_PATH.match(value))
+    return bool(_PATH.match(value)) and not _ENCODED.match(value)
 
 
 def is_password(value: bytes) -> bool:
@@ -129,7 +135,7 @@ _MARKS = (
 def _mixed(value: bytes) -> bool:
     if len(value) < 20:
         return (any(48 <= c <= 57 for c in value) and any(c > 64 for c in value)) or _wild(value)
-    return len(_FLIP.findall(value)) * 12 >= len(value) or _has_many_signs(value)
+    return len(_FLIP.findall(value)) * 12 >= len(value) or _has_many_signs(value) or bool(_BASE32.match(value))
 
 
 def _has_many_signs(value: bytes) -> bool:
@@ -146,4 +152,53 @@ JUDGES: dict[str, Callable[[bytes], bool]] = {
     "any": lambda value: bool(value) and not is_reference(value),
     "certain": bool,
     "seed": lambda value: len(value.split()) in (12, 15, 18, 21, 24) and _EXPLAINING.isdisjoint(value.split()),
+}
+
+
+# Further checks of a token: checksums where the issuer has one, and that a body is random.
+
+_BASE58 = b"123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"
+_BASE62 = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+
+
+def has_base58_checksum(token: bytes) -> bool:
+    """The last four bytes are the double SHA-256 of what stands before them."""
+    number = 0
+    for letter in token:
+        digit = _BASE58.find(letter)
+        if digit < 0:
+            return False
+        number = number * 58 + digit
+    raw = number.to_bytes((number.bit_length() + 7) // 8, "big")
+    return len(raw) > 4 and hashlib.sha256(hashlib.sha256(raw[:-4]).digest()).digest()[:4] == raw[-4:]
+
+
+def has_crc32_suffix(token: bytes) -> bool:
+    """GitHub and npm: the last six characters are the CRC-32 of the body in base 62."""
+    body = token.rpartition(b"_")[2]
+    return len(body) > 6 and encode_base62(zlib.crc32(body[:-6]), 6) == body[-6:]
+
+
+def encode_base62(number: int, width: int) -> bytes:
+    digits = bytearray()
+    while number:
+        number, rest = divmod(number, 62)
+        digits.append(_BASE62[rest])
+    return bytes(reversed(digits)).rjust(width, b"0")
+
+
+def has_stellar_checksum(token: bytes) -> bool:
+    """Base32; the last two bytes are the CRC-16 (XModem) of the rest, the lower one first."""
+    try:
+        raw = base64.b32decode(token)
+    except ValueError:
+        return False
+    checksum = binascii.crc_hqx(raw[:-2], 0)
+    return raw[0] == 0x90 and raw[-2:] == checksum.to_bytes(2, "little")
+
+
+CHECKS: dict[str, Callable[[bytes], bool]] = {
+    "base58": has_base58_checksum,
+    "random": has_random_tail,
+    "stellar": has_stellar_checksum,
 }

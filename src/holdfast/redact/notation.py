@@ -5,7 +5,7 @@ import re
 Q = rb"\\{0,7}[\"'`]"
 TAIL_WORDS = (
     "access key base value string b64 base64 enc prod production dev development test testing staging live old new primary"
-    " secondary current main admin root default env plain plaintext raw header hash digest text field secret token s"
+    " secondary current main admin root default env plain plaintext raw header hash digest text field data secret token s"
 ).split()
 TAIL = rb"(?P<tail>(?:[_.-]?(?:" + "|".join(TAIL_WORDS).encode() + rb"|\d{1,3})(?![a-z])){0,3})"
 TYPE = rb"(?::\s?[&A-Za-z_'][A-Za-z0-9_.<>\[\]|&' ]{0,40}(?==)|\s(?:string|String|str|text|varchar)\s(?==))?"
@@ -20,7 +20,7 @@ ASSIGN = (
     + GAP
     + rb"(?:[>|][+-]?[ \t]{0,4})?(?:\\?"
     + LINE
-    + rb"[ \t]{1,40})?\(?(?:(?<!\()|(?=[\"']))(?:[bfru@$]{1,2}(?=[\"']))?"
+    + rb"[ \t]{1,40})?\(?(?:(?<!\()|(?=[\"']))(?:[bfruN@$]{1,2}(?=[\"']))?"
 )
 ANSI = rb"(?:(?:\x1b|\\{1,4}u001[bB]|\\x1b|\\033|\\e)\[[0-9;]{0,12}m){0,3}"
 _CHOICES = (
@@ -31,11 +31,11 @@ _CHOICES = (
     (b"prop", rb"(?:\sby lazy)?\s{0,3}\{(?:[^{}\"']{0,40}\}\s{0,3}=)?\s{0,3}(?=" + Q + rb")"),
     (b"pair", rb"(?:\x1f|,)?(?:\s|" + LINE + rb"){0,20}(?:" + Q + rb")?(?:" + VALUE_WORD
         + rb")(?:" + Q + rb")?(?:\s{0,3}[:=]\s{0,3}|\x1e)"),
-    (b"plist", rb"</(?:key|name)>\s{0,8}<(?:string|value)>"),
+    (b"plist", rb"(?:</(?:key|name)>|\s{0,3}>)\s{0,8}<(?:string|value)>"),
     (b"assign", ASSIGN),
     (b"comma", rb"(?<=[\"'`])\s{0,4},\s{0,4}(?=" + Q + rb")"),
-    (b"xml", rb"\s{0,3}(?:>|&gt;)\s{0,8}"),
-    (b"table", rb"[ \t]{0,40}[|\t][ \t]{0,40}(?=[^\s|=])"),
+    (b"xml", rb"(?:\s[\w:.-]{1,30}=" + Q + rb"[^\"'<>]{0,60}" + Q + rb"){0,3}\s{0,3}(?:>|&gt;)\s{0,8}"),
+    (b"table", rb"[ \t]{0,40}[|\t][ \t]{0,40}(?=[^\s|=])|,(?=[^\s,|=\"'])"),
     (b"index", rb"\s?\]?\)?\s{0,3}(?:\|\||\?\?)?=(?!=)\s{0,3}"),
     (b"fill", rb"[^\"'\x1e\x1f\n]{0,20}(?:" + Q + rb")?[^\"'\x1e\x1f\n]{0,14}"
         rb"\)\.(?:fill|type|pressSequentially|press_sequentially|send_keys|sendKeys|setValue|clear_and_fill)\(\s{0,2}(?=" + Q + rb")"),
@@ -54,11 +54,13 @@ AFTER_NAME = re.compile(
 SAID = re.compile(
     rb"(?P<tail>s?)(?P<close>" + Q + rb")?"
     rb"(?:\s(?:for|of|to|on|in|f\xc3\xbcr|para|pour|per|de|del|della|du|da|do|von|der|\xd0\xbe\xd1\x82|\xd0\xb4\xd0\xbb\xd1\x8f)\s[^\s:=]{1,40}(?:\s[^\s:=]{1,24}){0,3}?)?"
+    rb"(?:\s(?:you|we|they|he|she|i)\s[a-z]{2,12}(?:\s[a-z]{1,12}){0,3}?)?"
     rb"(?:[ \t\xe3\x80\x80]{0,3})(?:"
-    rb"(?:is now|is set to|should be|will be|is|are|was|to|ist|lautet|war|es|est|sera|\xc3\xa8|\xc3\xa9|\xc3\xa4r|er|jest|on"
+    rb"(?:is now|is set to|should be|will be|is|are|was|to|ist|lautet|war|es|est|sera|\xc3\xa8|\xc3\xa9|\xc3\xa4r|er|jest|on|je|este|l\xc3\xa0|\xce\xb5\xce\xaf\xce\xbd\xce\xb1\xce\xb9|\xd9\x87\xd9\x8a|\xd7\x94\xd7\x99\xd7\x90"
+    rb"|\xe0\xa4\xb9\xe0\xa5\x88|adalah|yra|ir|is currently|has been set to|has changed to"
     rb"|stands for)(?=[ \t:\"'`])"
     rb"|\|\|=|=|:|\xe3\x81\xaf|\xe6\x98\xaf|\xe4\xb8\xba|\xe7\x82\xba|\xec\x9d\x80|\xeb\x8a\x94|\xef\xbc\x9a"
-    rb"|->|\xe2\x86\x92|\xe2\x80\x94|\((?=[^\s()]{8}))"
+    rb"|\xe0\xb8\x84\xe0\xb8\xb7\xe0\xb8\xad|->|\xe2\x86\x92|\xe2\x80\x94|\((?=[^\s()]{8}))"
     rb"(?P<said>[ \t:]{0,3})(?P<open>" + Q + rb")?(?P<value>)", re.IGNORECASE,
 )  # fmt: skip
 
@@ -75,9 +77,8 @@ TO_STRING_END = re.compile(rb"[^\x1f]*")
 TO_TAG = re.compile(rb"[^<\r\n\x1f]*")
 STOP = re.compile(rb"[,;)}\]|&]")
 LINE_END = re.compile(rb"[ \t]*(?:$|[\r\n\"'\x1f#]|\\[nr\"])")
-LINE_START = re.compile(
-    rb"(?:^|[\r\n\x1e\x1f\"]|\\n)[ \t+>#/*;-]*(?:export |set |ENV |declare -x |[\w./-]+:\d+:|\d+\s)?[\w.:;$ -]{0,60}$"
-)
+LINE_STARTS = (b"\n", b"\r", b"\x1e", b"\x1f", b'"', b"\\n")
+BEFORE_NAME = re.compile(rb"[ \t+>#/*;-]*(?:export |set |ENV |declare -x |[\w./-]+:\d+:|\d+\s)?[\w.:;$ -]{0,60}")
 CALL_BEFORE = re.compile(rb"\(\s{0,3}(?:[\"']String[\"']\s{0,2},\s{0,2})?" + Q + rb"[\w.-]*$|--?[\w-]*$")
 FLAG = re.compile(
     rb"(?:^|[\s\"'])(?:--?|/)[A-Za-z][\w.-]*$"
@@ -92,7 +93,8 @@ VALUE_BELOW = re.compile(LINE + rb"[ \t]{0,20}\\{0,3}[\"']?val", re.IGNORECASE)
 TAIL_ONLY = re.compile(TAIL + rb"(?![A-Za-z0-9])", re.IGNORECASE)
 AFTER_SPACE = re.compile(
     rb"[ \t]{1,40}(?:[^A-Za-z0-9]"
-    rb"|(?:is|are|was|to|for|of|on|in|ist|lautet|war|es|est|sera|er|jest|by|or|string|String|str|value|should|will|f\xc3|para|pour|per|de|del|della|du|da|do|von|der|stands)\b"
+    rb"|(?:is|are|was|to|for|of|on|in|ist|lautet|war|es|est|sera|er|jest|by|or|string|String|str|value|should|will|f\xc3|para|pour|per|de|del|della|du|da|do|von|der|stands|je|este|adalah|yra|ir|has|you|we|they|he|she)\b"
+    rb"|f\xc3\xbcr "
     rb"|[^\s]{0,24}[0-9!@#$%^&*]|[A-Za-z]{1,24}[A-Z])"
 )
 

@@ -11,7 +11,8 @@ class TokenRule(msgspec.Struct, frozen=True):
     check: str = ""
     """The name of a further check in `checks.CHECKS`: a checksum, or that the rest is random."""
     left: str = ""
-    """`strict`: no letter, digit, `_`, `-`, `.` or `/` may stand before it, for prefixes that are common; `any`: anything may."""
+    """What may not stand before it. `strict`: letter, digit, `_`, `-`, `.`, `/`, for prefixes that are common;
+    `any`: anything may; `private`: not `pk`, which is public."""
 
 
 class PlaceRule(msgspec.Struct, frozen=True):
@@ -28,6 +29,8 @@ class PlaceRule(msgspec.Struct, frozen=True):
     negative: str
     back: int = 0
     """How many bytes before the anchor the pattern may begin."""
+    needs: str = ""
+    """This must follow within 400 bytes: a quick look that spares the pattern."""
 
 
 class NameRule(msgspec.Struct, frozen=True):
@@ -43,6 +46,15 @@ class NameRule(msgspec.Struct, frozen=True):
     """`word`: the stem must be a whole part of the name; `key`: what stands before it decides."""
     stem_width: int = 0
     """How many characters at the end of a stem are the name's own word, where the rest is what stands before it."""
+
+
+class UserRules(msgspec.Struct, frozen=True):
+    """What a user adds to the built-in rules: names whose values are secret, patterns, and texts that are none."""
+
+    names: tuple[str, ...] = ()
+    patterns: tuple[str, ...] = ()
+    keep: tuple[str, ...] = ()
+    enabled: bool = True
 
 
 class Finding(msgspec.Struct, frozen=True):

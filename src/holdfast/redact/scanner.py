@@ -2,22 +2,18 @@
 
 import json
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 
-from ahocorasick_rs import BytesAhoCorasick, Implementation, MatchKind
-
-from holdfast.redact import assignment, blocks, headers, judge, views
-from holdfast.redact.checks import CHECKS
+from holdfast.redact import assignment, blocks, judge, views
+from holdfast.redact.anchors import Anchor, AnchorSearch, Hit
+from holdfast.redact.judge import CHECKS
 from holdfast.redact.rule import NameRule, PlaceRule, Span, TokenRule
-from holdfast.redact.rules.business import BUSINESS_TOKENS
-from holdfast.redact.rules.cloud import CLOUD_TOKENS
-from holdfast.redact.rules.development import DEVELOPMENT_TOKENS
-from holdfast.redact.rules.keys import KEY_TOKENS
-from holdfast.redact.rules.models import MODEL_TOKENS
+from holdfast.redact.rules.cloud import CLOUD_TOKENS, KEY_TOKENS
+from holdfast.redact.rules.models import DEVELOPMENT_TOKENS, MODEL_TOKENS
 from holdfast.redact.rules.names import NAME_RULES
 from holdfast.redact.rules.places import PLACE_RULES
-from holdfast.redact.rules.services import SERVICE_TOKENS
+from holdfast.redact.rules.services import BUSINESS_TOKENS, SERVICE_TOKENS
 from holdfast.redact.shape import Shape, parse_shape
 
 TOKEN_RULES = (*MODEL_TOKENS, *DEVELOPMENT_TOKENS, *CLOUD_TOKENS, *BUSINESS_TOKENS, *SERVICE_TOKENS, *KEY_TOKENS)
@@ -27,81 +23,85 @@ Finder = Callable[[bytes, int, int, bool], "list[Span] | Span | None"]
 
 _COLOUR = re.compile(rb"\[[0-9;]{0,12}m$")
 _LONGEST = 8192
-_MEMO_AFTER = 400
+_MEMO_AFTER = 60
 _BEFORE, _AFTER = 48, 64
+_NEAR = 404
 
 
 class Scanner:
     """Finds the spans of secrets in bytes. `names` are further names whose values are secret."""
 
     def __init__(self, names: Iterable[str] = ()) -> None:
-        table = _anchor_table([name for name in names if name])
-        self._finders = [tuple(finders) for finders in table.values()]
-        self._openings = tuple(anchor[1:].encode() for anchor in table if anchor[0] == "\n")
-        self._escapes = len(table)
-        self._percents = self._escapes + len(_escape_marks())
-        self._encoded = self._percents + len(views.PERCENT_MARKS)
-        anchors = (*table, *_escape_marks(), *views.PERCENT_MARKS, *views.base64_marks())
-        self._automaton = BytesAhoCorasick(
-            [anchor.encode() for anchor in anchors], matchkind=MatchKind.Standard, implementation=Implementation.DFA
-        )
+        finders: dict[Finder, int] = {}
+        anchors = [
+            Anchor(text.encode(), finders.setdefault(finder, len(finders)), follow, count, alone)
+            for text, finder, follow, count, alone in _list_anchors([name for name in names if name])
+        ]
+        runs = finders.setdefault(find_prefixed, len(finders))
+        self._finders = [*finders]
+        self._escapes = len(finders)
+        self._decodes, self._percents, self._encoded = (self._escapes + n for n in (1, 2, 3))
+        anchors += [
+            Anchor(mark.encode(), self._escapes, *views.AFTER_MARK.get(mark, ())) for mark in views.ESCAPE_MARKS
+        ]
+        anchors += [Anchor(mark.encode(), self._decodes) for mark in _decode_marks()]
+        anchors += [Anchor(mark.encode(), self._percents) for mark in views.PERCENT_MARKS]
+        anchors += [Anchor(mark.encode(), self._encoded) for mark in views.base64_marks()]
+        self._search = AnchorSearch(anchors, run_number=runs)
 
     def find(self, text: bytes, raw: bool = False, depth: int = 2) -> list[Span]:
         """The spans in order, without overlap. `raw`: undecoded JSON, where too much is found rather than too little.
         `depth`: how many spellings within one another are read."""
-        hits = self._automaton.find_matches_as_indexes(text, overlapping=True)
-        if not raw and text.startswith(self._openings):
-            hits[:0] = self._hits_at_start(text)
-        if not hits:
-            return []
-        plain = self._escapes
-        found = self._check([hit for hit in hits if hit[0] < plain], text, raw)
+        found, hits = self._find_plain(text, raw)
         if depth and not (raw and found):
-            found += self._find_spelt([hit for hit in hits if hit[0] >= plain], text, raw, depth - 1)
+            spelt = [hit for hit in hits if hit[0] >= self._escapes]
+            found += self._find_spelt(spelt, text, raw, depth - 1) if spelt else []
         if found and not raw:
             found = [_extend(text, span) for span in found]
         return join_spans(found) if len(found) > 1 else found
 
-    def _must_decode(self, hits: list[tuple[int, int, int]]) -> bool:
-        """Names in other scripts and dumps can only be read in decoded text."""
-        first = self._escapes + len(views.ESCAPE_MARKS) - 2
-        return any(first <= hit[0] < self._percents for hit in hits)
+    def _find_plain(self, text: bytes, raw: bool) -> tuple[list[Span], list[Hit]]:
+        """What is repeated very often is looked at once; only where that is a secret are all of its places searched."""
+        hits, left_out = self._search.find(text, once=True)
+        found = self._check(hits, text, raw) if hits else []
+        if left_out and found and not raw:
+            hits = self._search.find(text)[0]
+            found = self._check(hits, text, raw)
+        return found, hits
 
-    def _hits_at_start(self, text: bytes) -> list[tuple[int, int, int]]:
-        """Short prefixes are searched for with what stands before them: at the start of a text nothing does."""
-        got = self._automaton.find_matches_as_indexes(b"\n" + text[:80], overlapping=True)
-        return [(number, 0, end - 1) for number, start, end in got if start == 0 and end > 1 and number < self._escapes]
-
-    def _check(self, hits: list[tuple[int, int, int]], text: bytes, raw: bool) -> list[Span]:
+    def _check(self, hits: list[Hit], text: bytes, raw: bool) -> list[Span]:
         found: list[Span] = []
-        fruitless: set[bytes] = set()
+        plain = self._escapes
+        known: dict[tuple[int, bytes], list[Span]] = {}
         many = len(hits) > _MEMO_AFTER
-        around = b""
         for number, start, end in hits:
+            if number >= plain:
+                continue
             if many:
-                around = text[start - _BEFORE if start > _BEFORE else 0 : end + _AFTER]
-                if around in fruitless:
+                around = number, text[start - _BEFORE if start > _BEFORE else 0 : end + _AFTER]
+                before = known.get(around)
+                if before is not None:
+                    found += [(start + first, start + last, kind) for first, last, kind in before]
                     continue
-            before = len(found)
-            for finder in self._finders[number]:
-                _collect(found, _run_finder(finder, text, start, end, raw))
-            if len(found) > before and raw:
+            got = _run_finder(self._finders[number], text, start, end, raw)
+            found += got
+            if got and raw:
                 return found
-            if many and len(found) == before:
-                fruitless.add(around)
+            if many and all(start <= span[0] and span[1] < end + _AFTER - 1 for span in got):
+                known[around] = [(first - start, last - start, kind) for first, last, kind in got]
         return found
 
     def _find_spelt(self, hits: list[tuple[int, int, int]], text: bytes, raw: bool, depth: int) -> list[Span]:
         """What other spellings hide. In undecoded JSON an escape is reason enough to decode it."""
         found: list[Span] = []
-        percents = [hit[1] for hit in hits if self._percents <= hit[0] < self._encoded]
-        encoded = [hit[1] for hit in hits if hit[0] >= self._encoded]
+        percents = sorted(hit[1] for hit in hits if hit[0] == self._percents)
+        encoded = sorted(hit[1] for hit in hits if hit[0] == self._encoded)
 
         def find(inner: bytes) -> list[Span]:
             return self.find(inner, raw, depth)
 
-        escapes = [hit[1] for hit in hits if hit[0] < self._percents]
-        if escapes and raw and self._must_decode(hits):
+        escapes = sorted(hit[1] for hit in hits if hit[0] < self._percents)
+        if raw and any(hit[0] == self._decodes for hit in hits):
             return [(0, 0, "escape")]
         if escapes:
             found += views.find_in_escaped(text, escapes, find)
@@ -134,19 +134,13 @@ def _extend(text: bytes, span: Span) -> Span:
     return start, end, kind
 
 
-def _run_finder(finder: Finder, text: bytes, start: int, end: int, raw: bool) -> "list[Span] | Span | None":
+def _run_finder(finder: Finder, text: bytes, start: int, end: int, raw: bool) -> list[Span]:
     """A fault of one rule must stop neither the hook nor the other rules."""
     try:
-        return finder(text, start, end, raw)
+        got = finder(text, start, end, raw)
     except Exception:
-        return None
-
-
-def _collect(found: list[Span], got: "list[Span] | Span | None") -> None:
-    if isinstance(got, list):
-        found.extend(got)
-    elif got:
-        found.append(got)
+        return []
+    return got if isinstance(got, list) else [got] if got else []
 
 
 def join_spans(found: list[Span]) -> list[Span]:
@@ -173,35 +167,41 @@ _GENERIC = frozenset(
 
 
 @cache
-def _escape_marks() -> tuple[str, ...]:
-    """What says that JSON must be decoded: escapes of plain letters, and names in other scripts as JSON writes them."""
+def _decode_marks() -> tuple[str, ...]:
+    """What can only be read in decoded text: names in other scripts as JSON writes them, and dumps."""
     stems = [stem for rule in NAME_RULES for stem in _casings(rule) if not stem.isascii()]
     spelt = {json.dumps(stem)[1:-1] for stem in stems}
-    return (*views.ESCAPE_MARKS, *sorted(spelt | {mark.upper().replace("\\U", "\\u") for mark in spelt}))
+    return (*views.DUMP_MARKS, *sorted(spelt | {mark.upper().replace("\\U", "\\u") for mark in spelt}))
 
 
-def _anchor_table(names: list[str]) -> dict[str, list[Finder]]:
-    table: dict[str, list[Finder]] = {}
+AnchorOf = tuple[str, Finder, bytes, int, bool]
+"""A text to search for, what looks at it then, the bytes that must follow it and how many; whether it stands alone."""
 
-    def add(anchors: Iterable[str], finder: Finder) -> None:
-        for anchor in anchors:
-            table.setdefault(anchor, []).append(finder)
 
+def _list_anchors(names: list[str]) -> Iterator[AnchorOf]:
     for token in TOKEN_RULES:
         shape = parse_shape(token.shape)
-        short = token.left == "strict" and not shape.head and any(map(_is_common, shape.anchors))
-        add(_with_left_context(shape.anchors) if short else shape.anchors, token_finder(token, shape, short))
-    for place in PLACE_RULES:
-        add(place.anchors, place_finder(place))
-    for rule in (*NAME_RULES, *(NameRule("named", (name,), "any", spoken=False) for name in names)):
-        add(_casings(rule), name_finder(rule))
-    add(blocks.KEY_ANCHORS, blocks.find_private_key)
-    add(blocks.PUTTY_ANCHORS, blocks.find_putty_key)
-    add(blocks.SECRET_ANCHORS, blocks.find_secret_values)
-    add(blocks.INSERT_ANCHORS, blocks.find_inserted)
-    add(headers.COOKIE_ANCHORS, headers.find_cookies)
-    add(headers.BASIC_ANCHORS, headers.find_basic_login)
-    return table
+        alone = token.left == "strict" and not shape.head and any(map(_is_common, shape.anchors))
+        finder = token_finder(token, shape, alone)
+        for anchor in shape.anchors:
+            yield anchor, finder, shape.follow, shape.follow_count, alone
+    plain: list[tuple[Iterable[str], Finder]] = [(place.anchors, place_finder(place)) for place in PLACE_RULES]
+    own = (NameRule("named", (name,), "any", spoken=False) for name in names)
+    plain += [(_casings(rule), name_finder(rule)) for rule in (*NAME_RULES, *own)]
+    plain += _BLOCK_FINDERS
+    for anchors, finder in plain:
+        for anchor in anchors:
+            yield anchor, finder, _AFTER_SHORT.get(anchor, b""), int(anchor in _AFTER_SHORT), False
+
+
+_BLOCK_FINDERS: list[tuple[Iterable[str], Finder]] = [
+    (blocks.KEY_ANCHORS, blocks.find_private_key),
+    (blocks.PUTTY_ANCHORS, blocks.find_putty_key),
+    (blocks.SECRET_ANCHORS, blocks.find_secret_values),
+    (blocks.INSERT_ANCHORS, blocks.find_inserted),
+    (blocks.COOKIE_ANCHORS, blocks.find_cookies),
+    (blocks.BASIC_ANCHORS, blocks.find_basic_login),
+]
 
 
 _COMMON = frozenset(
@@ -237,13 +237,10 @@ def _is_common(anchor: str) -> bool:
     return len(anchor) <= 2 or anchor in _COMMON
 
 
-_LEFT_CONTEXT = (*" \"'`=:(,<>[{|&;/@\t\n\x1e\x1f“‘«：（", "\\n", "\\t", "\\r")
-"""What may stand before a token with a short prefix; the last three as undecoded JSON writes them."""
-
-
-def _with_left_context(anchors: Iterable[str]) -> list[str]:
-    """Short prefixes are common within words: searching for what stands before them too spares most of the checks."""
-    return [context + anchor for anchor in anchors for context in _LEFT_CONTEXT]
+_AFTER_SHORT = dict.fromkeys(("pw", "PW", "Pw"), b" =:\"'`_-.,|<>()[]\t\r\n\\\x1e\x1f\xef\xe3\xe60123456789")
+_NOT_IN_WORD = bytes(code for code in range(128) if not chr(code).isalpha())
+_AFTER_SHORT |= dict.fromkeys(("_pat", "-pat", "_PAT", "-PAT", " PAT"), _NOT_IN_WORD)
+"""What stands after short names: they are not the beginning of a word."""
 
 
 def _casings(rule: NameRule) -> list[str]:
@@ -259,28 +256,27 @@ def _casings(rule: NameRule) -> list[str]:
     return [*spelt]
 
 
-def token_finder(rule: TokenRule, shape: Shape, short: bool) -> Finder:
+def token_finder(rule: TokenRule, shape: Shape, alone: bool) -> Finder:
     """Looks at the form of the token around its anchor. The pattern is compiled when it is first needed.
-    `short`: the anchor has the character before the token in it, so that what it may be is known."""
+    `alone`: what stands before the anchor was looked at already."""
     check = CHECKS.get(rule.check)
-    open_left = short or rule.shape.startswith("{") or rule.left == "any"
+    open_left = alone or rule.shape.startswith("{") or rule.left == "any"
     strict = rule.left == "strict"
-    prefixes = tuple(anchor.encode() for anchor in shape.anchors)
-    widths = sorted({len(prefix) for prefix in prefixes}, reverse=True)
+    public_prefix = rule.left == "private"
 
     @cache
     def pattern() -> re.Pattern[bytes]:
         return re.compile(shape.pattern)
 
-    def find(text: bytes, start: int, end: int, raw: bool) -> Span | None:
-        if short:
-            start = next((end - width for width in widths if text.startswith(prefixes, end - width)), start)
-        elif not open_left and not shape.head and not raw and not _begins(text, start, strict):
+    def find(text: bytes, start: int, _end: int, raw: bool) -> Span | None:
+        if not open_left and not shape.head and not raw and not _begins(text, start, strict):
             return None
         match = _match_around(pattern(), text, start, shape.head)
         if not match or not (raw or open_left or not shape.head or _begins(text, match.start(), strict)):
             return None
         token = match[0]
+        if public_prefix and text[match.start() - 2 : match.start()] in (b"pk", b"PK"):
+            return None
         if judge.is_placeholder(token) or (check and not check(token)):
             return None
         return match.start(), match.end(), rule.kind
@@ -307,14 +303,51 @@ def _begins(text: bytes, start: int, strict: bool) -> bool:
     return not last.isalnum() and not (strict and last in b"_.+-" and last)
 
 
+_PREFIX = re.compile(
+    rb"(?:^|(?<=[^A-Za-z0-9_./+=%&-]))(?P<words>[A-Za-z][A-Za-z0-9]{1,14}(?:[_-][A-Za-z0-9]{1,10}){0,3})[_-]$"
+)
+_SAYS_SECRET = re.compile(
+    rb"(?:^|[_-]|[a-z])(?:tok|token|key|sec|secret|pat|sk|api|auth|apikey|priv|pass|pwd)$", re.IGNORECASE
+)
+_PUBLIC_PREFIXES = frozenset(
+    b"toolu msg call chatcmpl cmpl resp req evt event cus pi pm ch sub price prod in inv thread run step file asst batch session sess"
+    b" user org proj project team item obj id ref commit rev sha sha1 sha256 sha384 sha512 md5 blake2 blake3 hash digest integrity etag cid"
+    b" image img asset chunk main app index vendor bundle page static css js font icon svg svc srv host node pod job task trace span"
+    b" build release version pk pub public pubkey publishable test example sample data blob cache tmp temp doc page layer rs fc conv"
+    b" message reasoning".split()
+)
+
+
+def find_prefixed(text: bytes, start: int, end: int, _raw: bool) -> Span | None:
+    """`acme_` or `acme-` and a long random run: a token of an issuer that no rule knows. Ids are written alike, so the
+    prefix must not be one of theirs."""
+    prefix = _PREFIX.search(text, max(0, start - 64), start)
+    if not prefix or text[end : end + 1] in (b"_", b"-", b".", b"/", b"+", b"="):
+        return None
+    words = prefix["words"].replace(b"-", b"_").lower().split(b"_")
+    if _PUBLIC_PREFIXES.intersection(words) or not _is_random_run(text[start:end], prefix["words"]):
+        return None
+    return prefix.start(), end, "unknown-vendor-token"
+
+
+def _is_random_run(run: bytes, prefix: bytes) -> bool:
+    counts = [sum(first <= code <= last for code in run) for first, last in ((48, 57), (65, 90), (97, 122))]
+    if min(counts) * 12 < len(run):
+        return bool(_SAYS_SECRET.search(prefix)) and min(counts[0], counts[1] + counts[2]) * 6 >= len(run)
+    return judge.looks_random(run) and not judge.is_placeholder(run)
+
+
 def place_finder(rule: PlaceRule) -> Finder:
     accept = judge.JUDGES[rule.judge]
+    needs = rule.needs.encode()
 
     @cache
     def pattern() -> re.Pattern[bytes]:
         return re.compile(rule.pattern.replace("[^", "[^\x1e\x1f").encode())  # a value ends with its string
 
     def find(text: bytes, start: int, end: int, raw: bool) -> Span | None:
+        if needs and text.find(needs, end, end + _NEAR) < 0:
+            return None
         match = pattern().match(text, start) if not rule.back else _search_back(pattern(), text, start, end, rule.back)
         if not match:
             return None

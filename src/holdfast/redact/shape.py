@@ -47,8 +47,9 @@ class Shape(msgspec.Struct, frozen=True):
     pattern: bytes
     anchors: tuple[str, ...]
     head: int
-    ends_open: bool
-    source: str
+    follow: bytes
+    """What stands after the anchor, at least `follow_count` times."""
+    follow_count: int
 
 
 def parse_shape(source: str) -> Shape:
@@ -59,7 +60,7 @@ def parse_shape(source: str) -> Shape:
     if min(map(len, anchors)) < 2:
         raise ValueError(f"the shape {source!r} has no literal to search for")
     pattern = "".join(map(_regex, pieces))
-    return Shape(_bounded(pattern, pieces), anchors, head, pieces[-1][3] is not None, source)
+    return Shape(_bounded(pattern, pieces), anchors, head, *_following(pieces, marked))
 
 
 def make_example(source: str, seed: str) -> str:
@@ -88,6 +89,13 @@ def _leading(pieces: list[_Piece]) -> tuple[str, ...]:
             break
         choices.append(piece[4].split("|") if piece[4] is not None else [piece[6] or ""])
     return tuple("".join(parts) for parts in itertools.product(*choices))
+
+
+def _following(pieces: list[_Piece], marked: int | None) -> tuple[bytes, int]:
+    first = next((n for n, piece in enumerate(pieces) if piece[0]), len(pieces)) if marked is None else marked + 1
+    if first >= len(pieces) or not pieces[first][0]:
+        return b"", 0
+    return ALPHABETS[pieces[first][0]].encode(), int(pieces[first][1])
 
 
 def _width(pieces: list[_Piece]) -> int:

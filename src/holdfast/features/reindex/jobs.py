@@ -15,6 +15,7 @@ from holdfast.core.job import Ran
 from holdfast.core.ports import EventQuery
 from holdfast.features.reindex.events import FAILED, KILLED, NOT_READY, SKIPPED, TIMEOUT, UNCHANGED
 from holdfast.features.reindex.settings import Settings, settings_or_default
+from holdfast.redact import rules_environment
 from holdfast.search.index import checkout, update
 from holdfast.search.index.build import Result, Task
 from holdfast.search.index.database import index_dir_of, root_of
@@ -81,7 +82,7 @@ def _last_words(ran: Ran) -> str:
 
 def _environment(settings: Settings) -> dict[str, str]:
     wanted = {*git.KEPT_VARIABLES, "PYTHONPATH", "VIRTUAL_ENV", "HOLDFAST_FEATURES", settings.key_variable}
-    return {name: os.environ[name] for name in wanted if name in os.environ}
+    return {name: os.environ[name] for name in wanted if name in os.environ} | dict(rules_environment())
 
 
 def checkout_of(project: str) -> tuple[str, str]:

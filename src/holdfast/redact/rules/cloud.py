@@ -95,3 +95,42 @@ CLOUD_TOKENS = (
     TokenRule("zuplo-key", "zpka_<w32>_<w8>"),
     TokenRule("unkey-root-key", "unkey_<w20+>"),
 )
+
+
+# Keys of cryptography and of wallets, and signed tokens.
+
+KEY_TOKENS = (
+    TokenRule("age-key", "AGE-SECRET-KEY-1<Q40+>"),
+    TokenRule("age-plugin-key", "AGE-PLUGIN-<t2+>-1<Q40+>"),
+    TokenRule("nostr-key", "nsec1<q50+>"),
+    TokenRule("bitcoin-wif", "(5H|5J|5K)<k49>", check="base58", left="strict"),
+    TokenRule("bitcoin-wif", "(Kw|Kx|Ky|Kz|L1|L2|L3|L4|L5)<k50>", check="base58", left="strict"),
+    TokenRule("testnet-wif", "(cM|cN|cO|cP|cQ|cR|cS|cT|cU|cV)<k50>", check="base58", left="strict"),
+    TokenRule("extended-private-key", "(x|t|y|z|u|v)prv<k100+>", left="strict"),
+    TokenRule("litecoin-key", "6(u|v)<k49>", check="base58", left="strict"),
+    TokenRule("cardano-key", "(ed25519_sk|ed25519e_sk|addr_xsk|root_xsk|acct_xsk)1<q50+>"),
+    TokenRule("ripple-seed", "sEd<k28>", check="random", left="strict"),
+    TokenRule("cosmos-key", "(edsk|spsk|p2sk)<k50+>", left="strict"),
+    TokenRule("jwt", "eyJ<t8+>.eyJ<t8+>.<t8+>"),
+    TokenRule("jwe", "eyJ<t16+>..<t8+>.<t8+>.<t8+>"),
+    TokenRule("unsigned-jwt", "eyJ<t8+>.eyJ<t8+>"),
+    TokenRule("paseto-token", "v(1|2|3|4).(local|public).<t30+>", left="strict"),
+    TokenRule("macaroon", "MDAx<j60+>", check="random", left="strict"),
+    TokenRule("minisign-key", "RWRTY0Iy<B60+>"),
+    TokenRule("signify-key", "RWRCSw<B60+>"),
+    TokenRule("fernet-token", "gAAAAA<j80+>"),
+    TokenRule("encoded-private-key", "LS0tLS1CRUdJTi<B80+>"),
+    TokenRule("stellar-seed", "S(A|B|C|D)<254>", left="strict", check="stellar"),
+    TokenRule("near-key", "ed25519:<k86-88>", left="strict"),
+    TokenRule("hedera-key", "302e020100300506032b657004220420<h64>"),
+    TokenRule("hedera-key", "3030020100300706052b8104000a04220420<h64>"),
+    TokenRule("der-private-key", "MII(EvQ|EvA|Evg|JQg|JQw|JRA|CdQ|Cdg|Cdw|CeA)IBADANBgkq<B200+>"),
+    TokenRule("der-private-key", "MII(EpA|Eow|Eog|EpQ|JKA|JKQ|JJw|JJg|CXA|CXQ|CXg|CWw)IBAAK<B100+>"),
+    TokenRule("der-private-key", "MHcCAQEEI<B80+>"),
+    TokenRule("der-private-key", "MHQCAQEEI<B80+>"),
+    TokenRule("der-private-key", "MIGkAgEBBDD<B100+>"),
+    TokenRule("der-private-key", "MIGHAgEAMB(M|A)GByqGSM49<B60+>"),
+    TokenRule("der-private-key", "MIG2AgEAMBAGByqGSM49<B60+>"),
+    TokenRule("der-private-key", "MC4CAQAwBQYDK2V(w|u)BCIEI<B40+>"),
+    TokenRule("openssh-key-body", "b3BlbnNzaC1rZXktdjEA<B60+>"),
+)

@@ -1,0 +1,238 @@
+"""Where the anchors of the rules stand in a text: one pass, by a small native library or, without it, by Aho–Corasick."""
+
+import ctypes
+import re
+import threading
+from collections.abc import Iterable
+from functools import cache
+from pathlib import Path
+
+import msgspec
+from ahocorasick_rs import BytesAhoCorasick, Implementation, MatchKind
+
+Hit = tuple[int, int, int]
+"""The anchor's number, where it begins and where it ends."""
+
+_HASH_BITS, _BUCKET_BITS = 16, 13
+_SEEN = 1 << 13
+_ROOM = 4096
+_COMMON = ' etaoinsrhldcumfpgwybv0k\\1"_,.x'
+"""The characters of ordinary payloads, the most frequent first."""
+_COMMON_PARTS = frozenset(
+    "con Con ret val sig wit ion tio ing ent ate ati the and for ter res pro com per str est men def elf sel imp ort rin lin ine nam ame"
+    " typ ype ode cod dat ata fil ile lis ist arg pri int inp put out tri ext tex key log err ror exc cep not Non one ate han and all cal"
+    " las ass cla cha har err ver ers val alu lue ess ser use par ara ram fro rom obj bje ect rec dec Dec sta tat tes set get add new nex"
+    " 000 ure nte tur urn sto res ith her ere are ove rea ead wri ite raw lse els eck che hec".split()
+)
+"""Groups of letters that stand in most texts."""
+_LOAD = 3
+_LEFT = b" \"'`=:(,<>[{|&;/@\t\n\x1e\x1f\x9c\x98\xab\x9a\x88"
+"""What may stand before a text that stands alone; the last five end the quotes and colons of other scripts."""
+
+
+_WORD = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+RUN_LEAST, RUN_MOST = 32, 128
+_RUN = re.compile(rb"(?<=[_-])[A-Za-z0-9]{32,}")
+
+
+class Anchor(msgspec.Struct, frozen=True):
+    """A text to search for. At least `count` bytes of `follow` must stand after it; with `alone` nothing may stand before
+    it that a word or a name could go on with."""
+
+    text: bytes
+    number: int
+    follow: bytes = b""
+    count: int = 0
+    alone: bool = False
+
+
+class AnchorSearch:
+    """Finds all of some anchors, overlapping ones too, in the order in which they begin or nearly so."""
+
+    def __init__(self, anchors: Iterable[Anchor], run_number: int = -1) -> None:
+        """`run_number`: report long runs of letters and digits after `_` or `-` too, under this number."""
+        self._anchors = [anchor for anchor in anchors if anchor.text]
+        library = load_library()
+        usable = library is not None and min((len(anchor.text) for anchor in self._anchors), default=0) > 1
+        self._native = _NativeTables(library, self._anchors, run_number) if library is not None and usable else None
+        self._automaton = None if self._native else _Automaton(self._anchors, run_number)
+
+    @property
+    def is_native(self) -> bool:
+        return self._native is not None
+
+    def find(self, text: bytes, once: bool = False) -> tuple[list[Hit], bool]:
+        """The hits, and whether some were left out: with `once`, those that stand in the same surroundings as an
+        earlier one, in texts that have very many."""
+        if self._native:
+            return self._native.find(text, once)
+        assert self._automaton is not None
+        return self._automaton.find(text), False
+
+
+class _Automaton:
+    def __init__(self, anchors: list[Anchor], run_number: int = -1) -> None:
+        self._run_number = run_number
+        by_text: dict[bytes, list[Anchor]] = {}
+        for anchor in anchors:
+            by_text.setdefault(anchor.text, []).append(anchor)
+        self._by_text = list(by_text.values())
+        self._search = BytesAhoCorasick(
+            [*by_text], matchkind=MatchKind.Standard, implementation=Implementation.DFA
+        ).find_matches_as_indexes
+
+    def find(self, text: bytes) -> list[Hit]:
+        runs = _RUN.finditer(text) if self._run_number >= 0 else ()
+        hits = [
+            (anchor.number, start, end)
+            for n, start, end in self._search(text, overlapping=True)
+            for anchor in self._by_text[n]
+            if (not anchor.count or _is_followed(text, end, anchor)) and (not anchor.alone or _is_alone(text, start))
+        ]
+        return hits + [(self._run_number, *run.span()) for run in runs if len(run[0]) <= RUN_MOST]
+
+
+def _is_followed(text: bytes, end: int, anchor: Anchor) -> bool:
+    after = text[end : end + anchor.count]
+    return len(after) == anchor.count and not after.translate(None, anchor.follow)
+
+
+def _is_alone(text: bytes, start: int) -> bool:
+    """In undecoded JSON a line begins after the two characters of an escape."""
+    return not start or text[start - 1] in _LEFT or text[start - 2 : start] in (b"\\n", b"\\t", b"\\r")
+
+
+# ── The native library: native/anchors.c ─────────────────────────────────────────────────────────────────────────────
+
+
+class _Anchor(ctypes.Structure):
+    _fields_ = (
+        ("text", ctypes.c_uint32), ("number", ctypes.c_uint32), ("hash", ctypes.c_uint32), ("length", ctypes.c_uint16),
+        ("key", ctypes.c_int16), ("follow", ctypes.c_uint16), ("class_", ctypes.c_uint16), ("left", ctypes.c_uint16),
+        ("unused", ctypes.c_uint16),
+    )  # fmt: skip
+
+
+class _Tables(ctypes.Structure):
+    _fields_ = (
+        ("filter", ctypes.c_void_p), ("first", ctypes.c_void_p), ("anchors", ctypes.c_void_p),
+        ("texts", ctypes.c_void_p), ("classes", ctypes.c_void_p), ("run_number", ctypes.c_uint32),
+        ("run_least", ctypes.c_uint32), ("run_most", ctypes.c_uint32),
+    )  # fmt: skip
+
+
+@cache
+def load_library() -> ctypes.CDLL | None:
+    """The library that was built for this machine with the package, if one was."""
+    try:
+        library = ctypes.CDLL(str(Path(__file__).with_name("libanchors.so")))
+        find = library.holdfast_find_anchors
+    except (OSError, AttributeError):
+        return None
+    pointer, size = ctypes.c_void_p, ctypes.c_size_t
+    find.restype = size
+    find.argtypes = (pointer, ctypes.c_char_p, size, pointer, size, pointer, pointer)
+    return library
+
+
+class _NativeTables:
+    def __init__(self, library: ctypes.CDLL, anchors: list[Anchor], run_number: int = -1) -> None:
+        self._call = library.holdfast_find_anchors
+        keyed = _choose_keys(anchors)
+        filter_bits = bytearray(1 << _HASH_BITS)
+        self._first = (ctypes.c_uint32 * ((1 << _BUCKET_BITS) + 1))()
+        self._entries = (_Anchor * len(keyed))()
+        classes: dict[bytes, int] = {b"": 0, _LEFT: 1, _WORD: 2}
+        texts = bytearray()
+        places = []
+        for anchor in anchors:
+            places.append(len(texts))
+            texts += anchor.text
+        for at, (hashed, n, key, bits) in enumerate(keyed):
+            anchor = anchors[n]
+            filter_bits[hashed] |= bits
+            self._first[(hashed >> (_HASH_BITS - _BUCKET_BITS)) + 1] += 1
+            number = classes.setdefault(anchor.follow if anchor.count else b"", len(classes))
+            self._entries[at] = _Anchor(
+                places[n], anchor.number, hashed, len(anchor.text), key, anchor.count, number, int(anchor.alone)
+            )
+        for bucket in range(1 << _BUCKET_BITS):
+            self._first[bucket + 1] += self._first[bucket]
+        self._filter = ctypes.create_string_buffer(bytes(filter_bits))
+        self._texts = ctypes.create_string_buffer(bytes(texts))
+        self._classes = ctypes.create_string_buffer(b"".join(map(_class_table, classes)))
+        self._tables = _Tables(
+            ctypes.addressof(self._filter), ctypes.addressof(self._first), ctypes.addressof(self._entries),
+            ctypes.addressof(self._texts), ctypes.addressof(self._classes),
+            max(run_number, 0), RUN_LEAST if run_number >= 0 else 0, RUN_MOST,
+        )  # fmt: skip
+        self._by_ref = ctypes.byref(self._tables)
+        self._space = _Space()
+
+    def find(self, text: bytes, once: bool) -> tuple[list[Hit], bool]:
+        space = self._space
+        count = self._call(
+            self._by_ref, text, len(text), space.hits, _ROOM, space.seen if once else None, space.dropped_ref
+        )
+        hits = space.hits
+        if count > _ROOM:
+            hits = (ctypes.c_uint32 * (3 * count))()
+            self._call(self._by_ref, text, len(text), hits, count, space.seen if once else None, space.dropped_ref)
+        if not count:
+            return [], False
+        flat = hits[: 3 * count]
+        return list(zip(flat[::3], flat[1::3], flat[2::3], strict=True)), space.dropped.value > 0
+
+
+class _Space(threading.local):
+    """What a search writes to. Searches of several threads run at once: the library is called without the GIL."""
+
+    def __init__(self) -> None:
+        self.hits: ctypes.Array[ctypes.c_uint32] = (ctypes.c_uint32 * (3 * _ROOM))()
+        self.seen = (ctypes.c_uint64 * _SEEN)()
+        self.dropped = ctypes.c_size_t()
+        self.dropped_ref = ctypes.byref(self.dropped)
+
+
+def _choose_keys(anchors: list[Anchor]) -> list[tuple[int, int, int, int]]:
+    """Each anchor (by its place in the list) with the hash of the bytes it is looked for by, where they begin in it, and
+    the bits of the byte after them. Rare bytes are taken, and those of few other anchors."""
+    load: dict[bytes, int] = {}
+    keyed: list[tuple[int, int, int, int]] = []
+    for n, anchor in enumerate(anchors):
+        text = anchor.text
+        if len(text) == 2 and anchor.alone:
+            bits = _fourth_bits(text, anchor)
+            keyed += [(_hash(bytes([left]) + text), n, -1, bits) for left in _LEFT + b"ntr"]
+            continue
+        if len(text) == 2:
+            lasts = anchor.follow if anchor.count else range(256)
+            keyed += [(_hash(text + bytes([last])), n, 0, 0xFF) for last in lasts]
+            continue
+        parts = [(text[at : at + 4], at) for at in range(max(1, len(text) - 3))]
+        part, key = min(parts, key=lambda part: _frequency(part[0]) + _LOAD * load.get(part[0][:3], 0))
+        load[part[:3]] = load.get(part[:3], 0) + 1
+        keyed.append((_hash(part[:3]), n, key, _fourth_bits(part, anchor)))
+    return sorted(keyed)
+
+
+def _fourth_bits(part: bytes, anchor: Anchor) -> int:
+    if len(part) == 4:
+        return 1 << (part[3] & 7)
+    bits = 0
+    for code in anchor.follow if anchor.count else range(8):
+        bits |= 1 << (code & 7)
+    return bits
+
+
+def _frequency(text: bytes) -> int:
+    ranks = [_COMMON.find(chr(code)) for code in text]
+    return sum(40 - rank for rank in ranks if rank >= 0) + 60 * (text[:3].decode("latin-1") in _COMMON_PARTS)
+
+
+def _hash(three: bytes) -> int:
+    return (int.from_bytes(three, "little") * 0x9E3779B1 & 0xFFFFFFFF) >> (32 - _HASH_BITS)
+
+
+def _class_table(members: bytes) -> bytes:
+    return bytes(code in members for code in range(256))
