@@ -32,6 +32,7 @@ SEEN = frozenset(
         "gates.satisfied",
         "daemon.started",
         "daemon.stopped",
+        "answer.undelivered",
     }
 )
 UAT = frozenset({"uat.ended", "uat.reported"})
@@ -49,7 +50,7 @@ KINDS = OWN | {
     "gates.measured",
     "gates.looked",
 }
-OTHERS = {CHECK, "daemon.started", "daemon.stopped", "tool.started", "prompt.expanded", "decision.made"}
+OTHERS = {CHECK, "answer.undelivered", "daemon.started", "daemon.stopped", "tool.started", "prompt.expanded", "decision.made"}
 SUBSCRIBED_KINDS = frozenset(KINDS) | CHANGES | LIFE | TOOLS | UAT | OTHERS
 
 
@@ -112,8 +113,8 @@ def _session_refs(event: Event) -> Iterable[Ref]:
 def _other_refs(event: Event) -> Iterable[Ref]:
     if event.kind in ("gates.rules_kept", "gates.rules_accepted"):
         return (Ref(RULES, bounded(str(event.data.get("scope") or ""))), ATTENTION_REF)
-    if event.kind == "gates.bypassed":
-        return (session_ref(event), ATTENTION_REF)
+    if event.kind in ("gates.bypassed", "answer.undelivered"):
+        return (session_ref(event), ATTENTION_REF) if event.session else (ATTENTION_REF,)
     if event.kind in SEEN:
         return (ATTENTION_REF,)
     if event.kind in ("gates.paused", "gates.resumed"):

@@ -14,12 +14,14 @@ from holdfast.core.feature import State
 from holdfast.core.ids import bounded
 from holdfast.core.kinds import HookPayload
 from holdfast.core.kinds.gates_events import GatesRulesAccepted, GatesRulesKept
-from holdfast.features.gates.events import LIVE, REGISTRY, RULES, SESSION
+from holdfast.core.ports import Reader, StateQuery
+from holdfast.features.gates.events import EVERYWHERE, LIVE, PAUSE, REGISTRY, RULES, SESSION
 from holdfast.features.gates.state import was_busy
 from holdfast.paths import default_state_dir
 
 if TYPE_CHECKING:
     from holdfast.features.gates.settings import GateSettings, Requirement
+    from holdfast.features.gates.triggers import Rule
 
 NAME = "gates-in-force"
 _known: dict[str, bool] = {}
@@ -152,6 +154,7 @@ COMPARED: dict[str, Comparison] = {
     "thresholds": lambda was, now: now.block <= was.block and now.warn <= was.warn,
     "cache_ttl": lambda was, now: now <= was,
     "approval_ttl": lambda was, now: now <= was,
+    "when_unsure": lambda was, now: now == "deny" or was == "allow",
 }
 """Field → whether the new value asks for at least as much. A field that is not here may not change at all."""
 
@@ -226,3 +229,36 @@ def _changed_by_person(state: State, event: Event) -> bool:
         return False
     live = (state.get(LIVE, REGISTRY.key) or {}).get("sessions", {})
     return not any(was_busy(state.get(SESSION, sid), changed) for sid in {*live, event.session})
+
+
+# ── for hooks that cannot reach the daemon ───────────────────────────────────────────────────────────────────────────
+
+
+class StandIn(msgspec.Struct, frozen=True):
+    """Rules that refuse below a folder while the daemon cannot be reached; without rules: it is let through."""
+
+    folder: str
+    rules: "tuple[Rule, ...]" = ()
+    until: int = 0
+    """In ms; 0: always."""
+
+
+MOST_SCOPES = 500
+
+
+def list_stand_ins(reader: Reader) -> list[StandIn]:
+    """Pauses first: where gates rest nothing is refused, also not without the daemon."""
+    pauses = [_resting(doc) for _, doc in reader.states(StateQuery(kind=PAUSE, limit=MOST_SCOPES)) if doc["status"]]
+    found = []
+    for _, doc in reader.states(StateQuery(kind=RULES, limit=MOST_SCOPES)):
+        rules = accepted_rules(doc["digest"], _packed(doc["rules"])).rules
+        denying = tuple(rule for rule in rules if rule.spec.when_unsure == "deny")
+        if denying:
+            found.append(StandIn(doc["scope"], denying))
+    found.sort(key=lambda one: -len(one.folder))
+    return [*filter(None, pauses), *found] if found else []
+
+
+def _resting(doc: dict[str, Any]) -> StandIn | None:
+    where = "" if doc["where"] == EVERYWHERE else doc["where"].removesuffix("/.git")
+    return None if where.startswith("session:") else StandIn(where, until=doc["until"])

@@ -212,6 +212,9 @@ class Requirement(Part):
     deprecated: bool = False
     deprecated_message: Message = ""
     approval_ttl: Annotated[int, Meta(ge=1, le=YEAR)] = 3600
+    when_unsure: Annotated[
+        Literal["allow", "deny"], Meta(description="What a hook does that cannot reach the daemon.")
+    ] = "allow"
 
     def __post_init__(self) -> None:
         KINDS[self.type].check_settings(self)

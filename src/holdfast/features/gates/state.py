@@ -195,6 +195,16 @@ def _call_started(doc: Doc, event: Event) -> Doc:
     return {**doc, "calls": calls, "at": event.at, **({"refs": refs} if refs else {})}
 
 
+def _undelivered(doc: Doc, event: Event) -> Doc:
+    """A refusal that did not arrive: the call runs after all. One that the hook refused by itself never ran."""
+    call = str(event.data.get("call") or "")
+    if event.data.get("instead") == "deny":
+        return {**doc, "calls": without(doc.get("calls") or {}, [call])}
+    if not call or event.data.get("verdict") != "deny":
+        return doc
+    return {**doc, "calls": with_newest(doc.get("calls") or {}, call, [event.at, 0], MOST_CALLS)}
+
+
 def _call_ended(doc: Doc, event: Event) -> Doc:
     calls = doc.get("calls") or {}
     call = str(event.data.get("call") or "")
@@ -315,6 +325,7 @@ SESSION_STEPS = {
     "tool.finished": _call_ended,
     "tool.failed": _call_ended,
     "gates.bypassed": _bypassed,
+    "answer.undelivered": _undelivered,
     "prompt.submitted": _prompted,
     "turn.ended": _turned,
     "gates.triggered": _triggered,
@@ -406,6 +417,15 @@ def _satisfied_text(event: Event) -> str:
     return f"{names} satisfied by the agent's own word (session {alias(event.session)})"
 
 
+def _undelivered_text(event: Event) -> str:
+    if event.data.get("verdict") != "deny" and event.data.get("instead") != "deny":
+        return ""
+    what = f"{event.tool or 'the end of a turn'} in session {alias(event.session)}"
+    if event.data.get("instead") == "deny":
+        return f"not delivered: {what} was refused by the hook alone, the daemon could not be reached"
+    return f"not delivered: a refusal of {what} did not reach the agent (event {event.data.get('of')})"
+
+
 ATTENTION_TEXTS: dict[str, Callable[[Event], str]] = {
     "gates.bypassed": _bypassed_text,
     "gates.attempted": _attempted_text,
@@ -413,6 +433,7 @@ ATTENTION_TEXTS: dict[str, Callable[[Event], str]] = {
     "gates.rules_accepted": _accepted_text,
     "gates.approved": _approved_text,
     "gates.satisfied": _satisfied_text,
+    "answer.undelivered": _undelivered_text,
 }
 
 
