@@ -294,7 +294,7 @@ def names_one_of(body, key, values):
     if at < 0:
         return False
     value = body[at + len(key) : at + len(key) + 4096].lstrip(b" :\t\r\n")
-    return any([value.startswith(one) for one in values.split(b"\n") if one])
+    return any(value.startswith(one) for one in values.split(b"\n") if one)
 
 
 def concerns(part, words, where, body):
@@ -309,7 +309,7 @@ def concerns(part, words, where, body):
 def fallback_answer(words, cwd, state, body):
     """The daemon left an answer for this case where a requirement says `when_unsure: deny`; empty where none does."""
     env = posix.environ
-    if words[0] != b"ask" or any([env.get(name, b"").lower() not in MEANS_NO for name in PAUSING]):
+    if words[0] != b"ask" or any(env.get(name, b"").lower() not in MEANS_NO for name in PAUSING):
         return b""
     try:
         fd = posix.open(state + b"/when-unsure", posix.O_RDONLY | posix.O_NOFOLLOW)

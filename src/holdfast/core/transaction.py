@@ -36,7 +36,6 @@ class Arrival(NamedTuple):
     """What the client told the agent instead."""
 
 
-
 class Outcome(msgspec.Struct, frozen=True):
     """What became of one delivery. `seq` is 0 for a duplicate; `reply` is what the agent is told."""
 

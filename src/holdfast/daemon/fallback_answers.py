@@ -18,8 +18,8 @@ from holdfast.core.delivery import Delivery
 from holdfast.core.engine import Committed
 from holdfast.core.event import Event
 from holdfast.core.ports import Reader
-from holdfast.features.gates.in_force import StandIn, list_stand_ins
 from holdfast.features.gates.events import PAUSE, RULES
+from holdfast.features.gates.in_force import StandIn, list_stand_ins
 from holdfast.features.gates.triggers import Rule
 from holdfast.ingest.log import Log
 from holdfast.paths import write_atomically
@@ -97,7 +97,9 @@ def _tool_record(agent: Agent, hook: Hook, stand_in: StandIn) -> FallbackRecord 
     values = tuple(f'"{tool}"' for tool in tools)
     answer = _answer(agent, hook, named)
     sense = "except" if unknown else "only"
-    return FallbackRecord(agent.name, hook.event, stand_in.folder, stand_in.until, sense, f'"{key}"' if values else "", values, answer)
+    return FallbackRecord(
+        agent.name, hook.event, stand_in.folder, stand_in.until, sense, f'"{key}"' if values else "", values, answer
+    )
 
 
 def _stop_record(agent: Agent, hook: Hook, stand_in: StandIn) -> FallbackRecord | None:
@@ -106,7 +108,9 @@ def _stop_record(agent: Agent, hook: Hook, stand_in: StandIn) -> FallbackRecord 
     if not rules or not _read(agent, hook, {STOP_KEY: True}).get("again"):
         return None
     answer = _answer(agent, hook, rules)
-    return FallbackRecord(agent.name, hook.event, stand_in.folder, stand_in.until, "except", f'"{STOP_KEY}"', ("true",), answer)
+    return FallbackRecord(
+        agent.name, hook.event, stand_in.folder, stand_in.until, "except", f'"{STOP_KEY}"', ("true",), answer
+    )
 
 
 def _read(agent: Agent, hook: Hook, payload: Mapping[str, object]) -> Event:

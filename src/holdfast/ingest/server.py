@@ -238,7 +238,6 @@ class HookServer:
             self._drop(connection)
         self._listening.close()
 
-
     def _await_confirmations(self) -> None:
         until = time.monotonic() + CONFIRM_AT_END_S
         while any(one.outcome for one in self._open.values()) and (left := until - time.monotonic()) > 0:

@@ -3,22 +3,39 @@
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+
+import msgspec
 
 from holdfast.core.caller import AgentProcess, Caller, has_session_variable, judge_caller
 from holdfast.core.errors import CommandRefused
 from holdfast.core.event import Event, own_event
 from holdfast.core.feature import Call, CommandResult
-from holdfast.core.ids import alias, delivery_key
-from holdfast.core.kinds.gates_events import GatesAttempted, GatesRulesAccepted
-from holdfast.core.ports import Doc, Reader, Ref, StateQuery
-from holdfast.features.gates.events import BRANCH, EVERYWHERE, REGISTRY, SESSION, branch_key
+from holdfast.core.ids import alias
+from holdfast.core.kinds import JsonObject, Payload
+from holdfast.core.kinds.gates_events import (
+    GatesApproved,
+    GatesAttempted,
+    GatesCleared,
+    GatesPaused,
+    GatesPruned,
+    GatesResumed,
+    GatesRulesAccepted,
+    GatesSatisfied,
+    SatisfiedPayload,
+    SatisfiedRequirement,
+)
+from holdfast.core.ports import Doc, Reader
+from holdfast.features.gates.events import EVERYWHERE, branch_key
 from holdfast.features.gates.in_force import USER, differences, rules_in_force
 from holdfast.features.gates.policy import as_satisfied
 from holdfast.features.gates.requirements import Checker, Here, kind_of, resolve
 from holdfast.features.gates.settings import GateSettings
-from holdfast.features.gates.state import is_busy
+from holdfast.features.gates.state import BRANCHES, DOCUMENTS, SESSIONS, live_sessions
+from holdfast.features.gates.state.branches import BranchState, LiveSession
+from holdfast.features.gates.state.session import GateSession
 from holdfast.features.gates.triggers import Rule
+
+TYPES = {one.kind: one for one in DOCUMENTS}
 
 
 @dataclass(frozen=True)
@@ -28,7 +45,7 @@ class Stored:
     reader: Reader
 
     def get(self, kind: str, key: str) -> Doc | None:
-        return self.reader.state(Ref(kind, key))
+        return TYPES[kind].load(self.reader, key)
 
 
 def settings_of(call: Call) -> GateSettings:
@@ -54,17 +71,16 @@ def _agents(call: Call) -> list[AgentProcess]:
     """One program may run many sessions: only those that the command is about make it busy."""
     named = str(call.args.get("session") or "")
     found = []
-    for sid, one in live_sessions(call).items():
-        concerned = one["project"] == call.project or bool(named and sid.startswith(named))
-        busy = concerned and is_busy(call.reader.state(Ref(SESSION, sid)))
-        if one.get("pid"):
-            found.append(AgentProcess(one["pid"], one.get("pid_start", 0), busy))
+    for sid, one in live_here(call).items():
+        concerned = one.project == call.project or bool(named and sid.startswith(named))
+        session = SESSIONS.load(call.reader, sid) if concerned else None
+        if one.pid:
+            found.append(AgentProcess(one.pid, one.pid_start, session is not None and session.is_busy))
     return found
 
 
-def live_sessions(call: Call) -> dict[str, Any]:
-    found: dict[str, Any] = (call.reader.state(REGISTRY) or {}).get("sessions", {})
-    return found
+def live_here(call: Call) -> dict[str, LiveSession]:
+    return live_sessions(Stored(call.reader)).sessions
 
 
 def session_of(call: Call, *, needed: bool = True) -> str:
@@ -73,7 +89,7 @@ def session_of(call: Call, *, needed: bool = True) -> str:
         return _named(call, named)
     if call.session:
         return call.session
-    here = [sid for sid, one in live_sessions(call).items() if _is_here(call, one)]
+    here = [sid for sid, one in live_here(call).items() if _is_here(call, one)]
     if len(here) == 1:
         return here[0]
     if needed:
@@ -82,17 +98,17 @@ def session_of(call: Call, *, needed: bool = True) -> str:
     return ""
 
 
-def _is_here(call: Call, one: dict[str, Any]) -> bool:
+def _is_here(call: Call, one: LiveSession) -> bool:
     """Started in this folder, or working on this branch of this repository."""
-    same_branch = one["place"] == call.args.get("repo") and one["branch"] == call.args.get("branch")
-    return bool(one["project"] == call.project or same_branch)
+    same_branch = one.place == call.args.get("repo") and one.branch == call.args.get("branch")
+    return one.project == call.project or same_branch
 
 
 def _named(call: Call, named: str) -> str:
     """In full, or as far as it is the only one (`alias`, D5: never a key)."""
-    if call.reader.state(Ref(SESSION, named)):
+    if SESSIONS.load(call.reader, named):
         return named
-    found = [sid for sid in live_sessions(call) if sid.startswith(named) or alias(sid) == named]
+    found = [sid for sid in live_here(call) if sid.startswith(named) or alias(sid) == named]
     if len(found) > 1:
         raise CommandRefused(f"{named} is the beginning of {len(found)} sessions", fix="Give the full id.")
     return found[0] if found else named
@@ -100,11 +116,11 @@ def _named(call: Call, named: str) -> str:
 
 def standpoint(call: Call, session: str) -> Here:
     """Where the shell stands; a session's facts are filed under the folder that its agent was started in."""
-    doc = call.reader.state(Ref(SESSION, session)) or {} if session else {}
+    doc = (SESSIONS.load(call.reader, session) if session else None) or GateSession(session=session)
     repo, branch = str(call.args.get("repo") or ""), str(call.args.get("branch") or "")
     place = repo or call.project
-    project = doc.get("project", call.project) if doc.get("place") == place else call.project
-    return Here(session, project, place, branch, call.now, doc.get("content") or {})
+    project = doc.project if doc.place == place else call.project
+    return Here(session, project, place, branch, call.now, doc.content)
 
 
 def checker_for(call: Call, session: str) -> Checker:
@@ -124,6 +140,7 @@ def rule_named(call: Call, name: str) -> Rule:
     raise CommandRefused(f"there is no requirement {name!r}", fix=fix)
 
 
+replace = msgspec.structs.replace
 LONGEST_PAUSE_S = 366 * 86_400
 MOST_METADATA = 4_000
 MOST_BRANCHES = 1_000
@@ -150,8 +167,10 @@ def satisfy(call: Call) -> CommandResult:
     personal = any(rule.scope in ("session", "single_use") for rule in rules) and not everyone
     session = session_of(call, needed=personal)
     ttl = _seconds(call, "ttl")
-    named = [{**as_satisfied(rule, call.now), **({"until": call.now + ttl * 1000} if ttl else {})} for rule in rules]
-    return _done(call, "gates.satisfied", session, requirements=named, everyone=everyone, metadata=_metadata(call))
+    named = [as_satisfied(rule, call.now) for rule in rules]
+    named = [replace(one, until=call.now + ttl * 1000) if ttl else one for one in named]
+    payload = GatesSatisfied(requirements=named, everyone=everyone, metadata=_metadata(call), certain=who.certain)
+    return _done(call, payload, session, who)
 
 
 def _by_hand(rule: Rule) -> Rule:
@@ -169,11 +188,11 @@ def approve(call: Call) -> CommandResult:
     session = session_of(call, needed=not call.args.get("everyone"))
     ttl = _seconds(call, "ttl")
     named = [
-        {"name": rule.name, "scope": rule.scope, "until": call.now + (ttl or rule.spec.approval_ttl) * 1000}
-        for rule in rules
+        SatisfiedRequirement(rule.name, rule.scope, call.now + (ttl or rule.spec.approval_ttl) * 1000) for rule in rules
     ]
-    return _done(call, "gates.approved", session, requirements=named, everyone=bool(call.args.get("everyone")),
-                 metadata=_metadata(call))  # fmt: skip
+    everyone = bool(call.args.get("everyone"))
+    payload = GatesApproved(requirements=named, everyone=everyone, metadata=_metadata(call), certain=who.certain)
+    return _done(call, payload, session, who)
 
 
 def clear(call: Call) -> CommandResult:
@@ -187,7 +206,7 @@ def clear(call: Call) -> CommandResult:
     shared = any(rule.scope in ("branch", "permanent") for rule in rules if rule.name in names)
     everyone = bool(call.args.get("everyone")) or (shared and not every)
     session = session_of(call, needed=not everyone)
-    return _done(call, "gates.cleared", session, requirements=names, everyone=everyone)
+    return _done(call, GatesCleared(requirements=names, everyone=everyone), session, caller_of(call))
 
 
 def pause(call: Call) -> CommandResult:
@@ -198,8 +217,8 @@ def pause(call: Call) -> CommandResult:
     seconds = min(_seconds(call, "seconds"), LONGEST_PAUSE_S)
     where = _pause_scope(call)
     until = call.now + seconds * 1000 if seconds else 0
-    data = {"where": where, "until": until, "why": str(call.args.get("why") or "")[:500]}
-    return CommandResult((_event(call, "gates.paused", call.session, data),), {"where": where, "until": until})
+    payload = GatesPaused(where=where, until=until, why=str(call.args.get("why") or "")[:500])
+    return CommandResult((_event(call, payload, call.session),), {"where": where, "until": until})
 
 
 def resume(call: Call) -> CommandResult:
@@ -207,7 +226,7 @@ def resume(call: Call) -> CommandResult:
     places = (
         [_pause_scope(call)] if call.args.get("only") else [_pause_scope(call), EVERYWHERE, f"session:{call.session}"]
     )
-    events = tuple(_event(call, "gates.resumed", call.session, {"where": where}) for where in dict.fromkeys(places))
+    events = tuple(_event(call, GatesResumed(where=where), call.session) for where in dict.fromkeys(places))
     return CommandResult(events, {"where": places})
 
 
@@ -225,21 +244,19 @@ def prune(call: Call) -> CommandResult:
     if not repo:
         raise CommandRefused("this is no git repository")
     there = branches_of(Path(repo))
-    known = [doc["branch"] for doc in branch_docs(call.reader, repo)]
+    known = [doc.branch for doc in branch_docs(call.reader, repo)]
     gone = sorted(branch for branch in known if branch and branch not in there)
     if not gone:
         return CommandResult((), {"pruned": []})
-    event = Event(key=delivery_key(call.now), kind="gates.pruned", at=call.now, project=call.project,
-                  data={"repo": repo, "branches": gone})  # fmt: skip
-    return CommandResult((event,), {"pruned": gone})
+    return CommandResult((_event(call, GatesPruned(repo=repo, branches=gone), ""),), {"pruned": gone})
 
 
-def branch_docs(reader: Reader, repo: str) -> Iterable[dict[str, Any]]:
+def branch_docs(reader: Reader, repo: str) -> Iterable[BranchState]:
     before = None
-    while page := reader.states(StateQuery(kind=BRANCH, before=before, limit=200)):
-        yield from (doc for _, doc in page if doc.get("place") == repo and doc.get("status") != "pruned")
-        ref, doc = page[-1]
-        before = (doc.get("at", 0), ref.key)
+    while page := BRANCHES.list(reader, before=before, limit=200):
+        yield from (doc for _, doc in page if doc.place == repo and doc.status != "pruned")
+        key, doc = page[-1]
+        before = (doc.at, key)
 
 
 def branches_of(repo: Path) -> set[str]:
@@ -265,7 +282,7 @@ def _seconds(call: Call, name: str) -> int:
     return int(value)
 
 
-def _metadata(call: Call) -> dict[str, Any]:
+def _metadata(call: Call) -> JsonObject:
     given = call.args.get("metadata") or {}
     if not isinstance(given, dict):
         raise CommandRefused("metadata must be a mapping", fix="""e.g. --metadata '{"ticket": "#12"}'""")
@@ -274,18 +291,15 @@ def _metadata(call: Call) -> dict[str, Any]:
     return given
 
 
-def _done(call: Call, kind: str, session: str, **data: Any) -> CommandResult:
+def _done(call: Call, payload: SatisfiedPayload | GatesCleared, session: str, who: Caller) -> CommandResult:
     where = standpoint(call, session)
-    who = caller_of(call)
-    place: dict[str, Any] = {"branch": where.branch, "repo": str(call.args.get("repo") or ""), "method": who.kind}
-    if kind != "gates.cleared":
-        place["certain"] = who.certain
-    event = _event(call, kind, session, {**place, **data}, where.project)
-    ref = Ref(BRANCH, branch_key(where.place, where.branch))
+    payload = replace(payload, branch=where.branch, repo=str(call.args.get("repo") or ""), method=who.kind)
+    event = _event(call, payload, session, where.project)
 
-    def answer(reader: Reader) -> dict[str, Any]:
-        return {"session": session, "branch": where.branch, "requirements": data["requirements"],
-                "state": (reader.state(ref) or {}).get("requirements", {})}  # fmt: skip
+    def answer(reader: Reader) -> JsonObject:
+        known = BRANCHES.load(reader, branch_key(where.place, where.branch))
+        return {"session": session, "branch": where.branch, "requirements": msgspec.to_builtins(payload.requirements),
+                "state": msgspec.to_builtins(known.requirements) if known else {}}  # fmt: skip
 
     return CommandResult((event,), answer)
 
@@ -314,9 +328,8 @@ def attempt(call: Call) -> CommandResult:
     )
 
 
-def _event(call: Call, kind: str, session: str, data: dict[str, Any], project: str = "") -> Event:
-    return Event(key=delivery_key(call.now), kind=kind, at=call.now, session=session, project=project or call.project,
-                 data=data)  # fmt: skip
+def _event(call: Call, payload: Payload, session: str, project: str = "") -> Event:
+    return own_event(payload, call.now, session=session, project=project or call.project)
 
 
 COMMANDS: dict[str, Callable[[Call], CommandResult]] = {

@@ -14,9 +14,10 @@ from holdfast.core.feature import State
 from holdfast.core.ids import bounded
 from holdfast.core.kinds import HookPayload
 from holdfast.core.kinds.gates_events import GatesRulesAccepted, GatesRulesKept
-from holdfast.core.ports import Reader, StateQuery
-from holdfast.features.gates.events import EVERYWHERE, LIVE, PAUSE, REGISTRY, RULES, SESSION
-from holdfast.features.gates.state import was_busy
+from holdfast.core.ports import Reader
+from holdfast.features.gates.events import EVERYWHERE
+from holdfast.features.gates.state import PAUSES, RULES_OF, SESSIONS, live_sessions
+from holdfast.features.gates.state.attention import AcceptedRules, Pause
 from holdfast.paths import default_state_dir
 
 if TYPE_CHECKING:
@@ -164,31 +165,31 @@ USER = ""
 
 def rules_in_force(state: State, project: str, settings: "GateSettings") -> "GateSettings":
     """What decides. Found once per settings and accepted rules, not once per hook."""
-    docs = [doc for scope in (USER, project) if (doc := state.get(RULES, bounded(scope)))]
-    outdated = [doc for doc in docs if doc["digest"] not in (settings.digest, settings.user.digest) and doc["rules"]]
+    docs = [doc for scope in (USER, project) if (doc := RULES_OF.get(state, bounded(scope)))]
+    outdated = [doc for doc in docs if doc.digest not in (settings.digest, settings.user.digest) and doc.rules]
     if not outdated:
         return settings
-    key = tuple(doc["digest"] for doc in outdated)
+    key = tuple(doc.digest for doc in outdated)
     known: dict[tuple[str, ...], GateSettings] = settings.__dict__.setdefault("held", {})
     if key not in known:
-        known[key] = settings.in_force(*(accepted_rules(doc["digest"], _packed(doc["rules"])) for doc in outdated))[0]
+        known[key] = settings.in_force(*(settings_of_rules(doc) for doc in outdated))[0]
     return known[key]
 
 
 def differences(state: State, scope: str, settings: "GateSettings") -> list[str]:
     """What of the rules in force the settings would loosen."""
-    doc = state.get(RULES, bounded(scope))
-    if not doc or doc["digest"] == settings.digest:
+    doc = RULES_OF.get(state, bounded(scope))
+    if not doc or doc.digest == settings.digest:
         return []
-    return settings.in_force(accepted_rules(doc["digest"], _packed(doc["rules"])))[1]
+    return settings.in_force(settings_of_rules(doc))[1]
 
 
-def _packed(rules: dict[str, Any]) -> bytes:
-    return msgspec.json.encode(rules)
+def settings_of_rules(doc: AcceptedRules) -> "GateSettings":
+    return _settings_of(doc.digest, msgspec.json.encode(doc.rules))
 
 
 @lru_cache(200)
-def accepted_rules(_digest: str, packed: bytes) -> "GateSettings":
+def _settings_of(_digest: str, packed: bytes) -> "GateSettings":
     from holdfast.core.section import Unfit
     from holdfast.features.gates.settings import GateSettings
 
@@ -201,13 +202,13 @@ def accepted_rules(_digest: str, packed: bytes) -> "GateSettings":
 def review_rules(state: State, event: Event, settings: "GateSettings") -> Iterable[Event]:
     """Changed settings: in force at once where they ask for no less, or where a person changed the files."""
     for scope, rules in ((USER, settings.user), (event.project, settings)):
-        doc = state.get(RULES, bounded(scope))
-        if (doc is None and not rules.rules) or (doc is not None and doc["digest"] == rules.digest):
+        doc = RULES_OF.get(state, bounded(scope))
+        if (doc is None and not rules.rules) or (doc is not None and doc.digest == rules.digest):
             continue
         looser = differences(state, scope, rules)
         if not looser:
             yield accepted_event(event, scope, rules, "settings", [])
-        elif doc and (doc.get("waiting") or {}).get("digest") == rules.digest:
+        elif doc and doc.waiting and doc.waiting.digest == rules.digest:
             continue
         elif _changed_by_person(state, event):
             yield accepted_event(event, scope, rules, "files", looser)
@@ -227,8 +228,8 @@ def _changed_by_person(state: State, event: Event) -> bool:
     changed = data.settings_at if isinstance(data, HookPayload) else 0
     if not changed or (isinstance(data, HookPayload) and data.claimed):
         return False
-    live = (state.get(LIVE, REGISTRY.key) or {}).get("sessions", {})
-    return not any(was_busy(state.get(SESSION, sid), changed) for sid in {*live, event.session})
+    known = (SESSIONS.get(state, sid) for sid in {*live_sessions(state).sessions, event.session})
+    return not any(session.was_busy(changed) for session in known if session)
 
 
 # ── for hooks that cannot reach the daemon ───────────────────────────────────────────────────────────────────────────
@@ -248,17 +249,16 @@ MOST_SCOPES = 500
 
 def list_stand_ins(reader: Reader) -> list[StandIn]:
     """Pauses first: where gates rest nothing is refused, also not without the daemon."""
-    pauses = [_resting(doc) for _, doc in reader.states(StateQuery(kind=PAUSE, limit=MOST_SCOPES)) if doc["status"]]
+    pauses = [_resting(pause) for _, pause in PAUSES.list(reader, limit=MOST_SCOPES) if pause.status]
     found = []
-    for _, doc in reader.states(StateQuery(kind=RULES, limit=MOST_SCOPES)):
-        rules = accepted_rules(doc["digest"], _packed(doc["rules"])).rules
-        denying = tuple(rule for rule in rules if rule.spec.when_unsure == "deny")
+    for _, doc in RULES_OF.list(reader, limit=MOST_SCOPES):
+        denying = tuple(rule for rule in settings_of_rules(doc).rules if rule.spec.when_unsure == "deny")
         if denying:
-            found.append(StandIn(doc["scope"], denying))
+            found.append(StandIn(doc.scope, denying))
     found.sort(key=lambda one: -len(one.folder))
     return [*filter(None, pauses), *found] if found else []
 
 
-def _resting(doc: dict[str, Any]) -> StandIn | None:
-    where = "" if doc["where"] == EVERYWHERE else doc["where"].removesuffix("/.git")
-    return None if where.startswith("session:") else StandIn(where, until=doc["until"])
+def _resting(pause: Pause) -> StandIn | None:
+    where = "" if pause.where == EVERYWHERE else pause.where.removesuffix("/.git")
+    return None if where.startswith("session:") else StandIn(where, until=pause.until)

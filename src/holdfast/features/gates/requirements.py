@@ -5,21 +5,24 @@ import hashlib
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar
+from functools import cached_property
+from typing import TYPE_CHECKING, ClassVar
 
 from holdfast.core.decision import Context
 from holdfast.core.event import Event
 from holdfast.core.feature import State
 from holdfast.core.fence import fenced
 from holdfast.core.globs import any_matches
-from holdfast.core.kinds import HookPayload
-from holdfast.features.gates.events import BRANCH, EVERYWHERE, FACTS, LIVE, PAUSE, REGISTRY, SESSION, branch_key, place
-from holdfast.features.gates.evidence import Asked, proves_itself
-from holdfast.features.gates.state import entry_for, other_sessions, own_entry
+from holdfast.core.kinds import HookPayload, ToolPayload
+from holdfast.features.gates.events import EVERYWHERE, branch_key, branch_of, place
+from holdfast.features.gates.evidence import NO_FACTS, Asked, Facts, RunFact, proves_itself
+from holdfast.features.gates.state import BRANCHES, FACTS_OF, PAUSES, SESSIONS, live_sessions
+from holdfast.features.gates.state.branches import BranchState, Entry
+from holdfast.features.gates.state.session import Bypass, GateSession, OpenRequirement
 from holdfast.features.gates.triggers import Rule, acts_of, written_paths
 
 if TYPE_CHECKING:
-    from holdfast.features.gates.settings import GateSettings, Requirement
+    from holdfast.features.gates.settings import Evidence, GateSettings, Requirement
 
 BASES = ("main", "master")
 PERSON_CAN = "a person can approve it"
@@ -41,7 +44,7 @@ class Here:
     @classmethod
     def of(cls, event: Event) -> "Here":
         content = event.data.content if isinstance(event.data, HookPayload) else {}
-        return cls(event.session, event.project, place(event), event.data.get("branch") or "", event.at, content)
+        return cls(event.session, event.project, place(event), branch_of(event), event.at, content)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,8 +54,8 @@ class Finding:
     why: str
     lines: int = 0
 
-    def as_detail(self) -> dict[str, Any]:
-        return {"name": self.rule.name, "type": self.rule.type, "why": self.why, "resolve": resolve(self.rule)}
+    def as_open(self) -> OpenRequirement:
+        return OpenRequirement(name=self.rule.name, type=self.rule.type, why=self.why, resolve=resolve(self.rule))
 
 
 def resolve(rule: Rule) -> str:
@@ -71,7 +74,7 @@ def by_hand_too(rule: Rule) -> bool:
     return rule.spec.manual and rule.spec.agent_may_satisfy and kind_of(rule).is_a_thing_to_do
 
 
-def _evidence_text(one: Any) -> str:
+def _evidence_text(one: "Evidence") -> str:
     if one.command:
         return f"run `{one.command[0]}` so that it passes"
     if one.skill:
@@ -84,7 +87,6 @@ class Checker:
 
     def __init__(self, state: State, here: Here) -> None:
         self.state, self.here = state, here
-        self._seen: dict[str, Any] = {}
 
     def find(self, rule: Rule) -> Finding:
         return kind_of(rule).find(self, rule)
@@ -92,40 +94,35 @@ class Checker:
     def paused(self) -> bool:
         here = self.here
         for where in (EVERYWHERE, here.place, f"session:{here.session}"):
-            doc = self.state.get(PAUSE, where)
-            if doc is not None and rests(doc, here.now):
+            pause = PAUSES.get(self.state, where)
+            if pause is not None and pause.holds(here.now):
                 return True
         return False
 
-    @property
-    def session(self) -> dict[str, Any]:
-        return self._doc(SESSION, self.here.session)
+    @cached_property
+    def session(self) -> GateSession:
+        return SESSIONS.get(self.state, self.here.session) or GateSession(session=self.here.session)
 
-    @property
-    def facts(self) -> dict[str, Any]:
-        return self._doc(FACTS, self.here.project)
+    @cached_property
+    def facts(self) -> Facts:
+        return FACTS_OF.get(self.state, self.here.project) or NO_FACTS
 
-    @property
-    def branch(self) -> dict[str, Any]:
-        return self._doc(BRANCH, branch_key(self.here.place, self.here.branch))
-
-    def _doc(self, kind: str, key: str) -> dict[str, Any]:
-        if kind not in self._seen:
-            self._seen[kind] = self.state.get(kind, key) or {}
-        found: dict[str, Any] = self._seen[kind]
-        return found
-
-    def entry(self, rule: Rule) -> dict[str, Any] | None:
+    @cached_property
+    def branch(self) -> BranchState:
         here = self.here
-        found = entry_for(self.branch, rule.name, here.session, here.now)
+        return BRANCHES.get(self.state, branch_key(here.place, here.branch)) or BranchState(place=here.place)
+
+    def entry(self, rule: Rule) -> Entry | None:
+        here = self.here
+        found = self.branch.entry_for(rule.name, here.session, here.now)
         if found or rule.scope != "session" or here.branch in BASES:
             return found
         return next(filter(None, (self._from_base(rule, base) for base in BASES)), None)
 
-    def _from_base(self, rule: Rule, base: str) -> dict[str, Any] | None:
+    def _from_base(self, rule: Rule, base: str) -> Entry | None:
         """Planned on main, then branched off: the session's plan goes with it. What main shares does not."""
-        doc = self.state.get(BRANCH, branch_key(self.here.place, base))
-        return own_entry(doc, rule.name, self.here.session, self.here.now)
+        doc = BRANCHES.get(self.state, branch_key(self.here.place, base))
+        return doc.own_entry(rule.name, self.here.session, self.here.now) if doc else None
 
     def proved_other_content(self, rule: Rule) -> bool:
         """Whether this session showed a green run of something else than what it leaves."""
@@ -137,28 +134,24 @@ class Checker:
 
     def approved(self, rule: Rule) -> Finding | None:
         entry = self.entry(rule)
-        return Finding(rule, True, satisfied_by(entry)) if entry and entry.get("approved") else None
+        return Finding(rule, True, satisfied_by(entry)) if entry and entry.approved else None
 
     def changed_tests(self, rule: Rule) -> list[str]:
         return self.asked(rule).changed_tests() if kind_of(rule).is_proven else []
 
-    def facts_for(self, rule: Rule) -> list[dict[str, Any]]:
+    def facts_for(self, rule: Rule) -> list[RunFact]:
         """The latest fact for each thing it asks for, whether it counts or not."""
         return self.asked(rule).latest() if kind_of(rule).is_proven else []
 
     def asked(self, rule: Rule) -> Asked:
-        used = self.session.get("used", {}).get(rule.name, 0) if rule.scope == "single_use" else 0
+        used = self.session.used.get(rule.name, 0) if rule.scope == "single_use" else 0
         return Asked(rule, self.facts, self.here, used)
 
 
-def rests(doc: dict[str, Any], now: int) -> bool:
-    return doc["status"] == "paused" and (not doc["until"] or now < doc["until"])
-
-
-def satisfied_by(entry: dict[str, Any]) -> str:
-    if entry["by"] == "agent":
+def satisfied_by(entry: Entry) -> str:
+    if entry.by == "agent":
         return "said by the agent"
-    return f"{'approved' if entry.get('approved') else 'satisfied'} by {entry['by'] or 'hand'}"
+    return f"{'approved' if entry.approved else 'satisfied'} by {entry.by or 'hand'}"
 
 
 class RequirementKind:
@@ -274,7 +267,7 @@ class Guard(RequirementKind):
 
     def _others(self, checker: Checker) -> str:
         here = checker.here
-        others = other_sessions(checker.state.get(LIVE, REGISTRY.key), here.session, here.project)
+        others = live_sessions(checker.state).others(here.session, here.project)
         return f"another session works here: {', '.join(sorted(others)[:3])}" if others else ""
 
 
@@ -286,11 +279,11 @@ class BranchSize(RequirementKind):
         return True, False
 
     def find(self, checker: Checker, rule: Rule) -> Finding:
-        size = checker.facts.get("sizes", {}).get(checker.here.branch)
+        size = checker.facts.sizes.get(checker.here.branch)
         if not size:
             return Finding(rule, True, "not measured yet")
-        lines, limit = size["lines"], rule.spec.thresholds.block
-        why = f"{lines} changed lines since {size['base'] or 'the base'}"
+        lines, limit = size.lines, rule.spec.thresholds.block
+        why = f"{lines} changed lines since {size.base or 'the base'}"
         if lines >= limit:
             return checker.approved(rule) or Finding(rule, False, f"{why} (limit {limit})", lines)
         return Finding(rule, True, why, lines)
@@ -323,8 +316,8 @@ def _triggered(settings: "GateSettings", event: Event) -> list[Rule]:
 def _is_exempt(settings: "GateSettings", event: Event) -> bool:
     """Writing the plan, and asking the gate itself."""
     data = event.data
-    if data.get("action") == "edit":
-        paths = (*(data.get("paths") or ()), *(data.get("written") or ()))
+    if isinstance(data, ToolPayload) and data.action == "edit":
+        paths = (*data.paths, *data.written)
         return bool(paths) and all(any_matches(settings.plan_files, path, event.project) for path in paths)
     if written := written_paths(event):
         return (
@@ -337,12 +330,12 @@ def _is_exempt(settings: "GateSettings", event: Event) -> bool:
 
 def _is_resolution(rule: Rule, event: Event) -> bool:
     """The very thing the requirement asks for: its skill, or the command that would be its proof."""
-    if skill := event.data.get("skill"):
-        return rule.resolved_by(skill)
-    command = event.data.get("command")
-    if not command or not kind_of(rule).is_proven:
+    data = event.data
+    if not isinstance(data, ToolPayload):
         return False
-    return proves_itself(rule, command)
+    if data.skill:
+        return rule.resolved_by(data.skill)
+    return bool(data.command) and kind_of(rule).is_proven and proves_itself(rule, data.command)
 
 
 LONGEST_MESSAGE = 700
@@ -380,11 +373,11 @@ def not_done(findings: Sequence[Finding], here: Here, left: int) -> str:
     return "\n".join(lines)
 
 
-def bypass_line(one: dict[str, Any]) -> str:
-    return f"{', '.join(one['requirements'])}: {one['what']}"
+def bypass_line(one: Bypass) -> str:
+    return f"{', '.join(one.requirements)}: {one.what}"
 
 
-def bypassed(seen: Sequence[dict[str, Any]]) -> str:
+def bypassed(seen: Sequence[Bypass]) -> str:
     """Said once, at the next step after it was seen."""
     lines = [f"- {bypass_line(one)}" for one in seen]
     return "\n".join(
@@ -467,7 +460,7 @@ def filled(text: str, finding: Finding, here: Here) -> str:
     """The seed's `{placeholders}`; what is not known stays as it is written."""
     spec = finding.rule.spec
     skill = (*spec.auto_resolve_skill, *spec.satisfied_by_skill, "")[0].lstrip("/")
-    known: dict[str, Any] = {
+    known: dict[str, str | int] = {
         "auto_resolve_skill": skill, "req_name": finding.rule.name, "branch": here.branch, "session_id": here.session,
         "total": finding.lines, "block_threshold": spec.thresholds.block, "warn_threshold": spec.thresholds.warn,
         "summary": finding.why,

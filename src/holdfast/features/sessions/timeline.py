@@ -45,7 +45,8 @@ LABELS = {
     "session.lost": "process gone", "session.stale": "stale", "session.left": "left", "session.closed": "closed by you",
     "session.reopened": "reopened by you", "session.linked": "continues", "session.branched": "continued in",
     "subagent.started": "subagent started", "subagent.ended": "subagent ended", "compact.ended": "compacted",
-    "decision.made": "holdfast", "answer.undelivered": "not delivered", "elicitation.requested": "asks", "model.switched": "model", "note.added": "note",
+    "decision.made": "holdfast", "answer.undelivered": "not delivered",
+    "elicitation.requested": "asks", "model.switched": "model", "note.added": "note",
     "task.created": "task", "task.completed": "task done",
 }  # fmt: skip
 
