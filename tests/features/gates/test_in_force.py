@@ -80,7 +80,7 @@ def test_settings_loosened_while_a_call_runs_do_not_count_and_are_shown() -> Non
         "tool.finished", tool="Bash", action="shell", command="python3 x.py", call="c1", ok=True, exit_code=0
     )
     assert rules_that(stage.later(5), GateSettings.of({"requirements": {}}), changed_at) == "deny"
-    assert any("is gone" in entry["text"] for entry in stage.simulation.get("gates.attention", "all")["entries"])
+    assert any("is gone" in entry.text for entry in stage.simulation.get("gates.attention", "all").entries)
 
 
 def test_settings_loosened_while_no_call_runs_are_the_persons() -> None:

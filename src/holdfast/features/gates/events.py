@@ -12,6 +12,7 @@ from holdfast.core.ports import Ref
 
 BRANCH, SESSION, FACTS, PAUSE, LIVE = "gates.branch", "gates.session", "gates.facts", "gates.pause", "gates.live"
 REGISTRY = Ref(LIVE, "sessions")
+SPENT = "gates.spent"
 EVERYWHERE = "everywhere"
 
 CHANGES = frozenset({"gates.satisfied", "gates.cleared", "gates.approved"})
@@ -54,7 +55,9 @@ KINDS = OWN | {
     "gates.measured",
     "gates.looked",
 }
+ANSWERED = "model.answered"
 OTHERS = {
+    ANSWERED,
     CHECK,
     "answer.undelivered",
     "daemon.started",
@@ -106,6 +109,8 @@ def keys(event: Event) -> Iterable[Ref]:
         return _tool_ended(event)
     if kind == CHECK:
         return (Ref(FACTS, event.project),)
+    if kind == ANSWERED:
+        return spending_refs(event)
     if kind in LIFE:
         return _session_refs(event)
     if kind == "decision.made":
@@ -133,7 +138,19 @@ def _session_refs(event: Event) -> Iterable[Ref]:
         return ()
     if event.kind in SESSION_OVER:
         return (session_ref(event), REGISTRY, branch_ref(event))
+    if event.kind == "prompt.submitted":
+        return (session_ref(event), REGISTRY, Ref(SPENT, spending_key("session", event.session)))
     return (session_ref(event), REGISTRY)
+
+
+def spending_key(of: str, name: str) -> str:
+    return bounded(f"{of}:{name}")
+
+
+def spending_refs(event: Event) -> Iterable[Ref]:
+    """By whom and where it was spent."""
+    named = (("session", event.session), ("project", event.project))
+    return [Ref(SPENT, spending_key(of, name)) for of, name in named if name]
 
 
 def _other_refs(event: Event) -> Iterable[Ref]:

@@ -124,7 +124,7 @@ def _wider_paths(was: Collection[str], now: Collection[str]) -> bool:
     return not now or (bool(was) and _superset(was, now))
 
 
-def _shorter(was: int, now: int) -> bool:
+def _shorter(was: float, now: float) -> bool:
     return bool(now) and (not was or now <= was)
 
 
@@ -155,6 +155,9 @@ COMPARED: dict[str, Comparison] = {
     "thresholds": lambda was, now: now.block <= was.block and now.warn <= was.warn,
     "cache_ttl": lambda was, now: now <= was,
     "approval_ttl": lambda was, now: now <= was,
+    "tokens": lambda was, now: _shorter(was, now),
+    "usd": lambda was, now: _shorter(was, now),
+    "warn_at": lambda was, now: now <= was,
     "when_unsure": lambda was, now: now == "deny" or was == "allow",
 }
 """Field → whether the new value asks for at least as much. A field that is not here may not change at all."""

@@ -24,23 +24,19 @@ from holdfast.core.kinds.gates_events import (
 from holdfast.features.gates.events import action_of, branch_of, repo_of
 from holdfast.features.gates.in_force import any_in_force, review_rules, rules_in_force
 from holdfast.features.gates.jobs import wants_look, wants_measure
-from holdfast.features.gates.observations import HEAD, HEAD_BRANCH, HEAD_VERB
-from holdfast.features.gates.requirements import (
-    Checker,
-    Finding,
-    Here,
+from holdfast.features.gates.messages import (
     again,
     at_start,
     bypass_line,
     bypassed,
     digest,
-    kind_of,
     let_go,
     not_done,
     refusal,
-    triggered,
     warning,
 )
+from holdfast.features.gates.observations import HEAD, HEAD_BRANCH, HEAD_VERB
+from holdfast.features.gates.requirements import Checker, Finding, Here, kind_of, triggered
 from holdfast.features.gates.state import live_sessions
 from holdfast.features.gates.state.session import GateDetail, GateSession
 from holdfast.features.gates.triggers import Rule, acts_of
@@ -281,8 +277,6 @@ DERIVATIONS = {
 
 SAME_MOMENT_MS = 5_000
 MOST_NOTICES = 10
-WARN_STEP = 50
-"""Lines by which a branch must have grown before it is warned about once more."""
 
 
 def can_decide(kind: str, settings: "GateSettings | None") -> bool:
@@ -323,11 +317,12 @@ def _warn(checker: Checker, findings: Sequence[Finding]) -> Decision | None:
     warned = checker.session.warned
     large = [
         one for one in findings
-        if one.lines >= one.rule.spec.thresholds.warn and one.lines >= warned.get(one.rule.name, -WARN_STEP) + WARN_STEP
+        if one.amount >= (kind := kind_of(one.rule)).warn_from(one.rule)
+        and one.amount >= warned.get(one.rule.name, -kind.warn_step) + kind.warn_step
     ]  # fmt: skip
     if not large:
         return None
-    details = [GateDetail(gate="warned", name=one.rule.name, lines=one.lines) for one in large]
+    details = [GateDetail(gate="warned", name=one.rule.name, lines=one.amount) for one in large]
     return Decision(contexts=(Context("gates", "\n".join(map(warning, large))),), details=_details(*details))
 
 

@@ -23,6 +23,7 @@ from holdfast.core.replay import fold
 from holdfast.core.transaction import decision_event
 from holdfast.features.gates.commands import Stored, checker_for, live_here, rules_for, session_of, settings_of
 from holdfast.features.gates.events import (
+    ANSWERED,
     ATTENTION_REF,
     EVERYWHERE,
     FACTS,
@@ -84,7 +85,7 @@ def _refs_of(event: Event) -> set[Ref]:
     return {Ref(SESSION, event.session), Ref(FACTS, event.project), branch_ref(event), REGISTRY} | pauses
 
 
-SIMULATED_KINDS = tuple(sorted(LIFE | TOOLS | UAT | {"tool.started", "prompt.expanded", "gates.measured"}))
+SIMULATED_KINDS = tuple(sorted(LIFE | TOOLS | UAT | {"tool.started", "prompt.expanded", "gates.measured", ANSWERED}))
 """What the rules look at. What the gates themselves said back then is left out: these rules speak for themselves."""
 CALLS = TOOLS | {"tool.started"}
 BY_HAND = frozenset({"gates.satisfied", "gates.approved", "gates.cleared"})
@@ -159,7 +160,8 @@ def _count(reader: Reader) -> int:
 
 
 def _case(event: Event, decision: Decision) -> dict[str, Any]:
-    names = [name for detail in details_of(DecisionMade(details=list(decision.details))) for name in detail.names]
+    details = details_of(DecisionMade(details=list(decision.details)))
+    names = [one.name for detail in details for one in detail.requirements]
     return {"seq": event.seq, "at": event.at, "session": event.session, "kind": event.kind, "tool": event.tool,
             "what": what_of(event)[:200], "requirements": names, "reason": "\n".join(decision.reasons)}  # fmt: skip
 

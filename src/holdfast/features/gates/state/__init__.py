@@ -15,6 +15,7 @@ from holdfast.features.gates.events import (
     PAUSE,
     RULES,
     SESSION,
+    SPENT,
     SUBSCRIBED_KINDS,
     keys,
 )
@@ -29,6 +30,7 @@ from holdfast.features.gates.state.attention import (
 )
 from holdfast.features.gates.state.branches import BranchState, LiveSessions, reduce_branch, reduce_registry
 from holdfast.features.gates.state.session import GateSession, reduce_session
+from holdfast.features.gates.state.spending import Spending, reduce_spending
 
 BRANCHES = DocumentType(BRANCH, BranchState)
 SESSIONS = DocumentType(SESSION, GateSession)
@@ -37,7 +39,8 @@ PAUSES = DocumentType(PAUSE, Pause)
 REGISTRIES = DocumentType(LIVE, LiveSessions)
 RULES_OF = DocumentType(RULES, AcceptedRules)
 ATTENTIONS = DocumentType(ATTENTION, Attention)
-DOCUMENTS = (BRANCHES, SESSIONS, FACTS_OF, PAUSES, REGISTRIES, RULES_OF, ATTENTIONS)
+SPENDINGS = DocumentType(SPENT, Spending)
+DOCUMENTS = (BRANCHES, SPENDINGS, SESSIONS, FACTS_OF, PAUSES, REGISTRIES, RULES_OF, ATTENTIONS)
 
 REDUCERS: Mapping[str, Callable[[Any, Event], Doc | None]] = {
     BRANCH: reduce_branch,
@@ -47,6 +50,7 @@ REDUCERS: Mapping[str, Callable[[Any, Event], Doc | None]] = {
     PAUSE: reduce_pause,
     RULES: reduce_rules,
     ATTENTION: reduce_attention,
+    SPENT: reduce_spending,
 }
 
 
