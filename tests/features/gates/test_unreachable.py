@@ -58,7 +58,11 @@ def test_a_hook_alone_refuses_what_says_so_and_nothing_else(world, session, pyth
     edit = tool("Edit", file_path=str(world.project / "a.py"), old_string='{"tool_name":"Read"}', new_string="b")
     before = len(lost(world))
     with stopped(world):
-        asked = [(edit, {}), (tool("Read", file_path="a.py"), {}), (edit, {"HOLDFAST_PAUSE": "1"})]
+        asked = [
+            (edit, {}),
+            (tool("Read", file_path="a.py"), {}),
+            ({**edit, "tool_use_id": "paused"}, {"HOLDFAST_PAUSE": "1"}),
+        ]
         with ThreadPoolExecutor() as pool:
             ask = partial(world.reply, "PreToolUse", python=python)
             refused, read, paused = pool.map(lambda one: ask({**session, **one[0]}, env=one[1]), asked)

@@ -1,11 +1,13 @@
 """What people say to the gates. Each command becomes events; nothing is changed in any other way."""
 
+import secrets
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
 import msgspec
 
+from holdfast.core.bounded import with_newest
 from holdfast.core.caller import AgentProcess, Caller, has_session_variable, judge_caller
 from holdfast.core.errors import CommandRefused
 from holdfast.core.event import Event, own_event
@@ -153,16 +155,80 @@ def _refuse_agent(call: Call, who: Caller, act: str) -> CommandResult:
     return CommandResult((event,), refused=refused)
 
 
-def _is_barred(call: Call, who: Caller) -> bool:
-    return who.is_agent and not settings_of(call).user.agents_may_approve
+CODE_MS = 10 * 60_000
+MOST_TRIES, MOST_CODES = 5, 20
+
+
+class PendingCode(msgspec.Struct):
+    """Shown on the dashboard, typed by whoever asked: then it was a person."""
+
+    act: str
+    code: str
+    until: int
+    why: str
+    tries: int = 0
+
+
+class PersonCodes:
+    """In the memory of the daemon alone: what lies on disk an agent could read."""
+
+    def __init__(self) -> None:
+        self._pending: dict[str, PendingCode] = {}
+
+    def ask(self, act: str, why: str, now: int) -> None:
+        known = self._pending.get(act)
+        if known is None or known.until <= now or known.tries >= MOST_TRIES:
+            self._pending = with_newest(
+                self._pending, act, PendingCode(act, f"{secrets.randbelow(10**6):06}", now + CODE_MS, why), MOST_CODES
+            )
+
+    def redeem(self, act: str, code: str, now: int) -> bool:
+        """Once, and not by trying: after five wrong ones there is a new code."""
+        known = self._pending.get(act)
+        if known is None or known.until <= now or known.tries >= MOST_TRIES:
+            return False
+        known.tries += 1
+        if not secrets.compare_digest(known.code.encode(), code.replace(" ", "").encode("utf-8", "replace")):
+            return False
+        del self._pending[act]
+        return True
+
+    def pending(self, now: int) -> list[PendingCode]:
+        return [one for one in self._pending.values() if one.until > now]
+
+
+CODES = PersonCodes()
+
+
+def list_codes(call: Call) -> JsonObject:
+    """For the dashboard, and for a person at a terminal."""
+    who = caller_of(call)
+    shown = CODES.pending(call.now) if not who.is_agent and who.certain else []
+    return {"codes": [msgspec.structs.asdict(one) for one in shown], "now": call.now}
+
+
+def judge_person(call: Call, act: str) -> tuple[Caller, CommandResult | None]:
+    """Who asks, and the refusal where that is no person. Where it cannot be told a code decides."""
+    who, settings = caller_of(call), settings_of(call).user
+    barred = who.is_agent or (not who.certain and settings.code_without_terminal)
+    if not barred or settings.agents_may_approve:
+        return who, None
+    if who.certain:
+        return who, _refuse_agent(call, who, act)
+    if CODES.redeem(act, str(call.args.get("code") or ""), call.now):
+        return Caller("person", "with the code of the dashboard"), None
+    CODES.ask(act, who.why, call.now)
+    event = own_event(GatesAttempted(act=act, why=who.why), call.now, session=call.session, project=call.project)
+    how = "Type the code that the dashboard's gates page shows (or `holdfast gate codes` in a terminal): --code CODE"
+    return who, CommandResult((event,), refused=f"whether a person asks for {act} cannot be told: {who.why}. {how}")
 
 
 def satisfy(call: Call) -> CommandResult:
     rules = [_by_hand(rule_named(call, name)) for name in _names(call)]
-    who = caller_of(call)
     barred = [rule.name for rule in rules if not rule.spec.agent_may_satisfy]
-    if barred and _is_barred(call, who):
-        return _refuse_agent(call, who, f"satisfying {', '.join(barred)}")
+    who, refused = judge_person(call, f"satisfying {', '.join(barred)}") if barred else (caller_of(call), None)
+    if refused:
+        return refused
     everyone = bool(call.args.get("everyone"))
     personal = any(rule.scope in ("session", "single_use") for rule in rules) and not everyone
     session = session_of(call, needed=personal)
@@ -182,9 +248,9 @@ def _by_hand(rule: Rule) -> Rule:
 def approve(call: Call) -> CommandResult:
     """For a while, and by a person: an agent that approves its own work has not been checked."""
     rules = [rule_named(call, name) for name in _names(call)]
-    who = caller_of(call)
-    if _is_barred(call, who):
-        return _refuse_agent(call, who, f"approving {', '.join(rule.name for rule in rules)}")
+    who, refused = judge_person(call, f"approving {', '.join(rule.name for rule in rules)}")
+    if refused:
+        return refused
     session = session_of(call, needed=not call.args.get("everyone"))
     ttl = _seconds(call, "ttl")
     named = [
@@ -211,9 +277,9 @@ def clear(call: Call) -> CommandResult:
 
 def pause(call: Call) -> CommandResult:
     """Never refused to a person: whoever is stuck must get out."""
-    who = caller_of(call)
-    if _is_barred(call, who):
-        return _refuse_agent(call, who, "pausing the gates")
+    _who, refused = judge_person(call, "pausing the gates")
+    if refused:
+        return refused
     seconds = min(_seconds(call, "seconds"), LONGEST_PAUSE_S)
     where = _pause_scope(call)
     until = call.now + seconds * 1000 if seconds else 0
@@ -306,9 +372,9 @@ def _done(call: Call, payload: SatisfiedPayload | GatesCleared, session: str, wh
 
 def accept(call: Call) -> CommandResult:
     """The settings as they are now, also where they ask for less than what is in force."""
-    who = caller_of(call)
-    if _is_barred(call, who):
-        return _refuse_agent(call, who, "accepting looser rules")
+    _who, refused = judge_person(call, "accepting looser rules")
+    if refused:
+        return refused
     now = settings_of(call)
     state = Stored(call.reader)
     found = {scope: differences(state, scope, rules) for scope, rules in ((USER, now.user), (call.project, now))}
@@ -322,10 +388,8 @@ def accept(call: Call) -> CommandResult:
 
 def attempt(call: Call) -> CommandResult:
     """Asked by commands that change files themselves: is this a person? What an agent tried is on record."""
-    who, act = caller_of(call), str(call.args.get("act") or "")[:200]
-    return (
-        _refuse_agent(call, who, act) if _is_barred(call, who) else CommandResult((), {"by": who.kind, "why": who.why})
-    )
+    who, refused = judge_person(call, str(call.args.get("act") or "")[:200])
+    return refused or CommandResult((), {"by": who.kind, "why": who.why})
 
 
 def _event(call: Call, payload: Payload, session: str, project: str = "") -> Event:

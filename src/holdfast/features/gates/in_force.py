@@ -97,6 +97,8 @@ def _general(before: "GateSettings", now: "GateSettings") -> list[tuple[str, str
         found.append(("hooks", "the end of a turn is checked less"))
     if set(now.plan_files) - set(before.plan_files):
         found.append(("plan_files", "more files are never refused"))
+    if before.code_without_terminal and not now.code_without_terminal:
+        found.append(("code_without_terminal", "a person without a terminal needs no code"))
     if now.agents_may_approve and not before.agents_may_approve:
         found.append(("agents_may_approve", "agents may approve"))
     return found
@@ -175,7 +177,10 @@ def rules_in_force(state: State, project: str, settings: "GateSettings") -> "Gat
     key = tuple(doc.digest for doc in outdated)
     known: dict[tuple[str, ...], GateSettings] = settings.__dict__.setdefault("held", {})
     if key not in known:
-        known[key] = settings.in_force(*(settings_of_rules(doc) for doc in outdated))[0]
+        found, looser = settings.in_force(*(settings_of_rules(doc) for doc in outdated))
+        if found is not settings:
+            found.__dict__["waiting"] = tuple(looser)
+        known[key] = found
     return known[key]
 
 

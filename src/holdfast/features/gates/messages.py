@@ -45,6 +45,10 @@ def not_done(findings: Sequence[Finding], here: Here, left: int) -> str:
     return "\n".join(lines)
 
 
+def waiting_line(difference: str) -> str:
+    return f"the settings would loosen what is in force: {difference}. Accept it with: holdfast gate accept"
+
+
 def bypass_line(one: Bypass) -> str:
     return f"{', '.join(one.requirements)}: {one.what}"
 

@@ -33,6 +33,7 @@ from holdfast.features.gates.messages import (
     let_go,
     not_done,
     refusal,
+    waiting_line,
     warning,
 )
 from holdfast.features.gates.observations import HEAD, HEAD_BRANCH, HEAD_VERB
@@ -384,7 +385,9 @@ def _notices(checker: Checker, _event: Event, settings: "GateSettings") -> Decis
     missing = [f"Gates: no skill named {skill} was found." for skill in checker.facts.missing]
     told = checker.session.told
     seen = [f"Gates: {bypass_line(one)}" for one in checker.session.bypassed]
-    said = {digest(text): text for text in [*(f"Gates: {notice}" for notice in settings.notices), *missing, *seen]}
+    waits = [f"Gates: {waiting_line(text)}" for text in settings.waiting]
+    notices = [f"Gates: {notice}" for notice in settings.notices]
+    said = {digest(text): text for text in [*waits, *notices, *missing, *seen]}
     fresh = {digest: text for digest, text in list(said.items())[:MOST_NOTICES] if digest not in told}
     details = _details(GateDetail(gate="told", digests=list(fresh)))
     return Decision(notices=tuple(fresh.values()), details=details) if fresh else None

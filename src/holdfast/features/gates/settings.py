@@ -270,6 +270,9 @@ class GateSettings(Section):
     agents_may_approve: Annotated[
         bool, Meta(description="`gate approve` also from an agent's own shell.", extra={"guarded": [False]})
     ] = False
+    code_without_terminal: Annotated[
+        bool, Meta(description="A person without a terminal types the code that the dashboard shows.")
+    ] = False
     files: Annotated[
         bool, Meta(description="Write the seed's files (~/.claude/sessions.json, .git/requirements/).")
     ] = True
@@ -290,6 +293,11 @@ class GateSettings(Section):
     def foreign(self) -> frozenset[str]:
         """Requirements whose text comes from a project that nobody trusted."""
         return frozenset(self.__dict__.get("foreign", ()))
+
+    @property
+    def waiting(self) -> tuple[str, ...]:
+        """What the settings on disk would loosen: it waits for a person."""
+        return tuple(self.__dict__.get("waiting", ()))
 
     @cached_property
     def digest(self) -> str:

@@ -21,7 +21,15 @@ from holdfast.core.kinds.gates_events import GatePayload
 from holdfast.core.ports import EventQuery, Reader, Ref
 from holdfast.core.replay import fold
 from holdfast.core.transaction import decision_event
-from holdfast.features.gates.commands import Stored, checker_for, live_here, rules_for, session_of, settings_of
+from holdfast.features.gates.commands import (
+    Stored,
+    checker_for,
+    list_codes,
+    live_here,
+    rules_for,
+    session_of,
+    settings_of,
+)
 from holdfast.features.gates.events import (
     ANSWERED,
     ATTENTION_REF,
@@ -43,6 +51,7 @@ from holdfast.features.gates.events import (
 )
 from holdfast.features.gates.in_force import USER, differences
 from holdfast.features.gates.jobs import missing_skills
+from holdfast.features.gates.messages import waiting_line
 from holdfast.features.gates.policy import DECISIONS, DERIVATIONS, REVIEWING, decide, derive
 from holdfast.features.gates.requirements import Checker, Finding, Here, resolve, triggered
 from holdfast.features.gates.settings import BUILT_IN, PRESETS, GateSettings
@@ -240,16 +249,12 @@ def attention(call: Call) -> dict[str, Any]:
     """What a person should see: pauses, rules that wait, ways round a requirement, attempts. For `status` too."""
     state = Stored(call.reader)
     lines = [f"gates are paused {_pause_text(doc)}" for doc in _pauses(call)]
-    now = settings_of(call)
+    now, waiting = settings_of(call), list[str]()
     for scope, rules in ((USER, now.user), (call.project, now)):
-        waiting = differences(state, scope, rules)
-        lines += [
-            f"the settings would loosen what is in force: {text}. Accept it with: holdfast gate accept"
-            for text in waiting
-        ]
+        waiting += [waiting_line(text) for text in differences(state, scope, rules)]
     seen = ATTENTIONS.load(call.reader, ATTENTION_REF.key) or Attention()
-    lines += [one.text for one in seen.recent(call.now)]
-    return {"lines": list(dict.fromkeys(lines))[:30]}
+    lines += [*waiting, *(one.text for one in seen.recent(call.now))]
+    return {"lines": list(dict.fromkeys(lines))[:30], "waiting": list(dict.fromkeys(waiting))}
 
 
 def _changed_tests(checker: Checker, settings: GateSettings) -> list[str]:
@@ -275,13 +280,13 @@ def status(call: Call) -> dict[str, Any]:
     settings = rules_for(call)
     session = session_of(call, needed=False)
     checker = checker_for(call, session)
-    doc = checker.session
+    doc, shown = checker.session, attention(call)
     return {
         "session": session, "agent": doc.agent, "project": call.project, "branch": checker.here.branch,
         "paused": checker.paused(), "stops": doc.stops, "refused": doc.refused,
         "requirements": [_standing(checker, rule, doc.triggered, settings) for rule in settings.rules],
         "sessions": [_live(sid, one) for sid, one in live_here(call).items() if one.place == checker.here.place],
-        "attention": [*attention(call)["lines"], *_changed_tests(checker, settings)],
+        "attention": [*shown["lines"], *_changed_tests(checker, settings)], "waiting": shown["waiting"],
         "notices": [*settings.notices, *(f"no skill named {s} was found" for s in checker.facts.missing)],
     }  # fmt: skip
 
@@ -392,5 +397,6 @@ VIEWS: dict[str, Callable[[Call], Any]] = {
     "explain": explain,
     "replay": replay,
     "places": list_places,
+    "codes": list_codes,
     "refused": list_refused,
 }
