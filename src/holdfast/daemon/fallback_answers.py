@@ -13,8 +13,7 @@ from pathlib import Path
 import msgspec
 
 from holdfast.core.agent import Agent, Hook
-from holdfast.core.decision import deny
-from holdfast.core.delivery import Delivery
+from holdfast.core.decision import Delivery, deny
 from holdfast.core.engine import Committed
 from holdfast.core.event import Event
 from holdfast.core.ports import Reader
