@@ -299,12 +299,14 @@ def verify(json: Json = False) -> None:
 
 @app.command()
 def init(
-    preset: Annotated[str, typer.Option("--preset", help="strict, relaxed or minimal; asked for if not given.")] = "",
+    preset: Annotated[
+        str, typer.Option("--preset", help="fitting, strict, relaxed or minimal; asked for if not given.")
+    ] = "",
     with_: Annotated[list[str] | None, typer.Option("--with", help="This requirement too (see: gate list).")] = None,
     layer: Annotated[str, typer.Option("--layer", help="user, project or local")] = "project",
     json: Json = False,
 ) -> None:
-    """Write a first set of requirements into a settings file. What is there already stays."""
+    """Write a first set of requirements into a settings file: what fits this project, or a preset. What is there stays."""
     from holdfast.app import open_settings
     from holdfast.settings.yaml_document import set_value
 
@@ -331,6 +333,19 @@ def init(
                 f"left out: {name} (no skill named {' or '.join(skills)} was found; --with {name} adds it)", style="dim"
             )
         )
+    _say_what_follows()
+
+
+def _say_what_follows() -> None:
+    """Whether it all works, and what it would have refused in the sessions of the last week."""
+    for problem in client.view("gates.verify", **_here())["problems"]:
+        render.out.print(Text(f"! {render.clean(problem, 400)}", style="yellow"))
+    told = client.view("gates.replay", **_here(seconds=seconds("7d")))
+    if told["calls"] or told["stops"]:
+        calls, stops = (f"{told[f'refused_{what}']} of {told[what]} {what}" for what in ("calls", "stops"))
+        render.out.print(
+            f"In the last 7 days it would have refused {calls} and {stops}: holdfast gate replay --since 7d"
+        )
     render.out.print(Text("See: holdfast gate status · try it on the past: holdfast gate replay", style="dim"))
 
 
@@ -338,7 +353,7 @@ def _chosen(known: dict[str, Any], preset: str, more: list[str]) -> dict[str, An
     if not preset and not more:
         for name, rules in known["presets"].items():
             render.out.print(f"  {name:<8} {', '.join(rules)}")
-        preset = typer.prompt("Which preset", default="minimal")
+        preset = typer.prompt("Which preset", default="fitting")
     if preset and preset not in known["presets"]:
         raise CommandRefused(f"there is no preset {preset!r}", fix=f"There are: {', '.join(known['presets'])}.")
     if unknown := [name for name in more if name not in known["built_in"]]:

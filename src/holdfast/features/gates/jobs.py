@@ -192,3 +192,69 @@ def _places(skill: str, project: str) -> Iterator[Path]:
             yield plugin / "skills" / skill / "SKILL.md"
             yield plugin / "commands" / f"{skill}.md"
             yield plugin / "agents" / f"{skill}.md"
+
+
+# ── what fits a project ──────────────────────────────────────────────────────────────────────────────────────────────
+
+MAIN_BRANCHES = ("main", "master", "trunk", "develop")
+LARGEST_PROJECT_FILE = 1 << 20
+_TEST_TARGET = re.compile(r"^test\s*:(?!=)", re.MULTILINE)
+_MAKEFILES = ("GNUmakefile", "makefile", "Makefile")
+_PACKAGE_LOCKS = {"pnpm-lock.yaml": "pnpm", "yarn.lock": "yarn", "bun.lockb": "bun", "bun.lock": "bun"}
+_TOOLS = {
+    "Cargo.toml": "cargo test*", "go.mod": "go test*", "pom.xml": "mvn*test*", "build.gradle": "*gradle*test*",
+    "build.gradle.kts": "*gradle*test*", "mix.exs": "mix test*", "Gemfile": "*rspec*", "deno.json": "deno test*",
+}  # fmt: skip
+
+
+def find_test_commands(project: str) -> list[str]:
+    """How this project is tested, as globs on commands, by the files that lie in it."""
+    root = Path(project)
+    found = ["make test*"] if any(_TEST_TARGET.search(_text(root / name)) for name in _MAKEFILES) else []
+    found += _package_tests(root) + [glob for name, glob in _TOOLS.items() if (root / name).is_file()]
+    python = any((root / name).is_file() for name in ("pytest.ini", "conftest.py", "tests/conftest.py", "tox.ini"))
+    if python or "pytest" in _text(root / "pyproject.toml") or "pytest" in _text(root / "setup.cfg"):
+        found += ["pytest*", "python* -m pytest*"]
+    return found
+
+
+def _package_tests(root: Path) -> list[str]:
+    try:
+        package = msgspec.json.decode(_text(root / "package.json") or "{}", type=PackageFile)
+    except msgspec.DecodeError:
+        return []
+    if "no test specified" in package.scripts.get("test", "no test specified"):
+        return []
+    runner = next((name for lock, name in _PACKAGE_LOCKS.items() if (root / lock).is_file()), "npm")
+    return [f"{runner} test*", f"{runner} run test*"]
+
+
+class PackageFile(msgspec.Struct):
+    """What is looked at in a package.json."""
+
+    scripts: dict[str, str] = {}
+
+
+def find_main_branch(project: str) -> str:
+    """The branch that everybody builds on, by git's own files; empty where that is not known."""
+    git_dir = Path(project) / ".git"
+    remote = _text(git_dir / "refs" / "remotes" / "origin" / "HEAD").strip().removeprefix("ref: refs/remotes/origin/")
+    if remote:
+        return remote
+    packed = _text(git_dir / "packed-refs")
+    known = (
+        name for name in MAIN_BRANCHES if (git_dir / "refs" / "heads" / name).is_file() or _is_packed(packed, name)
+    )
+    return next(known, "")
+
+
+def _is_packed(packed: str, branch: str) -> bool:
+    return bool(re.search(rf" refs/heads/{re.escape(branch)}$", packed, re.MULTILINE))
+
+
+def _text(path: Path) -> str:
+    try:
+        with path.open("rb") as file:
+            return file.read(LARGEST_PROJECT_FILE).decode("utf-8", "replace") if path.is_file() else ""
+    except (OSError, ValueError):
+        return ""

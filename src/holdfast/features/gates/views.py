@@ -50,7 +50,7 @@ from holdfast.features.gates.events import (
     place,
 )
 from holdfast.features.gates.in_force import USER, differences
-from holdfast.features.gates.jobs import missing_skills
+from holdfast.features.gates.jobs import find_main_branch, find_test_commands, missing_skills
 from holdfast.features.gates.messages import waiting_line
 from holdfast.features.gates.policy import DECISIONS, DERIVATIONS, REVIEWING, decide, derive
 from holdfast.features.gates.requirements import Checker, Finding, Here, resolve, triggered
@@ -321,11 +321,29 @@ def listed(call: Call) -> dict[str, Any]:
 
 def presets(call: Call) -> dict[str, Any]:
     missing = {name: missing_skills(GateSettings.of({"requirements": {name: {}}}), call.project) for name in BUILT_IN}
+    fitted = _fitted(call.project)
     return {
-        "presets": PRESETS,
+        "presets": {
+            "fitting": {name: rule for name, rule in fitted.items() if not missing.get(name)},
+            **{
+                preset: {name: {**rule, **fitted.get(name, {})} for name, rule in rules.items()}
+                for preset, rules in PRESETS.items()
+            },
+        },
         "built_in": BUILT_IN,
         "missing": {name: skills for name, skills in missing.items() if skills},
     }
+
+
+def _fitted(project: str) -> dict[str, dict[str, Any]]:
+    """What the files of this project ask for: its tests, its main branch, the reviews whose skills are there."""
+    found: dict[str, dict[str, Any]] = {}
+    if main := find_main_branch(project):
+        found["protected_branch"] = {"enabled": True, "protected_branches": [main]}
+        found["branch_size_limit"] = {"enabled": True}
+    if commands := find_test_commands(project):
+        found["tests_green"] = {"enabled": True, "evidence": [{"command": commands}]}
+    return found | {name: {"enabled": True} for name in ("commit_plan", "pre_commit_review", "pre_pr_review")}
 
 
 def verify(call: Call) -> dict[str, Any]:
