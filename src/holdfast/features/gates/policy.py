@@ -56,6 +56,8 @@ PERSONS_ACTS = {
     "holdfast uninstall": "removing Holdfast",
     "holdfast memory forget": "erasing what is on record",
     "holdfast forget": "erasing what is on record",
+    "holdfast erase": "erasing what is on record",
+    "holdfast gate codes": "looking at a person's codes",
     "holdfast dashboard": "the dashboard's way in",
 }
 TOUCHED = {
@@ -63,6 +65,7 @@ TOUCHED = {
     "settings": "your person's rules",
     "hooks": "the hooks that Holdfast is called by",
     "daemon": "Holdfast's daemon",
+    "pause": "whether an agent is checked at all",
 }
 
 
@@ -83,6 +86,8 @@ def protect_itself(event: Event, settings: "GateSettings") -> Decision | None:
 
 def _persons_act(reading: str, settings: "GateSettings") -> str:
     words = [word for word in reading.split(" ") if not word.startswith("-")]
+    if len(words) > 1 and words[0].startswith("python") and words[1].partition(".")[0] == "holdfast":
+        words = ["holdfast", *words[2:]]  # python -m holdfast.cli
     text = " ".join(words[:3])
     if text in ("holdfast gate satisfy", "holdfast gate clear") and text.endswith("satisfy"):
         named = [settings.by_name[name] for name in words[3:] if name in settings.by_name]

@@ -106,8 +106,16 @@ def _trigger_way(trigger: "str | Trigger", spec: "Requirement") -> Way:
     return Way(_names_tool(tool))
 
 
+_UNSEEN_EDITS = re.compile(
+    r"git (?:apply|am|stash (?:pop|apply))\b(?!.* --(?:check|stat|numstat|summary|cached|abort|show))"
+)
+"""They change files of the worktree that the command does not name."""
+
+
 def _edits_worktree(event: Event) -> bool:
     """A branch is about the files of its worktree, not about notes elsewhere."""
+    if any(_UNSEEN_EDITS.match(reading) for reading in acts_of(event).readings):
+        return True
     paths = written_paths(event)
     root = (event.data.worktree if isinstance(event.data, HookPayload) else "") or event.project
     return any(path.startswith(f"{root}/") for path in paths) if paths else _action_of(event) == "edit"
