@@ -4,6 +4,7 @@ import fcntl
 import os
 import pty
 import re
+import shutil
 import subprocess
 import termios
 from pathlib import Path
@@ -11,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from holdfast.features.gates.commands import PersonCodes
-from tests.kit import BIN, World
+from tests.kit import BIN, World, wait_until
 
 NOON = 1_700_000_000_000
 
@@ -85,3 +86,35 @@ def _at_a_terminal(world: World, *words: str) -> list[str]:
 
 def _take_terminal(fd: int) -> None:
     fcntl.ioctl(fd, termios.TIOCSCTTY, 0)
+
+
+needs_tmux = pytest.mark.skipif(shutil.which("tmux") is None, reason="tmux is not there")
+
+
+@needs_tmux
+def test_a_person_in_a_real_terminal_approves_and_an_agent_cannot(world: World) -> None:
+    rules = "requirements:\n  deploy: {manual: false, command_pattern: 'make deploy'}\n"
+    (world.root / "config" / "settings.yaml").write_text(rules)
+    agent = world.session("s1")
+    agent.start()
+    assert "deny" in str(agent.before("Bash", command="make deploy"))
+    claude = world.root / "claude"
+    claude.write_text(
+        f"#!/bin/bash\n{BIN / 'holdfast'} gate approve deploy > {world.root / 'agent.out'} 2>&1\nexit $?\n"
+    )
+    claude.chmod(0o755)
+    subprocess.run([claude], env=world.env, cwd=world.project, check=False, start_new_session=True)
+    assert "is a person's to do: it runs below claude" in (world.root / "agent.out").read_text()
+    assert "refused to an agent: approving deploy" in world.cli("status")
+    socket = str(world.root / "tmux")
+    try:
+        line = f"{BIN / 'holdfast'} gate approve deploy > {world.root / 'person.out'} 2>&1"
+        tmux = ["tmux", "-S", socket, "-f", "/dev/null"]
+        subprocess.run([*tmux, "new-session", "-d", "sh"], env=world.env, cwd=world.project, check=True)
+        subprocess.run([*tmux, "send-keys", line, "Enter"], env=world.env, check=True)
+        told = world.root / "person.out"
+        wait_until(lambda: told.exists() and "approved: deploy" in told.read_text(), "the person has approved")
+    finally:
+        subprocess.run(["tmux", "-S", socket, "kill-server"], check=False, capture_output=True)
+    assert "approved without a terminal" not in world.cli("status")
+    assert agent.before("Bash", command="make deploy") == {}

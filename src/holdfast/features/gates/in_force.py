@@ -231,12 +231,13 @@ def accepted_event(event: Event, scope: str, rules: "GateSettings", by: str, loo
 
 
 def _changed_by_person(state: State, event: Event) -> bool:
-    """No tool call of any live session was running when the files changed."""
+    """No tool call of any session was running when the files changed, also of none that is over since."""
     data = event.data
     changed = data.settings_at if isinstance(data, HookPayload) else 0
     if not changed or (isinstance(data, HookPayload) and data.claimed):
         return False
-    known = (SESSIONS.get(state, sid) for sid in {*live_sessions(state).sessions, event.session})
+    registry = live_sessions(state)
+    known = (SESSIONS.get(state, sid) for sid in {*registry.sessions, *registry.over, event.session})
     return not any(session.was_busy(changed) for session in known if session)
 
 

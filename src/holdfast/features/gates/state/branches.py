@@ -9,6 +9,7 @@ from holdfast.features.gates.state.document import Document, replace
 
 SHARED = frozenset({"branch", "permanent"})
 MOST_REQUIREMENTS, MOST_SESSIONS, MOST_LIVE = 100, 1_000, 200
+MOST_OVER = 50
 
 
 class Entry(Document, frozen=True):
@@ -145,6 +146,8 @@ class LiveSession(Document, frozen=True):
 class LiveSessions(Document, frozen=True):
     sessions: dict[str, LiveSession] = {}
     at: int = 0
+    over: dict[str, int] = {}
+    """Sessions that ended lately, and when: what they changed at their end is theirs, not a person's."""
 
     def others(self, session: str, project: str) -> list[str]:
         """Other live sessions in this very checkout."""
@@ -155,10 +158,12 @@ def reduce_registry(doc: LiveSessions | None, event: Event) -> LiveSessions | No
     data = event.data
     if isinstance(data, HookPayload) and data.claimed:
         return None
-    sessions = doc.sessions if doc else {}
+    sessions, over = (doc.sessions, doc.over) if doc else ({}, {})
     if event.kind in SESSION_OVER:
-        known = event.session in sessions
-        return LiveSessions(sessions=without(sessions, [event.session]), at=event.at) if known else None
+        if event.session not in sessions:
+            return None
+        ended = with_newest(over, event.session, event.at, MOST_OVER)
+        return LiveSessions(sessions=without(sessions, [event.session]), at=event.at, over=ended)
     entry = replace(
         sessions.get(event.session) or LiveSession(started=event.at),
         agent=event.agent, active=event.at, project=event.project, place=place(event), branch=branch_of(event),
@@ -166,5 +171,5 @@ def reduce_registry(doc: LiveSessions | None, event: Event) -> LiveSessions | No
     if isinstance(data, HookPayload) and data.pid:
         entry = replace(entry, pid=data.pid, pid_start=data.pid_start)
     if event.session in sessions or len(sessions) < MOST_LIVE:
-        return LiveSessions(sessions={**sessions, event.session: entry}, at=event.at)
-    return LiveSessions(sessions=with_newest(sessions, event.session, entry, MOST_LIVE), at=event.at)
+        return LiveSessions(sessions={**sessions, event.session: entry}, at=event.at, over=over)
+    return LiveSessions(sessions=with_newest(sessions, event.session, entry, MOST_LIVE), at=event.at, over=over)

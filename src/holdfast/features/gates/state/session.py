@@ -134,6 +134,7 @@ def _bypassed(doc: GateSession, event: Event) -> GateSession:
 
 def _seen(doc: GateSession, event: Event) -> GateSession:
     status = "ended" if event.kind in SESSION_OVER else "live"
+    doc = _without_open_calls(doc, event.at) if status == "ended" else doc
     if not event.project:
         return replace(doc, status=status, at=event.at)
     return replace(
