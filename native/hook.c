@@ -13,6 +13,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/file.h>
 #include <sys/random.h>
 #include <sys/socket.h>
@@ -42,6 +43,7 @@ enum {
     RECORD_HEAD = 12, FRAME_HEAD = 12, ANSWER_HEAD = 8,
     HEADER_ROOM = 128 << 10, /* 29 values of at most VALUE_MAX and their names */
     ANSWER_MAX = 16 << 20, RECORD_MAX = 1 << 30,
+    FALLBACK_FIELDS = 8, FALLBACK_MAX = 1 << 20,
 };
 
 static const char *const ENVIRONMENT[] = {
@@ -61,6 +63,8 @@ static size_t room = sizeof first_room, used = RECORD_HEAD + FRAME_HEAD, header_
 static unsigned char first_answer[64 << 10], *answer = first_answer;
 static char cwd[PATH_MAX], state[PATH_ROOM], joined[2 * PATH_ROOM], own_log[32 + sizeof ".log"];
 static long long deadline, stdin_deadline;
+static int connection = -1; /* open after an answer came: what was written out is confirmed on it */
+static size_t told_at;      /* where the header says what the agent was told without the daemon */
 static int slow; /* the daemon was silent a moment ago: do not make this hook pay for it too */
 
 /* ---- small things ---- */
@@ -198,7 +202,9 @@ static void write_header(const char *mode, const char *agent, const char *event,
     const char *pid = digits((unsigned long long)getppid());
     field("pid", pid), field("start", start_of(pid));
     field("cwd", cwd), field("state", state);
-    field("client", HOLDFAST_VERSION), field("via", "native");
+    field("client", HOLDFAST_VERSION), field("via", "native"), field("confirms", "1");
+    field("told", "none");
+    told_at = used - sizeof "none";
     for (size_t i = 0; i < sizeof ENVIRONMENT / sizeof *ENVIRONMENT; i++) {
         const char *value = getenv(ENVIRONMENT[i] + 4);
         if (value) field(ENVIRONMENT[i], value);
@@ -351,8 +357,15 @@ static enum outcome deliver(void) {
     enum outcome so_far = dial(fd);
     if (so_far == ANSWERED) so_far = send_frame(fd);
     if (so_far == ANSWERED) so_far = receive(fd);
-    if (so_far != ANSWERED && fd >= 0) close(fd);
+    if (so_far != ANSWERED && fd >= 0) close(fd), fd = -1;
+    connection = fd;
     return so_far;
+}
+
+/* A verdict counts as delivered when it was written out whole; the daemon notes those that were not. */
+static void pass_on(void) {
+    uint32_t length = get32(answer + 4);
+    if (length && write_all(1, answer + ANSWER_HEAD, length)) (void)!write(connection, "+", 1);
 }
 
 static int in_force(void) { return access(join(state, "/gates-in-force", ""), F_OK) == 0; }
@@ -369,6 +382,55 @@ static enum outcome ask_daemon(int wait_ms) {
 static void mark_slow(void) {
     int fd = slow ? -1 : open("slow", O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK, 0600);
     if (fd >= 0) futimens(fd, NULL);
+}
+
+/* ---- when the daemon cannot be reached ---- */
+
+static int is_on(const char *name) {
+    const char *value = set(name);
+    return value && strcasecmp(value, "0") && strcasecmp(value, "no") && strcasecmp(value, "false") && strcasecmp(value, "off");
+}
+
+static int is_inside(const char *path, const char *folder) {
+    size_t n = strlen(folder);
+    return !n || (!strncmp(path, folder, n) && (!path[n] || path[n] == '/'));
+}
+
+/* Does the first KEY of the body have one of these values (each ended by a newline)? Inside of strings quotes are escaped, so
+ * that no text of a tool call is taken for the key. */
+static int names_one_of(const char *key, const char *values) {
+    unsigned char *body = record + header_end, *end = record + used;
+    unsigned char *at = memmem(body, (size_t)(end - body), key, strlen(key));
+    if (!at) return 0;
+    for (at += strlen(key); at < end && strchr(" :\t\r\n", *at); at++) {}
+    for (size_t n; (n = strcspn(values, "\n")) > 0; values += n + 1)
+        if ((size_t)(end - at) >= n && !memcmp(at, values, n)) return 1;
+    return 0;
+}
+
+/* agent, event, folder, until, sense (except or only), key, values, answer. */
+static int concerns(char **part, const char *agent, const char *event, const char *where) {
+    if (strcmp(part[0], agent) || strcmp(part[1], event) || !is_inside(where, part[2])) return 0;
+    long long until = strtoll(part[3], NULL, 10);
+    if (until && milliseconds(CLOCK_REALTIME) >= until) return 0;
+    return !*part[5] || names_one_of(part[5], part[6]) == !strcmp(part[4], "only");
+}
+
+/* The daemon left an answer for this case where a requirement says `when_unsure: deny`; NULL where none does. */
+static const char *fallback_answer(const char *agent, const char *event) {
+    static char text[FALLBACK_MAX + 1];
+    const char *where = set("CLAUDE_PROJECT_DIR");
+    if (is_on("HOLDFAST_PAUSE") || is_on("CLAUDE_SKIP_REQUIREMENTS")) return NULL;
+    int fd = open(join(state, "/when-unsure", ""), O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+    size_t size = 0;
+    for (ssize_t n; fd >= 0 && (n = read(fd, text + size, FALLBACK_MAX - size)) > 0;) size += (size_t)n;
+    if (fd >= 0) close(fd);
+    for (char *at = text, *part[FALLBACK_FIELDS]; at < text + size;) {
+        for (int i = 0; i < FALLBACK_FIELDS; at += strlen(at) + 1)
+            if (at >= text + size) return NULL; else part[i++] = at;
+        if (concerns(part, agent, event, where ? where : cwd)) return part[FALLBACK_FIELDS - 1];
+    }
+    return NULL;
 }
 
 /* ---- the spool ---- */
@@ -535,9 +597,11 @@ static void hook(const char *mode, const char *agent, const char *event, long lo
     seal_frame();
     enum outcome end = whole ? ask_daemon(wait_of(mode)) : BROKEN;
     if (end == REFUSED && may_wait) end = wait_for_daemon();
-    if (end == ANSWERED) { write_all(1, answer + ANSWER_HEAD, get32(answer + 4)); return; }
+    if (end == ANSWERED) { pass_on(); return; }
     if (!strcmp(mode, "show")) return; /* a line for the screen: nothing is lost without it */
     if (end == TIMED_OUT) mark_slow();
+    const char *refusal = strcmp(mode, "ask") ? NULL : fallback_answer(agent, event);
+    if (refusal && *refusal && write_all(1, (const unsigned char *)refusal, strlen(refusal))) memcpy(record + told_at, "deny", 4);
     spool();
     if (end == REFUSED && !may_wait) start_daemon();
 }

@@ -24,6 +24,9 @@ ENVIRONMENT = (
 )
 APPEND = posix.O_WRONLY | posix.O_APPEND | posix.O_CREAT | posix.O_NOFOLLOW | posix.O_NONBLOCK
 SHARED_LOG = b"spool.log"
+TOLD_NOTHING, TOLD_DENY = (b"told", b"none"), b"told=deny\0"  # what the agent was told without the daemon
+FALLBACK_FIELDS, FALLBACK_MAX = 8, 1 << 20
+PAUSING, MEANS_NO = (b"HOLDFAST_PAUSE", b"CLAUDE_SKIP_REQUIREMENTS"), (b"", b"0", b"no", b"false", b"off")
 LOCK_FLAGS = posix.O_RDWR | posix.O_CREAT | posix.O_NOFOLLOW | posix.O_NONBLOCK
 
 
@@ -114,7 +117,7 @@ def make_header(words, at, key, cwd, state):
     pid = posix.getppid()
     fields = [(b"key", key), *zip((b"mode", b"agent", b"event"), words, strict=True), (b"at", b"%d" % at)]
     fields += [(b"pid", b"%d" % pid), (b"start", start_of(pid)), (b"cwd", cwd), (b"state", state)]
-    fields += [(b"client", VERSION.encode()), (b"via", b"python")]
+    fields += [(b"client", VERSION.encode()), (b"via", b"python"), (b"confirms", b"1"), TOLD_NOTHING]
     env = posix.environ
     fields += [(b"env." + name, env[name]) for name in ENVIRONMENT.split() if name in env]
     return b"".join([b"%b=%b\0" % (name, value[:VALUE_MAX]) for name, value in fields])
@@ -246,20 +249,27 @@ def receive(sock, deadline):
 
 
 def deliver(frame, deadline):
-    """How it ended, and the answer."""
+    """How it ended, and the answer with the connection to confirm it on."""
     sock, so_far = dial(deadline)
     try:
         if so_far == ANSWERED:
             sock.settimeout(deadline.left() or 0.0001)
             sock.sendall(frame)
-            return ANSWERED, receive(sock, deadline)
+            return ANSWERED, (receive(sock, deadline), sock)
     except TimeoutError:
         so_far = TIMED_OUT
     except OSError:
         so_far = BROKEN
     if sock:
         sock.close()
-    return so_far, b""
+    return so_far, None
+
+
+def pass_on(answer, sock):
+    """A verdict counts as delivered when it was written out whole; the daemon notes those that were not."""
+    if answer:
+        write_all(1, answer)
+        sock.sendall(b"+")
 
 
 def mark_slow():
@@ -268,6 +278,48 @@ def mark_slow():
         posix.utime(b"slow")
     except OSError:
         pass
+
+
+# ---- when the daemon cannot be reached ----
+
+
+def is_inside(path, folder):
+    return not folder or path == folder or path.startswith(folder + b"/")
+
+
+def names_one_of(body, key, values):
+    """Whether the first `key` of the body has one of these values. Inside of strings quotes are escaped, so that no text
+    of a tool call is taken for the key."""
+    at = body.find(key)
+    if at < 0:
+        return False
+    value = body[at + len(key) : at + len(key) + 4096].lstrip(b" :\t\r\n")
+    return any(value.startswith(one) for one in values.split(b"\n") if one)
+
+
+def concerns(part, words, where, body):
+    agent, event, folder, until, sense, key, values = part[:7]
+    if (agent, event) != (words[1], words[2]) or not is_inside(where, folder):
+        return False
+    if int(until) and time.time() * 1000 >= int(until):
+        return False
+    return not key or names_one_of(body, key, values) == (sense == b"only")
+
+
+def fallback_answer(words, cwd, state, body):
+    """The daemon left an answer for this case where a requirement says `when_unsure: deny`; empty where none does."""
+    env = posix.environ
+    if words[0] != b"ask" or any(env.get(name, b"").lower() not in MEANS_NO for name in PAUSING):
+        return b""
+    try:
+        fd = posix.open(state + b"/when-unsure", posix.O_RDONLY | posix.O_NOFOLLOW)
+        parts = posix.read(fd, FALLBACK_MAX).split(b"\0")
+        posix.close(fd)
+    except OSError:
+        return b""
+    where = env.get(b"CLAUDE_PROJECT_DIR") or cwd
+    records = [parts[at : at + FALLBACK_FIELDS] for at in range(0, len(parts) - FALLBACK_FIELDS, FALLBACK_FIELDS)]
+    return next((part[-1] for part in records if concerns(part, words, where, body)), b"")
 
 
 # ---- the spool ----
@@ -460,7 +512,7 @@ def gone(child):
 
 def wait_for_daemon(state, frame, deadline):
     child = start_daemon(state, deadline)
-    end, answer, coming = REFUSED, b"", child >= 0
+    end, answer, coming = REFUSED, None, child >= 0
     while coming and end == REFUSED and deadline.left():
         time.sleep(0.005)
         coming = not young(b"failed", FAILED_FOR) and not gone(child)
@@ -495,9 +547,9 @@ def ask_daemon(mode, state, frame):
             deadline = Deadline(SLOW_WAIT)
         end, answer = deliver(frame, deadline)
     except FileNotFoundError:
-        end, answer = REFUSED, b""
+        end, answer = REFUSED, None
     except OSError:
-        end, answer = BROKEN, b""
+        end, answer = BROKEN, None
     if end == REFUSED and may_wait(mode, state):
         end, answer = wait_for_daemon(state, frame, deadline)
     if end == TIMED_OUT and not slow and mode != b"show":
@@ -510,12 +562,15 @@ def hook(words, at, cwd, state):
     header = make_header(words, at, key, cwd, state)
     body, whole = read_body(Deadline(STDIN_TELL_WAIT if words[0] == b"tell" else STDIN_WAIT))
     frame = b"".join((b"HFQ1", u32(len(header)), u32(len(body)), header, body))
-    end, answer = ask_daemon(words[0], state, frame) if whole else (BROKEN, b"")
+    end, answer = ask_daemon(words[0], state, frame) if whole else (BROKEN, None)
     if end == ANSWERED:
-        write_all(1, answer)
+        pass_on(*answer)
         return
     if words[0] == b"show":  # a line for the screen: nothing is lost without it
         return
+    if refusal := fallback_answer(words, cwd, state, body):
+        write_all(1, refusal)
+        frame = frame.replace(b"told=none\0", TOLD_DENY, 1)
     spool(state, key, frame)
     if end == REFUSED and not may_wait(words[0], state):
         start_daemon(state, Deadline(0))

@@ -9,8 +9,7 @@ from typing import Any
 
 from holdfast.core.event import Event
 from holdfast.core.ids import delivery_key
-from holdfast.features.gates.decide import decide
-from holdfast.features.gates.derive import derive
+from holdfast.features.gates.policy import decide, derive
 from holdfast.features.gates.settings import GateSettings
 from holdfast.features.gates.views import Simulation, simulate
 from holdfast.stores import open_store

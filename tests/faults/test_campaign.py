@@ -19,6 +19,7 @@ from tests.campaign import (
     thrice,
     tracing,
     updates,
+    verdicts,
 )
 from tests.campaign.steps import PIECES, broken, delivery
 
@@ -109,3 +110,8 @@ def test_death_or_a_full_disk_at_any_call(tmp_path: Path, piece) -> None:
 def test_death_or_a_failing_disk_at_any_call_of_a_delivery(tmp_path: Path) -> None:
     """P1, P2, P3."""
     assert delivery(tmp_path, 3, ("EIO",)) == 9
+
+
+def test_gate_questions_while_the_daemon_is_stopped_and_continued(tmp_path: Path) -> None:
+    """Issue 16: 0 wrong, 0 lost verdicts unrecorded."""
+    assert "0 wrong" in sampled(verdicts, tmp_path, 30, load=10)

@@ -14,7 +14,7 @@ import pytest
 from tests.hook.world import ASK, HOOK_PY, ROOT, TELL, Daemon, never_start, parse_records
 
 VERSION = re.search(r'__version__ = "(.+)"', (ROOT / "src" / "holdfast" / "__init__.py").read_text())[1]
-NAMES = ["key", "mode", "agent", "event", "at", "pid", "start", "cwd", "state", "client", "via"]
+NAMES = ["key", "mode", "agent", "event", "at", "pid", "start", "cwd", "state", "client", "via", "confirms", "told"]
 ENVIRONMENT = """
     CLAUDECODE CLAUDE_PROJECT_DIR CLAUDE_PID CLAUDE_CODE_SESSION_ID CLAUDE_CODE_ENTRYPOINT CLAUDE_PROJECT
     GEMINI_SESSION_ID GEMINI_PROJECT_DIR CODEX_HOME COPILOT_HOME CURSOR_VERSION CURSOR_PROJECT_DIR QWEN_PROJECT_DIR

@@ -307,7 +307,21 @@ def test_init_asks_or_takes_flags_and_keeps_what_is_there(world: World) -> None:
     assert world.json("gate", "init", "--preset", "minimal", "--with", "single_session_per_project")["added"] == [
         "single_session_per_project"
     ]
-    assert "There are: minimal" in world.cli("gate", "init", "--preset", "loose", code=1)
+    assert "There are: fitting, minimal" in world.cli("gate", "init", "--preset", "loose", code=1)
+
+
+def test_init_proposes_what_fits_the_project_and_it_works_at_once(world: World) -> None:
+    git(world.project, "branch", "-q", "-f", "trunk", "HEAD")
+    (world.project / "Makefile").write_text("test:\n\ttrue\n")
+    agent = world.session("s1")
+    agent.start()
+    edit(agent)
+    told = world.cli("gate", "init", stdin="\n")
+    assert "tests_green" in told
+    assert "In the last 7 days it would have refused 0 of 1 calls" in told
+    assert "make test*" in (world.project / ".holdfast" / "settings.yaml").read_text()
+    assert "0 problems" in world.cli("gate", "verify")
+    assert "tests_green" in standing(world, "s1")
 
 
 def test_prune_forgets_branches_that_are_gone(world: World) -> None:

@@ -21,6 +21,7 @@ Names = Annotated[list[str], typer.Argument(help="Requirements by name.")]
 Session = Annotated[str, typer.Option("--session", help="Another session than this shell's: its id or its beginning.")]
 Everyone = Annotated[bool, typer.Option("--branch", help="For every session on this branch.")]
 Ttl = Annotated[str, typer.Option("--ttl", help="For so long, e.g. 30m, 2h; then it does not count any more.")]
+Code = Annotated[str, typer.Option("--code", help="The code that the dashboard shows, where who asks cannot be told.")]
 Metadata = Annotated[str, typer.Option("--metadata", help="""JSON kept with it, e.g. '{"ticket": "#12"}'.""")]
 
 _DURATION = re.compile(r"^(\d+(?:\.\d+)?)\s*(s|sec|m|min|h|d|w)?$")
@@ -118,20 +119,24 @@ def list_(json: Json = False) -> None:
 @app.command()
 def satisfy(
     names: Names, session: Session = "", branch: Everyone = False, ttl: Ttl = "", metadata: Metadata = "",
-    json: Json = False,
+    code: Code = "", json: Json = False,
 ) -> None:  # fmt: skip
     """Say that it was done. Recorded with who said it; evidence cannot be satisfied by saying so."""
-    args = _here(names=names, session=session, everyone=branch, ttl=seconds(ttl), metadata=_metadata(metadata))
+    args = _here(
+        names=names, session=session, everyone=branch, ttl=seconds(ttl), metadata=_metadata(metadata), code=code
+    )
     _said(client.command("gates.satisfy", **args), "satisfied", json)
 
 
 @app.command()
 def approve(
     names: Names, session: Session = "", branch: Everyone = False, ttl: Ttl = "", metadata: Metadata = "",
-    json: Json = False,
+    code: Code = "", json: Json = False,
 ) -> None:  # fmt: skip
     """Let something pass for a while (default: an hour). A person's to give, not an agent's."""
-    args = _here(names=names, session=session, everyone=branch, ttl=seconds(ttl), metadata=_metadata(metadata))
+    args = _here(
+        names=names, session=session, everyone=branch, ttl=seconds(ttl), metadata=_metadata(metadata), code=code
+    )
     _said(client.command("gates.approve", **args), "approved", json)
 
 
@@ -164,10 +169,11 @@ def pause(
     everywhere: Annotated[bool, typer.Option("--everywhere", help="In all projects.")] = False,
     session_only: Annotated[bool, typer.Option("--session-only", help="Only for this shell's session.")] = False,
     why: Annotated[str, typer.Option("--why", help="Kept with it.")] = "",
+    code: Code = "",
     json: Json = False,
 ) -> None:
     """No gate refuses anything meanwhile. Always works. (So does HOLDFAST_PAUSE=1 in the agent's environment.)"""
-    args = _here(seconds=seconds(duration), everywhere=everywhere, session_only=session_only, why=why)
+    args = _here(seconds=seconds(duration), everywhere=everywhere, session_only=session_only, why=why, code=code)
     told = client.command("gates.pause", **args)
     if json:
         render.json_line(told)
@@ -185,10 +191,10 @@ def resume(json: Json = False) -> None:
 
 @app.command()
 def accept(
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False, json: Json = False
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False, code: Code = "", json: Json = False
 ) -> None:  # fmt: skip
     """Let the settings ask for less than what is in force. Shows the difference first. A person's to do."""
-    lines = [line for line in client.view("gates.attention")["lines"] if "would loosen" in line]
+    lines = client.view("gates.attention")["waiting"]
     if not lines:
         render.out.print("Nothing waits to be accepted.")
         return
@@ -196,8 +202,21 @@ def accept(
         render.out.print(Text(f"! {render.clean(line, 400)}", style="yellow"))
     if not yes:
         typer.confirm("Accept this?", abort=True)
-    told = client.command("gates.accept", **_here())
+    told = client.command("gates.accept", **_here(code=code))
     render.json_line(told) if json else render.out.print(f"accepted: {'; '.join(told['accepted']) or 'nothing'}")
+
+
+@app.command()
+def codes(json: Json = False) -> None:
+    """Codes for acts of a person where it cannot be told who asked. Shown in a terminal of your own only."""
+    told = client.view("gates.codes")
+    if json:
+        render.json_line(told)
+        return
+    for one in told["codes"]:
+        render.out.print(f"{one['code']}  {render.clean(one['act'], 120)}  ({render.clean(one['why'], 120)})")
+    if not told["codes"]:
+        render.out.print("Nothing waits for a code.")
 
 
 @app.command()
@@ -280,12 +299,14 @@ def verify(json: Json = False) -> None:
 
 @app.command()
 def init(
-    preset: Annotated[str, typer.Option("--preset", help="strict, relaxed or minimal; asked for if not given.")] = "",
+    preset: Annotated[
+        str, typer.Option("--preset", help="fitting, strict, relaxed or minimal; asked for if not given.")
+    ] = "",
     with_: Annotated[list[str] | None, typer.Option("--with", help="This requirement too (see: gate list).")] = None,
     layer: Annotated[str, typer.Option("--layer", help="user, project or local")] = "project",
     json: Json = False,
 ) -> None:
-    """Write a first set of requirements into a settings file. What is there already stays."""
+    """Write a first set of requirements into a settings file: what fits this project, or a preset. What is there stays."""
     from holdfast.app import open_settings
     from holdfast.settings.yaml_document import set_value
 
@@ -312,6 +333,19 @@ def init(
                 f"left out: {name} (no skill named {' or '.join(skills)} was found; --with {name} adds it)", style="dim"
             )
         )
+    _say_what_follows()
+
+
+def _say_what_follows() -> None:
+    """Whether it all works, and what it would have refused in the sessions of the last week."""
+    for problem in client.view("gates.verify", **_here())["problems"]:
+        render.out.print(Text(f"! {render.clean(problem, 400)}", style="yellow"))
+    told = client.view("gates.replay", **_here(seconds=seconds("7d")))
+    if told["calls"] or told["stops"]:
+        calls, stops = (f"{told[f'refused_{what}']} of {told[what]} {what}" for what in ("calls", "stops"))
+        render.out.print(
+            f"In the last 7 days it would have refused {calls} and {stops}: holdfast gate replay --since 7d"
+        )
     render.out.print(Text("See: holdfast gate status · try it on the past: holdfast gate replay", style="dim"))
 
 
@@ -319,7 +353,7 @@ def _chosen(known: dict[str, Any], preset: str, more: list[str]) -> dict[str, An
     if not preset and not more:
         for name, rules in known["presets"].items():
             render.out.print(f"  {name:<8} {', '.join(rules)}")
-        preset = typer.prompt("Which preset", default="minimal")
+        preset = typer.prompt("Which preset", default="fitting")
     if preset and preset not in known["presets"]:
         raise CommandRefused(f"there is no preset {preset!r}", fix=f"There are: {', '.join(known['presets'])}.")
     if unknown := [name for name in more if name not in known["built_in"]]:

@@ -102,6 +102,8 @@ def event_line(event: dict[str, Any]) -> Text:
 def headline(event: dict[str, Any]) -> str:
     """What a person wants to know of an event in one line."""
     data = event["data"]
+    if event["kind"] == "answer.undelivered":
+        return f"not delivered: {data.get('verdict', '')}: {'; '.join(data.get('reasons', ()))}"
     if event["kind"] == "decision.made":
         told = [c["source"] for c in data.get("contexts", ())]
         return f"{data.get('verdict', '')}: {'; '.join(data.get('reasons', ())) or ', '.join(told)}"

@@ -39,7 +39,8 @@ class Caller(msgspec.Struct, frozen=True):
     """`person`, or `agent`."""
     why: str
     certain: bool = True
-    """False for a person who has no terminal: nothing speaks against it, and nothing for it."""
+    """False where it cannot be told: a person who has no terminal, or an agent by circumstances alone (where it was
+    left behind, what runs at that moment). Then a short code from the dashboard can tell."""
 
     @property
     def is_agent(self) -> bool:
@@ -125,7 +126,7 @@ class HookOrigins:
 def judge_caller(pid: int, agents: Iterable[AgentProcess] = ()) -> Caller:
     chain = list_ancestors(pid)
     if not chain:
-        return Caller("agent", "the process that asks could not be looked at")
+        return Caller("agent", "the process that asks could not be looked at", certain=False)
     if _is_dashboard(pid):
         return Caller("person", "in the dashboard")
     for process in chain:
@@ -151,9 +152,10 @@ def _judge_by_sessions(chain: list[Process], agents: Collection[AgentProcess]) -
         if below and (seen.session == me.session or agent.busy):
             return Caller("agent", f"it runs below the agent's process {agent.pid}")
         if _is_orphan(chain) and seen.session == me.session:
-            return Caller("agent", f"it was left behind in the session of the agent's process {agent.pid}")
+            why = f"it was left behind in the session of the agent's process {agent.pid}"
+            return Caller("agent", why, certain=False)
         if _is_orphan(chain) and not me.terminal and agent.busy:
-            return Caller("agent", "it is detached, and a tool call of an agent is running")
+            return Caller("agent", "it is detached, and a tool call of an agent is running", certain=False)
     return None
 
 

@@ -103,6 +103,16 @@ class Delivery(msgspec.Struct, kw_only=True, frozen=True):
     """The processes above the client, nearest first, as the kernel told when it was connected; empty: not known."""
     whole: int = 0
     digest: str = ""
+    confirms: bool = False
+    """Whether the client says so when it has written an answer out."""
+    told: str = ""
+    """What the client told the agent without us: `none`, or `deny` (a requirement with `when_unsure: deny`)."""
+    missed: bool = False
+    """An answer was wanted and could not be given: it came by the spool, or the store took nothing."""
+
+    def unanswered(self) -> "Delivery":
+        """The same, now that whoever asked has gone without an answer."""
+        return msgspec.structs.replace(self, mode="tell", missed=self.missed or self.mode == "ask")
 
     def unawaited(self) -> "Delivery":
         """The same, now that nobody waits for an answer any more."""

@@ -138,8 +138,8 @@ class Engine:
 
     def _arrive(self, item: Delivery | Event) -> Arrival:
         if isinstance(item, Event):
-            return self.ports.scrub(item), False
-        return self._enriched(self.ports.read(item)), item.mode != "tell"
+            return Arrival(self.ports.scrub(item))
+        return Arrival(self._enriched(self.ports.read(item)), item.mode != "tell", item.missed, item.told)
 
     def _enriched(self, event: Event) -> Event:
         """What features saw of the world when the event came is written into its payload."""

@@ -2,18 +2,18 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from os.path import lexists
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import msgspec
 
 from holdfast.core import fence
 from holdfast.core.decision import NOTHING, Decision, merge
 from holdfast.core.dedupe import dedupe_key, near
-from holdfast.core.event import Event
+from holdfast.core.event import Event, derived_event
 from holdfast.core.feature import Decide, Feature
 from holdfast.core.job import Job
 from holdfast.core.kinds import HookPayload, ToolPayload
-from holdfast.core.kinds.engine_events import DecisionMade, InjectedContext
+from holdfast.core.kinds.engine_events import AnswerUndelivered, DecisionMade, InjectedContext
 from holdfast.core.ports import Ref
 from holdfast.core.state import FeatureState, WorkingSet
 
@@ -26,8 +26,15 @@ BUDGETS = {"session.started": ("start_tokens", START_TOKENS)}
 
 T = TypeVar("T")
 
-Arrival = tuple[Event, bool]
-"""An event, and whether somebody waits for an answer."""
+
+class Arrival(NamedTuple):
+    event: Event
+    waits: bool = False
+    """Whether somebody waits for an answer."""
+    missed: bool = False
+    """Whether somebody wanted one and has gone without it."""
+    told: str = ""
+    """What the client told the agent instead."""
 
 
 class Outcome(msgspec.Struct, frozen=True):
@@ -36,6 +43,8 @@ class Outcome(msgspec.Struct, frozen=True):
     seq: int = 0
     reply: bytes = b""
     decision: Decision = NOTHING
+    event: Event | None = None
+    """What was answered, where something was."""
 
 
 DUPLICATE = Outcome()
@@ -59,8 +68,8 @@ class Transaction:
         """All that an event sets going, in the order of the log."""
         fresh = self._fresh(arrivals)
         if self.engine.store.shared:  # One way to a server for all documents; in a file of our own each is as near.
-            self._prefetch([event for event, _ in arrivals if event.key in fresh])
-        return [self._apply(event, waits) if self._first(event, fresh) else DUPLICATE for event, waits in arrivals]
+            self._prefetch([arrival.event for arrival in arrivals if arrival.event.key in fresh])
+        return [self._apply(one) if self._first(one.event, fresh) else DUPLICATE for one in arrivals]
 
     def replay(self, events: Sequence[Event]) -> None:
         """Events that were thought about before, with all that followed: those that the log does not have."""
@@ -70,7 +79,7 @@ class Transaction:
                 self._append(event)
 
     def _fresh(self, arrivals: Sequence[Arrival]) -> dict[str, None]:
-        keys = [event.key for event, _ in arrivals]
+        keys = [arrival.event.key for arrival in arrivals]
         known = self.engine.store.known(keys)
         return dict.fromkeys(key for key in keys if key not in known)
 
@@ -87,13 +96,15 @@ class Transaction:
         self.seen[happening] = event.at
         return True
 
-    def _apply(self, event: Event, waits: bool) -> Outcome:
-        event = self._append(event)
+    def _apply(self, arrival: Arrival) -> Outcome:
+        event = self._append(arrival.event)
         if not self.past:
             for made in self._following(event):
                 self._append(made)
-        decision, reply = self._answer(event) if waits else (NOTHING, b"")
-        return Outcome(event.seq, reply, decision)
+        if arrival.missed and not self.past:
+            self._note_missed(event, arrival.told)
+        decision, reply = self._answer(event) if arrival.waits else (NOTHING, b"")
+        return Outcome(event.seq, reply, decision, event if reply else None)
 
     # ── what it sets going ─────────────────────────────────────────────────────────────────────────────────────────
 
@@ -157,9 +168,7 @@ class Transaction:
     # ── what is answered ───────────────────────────────────────────────────────────────────────────────────────────
 
     def _answer(self, event: Event) -> tuple[Decision, bytes]:
-        decision = self._budgeted(
-            event, merge(self._decide(f, d, event) for f, d in self.engine.subscribers_of(event.kind).deciders)
-        )
+        decision = self._budgeted(event, self._merged(event))
         if decision.silent:
             return decision, b""
         try:
@@ -169,6 +178,15 @@ class Transaction:
             return NOTHING, b""
         self._append(decision_event(event, decision))
         return decision, reply
+
+    def _note_missed(self, event: Event, told: str) -> None:
+        """What would have been refused is on record, where nobody could be told."""
+        decision = self._merged(event)
+        if decision.verdict == "deny" or told == "deny":
+            self._append(undelivered_event(event, decision, told))
+
+    def _merged(self, event: Event) -> Decision:
+        return merge(self._decide(f, d, event) for f, d in self.engine.subscribers_of(event.kind).deciders)
 
     def _decide(self, feature: Feature, decide: Decide, event: Event) -> Decision | None:
         try:
@@ -209,6 +227,32 @@ class Transaction:
         """Jobs that can begin now: for the others nobody need be woken."""
         now = self.engine.ports.clock()
         return sum(job.run_at <= now for job in self.jobs.values())
+
+
+def undelivered_event(event: Event, decision: Decision, told: str = "") -> Event:
+    """The same for an answer that was lost on the way, and for one that nobody could be asked for. One per delivery."""
+    data = event.data
+    hook = data if isinstance(data, HookPayload) else HookPayload()
+    call = data.call if isinstance(data, ToolPayload) else ""
+    payload = AnswerUndelivered(
+        of=event.seq, of_kind=event.kind, verdict=decision.verdict, reasons=list(decision.reasons), call=call,
+        instead="deny" if told == "deny" else "", branch=hook.branch, repo=hook.repo,
+    )  # fmt: skip
+    return msgspec.structs.replace(derived_event(event, payload), key=undelivered_key(event.key))
+
+
+def undelivered_answer(key: str, made: Event, told: str) -> Event:
+    """The same from the record of the answer, for a delivery that came again by the spool."""
+    said = made.data if isinstance(made.data, DecisionMade) else DecisionMade()
+    payload = AnswerUndelivered(
+        of=said.of, of_kind=said.of_kind, verdict=said.verdict, reasons=said.reasons, call=said.call,
+        instead="deny" if told == "deny" else "", branch=said.branch, repo=said.repo,
+    )  # fmt: skip
+    return msgspec.structs.replace(derived_event(made, payload), key=undelivered_key(key))
+
+
+def undelivered_key(key: str) -> str:
+    return f"{key}/undelivered"
 
 
 def decision_event(event: Event, decision: Decision) -> Event:

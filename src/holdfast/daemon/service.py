@@ -21,7 +21,9 @@ from holdfast.core.feature import Feature, WatchCall
 from holdfast.core.ids import delivery_key
 from holdfast.core.ports import Store
 from holdfast.core.replay import Rebuild, outdated
+from holdfast.core.transaction import undelivered_answer, undelivered_event
 from holdfast.daemon import repair
+from holdfast.daemon.fallback_answers import FallbackAnswers
 from holdfast.daemon.files import FileWriter
 from holdfast.daemon.history import HistoryIndexer
 from holdfast.daemon.housekeeping import Housekeeping
@@ -72,7 +74,12 @@ class Daemon:
             engine=self._engine, pipeline=self.pipeline, features=self.app.features, calls=self.calls, log=log,
             settings=self.app.settings.for_project, clock=now_ms, state_dir=paths.state,
         )  # fmt: skip
-        self.pipeline.subscribers += [self.files.watch, self._committed, LifecycleLog(log).write]
+        self.fallback = FallbackAnswers(paths.state, self.app.agents, lambda: self.app.store.reader(), log)
+        self.fallback.write()
+        self.pipeline.subscribers += [
+            self.files.watch, self._committed, LifecycleLog(log).write, self.fallback.watch,
+        ]  # fmt: skip
+        self._undelivered: list[Event] = []
         self._last_event = time.monotonic()
         self._running_build = installed_build()
         self._born_in = self._folder()
@@ -83,7 +90,13 @@ class Daemon:
         self._drain_at_start()
         self.status_lines = StatusLines(lambda: self.app, log)
         self.server = HookServer(
-            listen(paths.hook_socket), self._handle, self.calls, self._flush, self._tick, self.status_lines.show
+            listen(paths.hook_socket),
+            self._handle,
+            self.calls,
+            self._flush,
+            self._tick,
+            self.status_lines.show,
+            self._note_undelivered,
         )
 
     def serve(self) -> None:
@@ -144,6 +157,7 @@ class Daemon:
             self.log.error("store.not-exchanged", problem)
             os.kill(os.getpid(), signal.SIGTERM)  # The next start finishes it; hooks spool meanwhile.
             return False
+        self.fallback.write()
         self.background.rebuild_outdated()
         return True
 
@@ -159,6 +173,8 @@ class Daemon:
     def _flush(self) -> None:
         """Right after the answers; where the store takes nothing now, at the next tick."""
         self.pipeline.flush()
+        lost, self._undelivered = self._undelivered, []
+        self._quietly(lost)
         self.pipeline.publish()
 
     def _committed(self, committed: Committed) -> None:
@@ -196,7 +212,27 @@ class Daemon:
     def _store_spooled(self, deliveries: Sequence[Delivery]) -> int | None:
         outcomes = self.pipeline.store_spooled(deliveries)
         self._raise_high_water_mark()
-        return None if outcomes is None else sum(1 for o in outcomes if o.seq)
+        if outcomes is None:
+            return None
+        self._note_lost([d for d, o in zip(deliveries, outcomes, strict=True) if d.missed and not o.seq])
+        return sum(1 for o in outcomes if o.seq)
+
+    def _note_undelivered(self, outcome: Outcome) -> None:
+        """Written with what follows the answers: those who are still being answered come first."""
+        if outcome.event is not None:
+            self._undelivered.append(undelivered_event(outcome.event, outcome.decision))
+
+    def _note_lost(self, spooled: Sequence[Delivery]) -> None:
+        """A hook spools what it got no answer to: an answer that is on record all the same was lost."""
+        if not spooled:
+            return
+        reader = self.app.store.reader()
+        try:
+            known = reader.known([f"{delivery.key}/decision" for delivery in spooled])
+            answers = [(d, reader.event(known.get(f"{d.key}/decision", 0))) for d in spooled]
+        finally:
+            reader.close()
+        self._quietly([undelivered_answer(d.key, made, d.told) for d, made in answers if made])
 
     def _drain_at_start(self) -> None:
         """What waited goes before what comes now, unless there is so much of it that the first hook would wait."""
@@ -256,6 +292,8 @@ class Daemon:
         self._quietly([Event(key=delivery_key(), kind=kind, at=now_ms(), data=data)])
 
     def _quietly(self, events: list[Event]) -> None:
+        if not events:
+            return
         try:
             self.pipeline.commit_events(events)
         except Exception as error:
@@ -270,7 +308,7 @@ class Daemon:
         self.background.stop()
         self.worker.stop()
         self._say("daemon.stopped", reason=self._reason)
-        self.pipeline.flush()
+        self._flush()
         self._give_jobs_back()
         self.files.stop()
         self.journal.close()

@@ -119,10 +119,18 @@ def _settings() -> Iterator[Finding]:
         yield Finding(notice.problem, notice.fix or "Correct it there.")
 
 
+def _gates() -> Iterator[Finding]:
+    """Settings that would loosen what is in force, and wait for a person."""
+    if not client.running():
+        return
+    for line in client.view("gates.attention").get("waiting", ()):
+        yield Finding(line, "holdfast gate accept")
+
+
 def _owner() -> Iterator[Finding]:
     state = client.paths().state
     if state.exists() and state.stat().st_uid != os.geteuid():
         yield Finding(f"{state} belongs to another user", "set HOLDFAST_STATE to a folder of yours")
 
 
-CHECKS = (_owner, _permissions, _erasures, _sqlite, _daemon, _spool, _store, agents.check, _settings)
+CHECKS = (_owner, _permissions, _erasures, _sqlite, _daemon, _spool, _store, agents.check, _settings, _gates)

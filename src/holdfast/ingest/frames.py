@@ -53,6 +53,8 @@ def as_delivery(frame: bytes, ancestors: tuple[int, ...] = ()) -> Delivery:
         env={name[4:]: value for name, value in fields.items() if name.startswith("env.")},
         body=frame[split:],
         ancestors=ancestors,
+        confirms=fields.get("confirms") == "1",
+        told=fields.get("told", ""),
     )
 
 

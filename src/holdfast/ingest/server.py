@@ -26,6 +26,10 @@ LINGER_S = 0.001
 there until we are through with that."""
 REMEMBERED_TIMES = 2_000
 
+CONFIRMED = b"+"
+CONFIRM_AT_END_S = 0.5
+"""How long the last answers of a daemon that stops are waited for."""
+
 Handle = Callable[[Sequence[Delivery]], list[Outcome] | None]
 """None when nothing could be stored: then the connections close without an answer and the hooks spool."""
 
@@ -39,13 +43,16 @@ _OWNER = os.geteuid()
 
 
 class Connection:
-    __slots__ = ("born", "buffer", "out", "peer", "sock", "wanted")
+    __slots__ = ("born", "buffer", "confirms", "out", "outcome", "peer", "sock", "wanted")
 
     def __init__(self, sock: _socket.socket, peer: int) -> None:
         self.sock, self.born, self.peer = sock, time.monotonic(), peer
         self.buffer: bytes | bytearray = b""
         self.wanted = 0
         self.out = b""
+        self.confirms = False
+        self.outcome: Outcome | None = None
+        """The verdict that was given here, until the client has confirmed that it was written out."""
 
 
 class HookServer:
@@ -57,8 +64,10 @@ class HookServer:
         flush: Callable[[], None],
         tick: Callable[[], None],
         show: Show | None = None,
+        undelivered: Callable[[Outcome], None] = lambda _outcome: None,
     ) -> None:
         self._listening, self._handle, self._calls, self._show = listening, handle, calls, show
+        self._undelivered = undelivered
         self._flush, self._tick = flush, tick
         self._listening_fd = listening.fileno()
         self._poll = select.epoll() if hasattr(select, "epoll") else select.poll()
@@ -125,6 +134,8 @@ class HookServer:
     def _serve_connection(self, connection: Connection, mask: int) -> None:
         if connection.out:
             self._send(connection)
+        elif connection.outcome is not None:
+            self._confirm(connection)
         elif mask & (select.POLLIN | select.POLLHUP | select.POLLERR):
             self._read(connection)
 
@@ -155,6 +166,7 @@ class HookServer:
                 connection.buffer = bytearray(buffer)
             return False
         delivery = as_delivery(bytes(buffer), self._callers.above(connection.peer))
+        connection.confirms = delivery.confirms
         connection.buffer = b""
         if delivery.mode == SHOW:
             self._hand_over(connection, delivery)
@@ -191,6 +203,7 @@ class HookServer:
             self._flush_due = True
             for (connection, _), outcome in zip(batch, outcomes, strict=True):
                 connection.out = answer(outcome.reply)
+                connection.outcome = outcome if outcome.reply else None
                 self._send(connection)
 
     def _send(self, connection: Connection) -> None:
@@ -201,16 +214,33 @@ class HookServer:
         except OSError:
             return self._drop(connection)
         connection.out = connection.out[sent:]
-        if not connection.out:
-            self.took.append(time.monotonic() - connection.born)
-            return self._drop(connection)
-        return self._watch(connection, select.POLLOUT)
+        if connection.out:
+            return self._watch(connection, select.POLLOUT)
+        self.took.append(time.monotonic() - connection.born)
+        if connection.outcome is not None and connection.confirms:
+            return self._watch(connection, select.POLLIN)
+        connection.outcome = None
+        return self._drop(connection)
+
+    def _confirm(self, connection: Connection) -> None:
+        """One byte says that the answer was written out; an end without it says that it was not."""
+        try:
+            if connection.sock.recv(1) == CONFIRMED:
+                connection.outcome = None
+        except (BlockingIOError, InterruptedError):
+            return
+        except OSError:
+            pass
+        self._drop(connection)
 
     def _drop(self, connection: Connection) -> None:
         fd = connection.sock.fileno()
         if self._open.pop(fd, None) is not None and not hasattr(select, "epoll"):
             self._poll.unregister(fd)
         connection.sock.close()  # epoll forgets a descriptor when it is closed.
+        lost, connection.outcome = connection.outcome, None
+        if lost is not None:
+            self._undelivered(lost)
 
     def _drop_overdue(self) -> None:
         now = time.monotonic()
@@ -221,9 +251,17 @@ class HookServer:
         self._answer_ready()
         self._calls.run_waiting()
         self._calls.close()
+        self._await_confirmations()
         for connection in list(self._open.values()):
             self._drop(connection)
         self._listening.close()
+
+    def _await_confirmations(self) -> None:
+        until = time.monotonic() + CONFIRM_AT_END_S
+        while any(one.outcome for one in self._open.values()) and (left := until - time.monotonic()) > 0:
+            for fd, mask in self._poll.poll(left * self._unit):
+                if fd in self._open:
+                    self._serve_connection(self._open[fd], mask)
 
 
 def listen(path: Path) -> socket.socket:

@@ -110,7 +110,7 @@ def _deliveries(frames: Sequence[bytes]) -> tuple[list[Delivery], list[bytes]]:
     unreadable: list[bytes] = []
     for frame in frames:
         try:
-            found.append(as_delivery(frame).unawaited())
+            found.append(as_delivery(frame).unanswered())
         except (BadFrame, ValueError, struct.error):
             unreadable.append(as_record(frame))
     return found, unreadable

@@ -113,7 +113,7 @@ class StoreGuard:
         """In memory, until the store takes it."""
         for delivery in batch:
             if self._retry_bytes + len(delivery.body) <= RETRY_BYTES:
-                self._retry_buffer.append(delivery.unawaited())
+                self._retry_buffer.append(delivery.unanswered())
                 self._retry_bytes += len(delivery.body)
 
     def _refuse(self, error: StoreUnavailable) -> None:

@@ -1,11 +1,15 @@
 """What token use costs, in whole micro-dollars. What cannot be priced says why."""
 
+import bisect
 from decimal import ROUND_HALF_EVEN, Decimal
 
 import msgspec
 
 from holdfast.usage.model import COUNTED, Usage, UsageRecord
 from holdfast.usage.prices import PriceTable
+
+LONG_PROMPTS = (32_000, 64_000, 100_000, 128_000, 200_000, 256_000, 272_000, 400_000, 512_000, 1_000_000)
+"""Lengths of a prompt from which a provider may take another price: calls are added up apart between them."""
 
 
 class UnknownCost(msgspec.Struct, frozen=True):
@@ -33,6 +37,12 @@ def cost_of(table: PriceTable, usage: Usage, model: str, at: int, *, prompt: int
 def prompt_of(usage: Usage) -> int:
     """All that the model had to read."""
     return sum(n or 0 for n in (usage.input, usage.cache_read, usage.cache_write_5m, usage.cache_write_1h))
+
+
+def limit_below(prompt: int) -> int:
+    """The longest of the limits that a prompt went over; 0 for a short one."""
+    passed = bisect.bisect_left(LONG_PROMPTS, prompt)
+    return LONG_PROMPTS[passed - 1] if passed else 0
 
 
 def cost_of_record(table: PriceTable, record: UsageRecord) -> Cost:

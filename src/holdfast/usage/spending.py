@@ -11,14 +11,12 @@ from holdfast.core.document import DocumentType
 from holdfast.core.ports import Reader
 from holdfast.core.times import MINUTE
 from holdfast.usage.aggregate import Sum, total
-from holdfast.usage.cost import prompt_of
+from holdfast.usage.cost import limit_below, prompt_of
 from holdfast.usage.model import NOTHING, Usage, UsageRecord
 from holdfast.usage.prices import PriceTable
 
 SLOT = 15 * MINUTE
 """Every time zone's day and every block begins with a full one of these."""
-LONG_PROMPTS = (32_000, 64_000, 100_000, 128_000, 200_000, 256_000, 272_000, 400_000, 512_000, 1_000_000)
-"""Lengths of a prompt from which a provider may take another price: calls are added up apart between them."""
 MOST_CELLS = 1_000
 OTHER_MODELS = "(other models)"
 LATEST = 253_402_300_799_000
@@ -91,12 +89,6 @@ def cell_of(record: UsageRecord, at: int) -> CostCell:
         longer_than=0 if record.summed else limit_below(prompt_of(record.said)), usage=record.spent,
         reported=record.reported, calls=1, first=at, last=at,
     )  # fmt: skip
-
-
-def limit_below(prompt: int) -> int:
-    """The longest of the limits that a prompt went over; 0 for a short one."""
-    passed = bisect.bisect_left(LONG_PROMPTS, prompt)
-    return LONG_PROMPTS[passed - 1] if passed else 0
 
 
 def add_cell(cells: list[CostCell], new: CostCell) -> list[CostCell]:

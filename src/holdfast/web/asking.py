@@ -18,8 +18,8 @@ Made = TypeVar("Made")
 
 READERS = 4
 PATIENCE_S = 20.0
-IN_THE_DAEMON = frozenset(("memory.search", "reindex.search", "reindex.status", "reindex.why"))
-"""They keep an index in memory: the daemon has it already, and one of them is enough."""
+IN_THE_DAEMON = frozenset(("gates.codes", "memory.search", "reindex.search", "reindex.status", "reindex.why"))
+"""They keep something in memory (an index, codes): the daemon has it already, and one of them is enough."""
 
 
 class TooSlow(HoldfastError):

@@ -12,8 +12,10 @@ LABELS = {
     "task.created": "Task", "task.completed": "Task done", "elicitation.requested": "Asks", "note.added": "Note",
     "session.lost": "Gone", "session.stale": "Stale", "session.left": "Left", "session.closed": "Closed",
     "session.reopened": "Reopened", "session.linked": "Goes on from", "session.branched": "Branched",
+    "answer.undelivered": "Not delivered",
 }  # fmt: skip
 LOOKS = {
+    "answer.undelivered": "failed",
     "prompt.submitted": "prompt", "turn.ended": "answer", "turn.failed": "failed", "tool.failed": "failed",
     "permission.denied": "failed", "session.lost": "failed", "permission.requested": "asks", "notification": "asks",
     "subagent.started": "sub", "subagent.ended": "sub", "tool.finished": "tool",

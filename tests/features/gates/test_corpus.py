@@ -33,8 +33,16 @@ SHOWN = frozenset(
     "honest-words honest-branch honest-paths honest-plan".split()
 )
 FILES = {"src/app.py": "value = 0\n", "infra/prod.tf": "size = 1\n", "docs/a.md": "# a\n", ".gitignore": "*.txt\n",
+         "ship.sh": "#!/bin/sh\nset -e\ngit add -A\ngit commit -m ship\n", "rel": "#!/usr/bin/env bash\nexec make deploy\n",
+         "package.json": '{"scripts": {"ship": "make deploy", "pub": "npm run ship", "ci": "git commit -am x"}}',
          "Makefile": "test:\n\tsh tests/check.sh\n\ndeploy:\n\techo deployed > deployed.txt\n"}  # fmt: skip
+ALIASES = (
+    ("config", "alias.save", "commit -am wip"), ("config", "alias.chain", "save"),
+    ("config", "alias.sv", '!f() { git add -A; git commit -m "$1"; }; f'),
+)  # fmt: skip
 COMMANDS = [json.loads(line) for line in (CORPUS / "gate_commands.jsonl").read_text().splitlines()]
+ATTACKS = [json.loads(line) for line in (CORPUS / "gate_attacks.jsonl").read_text().splitlines()]
+"""Written after the rules, without looking at the labelled corpus: other spellings, tools, links, aliases, our own files."""
 WAYS = [json.loads(line) for line in (CORPUS / "gate_cheats.jsonl").read_text().splitlines()]
 SAMPLE = [
     way for way in WAYS
@@ -49,8 +57,10 @@ def repository(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name, text in FILES.items():
         (root / name).parent.mkdir(parents=True, exist_ok=True)
         (root / name).write_text(text)
-    for words in (("init", "-q", "-b", "main"), ("checkout", "-q", "-b", "feature/test")):
+    for words in (("init", "-q", "-b", "main"), ("checkout", "-q", "-b", "feature/test"), *ALIASES):
         subprocess.run(["git", *words], cwd=root, check=True)
+    (root / "link.tf").symlink_to("infra/prod.tf")
+    (root / "cfg").symlink_to("infra")
     return root
 
 
@@ -66,6 +76,15 @@ def test_labelled_ways_end_as_labelled(way: dict[str, Any], repository: Path) ->
     (repository / ".git" / "HEAD").write_text(f"ref: refs/heads/{branch}\n")
     refused = any(is_refused(way["gate"], step, repository) for step in way["steps"])
     assert refused is (way["expect"] == "refused"), way["why"]
+
+
+@pytest.mark.parametrize("gate", sorted({one["gate"] for one in ATTACKS}))
+def test_other_spellings_and_tools_are_seen_and_honest_calls_pass(gate: str, repository: Path) -> None:
+    branch = "main" if gate == "protected-branch" else "feature/test"
+    (repository / ".git" / "HEAD").write_text(f"ref: refs/heads/{branch}\n")
+    for one in (one for one in ATTACKS if one["gate"] == gate):
+        step = one.get("step") or {"tool_name": "Bash", "tool_input": {"command": one["command"]}}
+        assert is_refused(gate, step, repository) is one["refused"], one
 
 
 def is_refused(gate: str, step: dict[str, Any], repository: Path) -> bool:

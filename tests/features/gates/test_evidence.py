@@ -226,13 +226,13 @@ def test_facts_stay_bounded_and_what_fell_out_is_taken_as_changed() -> None:
     stage.run("pytest")
     for n in range(70):
         stage.edit(f"docs/{n}.md")
-    facts = next(doc for (kind, _), doc in stage.simulation.docs.items() if kind == "gates.facts")
-    assert len(facts["edits"]) == 60
+    facts = next(doc for ref, doc in stage.simulation.docs.items() if ref.kind == "gates.facts")
+    assert len(facts.edits) == 60
     assert "too much changed" in stage.stop().reasons[0]
     for n in range(60):
         stage.run(f"make target-{n}")
-    facts = next(doc for (kind, _), doc in stage.simulation.docs.items() if kind == "gates.facts")
-    assert len(facts["ran"]) == 40
+    facts = next(doc for ref, doc in stage.simulation.docs.items() if ref.kind == "gates.facts")
+    assert len(facts.ran) == 40
 
 
 def test_looking_around_does_not_push_a_proof_out() -> None:

@@ -2,7 +2,6 @@
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -13,6 +12,7 @@ from holdfast.daemon.files import FileWriter
 from holdfast.features.gates.events import BRANCH, LIVE
 from holdfast.features.gates.files import file_name, files
 from holdfast.features.gates.settings import GateSettings
+from holdfast.features.gates.state.branches import BranchState, Entry, LiveSessions, RequirementEntries
 from holdfast.ingest.log import Log
 from holdfast.paths import private_folder
 from tests.factories import NOON
@@ -24,16 +24,16 @@ def repo(tmp_path: Path) -> Path:
     return tmp_path / ".git"
 
 
-def branch_doc(repo: Path, branch: str, **more: Any) -> dict[str, Any]:
-    entry = {"at": NOON, "seq": 1, "by": "skill", "metadata": {"skill": "arch-review"}}
-    requirements = {"commit_plan": {"scope": "session", "sessions": {"abc123": entry}}}
-    return {"repo": str(repo), "place": str(repo), "branch": branch, "project": "/p", "created": NOON, "at": NOON,
-            "requirements": requirements, **more}  # fmt: skip
+def branch_doc(repo: Path, branch: str, status: str = "") -> BranchState:
+    entry = Entry(at=NOON, seq=1, by="skill", metadata={"skill": "arch-review"})
+    requirements = {"commit_plan": RequirementEntries(sessions={"abc123": entry})}
+    return BranchState(repo=str(repo), place=str(repo), branch=branch, project="/p", created=NOON, at=NOON,
+                       requirements=requirements, status=status)  # fmt: skip
 
 
-def write(doc: dict[str, Any]) -> list[Path]:
+def write(doc: BranchState) -> list[Path]:
     made = list(files(Ref(BRANCH, "x"), doc, None))
-    state = private_folder(Path(doc["repo"]).parent / "state")
+    state = private_folder(Path(doc.repo).parent / "state")
     writer = FileWriter(lambda _project: {}, Log(state / "daemon.log"), state, lambda _events: None)
     for file in made:
         writer.put(file)
@@ -92,4 +92,4 @@ def test_a_pruned_branch_has_no_file(repo: Path) -> None:
 def test_files_can_be_switched_off(repo: Path) -> None:
     off = GateSettings(files=False)
     assert list(files(Ref(BRANCH, "x"), branch_doc(repo, "main"), off)) == []
-    assert list(files(Ref(LIVE, "sessions"), {"sessions": {}}, off)) == []
+    assert list(files(Ref(LIVE, "sessions"), LiveSessions(), off)) == []

@@ -80,7 +80,18 @@ def test_settings_loosened_while_a_call_runs_do_not_count_and_are_shown() -> Non
         "tool.finished", tool="Bash", action="shell", command="python3 x.py", call="c1", ok=True, exit_code=0
     )
     assert rules_that(stage.later(5), GateSettings.of({"requirements": {}}), changed_at) == "deny"
-    assert any("is gone" in entry["text"] for entry in stage.simulation.get("gates.attention", "all")["entries"])
+    assert any("is gone" in entry.text for entry in stage.simulation.get("gates.attention", "all").entries)
+
+
+def test_a_session_that_ended_since_is_still_asked_what_it_did() -> None:
+    stage = Stage(settings())
+    stage.start()
+    stage.take("tool.started", tool="Bash", action="shell", command="python3 x.py", call="c1")
+    changed_at = stage.later(1).now
+    stage.later(1).take("session.ended", reason="other")
+    stage.settings = stage.simulation.settings = GateSettings.of({"requirements": {}})
+    stage.later(5).take("session.started", "s-2", source="startup", settings_at=changed_at)
+    assert stage.edit(session="s-2").verdict == "deny"
 
 
 def test_settings_loosened_while_no_call_runs_are_the_persons() -> None:

@@ -34,8 +34,8 @@ def gate(number: int) -> Callable:
     return pytest.mark.parametrize("stage", [str(number)], indirect=True)
 
 
-def test_there_are_ten() -> None:
-    assert list(GATES) == [str(n) for n in range(1, 11)]
+def test_there_are_eleven() -> None:
+    assert list(GATES) == [str(n) for n in range(1, 12)]
 
 
 @gate(1)
@@ -121,3 +121,10 @@ def test_commit_before_done(stage: Stage) -> None:
     assert names(stage.stop()) == ["committed"]
     stage.run("git add . && git commit -m x")
     assert stage.stop().silent
+
+
+@gate(11)
+def test_a_budget_stops_at_the_next_tool_call(stage: Stage) -> None:
+    for _ in range(20):
+        stage.take("model.answered", tokens={"input": 90_000}, model="claude-sonnet-4-5")
+    assert "$5.40 of $5.00" in stage.edit().reasons[0]

@@ -108,10 +108,10 @@ def test_carry_over_is_off_by_default_has_a_window_and_is_audited() -> None:
         stage.later(299).start("new")
     assert off.edit(session="new").verdict == "deny"
     assert on.edit(session="new").silent
-    branch = next(doc for (kind, _), doc in on.simulation.docs.items() if kind == "gates.branch")
-    entry = branch["requirements"]["planned"]["sessions"]["new"]
-    assert entry["by"] == "carry_over"
-    assert entry["metadata"]["from"] == "old"
+    branch = next(doc for ref, doc in on.simulation.docs.items() if ref.kind == "gates.branch")
+    entry = branch.requirements["planned"].sessions["new"]
+    assert entry.by == "carry_over"
+    assert entry.metadata["from"] == "old"
     on.later(299).start("third")  # What was carried over is not carried on.
     assert on.edit(session="third").verdict == "deny"
 
@@ -122,3 +122,12 @@ def test_carry_over_ends_with_its_window() -> None:
     stage.end("old")
     stage.later(301).start("new")
     assert stage.edit(session="new").verdict == "deny"
+
+
+def test_a_requirement_remembers_a_thousand_sessions() -> None:
+    """The first of many sessions is not asked again because others came after it."""
+    stage = Stage(planned={"auto_resolve_skill": "plan"})
+    for n in range(1_001):
+        stage.take("tool.finished", f"s-{n}", tool="Skill", action="skill", skill="plan", ok=True)
+    assert stage.edit(session="s-1").silent
+    assert stage.edit(session="s-0").verdict == "deny"

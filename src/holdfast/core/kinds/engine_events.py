@@ -28,6 +28,22 @@ class DecisionMade(Payload):
     repo: str = ""
 
 
+@event_kind("answer.undelivered")
+class AnswerUndelivered(Payload):
+    """An answer did not reach the agent: it came too late, the hook was ended, or the daemon could not be reached."""
+
+    of: int = 0
+    of_kind: str = ""
+    verdict: str = ""
+    """What was answered; where nobody could be asked, what would have been answered when it was found."""
+    reasons: list[str] = []
+    instead: str = ""
+    """What the agent was told: `deny` (a requirement with `when_unsure: deny`); empty: nothing, the call was let through."""
+    call: str = ""
+    branch: str = ""
+    repo: str = ""
+
+
 @event_kind("daemon.started")
 class DaemonStarted(Payload):
     """The daemon began to serve."""

@@ -1,6 +1,6 @@
 """Kinds of the feature `gates`: what was asked for, satisfied, refused to whom, and got round."""
 
-from holdfast.core.kinds.base import JsonObject, Payload, event_kind
+from holdfast.core.kinds.base import JsonObject, Payload, Record, event_kind
 
 
 class GatePayload(Payload):
@@ -21,9 +21,15 @@ class GatesTriggered(GatePayload):
     tool: str = ""
 
 
+class SatisfiedRequirement(Record):
+    name: str = ""
+    scope: str = "session"
+    until: int = 0
+    """When it ends by itself, in ms; 0: as its scope says."""
+
+
 class SatisfiedPayload(GatePayload):
-    requirements: list[JsonObject] = []
-    """Each with name, scope and, where it ends by itself, until."""
+    requirements: list[SatisfiedRequirement] = []
     everyone: bool = False
     metadata: JsonObject = {}
     certain: bool = True

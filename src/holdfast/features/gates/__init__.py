@@ -8,12 +8,13 @@ from holdfast.features.gates.jobs import LOOK, MEASURE, look_for_skills, measure
 from holdfast.features.gates.observations import OBSERVED, content_parts, observe
 from holdfast.features.gates.policy import can_decide, decide, derive, enqueue
 from holdfast.features.gates.settings import GateSettings
-from holdfast.features.gates.state import reduce
+from holdfast.features.gates.state import DOCUMENTS, reduce
 from holdfast.features.gates.views import VIEWS
 
 FEATURE = Feature(
     name="gates",
-    version=2,
+    version=3,
+    documents=DOCUMENTS,
     subscribed_kinds=SUBSCRIBED_KINDS,
     keys=keys,
     reduce=reduce,

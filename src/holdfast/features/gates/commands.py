@@ -1,24 +1,43 @@
 """What people say to the gates. Each command becomes events; nothing is changed in any other way."""
 
+import secrets
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
+import msgspec
+
+from holdfast.core.bounded import with_newest
 from holdfast.core.caller import AgentProcess, Caller, has_session_variable, judge_caller
 from holdfast.core.errors import CommandRefused
 from holdfast.core.event import Event, own_event
 from holdfast.core.feature import Call, CommandResult
-from holdfast.core.ids import alias, delivery_key
-from holdfast.core.kinds.gates_events import GatesAttempted, GatesRulesAccepted
-from holdfast.core.ports import Doc, Reader, Ref, StateQuery
-from holdfast.features.gates.events import BRANCH, EVERYWHERE, REGISTRY, SESSION, branch_key
+from holdfast.core.ids import alias
+from holdfast.core.kinds import JsonObject, Payload
+from holdfast.core.kinds.gates_events import (
+    GatesApproved,
+    GatesAttempted,
+    GatesCleared,
+    GatesPaused,
+    GatesPruned,
+    GatesResumed,
+    GatesRulesAccepted,
+    GatesSatisfied,
+    SatisfiedPayload,
+    SatisfiedRequirement,
+)
+from holdfast.core.ports import Doc, Reader
+from holdfast.features.gates.events import EVERYWHERE, branch_key
 from holdfast.features.gates.in_force import USER, differences, rules_in_force
 from holdfast.features.gates.policy import as_satisfied
 from holdfast.features.gates.requirements import Checker, Here, kind_of, resolve
 from holdfast.features.gates.settings import GateSettings
-from holdfast.features.gates.state import is_busy
+from holdfast.features.gates.state import BRANCHES, DOCUMENTS, SESSIONS, live_sessions
+from holdfast.features.gates.state.branches import BranchState, LiveSession
+from holdfast.features.gates.state.session import GateSession
 from holdfast.features.gates.triggers import Rule
+
+TYPES = {one.kind: one for one in DOCUMENTS}
 
 
 @dataclass(frozen=True)
@@ -28,7 +47,7 @@ class Stored:
     reader: Reader
 
     def get(self, kind: str, key: str) -> Doc | None:
-        return self.reader.state(Ref(kind, key))
+        return TYPES[kind].load(self.reader, key)
 
 
 def settings_of(call: Call) -> GateSettings:
@@ -54,17 +73,16 @@ def _agents(call: Call) -> list[AgentProcess]:
     """One program may run many sessions: only those that the command is about make it busy."""
     named = str(call.args.get("session") or "")
     found = []
-    for sid, one in live_sessions(call).items():
-        concerned = one["project"] == call.project or bool(named and sid.startswith(named))
-        busy = concerned and is_busy(call.reader.state(Ref(SESSION, sid)))
-        if one.get("pid"):
-            found.append(AgentProcess(one["pid"], one.get("pid_start", 0), busy))
+    for sid, one in live_here(call).items():
+        concerned = one.project == call.project or bool(named and sid.startswith(named))
+        session = SESSIONS.load(call.reader, sid) if concerned else None
+        if one.pid:
+            found.append(AgentProcess(one.pid, one.pid_start, session is not None and session.is_busy))
     return found
 
 
-def live_sessions(call: Call) -> dict[str, Any]:
-    found: dict[str, Any] = (call.reader.state(REGISTRY) or {}).get("sessions", {})
-    return found
+def live_here(call: Call) -> dict[str, LiveSession]:
+    return live_sessions(Stored(call.reader)).sessions
 
 
 def session_of(call: Call, *, needed: bool = True) -> str:
@@ -73,7 +91,7 @@ def session_of(call: Call, *, needed: bool = True) -> str:
         return _named(call, named)
     if call.session:
         return call.session
-    here = [sid for sid, one in live_sessions(call).items() if _is_here(call, one)]
+    here = [sid for sid, one in live_here(call).items() if _is_here(call, one)]
     if len(here) == 1:
         return here[0]
     if needed:
@@ -82,17 +100,17 @@ def session_of(call: Call, *, needed: bool = True) -> str:
     return ""
 
 
-def _is_here(call: Call, one: dict[str, Any]) -> bool:
+def _is_here(call: Call, one: LiveSession) -> bool:
     """Started in this folder, or working on this branch of this repository."""
-    same_branch = one["place"] == call.args.get("repo") and one["branch"] == call.args.get("branch")
-    return bool(one["project"] == call.project or same_branch)
+    same_branch = one.place == call.args.get("repo") and one.branch == call.args.get("branch")
+    return one.project == call.project or same_branch
 
 
 def _named(call: Call, named: str) -> str:
     """In full, or as far as it is the only one (`alias`, D5: never a key)."""
-    if call.reader.state(Ref(SESSION, named)):
+    if SESSIONS.load(call.reader, named):
         return named
-    found = [sid for sid in live_sessions(call) if sid.startswith(named) or alias(sid) == named]
+    found = [sid for sid in live_here(call) if sid.startswith(named) or alias(sid) == named]
     if len(found) > 1:
         raise CommandRefused(f"{named} is the beginning of {len(found)} sessions", fix="Give the full id.")
     return found[0] if found else named
@@ -100,11 +118,11 @@ def _named(call: Call, named: str) -> str:
 
 def standpoint(call: Call, session: str) -> Here:
     """Where the shell stands; a session's facts are filed under the folder that its agent was started in."""
-    doc = call.reader.state(Ref(SESSION, session)) or {} if session else {}
+    doc = (SESSIONS.load(call.reader, session) if session else None) or GateSession(session=session)
     repo, branch = str(call.args.get("repo") or ""), str(call.args.get("branch") or "")
     place = repo or call.project
-    project = doc.get("project", call.project) if doc.get("place") == place else call.project
-    return Here(session, project, place, branch, call.now, doc.get("content") or {})
+    project = doc.project if doc.place == place else call.project
+    return Here(session, project, place, branch, call.now, doc.content)
 
 
 def checker_for(call: Call, session: str) -> Checker:
@@ -124,6 +142,7 @@ def rule_named(call: Call, name: str) -> Rule:
     raise CommandRefused(f"there is no requirement {name!r}", fix=fix)
 
 
+replace = msgspec.structs.replace
 LONGEST_PAUSE_S = 366 * 86_400
 MOST_METADATA = 4_000
 MOST_BRANCHES = 1_000
@@ -136,22 +155,88 @@ def _refuse_agent(call: Call, who: Caller, act: str) -> CommandResult:
     return CommandResult((event,), refused=refused)
 
 
-def _is_barred(call: Call, who: Caller) -> bool:
-    return who.is_agent and not settings_of(call).user.agents_may_approve
+CODE_MS = 10 * 60_000
+MOST_TRIES, MOST_CODES = 5, 20
+
+
+class PendingCode(msgspec.Struct):
+    """Shown on the dashboard, typed by whoever asked: then it was a person."""
+
+    act: str
+    code: str
+    until: int
+    why: str
+    tries: int = 0
+
+
+class PersonCodes:
+    """In the memory of the daemon alone: what lies on disk an agent could read."""
+
+    def __init__(self) -> None:
+        self._pending: dict[str, PendingCode] = {}
+
+    def ask(self, act: str, why: str, now: int) -> None:
+        known = self._pending.get(act)
+        if known is None or known.until <= now or known.tries >= MOST_TRIES:
+            self._pending = with_newest(
+                self._pending, act, PendingCode(act, f"{secrets.randbelow(10**6):06}", now + CODE_MS, why), MOST_CODES
+            )
+
+    def redeem(self, act: str, code: str, now: int) -> bool:
+        """Once, and not by trying: after five wrong ones there is a new code."""
+        known = self._pending.get(act)
+        if known is None or known.until <= now or known.tries >= MOST_TRIES:
+            return False
+        known.tries += 1
+        if not secrets.compare_digest(known.code.encode(), code.replace(" ", "").encode("utf-8", "replace")):
+            return False
+        del self._pending[act]
+        return True
+
+    def pending(self, now: int) -> list[PendingCode]:
+        return [one for one in self._pending.values() if one.until > now]
+
+
+CODES = PersonCodes()
+
+
+def list_codes(call: Call) -> JsonObject:
+    """For the dashboard, and for a person at a terminal."""
+    who = caller_of(call)
+    shown = CODES.pending(call.now) if not who.is_agent and who.certain else []
+    return {"codes": [msgspec.structs.asdict(one) for one in shown], "now": call.now}
+
+
+def judge_person(call: Call, act: str) -> tuple[Caller, CommandResult | None]:
+    """Who asks, and the refusal where that is no person. Where it cannot be told a code decides."""
+    who, settings = caller_of(call), settings_of(call).user
+    barred = who.is_agent or (not who.certain and settings.code_without_terminal)
+    if not barred or settings.agents_may_approve:
+        return who, None
+    if who.certain:
+        return who, _refuse_agent(call, who, act)
+    if CODES.redeem(act, str(call.args.get("code") or ""), call.now):
+        return Caller("person", "with the code of the dashboard"), None
+    CODES.ask(act, who.why, call.now)
+    event = own_event(GatesAttempted(act=act, why=who.why), call.now, session=call.session, project=call.project)
+    how = "Type the code that the dashboard's gates page shows (or `holdfast gate codes` in a terminal): --code CODE"
+    return who, CommandResult((event,), refused=f"whether a person asks for {act} cannot be told: {who.why}. {how}")
 
 
 def satisfy(call: Call) -> CommandResult:
     rules = [_by_hand(rule_named(call, name)) for name in _names(call)]
-    who = caller_of(call)
     barred = [rule.name for rule in rules if not rule.spec.agent_may_satisfy]
-    if barred and _is_barred(call, who):
-        return _refuse_agent(call, who, f"satisfying {', '.join(barred)}")
+    who, refused = judge_person(call, f"satisfying {', '.join(barred)}") if barred else (caller_of(call), None)
+    if refused:
+        return refused
     everyone = bool(call.args.get("everyone"))
     personal = any(rule.scope in ("session", "single_use") for rule in rules) and not everyone
     session = session_of(call, needed=personal)
     ttl = _seconds(call, "ttl")
-    named = [{**as_satisfied(rule, call.now), **({"until": call.now + ttl * 1000} if ttl else {})} for rule in rules]
-    return _done(call, "gates.satisfied", session, requirements=named, everyone=everyone, metadata=_metadata(call))
+    named = [as_satisfied(rule, call.now) for rule in rules]
+    named = [replace(one, until=call.now + ttl * 1000) if ttl else one for one in named]
+    payload = GatesSatisfied(requirements=named, everyone=everyone, metadata=_metadata(call), certain=who.certain)
+    return _done(call, payload, session, who)
 
 
 def _by_hand(rule: Rule) -> Rule:
@@ -163,17 +248,17 @@ def _by_hand(rule: Rule) -> Rule:
 def approve(call: Call) -> CommandResult:
     """For a while, and by a person: an agent that approves its own work has not been checked."""
     rules = [rule_named(call, name) for name in _names(call)]
-    who = caller_of(call)
-    if _is_barred(call, who):
-        return _refuse_agent(call, who, f"approving {', '.join(rule.name for rule in rules)}")
+    who, refused = judge_person(call, f"approving {', '.join(rule.name for rule in rules)}")
+    if refused:
+        return refused
     session = session_of(call, needed=not call.args.get("everyone"))
     ttl = _seconds(call, "ttl")
     named = [
-        {"name": rule.name, "scope": rule.scope, "until": call.now + (ttl or rule.spec.approval_ttl) * 1000}
-        for rule in rules
+        SatisfiedRequirement(rule.name, rule.scope, call.now + (ttl or rule.spec.approval_ttl) * 1000) for rule in rules
     ]
-    return _done(call, "gates.approved", session, requirements=named, everyone=bool(call.args.get("everyone")),
-                 metadata=_metadata(call))  # fmt: skip
+    everyone = bool(call.args.get("everyone"))
+    payload = GatesApproved(requirements=named, everyone=everyone, metadata=_metadata(call), certain=who.certain)
+    return _done(call, payload, session, who)
 
 
 def clear(call: Call) -> CommandResult:
@@ -187,19 +272,19 @@ def clear(call: Call) -> CommandResult:
     shared = any(rule.scope in ("branch", "permanent") for rule in rules if rule.name in names)
     everyone = bool(call.args.get("everyone")) or (shared and not every)
     session = session_of(call, needed=not everyone)
-    return _done(call, "gates.cleared", session, requirements=names, everyone=everyone)
+    return _done(call, GatesCleared(requirements=names, everyone=everyone), session, caller_of(call))
 
 
 def pause(call: Call) -> CommandResult:
     """Never refused to a person: whoever is stuck must get out."""
-    who = caller_of(call)
-    if _is_barred(call, who):
-        return _refuse_agent(call, who, "pausing the gates")
+    _who, refused = judge_person(call, "pausing the gates")
+    if refused:
+        return refused
     seconds = min(_seconds(call, "seconds"), LONGEST_PAUSE_S)
     where = _pause_scope(call)
     until = call.now + seconds * 1000 if seconds else 0
-    data = {"where": where, "until": until, "why": str(call.args.get("why") or "")[:500]}
-    return CommandResult((_event(call, "gates.paused", call.session, data),), {"where": where, "until": until})
+    payload = GatesPaused(where=where, until=until, why=str(call.args.get("why") or "")[:500])
+    return CommandResult((_event(call, payload, call.session),), {"where": where, "until": until})
 
 
 def resume(call: Call) -> CommandResult:
@@ -207,7 +292,7 @@ def resume(call: Call) -> CommandResult:
     places = (
         [_pause_scope(call)] if call.args.get("only") else [_pause_scope(call), EVERYWHERE, f"session:{call.session}"]
     )
-    events = tuple(_event(call, "gates.resumed", call.session, {"where": where}) for where in dict.fromkeys(places))
+    events = tuple(_event(call, GatesResumed(where=where), call.session) for where in dict.fromkeys(places))
     return CommandResult(events, {"where": places})
 
 
@@ -225,21 +310,19 @@ def prune(call: Call) -> CommandResult:
     if not repo:
         raise CommandRefused("this is no git repository")
     there = branches_of(Path(repo))
-    known = [doc["branch"] for doc in branch_docs(call.reader, repo)]
+    known = [doc.branch for doc in branch_docs(call.reader, repo)]
     gone = sorted(branch for branch in known if branch and branch not in there)
     if not gone:
         return CommandResult((), {"pruned": []})
-    event = Event(key=delivery_key(call.now), kind="gates.pruned", at=call.now, project=call.project,
-                  data={"repo": repo, "branches": gone})  # fmt: skip
-    return CommandResult((event,), {"pruned": gone})
+    return CommandResult((_event(call, GatesPruned(repo=repo, branches=gone), ""),), {"pruned": gone})
 
 
-def branch_docs(reader: Reader, repo: str) -> Iterable[dict[str, Any]]:
+def branch_docs(reader: Reader, repo: str) -> Iterable[BranchState]:
     before = None
-    while page := reader.states(StateQuery(kind=BRANCH, before=before, limit=200)):
-        yield from (doc for _, doc in page if doc.get("place") == repo and doc.get("status") != "pruned")
-        ref, doc = page[-1]
-        before = (doc.get("at", 0), ref.key)
+    while page := BRANCHES.list(reader, before=before, limit=200):
+        yield from (doc for _, doc in page if doc.place == repo and doc.status != "pruned")
+        key, doc = page[-1]
+        before = (doc.at, key)
 
 
 def branches_of(repo: Path) -> set[str]:
@@ -265,7 +348,7 @@ def _seconds(call: Call, name: str) -> int:
     return int(value)
 
 
-def _metadata(call: Call) -> dict[str, Any]:
+def _metadata(call: Call) -> JsonObject:
     given = call.args.get("metadata") or {}
     if not isinstance(given, dict):
         raise CommandRefused("metadata must be a mapping", fix="""e.g. --metadata '{"ticket": "#12"}'""")
@@ -274,27 +357,24 @@ def _metadata(call: Call) -> dict[str, Any]:
     return given
 
 
-def _done(call: Call, kind: str, session: str, **data: Any) -> CommandResult:
+def _done(call: Call, payload: SatisfiedPayload | GatesCleared, session: str, who: Caller) -> CommandResult:
     where = standpoint(call, session)
-    who = caller_of(call)
-    place: dict[str, Any] = {"branch": where.branch, "repo": str(call.args.get("repo") or ""), "method": who.kind}
-    if kind != "gates.cleared":
-        place["certain"] = who.certain
-    event = _event(call, kind, session, {**place, **data}, where.project)
-    ref = Ref(BRANCH, branch_key(where.place, where.branch))
+    payload = replace(payload, branch=where.branch, repo=str(call.args.get("repo") or ""), method=who.kind)
+    event = _event(call, payload, session, where.project)
 
-    def answer(reader: Reader) -> dict[str, Any]:
-        return {"session": session, "branch": where.branch, "requirements": data["requirements"],
-                "state": (reader.state(ref) or {}).get("requirements", {})}  # fmt: skip
+    def answer(reader: Reader) -> JsonObject:
+        known = BRANCHES.load(reader, branch_key(where.place, where.branch))
+        return {"session": session, "branch": where.branch, "requirements": msgspec.to_builtins(payload.requirements),
+                "state": msgspec.to_builtins(known.requirements) if known else {}}  # fmt: skip
 
     return CommandResult((event,), answer)
 
 
 def accept(call: Call) -> CommandResult:
     """The settings as they are now, also where they ask for less than what is in force."""
-    who = caller_of(call)
-    if _is_barred(call, who):
-        return _refuse_agent(call, who, "accepting looser rules")
+    _who, refused = judge_person(call, "accepting looser rules")
+    if refused:
+        return refused
     now = settings_of(call)
     state = Stored(call.reader)
     found = {scope: differences(state, scope, rules) for scope, rules in ((USER, now.user), (call.project, now))}
@@ -308,15 +388,12 @@ def accept(call: Call) -> CommandResult:
 
 def attempt(call: Call) -> CommandResult:
     """Asked by commands that change files themselves: is this a person? What an agent tried is on record."""
-    who, act = caller_of(call), str(call.args.get("act") or "")[:200]
-    return (
-        _refuse_agent(call, who, act) if _is_barred(call, who) else CommandResult((), {"by": who.kind, "why": who.why})
-    )
+    who, refused = judge_person(call, str(call.args.get("act") or "")[:200])
+    return refused or CommandResult((), {"by": who.kind, "why": who.why})
 
 
-def _event(call: Call, kind: str, session: str, data: dict[str, Any], project: str = "") -> Event:
-    return Event(key=delivery_key(call.now), kind=kind, at=call.now, session=session, project=project or call.project,
-                 data=data)  # fmt: skip
+def _event(call: Call, payload: Payload, session: str, project: str = "") -> Event:
+    return own_event(payload, call.now, session=session, project=project or call.project)
 
 
 COMMANDS: dict[str, Callable[[Call], CommandResult]] = {

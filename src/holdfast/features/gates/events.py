@@ -4,18 +4,23 @@ from collections.abc import Iterable
 
 from holdfast.core.event import Event
 from holdfast.core.ids import bounded
+from holdfast.core.kinds import ToolPayload
+from holdfast.core.kinds.engine_events import DecisionMade
+from holdfast.core.kinds.gates_events import GatesPaused, GatesPruned, GatesResumed, GatesRulesAccepted, GatesRulesKept
+from holdfast.core.kinds.session_events import ToolExitRead
 from holdfast.core.ports import Ref
 
 BRANCH, SESSION, FACTS, PAUSE, LIVE = "gates.branch", "gates.session", "gates.facts", "gates.pause", "gates.live"
 REGISTRY = Ref(LIVE, "sessions")
+SPENT = "gates.spent"
 EVERYWHERE = "everywhere"
 
 CHANGES = frozenset({"gates.satisfied", "gates.cleared", "gates.approved"})
 SESSION_OVER = frozenset({"session.ended", "session.lost", "session.stale", "session.closed", "session.left"})
-"""All but the first are told by the sessions room, which watches the agents' processes (D6)."""
+"""All but the first are told by the feature `sessions`, which watches the agents' processes (D6)."""
 LIFE = SESSION_OVER | {"session.started", "prompt.submitted", "turn.ended", "cwd.changed"}
 TOOLS = frozenset({"tool.finished", "tool.failed", "tool.exit_read"})
-"""The last is told by the sessions room, where an agent writes exit codes only into its transcript."""
+"""The last is told by the feature `sessions`, where an agent writes exit codes only into its transcript."""
 LEAVE_FACTS = frozenset({"edit", "shell", "skill"})
 ACTING = frozenset({"edit", "shell", "mcp", "other"})
 """What a tool may do while a file changes."""
@@ -32,6 +37,7 @@ SEEN = frozenset(
         "gates.satisfied",
         "daemon.started",
         "daemon.stopped",
+        "answer.undelivered",
     }
 )
 UAT = frozenset({"uat.ended", "uat.reported"})
@@ -49,13 +55,32 @@ KINDS = OWN | {
     "gates.measured",
     "gates.looked",
 }
-OTHERS = {CHECK, "daemon.started", "daemon.stopped", "tool.started", "prompt.expanded", "decision.made"}
+ANSWERED = "model.answered"
+OTHERS = {
+    ANSWERED,
+    CHECK,
+    "answer.undelivered",
+    "daemon.started",
+    "daemon.stopped",
+    "tool.started",
+    "prompt.expanded",
+    "decision.made",
+}
 SUBSCRIBED_KINDS = frozenset(KINDS) | CHANGES | LIFE | TOOLS | UAT | OTHERS
+
+
+def repo_of(event: Event) -> str:
+    """The common git directory, for the kinds that tell it."""
+    return getattr(event.data, "repo", "") or ""
+
+
+def branch_of(event: Event) -> str:
+    return getattr(event.data, "branch", "") or ""
 
 
 def place(event: Event) -> str:
     """Worktrees share the common git directory; outside git the project's folder stands for it."""
-    return event.data.get("repo") or event.project
+    return repo_of(event) or event.project
 
 
 def branch_key(where: str, branch: str) -> str:
@@ -64,7 +89,12 @@ def branch_key(where: str, branch: str) -> str:
 
 
 def branch_ref(event: Event) -> Ref:
-    return Ref(BRANCH, branch_key(place(event), event.data.get("branch") or ""))
+    return Ref(BRANCH, branch_key(place(event), branch_of(event)))
+
+
+def action_of(event: Event) -> str:
+    """What the tool of a call does; empty for what is no call."""
+    return event.data.action if isinstance(event.data, ToolPayload | ToolExitRead) else ""
 
 
 def session_ref(event: Event) -> Ref:
@@ -74,11 +104,13 @@ def session_ref(event: Event) -> Ref:
 def keys(event: Event) -> Iterable[Ref]:
     kind = event.kind
     if kind == "tool.started":
-        return (session_ref(event),) if event.session and event.data.get("action") in ACTING else ()
+        return (session_ref(event),) if event.session and action_of(event) in ACTING else ()
     if kind in TOOLS:
         return _tool_ended(event)
     if kind == CHECK:
         return (Ref(FACTS, event.project),)
+    if kind == ANSWERED:
+        return spending_refs(event)
     if kind in LIFE:
         return _session_refs(event)
     if kind == "decision.made":
@@ -94,11 +126,11 @@ def keys(event: Event) -> Iterable[Ref]:
 
 
 def _tool_ended(event: Event) -> Iterable[Ref]:
-    action = event.data.get("action")
-    facts = (Ref(FACTS, event.project),) if action in LEAVE_FACTS or event.data.get("written") else ()
-    return (
-        (*facts, session_ref(event)) if event.session and action in ACTING and event.kind != "tool.exit_read" else facts
-    )
+    action = action_of(event)
+    wrote = isinstance(event.data, ToolPayload) and bool(event.data.written)
+    facts = (Ref(FACTS, event.project),) if action in LEAVE_FACTS or wrote else ()
+    ended = event.session and action in ACTING and event.kind != "tool.exit_read"
+    return (*facts, session_ref(event)) if ended else facts
 
 
 def _session_refs(event: Event) -> Iterable[Ref]:
@@ -106,24 +138,35 @@ def _session_refs(event: Event) -> Iterable[Ref]:
         return ()
     if event.kind in SESSION_OVER:
         return (session_ref(event), REGISTRY, branch_ref(event))
+    if event.kind == "prompt.submitted":
+        return (session_ref(event), REGISTRY, Ref(SPENT, spending_key("session", event.session)))
     return (session_ref(event), REGISTRY)
 
 
+def spending_key(of: str, name: str) -> str:
+    return bounded(f"{of}:{name}")
+
+
+def spending_refs(event: Event) -> Iterable[Ref]:
+    """By whom and where it was spent."""
+    named = (("session", event.session), ("project", event.project))
+    return [Ref(SPENT, spending_key(of, name)) for of, name in named if name]
+
+
 def _other_refs(event: Event) -> Iterable[Ref]:
-    if event.kind in ("gates.rules_kept", "gates.rules_accepted"):
-        return (Ref(RULES, bounded(str(event.data.get("scope") or ""))), ATTENTION_REF)
-    if event.kind == "gates.bypassed":
-        return (session_ref(event), ATTENTION_REF)
+    data = event.data
+    if isinstance(data, GatesRulesKept | GatesRulesAccepted):
+        return (Ref(RULES, bounded(data.scope)), ATTENTION_REF)
+    if event.kind in ("gates.bypassed", "answer.undelivered"):
+        return (session_ref(event), ATTENTION_REF) if event.session else (ATTENTION_REF,)
     if event.kind in SEEN:
         return (ATTENTION_REF,)
-    if event.kind in ("gates.paused", "gates.resumed"):
-        return (Ref(PAUSE, bounded(str(event.data.get("where") or EVERYWHERE))),)
-    if event.kind == "gates.pruned":
-        return [
-            Ref(BRANCH, branch_key(str(event.data.get("repo", "")), str(b))) for b in event.data.get("branches", ())
-        ]
+    if isinstance(data, GatesPaused | GatesResumed):
+        return (Ref(PAUSE, bounded(data.where or EVERYWHERE)),)
+    if isinstance(data, GatesPruned):
+        return [Ref(BRANCH, branch_key(data.repo, branch)) for branch in data.branches]
     return ()
 
 
 def _is_ours(event: Event) -> bool:
-    return any("gate" in detail for detail in event.data.get("details") or ())
+    return isinstance(event.data, DecisionMade) and any("gate" in detail for detail in event.data.details)

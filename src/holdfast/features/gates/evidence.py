@@ -5,21 +5,27 @@ import re
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from holdfast.core.bounded import with_newest
+import msgspec
+
+from holdfast.core.bounded import with_newest, without
 from holdfast.core.event import Event
 from holdfast.core.fingerprint import content_key
 from holdfast.core.globs import any_matches
 from holdfast.core.ids import alias
+from holdfast.core.kinds import ToolEndPayload, ToolPayload
 from holdfast.core.kinds.check_events import CheckFinished
-from holdfast.core.ports import Doc
+from holdfast.core.kinds.gates_events import GatesLooked, GatesMeasured
+from holdfast.core.kinds.session_events import ToolExitRead
 from holdfast.core.shell.acts import BLANK
 from holdfast.core.shell.analysis import Analysis, Ran, ShellCommand, analyse_command
+from holdfast.features.gates.events import UAT
 from holdfast.features.gates.triggers import Rule
 
 if TYPE_CHECKING:
     from holdfast.features.gates.requirements import Here
     from holdfast.features.gates.settings import Evidence
 
+replace = msgspec.structs.replace
 MOST_EDITS, MOST_COMMANDS, MOST_SKILLS, MOST_COMMITS, MOST_RUNS, MOST_SIZES = 60, 40, 30, 20, 30, 20
 LONGEST_COMMAND = 400
 SOMEWHERE = "*"
@@ -34,63 +40,124 @@ _RUNS_NOTHING = frozenset(
 )
 
 
-def no_facts(event: Event) -> Doc:
-    return {"project": event.project, "edits": {}, "floor": 0, "ran": {}, "skills": {}, "commits": {}, "uat": {}}
+class RunFact(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
+    """A command, a commit, a skill or a scenario that ran."""
+
+    seq: int
+    at: int
+    outcome: int = 1
+    """1: it passed · 0: it failed · -1: it proves nothing, `why` says why."""
+    session: str = ""
+    branch: str = ""
+    content: dict[str, str] = {}
+    """Fingerprints of what it ran on, by what they cover."""
+    why: str = ""
+
+    @property
+    def passed(self) -> bool:
+        return self.outcome > 0
 
 
-def with_tool(doc: Doc | None, event: Event) -> Doc | None:
-    data = event.data
-    action = data.get("action")
-    doc = no_facts(event) if doc is None else doc
-    if data.get("claimed"):
-        return None
-    if action == "edit" and event.kind == "tool.finished":
-        return _edited(doc, event)
-    if action == "shell" and data.get("command"):
-        return _ran(doc, event) if not data.get("written") else _edited(_ran(doc, event) or doc, event)
-    if action in ("mcp", "other") and data.get("written"):
-        return _edited(doc, event)
-    if action == "skill" and data.get("skill") and data.get("ok") is not False:
-        who = [event.seq, event.at, event.session, data.get("branch", "")]
-        return {**doc, "skills": with_newest(doc["skills"], data["skill"], who, MOST_SKILLS), "at": event.at}
+class BranchLines(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
+    lines: int = 0
+    base: str = ""
+    at: int = 0
+
+
+class CoveredFiles(msgspec.Struct, frozen=True, kw_only=True):
+    """What the files that a requirement covers looked like, and up to which event that was."""
+
+    digest: str
+    as_of: int
+
+
+class Facts(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
+    """What is on record of one project."""
+
+    project: str = ""
+    at: int = 0
+    edits: dict[str, int] = {}
+    floor: int = 0
+    """Edits up to this event were too many to remember."""
+    ran: dict[str, RunFact] = {}
+    skills: dict[str, RunFact] = {}
+    commits: dict[str, RunFact] = {}
+    """By session."""
+    uat: dict[str, RunFact] = {}
+    sizes: dict[str, BranchLines] = {}
+    """By branch."""
+    seen: dict[str, CoveredFiles] = {}
+    touched: dict[str, int] = {}
+    """Requirement → up to which event its facts are older than a change no tool told us of."""
+    missing: list[str] = []
+    """Skills that requirements name and nobody has."""
+
+
+NO_FACTS = Facts()
+
+
+def reduce_facts(doc: Facts | None, event: Event) -> Facts | None:
+    data, doc = event.data, doc or Facts(project=event.project)
+    if isinstance(data, ToolPayload):
+        return None if data.claimed else with_tool(doc, event, data)
+    if isinstance(data, ToolExitRead):
+        return with_run(doc, event, data) if data.action == "shell" and data.command else None
+    if isinstance(data, CheckFinished):
+        return with_check(doc, event, data)
+    if isinstance(data, GatesMeasured):
+        return with_measure(doc, event, data)
+    if isinstance(data, GatesLooked):
+        return replace(doc, missing=data.missing[:50], at=event.at)
+    return with_uat(doc, event) if event.kind in UAT else None
+
+
+def with_tool(doc: Facts, event: Event, data: ToolPayload) -> Facts | None:
+    ended = data if isinstance(data, ToolEndPayload) else ToolEndPayload()
+    if data.action == "edit" and event.kind == "tool.finished":
+        return _edited(doc, event, data)
+    if data.action == "shell" and data.command:
+        found = with_run(doc, event, ended)
+        return _edited(found or doc, event, data) if data.written else found
+    if data.action in ("mcp", "other") and data.written:
+        return _edited(doc, event, data)
+    if data.action == "skill" and data.skill and ended.ok is not False:
+        ran = RunFact(seq=event.seq, at=event.at, session=event.session, branch=data.branch)
+        return replace(doc, skills=with_newest(doc.skills, data.skill, ran, MOST_SKILLS), at=event.at)
     return None
 
 
-def _edited(doc: Doc, event: Event) -> Doc:
-    edits, floor = doc["edits"], doc["floor"]
-    named = event.data.get("written") or event.data.get("paths") or (SOMEWHERE,)
-    for path in named:
+def _edited(doc: Facts, event: Event, data: ToolPayload) -> Facts:
+    edits, floor = doc.edits, doc.floor
+    for path in data.written or data.paths or (SOMEWHERE,):
         edits = with_newest(edits, path, event.seq, MOST_EDITS + 1)
         if len(edits) > MOST_EDITS:
             oldest = next(iter(edits))
             floor = edits[oldest]
-            edits = {key: seq for key, seq in edits.items() if key != oldest}
-    return {**doc, "edits": edits, "floor": floor, "at": event.at}
+            edits = without(edits, [oldest])
+    return replace(doc, edits=edits, floor=floor, at=event.at)
 
 
-def _ran(doc: Doc, event: Event) -> Doc | None:
+def with_run(doc: Facts, event: Event, data: ToolEndPayload | ToolExitRead) -> Facts | None:
     """A command without an exit code (still running, interrupted) is no fact at all.
 
     One whose exit code was found out later is a fact of the moment when it ended: what was edited since makes it stale.
     """
-    data = event.data
-    code = data.get("exit_code")
-    if code is None or data.get("claimed") or data.get("detached") or data.get("interrupted"):
+    code, ended = data.exit_code, data if isinstance(data, ToolEndPayload) else ToolEndPayload()
+    if code is None or ended.detached or ended.interrupted:
         return None
-    seq = data["of"] if event.kind == "tool.exit_read" else event.seq
-    analysis = analyse_command(data["command"], code, data.get("output", ""), cwd=None)
-    ran, made = doc["ran"], doc["commits"]
+    seq = data.of if isinstance(data, ToolExitRead) else event.seq
+    analysis = analyse_command(data.command, code, ended.output, cwd=None)
+    ran, made = doc.ran, doc.commits
     for command in analysis.commands[:MOST_PROGRAMS]:
         outcome = _outcome(command, code, len(analysis.commands) == 1)
         if outcome is None:
             continue
-        fact = [seq, event.at, outcome, event.session, data.get("branch", ""), dict(data.get("content") or {})]
+        fact = RunFact(seq=seq, at=event.at, outcome=outcome, session=event.session, branch=data.branch,
+                       content=dict(ended.content))  # fmt: skip
         ran = _with_latest(ran, reading_of(command)[:LONGEST_COMMAND], fact, MOST_COMMANDS)
         if outcome == 1 and reading_of(command).startswith("git commit"):
-            made = _with_latest(made, event.session, [*fact[:2], fact[4]], MOST_COMMITS)
-    if ran is doc["ran"]:
-        return None
-    return {**doc, "ran": ran, "commits": made, "at": event.at}
+            made = _with_latest(made, event.session, replace(fact, content={}), MOST_COMMITS)
+    return None if ran is doc.ran else replace(doc, ran=ran, commits=made, at=event.at)
 
 
 def _outcome(command: ShellCommand, code: int, alone: bool) -> int | None:
@@ -147,21 +214,19 @@ def _one_word(word: str) -> str:
     return "".join(BLANK if c.isspace() else c for c in word)
 
 
-def with_check(doc: Doc | None, event: Event) -> Doc | None:
+def with_check(doc: Facts, event: Event, check: CheckFinished) -> Facts:
     """What was found out about a check goes before what its exit code alone says."""
-    check = event.data
-    if not isinstance(check, CheckFinished):
-        return None
     if check.presumed and check.verdict == "unknown":
-        return None  # A script that nobody knows more of: how it ended is what the rule asked for.
-    doc = doc or no_facts(event)
+        return doc  # A script that nobody knows more of: how it ended is what the rule asked for.
     readings = _readings_of(check)
-    ran = {command: fact for command, fact in doc["ran"].items() if fact[0] != check.of or command not in readings}
-    outcome = {"passed": 1, "failed": 0}.get(check.verdict, -1)
-    fact = [check.of, event.at, outcome, event.session, check.branch, dict(check.content), check.why]
+    ran = {command: fact for command, fact in doc.ran.items() if fact.seq != check.of or command not in readings}
+    fact = RunFact(
+        seq=check.of, at=event.at, outcome={"passed": 1, "failed": 0}.get(check.verdict, -1), session=event.session,
+        branch=check.branch, content=dict(check.content), why=check.why,
+    )  # fmt: skip
     for reading in readings:
         ran = with_newest(ran, reading[:LONGEST_COMMAND], fact, MOST_COMMANDS)
-    return {**doc, "ran": ran, "at": event.at}
+    return replace(doc, ran=ran, at=event.at)
 
 
 def _readings_of(check: CheckFinished) -> list[str]:
@@ -174,42 +239,34 @@ def _readings_of(check: CheckFinished) -> list[str]:
     return list(dict.fromkeys([*shown[:MOST_READINGS], " ".join([check.runner, *map(_one_word, check.operands)])]))
 
 
-def _with_latest(known: dict[str, Any], name: str, fact: list[Any], most: int) -> dict[str, Any]:
+def _with_latest(known: dict[str, RunFact], name: str, fact: RunFact, most: int) -> dict[str, RunFact]:
     """Of two exit codes that were found out later, the one of the earlier command may come last."""
-    return known if name in known and known[name][0] > fact[0] else with_newest(known, name, fact, most)
+    return known if name in known and known[name].seq > fact.seq else with_newest(known, name, fact, most)
 
 
-def with_uat(doc: Doc | None, event: Event) -> Doc | None:
-    scenario = event.data.get("scenario") or event.data.get("name")
+def with_uat(doc: Facts, event: Event) -> Facts | None:
+    """Of any tool that reports scenarios: what it calls them and their outcome differs."""
+    scenario = event.get("scenario") or event.get("name")
     if not isinstance(scenario, str):
         return None
-    doc = doc or no_facts(event)
-    outcome = event.data.get("outcome") or event.data.get("status") or event.data.get("verdict")
-    fact = [event.seq, event.at, int(outcome in ("passed", "pass", "success")), event.session]
-    return {**doc, "uat": with_newest(doc["uat"], scenario[:200], fact, MOST_RUNS), "at": event.at}
+    outcome = event.get("outcome") or event.get("status") or event.get("verdict")
+    passed = outcome in ("passed", "pass", "success")
+    fact = RunFact(seq=event.seq, at=event.at, outcome=int(passed), session=event.session)
+    return replace(doc, uat=with_newest(doc.uat, scenario[:200], fact, MOST_RUNS), at=event.at)
 
 
-def with_measure(doc: Doc | None, event: Event) -> Doc:
-    """Sizes per branch; per requirement, up to which event its facts are older than a change no tool told us of."""
-    doc = doc or no_facts(event)
-    data, before = event.data, doc.get("seen") or {}
-    seen, touched = {}, dict(doc.get("touched") or {})
-    for name, digest in (data.get("covers") or {}).items():
-        seen[name] = [digest, data.get("as_of", 0)]
-        if name in before and before[name][0] != digest:
-            touched[name] = before[name][1]
-    size = {"lines": data.get("lines", 0), "base": data.get("base", ""), "at": event.at}
-    sizes = with_newest(doc.get("sizes") or {}, str(data.get("branch", "")), size, MOST_SIZES)
+def with_measure(doc: Facts, event: Event, data: GatesMeasured) -> Facts:
+    seen, touched = {}, dict(doc.touched)
+    for name, digest in data.covers.items():
+        seen[name] = CoveredFiles(digest=digest, as_of=data.as_of)
+        if name in doc.seen and doc.seen[name].digest != digest:
+            touched[name] = doc.seen[name].as_of
+    size = BranchLines(lines=data.lines, base=data.base, at=event.at)
     touched = {name: seq for name, seq in touched.items() if name in seen}
-    return {**doc, "sizes": sizes, "seen": seen, "touched": touched, "at": event.at}
+    sizes = with_newest(doc.sizes, data.branch, size, MOST_SIZES)
+    return replace(doc, sizes=sizes, seen=seen, touched=touched, at=event.at)
 
 
-def with_look(doc: Doc | None, event: Event) -> Doc:
-    return {**(doc or no_facts(event)), "missing": list(event.data.get("missing") or ())[:50], "at": event.at}
-
-
-Fact = list[Any]
-"""[seq, at, went well, session, branch, content]"""
 EVERYTHING = ("**",)
 _TEST_FILE = re.compile(r"(?:^|/)tests?/|(?:^|/)test_[^/]*$|[._]test\.|[._]spec\.|(?:^|/)specs?/")
 
@@ -217,7 +274,7 @@ _TEST_FILE = re.compile(r"(?:^|/)tests?/|(?:^|/)test_[^/]*$|[._]test\.|[._]spec\
 class Asked:
     """One question, with everything it is asked about. `used`: the event that used up what was proven before."""
 
-    def __init__(self, rule: Rule, facts: Doc, here: "Here", used: int = 0) -> None:
+    def __init__(self, rule: Rule, facts: Facts, here: "Here", used: int = 0) -> None:
         self.rule, self.facts, self.project, self.now = rule, facts, here.project, here.now
         self.session = "" if rule.scope in ("branch", "permanent") else here.session
         self.asking, self.branch, self.used, self.content = here.session, here.branch, used, here.content
@@ -228,7 +285,7 @@ class Asked:
 
     def proven(self) -> str:
         """In words: `proven`, and whose run it was where it was another session's."""
-        whose = [fact[3] for one in self.rule.spec.evidence if (fact := self._proof(one))]
+        whose = [fact.session for one in self.rule.spec.evidence if (fact := self._proof(one))]
         theirs = sorted({alias(sid) for sid in whose if sid and sid != self.asking})
         return f"proven by session {', '.join(theirs)}" if theirs else "proven"
 
@@ -239,33 +296,31 @@ class Asked:
             for fact in self._candidates(one)
             if not self._is_same_content(one, fact)
         ]
-        return any(fact[2] > 0 and fact[3] == self.asking and _content(fact) for fact in runs)
+        return any(fact.passed and fact.session == self.asking and fact.content for fact in runs)
 
     def changed_tests(self) -> list[str]:
         """Tests that were edited before the run that proves it: whether they still test the same, a person can say."""
         proofs = [fact for one in self.rule.spec.evidence if (fact := self._proof(one))]
-        edits = self.facts.get("edits", {}).items()
         return [
             path.removeprefix(f"{self.project}/")
-            for path, seq in edits
-            if _TEST_FILE.search(path) and any(seq < p[0] for p in proofs)
+            for path, seq in self.facts.edits.items()
+            if _TEST_FILE.search(path) and any(seq < proof.seq for proof in proofs)
         ]
 
-    def latest(self) -> list[dict[str, Any]]:
-        """For each part of it the newest fact: its event, its time, and whether it went well."""
-        found = [self._newest(one) for one in self.rule.spec.evidence]
-        return [{"seq": fact[0], "at": fact[1], "ok": fact[2] > 0} for fact in found if fact]
+    def latest(self) -> list[RunFact]:
+        """For each part of it the newest fact."""
+        return [fact for one in self.rule.spec.evidence if (fact := self._newest(one))]
 
     def _missing(self, one: "Evidence") -> str:
         if self._proof(one):
             return ""
         what, newest = _described(one), self._newest(one)
-        if newest is None or newest[0] <= self.used:
+        if newest is None or newest.seq <= self.used:
             return f"no {what} is on record"
-        if newest[2] == 0:
+        if newest.outcome == 0:
             return f"the last {what} failed"
-        if newest[2] < 0:
-            return f"the last {what} proves nothing: {newest[6] if len(newest) > 6 else 'how it ended is not known'}"
+        if newest.outcome < 0:
+            return f"the last {what} proves nothing: {newest.why or 'how it ended is not known'}"
         if self._is_too_old(one, newest):
             return f"the last {what} is older than {one.within} s"
         return (
@@ -277,80 +332,70 @@ class Asked:
     def _unknown(self, what: str) -> str:
         return f"whether something changed since the last {what} is unknown"
 
-    def _proof(self, one: "Evidence") -> Fact | None:
+    def _proof(self, one: "Evidence") -> RunFact | None:
         """The newest run that counts. On the very same content anybody's does."""
         found = [
             fact
             for fact in self._candidates(one)
-            if fact[2] > 0 and fact[0] > self.used and not self._is_too_old(one, fact)
+            if fact.passed and fact.seq > self.used and not self._is_too_old(one, fact)
         ]
         same = [fact for fact in found if self._is_same_content(one, fact)]
-        own = [fact for fact in found if self._is_ours(fact) and not _content(fact) and not self._change(one, fact)]
-        if self.content and any(map(_content, found)):
+        own = [fact for fact in found if self._is_ours(fact) and not fact.content and not self._change(one, fact)]
+        if self.content and any(fact.content for fact in found):
             own = []
-        return max(same + own, default=None, key=lambda fact: fact[0])
+        return max(same + own, default=None, key=lambda fact: fact.seq)
 
-    def _newest(self, one: "Evidence") -> Fact | None:
+    def _newest(self, one: "Evidence") -> RunFact | None:
         found = self._candidates(one)
         ours = [fact for fact in found if self._is_ours(fact)]
-        return max(ours or found, default=None, key=lambda fact: fact[0])
+        return max(ours or found, default=None, key=lambda fact: fact.seq)
 
-    def _is_too_old(self, one: "Evidence", fact: Fact) -> bool:
-        return bool(one.within) and self.now - fact[1] > one.within * 1000
+    def _is_too_old(self, one: "Evidence", fact: RunFact) -> bool:
+        return bool(one.within) and self.now - fact.at > one.within * 1000
 
-    def _is_same_content(self, one: "Evidence", fact: Fact) -> bool:
+    def _is_same_content(self, one: "Evidence", fact: RunFact) -> bool:
         key = _key(one)
-        return bool(self.content.get(key)) and _content(fact).get(key) == self.content[key]
+        return bool(self.content.get(key)) and fact.content.get(key) == self.content[key]
 
-    def _knows(self, one: "Evidence", fact: Fact) -> bool:
+    def _knows(self, one: "Evidence", fact: RunFact) -> bool:
         """Whether the contents can be compared, or neither was ever looked at and edits tell."""
         key = _key(one)
-        return bool(self.content.get(key)) == bool(_content(fact).get(key)) or not _content(fact)
+        return bool(self.content.get(key)) == bool(fact.content.get(key)) or not fact.content
 
-    def _candidates(self, one: "Evidence") -> list[Fact]:
+    def _candidates(self, one: "Evidence") -> list[RunFact]:
         if one.command:
-            ran = self.facts.get("ran", {})
-            return [fact for command, fact in ran.items() if matches(command, one.command)]
+            return [fact for command, fact in self.facts.ran.items() if matches(command, one.command)]
         if one.skill:
             return self._skills(one.skill)
         if one.commit:
-            return self._commits()
-        run = self.facts.get("uat", {}).get(one.uat)
-        return [[*run[:3], self.asking, self.branch, {}]] if run else []
+            return [*self.facts.commits.values()]
+        run = self.facts.uat.get(one.uat)
+        return [replace(run, session=self.asking, branch=self.branch)] if run else []
 
-    def _skills(self, names: tuple[str, ...]) -> list[Fact]:
+    def _skills(self, names: tuple[str, ...]) -> list[RunFact]:
         wanted = {name.lstrip("/").rpartition(":")[2] for name in names}
-        found = self.facts.get("skills", {}).items()
-        return [[*fact[:2], 1, *fact[2:4], {}] for name, fact in found if name.rpartition(":")[2] in wanted]
+        return [fact for name, fact in self.facts.skills.items() if name.rpartition(":")[2] in wanted]
 
-    def _commits(self) -> list[Fact]:
-        made = self.facts.get("commits", {}).items()
-        return [[*fact[:2], 1, sid, fact[-1], {}] for sid, fact in made]
-
-    def _is_ours(self, fact: Fact) -> bool:
+    def _is_ours(self, fact: RunFact) -> bool:
         """By this session, or, for what the whole branch shares, on this branch."""
-        return bool(fact[3] == self.session if self.session else fact[4] == self.branch)
+        return fact.session == self.session if self.session else fact.branch == self.branch
 
-    def _change(self, one: "Evidence", fact: Fact) -> str:
+    def _change(self, one: "Evidence", fact: RunFact) -> str:
         """What was edited after that run, as far as tool calls told."""
-        since = fact[0]
-        for path, seq in reversed(self.facts.get("edits", {}).items()):
+        since = fact.seq
+        for path, seq in reversed(self.facts.edits.items()):
             if seq > since and (path == SOMEWHERE or any_matches(one.after_edit, path, self.project)):
-                return "a file" if path == SOMEWHERE else str(path.removeprefix(f"{self.project}/"))
-        if self.facts.get("floor", 0) > since:
+                return "a file" if path == SOMEWHERE else path.removeprefix(f"{self.project}/")
+        if self.facts.floor > since:
             return "too much"
-        touched = self.facts.get("touched", {}).get(self.rule.name, -1)
-        if touched >= since or (self.content and _content(fact)):
+        touched = self.facts.touched.get(self.rule.name, -1)
+        if touched >= since or (self.content and fact.content):
             return "a file it covers"
         return ""
 
 
 def _key(one: "Evidence") -> str:
     return "" if one.after_edit == EVERYTHING else content_key(one.after_edit)
-
-
-def _content(fact: Fact) -> dict[str, str]:
-    return fact[5] if len(fact) > 5 and isinstance(fact[5], dict) else {}
 
 
 def _described(one: "Evidence") -> str:

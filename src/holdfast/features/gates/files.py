@@ -5,12 +5,14 @@ import json
 import re
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from holdfast.core.feature import File
+from holdfast.core.kinds import JsonObject
 from holdfast.core.ports import Doc, Ref
-from holdfast.features.gates.events import BRANCH, LIVE, RULES
+from holdfast.features.gates.events import RULES
 from holdfast.features.gates.in_force import marker
+from holdfast.features.gates.state.branches import BranchState, Entry, LiveSession, LiveSessions, RequirementEntries
 
 if TYPE_CHECKING:
     from holdfast.features.gates.settings import GateSettings
@@ -26,36 +28,36 @@ def files(ref: Ref, doc: Doc, settings: "GateSettings | None") -> Iterable[File]
         return ()
     if ref.kind == RULES:
         return (File(marker(), b"Requirements are in force.\n"),)
-    if ref.kind == LIVE:
+    if isinstance(doc, LiveSessions):
         return _kept(Path.home() / ".claude" / "sessions.json", registry_file(doc))
-    return _branch_file(doc) if ref.kind == BRANCH and doc.get("repo") else ()
+    return _branch_file(doc) if isinstance(doc, BranchState) and doc.repo else ()
 
 
-def registry_file(doc: Doc) -> dict[str, Any]:
+def registry_file(doc: LiveSessions) -> JsonObject:
     return {
         "version": VERSION,
         "writer": WRITER,
-        "sessions": {sid: _live_entry(one) for sid, one in doc["sessions"].items()},
+        "sessions": {sid: _live_entry(one) for sid, one in doc.sessions.items()},
     }
 
 
-def _live_entry(one: dict[str, Any]) -> dict[str, Any]:
+def _live_entry(one: LiveSession) -> JsonObject:
     return {
-        "pid": one.get("pid", 0), "project_dir": one["project"], "branch": one["branch"], "agent": one["agent"],
-        "started_at": one["started"] // 1000, "last_active": one["active"] // 1000,
+        "pid": one.pid, "project_dir": one.project, "branch": one.branch, "agent": one.agent,
+        "started_at": one.started // 1000, "last_active": one.active // 1000,
     }  # fmt: skip
 
 
-def _branch_file(doc: Doc) -> Iterable[File]:
-    repo = Path(doc["repo"])
+def _branch_file(doc: BranchState) -> Iterable[File]:
+    repo = Path(doc.repo)
     folder = repo / FOLDER
     if folder.is_symlink() or not (repo / "objects").is_dir():
         return ()  # Not a git directory, or one made to send us elsewhere.
-    path = folder / file_name(folder, doc["branch"])
-    return (File(path, None),) if doc.get("status") == "pruned" else _kept(path, branch_file(doc))
+    path = folder / file_name(folder, doc.branch)
+    return (File(path, None),) if doc.status == "pruned" else _kept(path, branch_file(doc))
 
 
-def _kept(path: Path, content: dict[str, Any]) -> Iterable[File]:
+def _kept(path: Path, content: JsonObject) -> Iterable[File]:
     """What another tool wrote there is set aside, not lost (P7)."""
     return (File(path, _json(content), ours=_is_ours),)
 
@@ -79,7 +81,7 @@ def _owner(path: Path) -> str | None:
     return branch if isinstance(branch, str) else None
 
 
-def _read(path: Path) -> dict[str, Any] | None:
+def _read(path: Path) -> JsonObject | None:
     """None when there is no such file; {} when nobody can read it."""
     try:
         return _parse(path.read_bytes())
@@ -89,7 +91,7 @@ def _read(path: Path) -> dict[str, Any] | None:
         return {}
 
 
-def _parse(content: bytes) -> dict[str, Any]:
+def _parse(content: bytes) -> JsonObject:
     try:
         found = json.loads(content[: 4 << 20])
     except (ValueError, RecursionError):
@@ -97,28 +99,28 @@ def _parse(content: bytes) -> dict[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
-def branch_file(doc: Doc) -> dict[str, Any]:
-    requirements = {name: _requirement(known) for name, known in sorted(doc["requirements"].items())}
+def branch_file(doc: BranchState) -> JsonObject:
+    requirements = {name: _requirement(known) for name, known in sorted(doc.requirements.items())}
     return {
-        "version": VERSION, "writer": WRITER, "branch": doc["branch"], "project": doc["project"],
-        "created_at": doc["created"] // 1000, "updated_at": doc["at"] // 1000, "requirements": requirements,
+        "version": VERSION, "writer": WRITER, "branch": doc.branch, "project": doc.project,
+        "created_at": doc.created // 1000, "updated_at": doc.at // 1000, "requirements": requirements,
     }  # fmt: skip
 
 
-def _requirement(known: dict[str, Any]) -> dict[str, Any]:
-    shared = _entry(known["all"]) if known.get("all") else {}
-    sessions = {sid: _entry(entry) for sid, entry in known["sessions"].items()}
-    return {"scope": known.get("scope", "session"), **shared, "sessions": sessions}
+def _requirement(known: RequirementEntries) -> JsonObject:
+    shared = _entry(known.everyone) if known.everyone else {}
+    sessions = {sid: _entry(entry) for sid, entry in known.sessions.items()}
+    return {"scope": known.scope, **shared, "sessions": sessions}
 
 
-def _entry(entry: dict[str, Any]) -> dict[str, Any]:
-    shown = {"satisfied": True, "satisfied_at": entry["at"] // 1000, "satisfied_by": entry["by"]}
-    if entry.get("until"):
-        shown["expires_at"] = entry["until"] // 1000
-    if entry.get("approved"):
+def _entry(entry: Entry) -> JsonObject:
+    shown: JsonObject = {"satisfied": True, "satisfied_at": entry.at // 1000, "satisfied_by": entry.by}
+    if entry.until:
+        shown["expires_at"] = entry.until // 1000
+    if entry.approved:
         shown["approved"] = True
-    return {**shown, "metadata": entry.get("metadata", {})}
+    return {**shown, "metadata": entry.metadata}
 
 
-def _json(value: Any) -> bytes:
+def _json(value: JsonObject) -> bytes:
     return (json.dumps(value, indent=2, ensure_ascii=False) + "\n").encode("utf-8", "replace")

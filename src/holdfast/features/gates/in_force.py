@@ -14,12 +14,15 @@ from holdfast.core.feature import State
 from holdfast.core.ids import bounded
 from holdfast.core.kinds import HookPayload
 from holdfast.core.kinds.gates_events import GatesRulesAccepted, GatesRulesKept
-from holdfast.features.gates.events import LIVE, REGISTRY, RULES, SESSION
-from holdfast.features.gates.state import was_busy
+from holdfast.core.ports import Reader
+from holdfast.features.gates.events import EVERYWHERE
+from holdfast.features.gates.state import PAUSES, RULES_OF, SESSIONS, live_sessions
+from holdfast.features.gates.state.attention import AcceptedRules, Pause
 from holdfast.paths import default_state_dir
 
 if TYPE_CHECKING:
     from holdfast.features.gates.settings import GateSettings, Requirement
+    from holdfast.features.gates.triggers import Rule
 
 NAME = "gates-in-force"
 _known: dict[str, bool] = {}
@@ -94,6 +97,8 @@ def _general(before: "GateSettings", now: "GateSettings") -> list[tuple[str, str
         found.append(("hooks", "the end of a turn is checked less"))
     if set(now.plan_files) - set(before.plan_files):
         found.append(("plan_files", "more files are never refused"))
+    if before.code_without_terminal and not now.code_without_terminal:
+        found.append(("code_without_terminal", "a person without a terminal needs no code"))
     if now.agents_may_approve and not before.agents_may_approve:
         found.append(("agents_may_approve", "agents may approve"))
     return found
@@ -121,7 +126,7 @@ def _wider_paths(was: Collection[str], now: Collection[str]) -> bool:
     return not now or (bool(was) and _superset(was, now))
 
 
-def _shorter(was: int, now: int) -> bool:
+def _shorter(was: float, now: float) -> bool:
     return bool(now) and (not was or now <= was)
 
 
@@ -152,6 +157,10 @@ COMPARED: dict[str, Comparison] = {
     "thresholds": lambda was, now: now.block <= was.block and now.warn <= was.warn,
     "cache_ttl": lambda was, now: now <= was,
     "approval_ttl": lambda was, now: now <= was,
+    "tokens": lambda was, now: _shorter(was, now),
+    "usd": lambda was, now: _shorter(was, now),
+    "warn_at": lambda was, now: now <= was,
+    "when_unsure": lambda was, now: now == "deny" or was == "allow",
 }
 """Field → whether the new value asks for at least as much. A field that is not here may not change at all."""
 
@@ -161,31 +170,34 @@ USER = ""
 
 def rules_in_force(state: State, project: str, settings: "GateSettings") -> "GateSettings":
     """What decides. Found once per settings and accepted rules, not once per hook."""
-    docs = [doc for scope in (USER, project) if (doc := state.get(RULES, bounded(scope)))]
-    outdated = [doc for doc in docs if doc["digest"] not in (settings.digest, settings.user.digest) and doc["rules"]]
+    docs = [doc for scope in (USER, project) if (doc := RULES_OF.get(state, bounded(scope)))]
+    outdated = [doc for doc in docs if doc.digest not in (settings.digest, settings.user.digest) and doc.rules]
     if not outdated:
         return settings
-    key = tuple(doc["digest"] for doc in outdated)
+    key = tuple(doc.digest for doc in outdated)
     known: dict[tuple[str, ...], GateSettings] = settings.__dict__.setdefault("held", {})
     if key not in known:
-        known[key] = settings.in_force(*(accepted_rules(doc["digest"], _packed(doc["rules"])) for doc in outdated))[0]
+        found, looser = settings.in_force(*(settings_of_rules(doc) for doc in outdated))
+        if found is not settings:
+            found.__dict__["waiting"] = tuple(looser)
+        known[key] = found
     return known[key]
 
 
 def differences(state: State, scope: str, settings: "GateSettings") -> list[str]:
     """What of the rules in force the settings would loosen."""
-    doc = state.get(RULES, bounded(scope))
-    if not doc or doc["digest"] == settings.digest:
+    doc = RULES_OF.get(state, bounded(scope))
+    if not doc or doc.digest == settings.digest:
         return []
-    return settings.in_force(accepted_rules(doc["digest"], _packed(doc["rules"])))[1]
+    return settings.in_force(settings_of_rules(doc))[1]
 
 
-def _packed(rules: dict[str, Any]) -> bytes:
-    return msgspec.json.encode(rules)
+def settings_of_rules(doc: AcceptedRules) -> "GateSettings":
+    return _settings_of(doc.digest, msgspec.json.encode(doc.rules))
 
 
 @lru_cache(200)
-def accepted_rules(_digest: str, packed: bytes) -> "GateSettings":
+def _settings_of(_digest: str, packed: bytes) -> "GateSettings":
     from holdfast.core.section import Unfit
     from holdfast.features.gates.settings import GateSettings
 
@@ -198,13 +210,13 @@ def accepted_rules(_digest: str, packed: bytes) -> "GateSettings":
 def review_rules(state: State, event: Event, settings: "GateSettings") -> Iterable[Event]:
     """Changed settings: in force at once where they ask for no less, or where a person changed the files."""
     for scope, rules in ((USER, settings.user), (event.project, settings)):
-        doc = state.get(RULES, bounded(scope))
-        if (doc is None and not rules.rules) or (doc is not None and doc["digest"] == rules.digest):
+        doc = RULES_OF.get(state, bounded(scope))
+        if (doc is None and not rules.rules) or (doc is not None and doc.digest == rules.digest):
             continue
         looser = differences(state, scope, rules)
         if not looser:
             yield accepted_event(event, scope, rules, "settings", [])
-        elif doc and (doc.get("waiting") or {}).get("digest") == rules.digest:
+        elif doc and doc.waiting and doc.waiting.digest == rules.digest:
             continue
         elif _changed_by_person(state, event):
             yield accepted_event(event, scope, rules, "files", looser)
@@ -219,10 +231,43 @@ def accepted_event(event: Event, scope: str, rules: "GateSettings", by: str, loo
 
 
 def _changed_by_person(state: State, event: Event) -> bool:
-    """No tool call of any live session was running when the files changed."""
+    """No tool call of any session was running when the files changed, also of none that is over since."""
     data = event.data
     changed = data.settings_at if isinstance(data, HookPayload) else 0
     if not changed or (isinstance(data, HookPayload) and data.claimed):
         return False
-    live = (state.get(LIVE, REGISTRY.key) or {}).get("sessions", {})
-    return not any(was_busy(state.get(SESSION, sid), changed) for sid in {*live, event.session})
+    registry = live_sessions(state)
+    known = (SESSIONS.get(state, sid) for sid in {*registry.sessions, *registry.over, event.session})
+    return not any(session.was_busy(changed) for session in known if session)
+
+
+# ── for hooks that cannot reach the daemon ───────────────────────────────────────────────────────────────────────────
+
+
+class StandIn(msgspec.Struct, frozen=True):
+    """Rules that refuse below a folder while the daemon cannot be reached; without rules: it is let through."""
+
+    folder: str
+    rules: "tuple[Rule, ...]" = ()
+    until: int = 0
+    """In ms; 0: always."""
+
+
+MOST_SCOPES = 500
+
+
+def list_stand_ins(reader: Reader) -> list[StandIn]:
+    """Pauses first: where gates rest nothing is refused, also not without the daemon."""
+    pauses = [_resting(pause) for _, pause in PAUSES.list(reader, limit=MOST_SCOPES) if pause.status]
+    found = []
+    for _, doc in RULES_OF.list(reader, limit=MOST_SCOPES):
+        denying = tuple(rule for rule in settings_of_rules(doc).rules if rule.spec.when_unsure == "deny")
+        if denying:
+            found.append(StandIn(doc.scope, denying))
+    found.sort(key=lambda one: -len(one.folder))
+    return [*filter(None, pauses), *found] if found else []
+
+
+def _resting(pause: Pause) -> StandIn | None:
+    where = "" if pause.where == EVERYWHERE else pause.where.removesuffix("/.git")
+    return None if where.startswith("session:") else StandIn(where, until=pause.until)

@@ -6,22 +6,26 @@ import re
 import stat
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+import msgspec
 
 from holdfast.core import git
-from holdfast.core.event import Event
+from holdfast.core.event import Event, own_event
 from holdfast.core.feature import JobCall, State
 from holdfast.core.globs import any_matches
-from holdfast.core.ids import delivery_key
 from holdfast.core.job import Job
-from holdfast.core.ports import Ref
-from holdfast.features.gates.events import FACTS
+from holdfast.core.kinds.gates_events import GatesLooked, GatesMeasured
+from holdfast.features.gates.events import action_of, branch_of, repo_of
+from holdfast.features.gates.evidence import NO_FACTS
 from holdfast.features.gates.requirements import kind_of
+from holdfast.features.gates.state import FACTS_OF
 from holdfast.features.gates.triggers import Rule
 
 if TYPE_CHECKING:
     from holdfast.features.gates.settings import GateSettings
 
+replace = msgspec.structs.replace
 MEASURE = "gates.measure"
 WHEN = frozenset({"session.started", "prompt.submitted", "tool.finished"})
 CHANGING = frozenset({"edit", "shell"})
@@ -34,34 +38,29 @@ TIMEOUT_S = 20.0
 
 def wants_measure(state: State, event: Event, settings: "GateSettings") -> Iterable[Job]:
     """At most once in `cache_ttl` seconds, and only where a rule asks for it: never inside the agent's wait."""
-    if event.kind not in WHEN or not event.data.get("repo"):
+    if event.kind not in WHEN or not repo_of(event):
         return ()
-    if event.kind == "tool.finished" and event.data.get("action") not in CHANGING:
+    if event.kind == "tool.finished" and action_of(event) not in CHANGING:
         return ()
     rules = [rule for rule in settings.rules if kind_of(rule).is_measured or kind_of(rule).is_proven]
     if not rules or _is_fresh(state, event, rules):
         return ()
-    where = {"project": event.project, "branch": event.data.get("branch", ""), "repo": event.data["repo"]}
+    where = {"project": event.project, "branch": branch_of(event), "repo": repo_of(event)}
     return (Job(kind=MEASURE, dedupe=f"{event.project}@{where['branch']}", payload=where),)
 
 
 def _is_fresh(state: State, event: Event, rules: Sequence[Rule]) -> bool:
-    sizes = (state.get(FACTS, event.project) or {}).get("sizes", {})
-    size = sizes.get(event.data.get("branch", ""))
+    size = (FACTS_OF.get(state, event.project) or NO_FACTS).sizes.get(branch_of(event))
     allowed = min((rule.spec.cache_ttl * 1000 for rule in rules if kind_of(rule).is_measured), default=FRESH_MS)
-    return bool(size) and event.at - size["at"] < allowed
+    return size is not None and event.at - size.at < allowed
 
 
 def measure(call: JobCall) -> list[Event]:
-    where = dict(call.job.payload)
-    settings = call.settings(where["project"])
+    where = msgspec.convert(call.job.payload, GatesMeasured)
+    settings = call.settings(where.project)
     as_of = call.reader.head()
-    rules = settings.rules if settings else ()
-    found = _Look(call, where["project"]).at(rules)
-    if found is None:
-        return []
-    data = {**where, **found, "as_of": as_of}
-    return [Event(key=delivery_key(call.now), kind="gates.measured", at=call.now, project=where["project"], data=data)]
+    found = _Look(call, where.project).at(settings.rules if settings else (), where)
+    return [] if found is None else [own_event(replace(found, as_of=as_of), call.now, project=where.project)]
 
 
 class _Look:
@@ -69,7 +68,7 @@ class _Look:
         self._call, self._folder = call, folder
         self._filters = self._own_filters()
 
-    def at(self, rules: Sequence[Rule]) -> dict[str, Any] | None:
+    def at(self, rules: Sequence[Rule], where: GatesMeasured) -> GatesMeasured | None:
         """None where git does not answer: then nothing is known, and nothing is refused for it."""
         names = self._ask(git.files(others=True))
         if names is None:
@@ -77,7 +76,7 @@ class _Look:
         covers = _covers(rules, git.parse_names(names), self._folder)
         named = next((rule.spec.base for rule in rules if kind_of(rule).is_measured and rule.spec.base), "")
         base = self._base((named,) if named else BASES)
-        return {"lines": self._lines(base) if base else 0, "base": base, "covers": covers}
+        return replace(where, lines=self._lines(base) if base else 0, base=base, covers=covers)
 
     def _ask(self, argv: Sequence[str]) -> bytes | None:
         ran = self._call.run(argv, cwd=self._folder, env=git.environment(os.environ), timeout=TIMEOUT_S)
@@ -164,11 +163,8 @@ def look_for_skills(call: JobCall) -> list[Event]:
     project = str(call.job.payload["project"])
     settings = call.settings(project)
     missing = missing_skills(settings, project) if settings else []
-    known = (call.reader.state(Ref(FACTS, project)) or {}).get("missing", [])
-    if missing == known:
-        return []
-    data = {"missing": missing}
-    return [Event(key=delivery_key(call.now), kind="gates.looked", at=call.now, project=project, data=data)]
+    known = FACTS_OF.load(call.reader, project) or NO_FACTS
+    return [] if missing == known.missing else [own_event(GatesLooked(missing=missing), call.now, project=project)]
 
 
 def missing_skills(settings: "GateSettings", project: str) -> list[str]:
@@ -196,3 +192,69 @@ def _places(skill: str, project: str) -> Iterator[Path]:
             yield plugin / "skills" / skill / "SKILL.md"
             yield plugin / "commands" / f"{skill}.md"
             yield plugin / "agents" / f"{skill}.md"
+
+
+# ── what fits a project ──────────────────────────────────────────────────────────────────────────────────────────────
+
+MAIN_BRANCHES = ("main", "master", "trunk", "develop")
+LARGEST_PROJECT_FILE = 1 << 20
+_TEST_TARGET = re.compile(r"^test\s*:(?!=)", re.MULTILINE)
+_MAKEFILES = ("GNUmakefile", "makefile", "Makefile")
+_PACKAGE_LOCKS = {"pnpm-lock.yaml": "pnpm", "yarn.lock": "yarn", "bun.lockb": "bun", "bun.lock": "bun"}
+_TOOLS = {
+    "Cargo.toml": "cargo test*", "go.mod": "go test*", "pom.xml": "mvn*test*", "build.gradle": "*gradle*test*",
+    "build.gradle.kts": "*gradle*test*", "mix.exs": "mix test*", "Gemfile": "*rspec*", "deno.json": "deno test*",
+}  # fmt: skip
+
+
+def find_test_commands(project: str) -> list[str]:
+    """How this project is tested, as globs on commands, by the files that lie in it."""
+    root = Path(project)
+    found = ["make test*"] if any(_TEST_TARGET.search(_text(root / name)) for name in _MAKEFILES) else []
+    found += _package_tests(root) + [glob for name, glob in _TOOLS.items() if (root / name).is_file()]
+    python = any((root / name).is_file() for name in ("pytest.ini", "conftest.py", "tests/conftest.py", "tox.ini"))
+    if python or "pytest" in _text(root / "pyproject.toml") or "pytest" in _text(root / "setup.cfg"):
+        found += ["pytest*", "python* -m pytest*"]
+    return found
+
+
+def _package_tests(root: Path) -> list[str]:
+    try:
+        package = msgspec.json.decode(_text(root / "package.json") or "{}", type=PackageFile)
+    except msgspec.DecodeError:
+        return []
+    if "no test specified" in package.scripts.get("test", "no test specified"):
+        return []
+    runner = next((name for lock, name in _PACKAGE_LOCKS.items() if (root / lock).is_file()), "npm")
+    return [f"{runner} test*", f"{runner} run test*"]
+
+
+class PackageFile(msgspec.Struct):
+    """What is looked at in a package.json."""
+
+    scripts: dict[str, str] = {}
+
+
+def find_main_branch(project: str) -> str:
+    """The branch that everybody builds on, by git's own files; empty where that is not known."""
+    git_dir = Path(project) / ".git"
+    remote = _text(git_dir / "refs" / "remotes" / "origin" / "HEAD").strip().removeprefix("ref: refs/remotes/origin/")
+    if remote:
+        return remote
+    packed = _text(git_dir / "packed-refs")
+    known = (
+        name for name in MAIN_BRANCHES if (git_dir / "refs" / "heads" / name).is_file() or _is_packed(packed, name)
+    )
+    return next(known, "")
+
+
+def _is_packed(packed: str, branch: str) -> bool:
+    return bool(re.search(rf" refs/heads/{re.escape(branch)}$", packed, re.MULTILINE))
+
+
+def _text(path: Path) -> str:
+    try:
+        with path.open("rb") as file:
+            return file.read(LARGEST_PROJECT_FILE).decode("utf-8", "replace") if path.is_file() else ""
+    except (OSError, ValueError):
+        return ""

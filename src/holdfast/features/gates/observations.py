@@ -5,9 +5,10 @@ The only part of the gates that touches the disk in front of a hook. What it see
 
 import os
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
 
 import msgspec
 
@@ -36,14 +37,31 @@ OBSERVED = frozenset(
     {"tool.started", "tool.finished", "tool.failed", "turn.ended", "session.started", "prompt.submitted"}
 )
 _WRITING_TOOL = re.compile(
-    r"(?:^|_)(?:write|edit|create|update|delete|remove|move|rename|copy|patch|apply|insert|replace|append|put|save|set|truncate|modify|upsert|str)(?:_|$)",
+    r"(?:^|_)(?:write|edit|create|update|delete|remove|move|rename|copy|patch|apply|insert|replace|append|put|save|set|truncate|modify|upsert|overwrite|str)(?:_|$)",
     re.IGNORECASE,
 )
+_READING_TOOL = re.compile(
+    r"(?:^|_)(?:read|get|list|ls|search|find|grep|view|show|stat|info|fetch|query|describe|tree|diff|open|look|check|lint|analy[sz]e)(?:_|$)",
+    re.IGNORECASE,
+)
+_PATH_KEY = re.compile(r"(?:path|file|filename|uri|destination|dest|target|source|src|from|to)s?$", re.IGNORECASE)
+_CONTENT_KEY = re.compile(
+    r"^(?:new_?)?(?:content|text|body|data|edit|patch|diff|value|code|string|str|source)s?$", re.IGNORECASE
+)
+LONGEST_PATH = 4096
 _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
 _TARGET = re.compile(r"^([^\s:#=][^:=#]*):(?![=:])([^#\n]*)$")
 _KILLS = re.compile(r"\b(?:kill|pkill|killall|skill)\b")
 _HOOK_FILES = re.compile(
     r"/\.claude/settings(?:\.local)?\.json$|/\.codex/(?:hooks\.json|config\.toml)$|/\.(?:gemini|qwen)/settings\.json$|/\.cursor/hooks\.json$|/\.github/hooks/[^/]+\.json$"
+)
+_PAUSES = re.compile(
+    r"\b(?:HOLDFAST_PAUSE|CLAUDE_SKIP_REQUIREMENTS)['\"]?\s*[=:,]\s*['\"]?(?!0\b|no\b|false\b|off\b|['\"]?(?:\s|$))\S"
+)
+_CHANGES_MODE = re.compile(r"\b(?:chmod|chown|chattr|setfacl|mount|umount|unlink|shred)\b")
+_LOOKS_INTO = re.compile(
+    r"^\s*sqlite3?\s[^|;&]*\bselect\b(?!.*\b(?:insert|update|delete|drop|alter|replace|attach|pragma|writefile)\b)",
+    re.I | re.S,
 )
 _OUR_PROGRAM = re.compile(r"/(?:holdfast|holdfast-hook)$")
 _ABOUT_HOOKS = re.compile(r"hooks|disableAllHooks|holdfast", re.IGNORECASE)
@@ -73,8 +91,8 @@ def _observe_tool(event: Event, data: ToolPayload, settings: "GateSettings") -> 
         _observe_command(data, root)
     elif data.action == "edit":
         data.written = resolve_links(data.paths)
-    elif data.action in ("mcp", "other") and _WRITING_TOOL.search(_CAMEL.sub("_", event.tool.rpartition("__")[2])):
-        data.written = resolve_links([*data.paths, *_patched(data.input, data.cwd or root)])
+    elif data.action in ("mcp", "other") and writes_files(event.tool.rpartition("__")[2], data.input):
+        data.written = resolve_links([*data.paths, *_named_files(data.input, data.cwd or root)])
     data.touches = _touched(event, data)
     if data.repo and not data.content and _wants_content(event, data, settings):
         parts = [(), *content_parts(settings)]
@@ -143,10 +161,37 @@ def without_ignored(paths: list[str], root: str) -> list[str]:
     return [path for path in paths if path not in ignored]
 
 
-def _patched(given: dict[str, Any], cwd: str) -> list[str]:
-    """Files that a patch in a tool's input names."""
-    texts = [value for value in given.values() if isinstance(value, str) and ("+++" in value or "*** " in value)]
-    return [os.path.normpath(os.path.join(cwd, name)) for text in texts for name in patched_files(text)]
+def writes_files(tool: str, given: dict[str, Any]) -> bool:
+    """By its name; else by having both a file and something to put into it."""
+    name = _CAMEL.sub("_", tool)
+    if _WRITING_TOOL.search(name):
+        return True
+    keys = [key for key, _ in _strings_in(given)]
+    contents = any(_CONTENT_KEY.search(key) for key in keys)
+    return not _READING_TOOL.search(name) and contents and any(_PATH_KEY.search(key) for key in keys)
+
+
+def _named_files(given: dict[str, Any], cwd: str) -> list[str]:
+    """Files that a tool's input names: under a key for paths at any depth, and in a patch."""
+    found = []
+    for key, value in _strings_in(given):
+        if "+++" in value or "*** " in value:
+            found += patched_files(value)
+        elif _PATH_KEY.search(key) and len(value) <= LONGEST_PATH and "\n" not in value:
+            found.append(unquote(value.removeprefix("file://")) if value.startswith("file://") else value)
+    return [os.path.normpath(os.path.join(cwd, name)) for name in found if "://" not in name][:MOST_FILES]
+
+
+def _strings_in(given: Any, key: str = "", depth: int = 6) -> Iterator[tuple[str, str]]:
+    """(the nearest key, text), at any depth that people use."""
+    if isinstance(given, str):
+        yield key, given
+    elif isinstance(given, dict) and depth:
+        for name, value in given.items():
+            yield from _strings_in(value, str(name), depth - 1)
+    elif isinstance(given, list) and depth:
+        for value in given[:MOST_FILES]:
+            yield from _strings_in(value, key, depth - 1)
 
 
 # ── what names stand for ─────────────────────────────────────────────────────────────────────────────────────────────
@@ -301,7 +346,30 @@ def _touched_by_command(data: ToolPayload) -> set[str]:
     named = str(os.getpid()) in re.findall(r"\d+", text) or "daemon.lock" in text or re.search(r"holdfast", text)
     if _KILLS.search(text) and named and not _only_quotes(text):
         found.add("daemon")
+    if _PAUSES.search(text) and not _only_quotes(text):
+        found.add("pause")
+    if _opens_state(text):
+        found.add("state")
     return found
+
+
+def _opens_state(text: str) -> bool:
+    """Sockets, keys and the database are asked by `holdfast`; what only looks at logs and the like is nobody's concern."""
+    home = str(Path.home())
+    text = re.sub(r"(?<![\w/])~(?=/)|\$HOME\b|\$\{HOME\}", lambda _: home, text)
+    state = str(default_state_dir())
+    if state not in text:
+        return False
+    if re.search(re.escape(state) + r"/(?:run/|holdfast\.db\b)", text):
+        return not (_only_lists(text) or _LOOKS_INTO.search(text))
+    return bool(_CHANGES_MODE.search(text)) and not _only_quotes(text)
+
+
+def _only_lists(text: str) -> bool:
+    readings = read_acts(text).readings
+    return bool(readings) and all(
+        one.split(" ", 1)[0] in ("ls", "stat", "find", "du", "file", "test") for one in readings
+    )
 
 
 def _only_quotes(text: str) -> bool:

@@ -2,36 +2,44 @@
 
 import re
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+import msgspec
 
 from holdfast.core.decision import Context, Decision, deny
 from holdfast.core.event import Event, derived_event
 from holdfast.core.feature import State
 from holdfast.core.fingerprint import content_key
 from holdfast.core.job import Job
-from holdfast.core.kinds import ToolPayload
-from holdfast.core.kinds.gates_events import GatesBypassed
-from holdfast.features.gates.events import LIVE, REGISTRY, SESSION, branch_ref
+from holdfast.core.kinds import HookPayload, JsonObject, ToolEndPayload, ToolPayload
+from holdfast.core.kinds.agent_events import PromptExpanded, PromptSubmitted, TurnEnded
+from holdfast.core.kinds.gates_events import (
+    GatePayload,
+    GatesBypassed,
+    GatesCleared,
+    GatesSatisfied,
+    GatesTriggered,
+    SatisfiedRequirement,
+)
+from holdfast.features.gates.events import action_of, branch_of, repo_of
 from holdfast.features.gates.in_force import any_in_force, review_rules, rules_in_force
 from holdfast.features.gates.jobs import wants_look, wants_measure
-from holdfast.features.gates.observations import HEAD, HEAD_BRANCH, HEAD_VERB
-from holdfast.features.gates.requirements import (
-    Checker,
-    Finding,
-    Here,
+from holdfast.features.gates.messages import (
     again,
     at_start,
     bypass_line,
     bypassed,
     digest,
-    kind_of,
     let_go,
     not_done,
     refusal,
-    triggered,
+    waiting_line,
     warning,
 )
-from holdfast.features.gates.state import entry_for, other_sessions, recent_of_others
+from holdfast.features.gates.observations import HEAD, HEAD_BRANCH, HEAD_VERB
+from holdfast.features.gates.requirements import Checker, Finding, Here, kind_of, triggered
+from holdfast.features.gates.state import live_sessions
+from holdfast.features.gates.state.session import GateDetail, GateSession
 from holdfast.features.gates.triggers import Rule, acts_of
 
 if TYPE_CHECKING:
@@ -48,6 +56,8 @@ PERSONS_ACTS = {
     "holdfast uninstall": "removing Holdfast",
     "holdfast memory forget": "erasing what is on record",
     "holdfast forget": "erasing what is on record",
+    "holdfast erase": "erasing what is on record",
+    "holdfast gate codes": "looking at a person's codes",
     "holdfast dashboard": "the dashboard's way in",
 }
 TOUCHED = {
@@ -55,6 +65,7 @@ TOUCHED = {
     "settings": "your person's rules",
     "hooks": "the hooks that Holdfast is called by",
     "daemon": "Holdfast's daemon",
+    "pause": "whether an agent is checked at all",
 }
 
 
@@ -75,6 +86,8 @@ def protect_itself(event: Event, settings: "GateSettings") -> Decision | None:
 
 def _persons_act(reading: str, settings: "GateSettings") -> str:
     words = [word for word in reading.split(" ") if not word.startswith("-")]
+    if len(words) > 1 and words[0].startswith("python") and words[1].partition(".")[0] == "holdfast":
+        words = ["holdfast", *words[2:]]  # python -m holdfast.cli
     text = " ".join(words[:3])
     if text in ("holdfast gate satisfy", "holdfast gate clear") and text.endswith("satisfy"):
         named = [settings.by_name[name] for name in words[3:] if name in settings.by_name]
@@ -84,7 +97,7 @@ def _persons_act(reading: str, settings: "GateSettings") -> str:
 
 
 def _refuse_act(text: str, what: str) -> Decision:
-    return deny(text, details=({"gate": "protected", "what": what},))
+    return deny(text, details=_details(GateDetail(gate="protected", what=what)))
 
 
 _FETCHES = re.compile(r"^(?:git (?:pull|fetch|clone)|gh (?:pr|repo) )")
@@ -122,14 +135,14 @@ def _unseen(checker: Checker, rule: Rule, event: Event, data: ToolPayload) -> st
     return _changed(before, data, content_key(rule.spec.paths), rule) if rule.spec.paths and rule.at_tool else ""
 
 
-def _has_moved(before: dict[str, dict[str, str]], data: ToolPayload, name: str) -> bool:
-    was, now = (before.get("refs") or {}).get(name), data.refs.get(name)
+def _has_moved(before: GateSession, data: ToolPayload, name: str) -> bool:
+    was, now = before.refs.get(name), data.refs.get(name)
     return bool(was and data.refs and was != now)
 
 
-def _acted(before: dict[str, dict[str, str]], data: ToolPayload, rule: Rule) -> str:
+def _acted(before: GateSession, data: ToolPayload, rule: Rule) -> str:
     """A commit that no command showed: git's own record tells."""
-    if data.branch != (before.get("refs") or {}).get(HEAD_BRANCH, data.branch) or not _has_moved(before, data, HEAD):
+    if data.branch != before.refs.get(HEAD_BRANCH, data.branch) or not _has_moved(before, data, HEAD):
         return ""
     verb = data.refs.get(HEAD_VERB, "") or "commit"
     if rule.is_about(f"git {verb}") or (not _MOVES_BACK.match(verb) and rule.is_about("git commit")):
@@ -145,8 +158,8 @@ def _hidden(rule: Rule, event: Event) -> str:
     return f"a command ran that cannot be read ({hidden[0]}); whether it went round this is unknown" if hidden else ""
 
 
-def _changed(before: dict[str, dict[str, str]], data: ToolPayload, key: str, rule: Rule) -> str:
-    was, now = (before.get("content_before") or {}).get(key), data.content.get(key)
+def _changed(before: GateSession, data: ToolPayload, key: str, rule: Rule) -> str:
+    was, now = before.content_before.get(key), data.content.get(key)
     if not was or not now or was == now or data.action == "edit":
         return ""
     where = ", ".join(rule.spec.paths) if key else f"a file on {data.branch}"
@@ -154,7 +167,7 @@ def _changed(before: dict[str, dict[str, str]], data: ToolPayload, key: str, rul
 
 
 def derive(state: State, event: Event, settings: "GateSettings | None") -> Iterable[Event]:
-    if settings is None or not event.session or event.data.get("claimed"):
+    if settings is None or not event.session or is_claimed(event):
         return
     if event.kind in REVIEWING:
         yield from review_rules(state, event, settings)
@@ -164,100 +177,95 @@ def derive(state: State, event: Event, settings: "GateSettings | None") -> Itera
         yield from step(state, event, rules)
 
 
-def as_satisfied(rule: Rule, at: int) -> dict[str, Any]:
+def as_satisfied(rule: Rule, at: int) -> SatisfiedRequirement:
     """A requirement as `gates.satisfied` names it: with the scope and the end it has by today's rules."""
-    until = {"until": at + rule.spec.ttl * 1000} if rule.spec.ttl else {}
-    return {"name": rule.name, "scope": rule.scope, **until}
+    return SatisfiedRequirement(
+        name=rule.name, scope=rule.scope, until=at + rule.spec.ttl * 1000 if rule.spec.ttl else 0
+    )
 
 
-def gate_event(event: Event, kind: str, **data: Any) -> Event:
-    where = {name: event.data[name] for name in ("branch", "repo") if event.data.get(name)}
-    return Event(key="", kind=kind, at=event.at, session=event.session, project=event.project, agent=event.agent,
-                 data={**where, **data, "of": event.seq})  # fmt: skip
+def gate_event(event: Event, payload: GatePayload) -> Event:
+    """What follows from an event, on the branch that it happened on."""
+    where = msgspec.structs.replace(payload, branch=branch_of(event), repo=repo_of(event), of=event.seq)
+    return msgspec.structs.replace(derived_event(event, where), tool="")
 
 
 def _triggered(state: State, event: Event, settings: "GateSettings") -> Iterable[Event]:
     """Once it was done: a call that was refused asks for nothing later."""
-    known = (state.get(SESSION, event.session) or {}).get("triggered", {})
-    names = [rule.name for rule in triggered(settings, event) if rule.name not in known]
-    if names and not event.data.get("paused") and not Checker(state, Here.of(event)).paused():
-        yield gate_event(event, "gates.triggered", requirements=names, tool=event.tool)
+    checker = Checker(state, Here.of(event))
+    names = [rule.name for rule in triggered(settings, event) if rule.name not in checker.session.triggered]
+    if names and not is_paused(event) and not checker.paused():
+        yield gate_event(event, GatesTriggered(requirements=names, tool=event.tool))
 
 
 def _failed(state: State, event: Event, settings: "GateSettings") -> Iterable[Event]:
     """A command that failed may have done the half of it."""
-    if event.data.get("action") == "shell":
+    if action_of(event) == "shell":
         yield from _triggered(state, event, settings)
         yield from find_bypasses(state, event, settings)
 
 
 def _prompted(_state: State, event: Event, settings: "GateSettings") -> Iterable[Event]:
     """`/arch-review`, where the agent does not tell of skills that a person typed."""
-    prompt = event.data.get("prompt") or ""
-    if prompt.startswith("/") and not event.data.get("synthetic"):
-        yield from _by_skill(event, settings, prompt[1:].split(maxsplit=1)[0] if prompt[1:].strip() else "")
+    data = event.data
+    if isinstance(data, PromptSubmitted) and data.prompt.startswith("/") and not data.synthetic:
+        yield from _by_skill(event, settings, next(iter(data.prompt[1:].split(maxsplit=1)), ""))
 
 
 def _finished(state: State, event: Event, settings: "GateSettings") -> Iterable[Event]:
-    if event.data.get("ok") is False:
+    data = event.data
+    if not isinstance(data, ToolEndPayload) or data.ok is False:
         return
     yield from _triggered(state, event, settings)
     yield from find_bypasses(state, event, settings)
-    if skill := event.data.get("skill"):
-        yield from _by_skill(event, settings, skill)
+    if data.skill:
+        yield from _by_skill(event, settings, data.skill)
     yield from _use_up(state, event, settings)
 
 
 def _expanded(_state: State, event: Event, settings: "GateSettings") -> Iterable[Event]:
     """A person typed `/arch-review`: no tool is called, the skill comes as the prompt."""
-    if isinstance(command := event.data.get("command"), str):
-        yield from _by_skill(event, settings, command.lstrip("/"))
+    if isinstance(event.data, PromptExpanded):
+        yield from _by_skill(event, settings, event.data.command.lstrip("/"))
 
 
 def _by_skill(event: Event, settings: "GateSettings", skill: str) -> Iterable[Event]:
     rules = [rule for rule in settings.rules if rule.resolved_by(skill) and kind_of(rule).is_a_thing_to_do]
     if rules:
         named = [as_satisfied(rule, event.at) for rule in rules]
-        yield gate_event(event, "gates.satisfied", requirements=named, method="skill", metadata={"skill": skill})
+        yield gate_event(event, GatesSatisfied(requirements=named, method="skill", metadata={"skill": skill}))
 
 
 def _use_up(state: State, event: Event, settings: "GateSettings") -> Iterable[Event]:
     """After the action succeeded, not before (S2-12): a commit that failed leaves the review standing."""
-    if event.data.get("exit_code"):
+    if isinstance(event.data, ToolEndPayload) and event.data.exit_code:
         return
     single = [rule for rule in triggered(settings, event) if rule.scope == "single_use"]
     if not single:
         return
-    ref = branch_ref(event)
-    doc = state.get(ref.kind, ref.key)
-    names = [r.name for r in single if kind_of(r).is_proven or entry_for(doc, r.name, event.session, event.at)]
+    known = Checker(state, Here.of(event)).branch
+    names = [r.name for r in single if kind_of(r).is_proven or known.entry_for(r.name, event.session, event.at)]
     if names:
-        yield gate_event(event, "gates.cleared", requirements=names, method="used")
+        yield gate_event(event, GatesCleared(requirements=names, method="used"))
 
 
 def _carry_over(state: State, event: Event, settings: "GateSettings") -> Iterable[Event]:
     """`carry_over`: a plan approved a moment ago holds for the next session on that branch, and it is said whose."""
-    ref = branch_ref(event)
-    doc = state.get(ref.kind, ref.key)
+    known = Checker(state, Here.of(event)).branch
     for rule in settings.rules:
         if not rule.spec.carry_over or not kind_of(rule).is_a_thing_to_do or rule.scope != "session":
             continue
-        found = recent_of_others(doc, rule.name, event.session, event.at - rule.spec.carry_over * 1000)
-        if found and not entry_for(doc, rule.name, event.session, event.at):
-            source = {"from": found[0], "satisfied_at": found[1]["at"], "by": found[1]["by"]}
-            yield gate_event(
-                event,
-                "gates.satisfied",
-                requirements=[as_satisfied(rule, event.at)],
-                method="carry_over",
-                metadata=source,
-            )
+        found = known.recent_of_others(rule.name, event.session, event.at - rule.spec.carry_over * 1000)
+        if found and not known.entry_for(rule.name, event.session, event.at):
+            source = {"from": found[0], "satisfied_at": found[1].at, "by": found[1].by}
+            named = [as_satisfied(rule, event.at)]
+            yield gate_event(event, GatesSatisfied(requirements=named, method="carry_over", metadata=source))
 
 
 def _session_ended(_state: State, event: Event, settings: "GateSettings") -> Iterable[Event]:
     if settings.hooks.session_end.clear_session_state:
         names = [rule.name for rule in settings.rules if rule.scope == "session"]
-        yield gate_event(event, "gates.cleared", requirements=names, method="session_end")
+        yield gate_event(event, GatesCleared(requirements=names, method="session_end"))
 
 
 REVIEWING = frozenset(
@@ -275,8 +283,6 @@ DERIVATIONS = {
 
 SAME_MOMENT_MS = 5_000
 MOST_NOTICES = 10
-WARN_STEP = 50
-"""Lines by which a branch must have grown before it is warned about once more."""
 
 
 def can_decide(kind: str, settings: "GateSettings | None") -> bool:
@@ -284,7 +290,7 @@ def can_decide(kind: str, settings: "GateSettings | None") -> bool:
 
 
 def decide(state: State, event: Event, settings: "GateSettings | None") -> Decision | None:
-    if settings is None or not can_decide(event.kind, settings) or event.data.get("paused"):
+    if settings is None or not can_decide(event.kind, settings) or is_paused(event):
         return None
     settings = rules_in_force(state, event.project, settings)
     if event.kind == "tool.started" and not settings.rules:
@@ -292,43 +298,45 @@ def decide(state: State, event: Event, settings: "GateSettings | None") -> Decis
     if event.kind == "tool.started" and (refusal := protect_itself(event, settings)):
         return refusal
     checker = Checker(state, Here.of(event))
-    if event.kind == "tool.started" and not triggered(settings, event) and not checker.session.get("bypassed"):
+    if event.kind == "tool.started" and not triggered(settings, event) and not checker.session.bypassed:
         return None
     return None if checker.paused() else DECISIONS[event.kind](checker, event, settings)
 
 
 def _tool(checker: Checker, event: Event, settings: "GateSettings") -> Decision | None:
-    if seen := [one for one in checker.session.get("bypassed") or () if "unknown" not in one["what"]]:
-        return deny(bypassed(seen), details=({"gate": "bypass"},))
+    if seen := [one for one in checker.session.bypassed if "unknown" not in one.what]:
+        return deny(bypassed(seen), details=_details(GateDetail(gate="bypass")))
     findings = [checker.find(rule) for rule in triggered(settings, event) if rule.at_tool]
     refused = [one for one in findings if not one.ok]
     return _refuse(checker, event, refused) if refused else _warn(checker, findings)
 
 
 def _refuse(checker: Checker, event: Event, refused: Sequence[Finding]) -> Decision:
-    before = checker.session.get("denied") or {"at": 0, "names": []}
+    before = checker.session.denied
     names = sorted(one.rule.name for one in refused)
-    same = before["names"] == names and 0 <= event.at - before["at"] < SAME_MOMENT_MS
+    same = before.names == names and 0 <= event.at - before.at < SAME_MOMENT_MS
     text = again(refused) if same else refusal(refused, checker.here, event.tool)
-    return deny(text, details=(_detail("refused", refused),))
+    return deny(text, details=_open_details("refused", refused))
 
 
 def _warn(checker: Checker, findings: Sequence[Finding]) -> Decision | None:
-    warned = checker.session.get("warned") or {}
+    warned = checker.session.warned
     large = [
         one for one in findings
-        if one.lines >= one.rule.spec.thresholds.warn and one.lines >= warned.get(one.rule.name, -WARN_STEP) + WARN_STEP
+        if one.amount >= (kind := kind_of(one.rule)).warn_from(one.rule)
+        and one.amount >= warned.get(one.rule.name, -kind.warn_step) + kind.warn_step
     ]  # fmt: skip
     if not large:
         return None
-    details = tuple({"gate": "warned", "name": one.rule.name, "lines": one.lines} for one in large)
-    return Decision(contexts=(Context("gates", "\n".join(map(warning, large))),), details=details)
+    details = [GateDetail(gate="warned", name=one.rule.name, lines=one.amount) for one in large]
+    return Decision(contexts=(Context("gates", "\n".join(map(warning, large))),), details=_details(*details))
 
 
 def _stop(checker: Checker, event: Event, settings: "GateSettings") -> Decision | None:
     stop = settings.hooks.stop
     doc = checker.session
-    if not stop.verify_requirements or (event.data.get("again") and not doc.get("stops")):
+    again = isinstance(event.data, TurnEnded) and event.data.again
+    if not stop.verify_requirements or (again and not doc.stops):
         return None  # The second: somebody else's hook refused, and we do not add to their loop.
     checked = [
         rule for rule in settings.rules if rule.asked_at_stop(stop.verify_scopes) and _concerns(rule, checker, event)
@@ -336,20 +344,20 @@ def _stop(checker: Checker, event: Event, settings: "GateSettings") -> Decision 
     refused = [one for one in map(checker.find, checked) if not one.ok]
     if not refused:
         return None
-    times = 0 if set(doc.get("stop_names", ())) - {one.rule.name for one in refused} else doc.get("stops", 0)
+    times = 0 if set(doc.stop_names) - {one.rule.name for one in refused} else doc.stops
     if times >= stop.max_refusals:
         return _let_go(refused, times)
     text = not_done(refused, checker.here, stop.max_refusals - times - 1)
-    return deny(text, details=(_detail("stop", refused),))
+    return deny(text, details=_open_details("stop", refused))
 
 
 def _concerns(rule: Rule, checker: Checker, event: Event) -> bool:
     """A session is asked for what it did: by its tool calls, or by the content that it leaves. What was undone again
     needs no proof."""
-    used = rule.name in (checker.session.get("triggered") or {})
+    used = rule.name in checker.session.triggered
     if not kind_of(rule).is_proven or any(not one.command for one in rule.spec.evidence):
         return used
-    began, now = checker.session.get("began") or {}, checker.here.content
+    began, now = checker.session.began, checker.here.content
     keys = (
         [content_key(rule.spec.paths)]
         if rule.spec.paths
@@ -359,19 +367,19 @@ def _concerns(rule: Rule, checker: Checker, event: Event) -> bool:
     if len(known) < len(keys):
         return used
     changed = any(began[key] != now[key] for key in known) or checker.proved_other_content(rule)
-    alone = not other_sessions(checker.state.get(LIVE, REGISTRY.key), event.session, event.project)
+    alone = not live_sessions(checker.state).others(event.session, event.project)
     return changed and (used or alone)
 
 
 def _let_go(refused: Sequence[Finding], times: int) -> Decision:
-    return Decision(notices=(let_go(refused, times),), details=(_detail("let_go", refused),))
+    return Decision(notices=(let_go(refused, times),), details=_open_details("let_go", refused))
 
 
 def _start(checker: Checker, event: Event, settings: "GateSettings") -> Decision:
     told = _notices(checker, event, settings) or Decision()
     if not settings.rules or not settings.hooks.session_start.inject_context:
         return told
-    others = other_sessions(checker.state.get(LIVE, REGISTRY.key), event.session, event.project)
+    others = live_sessions(checker.state).others(event.session, event.project)
     found = [checker.find(rule) for rule in settings.rules]
     text = at_start(found, others, settings.hooks.stop.verify_scopes)
     return Decision(contexts=(Context("gates", text, 70),), notices=told.notices, details=told.details)
@@ -379,18 +387,31 @@ def _start(checker: Checker, event: Event, settings: "GateSettings") -> Decision
 
 def _notices(checker: Checker, _event: Event, settings: "GateSettings") -> Decision | None:
     """What is wrong with the settings, to the person, once per session and change."""
-    missing = [f"Gates: no skill named {skill} was found." for skill in checker.facts.get("missing", ())]
-    told = checker.session.get("told", ())
-    seen = [f"Gates: {bypass_line(one)}" for one in checker.session.get("bypassed") or ()]
-    said = {digest(text): text for text in [*(f"Gates: {notice}" for notice in settings.notices), *missing, *seen]}
+    missing = [f"Gates: no skill named {skill} was found." for skill in checker.facts.missing]
+    told = checker.session.told
+    seen = [f"Gates: {bypass_line(one)}" for one in checker.session.bypassed]
+    waits = [f"Gates: {waiting_line(text)}" for text in settings.waiting]
+    notices = [f"Gates: {notice}" for notice in settings.notices]
+    said = {digest(text): text for text in [*waits, *notices, *missing, *seen]}
     fresh = {digest: text for digest, text in list(said.items())[:MOST_NOTICES] if digest not in told}
-    return (
-        Decision(notices=tuple(fresh.values()), details=({"gate": "told", "digests": list(fresh)},)) if fresh else None
-    )
+    details = _details(GateDetail(gate="told", digests=list(fresh)))
+    return Decision(notices=tuple(fresh.values()), details=details) if fresh else None
 
 
-def _detail(gate: str, findings: Sequence[Finding]) -> dict[str, Any]:
-    return {"gate": gate, "requirements": [one.as_detail() for one in findings]}
+def _open_details(gate: str, findings: Sequence[Finding]) -> tuple[JsonObject, ...]:
+    return _details(GateDetail(gate=gate, requirements=[one.as_open() for one in findings]))
+
+
+def _details(*details: GateDetail) -> tuple[JsonObject, ...]:
+    return tuple(detail.as_dict() for detail in details)
+
+
+def is_claimed(event: Event) -> bool:
+    return isinstance(event.data, HookPayload) and event.data.claimed
+
+
+def is_paused(event: Event) -> bool:
+    return isinstance(event.data, HookPayload) and event.data.paused
 
 
 DECISIONS = {"tool.started": _tool, "turn.ended": _stop, "session.started": _start, "prompt.submitted": _notices}

@@ -1,25 +1,24 @@
 """Is a requirement satisfied, and if not, why not, what resolves it, and how that is said. One answer for hooks, views and simulation."""
 
 import fnmatch
-import hashlib
-import re
-from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar
+from functools import cached_property
+from typing import TYPE_CHECKING, ClassVar
 
-from holdfast.core.decision import Context
 from holdfast.core.event import Event
 from holdfast.core.feature import State
-from holdfast.core.fence import fenced
 from holdfast.core.globs import any_matches
-from holdfast.core.kinds import HookPayload
-from holdfast.features.gates.events import BRANCH, EVERYWHERE, FACTS, LIVE, PAUSE, REGISTRY, SESSION, branch_key, place
-from holdfast.features.gates.evidence import Asked, proves_itself
-from holdfast.features.gates.state import entry_for, other_sessions, own_entry
+from holdfast.core.kinds import HookPayload, ToolPayload
+from holdfast.features.gates.events import EVERYWHERE, branch_key, branch_of, place, spending_key
+from holdfast.features.gates.evidence import NO_FACTS, Asked, Facts, RunFact, proves_itself
+from holdfast.features.gates.state import BRANCHES, FACTS_OF, PAUSES, SESSIONS, SPENDINGS, live_sessions
+from holdfast.features.gates.state.branches import BranchState, Entry
+from holdfast.features.gates.state.session import GateSession, OpenRequirement
+from holdfast.features.gates.state.spending import Cells, money_of, price_table, tokens_of
 from holdfast.features.gates.triggers import Rule, acts_of, written_paths
 
 if TYPE_CHECKING:
-    from holdfast.features.gates.settings import GateSettings, Requirement
+    from holdfast.features.gates.settings import Evidence, GateSettings, Requirement
 
 BASES = ("main", "master")
 PERSON_CAN = "a person can approve it"
@@ -41,7 +40,7 @@ class Here:
     @classmethod
     def of(cls, event: Event) -> "Here":
         content = event.data.content if isinstance(event.data, HookPayload) else {}
-        return cls(event.session, event.project, place(event), event.data.get("branch") or "", event.at, content)
+        return cls(event.session, event.project, place(event), branch_of(event), event.at, content)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,10 +48,11 @@ class Finding:
     rule: Rule
     ok: bool
     why: str
-    lines: int = 0
+    amount: int = 0
+    """Changed lines of a branch, or percent of a budget."""
 
-    def as_detail(self) -> dict[str, Any]:
-        return {"name": self.rule.name, "type": self.rule.type, "why": self.why, "resolve": resolve(self.rule)}
+    def as_open(self) -> OpenRequirement:
+        return OpenRequirement(name=self.rule.name, type=self.rule.type, why=self.why, resolve=resolve(self.rule))
 
 
 def resolve(rule: Rule) -> str:
@@ -71,7 +71,7 @@ def by_hand_too(rule: Rule) -> bool:
     return rule.spec.manual and rule.spec.agent_may_satisfy and kind_of(rule).is_a_thing_to_do
 
 
-def _evidence_text(one: Any) -> str:
+def _evidence_text(one: "Evidence") -> str:
     if one.command:
         return f"run `{one.command[0]}` so that it passes"
     if one.skill:
@@ -84,7 +84,6 @@ class Checker:
 
     def __init__(self, state: State, here: Here) -> None:
         self.state, self.here = state, here
-        self._seen: dict[str, Any] = {}
 
     def find(self, rule: Rule) -> Finding:
         return kind_of(rule).find(self, rule)
@@ -92,40 +91,42 @@ class Checker:
     def paused(self) -> bool:
         here = self.here
         for where in (EVERYWHERE, here.place, f"session:{here.session}"):
-            doc = self.state.get(PAUSE, where)
-            if doc is not None and rests(doc, here.now):
+            pause = PAUSES.get(self.state, where)
+            if pause is not None and pause.holds(here.now):
                 return True
         return False
 
-    @property
-    def session(self) -> dict[str, Any]:
-        return self._doc(SESSION, self.here.session)
+    @cached_property
+    def session(self) -> GateSession:
+        return SESSIONS.get(self.state, self.here.session) or GateSession(session=self.here.session)
 
-    @property
-    def facts(self) -> dict[str, Any]:
-        return self._doc(FACTS, self.here.project)
+    @cached_property
+    def facts(self) -> Facts:
+        return FACTS_OF.get(self.state, self.here.project) or NO_FACTS
 
-    @property
-    def branch(self) -> dict[str, Any]:
-        return self._doc(BRANCH, branch_key(self.here.place, self.here.branch))
-
-    def _doc(self, kind: str, key: str) -> dict[str, Any]:
-        if kind not in self._seen:
-            self._seen[kind] = self.state.get(kind, key) or {}
-        found: dict[str, Any] = self._seen[kind]
-        return found
-
-    def entry(self, rule: Rule) -> dict[str, Any] | None:
+    @cached_property
+    def branch(self) -> BranchState:
         here = self.here
-        found = entry_for(self.branch, rule.name, here.session, here.now)
+        return BRANCHES.get(self.state, branch_key(here.place, here.branch)) or BranchState(place=here.place)
+
+    def spending(self, per: str) -> Cells:
+        """What was spent in this turn or session, or in this project."""
+        here = self.here
+        of, name = ("session", here.session) if per in ("turn", "session") else ("project", here.project)
+        found = SPENDINGS.get(self.state, spending_key(of, name))
+        return found.part(per, here.now) if found else []
+
+    def entry(self, rule: Rule) -> Entry | None:
+        here = self.here
+        found = self.branch.entry_for(rule.name, here.session, here.now)
         if found or rule.scope != "session" or here.branch in BASES:
             return found
         return next(filter(None, (self._from_base(rule, base) for base in BASES)), None)
 
-    def _from_base(self, rule: Rule, base: str) -> dict[str, Any] | None:
+    def _from_base(self, rule: Rule, base: str) -> Entry | None:
         """Planned on main, then branched off: the session's plan goes with it. What main shares does not."""
-        doc = self.state.get(BRANCH, branch_key(self.here.place, base))
-        return own_entry(doc, rule.name, self.here.session, self.here.now)
+        doc = BRANCHES.get(self.state, branch_key(self.here.place, base))
+        return doc.own_entry(rule.name, self.here.session, self.here.now) if doc else None
 
     def proved_other_content(self, rule: Rule) -> bool:
         """Whether this session showed a green run of something else than what it leaves."""
@@ -137,28 +138,24 @@ class Checker:
 
     def approved(self, rule: Rule) -> Finding | None:
         entry = self.entry(rule)
-        return Finding(rule, True, satisfied_by(entry)) if entry and entry.get("approved") else None
+        return Finding(rule, True, satisfied_by(entry)) if entry and entry.approved else None
 
     def changed_tests(self, rule: Rule) -> list[str]:
         return self.asked(rule).changed_tests() if kind_of(rule).is_proven else []
 
-    def facts_for(self, rule: Rule) -> list[dict[str, Any]]:
+    def facts_for(self, rule: Rule) -> list[RunFact]:
         """The latest fact for each thing it asks for, whether it counts or not."""
         return self.asked(rule).latest() if kind_of(rule).is_proven else []
 
     def asked(self, rule: Rule) -> Asked:
-        used = self.session.get("used", {}).get(rule.name, 0) if rule.scope == "single_use" else 0
+        used = self.session.used.get(rule.name, 0) if rule.scope == "single_use" else 0
         return Asked(rule, self.facts, self.here, used)
 
 
-def rests(doc: dict[str, Any], now: int) -> bool:
-    return doc["status"] == "paused" and (not doc["until"] or now < doc["until"])
-
-
-def satisfied_by(entry: dict[str, Any]) -> str:
-    if entry["by"] == "agent":
+def satisfied_by(entry: Entry) -> str:
+    if entry.by == "agent":
         return "said by the agent"
-    return f"{'approved' if entry.get('approved') else 'satisfied'} by {entry['by'] or 'hand'}"
+    return f"{'approved' if entry.approved else 'satisfied'} by {entry.by or 'hand'}"
 
 
 class RequirementKind:
@@ -175,9 +172,18 @@ class RequirementKind:
     def check_settings(self, spec: "Requirement") -> None:
         """Raises ValueError where something is missing that it needs."""
 
+    warn_step: ClassVar[int] = 50
+    """By how much `Finding.amount` must have grown before it is warned about once more."""
+
     def asked_at(self, spec: "Requirement") -> tuple[bool, bool]:
         """(at the tool, at the end of the turn) where the settings do not say."""
         return True, True
+
+    def warn_from(self, rule: Rule) -> int:
+        return rule.spec.thresholds.warn
+
+    def warning(self, finding: "Finding") -> str:
+        return f"{finding.rule.name}: {finding.why}; refused from {finding.rule.spec.thresholds.block} on."
 
     def find(self, checker: Checker, rule: Rule) -> Finding:
         raise NotImplementedError
@@ -274,7 +280,7 @@ class Guard(RequirementKind):
 
     def _others(self, checker: Checker) -> str:
         here = checker.here
-        others = other_sessions(checker.state.get(LIVE, REGISTRY.key), here.session, here.project)
+        others = live_sessions(checker.state).others(here.session, here.project)
         return f"another session works here: {', '.join(sorted(others)[:3])}" if others else ""
 
 
@@ -286,18 +292,57 @@ class BranchSize(RequirementKind):
         return True, False
 
     def find(self, checker: Checker, rule: Rule) -> Finding:
-        size = checker.facts.get("sizes", {}).get(checker.here.branch)
+        size = checker.facts.sizes.get(checker.here.branch)
         if not size:
             return Finding(rule, True, "not measured yet")
-        lines, limit = size["lines"], rule.spec.thresholds.block
-        why = f"{lines} changed lines since {size['base'] or 'the base'}"
+        lines, limit = size.lines, rule.spec.thresholds.block
+        why = f"{lines} changed lines since {size.base or 'the base'}"
         if lines >= limit:
             return checker.approved(rule) or Finding(rule, False, f"{why} (limit {limit})", lines)
         return Finding(rule, True, why, lines)
 
 
+class Budget(RequirementKind):
+    """Tokens or money for a turn, a session, a day or a project. What a model without a price cost stays unknown."""
+
+    name = "budget"
+    warn_step = 10
+
+    def check_settings(self, spec: "Requirement") -> None:
+        if not spec.tokens and not spec.usd:
+            raise ValueError("type budget needs `tokens:` or `usd:`")
+
+    def asked_at(self, spec: "Requirement") -> tuple[bool, bool]:
+        return True, False
+
+    def warn_from(self, rule: Rule) -> int:
+        return int(rule.spec.warn_at * 100)
+
+    def find(self, checker: Checker, rule: Rule) -> Finding:
+        spec, cells = rule.spec, checker.spending(rule.spec.per)
+        parts = [self._tokens(spec, cells)] if spec.tokens else []
+        parts += [self._money(spec, cells)] if spec.usd else []
+        percent, why = max(parts)
+        if percent >= 100:
+            return checker.approved(rule) or Finding(rule, False, f"the budget is used up: {why}", percent)
+        return Finding(rule, True, why, percent)
+
+    def _tokens(self, spec: "Requirement", cells: Cells) -> tuple[int, str]:
+        used = tokens_of(cells)
+        return used * 100 // spec.tokens, f"{used:,} of {spec.tokens:,} tokens in this {spec.per}"
+
+    def _money(self, spec: "Requirement", cells: Cells) -> tuple[int, str]:
+        money = money_of(cells, price_table())
+        used = money.micros / 1_000_000
+        more = f", and what {', '.join(money.unknown[:3])} cost is unknown" if money.unknown else ""
+        return int(used * 100 / spec.usd), f"${used:.2f} of ${spec.usd:.2f} in this {spec.per}{more}"
+
+    def warning(self, finding: Finding) -> str:
+        return f"{finding.rule.name}: {finding.why}; tool calls are refused when it is used up."
+
+
 KINDS: dict[str, RequirementKind] = {
-    kind.name: kind for kind in (Blocking(), StopOnly(), ProvenByEvidence(), Guard(), BranchSize())
+    kind.name: kind for kind in (Blocking(), StopOnly(), ProvenByEvidence(), Guard(), BranchSize(), Budget())
 }
 
 
@@ -323,8 +368,8 @@ def _triggered(settings: "GateSettings", event: Event) -> list[Rule]:
 def _is_exempt(settings: "GateSettings", event: Event) -> bool:
     """Writing the plan, and asking the gate itself."""
     data = event.data
-    if data.get("action") == "edit":
-        paths = (*(data.get("paths") or ()), *(data.get("written") or ()))
+    if isinstance(data, ToolPayload) and data.action == "edit":
+        paths = (*data.paths, *data.written)
         return bool(paths) and all(any_matches(settings.plan_files, path, event.project) for path in paths)
     if written := written_paths(event):
         return (
@@ -337,161 +382,9 @@ def _is_exempt(settings: "GateSettings", event: Event) -> bool:
 
 def _is_resolution(rule: Rule, event: Event) -> bool:
     """The very thing the requirement asks for: its skill, or the command that would be its proof."""
-    if skill := event.data.get("skill"):
-        return rule.resolved_by(skill)
-    command = event.data.get("command")
-    if not command or not kind_of(rule).is_proven:
+    data = event.data
+    if not isinstance(data, ToolPayload):
         return False
-    return proves_itself(rule, command)
-
-
-LONGEST_MESSAGE = 700
-MOST_LISTED = 12
-_LINK = re.compile(r"\b(?:https?|ftp|file)://\S+")
-
-
-FOREIGN = Context("settings-of-an-untrusted-project", "")
-
-
-def refusal(findings: Sequence[Finding], here: Here, tool: str) -> str:
-    """One message for all that is open (O2-c). `tool` is the agent's word, and kept as short as one."""
-    what = f"{plain_name(tool)} has to wait" if tool else "This has to wait"
-    return "\n".join([f"{what}: {_open_count(findings)}.", *_lines(findings, here)])
-
-
-def plain_name(name: str) -> str:
-    return re.sub(r"[^\w.:-]", "_", name)[:80]
-
-
-def fence_foreign(text: str) -> str:
-    """What a project says that nobody trusted is data: fenced, attributed, without links."""
-    return fenced(Context(FOREIGN.source, _LINK.sub("[link left out]", text)))
-
-
-def again(findings: Sequence[Finding]) -> str:
-    return f"Refused for the same reason as a moment ago: {_names(findings)}. See: holdfast gate status"
-
-
-def not_done(findings: Sequence[Finding], here: Here, left: int) -> str:
-    """On the end of a turn: the agent goes on, and knows when it will be let go."""
-    lines = [f"Not done yet: {_open_count(findings)}.", *_lines(findings, here)]
-    if left == 0:
-        lines.append("If it cannot be resolved, say so: the next stop is let through.")
-    return "\n".join(lines)
-
-
-def bypass_line(one: dict[str, Any]) -> str:
-    return f"{', '.join(one['requirements'])}: {one['what']}"
-
-
-def bypassed(seen: Sequence[dict[str, Any]]) -> str:
-    """Said once, at the next step after it was seen."""
-    lines = [f"- {bypass_line(one)}" for one in seen]
-    return "\n".join(
-        [
-            "Stopped once, because something was done that a requirement is about:",
-            *lines,
-            "Undo it, or tell the user what was done and why; then go on.",
-        ]
-    )
-
-
-def let_go(findings: Sequence[Finding], times: int) -> str:
-    return f"Holdfast refused to stop {times} times without progress and lets go. Still open: {_names(findings)}."
-
-
-def warning(finding: Finding) -> str:
-    return f"{finding.rule.name}: {finding.why}; refused from {finding.rule.spec.thresholds.block} on."
-
-
-def at_start(findings: Sequence[Finding], others: Sequence[str], scopes: Sequence[str]) -> str:
-    """`scopes`: those that are asked for at the end of a turn."""
-    lines = [f"Requirements checked here by Holdfast ({len(findings)}):"]
-    lines += [_status(one, scopes) for one in findings[:MOST_LISTED]]
-    if by_hand := [one.rule.name for one in findings[:MOST_LISTED] if not one.ok and by_hand_too(one.rule)]:
-        lines.append(f"By hand: holdfast gate satisfy {' '.join(by_hand)}")
-    if len(findings) > MOST_LISTED:
-        lines.append(f"- and {len(findings) - MOST_LISTED} more: holdfast gate status")
-    if others:
-        lines.append(f"Other live sessions in this checkout: {', '.join(others[:3])}.")
-    return "\n".join(lines)
-
-
-def digest(text: str) -> str:
-    return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:16]
-
-
-def _open_count(findings: Sequence[Finding]) -> str:
-    return "1 requirement is open" if len(findings) == 1 else f"{len(findings)} requirements are open"
-
-
-def _names(findings: Sequence[Finding]) -> str:
-    own = [one.rule.name for one in findings if not one.rule.foreign]
-    more = len(findings) - len(own)
-    return ", ".join([*own, *([f"{more} of the project's"] if more else ())])
-
-
-def _lines(findings: Sequence[Finding], here: Here) -> list[str]:
-    own = [one for one in findings if not one.rule.foreign]
-    foreign = [_line(one, here, len(findings)) for one in findings if one.rule.foreign]
-    by_hand = [one.rule.name for one in own if by_hand_too(one.rule)]
-    more = [f"By hand: holdfast gate satisfy {' '.join(by_hand)}"] if by_hand else []
-    return [
-        *(_line(one, here, len(findings)) for one in own),
-        *more,
-        *([fence_foreign("\n".join(foreign))] if foreign else ()),
-    ]
-
-
-def _line(finding: Finding, here: Here, of: int) -> str:
-    rule = finding.rule
-    way = first_choice(rule)
-    head = f"- {rule.name}: {finding.why}" + (f" → {way}" if way else "")
-    said = filled(rule.spec.blocking_message or rule.spec.message, finding, here)
-    if not said:
-        return head
-    return f"{head}\n{_indented(said[:LONGEST_MESSAGE])}" if of == 1 else f"{head} ({_first_line(said)})"
-
-
-def _first_line(text: str) -> str:
-    """The first line that says something; a heading repeats the name."""
-    said = [line.strip() for line in text.splitlines() if line.strip() and not line.lstrip().startswith("#")]
-    return said[0][:160] if said else ""
-
-
-def _indented(text: str) -> str:
-    return "\n".join(f"  {line}" if line.strip() else "" for line in text.strip().splitlines())
-
-
-def filled(text: str, finding: Finding, here: Here) -> str:
-    """The seed's `{placeholders}`; what is not known stays as it is written."""
-    spec = finding.rule.spec
-    skill = (*spec.auto_resolve_skill, *spec.satisfied_by_skill, "")[0].lstrip("/")
-    known: dict[str, Any] = {
-        "auto_resolve_skill": skill, "req_name": finding.rule.name, "branch": here.branch, "session_id": here.session,
-        "total": finding.lines, "block_threshold": spec.thresholds.block, "warn_threshold": spec.thresholds.warn,
-        "summary": finding.why,
-    }  # fmt: skip
-    for name, value in known.items():
-        text = text.replace(f"{{{name}}}", str(value))
-    return text.strip()
-
-
-def _status(finding: Finding, scopes: Sequence[str]) -> str:
-    rule = finding.rule
-    if finding.ok:
-        return f"- {rule.name}: {finding.why}"
-    way = first_choice(rule)
-    return f"- {rule.name} ({_asked_when(rule, scopes)}): {finding.why}" + (f" → {way}" if way else "")
-
-
-def _asked_when(rule: Rule, scopes: Sequence[str]) -> str:
-    places = [("before " + _trigger_text(rule), rule.at_tool), ("before you are done", rule.asked_at_stop(scopes))]
-    return ", ".join(text for text, holds in places if holds) or "watched only"
-
-
-def _trigger_text(rule: Rule) -> str:
-    first = rule.spec.trigger_tools[0] if rule.spec.trigger_tools else "edit"
-    if rule.spec.command_pattern or not isinstance(first, str):
-        return "the command"
-    return "an edit" if first in ("edit", "Edit", "Write") else f"{first}"
+    if data.skill:
+        return rule.resolved_by(data.skill)
+    return bool(data.command) and kind_of(rule).is_proven and proves_itself(rule, data.command)

@@ -10,7 +10,7 @@ from msgspec import Meta
 from holdfast.core.section import ALONE, After, Before, Section
 from holdfast.features.gates.in_force import digest_of, keep_strict
 from holdfast.features.gates.requirements import KINDS
-from holdfast.features.gates.triggers import Index, Rule, compile_rule
+from holdfast.features.gates.triggers import ACTIONS, Index, Rule, compile_rule
 
 PLANNED = {"scope": "session", "auto_resolve_skill": ["arch-review", "plan-review"]}
 ON_COMMIT = [{"tool": "Bash", "command_pattern": r"\bgit\s+(commit|cherry-pick|revert|merge)\b"}]
@@ -70,7 +70,7 @@ PRESETS: dict[str, dict[str, dict[str, Any]]] = {
 
 
 YEAR = 366 * 86_400
-Type = Literal["blocking", "dynamic", "guard", "stop_only", "evidence"]
+Type = Literal["blocking", "dynamic", "guard", "stop_only", "evidence", "budget"]
 Scope = Literal["session", "branch", "single_use", "permanent"]
 Check = Literal["tool", "stop", "both"]
 OTHER_NAMES = frozenset(("threshold", "calculation_cache_ttl", "branches", "auto_satisfy", "stop_only"))
@@ -123,6 +123,8 @@ def _in_our_words(given: dict[str, Any]) -> dict[str, Any]:
         found.setdefault("satisfied_by_skill", auto["on_skill_complete"])
     if given.get("stop_only"):
         found.setdefault("check", "stop")
+    if found.get("type") == "budget":
+        found.setdefault("trigger_tools", sorted(ACTIONS))
     return found
 
 
@@ -212,6 +214,16 @@ class Requirement(Part):
     deprecated: bool = False
     deprecated_message: Message = ""
     approval_ttl: Annotated[int, Meta(ge=1, le=YEAR)] = 3600
+    tokens: Annotated[int, Meta(ge=0, description="For type budget: the most tokens of all kinds; 0 = no limit.")] = 0
+    usd: Annotated[float, Meta(ge=0, description="For type budget: the most money, by list prices or your own.")] = 0.0
+    per: Annotated[
+        Literal["turn", "session", "day", "project"],
+        Meta(description="What a budget is for: the turn, the session, this project today (UTC), this project in all."),
+    ] = "session"
+    warn_at: Annotated[float, Meta(gt=0, le=1, description="The part of a budget from which it warns.")] = 0.8
+    when_unsure: Annotated[
+        Literal["allow", "deny"], Meta(description="What a hook does that cannot reach the daemon.")
+    ] = "allow"
 
     def __post_init__(self) -> None:
         KINDS[self.type].check_settings(self)
@@ -258,6 +270,9 @@ class GateSettings(Section):
     agents_may_approve: Annotated[
         bool, Meta(description="`gate approve` also from an agent's own shell.", extra={"guarded": [False]})
     ] = False
+    code_without_terminal: Annotated[
+        bool, Meta(description="A person without a terminal types the code that the dashboard shows.")
+    ] = False
     files: Annotated[
         bool, Meta(description="Write the seed's files (~/.claude/sessions.json, .git/requirements/).")
     ] = True
@@ -278,6 +293,11 @@ class GateSettings(Section):
     def foreign(self) -> frozenset[str]:
         """Requirements whose text comes from a project that nobody trusted."""
         return frozenset(self.__dict__.get("foreign", ()))
+
+    @property
+    def waiting(self) -> tuple[str, ...]:
+        """What the settings on disk would loosen: it waits for a person."""
+        return tuple(self.__dict__.get("waiting", ()))
 
     @cached_property
     def digest(self) -> str:

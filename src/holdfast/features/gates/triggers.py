@@ -3,16 +3,16 @@
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from holdfast.core.event import Event
 from holdfast.core.globs import any_matches
-from holdfast.core.kinds import ToolPayload
+from holdfast.core.kinds import HookPayload, ToolPayload
 from holdfast.core.shell.acts import CommandActs, read_acts
 
 if TYPE_CHECKING:
     from holdfast.features.gates.requirements import RequirementKind
-    from holdfast.features.gates.settings import Requirement
+    from holdfast.features.gates.settings import Requirement, Trigger
 
 CLAUDE = "claude-code"
 ACTION_OF = {
@@ -91,7 +91,7 @@ def _resolving_skills(spec: "Requirement") -> frozenset[str]:
     return frozenset(named) | {skill.rpartition(":")[2] for skill in named}
 
 
-def _trigger_way(trigger: Any, spec: "Requirement") -> Way:
+def _trigger_way(trigger: "str | Trigger", spec: "Requirement") -> Way:
     tool = trigger if isinstance(trigger, str) else trigger.tool
     pattern = spec.command_pattern if isinstance(trigger, str) else trigger.command_pattern or spec.command_pattern
     paths = spec.paths if isinstance(trigger, str) else trigger.paths or spec.paths
@@ -106,10 +106,18 @@ def _trigger_way(trigger: Any, spec: "Requirement") -> Way:
     return Way(_names_tool(tool))
 
 
+_UNSEEN_EDITS = re.compile(
+    r"git (?:apply|am|stash (?:pop|apply))\b(?!.* --(?:check|stat|numstat|summary|cached|abort|show))"
+)
+"""They change files of the worktree that the command does not name."""
+
+
 def _edits_worktree(event: Event) -> bool:
     """A branch is about the files of its worktree, not about notes elsewhere."""
+    if any(_UNSEEN_EDITS.match(reading) for reading in acts_of(event).readings):
+        return True
     paths = written_paths(event)
-    root = event.data.get("worktree") or event.project
+    root = (event.data.worktree if isinstance(event.data, HookPayload) else "") or event.project
     return any(path.startswith(f"{root}/") for path in paths) if paths else _action_of(event) == "edit"
 
 
@@ -242,7 +250,7 @@ class Index:
         return found
 
     def of(self, event: Event) -> tuple[Candidate, ...]:
-        key = (event.tool, str(event.data.get("action")), event.agent == CLAUDE)
+        key = (event.tool, _action_of(event), event.agent == CLAUDE)
         candidates = self._known.get(key)
         if candidates is None:
             if len(self._known) >= MOST_TOOLS:

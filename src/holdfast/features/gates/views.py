@@ -1,5 +1,6 @@
 """What people ask the gates: how it stands, what needs attention, why something was refused, what other rules would have refused."""
 
+import dataclasses
 import heapq
 import time
 from collections import Counter
@@ -13,11 +14,25 @@ from holdfast.core.errors import CommandRefused
 from holdfast.core.event import Event
 from holdfast.core.feature import Call
 from holdfast.core.ids import alias
-from holdfast.core.ports import Doc, EventQuery, Reader, Ref, StateQuery
-from holdfast.features.gates.commands import Stored, checker_for, live_sessions, rules_for, session_of, settings_of
+from holdfast.core.kinds import ToolPayload
+from holdfast.core.kinds.agent_events import TurnEnded
+from holdfast.core.kinds.engine_events import AnswerUndelivered, DecisionMade
+from holdfast.core.kinds.gates_events import GatePayload
+from holdfast.core.ports import EventQuery, Reader, Ref
+from holdfast.core.replay import fold
+from holdfast.core.transaction import decision_event
+from holdfast.features.gates.commands import (
+    Stored,
+    checker_for,
+    list_codes,
+    live_here,
+    rules_for,
+    session_of,
+    settings_of,
+)
 from holdfast.features.gates.events import (
+    ANSWERED,
     ATTENTION_REF,
-    BRANCH,
     EVERYWHERE,
     FACTS,
     KINDS,
@@ -29,40 +44,33 @@ from holdfast.features.gates.events import (
     SUBSCRIBED_KINDS,
     TOOLS,
     UAT,
+    action_of,
     branch_ref,
     keys,
     place,
 )
 from holdfast.features.gates.in_force import USER, differences
-from holdfast.features.gates.jobs import missing_skills
+from holdfast.features.gates.jobs import find_main_branch, find_test_commands, missing_skills
+from holdfast.features.gates.messages import waiting_line
 from holdfast.features.gates.policy import DECISIONS, DERIVATIONS, REVIEWING, decide, derive
-from holdfast.features.gates.requirements import Checker, Finding, Here, resolve, rests, triggered
+from holdfast.features.gates.requirements import Checker, Finding, Here, resolve, triggered
 from holdfast.features.gates.settings import BUILT_IN, PRESETS, GateSettings
-from holdfast.features.gates.state import recent_attention, reduce
+from holdfast.features.gates.state import ATTENTIONS, BRANCHES, FOLDED, PAUSES, Documents
+from holdfast.features.gates.state.attention import Attention, Pause
+from holdfast.features.gates.state.branches import BranchState, LiveSession
+from holdfast.features.gates.state.session import details_of
 from holdfast.features.gates.triggers import Rule
 
 LOG_PAGE = 2_000
 
 
-class StateAt:
-    def __init__(self) -> None:
-        self.docs: dict[Ref, Doc] = {}
-
-    def get(self, kind: str, key: str) -> Doc | None:
-        return self.docs.get(Ref(kind, key))
-
-
-def state_before(reader: Reader, event: Event) -> StateAt:
+def state_before(reader: Reader, event: Event) -> Documents:
     """After the event itself, before what was answered to it: as `decide` saw it."""
-    then, wanted, last = StateAt(), _refs_of(event), 0
-    for one in _events_before(reader, event):
-        if one.seq == last:
-            continue
-        last = one.seq
-        for ref in keys(one):
-            if ref in wanted and (doc := reduce(then.docs.get(ref), one, ref)) is not None:
-                then.docs[ref] = doc
-    return then
+    state, wanted = Documents(), _refs_of(event)
+    feature = dataclasses.replace(FOLDED, keys=lambda one: [ref for ref in keys(one) if ref in wanted])
+    once = {one.seq: one for one in _events_before(reader, event)}
+    fold(feature, once.values(), state.docs)
+    return state
 
 
 def _events_before(reader: Reader, event: Event) -> Iterator[Event]:
@@ -86,7 +94,7 @@ def _refs_of(event: Event) -> set[Ref]:
     return {Ref(SESSION, event.session), Ref(FACTS, event.project), branch_ref(event), REGISTRY} | pauses
 
 
-SIMULATED_KINDS = tuple(sorted(LIFE | TOOLS | UAT | {"tool.started", "prompt.expanded", "gates.measured"}))
+SIMULATED_KINDS = tuple(sorted(LIFE | TOOLS | UAT | {"tool.started", "prompt.expanded", "gates.measured", ANSWERED}))
 """What the rules look at. What the gates themselves said back then is left out: these rules speak for themselves."""
 CALLS = TOOLS | {"tool.started"}
 BY_HAND = frozenset({"gates.satisfied", "gates.approved", "gates.cleared"})
@@ -95,52 +103,30 @@ PAGE = 2_000
 MOST_CASES = 500
 
 
-class Simulation:
-    """The engine's loop with documents in memory."""
+class Simulation(Documents):
+    """What these rules would have said, event by event, with documents in memory."""
 
     def __init__(self, settings: GateSettings) -> None:
+        super().__init__()
         self.settings = settings
-        self.docs: dict[tuple[str, str], Doc] = {}
-
-    def get(self, kind: str, key: str) -> Doc | None:
-        return self.docs.get((kind, key))
 
     def take(self, event: Event) -> Decision | None:
         if event.kind in CALLS and self._of_no_concern(event):
             return None
-        self._reduce(event)
+        fold(FOLDED, [event], self.docs)
         if event.kind in DERIVATIONS or event.kind in REVIEWING:
-            for made in derive(self, event, self.settings):
-                self._reduce(msgspec.structs.replace(made, seq=event.seq))
+            made = [msgspec.structs.replace(one, seq=event.seq) for one in derive(self, event, self.settings)]
+            fold(FOLDED, made, self.docs)
         if event.kind not in DECISIONS:
             return None
         decision = decide(self, event, self.settings)
         if decision is not None and decision.details:
-            self._reduce(decision_of(event, decision))
+            fold(FOLDED, [msgspec.structs.replace(decision_event(event, decision), seq=event.seq)], self.docs)
         return decision
 
     def _of_no_concern(self, event: Event) -> bool:
         """Most calls of most sessions only look; they leave no fact and no rule asks about them."""
-        return event.data.get("action") not in LEAVE_FACTS and not self.settings.index.of(event)
-
-    def _reduce(self, event: Event) -> None:
-        for ref in keys(event):
-            self._put(ref, event)
-
-    def _put(self, ref: Ref, event: Event) -> None:
-        at = (ref.kind, ref.key)
-        try:
-            after = reduce(self.docs.get(at), event, ref)
-        except Exception:  # The engine leaves the document alone too.
-            return
-        if after is not None:
-            self.docs[at] = after
-
-
-def decision_of(event: Event, decision: Decision) -> Event:
-    data = {"of": event.seq, "of_kind": event.kind, "verdict": decision.verdict, "details": list(decision.details)}
-    return Event(key="", kind="decision.made", at=event.at, seq=event.seq, session=event.session,
-                 project=event.project, data=data)  # fmt: skip
+        return action_of(event) not in LEAVE_FACTS and not self.settings.index.of(event)
 
 
 def simulate(reader: Reader, settings: GateSettings, *, since: int = 0, project: str = "") -> dict[str, Any]:
@@ -175,7 +161,7 @@ def _page(reader: Reader, after: int, since: int, project: str) -> list[Event]:
 
 def _is_by_hand(event: Event) -> bool:
     """What people did holds under any rules; what followed from the rules of then does not."""
-    return event.data.get("method") in ("person", "agent")
+    return isinstance(event.data, GatePayload) and event.data.method in ("person", "agent")
 
 
 def _count(reader: Reader) -> int:
@@ -183,10 +169,18 @@ def _count(reader: Reader) -> int:
 
 
 def _case(event: Event, decision: Decision) -> dict[str, Any]:
-    what = event.data.get("command") or ", ".join(event.data.get("paths") or ()) or event.data.get("message", "")
-    names = [one["name"] for detail in decision.details for one in detail.get("requirements", ())]
+    details = details_of(DecisionMade(details=list(decision.details)))
+    names = [one.name for detail in details for one in detail.requirements]
     return {"seq": event.seq, "at": event.at, "session": event.session, "kind": event.kind, "tool": event.tool,
-            "what": str(what)[:200], "requirements": names, "reason": "\n".join(decision.reasons)}  # fmt: skip
+            "what": what_of(event)[:200], "requirements": names, "reason": "\n".join(decision.reasons)}  # fmt: skip
+
+
+def what_of(event: Event | None) -> str:
+    """What a call was about to do, or what a turn ended with."""
+    data = event.data if event else None
+    if isinstance(data, ToolPayload):
+        return data.command or ", ".join(data.paths)
+    return data.message if isinstance(data, TurnEnded) else ""
 
 
 MOST_PLACES = 30
@@ -199,32 +193,25 @@ MOST_REFUSALS = 100
 def list_places(call: Call) -> dict[str, Any]:
     """Each branch with the sessions that live on it; places with a live session first, then the latest."""
     found: dict[tuple[str, str], dict[str, Any]] = {}
-    for sid, one in sorted(live_sessions(call).items(), key=lambda item: -item[1]["active"]):
-        place = found.setdefault((one["place"], one["branch"]), _describe_place(call, one, one["active"]))
-        known = {
-            "id": sid,
-            "alias": alias(sid),
-            "agent": one["agent"],
-            "active": one["active"],
-            "started": one["started"],
-        }
-        place["sessions"].append(known)
-    for _, doc in call.reader.states(StateQuery(kind=BRANCH, limit=MOST_PLACES)):
-        if doc.get("status") != "pruned":
-            found.setdefault((doc["place"], doc["branch"]), _describe_place(call, doc, doc["at"]))
+    for sid, one in sorted(live_here(call).items(), key=lambda item: -item[1].active):
+        place = found.setdefault((one.place, one.branch), _describe_place(call, one, one.active))
+        place["sessions"].append({**_live(sid, one), "started": one.started})
+    for _, doc in BRANCHES.list(call.reader, limit=MOST_PLACES):
+        if doc.status != "pruned":
+            found.setdefault((doc.place, doc.branch), _describe_place(call, doc, doc.at))
     wanted = str(call.args.get("project") or "")
     shown = [place for place in found.values() if not wanted or place["project"] == wanted]
     return {"places": shown[:MOST_PLACES], "everywhere": _pause_of(call, EVERYWHERE), "now": call.now}
 
 
-def _describe_place(call: Call, of: dict[str, Any], at: int) -> dict[str, Any]:
-    return {"project": of["project"], "repo": of["place"], "branch": of["branch"], "at": at, "sessions": [],
-            "pause": _pause_of(call, of["place"])}  # fmt: skip
+def _describe_place(call: Call, of: LiveSession | BranchState, at: int) -> dict[str, Any]:
+    return {"project": of.project, "repo": of.place, "branch": of.branch, "at": at, "sessions": [],
+            "pause": _pause_of(call, of.place)}  # fmt: skip
 
 
 def _pause_of(call: Call, where: str) -> dict[str, Any] | None:
-    doc = call.reader.state(Ref(PAUSE, where))
-    return {"until": doc["until"], "why": doc.get("why", "")} if doc and rests(doc, call.now) else None
+    pause = PAUSES.load(call.reader, where)
+    return {"until": pause.until, "why": pause.why} if pause and pause.holds(call.now) else None
 
 
 def list_refused(call: Call) -> dict[str, Any]:
@@ -234,20 +221,24 @@ def list_refused(call: Call) -> dict[str, Any]:
         kinds=("decision.made",), project=str(call.args.get("project") or ""), limit=LOOKED_THROUGH, newest=True,
         after=max(0, call.reader.head() - RECENT_EVENTS),
     )  # fmt: skip
-    denials = [event for event in reversed(call.reader.events(query)) if event.data.get("verdict") == "deny"]
-    return {"refused": [_refusal(call, event) for event in denials[:limit]], "now": call.now}
+    made = [(event, event.data) for event in reversed(call.reader.events(query))]
+    denials = [(event, data) for event, data in made if isinstance(data, DecisionMade) and data.verdict == "deny"]
+    lost = _undelivered(call)
+    return {"refused": [_refusal(call, event, data, lost) for event, data in denials[:limit]], "now": call.now}
 
 
-def _refusal(call: Call, event: Event) -> dict[str, Any]:
-    asked = call.reader.event(int(event.data.get("of") or 0))
-    data = asked.data if asked else {}
-    details = [one for one in event.data.get("details") or () if one.get("gate")]
+def _undelivered(call: Call) -> set[int]:
+    """Events whose answer did not reach the agent."""
+    query = EventQuery(kinds=(AnswerUndelivered.KIND,), newest=True, limit=MOST_REFUSALS)
+    return {one.data.of for one in call.reader.events(query) if isinstance(one.data, AnswerUndelivered)}
+
+
+def _refusal(call: Call, event: Event, data: DecisionMade, lost: set[int]) -> dict[str, Any]:
     return {
-        "seq": event.seq, "of": event.data.get("of"), "at": event.at, "session": event.session, "agent": event.agent,
-        "project": event.project, "branch": event.data.get("branch", ""), "kind": event.data.get("of_kind", ""),
-        "tool": event.tool, "reasons": event.data.get("reasons") or [],
-        "what": data.get("command") or ", ".join(data.get("paths") or ()) or data.get("message") or "",
-        "open": [one for detail in details for one in detail.get("requirements") or ()],
+        "seq": event.seq, "of": data.of, "at": event.at, "session": event.session, "agent": event.agent,
+        "project": event.project, "branch": data.branch, "kind": data.of_kind, "tool": event.tool,
+        "reasons": data.reasons, "what": what_of(call.reader.event(data.of)), "delivered": data.of not in lost,
+        "open": [msgspec.structs.asdict(one) for detail in details_of(data) for one in detail.requirements],
     }  # fmt: skip
 
 
@@ -258,15 +249,12 @@ def attention(call: Call) -> dict[str, Any]:
     """What a person should see: pauses, rules that wait, ways round a requirement, attempts. For `status` too."""
     state = Stored(call.reader)
     lines = [f"gates are paused {_pause_text(doc)}" for doc in _pauses(call)]
-    now = settings_of(call)
+    now, waiting = settings_of(call), list[str]()
     for scope, rules in ((USER, now.user), (call.project, now)):
-        waiting = differences(state, scope, rules)
-        lines += [
-            f"the settings would loosen what is in force: {text}. Accept it with: holdfast gate accept"
-            for text in waiting
-        ]
-    lines += [one["text"] for one in recent_attention(call.reader.state(ATTENTION_REF), call.now)]
-    return {"lines": list(dict.fromkeys(lines))[:30]}
+        waiting += [waiting_line(text) for text in differences(state, scope, rules)]
+    seen = ATTENTIONS.load(call.reader, ATTENTION_REF.key) or Attention()
+    lines += [*waiting, *(one.text for one in seen.recent(call.now))]
+    return {"lines": list(dict.fromkeys(lines))[:30], "waiting": list(dict.fromkeys(waiting))}
 
 
 def _changed_tests(checker: Checker, settings: GateSettings) -> list[str]:
@@ -278,38 +266,38 @@ def _changed_tests(checker: Checker, settings: GateSettings) -> list[str]:
     ]
 
 
-def _pauses(call: Call) -> list[dict[str, Any]]:
-    found = [doc for _, doc in call.reader.states(StateQuery(kind=PAUSE, limit=50))]
-    return [doc for doc in found if rests(doc, call.now)]
+def _pauses(call: Call) -> list[Pause]:
+    return [pause for _, pause in PAUSES.list(call.reader, limit=50) if pause.holds(call.now)]
 
 
-def _pause_text(doc: dict[str, Any]) -> str:
-    where = "in all projects" if doc["where"] == EVERYWHERE else f"in {doc['where']}"
-    until = f"until {time.strftime('%H:%M', time.localtime(doc['until'] / 1000))}" if doc["until"] else "until resumed"
-    return f"{where}, {until}" + (f" ({doc['why']})" if doc.get("why") else "")
+def _pause_text(pause: Pause) -> str:
+    where = "in all projects" if pause.where == EVERYWHERE else f"in {pause.where}"
+    until = f"until {time.strftime('%H:%M', time.localtime(pause.until / 1000))}" if pause.until else "until resumed"
+    return f"{where}, {until}" + (f" ({pause.why})" if pause.why else "")
 
 
 def status(call: Call) -> dict[str, Any]:
     settings = rules_for(call)
     session = session_of(call, needed=False)
     checker = checker_for(call, session)
-    doc = checker.session if session else {}
-    used = doc.get("triggered", {})
+    doc, shown = checker.session, attention(call)
     return {
-        "session": session, "agent": doc.get("agent", ""), "project": call.project, "branch": checker.here.branch,
-        "paused": checker.paused(), "stops": doc.get("stops", 0), "refused": doc.get("refused", 0),
-        "requirements": [_standing(checker, rule, used, settings) for rule in settings.rules],
-        "sessions": [_live(sid, one) for sid, one in live_sessions(call).items() if one["place"] == checker.here.place],
-        "attention": [*attention(call)["lines"], *_changed_tests(checker, settings)],
-        "notices": [*settings.notices, *(f"no skill named {s} was found" for s in checker.facts.get("missing", ()))],
+        "session": session, "agent": doc.agent, "project": call.project, "branch": checker.here.branch,
+        "paused": checker.paused(), "stops": doc.stops, "refused": doc.refused,
+        "requirements": [_standing(checker, rule, doc.triggered, settings) for rule in settings.rules],
+        "sessions": [_live(sid, one) for sid, one in live_here(call).items() if one.place == checker.here.place],
+        "attention": [*shown["lines"], *_changed_tests(checker, settings)], "waiting": shown["waiting"],
+        "notices": [*settings.notices, *(f"no skill named {s} was found" for s in checker.facts.missing)],
     }  # fmt: skip
 
 
 def _standing(checker: Checker, rule: Rule, used: dict[str, int], settings: GateSettings) -> dict[str, Any]:
     found = checker.find(rule)
-    entry = checker.entry(rule) or {}
+    entry = checker.entry(rule)
+    facts = [{"seq": fact.seq, "at": fact.at, "ok": fact.passed} for fact in checker.facts_for(rule)]
     return {**_shown(rule, settings), "ok": found.ok, "why": found.why, "triggered": rule.name in used,
-            "until": entry.get("until", 0), "entry": entry, "facts": checker.facts_for(rule)}  # fmt: skip
+            "until": entry.until if entry else 0, "entry": msgspec.to_builtins(entry) if entry else {},
+            "facts": facts}  # fmt: skip
 
 
 def _shown(rule: Rule, settings: GateSettings) -> dict[str, Any]:
@@ -318,8 +306,8 @@ def _shown(rule: Rule, settings: GateSettings) -> dict[str, Any]:
             "at_tool": rule.at_tool, "at_stop": at_stop, "description": rule.spec.description}  # fmt: skip
 
 
-def _live(sid: str, one: dict[str, Any]) -> dict[str, Any]:
-    return {"id": sid, "alias": alias(sid), "agent": one["agent"], "branch": one["branch"], "active": one["active"]}
+def _live(sid: str, one: LiveSession) -> dict[str, Any]:
+    return {"id": sid, "alias": alias(sid), "agent": one.agent, "branch": one.branch, "active": one.active}
 
 
 def listed(call: Call) -> dict[str, Any]:
@@ -333,11 +321,29 @@ def listed(call: Call) -> dict[str, Any]:
 
 def presets(call: Call) -> dict[str, Any]:
     missing = {name: missing_skills(GateSettings.of({"requirements": {name: {}}}), call.project) for name in BUILT_IN}
+    fitted = _fitted(call.project)
     return {
-        "presets": PRESETS,
+        "presets": {
+            "fitting": {name: rule for name, rule in fitted.items() if not missing.get(name)},
+            **{
+                preset: {name: {**rule, **fitted.get(name, {})} for name, rule in rules.items()}
+                for preset, rules in PRESETS.items()
+            },
+        },
         "built_in": BUILT_IN,
         "missing": {name: skills for name, skills in missing.items() if skills},
     }
+
+
+def _fitted(project: str) -> dict[str, dict[str, Any]]:
+    """What the files of this project ask for: its tests, its main branch, the reviews whose skills are there."""
+    found: dict[str, dict[str, Any]] = {}
+    if main := find_main_branch(project):
+        found["protected_branch"] = {"enabled": True, "protected_branches": [main]}
+        found["branch_size_limit"] = {"enabled": True}
+    if commands := find_test_commands(project):
+        found["tests_green"] = {"enabled": True, "evidence": [{"command": commands}]}
+    return found | {name: {"enabled": True} for name in ("commit_plan", "pre_commit_review", "pre_pr_review")}
 
 
 def verify(call: Call) -> dict[str, Any]:
@@ -354,20 +360,19 @@ def explain(call: Call) -> dict[str, Any]:
     made = _answer_to(call, event)
     settings = settings_of(call)
     found = _as_then(call, event, settings)
-    said = made.data if made else {}
+    said = made.data if made and isinstance(made.data, DecisionMade) else DecisionMade(verdict="allow")
     return {
         "seq": event.seq, "at": event.at, "kind": event.kind, "session": event.session, "tool": event.tool,
-        "what": event.data.get("command") or event.data.get("paths") or event.data.get("message", ""),
-        "verdict": said.get("verdict", "allow"), "reasons": said.get("reasons", []), "notices": said.get("notices", []),
-        "recorded": [detail for detail in said.get("details", ()) if "gate" in detail],
+        "what": what_of(event), "verdict": said.verdict or "allow", "reasons": said.reasons, "notices": said.notices,
+        "recorded": [detail.as_dict() for detail in details_of(said)], "delivered": event.seq not in _undelivered(call),
         "requirements": found,
     }  # fmt: skip
 
 
 def _asked_about(call: Call) -> Event:
     event = call.reader.event(int(call.args["seq"]))
-    if event and event.kind == "decision.made":
-        event = call.reader.event(int(event.data["of"]))
+    if event and isinstance(event.data, DecisionMade | AnswerUndelivered):
+        event = call.reader.event(event.data.of)
     if not event:
         raise CommandRefused(f"there is no event {call.args['seq']}")
     return event
@@ -375,7 +380,8 @@ def _asked_about(call: Call) -> Event:
 
 def _answer_to(call: Call, event: Event) -> Event | None:
     query = EventQuery(session=event.session, kinds=("decision.made",), after=event.seq, limit=LOOK_AHEAD)
-    return next((one for one in call.reader.events(query) if one.data.get("of") == event.seq), None)
+    made = call.reader.events(query)
+    return next((one for one in made if isinstance(one.data, DecisionMade) and one.data.of == event.seq), None)
 
 
 def _as_then(call: Call, event: Event, settings: GateSettings) -> list[dict[str, Any]]:
@@ -409,5 +415,6 @@ VIEWS: dict[str, Callable[[Call], Any]] = {
     "explain": explain,
     "replay": replay,
     "places": list_places,
+    "codes": list_codes,
     "refused": list_refused,
 }

@@ -11,7 +11,7 @@ import msgspec
 from holdfast.core.event import Event
 from holdfast.core.kinds import SESSION_KINDS, TOOL_ENDS, ToolEndPayload, ToolPayload
 from holdfast.core.kinds.agent_events import PromptSubmitted, SubagentEnded
-from holdfast.core.kinds.engine_events import DecisionMade
+from holdfast.core.kinds.engine_events import AnswerUndelivered, DecisionMade
 from holdfast.core.kinds.session_events import ToolExitRead
 from holdfast.core.ports import EventQuery, Reader
 from holdfast.features.sessions.state.documents import Session
@@ -26,11 +26,11 @@ SHOWN_KINDS = (
     "session.started", "session.ended", "prompt.submitted", "tool.started", *sorted(TOOL_ENDS), "permission.requested",
     "permission.denied", "turn.ended", "turn.failed", "turn.interrupted", "subagent.started", "subagent.ended",
     "compact.ended", "notification", "model.switched", "task.created", "task.completed", "elicitation.requested",
-    "decision.made", "note.added", *(kind for kind in SESSION_KINDS if kind not in HIDDEN_KINDS),
+    "decision.made", "answer.undelivered", "note.added", *(kind for kind in SESSION_KINDS if kind not in HIDDEN_KINDS),
 )  # fmt: skip
 PAIRED_KINDS = (
-    "tool.started", *sorted(TOOL_ENDS), "decision.made", "permission.denied", "prompt.submitted", "turn.ended",
-    "turn.failed", "turn.interrupted", "turn.escaped", "turn.recovered", "session.ended", "session.lost",
+    "tool.started", *sorted(TOOL_ENDS), "decision.made", "answer.undelivered", "permission.denied", "prompt.submitted",
+    "turn.ended", "turn.failed", "turn.interrupted", "turn.escaped", "turn.recovered", "session.ended", "session.lost",
 )  # fmt: skip
 DENIAL_KINDS = ("decision.made", "permission.denied")
 CALL_KINDS = ("tool.started", *TOOL_ENDS, *DENIAL_KINDS)
@@ -44,7 +44,8 @@ LABELS = {
     "session.lost": "process gone", "session.stale": "stale", "session.left": "left", "session.closed": "closed by you",
     "session.reopened": "reopened by you", "session.linked": "continues", "session.branched": "continued in",
     "subagent.started": "subagent started", "subagent.ended": "subagent ended", "compact.ended": "compacted",
-    "decision.made": "holdfast", "elicitation.requested": "asks", "model.switched": "model", "note.added": "note",
+    "decision.made": "holdfast", "answer.undelivered": "not delivered",
+    "elicitation.requested": "asks", "model.switched": "model", "note.added": "note",
     "task.created": "task", "task.completed": "task done",
 }  # fmt: skip
 
@@ -106,6 +107,9 @@ class CallPairing:
         elif isinstance(data, DecisionMade):
             if data.verdict == "deny" and data.of_kind == "tool.started":
                 self._deny(data.of, "; ".join(data.reasons), event.seq)
+        elif isinstance(data, AnswerUndelivered):
+            if not data.instead:
+                self._let_through(data.of)
         elif kind == "permission.denied":
             found = self._matching(event, self.open)
             if found:
@@ -151,6 +155,12 @@ class CallPairing:
             self._left[start] = event
             self.outcomes[start], self.reasons[start] = "denied", reason
             self.folded.add(by)
+
+    def _let_through(self, start: int) -> None:
+        """The refusal did not reach the agent: the call runs."""
+        if self.outcomes.get(start) == "denied" and start in self._left:
+            self.open[start] = self._left.pop(start)
+            del self.outcomes[start], self.reasons[start]
 
     def _leave(self, lane: str | None, outcome: str) -> None:
         """A turn is over: what began in it and did not end will hardly end any more. A late end is still taken, without
@@ -267,6 +277,8 @@ def _row(event: Event, turn: int, session: Session, pairing: CallPairing, exits:
     elif isinstance(data, DecisionMade):
         row.verdict, row.of_kind, row.reason = data.verdict, data.of_kind, "; ".join(data.reasons)
         row.injected = sum(context.tokens for context in data.contexts)
+    elif isinstance(data, AnswerUndelivered):
+        row.verdict, row.of_kind, row.reason = data.verdict, data.of_kind, "; ".join(data.reasons)
     elif isinstance(data, PromptSubmitted):
         row.synthetic = is_synthetic(data)
     return row
@@ -311,6 +323,8 @@ def text_of(event: Event) -> str:
         if data.verdict in ("", "none"):
             return f"injected context: {sources}" if sources else "; ".join(data.notices)
         return f"{data.verdict}: {'; '.join(data.reasons) or sources}"
+    if isinstance(data, AnswerUndelivered):
+        return f"{data.verdict}: {'; '.join(data.reasons)}" if data.verdict == "deny" else "refused by the hook alone"
     if event.tool:
         return about_call(event)
     fields = (data.get(name) for name in ("source", "reason", "subject", "text", "new", "trigger", "parent", "child"))

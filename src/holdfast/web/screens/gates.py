@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from holdfast.core.errors import HoldfastError
 from holdfast.web.screen import Screen, Visit
 
 MOST_PLACES = 12
@@ -16,8 +17,17 @@ def page(visit: Visit) -> dict[str, Any]:
         "everywhere": found["everywhere"],
         "refused": visit.view("gates.refused", project=visit.project, limit=15)["refused"],
         "projects": visit.view("project.list")["projects"],
+        "attention": list(dict.fromkeys(line for board in boards for line in board["attention"])),
+        "codes": _codes(visit),
         "now": found["now"],
     }
+
+
+def _codes(visit: Visit) -> list[dict[str, Any]]:
+    try:
+        return list(visit.view("gates.codes")["codes"])
+    except HoldfastError:
+        return []  # No daemon runs: nothing waits for a code.
 
 
 def _board(visit: Visit, place: dict[str, Any]) -> dict[str, Any]:
@@ -34,6 +44,8 @@ def _board(visit: Visit, place: dict[str, Any]) -> dict[str, Any]:
         "open": sum(not one["ok"] and one["triggered"] for status in seen for one in status["requirements"]),
         "notices": seen[0]["notices"],
         "checks": _checks(visit, place),
+        "waiting": seen[0]["waiting"],
+        "attention": [line for line in seen[0]["attention"] if line not in seen[0]["waiting"]],
     }
 
 

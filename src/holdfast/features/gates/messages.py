@@ -1,0 +1,166 @@
+"""How refusals, warnings and notices of the gates are worded. Text of a project that nobody trusted is fenced."""
+
+import hashlib
+import re
+from collections.abc import Sequence
+
+from holdfast.core.decision import Context
+from holdfast.core.fence import fenced
+from holdfast.features.gates.requirements import Finding, Here, by_hand_too, first_choice, kind_of
+from holdfast.features.gates.state.session import Bypass
+from holdfast.features.gates.triggers import Rule
+
+LONGEST_MESSAGE = 700
+MOST_LISTED = 12
+_LINK = re.compile(r"\b(?:https?|ftp|file)://\S+")
+
+
+FOREIGN = Context("settings-of-an-untrusted-project", "")
+
+
+def refusal(findings: Sequence[Finding], here: Here, tool: str) -> str:
+    """One message for all that is open (O2-c). `tool` is the agent's word, and kept as short as one."""
+    what = f"{plain_name(tool)} has to wait" if tool else "This has to wait"
+    return "\n".join([f"{what}: {_open_count(findings)}.", *_lines(findings, here)])
+
+
+def plain_name(name: str) -> str:
+    return re.sub(r"[^\w.:-]", "_", name)[:80]
+
+
+def fence_foreign(text: str) -> str:
+    """What a project says that nobody trusted is data: fenced, attributed, without links."""
+    return fenced(Context(FOREIGN.source, _LINK.sub("[link left out]", text)))
+
+
+def again(findings: Sequence[Finding]) -> str:
+    return f"Refused for the same reason as a moment ago: {_names(findings)}. See: holdfast gate status"
+
+
+def not_done(findings: Sequence[Finding], here: Here, left: int) -> str:
+    """On the end of a turn: the agent goes on, and knows when it will be let go."""
+    lines = [f"Not done yet: {_open_count(findings)}.", *_lines(findings, here)]
+    if left == 0:
+        lines.append("If it cannot be resolved, say so: the next stop is let through.")
+    return "\n".join(lines)
+
+
+def waiting_line(difference: str) -> str:
+    return f"the settings would loosen what is in force: {difference}. Accept it with: holdfast gate accept"
+
+
+def bypass_line(one: Bypass) -> str:
+    return f"{', '.join(one.requirements)}: {one.what}"
+
+
+def bypassed(seen: Sequence[Bypass]) -> str:
+    """Said once, at the next step after it was seen."""
+    lines = [f"- {bypass_line(one)}" for one in seen]
+    return "\n".join(
+        [
+            "Stopped once, because something was done that a requirement is about:",
+            *lines,
+            "Undo it, or tell the user what was done and why; then go on.",
+        ]
+    )
+
+
+def let_go(findings: Sequence[Finding], times: int) -> str:
+    return f"Holdfast refused to stop {times} times without progress and lets go. Still open: {_names(findings)}."
+
+
+def warning(finding: Finding) -> str:
+    return kind_of(finding.rule).warning(finding)
+
+
+def at_start(findings: Sequence[Finding], others: Sequence[str], scopes: Sequence[str]) -> str:
+    """`scopes`: those that are asked for at the end of a turn."""
+    lines = [f"Requirements checked here by Holdfast ({len(findings)}):"]
+    lines += [_status(one, scopes) for one in findings[:MOST_LISTED]]
+    if by_hand := [one.rule.name for one in findings[:MOST_LISTED] if not one.ok and by_hand_too(one.rule)]:
+        lines.append(f"By hand: holdfast gate satisfy {' '.join(by_hand)}")
+    if len(findings) > MOST_LISTED:
+        lines.append(f"- and {len(findings) - MOST_LISTED} more: holdfast gate status")
+    if others:
+        lines.append(f"Other live sessions in this checkout: {', '.join(others[:3])}.")
+    return "\n".join(lines)
+
+
+def digest(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:16]
+
+
+def _open_count(findings: Sequence[Finding]) -> str:
+    return "1 requirement is open" if len(findings) == 1 else f"{len(findings)} requirements are open"
+
+
+def _names(findings: Sequence[Finding]) -> str:
+    own = [one.rule.name for one in findings if not one.rule.foreign]
+    more = len(findings) - len(own)
+    return ", ".join([*own, *([f"{more} of the project's"] if more else ())])
+
+
+def _lines(findings: Sequence[Finding], here: Here) -> list[str]:
+    own = [one for one in findings if not one.rule.foreign]
+    foreign = [_line(one, here, len(findings)) for one in findings if one.rule.foreign]
+    by_hand = [one.rule.name for one in own if by_hand_too(one.rule)]
+    more = [f"By hand: holdfast gate satisfy {' '.join(by_hand)}"] if by_hand else []
+    return [
+        *(_line(one, here, len(findings)) for one in own),
+        *more,
+        *([fence_foreign("\n".join(foreign))] if foreign else ()),
+    ]
+
+
+def _line(finding: Finding, here: Here, of: int) -> str:
+    rule = finding.rule
+    way = first_choice(rule)
+    head = f"- {rule.name}: {finding.why}" + (f" → {way}" if way else "")
+    said = filled(rule.spec.blocking_message or rule.spec.message, finding, here)
+    if not said:
+        return head
+    return f"{head}\n{_indented(said[:LONGEST_MESSAGE])}" if of == 1 else f"{head} ({_first_line(said)})"
+
+
+def _first_line(text: str) -> str:
+    """The first line that says something; a heading repeats the name."""
+    said = [line.strip() for line in text.splitlines() if line.strip() and not line.lstrip().startswith("#")]
+    return said[0][:160] if said else ""
+
+
+def _indented(text: str) -> str:
+    return "\n".join(f"  {line}" if line.strip() else "" for line in text.strip().splitlines())
+
+
+def filled(text: str, finding: Finding, here: Here) -> str:
+    """The seed's `{placeholders}`; what is not known stays as it is written."""
+    spec = finding.rule.spec
+    skill = (*spec.auto_resolve_skill, *spec.satisfied_by_skill, "")[0].lstrip("/")
+    known: dict[str, str | int] = {
+        "auto_resolve_skill": skill, "req_name": finding.rule.name, "branch": here.branch, "session_id": here.session,
+        "total": finding.amount, "block_threshold": spec.thresholds.block, "warn_threshold": spec.thresholds.warn,
+        "summary": finding.why,
+    }  # fmt: skip
+    for name, value in known.items():
+        text = text.replace(f"{{{name}}}", str(value))
+    return text.strip()
+
+
+def _status(finding: Finding, scopes: Sequence[str]) -> str:
+    rule = finding.rule
+    if finding.ok:
+        return f"- {rule.name}: {finding.why}"
+    way = first_choice(rule)
+    return f"- {rule.name} ({_asked_when(rule, scopes)}): {finding.why}" + (f" → {way}" if way else "")
+
+
+def _asked_when(rule: Rule, scopes: Sequence[str]) -> str:
+    places = [("before " + _trigger_text(rule), rule.at_tool), ("before you are done", rule.asked_at_stop(scopes))]
+    return ", ".join(text for text, holds in places if holds) or "watched only"
+
+
+def _trigger_text(rule: Rule) -> str:
+    first = rule.spec.trigger_tools[0] if rule.spec.trigger_tools else "edit"
+    if rule.spec.command_pattern or not isinstance(first, str):
+        return "the command"
+    return "an edit" if first in ("edit", "Edit", "Write") else f"{first}"

@@ -1,0 +1,175 @@
+"""Who is satisfied on a branch, and which sessions are alive."""
+
+from holdfast.core.bounded import mapped, with_newest, without
+from holdfast.core.event import Event
+from holdfast.core.kinds import HookPayload, JsonObject
+from holdfast.core.kinds.gates_events import GatesApproved, GatesCleared, SatisfiedPayload, SatisfiedRequirement
+from holdfast.features.gates.events import SESSION_OVER, branch_of, place, repo_of
+from holdfast.features.gates.state.document import Document, replace
+
+SHARED = frozenset({"branch", "permanent"})
+MOST_REQUIREMENTS, MOST_SESSIONS, MOST_LIVE = 100, 1_000, 200
+MOST_OVER = 50
+
+
+class Entry(Document, frozen=True):
+    """One requirement satisfied, by whom and until when."""
+
+    at: int
+    by: str = ""
+    seq: int = 0
+    until: int = 0
+    """In ms; 0: as its scope says."""
+    approved: bool = False
+    metadata: JsonObject = {}
+    ended: int = 0
+    """When its session ended: what `carry_over` counts from."""
+
+    def counts(self, now: int) -> bool:
+        return not self.until or now < self.until
+
+
+class RequirementEntries(Document, frozen=True):
+    scope: str = "session"
+    sessions: dict[str, Entry] = {}
+    everyone: Entry | None = None
+
+
+NO_ENTRIES = RequirementEntries()
+
+
+class BranchState(Document, frozen=True):
+    place: str
+    repo: str = ""
+    branch: str = ""
+    project: str = ""
+    created: int = 0
+    at: int = 0
+    status: str = ""
+    requirements: dict[str, RequirementEntries] = {}
+
+    def own_entry(self, name: str, session: str, now: int) -> Entry | None:
+        entry = self.requirements.get(name, NO_ENTRIES).sessions.get(session)
+        return entry if entry and entry.counts(now) else None
+
+    def entry_for(self, name: str, session: str, now: int) -> Entry | None:
+        """What counts for this session: its own entry, or the branch's. Expired ones do not (S2-15)."""
+        shared = self.requirements.get(name, NO_ENTRIES).everyone
+        return self.own_entry(name, session, now) or (shared if shared and shared.counts(now) else None)
+
+    def recent_of_others(self, name: str, session: str, since: int) -> tuple[str, Entry] | None:
+        """The newest entry of another session that was satisfied, or ended, since then (`carry_over`)."""
+        found = [
+            (max(entry.at, entry.ended), sid, entry)
+            for sid, entry in self.requirements.get(name, NO_ENTRIES).sessions.items()
+            if sid != session and not entry.approved and entry.by != "carry_over"
+        ]
+        at, sid, newest = max(found, default=(0, "", None), key=lambda one: one[:2])
+        return (sid, newest) if newest and at >= since else None
+
+
+def reduce_branch(doc: BranchState | None, event: Event) -> BranchState | None:
+    doc = doc or BranchState(
+        place=place(event), repo=repo_of(event), branch=branch_of(event), project=event.project, created=event.at
+    )
+    data = event.data
+    if isinstance(data, GatesCleared):
+        return _clear_entries(doc, data, event)
+    if event.kind == "gates.pruned":
+        return replace(doc, requirements={}, status="pruned", at=event.at)
+    if event.kind in SESSION_OVER:
+        return _mark_ended(doc, event)
+    if not isinstance(data, SatisfiedPayload):
+        return None
+    requirements = doc.requirements
+    for one in data.requirements:
+        requirements = _with_requirement(requirements, one, data, event)
+    return replace(doc, requirements=requirements, status="", at=event.at, project=event.project)
+
+
+def _with_requirement(
+    requirements: dict[str, RequirementEntries], one: SatisfiedRequirement, data: SatisfiedPayload, event: Event
+) -> dict[str, RequirementEntries]:
+    known = requirements.get(one.name, NO_ENTRIES)
+    approved = isinstance(data, GatesApproved)
+    entry = Entry(
+        at=event.at, seq=event.seq, by=data.method, until=one.until, approved=approved, metadata=data.metadata
+    )
+    if one.scope in SHARED or data.everyone or not event.session:
+        known = replace(known, scope=one.scope, everyone=entry)
+    else:
+        sessions = with_newest(known.sessions, event.session, entry, MOST_SESSIONS)
+        known = replace(known, scope=one.scope, sessions=sessions)
+    return with_newest(requirements, one.name, known, MOST_REQUIREMENTS)
+
+
+def _clear_entries(doc: BranchState, data: GatesCleared, event: Event) -> BranchState:
+    """Only the session's own entry (D7), unless everybody's is asked for."""
+
+    def cut(known: RequirementEntries) -> RequirementEntries:
+        if data.everyone:
+            return RequirementEntries(scope=known.scope)
+        return replace(known, sessions=without(known.sessions, [event.session]))
+
+    named = set(data.requirements)
+    requirements = {name: cut(known) if name in named else known for name, known in doc.requirements.items()}
+    return replace(doc, requirements=requirements, at=event.at)
+
+
+def _mark_ended(doc: BranchState, event: Event) -> BranchState | None:
+    if not any(event.session in known.sessions for known in doc.requirements.values()):
+        return None
+
+    def mark(known: RequirementEntries) -> RequirementEntries:
+        mine = known.sessions.get(event.session)
+        if mine is None:
+            return known
+        return replace(known, sessions={**known.sessions, event.session: replace(mine, ended=event.at)})
+
+    return replace(doc, requirements=mapped(doc.requirements, mark))
+
+
+# ── who is alive ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+class LiveSession(Document, frozen=True):
+    started: int = 0
+    active: int = 0
+    agent: str = ""
+    project: str = ""
+    place: str = ""
+    branch: str = ""
+    pid: int = 0
+    pid_start: int = 0
+
+
+class LiveSessions(Document, frozen=True):
+    sessions: dict[str, LiveSession] = {}
+    at: int = 0
+    over: dict[str, int] = {}
+    """Sessions that ended lately, and when: what they changed at their end is theirs, not a person's."""
+
+    def others(self, session: str, project: str) -> list[str]:
+        """Other live sessions in this very checkout."""
+        return [sid for sid, one in self.sessions.items() if sid != session and one.project == project]
+
+
+def reduce_registry(doc: LiveSessions | None, event: Event) -> LiveSessions | None:
+    data = event.data
+    if isinstance(data, HookPayload) and data.claimed:
+        return None
+    sessions, over = (doc.sessions, doc.over) if doc else ({}, {})
+    if event.kind in SESSION_OVER:
+        if event.session not in sessions:
+            return None
+        ended = with_newest(over, event.session, event.at, MOST_OVER)
+        return LiveSessions(sessions=without(sessions, [event.session]), at=event.at, over=ended)
+    entry = replace(
+        sessions.get(event.session) or LiveSession(started=event.at),
+        agent=event.agent, active=event.at, project=event.project, place=place(event), branch=branch_of(event),
+    )  # fmt: skip
+    if isinstance(data, HookPayload) and data.pid:
+        entry = replace(entry, pid=data.pid, pid_start=data.pid_start)
+    if event.session in sessions or len(sessions) < MOST_LIVE:
+        return LiveSessions(sessions={**sessions, event.session: entry}, at=event.at, over=over)
+    return LiveSessions(sessions=with_newest(sessions, event.session, entry, MOST_LIVE), at=event.at, over=over)

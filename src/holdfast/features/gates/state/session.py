@@ -1,0 +1,277 @@
+"""What one session did and was refused, and what of it counts for the next question."""
+
+from collections.abc import Callable, Mapping
+
+import msgspec
+
+from holdfast.core.bounded import with_newest, without
+from holdfast.core.event import Event
+from holdfast.core.kinds import HookPayload, ToolPayload
+from holdfast.core.kinds.agent_events import PromptSubmitted
+from holdfast.core.kinds.base import Record
+from holdfast.core.kinds.engine_events import AnswerUndelivered, DecisionMade
+from holdfast.core.kinds.gates_events import GatesBypassed, GatesCleared, GatesTriggered, SatisfiedPayload
+from holdfast.features.gates.events import SESSION_OVER, branch_of, place
+from holdfast.features.gates.state.document import Document, replace
+
+MOST_TRIGGERED, MOST_TOLD, MOST_CALLS = 100, 40, 20
+MARGIN_MS = 100
+
+
+class ToolCall(Document, frozen=True):
+    """While a call is open a file may change because of it."""
+
+    began: int
+    ended: int = 0
+
+
+class Bypass(Document, frozen=True):
+    what: str = ""
+    requirements: list[str] = []
+    seq: int = 0
+
+
+class Denied(Document, frozen=True):
+    at: int = 0
+    names: list[str] = []
+
+
+class GateSession(Document, frozen=True):
+    session: str
+    agent: str = ""
+    project: str = ""
+    status: str = "live"
+    started: int = 0
+    at: int = 0
+    place: str = ""
+    branch: str = ""
+    triggered: dict[str, int] = {}
+    stops: int = 0
+    """Refusals to stop in a row without progress."""
+    stop_names: list[str] = []
+    refused: int = 0
+    satisfied: int = 0
+    turn: int = 0
+    held: int = 0
+    """The end of a turn that was refused last."""
+    calls: dict[str, ToolCall] = {}
+    refs: dict[str, str] = {}
+    bypassed: list[Bypass] = []
+    used: dict[str, int] = {}
+    """Requirement → the event that used up what was proven before."""
+    warned: dict[str, int] = {}
+    told: list[str] = []
+    denied: Denied = Denied()
+    began: dict[str, str] = {}
+    """What the worktree held at the beginning."""
+    content: dict[str, str] = {}
+    content_before: dict[str, str] = {}
+
+    @property
+    def is_busy(self) -> bool:
+        return any(not call.ended for call in self.calls.values())
+
+    def was_busy(self, at: int) -> bool:
+        """Whether a tool call of this session was running then."""
+        return any(
+            call.began - MARGIN_MS <= at and (not call.ended or at <= call.ended + MARGIN_MS)
+            for call in self.calls.values()
+        )
+
+
+def reduce_session(doc: GateSession | None, event: Event) -> GateSession | None:
+    data = event.data
+    if isinstance(data, HookPayload) and data.claimed:
+        return None  # An agent's own word about its session changes nothing.
+    doc = doc or GateSession(
+        session=event.session, agent=event.agent, project=event.project, started=event.at, at=event.at,
+        place=place(event), branch=branch_of(event),
+    )  # fmt: skip
+    doc = SESSION_STEPS.get(event.kind, _seen)(doc, event)
+    return _with_content(doc, data.content) if isinstance(data, HookPayload) and data.content else doc
+
+
+def _with_content(doc: GateSession, content: dict[str, str]) -> GateSession:
+    """What the worktree held at the beginning, and when it was last looked at."""
+    # A first look after an edit is no baseline: then the session is asked for what it did.
+    if not doc.triggered and any(key not in doc.began for key in content):
+        doc = replace(doc, began={**content, **doc.began})
+    return replace(doc, content={**doc.content, **content}, content_before=doc.content)
+
+
+def _call_started(doc: GateSession, event: Event) -> GateSession:
+    data = event.data
+    assert isinstance(data, ToolPayload)
+    calls = with_newest(doc.calls, data.call or str(event.seq), ToolCall(began=event.at), MOST_CALLS)
+    return replace(doc, calls=calls, at=event.at, refs=data.refs or doc.refs)
+
+
+def _call_ended(doc: GateSession, event: Event) -> GateSession:
+    call = event.data.call if isinstance(event.data, ToolPayload) else ""
+    if call not in doc.calls:
+        return doc
+    return replace(doc, calls={**doc.calls, call: replace(doc.calls[call], ended=event.at)}, at=event.at)
+
+
+def _undelivered(doc: GateSession, event: Event) -> GateSession:
+    """A refusal that did not arrive: the call runs after all. One that the hook refused by itself never ran."""
+    data = event.data
+    if not isinstance(data, AnswerUndelivered) or not data.call:
+        return doc
+    if data.instead == "deny":
+        return replace(doc, calls=without(doc.calls, [data.call]))
+    if data.verdict != "deny":
+        return doc
+    return replace(doc, calls=with_newest(doc.calls, data.call, ToolCall(began=event.at), MOST_CALLS))
+
+
+def _bypassed(doc: GateSession, event: Event) -> GateSession:
+    data = event.data
+    assert isinstance(data, GatesBypassed)
+    seen = Bypass(what=data.what, requirements=data.requirements, seq=event.seq)
+    return replace(doc, bypassed=[*doc.bypassed, seen][-MOST_TOLD:], at=event.at)
+
+
+def _seen(doc: GateSession, event: Event) -> GateSession:
+    status = "ended" if event.kind in SESSION_OVER else "live"
+    doc = _without_open_calls(doc, event.at) if status == "ended" else doc
+    if not event.project:
+        return replace(doc, status=status, at=event.at)
+    return replace(
+        doc, place=place(event), branch=branch_of(event), project=event.project, status=status, at=event.at
+    )  # fmt: skip
+
+
+def _prompted(doc: GateSession, event: Event) -> GateSession:
+    """A person spoke: what was refused before is a new matter."""
+    doc = _without_open_calls(_seen(doc, event), event.at)
+    synthetic = isinstance(event.data, PromptSubmitted) and event.data.synthetic
+    return doc if synthetic else replace(doc, stops=0, stop_names=[])
+
+
+def _turned(doc: GateSession, event: Event) -> GateSession:
+    """Refusals are in a row only if the turn before this one was refused (or let go) too."""
+    in_a_row = bool(doc.held) and doc.held == doc.turn
+    doc = _without_open_calls(_seen(doc, event), event.at)
+    return replace(doc, turn=event.seq) if in_a_row else replace(doc, turn=event.seq, stops=0, stop_names=[])
+
+
+def _triggered(doc: GateSession, event: Event) -> GateSession:
+    known = doc.triggered
+    for name in event.data.requirements if isinstance(event.data, GatesTriggered) else ():
+        known = with_newest(known, name, event.at, MOST_TRIGGERED)
+    return replace(doc, triggered=known, at=event.at)
+
+
+def _satisfied(doc: GateSession, event: Event) -> GateSession:
+    more = len(event.data.requirements) if isinstance(event.data, SatisfiedPayload) else 0
+    return replace(doc, satisfied=doc.satisfied + more, at=event.at)
+
+
+def _cleared(doc: GateSession, event: Event) -> GateSession:
+    """A fact that was used for one action is no proof for the next one."""
+    data, used = event.data, doc.used
+    if isinstance(data, GatesCleared) and data.method == "used":
+        for name in data.requirements:
+            used = with_newest(used, name, event.seq, MOST_TRIGGERED)
+    return replace(doc, used=used, at=event.at)
+
+
+def _without_open_calls(doc: GateSession, at: int) -> GateSession:
+    """When a turn is over no call runs any more."""
+    closed = {call: one if one.ended else replace(one, ended=at) for call, one in doc.calls.items()}
+    return replace(doc, calls=closed) if closed else doc
+
+
+# ── what the gates answered ──────────────────────────────────────────────────────────────────────────────────────────
+
+
+class OpenRequirement(Record):
+    name: str = ""
+    type: str = ""
+    why: str = ""
+    resolve: str = ""
+
+
+class GateDetail(Record):
+    """What an answer of the gates was about, as `decision.made` keeps it in `details`."""
+
+    gate: str = ""
+    """refused, stop, let_go, warned, told, bypass or protected."""
+    requirements: list[OpenRequirement] = []
+    name: str = ""
+    lines: int = 0
+    digests: list[str] = []
+    what: str = ""
+
+    @property
+    def names(self) -> list[str]:
+        return sorted(one.name for one in self.requirements)
+
+
+def details_of(data: DecisionMade) -> list[GateDetail]:
+    ours = [detail for detail in data.details if "gate" in detail]
+    return msgspec.convert(ours, list[GateDetail])
+
+
+def _decided(doc: GateSession, event: Event) -> GateSession:
+    data = event.data
+    if not isinstance(data, DecisionMade):
+        return doc
+    if data.verdict == "deny" and data.call:
+        doc = replace(doc, calls=without(doc.calls, [data.call]))  # it never ran
+    for detail in details_of(data):
+        if step := DECISION_STEPS.get(detail.gate):
+            doc = step(doc, detail, event.at, data.of)
+    return doc
+
+
+def _refused(doc: GateSession, detail: GateDetail, at: int, _of: int) -> GateSession:
+    return replace(doc, refused=doc.refused + 1, denied=Denied(at=at, names=detail.names))
+
+
+def _held(doc: GateSession, detail: GateDetail, _at: int, of: int) -> GateSession:
+    """Progress is that something refused before is not refused now; a tool that ran is none (H2)."""
+    progress = bool(set(doc.stop_names) - set(detail.names))
+    stops = 1 if progress else doc.stops + 1
+    return replace(doc, refused=doc.refused + 1, stops=stops, stop_names=detail.names, held=of)
+
+
+def _let_go(doc: GateSession, _detail: GateDetail, _at: int, of: int) -> GateSession:
+    return replace(doc, held=of)
+
+
+def _warned(doc: GateSession, detail: GateDetail, _at: int, _of: int) -> GateSession:
+    return replace(doc, warned=with_newest(doc.warned, detail.name, detail.lines, MOST_TRIGGERED))
+
+
+def _told(doc: GateSession, detail: GateDetail, _at: int, _of: int) -> GateSession:
+    return replace(doc, told=[*doc.told, *detail.digests][-MOST_TOLD:])
+
+
+def _pointed_out(doc: GateSession, _detail: GateDetail, _at: int, _of: int) -> GateSession:
+    return replace(doc, bypassed=[])
+
+
+SESSION_STEPS: Mapping[str, Callable[[GateSession, Event], GateSession]] = {
+    "tool.started": _call_started,
+    "tool.finished": _call_ended,
+    "tool.failed": _call_ended,
+    "gates.bypassed": _bypassed,
+    "answer.undelivered": _undelivered,
+    "prompt.submitted": _prompted,
+    "turn.ended": _turned,
+    "gates.triggered": _triggered,
+    "gates.satisfied": _satisfied,
+    "gates.approved": _satisfied,
+    "gates.cleared": _cleared,
+    "decision.made": _decided,
+}
+DECISION_STEPS = {
+    "refused": _refused,
+    "stop": _held,
+    "let_go": _let_go,
+    "warned": _warned,
+    "told": _told,
+    "bypass": _pointed_out,
+}

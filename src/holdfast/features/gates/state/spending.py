@@ -1,0 +1,122 @@
+"""What was spent, added up as the models answer, for budgets. Tokens are kept, not money: prices are found when it is asked."""
+
+from pathlib import Path
+
+import msgspec
+
+from holdfast.core.event import Event
+from holdfast.core.kinds.agent_events import PromptSubmitted
+from holdfast.core.times import DAY
+from holdfast.features.gates.state.document import Document, replace
+from holdfast.paths import default_config_dir
+from holdfast.usage.cost import UnknownCost, cost_of, limit_below, prompt_of
+from holdfast.usage.events import usage_record
+from holdfast.usage.model import NOTHING, Usage, UsageRecord
+from holdfast.usage.prices import OWN_PRICES, BadPrices, PriceTable, load_table
+
+MOST_MODELS = 60
+
+
+class SpentCell(Document, frozen=True):
+    """Calls of one model at one rate."""
+
+    model: str = ""
+    longer_than: int = 0
+    usage: Usage = NOTHING
+    reported: int | None = None
+    """Micro-dollars that the agent itself reports."""
+    at: int = 0
+
+    def cost(self, table: PriceTable) -> int | None:
+        """Micro-dollars; None where neither we nor the agent know a price."""
+        found = cost_of(table, self.usage, self.model, self.at, prompt=self.longer_than + 1 if self.longer_than else 0)
+        return self.reported if isinstance(found, UnknownCost) else found
+
+
+Cells = list[SpentCell]
+
+
+class Spending(Document, frozen=True):
+    """Of one session, or of one project. Days are those of UTC."""
+
+    whole: Cells = []
+    turn: Cells = []
+    day: int = 0
+    today: Cells = []
+    at: int = 0
+
+    def part(self, per: str, now: int) -> Cells:
+        if per == "day":
+            return self.today if self.day == now // DAY else []
+        return self.turn if per == "turn" else self.whole
+
+
+def reduce_spending(doc: Spending | None, event: Event) -> Spending | None:
+    if isinstance(event.data, PromptSubmitted):
+        return None if doc is None or event.data.synthetic else replace(doc, turn=[], at=event.at)
+    record = usage_record(event)
+    if record is None or record.spent.is_empty:
+        return None
+    doc, day = doc or Spending(), event.at // DAY
+    today = add_record(doc.today if doc.day == day else [], record) if day >= doc.day else doc.today
+    return Spending(
+        whole=add_record(doc.whole, record), turn=add_record(doc.turn, record), day=max(day, doc.day), today=today,
+        at=event.at,
+    )  # fmt: skip
+
+
+def add_record(cells: Cells, record: UsageRecord) -> Cells:
+    longer_than = 0 if record.summed else limit_below(prompt_of(record.said))
+    new = SpentCell(
+        model=record.model, longer_than=longer_than, usage=record.spent, reported=record.reported, at=record.at
+    )
+    for at, cell in enumerate(cells):
+        if (cell.model, cell.longer_than) == (new.model, new.longer_than):
+            return [*cells[:at], _plus(cell, new), *cells[at + 1 :]]
+    return [*cells, new][-MOST_MODELS:]
+
+
+def _plus(cell: SpentCell, new: SpentCell) -> SpentCell:
+    told = [part for part in (cell.reported, new.reported) if part is not None]
+    return replace(cell, usage=cell.usage.plus(new.usage), reported=sum(told) if told else None, at=new.at)
+
+
+def tokens_of(cells: Cells) -> int:
+    return sum(cell.usage.total or 0 for cell in cells)
+
+
+class Money(msgspec.Struct, frozen=True):
+    micros: int
+    unknown: tuple[str, ...] = ()
+    """Models without a price: what they cost comes on top, and is not known."""
+
+
+def money_of(cells: Cells, table: PriceTable) -> Money:
+    costs = [(cell.model, cell.cost(table)) for cell in cells]
+    unknown = dict.fromkeys(model or "a model without a name" for model, cost in costs if cost is None)
+    return Money(sum(cost for _, cost in costs if cost is not None), tuple(unknown))
+
+
+class _Prices:
+    """The price list in memory, read again when the person's own file changes."""
+
+    def __init__(self) -> None:
+        self._key: tuple[str, int] = ("", -1)
+        self._table: PriceTable | None = None
+
+    def table(self) -> PriceTable:
+        own = default_config_dir() / OWN_PRICES
+        key = (str(own), own.stat().st_mtime_ns if own.exists() else 0)
+        if self._table is None or key != self._key:
+            self._key, self._table = key, _load_prices(own)
+        return self._table
+
+
+def _load_prices(own: Path) -> PriceTable:
+    try:
+        return load_table(own)
+    except BadPrices:
+        return load_table()  # Prices that cannot be read are told of by `holdfast prices`.
+
+
+price_table = _Prices().table
