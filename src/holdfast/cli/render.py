@@ -25,18 +25,29 @@ FOR_PIPES = 200
 class VisibleConsole(Console):
     """Whatever is printed through it, nothing but its own styles reaches the terminal as an escape sequence."""
 
+    def on_broken_pipe(self) -> None:
+        """The reader has seen enough (`| head`): no error. Rich would end the program with 1."""
+        raise BrokenPipeError
+
     def _render_buffer(self, buffer: Iterable[Segment]) -> str:
         visible = [s if s.control else Segment(strip_controls(s.text), s.style) for s in buffer]
         return super()._render_buffer(visible)
 
 
-out = VisibleConsole(
-    highlight=False,
-    soft_wrap=True,
-    markup=False,
-    width=None if sys.stdout.isatty() or "COLUMNS" in os.environ else FOR_PIPES,
-)
-err = VisibleConsole(stderr=True, highlight=False, soft_wrap=True, markup=False)
+out = VisibleConsole.__new__(VisibleConsole)
+err = VisibleConsole.__new__(VisibleConsole)
+
+
+def open_consoles() -> None:
+    """For the standard streams as they are now: a command of the warm server gets those of its caller."""
+    width = None if sys.stdout.isatty() or "COLUMNS" in os.environ else FOR_PIPES
+    for console, stderr in ((out, False), (err, True)):
+        console.__init__(  # type: ignore[misc]
+            stderr=stderr, highlight=False, soft_wrap=True, markup=False, width=None if stderr else width
+        )
+
+
+open_consoles()
 
 STYLES = {
     "session": "cyan",
