@@ -6,7 +6,7 @@ PYTHON ?= python3
 READY  := $(VENV)/.ready
 PYTEST := $(BIN)/python -m pytest
 
-.PHONY: run test bench campaign check fmt docs pictures clean setup system
+.PHONY: run test bench campaign check fmt docs release pictures clean setup system
 
 run: $(READY)            ## set up, start Holdfast on SQLite in a throw-away folder, play a short session, show it
 	@$(BIN)/python tools/play.py
@@ -32,6 +32,9 @@ fmt: $(READY)
 
 docs: $(READY)           ## write the pages that are generated from code
 	$(BIN)/python tools/docs.py
+
+release: setup           ## wheels for every platform, source archive, formula, container file, plugin: dist/, each checked
+	$(BIN)/python tools/release.py $(FLAGS)
 
 pictures: setup system   ## a picture of each screen of the dashboard: docs/pictures/*.png
 	$(BIN)/python tools/pictures.py $(ONLY)

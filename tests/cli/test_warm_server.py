@@ -1,6 +1,5 @@
 """Commands through the warm CLI server look, end and are judged as if the process itself had run them."""
 
-import os
 import signal
 import subprocess
 from collections.abc import Iterator
