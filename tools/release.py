@@ -49,7 +49,7 @@ def main() -> None:
 
 def version_of_commit(root: Path) -> str:
     said = _git(root, "describe", "--tags", "--match", "v[0-9]*", "--long")
-    written = re.search(r'"([^"]+)"', (root / "src/holdfast/__init__.py").read_text())
+    written = re.search(r'^__version__ = "([^"]+)"', (root / "src/holdfast/__init__.py").read_text(), re.MULTILINE)
     if written is None:
         sys.exit("src/holdfast/__init__.py names no version")
     tag, since, _ = said.rsplit("-", 2) if said else ("", _git(root, "rev-list", "--count", "HEAD"), "")
@@ -115,7 +115,9 @@ def package_plugin(source: Path, version: str) -> None:
             for file in sorted((source / base).rglob("*")):
                 if file.is_file():
                     text = file.read_text()
-                    out.writestr(str(file.relative_to(source)), re.sub(r'"version": "[^"]+"', f'"version": "{version}"', text))
+                    out.writestr(
+                        str(file.relative_to(source)), re.sub(r'"version": "[^"]+"', f'"version": "{version}"', text)
+                    )
 
 
 def package_templates(source: Path, version: str) -> None:

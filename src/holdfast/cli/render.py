@@ -1,5 +1,7 @@
 """How things look in a terminal. Text from events is printed without control characters."""
 
+import codecs
+import io
 import os
 import sys
 import time
@@ -38,8 +40,28 @@ out = VisibleConsole.__new__(VisibleConsole)
 err = VisibleConsole.__new__(VisibleConsole)
 
 
+PLAIN_SYMBOLS = {
+    "✓": "+", "✗": "x", "·": "-", "●": "*", "⬜": "o", "→": "->", "…": "...", "–": "-", "—": "-", "×": "x", "≤": "<=",
+    "“": '"', "”": '"', "’": "'", "─": "-", "│": "|",
+}  # fmt: skip
+"""What stands for our own symbols on a terminal that cannot show them."""
+
+
+def _in_plain_symbols(error: UnicodeError) -> tuple[str, int]:
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    text = error.object[error.start : error.end]
+    return "".join(PLAIN_SYMBOLS.get(character, "?") for character in text), error.end
+
+
+codecs.register_error("holdfast", _in_plain_symbols)
+
+
 def open_consoles() -> None:
     """For the standard streams as they are now: a command of the warm server gets those of its caller."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="holdfast")
     width = None if sys.stdout.isatty() or "COLUMNS" in os.environ else FOR_PIPES
     for console, stderr in ((out, False), (err, True)):
         console.__init__(  # type: ignore[misc]

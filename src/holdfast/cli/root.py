@@ -9,7 +9,7 @@ import typer
 from holdfast import __version__
 from holdfast.cli.catalog import RootGroup
 from holdfast.cli.click_api import ClickException, Command
-from holdfast.core.errors import HoldfastError
+from holdfast.core.errors import CommandRefused, HoldfastError
 from holdfast.core.text import strip_controls
 
 EXIT_ERROR = 1
@@ -60,15 +60,19 @@ def run(command: Command | None = None) -> None:
         print(f"holdfast {__version__}")
         return
     try:
+        _refuse_without_home()
         if command is not None or not _answered_quickly():
             _invoke(command or typer.main.get_command(app))
         sys.stdout.flush()
     except HoldfastError as error:
         _fail(strip_controls(error.message), type(error).__name__, EXIT_ERROR)
+    except OSError as error:
+        if isinstance(error, BrokenPipeError):
+            _leave_quietly(0)
+        where = f" ({error.filename})" if error.filename else ""
+        _fail(f"{error.strerror or error}{where}. Try: holdfast doctor", type(error).__name__, EXIT_ERROR)
     except (KeyboardInterrupt, typer.Abort):
         _leave_quietly(EXIT_INTERRUPTED)
-    except BrokenPipeError:
-        _leave_quietly(0)
 
 
 def _invoke(command: Command) -> None:
@@ -85,6 +89,16 @@ def _invoke(command: Command) -> None:
         sys.exit(error.exit_code)
     if isinstance(code, int) and code:
         sys.exit(code)
+
+
+def _refuse_without_home() -> None:
+    """Hooks find everything by HOME: without it what is set up here would not be found again."""
+    if not os.environ.get("HOME") and not _asks_for_help():
+        raise CommandRefused("HOME is not set, and agents' settings are found by it", fix="Run: export HOME=~")
+
+
+def _asks_for_help() -> bool:
+    return "--help" in sys.argv[1:]
 
 
 def _wants_json() -> bool:

@@ -33,7 +33,7 @@ SIGINT = 2
 
 
 def serves(arguments: list[str]) -> bool:
-    if os.environ.get(OFF) == "0":
+    if os.environ.get(OFF) == "0" or not os.environ.get("HOME"):
         return False
     return COMPLETE in os.environ or (bool(arguments) and arguments[0] in SERVED)
 
