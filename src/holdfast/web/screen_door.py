@@ -9,6 +9,7 @@ from fastapi.responses import HTMLResponse, Response
 
 from holdfast.core.agent import Agent
 from holdfast.core.errors import HoldfastError
+from holdfast.core.text import escape_invisible, strip_controls
 from holdfast.web.api.answers import UNAVAILABLE
 from holdfast.web.pages import Pages
 from holdfast.web.routes import Permission, Routes
@@ -22,6 +23,11 @@ FOR_EVER = {"cache-control": "private, max-age=31536000, immutable"}
 NOT_KEPT = {"cache-control": "no-store"}
 WELCOME = """<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Holdfast</title>
 <link rel="icon" href="ICON"><meta http-equiv="refresh" content="0;url=/"></head><body><a href="/">The dashboard</a></body></html>"""
+ICON = """<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 16 16"><rect width="16" height="16" rx="3.5" fill="#0e7490"/>
+<path d="M4.5 3.5v9M11.5 3.5v9M4.5 8h7" stroke="#fff" stroke-width="1.8" stroke-linecap="round"/>BADGE</svg>"""
+BADGE = """<circle cx="11" cy="11" r="5" fill="#b45309"/><text x="11" y="13.4" font-family="sans-serif" font-size="6.5"
+font-weight="700" text-anchor="middle" fill="#fff">NUMBER</text>"""
+EXPORT_TYPES = {"md": "text/markdown", "jsonl": "application/jsonl", "html": "application/octet-stream"}
 REMEMBERED = 32
 KEPT_S = 2.0
 
@@ -37,6 +43,8 @@ def register(routes: Routes, house: "House", _agents: Mapping[str, Agent]) -> No
     for screen in SCREENS:
         routes.add("GET", screen.path, Permission.READ, _handler(screen, shown), include_in_schema=False)
     routes.add("GET", "/static/{version}/{name}", Permission.READ, _static(house), include_in_schema=False)
+    routes.add("GET", "/icon.svg", Permission.READ, _icon(), include_in_schema=False)
+    routes.add("GET", "/sessions/export", Permission.READ, _export(house), include_in_schema=False)
     routes.add("GET", "/open", Permission.LINK, _opened(house), include_in_schema=False)
 
 
@@ -75,7 +83,13 @@ class Shown:
             return -1  # The page itself will say what is wrong.
 
     def _anew(self, screen: Screen, visit: Visit, head: int) -> tuple[int, bytes]:
-        common = {"screen": screen, "project": visit.project, "query": visit.query, "head": head}
+        common = {
+            "screen": screen,
+            "project": visit.project,
+            "query": visit.query,
+            "head": head,
+            "waits": _waits(visit),
+        }
         try:
             return 200, self._pages.render(screen.file, {**common, **screen.page(visit)})
         except HoldfastError as error:
@@ -85,6 +99,43 @@ class Shown:
             self._house.log.error("page.failed", error, screen=screen.name)
             broken = Broken(f"{type(error).__name__} in {screen.name}", fix=f"See {self._house.paths.logs}/web.log")
             return 500, self._pages.render("problem.html", {**common, "error": broken})
+
+
+def _waits(visit: Visit) -> int:
+    """How many sessions wait for the user: the title and the icon of every page count them."""
+    try:
+        return int(visit.view("sessions.who", of="")["waiting"])
+    except HoldfastError:
+        return 0
+
+
+def _icon() -> Callable[..., Any]:
+    async def icon(waits: int = 0) -> Response:
+        shown = "" if waits <= 0 else "9+" if waits > 9 else str(waits)
+        badge = BADGE.replace("NUMBER", shown) if shown else ""
+        return Response(ICON.replace("BADGE", badge), media_type="image/svg+xml", headers=FOR_EVER)
+
+    return icon
+
+
+def _export(house: "House") -> Callable[..., Any]:
+    async def export(id: str, format: str = "md") -> Response:
+        """One session as a file, whole: the view gives it in parts."""
+        text = await house.asking.run(lambda: _exported(house, id, format))
+        kind = EXPORT_TYPES.get(format, "text/plain")
+        named = {"content-disposition": f'attachment; filename="session.{format if format.isalnum() else "txt"}"'}
+        return Response(text, media_type=f"{kind}; charset=utf-8", headers={**NOT_KEPT, **named})
+
+    return export
+
+
+def _exported(house: "House", session: str, format: str) -> str:
+    parts, told = [], house.asking.view("sessions.export", {"id": session, "format": format})
+    parts.append(told["text"])
+    while told["next"]:
+        told = house.asking.view("sessions.export", {"id": told["id"], "format": format, "after": told["next"]})
+        parts.append(told["text"])
+    return "".join(escape_invisible(part) if format == "jsonl" else strip_controls(part) for part in parts)
 
 
 def _handler(screen: Screen, shown: Shown) -> Callable[[Request], Any]:

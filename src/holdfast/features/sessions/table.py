@@ -40,6 +40,9 @@ class Filters(msgspec.Struct, kw_only=True, frozen=True):
     since: int = 0
     until: int = 0
     min_tokens: int = 0
+    min_cost: int = 0
+    costs: dict[str, int] = {}
+    """Micro-dollars by session, from whoever knows them: this feature does not."""
     sort: str = "last"
     reverse: bool = False
     offset: int = 0
@@ -92,6 +95,7 @@ def _fits(session: Session, filters: Filters, call: Call) -> bool:
         and (not filters.until or session.started_at <= filters.until)
         and _has_text(session, filters.text.lower())
         and (not filters.state or figures_of(session, call.now, call.settings).state == filters.state)
+        and (not filters.min_cost or filters.costs.get(session.id, 0) >= filters.min_cost)
         and (not filters.min_tokens or _tokens(session, call) >= filters.min_tokens)
     )
 
@@ -110,10 +114,13 @@ def _tokens(session: Session, call: Call) -> int:
 def _sorted(found: list[Session], filters: Filters, call: Call) -> list[Session]:
     """The largest and the latest first; names from A to Z. `reverse` turns it round."""
     by_name = filters.sort in ("project", "agent", "title")
-    return sorted(found, key=_sort_key(filters.sort, call), reverse=by_name == filters.reverse)
+    return sorted(found, key=_sort_key(filters, call), reverse=by_name == filters.reverse)
 
 
-def _sort_key(sort: str, call: Call) -> Callable[[Session], Any]:
+def _sort_key(filters: Filters, call: Call) -> Callable[[Session], Any]:
+    sort = filters.sort
+    if sort == "cost":
+        return lambda session: filters.costs.get(session.id, 0)
     if sort not in FIGURE_SORTS:
         return SORTS.get(sort, SORTS["last"])
     fields = {
