@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from holdfast.search.chunks.grammars import GRAMMARS, parser
+from holdfast.search.chunks.syntax import GRAMMARS, parser
 
 SHORTEST_BODY = 3
 """Lines."""

@@ -5,8 +5,7 @@ import itertools
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from holdfast.core.decision import Decision
-from holdfast.core.delivery import Delivery
+from holdfast.core.decision import Decision, Delivery
 from holdfast.core.engine import Engine, Ports
 from holdfast.core.event import Event
 from holdfast.core.feature import Feature, version_key

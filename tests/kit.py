@@ -18,10 +18,10 @@ from typing import Any, TypeVar
 import apsw
 import psutil
 
-from holdfast.core.daemon_lease import holder
 from holdfast.core.errors import StoreUnavailable
 from holdfast.core.event import Event
 from holdfast.core.kinds import HOOK_KINDS
+from holdfast.core.machine import holder
 from holdfast.core.ports import EventQuery, Reader
 from holdfast.paths import Paths
 from holdfast.stores import open_reader

@@ -3,7 +3,7 @@
 import json
 
 from holdfast.agents import AGENTS
-from holdfast.core.delivery import Delivery
+from holdfast.core.decision import Delivery
 from holdfast.core.event import BODY_LIMIT
 from holdfast.intake import Intake
 from holdfast.redact import redact

@@ -54,7 +54,8 @@ class ReadOnlyApp:
         return _named(self.features, "views", name)(call)
 
     def command(self, name: str, call: Call) -> CommandResult:
-        return _named(self.features, "commands", name)(call)
+        value: CommandResult = _named(self.features, "commands", name)(call)
+        return value
 
 
 @dataclass
@@ -69,7 +70,8 @@ def _named(features: Sequence[Feature], table: str, name: str) -> Callable[[Call
     owner, _, verb = name.partition(".")
     for feature in features:
         if feature.name == owner and verb in getattr(feature, table):
-            return getattr(feature, table)[verb]
+            value: Callable[[Call], Any] = getattr(feature, table)[verb]
+            return value
     raise CommandRefused(f"there is no {table[:-1]} {name!r}")
 
 

@@ -17,8 +17,8 @@ from typing import Any
 import msgspec
 
 from holdfast.core.caller import SESSION_VARIABLES
-from holdfast.core.daemon_lease import holder
 from holdfast.core.errors import DaemonUnreachable, HoldfastError
+from holdfast.core.machine import holder
 from holdfast.paths import Paths, default_state_dir
 
 START_S = 15.0

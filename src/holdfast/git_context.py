@@ -3,7 +3,7 @@
 import os
 import time
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 FRESH_S = 1.0
 REMEMBERED = 500
@@ -14,7 +14,7 @@ class CachedGitContext:
     """Where a repository lies is cached for a second, because hooks come in bursts. The branch never is: a decision is
     about the branch that is checked out when it is made."""
 
-    def __init__(self, now=time.monotonic) -> None:
+    def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
         self._now = now
         self._seen: OrderedDict[str, tuple[float, Mapping[str, str]]] = OrderedDict()
 

@@ -11,8 +11,8 @@ import msgspec
 
 from holdfast.core.agent import Agent
 from holdfast.core.caller import HookOrigins
+from holdfast.core.decision import Delivery
 from holdfast.core.dedupe import AT_ONCE
-from holdfast.core.delivery import Delivery
 from holdfast.core.event import BODY_LIMIT, Event
 from holdfast.core.kinds import TOOL_ENDS, TURN_ENDS, HookPayload
 from holdfast.core.machine import boot, look, machine_id

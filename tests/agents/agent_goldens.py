@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 
 from holdfast.core.agent import Agent
-from holdfast.core.delivery import Delivery
+from holdfast.core.decision import Delivery
 
 HERE = Path(__file__).parent
 

@@ -11,8 +11,7 @@ from typing import Any
 import msgspec
 
 from holdfast.agents import AGENTS
-from holdfast.core.decision import NOTHING, Context, Decision
-from holdfast.core.delivery import Delivery
+from holdfast.core.decision import NOTHING, Context, Decision, Delivery
 from holdfast.core.kinds import HOOK_KINDS
 from holdfast.intake import Intake
 

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 
 from holdfast.agents import AGENTS as ALL
 from holdfast.core.agent import ACTIONS
-from holdfast.core.decision import NOTHING, Context, Decision
-from holdfast.core.delivery import Delivery
+from holdfast.core.decision import NOTHING, Context, Decision, Delivery
 from holdfast.core.kinds import HOOK_KINDS
 
 AGENTS = {name: agent for name, agent in ALL.items() if agent.hooks}

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from holdfast.agents import AGENTS
 from holdfast.core.agent import ACTIONS
-from holdfast.core.decision import NOTHING, Context, Decision, deny, tell
-from holdfast.core.delivery import Delivery
+from holdfast.core.decision import NOTHING, Context, Decision, Delivery, deny, tell
 from holdfast.core.event import Event
 from holdfast.core.kinds import HOOK_KINDS
 

@@ -6,8 +6,7 @@ import agent_goldens as goldens
 import pytest
 
 from holdfast.agents import AGENTS
-from holdfast.core.decision import Context, Decision
-from holdfast.core.delivery import Delivery
+from holdfast.core.decision import Context, Decision, Delivery
 from holdfast.core.fence import VOICE, without_contexts
 
 REFUSAL = Decision(verdict="deny", reasons=("Run the tests first.",))

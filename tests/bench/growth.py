@@ -9,7 +9,7 @@ import msgspec
 import psutil
 
 from holdfast.app import build
-from holdfast.core.delivery import Delivery
+from holdfast.core.decision import Delivery
 from holdfast.core.event import Event
 from holdfast.core.ids import delivery_key
 from holdfast.core.ports import EventQuery, StateQuery

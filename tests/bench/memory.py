@@ -20,7 +20,7 @@ from holdfast.core.state import row
 from holdfast.features.memory import FEATURE
 from holdfast.features.memory.index.likeness import like
 from holdfast.features.memory.model import OBSERVATION
-from holdfast.search import similar_words, static_model
+from holdfast.search import embedder, lexical
 from tests.bench.figures import fact, figure, heading, p50, p99
 from tests.features.memory.harness import PROJECT, MemoryHarness
 from tests.kit import World
@@ -99,7 +99,7 @@ def _found(house: MemoryHarness, question: str, wanted: list[str], seqs: dict[in
 def speed(texts: int = 100_000) -> None:
     heading(f"memory: time to find among {texts:,} observations")
     chance = random.Random(1)
-    words = similar_words.load().words + [_made_up(chance) for _ in range(20_000)]
+    words = lexical.load().words + [_made_up(chance) for _ in range(20_000)]
     weights = list(itertools.accumulate(1 / (n + 10) for n in range(len(words))))
 
     def some(count: int) -> str:
@@ -145,7 +145,7 @@ def _fill(house: MemoryHarness, texts: Iterator[str]) -> None:
 
 def _first_search(house: MemoryHarness) -> float:
     house.restarted()
-    for cache in (similar_words.load, static_model.load, like):
+    for cache in (lexical.load, embedder.load, like):
         cache.cache_clear()
     return _timed(house, "which parser did we choose for the importer") / 1e9
 

@@ -19,14 +19,14 @@ from pathlib import Path
 
 import apsw
 
-from holdfast.search import languages, lexical, ranking, static_model, tokenize
+from holdfast.search import embedder, languages, lexical, ranking
 from holdfast.search.chunks import lines_of
 from holdfast.search.embedder import Embedder, Passage
 from holdfast.search.index import database
 from holdfast.search.index.database import SCHEMA
 from holdfast.search.index.file_entry import pack_text, searchable, unpack_text
 from holdfast.search.index.update import Embedding
-from holdfast.search.query import parse_query
+from holdfast.search.query import parse_query, whole_tokens
 from holdfast.search.settings import OFF, IndexSettings
 from holdfast.search.vectors import Vectors
 from tests.bench.figures import fact, figure, heading
@@ -161,7 +161,7 @@ class Haystack:
             defined = (number, number, one.name, one.symbol, stop - start)
             self.db.execute("insert into definitions values (?, ?, ?, ?, 'function', 0, ?)", defined)
             self.db.execute("insert into names (rowid, name) values (?, ?)", (number, lexical.squeezed(one.name)))
-            tokens = " ".join(tokenize.whole_tokens(one.body))
+            tokens = " ".join(whole_tokens(one.body))
             self.db.execute("insert into tokens (rowid, token) values (?, ?)", (number, tokens))
             words = (number, searchable(one.symbol), searchable(path), searchable(one.body))
             self.db.execute("insert into words (rowid, name, path, body) values (?, ?, ?, ?)", words)
@@ -214,11 +214,7 @@ def scores(
 
 def main() -> None:
     heading("search: NDCG@10 on repositories the model has not seen")
-    model = (
-        static_model.load(Path(os.environ["HOLDFAST_MODEL"]))
-        if os.environ.get("HOLDFAST_MODEL")
-        else static_model.load()
-    )
+    model = embedder.load(Path(os.environ["HOLDFAST_MODEL"])) if os.environ.get("HOLDFAST_MODEL") else embedder.load()
     totals: dict[str, list[tuple[float, float, float]]] = {}
     print(
         f"    {'repository':<12}{'functions':>10}{'questions':>10}{'full text':>11}{'meaning':>9}{'both':>8}{'product':>9}"

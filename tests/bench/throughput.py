@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 
 from holdfast.app import build
-from holdfast.core.delivery import Delivery
+from holdfast.core.decision import Delivery
 from holdfast.core.ids import delivery_key
 from holdfast.paths import Paths
 from tests.bench import event, floors

@@ -6,8 +6,8 @@ import msgspec
 import pytest
 
 from holdfast.app import App, build
+from holdfast.core.decision import Delivery
 from holdfast.core.dedupe import AT_ONCE_MS, KEPT, WINDOW_MS, Deduplicator
-from holdfast.core.delivery import Delivery
 from holdfast.core.errors import StoreUnavailable
 from holdfast.core.ids import delivery_key
 from holdfast.core.ports import EventQuery

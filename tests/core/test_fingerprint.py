@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from holdfast.core.fingerprint import Fingerprinter
-from holdfast.core.process import Ran
+from holdfast.core.job import Ran
 
 
 def run(

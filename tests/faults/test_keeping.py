@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.core.delivery import Delivery
+from holdfast.core.decision import Delivery
 from holdfast.core.errors import StoreDamaged, StoreUnavailable
 from holdfast.core.event import Event
 from holdfast.core.ports import EventQuery

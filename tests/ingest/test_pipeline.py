@@ -9,8 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from holdfast.core.agent import Agent, Hook
-from holdfast.core.decision import Decision, tell
-from holdfast.core.delivery import Delivery
+from holdfast.core.decision import Decision, Delivery, tell
 from holdfast.core.engine import Engine, Outcome
 from holdfast.core.errors import StoreDamaged, StoreUnavailable
 from holdfast.core.event import Event

@@ -13,7 +13,7 @@ import msgspec
 import pytest
 
 from holdfast.search import inspect
-from holdfast.search.index import build, checkout, database, exclusions
+from holdfast.search.index import build, checkout, database
 from holdfast.search.index.build import Result
 from holdfast.search.index.database import IndexDamaged
 from holdfast.search.index.file_entry import read_entry
@@ -116,22 +116,22 @@ def test_files_that_are_left_out_and_why(tree: Tree) -> None:
     told = tree.left_out()
     told.pop("pipe.py", "")  # git does not list it; a walk does
     assert told == {
-        "image.png": exclusions.BINARY,
-        "app.min.js": exclusions.GENERATED,
-        "bundle.js": exclusions.MINIFIED,
-        "api_pb2.py": exclusions.GENERATED,
-        "gen.go": exclusions.GENERATED,
-        "package-lock.json": exclusions.GENERATED,
-        "data.csv": exclusions.DATA,
-        "big.json": exclusions.DATA,
-        ".env": exclusions.SECRET,
-        "key.pem": exclusions.SECRET,
-        "latin.txt": exclusions.UNDECODABLE,
-        "empty.py": exclusions.EMPTY,
-        "noext": exclusions.UNKNOWN,
-        "huge.py": exclusions.LARGE,
-        "loop": exclusions.LINK,
-        "out.py": exclusions.LINK,
+        "image.png": checkout.BINARY,
+        "app.min.js": checkout.GENERATED,
+        "bundle.js": checkout.MINIFIED,
+        "api_pb2.py": checkout.GENERATED,
+        "gen.go": checkout.GENERATED,
+        "package-lock.json": checkout.GENERATED,
+        "data.csv": checkout.DATA,
+        "big.json": checkout.DATA,
+        ".env": checkout.SECRET,
+        "key.pem": checkout.SECRET,
+        "latin.txt": checkout.UNDECODABLE,
+        "empty.py": checkout.EMPTY,
+        "noext": checkout.UNKNOWN,
+        "huge.py": checkout.LARGE,
+        "loop": checkout.LINK,
+        "out.py": checkout.LINK,
     }
     assert {row[0] for row in tree.content() if len(row) > 2} == {"a.py"}
 
@@ -142,7 +142,7 @@ def test_a_walk_meets_pipes_and_loops(tmp_path: Path) -> None:
     (tree.root / "sub" / "up").symlink_to("..")
     os.mkfifo(tree.root / "pipe.py")
     assert tree.index().status == "completed"
-    assert tree.left_out() == {"pipe.py": exclusions.LINK, "sub/up": exclusions.LINK}
+    assert tree.left_out() == {"pipe.py": checkout.LINK, "sub/up": checkout.LINK}
 
 
 def test_a_link_put_in_place_of_a_file_is_not_followed(tree: Tree, tmp_path: Path) -> None:
@@ -167,7 +167,7 @@ def test_a_link_put_in_place_of_a_folder_is_not_followed(tree: Tree, tmp_path: P
     (tree.root / "pkg").symlink_to(tmp_path / "outside")
     assert tree.index().status == "completed"
     assert tree.found("stolen", embedder="off") == []
-    assert tree.left_out() == {"pkg/a.py": exclusions.LINK, "pkg": exclusions.LINK}
+    assert tree.left_out() == {"pkg/a.py": checkout.LINK, "pkg": checkout.LINK}
 
 
 def test_nor_when_it_is_put_there_while_we_read(tree: Tree, tmp_path: Path) -> None:
@@ -179,7 +179,7 @@ def test_nor_when_it_is_put_there_while_we_read(tree: Tree, tmp_path: Path) -> N
     (tree.root / "pkg").symlink_to(tmp_path / "outside")
     made = read_entry(str(tree.root), listed.files[0], IndexSettings())
     assert made is not None
-    assert (made.left_out, made.parts) == (exclusions.UNREADABLE, [])
+    assert (made.left_out, made.parts) == (checkout.UNREADABLE, [])
 
 
 def test_secrets_are_not_stored(tree: Tree) -> None:
@@ -192,7 +192,7 @@ def test_secrets_are_not_stored(tree: Tree) -> None:
     assert not any(part in stored for part in (token.encode(), token[4:].lower().encode()))
     assert not any(token in row[7] for row in tree.content() if len(row) > 2)
     assert "turn_wheel" in tree.ask("turn_wheel").hits[0].symbol
-    assert tree.left_out().get("b.py", exclusions.SECRET) == exclusions.SECRET
+    assert tree.left_out().get("b.py", checkout.SECRET) == checkout.SECRET
 
 
 def test_undecodable_names_and_odd_texts(tree: Tree) -> None:
@@ -297,7 +297,7 @@ def test_unreadable_folders_and_files_are_passed_over(repository: bool) -> None:
         finally:
             (tree.root / "shut").chmod(0o700)
         assert told.status == "completed", told
-        assert tree.left_out().get("c.py") == exclusions.UNREADABLE
+        assert tree.left_out().get("c.py") == checkout.UNREADABLE
         assert {row[0] for row in tree.content() if len(row) > 2} == {"a.py"}
 
 

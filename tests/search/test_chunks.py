@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from holdfast.search import languages
 from holdfast.search.chunks import Chunk, Definition, cut, syntax
-from holdfast.search.chunks.grammars import GRAMMARS, parser
+from holdfast.search.chunks.syntax import GRAMMARS, parser
 from holdfast.search.languages import LANGUAGES
 
 SAMPLES = Path(__file__).with_name("samples")

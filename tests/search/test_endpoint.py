@@ -27,7 +27,7 @@ def model() -> Iterator[tuple[Model, str]]:
 
 
 def asked(tree: Tree, text: str, settings: IndexSettings) -> Any:
-    from holdfast.search.answer import Question
+    from holdfast.search.results import Question
     from holdfast.search.searcher import Searcher
 
     return Searcher(tree.place).ask(Question(text=text), settings)

@@ -14,9 +14,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from holdfast.search import inspect
-from holdfast.search.answer import Question
-from holdfast.search.index import build, run_lock, update
-from holdfast.search.index.index_dir import index_dir_of
+from holdfast.search.index import build, database, update
+from holdfast.search.index.database import index_dir_of
+from holdfast.search.results import Question
 from holdfast.search.searcher import Searcher
 from holdfast.search.settings import IndexSettings
 from tests.kit import git, wait_until
@@ -194,7 +194,7 @@ def test_killed_anywhere_the_next_run_makes_it_whole(tree: Tree) -> None:
             tree.write({name: f"def g{number}():\n    return '{rng.random()}'\n" * rng.randrange(1, 5)})
         _killed(tree, rng.random() * took * 1.2, rebuild=rng.random() < 0.4)
         # At once, or when the git it was just about to start has started: until then that one has the file open, too.
-        wait_until(lambda: run_lock.holder(tree.place.claim) is None, "the claim is free", 2.0)
+        wait_until(lambda: database.holder(tree.place.claim) is None, "the claim is free", 2.0)
         if tree.place.current():
             tree.ask("return a number")
     assert tree.index().status == "completed"
@@ -226,13 +226,13 @@ def test_a_live_run_keeps_its_claim_however_old_it_is(tree: Tree) -> None:
     """D3, C5: nothing but its owner's end frees it; a heartbeat that stopped decides nothing."""
     tree.write({"a.py": BODIES[0]})
     tree.index()
-    with run_lock.held(tree.place.claim, "old") as mine:
-        mine._holder = run_lock.Holder(pid=os.getpid(), start=0.0, run="old", at=0, beat=0)
+    with database.held(tree.place.claim, "old") as mine:
+        mine._holder = database.Holder(pid=os.getpid(), start=0.0, run="old", at=0, beat=0)
         assert tree.index(patience_s=0.1).status == "claimed"
-        holder = run_lock.holder(tree.place.claim)
+        holder = database.holder(tree.place.claim)
         assert holder is not None
         assert holder.pid == os.getpid()
-    assert run_lock.holder(tree.place.claim) is None
+    assert database.holder(tree.place.claim) is None
     assert tree.index().status == "completed"
 
 
@@ -274,8 +274,8 @@ def test_two_names_of_one_checkout_have_one_index(tree: Tree, tmp_path: Path) ->
 
 def test_another_model_takes_over_only_when_it_is_ready(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
     """The old vectors answer meanwhile; a model that fails in the middle leaves them alone."""
+    from holdfast.search import embedder
     from holdfast.search import embedder as embedders
-    from holdfast.search import static_model
     from holdfast.search.embedder import NoEmbedder
 
     tree.write({f"m{n}.py": f"def f{n}():\n    return {n}\n" for n in range(5)})
@@ -289,10 +289,10 @@ def test_another_model_takes_over_only_when_it_is_ready(tree: Tree, monkeypatch:
         def documents(self, passages):  # type: ignore[no-untyped-def]
             if self.broken:
                 raise NoEmbedder("the endpoint is down")
-            return static_model.load().documents(passages)[:, :64]
+            return embedder.load().documents(passages)[:, :64]
 
         def query(self, text):  # type: ignore[no-untyped-def]
-            return static_model.load().query(text)[:64]
+            return embedder.load().query(text)[:64]
 
     other = Other()
     monkeypatch.setattr(embedders, "choose_embedder", lambda _settings: other)
@@ -308,14 +308,14 @@ def test_another_model_takes_over_only_when_it_is_ready(tree: Tree, monkeypatch:
 def test_a_model_that_came_with_an_update_is_seen_though_no_file_changed(
     tree: Tree, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from holdfast.search import static_model
+    from holdfast.search import embedder
 
     tree.write({"a.py": BODIES[0]})
     for _ in range(2):
         time.sleep(0.06)
         tree.bring_up()
     assert tree.bring_up() == "unchanged"
-    monkeypatch.setattr(static_model.load(), "id", "holdfast-code-2")
+    monkeypatch.setattr(embedder.load(), "id", "holdfast-code-2")
     assert tree.bring_up() == "completed"
     assert inspect.summary(tree.place)["model"] == "holdfast-code-2"  # type: ignore[index]
     assert tree.bring_up() == "unchanged"

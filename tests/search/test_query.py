@@ -2,11 +2,10 @@
 
 import pytest
 
-from holdfast.search.evidence import flattened, name_in_line, phrase_share
 from holdfast.search.languages import role_of
 from holdfast.search.lexical import edits
-from holdfast.search.query import names_in, parse_query
-from holdfast.search.tokenize import whole_tokens
+from holdfast.search.query import names_in, parse_query, whole_tokens
+from holdfast.search.ranking import flattened, name_in_line, phrase_share
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from holdfast.search import inspect, lexical, query, ranking, static_model
+from holdfast.search import embedder, inspect, lexical, query, ranking
 from holdfast.search.embedder import Passage
 from holdfast.search.settings import IndexSettings
 from tests.search.tree import Tree
@@ -120,8 +120,8 @@ def test_what_has_nothing_to_do_with_a_question_is_not_shown(tree: Tree) -> None
 def test_a_model_that_cannot_be_read_does_not_stop_the_full_text(
     tree: Tree, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    real = static_model.load
-    monkeypatch.setattr(static_model, "load", lambda: real(tmp_path))
+    real = embedder.load
+    monkeypatch.setattr(embedder, "load", lambda: real(tmp_path))
     answer = tree.ask("connection pool")
     assert "the search model cannot be read" in answer.note
     assert answer.hits[0].path == "src/db/pool.py"
@@ -143,7 +143,7 @@ def test_syntax_in_a_question_is_only_text(tree: Tree, text: str) -> None:
 
 
 def test_a_long_lived_searcher_sees_changes(tree: Tree) -> None:
-    from holdfast.search.answer import Question
+    from holdfast.search.results import Question
     from holdfast.search.searcher import Searcher
 
     asking = Searcher(tree.place)
@@ -188,8 +188,8 @@ def test_words_of_a_question_are_never_syntax() -> None:
 
 def test_the_model_is_small_and_knows_what_belongs_together() -> None:
     """≤ 20 MB, numpy only; a question lies nearer to its code than to another."""
-    assert sum(p.stat().st_size for p in static_model.FOLDER.iterdir()) <= 20_000_000
-    model = static_model.load()
+    assert sum(p.stat().st_size for p in embedder.FOLDER.iterdir()) <= 20_000_000
+    model = embedder.load()
     rows = model.documents(
         [
             Passage(

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.search import tokenize
+from holdfast.search import query
 
 
 @pytest.mark.parametrize(
@@ -21,10 +21,10 @@ from holdfast.search import tokenize
     ],
 )
 def test_parts(identifier: str, parts: tuple[str, ...]) -> None:
-    assert tokenize.parts(identifier) == parts
+    assert query.parts(identifier) == parts
 
 
 @given(st.text(max_size=400))
 def test_any_text_gives_plain_words_and_the_count_agrees_with_the_order(text: str) -> None:
-    assert sum(tokenize.counted(text).values()) == len(tokenize.in_order(text))
-    assert all(word == word.lower() and " " not in word and '"' not in word for word in tokenize.in_order(text))
+    assert sum(query.counted(text).values()) == len(query.in_order(text))
+    assert all(word == word.lower() and " " not in word and '"' not in word for word in query.in_order(text))

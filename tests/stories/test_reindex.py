@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from holdfast.core.ports import Ref
-from holdfast.search.index.run_lock import holder
+from holdfast.search.index.database import holder
 from tests.kit import World, git, wait_until
 from tests.search.serving import served
 

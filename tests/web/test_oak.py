@@ -68,7 +68,7 @@ def test_what_is_not_recorded_is_said(door: Door):
 @pytest.mark.parametrize("endpoint", sorted(oak.ENDPOINTS))
 def test_every_agent_reads_what_is_made_for_it(agent, endpoint: str):
     """S4-1: the same lifecycle for every agent."""
-    from holdfast.core.delivery import Delivery
+    from holdfast.core.decision import Delivery
 
     told = {"agent": agent, "session_id": "s", "prompt": "p", "tool_name": "Bash", "tool_input": {"command": "x"}}
     _, named, event, payload = oak.as_hook(endpoint, told, "s", AGENTS, "2026-01-01T00:00:00.000Z")

@@ -23,7 +23,7 @@ from holdfast.agents.reading import (
     prompt,
 )  # fmt: skip
 from holdfast.core.agent import Agent, Enforcement, Hook, Payload, Setup
-from holdfast.core.delivery import Delivery
+from holdfast.core.decision import Delivery
 
 NAME_OF_AGENT = "claude-code"
 ASK_TIMEOUT = 15

@@ -8,7 +8,7 @@ from holdfast.agents import answering, marking, normal, reading, shell_entry
 from holdfast.agents.normal import one_path
 from holdfast.agents.reading import COMPACT, ENDED, LANE_ENDED, OVER, PROMPT, STARTED, TOOL, Data, error, name
 from holdfast.core.agent import Agent, Enforcement, Hook, Payload, Setup
-from holdfast.core.delivery import Delivery
+from holdfast.core.decision import Delivery
 
 ASK_TIMEOUT, LAST_TIMEOUT = 15, 3
 """Seconds. Codex allows no more than 3 for SessionEnd and Interrupt."""

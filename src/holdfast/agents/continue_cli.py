@@ -6,7 +6,7 @@ from holdfast.agents import answering, marking, normal, reading, shell_entry
 from holdfast.agents.normal import one_path
 from holdfast.agents.reading import COMPACT, FAILURE, LANE_ENDED, NOTE, OVER, PROMPT, STARTED, TOOL, Data, message, name
 from holdfast.core.agent import Agent, Enforcement, Hook, Payload, Setup
-from holdfast.core.delivery import Delivery
+from holdfast.core.decision import Delivery
 
 ASK_TIMEOUT = 15
 

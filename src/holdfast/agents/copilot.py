@@ -12,8 +12,7 @@ from holdfast.agents.answering import context_of, encoded, reason_of
 from holdfast.agents.normal import flag, one_path
 from holdfast.agents.reading import OVER, PROMPT, STARTED, Data, Fields, error, message, name
 from holdfast.core.agent import Agent, Enforcement, Hook, Payload, Setup
-from holdfast.core.decision import Decision
-from holdfast.core.delivery import Delivery
+from holdfast.core.decision import Decision, Delivery
 from holdfast.core.event import Event
 
 ASK_TIMEOUT = 15

@@ -10,8 +10,7 @@ from holdfast.agents.answering import context_of, encoded, reason_of
 from holdfast.agents.normal import flag, number, one_path
 from holdfast.agents.reading import OVER, PROMPT, Data, error, message, name
 from holdfast.core.agent import Agent, Enforcement, Hook, Payload, Setup
-from holdfast.core.decision import Decision
-from holdfast.core.delivery import Delivery
+from holdfast.core.decision import Decision, Delivery
 from holdfast.core.event import Event
 from holdfast.core.fence import harmless
 
@@ -97,7 +96,7 @@ def _kind(kind: str, data: Data) -> str:
 
 
 TOOL = (("call", "tool_use_id", name), ("ms", "duration", number))
-NATIVE_TOOL = (("command", "command", reading.words(normal.COMMAND)), ("path", "file_path", one_path))
+NATIVE_TOOL = (("command", "command", normal.words(normal.COMMAND)), ("path", "file_path", one_path))
 
 TABLES = reading.Tables(
     agent="cursor",

@@ -7,7 +7,7 @@ from holdfast.agents import answering, marking, normal, reading, shell_entry
 from holdfast.agents.normal import flag, number, one_path
 from holdfast.agents.reading import COMPACT, NOTE, OVER, PROMPT, STARTED, Data, name
 from holdfast.core.agent import Agent, Enforcement, Hook, Payload, Setup
-from holdfast.core.delivery import Delivery
+from holdfast.core.decision import Delivery
 
 ASK_TIMEOUT = 15
 SESSIONS = "/.factory/sessions/"

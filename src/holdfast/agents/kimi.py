@@ -12,8 +12,7 @@ from holdfast.agents.answering import context_of, encoded, reason_of
 from holdfast.agents.normal import flag, one_path
 from holdfast.agents.reading import COMPACT, NOTE, OVER, Data, name
 from holdfast.core.agent import Agent, Enforcement, Hook, Payload
-from holdfast.core.decision import Decision
-from holdfast.core.delivery import Delivery
+from holdfast.core.decision import Decision, Delivery
 from holdfast.core.event import Event
 
 CLIENT = "kimi_code"

@@ -9,8 +9,7 @@ from holdfast.agents.answering import context_of, encoded, reason_of
 from holdfast.agents.normal import one_path
 from holdfast.agents.reading import Data, error, message, name
 from holdfast.core.agent import Agent, Enforcement, Hook, Payload, Setup
-from holdfast.core.decision import Decision
-from holdfast.core.delivery import Delivery
+from holdfast.core.decision import Decision, Delivery
 from holdfast.core.event import Event
 from holdfast.core.fence import harmless
 

@@ -8,8 +8,7 @@ from holdfast.agents import marking, normal, reading
 from holdfast.agents.answering import context_of, encoded, reason_of
 from holdfast.agents.normal import one_path
 from holdfast.core.agent import Agent, Payload
-from holdfast.core.decision import Decision
-from holdfast.core.delivery import Delivery
+from holdfast.core.decision import Decision, Delivery
 from holdfast.core.event import Event
 from holdfast.core.fence import harmless
 from holdfast.core.ids import bounded

@@ -18,7 +18,7 @@ from holdfast.agents.reading import (
     name,
 )  # fmt: skip
 from holdfast.core.agent import Agent, Enforcement, Hook, Payload, Setup
-from holdfast.core.delivery import Delivery
+from holdfast.core.decision import Delivery
 
 ASK_TIMEOUT = 15
 

@@ -7,7 +7,7 @@ from typing import Any
 from holdfast.agents import normal
 from holdfast.agents.normal import NAME, flag, number, one_path, words
 from holdfast.core.agent import Payload
-from holdfast.core.delivery import Delivery
+from holdfast.core.decision import Delivery
 from holdfast.core.event import Event
 from holdfast.core.ids import bounded
 

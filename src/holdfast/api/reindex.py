@@ -67,7 +67,8 @@ def _asked(ask: Callable[[], Any]) -> Any:
 
 def _content(told: Any) -> bytes | None:
     try:
-        return (Path(_project()) / (told or {}).get("state_file", STATE_FILE)).read_bytes()
+        value: bytes | None = (Path(_project()) / (told or {}).get("state_file", STATE_FILE)).read_bytes()
+        return value
     except OSError:
         return None
 

@@ -17,7 +17,7 @@ from holdfast.cli.options import Json
 from holdfast.core.caller import judge_caller
 from holdfast.core.errors import CommandRefused, DaemonUnreachable
 from holdfast.redact import Redactor
-from holdfast.settings.edit import set_value
+from holdfast.settings.yaml_document import set_value
 
 app = typer.Typer(help="Settings and where each comes from.", no_args_is_help=True)
 

@@ -8,7 +8,7 @@ import typer
 from holdfast import client
 from holdfast.cli import render
 from holdfast.cli.options import Json
-from holdfast.core.units import format_bytes
+from holdfast.core.times import format_bytes
 from holdfast.daemon import units
 
 app = typer.Typer(help="Start, stop and look at the daemon.", no_args_is_help=True)

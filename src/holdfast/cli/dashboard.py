@@ -101,7 +101,8 @@ def _post(running: dict[str, Any], what: str) -> dict[str, Any]:
         connection.close()
     if answer.status != 200:
         raise CommandRefused(f"the dashboard answered {answer.status}: {body[:200].decode(errors='replace')}")
-    return msgspec.json.decode(body)
+    value: dict[str, Any] = msgspec.json.decode(body)
+    return value
 
 
 def _wait(true: Any) -> None:

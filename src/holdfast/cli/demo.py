@@ -78,7 +78,8 @@ def _dashboard(player: "Player") -> str:
     done = _holdfast(player, "dashboard", "--no-open", "--json")
     if done.returncode:
         raise CommandRefused(f"the dashboard did not open: {done.stderr.strip()}", fix="See: holdfast doctor")
-    return msgspec.json.decode(done.stdout.splitlines()[-1])["data"]["link"]
+    value: str = msgspec.json.decode(done.stdout.splitlines()[-1])["data"]["link"]
+    return value
 
 
 def _holdfast(player: "Player", *words: str) -> "subprocess.CompletedProcess[str]":

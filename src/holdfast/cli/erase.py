@@ -85,7 +85,7 @@ def erase_everything(yes: bool, json: bool) -> None:
             f"this erases all of {paths.state} and the files Holdfast keeps in projects", fix="Say --yes to do it."
         )
     from holdfast.app import open_settings, store_url
-    from holdfast.core.daemon_lease import Lease
+    from holdfast.core.machine import Lease
     from holdfast.daemon.wipe import begin_wipe, finish_wipe, remove_state
 
     shown = client.ask("shown_files")

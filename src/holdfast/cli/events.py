@@ -8,7 +8,7 @@ from rich.text import Text
 from holdfast import client
 from holdfast.cli import render
 from holdfast.cli.options import Json
-from holdfast.core.units import format_bytes
+from holdfast.core.times import format_bytes
 
 app = typer.Typer(help="Look at the log.", no_args_is_help=True)
 

@@ -261,7 +261,8 @@ def _rules(file: Path) -> dict[str, Any]:
     found = open_settings().settings.section_of(file, "gates")
     for notice in found.notices:
         render.err.print(Text(f"! {notice}", style="yellow"))
-    return found.trees["gates"].plain()
+    value: dict[str, Any] = found.trees["gates"].plain()
+    return value
 
 
 @app.command()
@@ -286,7 +287,7 @@ def init(
 ) -> None:
     """Write a first set of requirements into a settings file. What is there already stays."""
     from holdfast.app import open_settings
-    from holdfast.settings.edit import set_value
+    from holdfast.settings.yaml_document import set_value
 
     known = client.view("gates.presets")
     chosen = _chosen(known, preset, with_ or [])

@@ -10,7 +10,7 @@ from rich.text import Text
 from holdfast import client
 from holdfast.cli import render
 from holdfast.cli.options import Json
-from holdfast.core.units import format_bytes
+from holdfast.core.times import format_bytes
 
 app = typer.Typer(help="The code index of this checkout.", no_args_is_help=True)
 
@@ -118,7 +118,8 @@ def _watched(run_id: str, quiet: bool) -> dict[str, Any]:
             told = client.view("reindex.watch")
             last = told["last"]
             if (last and last["run"] == run_id) or _overtaken(told, run_id):
-                return last
+                value: dict[str, Any] = last
+                return value
             if step := told["progress"]:
                 bar.update(task, description=STEPS.get(step["step"], ""), completed=step["done"], total=step["total"])
             time.sleep(LOOK_EVERY_S)

@@ -12,7 +12,7 @@ from holdfast import client
 from holdfast.cli import render
 from holdfast.cli.options import Json
 from holdfast.core.text import escape_invisible, strip_controls
-from holdfast.core.units import format_duration
+from holdfast.core.times import format_duration
 
 app = typer.Typer(help="Look at sessions; close, reopen or export one.", no_args_is_help=True)
 

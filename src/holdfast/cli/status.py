@@ -8,7 +8,7 @@ from rich.text import Text
 from holdfast import client
 from holdfast.cli import installing, memory, render
 from holdfast.cli.options import Json
-from holdfast.core.units import format_bytes
+from holdfast.core.times import format_bytes
 
 
 def register(app: typer.Typer) -> None:
@@ -55,7 +55,8 @@ def _attention(pid: int) -> list[str]:
 
 def _meter() -> dict[str, Any]:
     try:
-        return client.view("memory.meter")
+        value: dict[str, Any] = client.view("memory.meter")
+        return value
     except client.Refused:
         return {}  # a daemon of an older version
 

@@ -10,7 +10,7 @@ from holdfast import client
 from holdfast.cli import render
 from holdfast.cli.options import Json
 from holdfast.core.errors import CommandRefused
-from holdfast.core.units import format_bytes
+from holdfast.core.times import format_bytes
 from holdfast.ingest.high_water_mark import forget
 from holdfast.ingest.journal import Journal
 from holdfast.stores import backup as backups

@@ -1,8 +1,11 @@
-"""What Holdfast answers, and how the answers of several features become one."""
+"""What a hook client hands in, and what Holdfast answers: the answers of several features become one."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 import msgspec
+
+# What Holdfast answers, and how the answers of several features become one.
 
 RANK = {"none": 0, "allow": 1, "ask": 2, "deny": 3}
 
@@ -22,7 +25,7 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True):
     reasons: tuple[str, ...] = ()
     contexts: tuple[Context, ...] = ()
     notices: tuple[str, ...] = ()
-    details: tuple[dict, ...] = ()
+    details: tuple[dict[str, Any], ...] = ()
 
     @property
     def silent(self) -> bool:
@@ -32,7 +35,7 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True):
 NOTHING = Decision()
 
 
-def deny(*reasons: str, details: tuple[dict, ...] = ()) -> Decision:
+def deny(*reasons: str, details: tuple[dict[str, Any], ...] = ()) -> Decision:
     return Decision(verdict="deny", reasons=reasons, details=details)
 
 
@@ -57,3 +60,32 @@ def merge(decisions: Iterable[Decision | None]) -> Decision:
 
 def _once(texts: Iterable[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(texts))
+
+
+# What a hook client hands in, before anybody has understood it.
+
+
+class Delivery(msgspec.Struct, kw_only=True, frozen=True):
+    key: str
+    agent: str
+    event: str
+    mode: str = "tell"
+    at: int = 0
+    pid: int = 0
+    start: int = 0
+    cwd: str = ""
+    client: str = ""
+    via: str = ""
+    state: str = ""
+    env: Mapping[str, str] = {}
+    body: bytes = b""
+    cleaned: bool = False
+    """Whether the body is cut and redacted already. Then `whole` is the length it had, and `digest` its hash if cut."""
+    ancestors: tuple[int, ...] = ()
+    """The processes above the client, nearest first, as the kernel told when it was connected; empty: not known."""
+    whole: int = 0
+    digest: str = ""
+
+    def unawaited(self) -> "Delivery":
+        """The same, now that nobody waits for an answer any more."""
+        return msgspec.structs.replace(self, mode="tell")

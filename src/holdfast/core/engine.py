@@ -10,9 +10,8 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from holdfast.core.decision import Decision
+from holdfast.core.decision import Decision, Delivery
 from holdfast.core.dedupe import REMEMBERED, Deduplicator
-from holdfast.core.delivery import Delivery
 from holdfast.core.event import Event
 from holdfast.core.feature import Decide, Derive, Enqueue, Enrich, Feature
 from holdfast.core.ports import Clock, Doc, EventQuery, Ref, Store

@@ -8,9 +8,8 @@ from typing import Any, Protocol
 from holdfast.core.decision import Decision
 from holdfast.core.document import DocumentType
 from holdfast.core.event import Event
-from holdfast.core.job import ClaimedJob, Job
+from holdfast.core.job import ClaimedJob, Job, Run
 from holdfast.core.ports import Doc, Reader, Ref
-from holdfast.core.process import Run
 
 Facets = tuple[str, str, int]
 """(project, status, at): what lists are sorted and filtered by."""

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import msgspec
 
 from holdfast.core import git
-from holdfast.core.process import Run
+from holdfast.core.job import Run
 
 MAX_CHANGED = 20_000
 MAX_HASHED_BYTES = 32_000_000

@@ -8,7 +8,7 @@ import msgspec
 
 from holdfast.core import git
 from holdfast.core.fingerprint import git_folder
-from holdfast.core.process import Run
+from holdfast.core.job import Run
 
 MAX_LOG_BYTES = 200_000
 _REFLOG = re.compile(rb"^([0-9a-f]+) ([0-9a-f]+) [^\t\n]*\t([^\n]*)$", re.MULTILINE)

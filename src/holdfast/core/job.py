@@ -1,9 +1,12 @@
-"""Work that touches the world, done after the commit that asked for it."""
+"""The port through which features run other programs and ask for work after the commit."""
 
-from collections.abc import Mapping
-from typing import Any
+import subprocess
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
 
 import msgspec
+
+# Work that touches the world, done after the commit that asked for it.
 
 MAX_ATTEMPTS = 8
 FIRST_DELAY_S = 2.0
@@ -28,4 +31,51 @@ class ClaimedJob(msgspec.Struct, kw_only=True, frozen=True):
 
 
 def delay_s(attempts: int) -> float:
-    return min(LONGEST_DELAY_S, FIRST_DELAY_S * 2 ** max(0, attempts - 1))
+    value: float = min(LONGEST_DELAY_S, FIRST_DELAY_S * 2 ** max(0, attempts - 1))
+    return value
+
+
+# The port to other programs, so that features can run one without owning how it is watched over.
+
+
+class Ran(msgspec.Struct, frozen=True):
+    code: int
+    out: bytes
+    err: bytes
+    timed_out: bool = False
+
+
+class Run(Protocol):
+    """Runs a program that dies with the daemon. Output is capped; a time-out kills its whole process group."""
+
+    def __call__(
+        self,
+        argv: Sequence[str],
+        *,
+        cwd: str | None = None,
+        env: Mapping[str, str] | None = None,
+        stdin: bytes = b"",
+        timeout: float = 60.0,
+        nice: int = 10,
+    ) -> Ran: ...
+
+
+def run_briefly(
+    argv: Sequence[str],
+    *,
+    cwd: str | None = None,
+    env: Mapping[str, str] | None = None,
+    stdin: bytes = b"",
+    timeout: float = 1.0,
+    nice: int = 0,
+) -> Ran:
+    """For a look of some milliseconds in front of a hook, where a guarded process would cost more than the look itself.
+
+    The program must start none of its own: only it is killed when its time is over.
+    """
+    del nice
+    try:
+        done = subprocess.run(argv, cwd=cwd, env=env, input=stdin, capture_output=True, timeout=timeout, check=False)
+    except subprocess.TimeoutExpired:
+        return Ran(124, b"", b"", timed_out=True)
+    return Ran(done.returncode, done.stdout, done.stderr)

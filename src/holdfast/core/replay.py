@@ -6,10 +6,11 @@ from collections.abc import Callable, Iterable, Sequence
 
 import msgspec
 
+from holdfast.core.document import encode
 from holdfast.core.event import Event
 from holdfast.core.feature import Feature, version_key
 from holdfast.core.ports import Doc, Reader, Ref, Store
-from holdfast.core.state import encode, row
+from holdfast.core.state import row
 
 Progress = Callable[[int, int], None]
 """(events done, events in all)"""

@@ -1,9 +1,11 @@
-"""Moments as people type them: `2025-11-16T10:45:00Z`, `2025-11-16`, `10:45`, `2h`, `3 days ago`."""
+"""Moments and quantities as people type and read them."""
 
 import re
 from datetime import datetime, timedelta
 
 from holdfast.core.errors import CommandRefused
+
+# Moments as people type them: `2025-11-16T10:45:00Z`, `2025-11-16`, `10:45`, `2h`, `3 days ago`.
 
 SECOND = 1_000
 MINUTE = 60 * SECOND
@@ -34,3 +36,20 @@ def _latest(clock: str, now: int) -> int:
     here = datetime.fromtimestamp(now / 1000).astimezone()
     said = here.replace(hour=hour, minute=minute, second=second[0] if second else 0, microsecond=0)
     return int((said if said <= here else said - timedelta(days=1)).timestamp() * 1000)
+
+
+# Quantities as people read them.
+
+
+def format_bytes(count: int) -> str:
+    number = float(count)
+    for unit in ("B", "KB", "MB"):
+        if number < 1024:
+            return f"{number:.0f} {unit}" if unit == "B" else f"{number:.1f} {unit}"
+        number /= 1024
+    return f"{number:.1f} GB"
+
+
+def format_duration(ms: int) -> str:
+    """Seconds below two minutes, else whole minutes."""
+    return f"{ms // 1000} s" if ms < 120_000 else f"{ms // 60_000} min"

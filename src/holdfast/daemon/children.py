@@ -5,10 +5,11 @@ import os
 import subprocess
 import sys
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import IO
 
-from holdfast.core.process import Ran
+from holdfast.core.job import Ran
 
 GUARD = str(Path(__file__).with_name("guard.py"))
 LARGEST_OUTPUT = 8 << 20
@@ -38,7 +39,9 @@ def run(
 
 
 @contextlib.contextmanager
-def started(argv: Sequence[str], *, cwd: str | None = None, env: Mapping[str, str] | None = None, nice: int = 10):
+def started(
+    argv: Sequence[str], *, cwd: str | None = None, env: Mapping[str, str] | None = None, nice: int = 10
+) -> Iterator[subprocess.Popen[bytes]]:
     """A guarded process; leaving the block ends it."""
     lifeline, ours = os.pipe()
     os.set_inheritable(lifeline, True)
@@ -74,14 +77,14 @@ _BEGIN = (
 class _Collector:
     """Reads a stream to its end and keeps the first part, so that a chatty program cannot fill the memory."""
 
-    def __init__(self, stream) -> None:
+    def __init__(self, stream: IO[bytes] | None) -> None:
         self._kept = bytearray()
         self._thread = threading.Thread(target=self._read, args=(stream,), daemon=True)
         self._thread.start()
 
-    def _read(self, stream) -> None:
+    def _read(self, stream: IO[bytes] | None) -> None:
         with contextlib.suppress(OSError, ValueError):
-            while chunk := stream.read1(65536):
+            while stream and (chunk := os.read(stream.fileno(), 65536)):
                 self._kept += chunk[: LARGEST_OUTPUT - len(self._kept)]
 
     def result(self) -> bytes:
@@ -89,7 +92,7 @@ class _Collector:
         return bytes(self._kept)
 
 
-def _feed(process: subprocess.Popen, data: bytes) -> None:
+def _feed(process: subprocess.Popen[bytes], data: bytes) -> None:
     with contextlib.suppress(OSError, ValueError):
         if process.stdin:
             process.stdin.write(data)

@@ -112,15 +112,15 @@ class Control:
             self._daemon.call(lambda: None)
         return self._daemon.app.store.reader()
 
-    def _settle(self, _request: Request) -> Iterator[dict]:
+    def _settle(self, _request: Request) -> Iterator[dict[str, Any]]:
         """For those who read the store by themselves."""
         self.reader().close()
         yield {"done": True}
 
-    def _status(self, request: Request) -> Iterator[dict]:
+    def _status(self, request: Request) -> Iterator[dict[str, Any]]:
         yield {"done": status(self._daemon, self.reader(), str(request.get("project") or ""))}
 
-    def _view(self, request: Request) -> Iterator[dict]:
+    def _view(self, request: Request) -> Iterator[dict[str, Any]]:
         app = self._daemon.app
         reader = self.reader()
         try:
@@ -129,7 +129,7 @@ class Control:
         finally:
             reader.close()
 
-    def _command(self, request: Request) -> Iterator[dict]:
+    def _command(self, request: Request) -> Iterator[dict[str, Any]]:
         app = self._daemon.app
         reader = self.reader()
         try:
@@ -145,7 +145,7 @@ class Control:
         finally:
             reader.close()
 
-    def _erase(self, request: Request) -> Iterator[dict]:
+    def _erase(self, request: Request) -> Iterator[dict[str, Any]]:
         """With `dry`, what quotes a text; else what it names is gone when this answers."""
         texts = tuple(str(text) for text in request.get("texts") or () if str(text).strip())
         if request.get("dry"):
@@ -157,21 +157,21 @@ class Control:
         receipt = erase(self._daemon, new_intent(now_ms(), texts=texts, sessions=sessions, projects=projects))
         yield {"done": msgspec.structs.asdict(receipt)}
 
-    def _shown_files(self, _request: Request) -> Iterator[dict]:
+    def _shown_files(self, _request: Request) -> Iterator[dict[str, Any]]:
         reader = self.reader()
         try:
             yield {"done": sorted(set(shown_files(self._daemon.app, reader)))}
         finally:
             reader.close()
 
-    def _ingest(self, request: Request) -> Iterator[dict]:
+    def _ingest(self, request: Request) -> Iterator[dict[str, Any]]:
         """Events that somebody else recorded, in batches of his making; what is there already stays one event."""
         events = imported.accepted(request.get("events"), self._daemon.app.features)
         outcomes = self._daemon.call(lambda: self._daemon.app.engine.handle(events, past=True)) if events else []
         self._daemon.call(self._daemon.app.engine.publish)
         yield {"done": {"taken": sum(1 for o in outcomes if o.seq), "known": sum(1 for o in outcomes if not o.seq)}}
 
-    def _told(self, request: Request) -> Iterator[dict]:
+    def _told(self, request: Request) -> Iterator[dict[str, Any]]:
         """Which of these sessions hooks told of themselves."""
         reader = self.reader()
         try:
@@ -180,22 +180,22 @@ class Control:
         finally:
             reader.close()
 
-    def _stop(self, request: Request) -> Iterator[dict]:
+    def _stop(self, request: Request) -> Iterator[dict[str, Any]]:
         yield {"done": {"pid": os.getpid()}}
         self._daemon.stop(str(request.get("reason") or "asked to"))
 
-    def _drain(self, _request: Request) -> Iterator[dict]:
+    def _drain(self, _request: Request) -> Iterator[dict[str, Any]]:
         daemon = self._daemon
         yield {"done": msgspec.structs.asdict(daemon.call(daemon.drain_now))}
 
-    def _backup(self, _request: Request) -> Iterator[dict]:
+    def _backup(self, _request: Request) -> Iterator[dict[str, Any]]:
         path = sqlite_path(self._daemon.app.store.url)
         if not path:
             raise CommandRefused("the store is PostgreSQL", fix="Back it up with pg_dump.")
         with self._daemon.copying:
             yield {"done": {"path": str(backup.write(path, self._daemon.paths.backups, reason="by-hand"))}}
 
-    def _rebuild(self, request: Request) -> Iterator[dict]:
+    def _rebuild(self, request: Request) -> Iterator[dict[str, Any]]:
         from holdfast.daemon.service import finish_rebuild
 
         named = request.get("feature")
@@ -210,7 +210,7 @@ class Control:
         documents = sum(len(docs) for docs in work.docs.values())
         yield {"done": {"events": work.seq, "documents": documents, "differences": differences}}
 
-    def _tail(self, request: Request) -> Iterator[dict]:
+    def _tail(self, request: Request) -> Iterator[dict[str, Any]]:
         reader = self.reader()
         if request.get("brief"):
             yield from self._beats(reader)
@@ -226,7 +226,7 @@ class Control:
                     self._news.wait(1.0)
                 yield {"beat": after}
 
-    def _beats(self, reader: Reader) -> Iterator[dict]:
+    def _beats(self, reader: Reader) -> Iterator[dict[str, Any]]:
         """Only how far the log is, for those who read it themselves; at most ten times a second."""
         told = -1
         while not self._stopping:
@@ -238,14 +238,14 @@ class Control:
             yield {"beat": head}
             time.sleep(BETWEEN_BEATS_S)
 
-    def _warm_cli(self, request: Request) -> Iterator[dict]:
+    def _warm_cli(self, request: Request) -> Iterator[dict[str, Any]]:
         yield {"done": {"started": self._cli_server.start(str(request.get("prefix") or ""))}}
 
-    def _jobs(self, _request: Request) -> Iterator[dict]:
+    def _jobs(self, _request: Request) -> Iterator[dict[str, Any]]:
         yield {"done": self.reader().jobs()}
 
 
-OPERATIONS: dict[str, Callable[[Control, Request], Iterator[dict]]] = {
+OPERATIONS: dict[str, Callable[[Control, Request], Iterator[dict[str, Any]]]] = {
     "status": Control._status,
     "settle": Control._settle,
     "view": Control._view,
@@ -264,7 +264,7 @@ OPERATIONS: dict[str, Callable[[Control, Request], Iterator[dict]]] = {
 }
 
 
-def _no_such(_control: Control, request: Request) -> Iterator[dict]:
+def _no_such(_control: Control, request: Request) -> Iterator[dict[str, Any]]:
     raise CommandRefused(f"there is no operation {request.get('op')!r}")
     yield {}
 
@@ -288,7 +288,7 @@ def _read_request(sock: socket.socket) -> Request | None:
     return request if isinstance(request, dict) else None
 
 
-def _with_progress(work: Rebuild) -> Iterator[dict]:
+def _with_progress(work: Rebuild) -> Iterator[dict[str, Any]]:
     """Reads in another thread so that progress can be told while it runs."""
     steps: list[tuple[int, int]] = []
     work.progress = lambda done, total: steps.append((done, total))

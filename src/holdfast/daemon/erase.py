@@ -56,7 +56,8 @@ def find_repetitions(daemon: "Daemon", text: str) -> list[Repetition]:
         with daemon.app.store.transaction():
             return list(_repetitions(daemon, quotation))
 
-    return daemon.call(look)
+    value: list[Repetition] = daemon.call(look)
+    return value
 
 
 def _repetitions(daemon: "Daemon", quotation: Quotation) -> Iterator[Repetition]:

@@ -74,7 +74,7 @@ def quotes_bytes(content: bytes, wanted: Sequence[Quotation]) -> bool:
 
 def remove_indexes(state: Path, projects: Sequence[str], wanted: Sequence[Quotation]) -> int:
     """Indexes of code are made again from the code: one that quotes the text goes as a whole."""
-    from holdfast.search.index.index_dir import IndexDir, folder_of
+    from holdfast.search.index.database import IndexDir, folder_of
 
     removed = 0
     folder = folder_of(state)

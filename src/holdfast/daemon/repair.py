@@ -5,6 +5,7 @@ import contextlib
 import itertools
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import apsw
 import msgspec
@@ -93,7 +94,7 @@ def _salvaged(damaged: Path, after: int) -> Iterator[list[Event]]:
         yield batch
 
 
-def _readable(damaged: Path, after: int) -> Iterator[tuple]:
+def _readable(damaged: Path, after: int) -> Iterator[tuple[Any, ...]]:
     with contextlib.suppress(apsw.Error, OSError):
         yield from backup.salvage(damaged, after)
 
@@ -107,7 +108,7 @@ def _append_new(store: Store, events: list[Event]) -> int:
     return len(fresh)
 
 
-def _events(row: tuple) -> list[Event]:
+def _events(row: tuple[Any, ...]) -> list[Event]:
     """None when the row itself is damaged."""
     seq, key, at, version, data, session, project, kind, tool, agent, size, digest, body = row
     with contextlib.suppress(Exception):

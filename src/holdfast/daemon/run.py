@@ -8,8 +8,8 @@ import sys
 import time
 from pathlib import Path
 
-from holdfast.core.daemon_lease import Lease
 from holdfast.core.errors import HoldfastError
+from holdfast.core.machine import Lease
 from holdfast.ingest.log import Log
 from holdfast.paths import WIPE_MARK, Paths, default_state_dir, private_folder, write_atomically
 

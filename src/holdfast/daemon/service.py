@@ -12,7 +12,7 @@ import msgspec
 
 from holdfast import __version__
 from holdfast.app import App, all_features, build, now_ms, open_settings, store_url
-from holdfast.core.delivery import Delivery
+from holdfast.core.decision import Delivery
 from holdfast.core.engine import Committed, Engine, Outcome
 from holdfast.core.errors import HoldfastError, StoreDamaged
 from holdfast.core.event import Event

@@ -5,7 +5,7 @@ import os
 import shutil
 from pathlib import Path
 
-from holdfast.core.delivery import Delivery
+from holdfast.core.decision import Delivery
 from holdfast.core.errors import HoldfastError
 from holdfast.ingest.frames import BadFrame, as_delivery, records
 from holdfast.paths import WIPE_MARK, Paths, emergency_spools, private_folder, sync_folder, write_atomically

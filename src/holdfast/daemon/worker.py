@@ -137,7 +137,10 @@ class Worker:
         self.wake()
 
     def _claim(self, limit: int, kinds: Sequence[str]) -> list[ClaimedJob]:
-        return self._transact(lambda store: store.claim(self.owner, self._clock(), int(LEASE_S * 1000), limit, kinds))
+        value: list[ClaimedJob] = self._transact(
+            lambda store: store.claim(self.owner, self._clock(), int(LEASE_S * 1000), limit, kinds)
+        )
+        return value
 
     def _extend_leases(self) -> None:
         until = self._clock() + int(LEASE_S * 1000)

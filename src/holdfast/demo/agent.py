@@ -38,7 +38,8 @@ def now(told: dict[str, Any]) -> str:
         [*told["command"], *told["words"]], input=told["body"].encode(), env=told["env"], cwd=told["cwd"],
         capture_output=True, check=False,
     )  # fmt: skip
-    return done.stdout.decode("utf-8", "replace")
+    value: str = done.stdout.decode("utf-8", "replace")
+    return value
 
 
 def then(told: dict[str, Any], folder: str) -> str:

@@ -3,6 +3,7 @@
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -14,15 +15,66 @@ from pathlib import Path
 from typing import Any
 
 from holdfast import client
-from holdfast.app import AGENTS, now_ms
+from holdfast.agents import AGENTS
+from holdfast.app import now_ms
 from holdfast.core.errors import DaemonUnreachable, HoldfastError
 from holdfast.demo.clock import Clock
-from holdfast.demo.dialects import DIALECTS, Stage
+from holdfast.demo.dialects import DIALECTS, Stage, Transcript
 from holdfast.demo.moments import Cast, Day, Moment, read_day
 from holdfast.demo.repos import Repo
-from holdfast.demo.transcripts import Transcript
-from holdfast.demo.troupe import HERE, PACKAGE, PATIENCE_S, Troupe
 from holdfast.demo.weeks import records
+
+# The agents' processes: each session of the day has its own, and a crash is a real one.
+
+HERE = Path(__file__).parent
+PACKAGE = HERE.parent
+PATIENCE_S = 10.0
+
+
+class Troupe:
+    def __init__(self, env: dict[str, str]) -> None:
+        self._env = env
+        self._running: dict[str, subprocess.Popen[str]] = {}
+
+    def tell(self, cast: Cast, order: dict[str, Any]) -> dict[str, Any]:
+        process = self._running.get(cast.id) or self._start(cast)
+        assert process.stdin and process.stdout
+        process.stdin.write(json.dumps(order) + "\n")
+        process.stdin.flush()
+        value: dict[str, Any] = json.loads(process.stdout.readline() or "{}")
+        return value
+
+    def pid(self, cast: Cast) -> int:
+        return self._running[cast.id].pid if cast.id in self._running else 0
+
+    def leave(self, cast: Cast) -> None:
+        if process := self._running.pop(cast.id, None):
+            _end(process)
+
+    def crash(self, cast: Cast) -> None:
+        process = self._running.pop(cast.id)
+        process.send_signal(signal.SIGKILL)
+        _end(process)
+
+    def close(self) -> None:
+        for process in self._running.values():
+            _end(process)
+        self._running = {}
+
+    def _start(self, cast: Cast) -> subprocess.Popen[str]:
+        words = [sys.executable, "-I", "-S", str(HERE / "agent.py"), DIALECTS[cast.agent].program, str(PACKAGE)]
+        self._running[cast.id] = subprocess.Popen(
+            words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=self._env, start_new_session=True
+        )
+        return self._running[cast.id]
+
+
+def _end(process: subprocess.Popen[str]) -> None:
+    assert process.stdin and process.stdout
+    process.stdin.close()
+    process.stdout.close()
+    process.wait(PATIENCE_S)
+
 
 BIN = Path(sys.executable).parent
 NATIVE = BIN / "holdfast-hook"
@@ -193,7 +245,8 @@ class Player:
         }  # fmt: skip
         self.played.hooks += 1
         out = self.troupe.tell(cast, order).get("out") or "{}"
-        return json.loads(out)
+        value: dict[str, Any] = json.loads(out)
+        return value
 
     def _note(self, moment: Moment, event: str, answer: dict[str, Any]) -> None:
         refused = is_refusal(answer)

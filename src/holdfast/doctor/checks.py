@@ -12,7 +12,7 @@ import apsw
 from holdfast import client
 from holdfast.app import open_settings
 from holdfast.core.errors import HoldfastError
-from holdfast.core.units import format_bytes
+from holdfast.core.times import format_bytes
 from holdfast.doctor import agents
 from holdfast.doctor.finding import Finding
 from holdfast.paths import INTENT_SUFFIX, plain_files

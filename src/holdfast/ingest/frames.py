@@ -3,7 +3,7 @@
 import struct
 from zlib import crc32
 
-from holdfast.core.delivery import Delivery
+from holdfast.core.decision import Delivery
 
 ASK = b"HFQ1"
 ANSWER = b"HFA1"
@@ -28,7 +28,8 @@ def frame_length(start: bytes) -> int:
     magic, header, body = HEAD.unpack_from(start)
     if magic != ASK or header > LARGEST_HEADER or body > LARGEST_BODY:
         raise BadFrame("wrong magic or length")
-    return HEAD.size + header + body
+    value: int = HEAD.size + header + body
+    return value
 
 
 def as_delivery(frame: bytes, ancestors: tuple[int, ...] = ()) -> Delivery:

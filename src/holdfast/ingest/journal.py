@@ -16,7 +16,7 @@ from zlib import crc32
 
 import msgspec
 
-from holdfast.core.delivery import Delivery
+from holdfast.core.decision import Delivery
 from holdfast.core.event import Event
 
 FIRST_SIZE, SIZE = 64 << 10, 4 << 20

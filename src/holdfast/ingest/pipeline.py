@@ -8,7 +8,7 @@ import itertools
 from collections.abc import Callable, Mapping, Sequence
 
 from holdfast.core.agent import Agent
-from holdfast.core.delivery import Delivery
+from holdfast.core.decision import Delivery
 from holdfast.core.engine import Engine, Outcome
 from holdfast.core.errors import StoreDamaged, StoreUnavailable
 from holdfast.ingest.journal import Journal, JournalEntry

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from holdfast.core.caller import ProcessChains
-from holdfast.core.delivery import Delivery
+from holdfast.core.decision import Delivery
 from holdfast.core.engine import Outcome
 from holdfast.ingest.frames import BadFrame, answer, as_delivery, frame_length
 from holdfast.ingest.writer import WriterCalls

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import msgspec
 
-from holdfast.core.delivery import Delivery
+from holdfast.core.decision import Delivery
 from holdfast.ingest.frames import BadFrame, as_delivery, as_record, records
 from holdfast.paths import Paths, emergency_spools, overwrite_file, private_folder, write_atomically
 from holdfast.redact import redact

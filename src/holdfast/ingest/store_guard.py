@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from holdfast.core.delivery import Delivery
+from holdfast.core.decision import Delivery
 from holdfast.core.engine import Engine, Outcome
 from holdfast.core.errors import StoreDamaged, StoreUnavailable
 from holdfast.core.event import Event

@@ -8,7 +8,7 @@ from holdfast.core.agent import Agent
 from holdfast.install import entries, hooks_text
 from holdfast.install.codex_servers import CodexServers
 from holdfast.install.finding import Found
-from holdfast.install.json_text import BrokenJson, line_of
+from holdfast.install.json_text import BrokenJson, line_of, parse
 from holdfast.install.mcp_servers import Servers
 
 COMMAND = "const COMMAND = "
@@ -65,7 +65,7 @@ class Settings:
         return text.encode()
 
     def switched_off(self, text: str) -> str:
-        value = hooks_text.parse(hooks_text.fresh(text)).value
+        value = parse(hooks_text.fresh(text)).value
         general = value.get("hooksConfig")
         if value.get("disableAllHooks") is True:
             return "disableAllHooks is on"

@@ -1,12 +1,22 @@
-"""The port to whatever turns text into vectors, and the choice among those by the settings."""
+"""What turns text into vectors: our own static model, or an endpoint of the user's."""
 
+import json
+import math
 import os
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Protocol
+import urllib.request
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+from urllib.parse import urlsplit
 
 import msgspec
 
+from holdfast.search.query import identifiers, parts
 from holdfast.search.settings import BUILTIN, OFF, IndexSettings
+
+# The port to whatever turns text into vectors, and the choice among those by the settings.
 
 if TYPE_CHECKING:
     import numpy as np
@@ -40,9 +50,7 @@ def choose_embedder(settings: IndexSettings) -> Embedder:
     if settings.embedder == OFF:
         raise NoEmbedder("embeddings are switched off")
     if settings.embedder == BUILTIN:
-        from holdfast.search import static_model
-
-        return static_model.load()
+        return load()
     return _endpoint(settings, settings.model)
 
 
@@ -51,7 +59,6 @@ def _endpoint(settings: IndexSettings, model: str) -> Embedder:
         import numpy  # noqa: F401
     except ImportError:
         raise NoEmbedder("numpy is not installed") from None
-    from holdfast.search.endpoint import Endpoint
 
     key = os.environ.get(settings.key_variable, "") if settings.key_variable else ""
     return Endpoint(settings.embedder, model, key)
@@ -65,10 +72,9 @@ def embedder_of(id_: str, settings: IndexSettings) -> tuple[Embedder, str]:
     wanted = choose_embedder(settings)
     if wanted.id == id_:
         return wanted, ""
-    from holdfast.search import static_model
 
-    if id_ and id_ == static_model.id_of():
-        return static_model.load(), _meanwhile(wanted.id, id_)
+    if id_ and id_ == id_of():
+        return load(), _meanwhile(wanted.id, id_)
     address, _, model = wanted.id.partition("#")
     if model and id_.startswith(f"{address}#"):
         return _endpoint(settings, id_.removeprefix(f"{address}#")), _meanwhile(wanted.id, id_)
@@ -77,3 +83,199 @@ def embedder_of(id_: str, settings: IndexSettings) -> tuple[Embedder, str]:
 
 def _meanwhile(wanted: str, answering: str) -> str:
     return f"vectors of {wanted} are not there yet, those of {answering} answer until then"
+
+
+# An embedding endpoint in OpenAI's manner (Ollama, LM Studio, vLLM, …), for those who have one and say so.
+
+TEXTS_PER_REQUEST = 32
+LONGEST_TEXT = 6_000
+PATIENCE_S, SHORT_PATIENCE_S = 60.0, 5.0
+"""For documents, which nobody waits for, and for a question."""
+
+
+class Endpoint:
+    def __init__(self, url: str, model: str, key: str = "") -> None:
+        if urlsplit(url).scheme not in ("http", "https"):
+            raise NoEmbedder(f"{url} is not an http address")
+        self._url = url.rstrip("/").removesuffix("/embeddings") + "/embeddings"
+        self._model, self._key = model, key
+        self.id = f"{self._url}#{model}"
+
+    def documents(self, passages: Sequence[Passage]) -> Any:
+        import numpy as np
+
+        texts = [f"{p.path} {p.name}\n{p.body}"[:LONGEST_TEXT] for p in passages]
+        rows = [
+            row
+            for at in range(0, len(texts), TEXTS_PER_REQUEST)
+            for row in self._ask(texts[at : at + TEXTS_PER_REQUEST], PATIENCE_S)
+        ]
+        return _unit(np.array(rows, dtype=np.float32))
+
+    def query(self, text: str) -> Any:
+        import numpy as np
+
+        return _unit(np.array(self._ask([text[:LONGEST_TEXT]], SHORT_PATIENCE_S), dtype=np.float32))[0]
+
+    def _ask(self, texts: list[str], patience: float) -> list[list[float]]:
+        headers = {"Content-Type": "application/json"} | ({"Authorization": f"Bearer {self._key}"} if self._key else {})
+        body = json.dumps({"model": self._model, "input": texts}).encode()
+        request = urllib.request.Request(self._url, body, headers)  # noqa: S310 - only http(s), checked above
+        try:
+            with urllib.request.urlopen(request, timeout=patience) as answer:  # noqa: S310
+                told = json.load(answer)
+            rows = [row["embedding"] for row in sorted(told["data"], key=lambda row: row.get("index", 0))]
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise NoEmbedder(f"{self._url} does not answer: {error}") from None
+        if len(rows) != len(texts) or len({len(row) for row in rows}) != 1:
+            raise NoEmbedder(f"{self._url} gave {len(rows)} vectors for {len(texts)} texts")
+        return rows
+
+
+def _unit(rows: Any) -> Any:
+    import numpy as np
+
+    return rows / np.maximum(np.linalg.norm(rows, axis=-1, keepdims=True), 1e-9)
+
+
+# Our own small model: a vector is a weighted sum over words. Two tables, numpy, no program, no download.
+
+FOLDER = Path(__file__).with_name("model")
+FIELDS = ("body", "name", "path")
+BATCH = 512
+MOST_WORDS = 4_000
+"""Distinct words of one passage that are looked at."""
+MOST_COMPARED = 8_000
+"""Of the vocabulary, the commonest, when one word is compared with the others."""
+
+
+def id_of(folder: Path = FOLDER) -> str:
+    """Of the model that lies there, without loading it; empty where there is none."""
+    try:
+        return str(msgspec.json.decode((folder / "about.json").read_bytes())["id"])
+    except (OSError, KeyError, TypeError, msgspec.DecodeError):
+        return ""
+
+
+@lru_cache(maxsize=2)
+def load(folder: Path = FOLDER) -> "StaticModel":
+    try:
+        import numpy as np
+    except ImportError:
+        raise NoEmbedder("numpy is not installed") from None
+    try:
+        return StaticModel(folder, np)
+    except (OSError, ValueError, KeyError, msgspec.DecodeError) as error:
+        raise NoEmbedder(f"the search model cannot be read: {error}") from None
+
+
+class StaticModel:
+    def __init__(self, folder: Path, np: Any) -> None:
+        self._np = np
+        about = msgspec.json.decode((folder / "about.json").read_bytes())
+        self.id: str = about["id"]
+        self.dims: int = about["dims"]
+        self._factors = [float(about["factors"][field]) for field in FIELDS]
+        self._spelled = (folder / "words.txt").read_text("utf-8").split("\n")
+        self._known = {word: n for n, word in enumerate(self._spelled)}
+        self._longest = max(map(len, self._known))
+        self._documents = _Table(folder, "documents", np)
+        self._queries = _Table(folder, "queries", np)
+        self._ids: dict[str, tuple[int, ...]] = {}
+
+    def documents(self, passages: Sequence[Passage]) -> Any:
+        parts = [self._batch(passages[at : at + BATCH]) for at in range(0, len(passages), BATCH)]
+        return self._np.concatenate(parts) if parts else self._np.zeros((0, self.dims), "float32")
+
+    def query(self, text: str) -> Any:
+        found = self._counted([text])
+        if not found:
+            return self._np.zeros(self.dims, "float32")
+        return self._unit(self._queries.sums([found]))[0]
+
+    def like(self, word: str, least: float, most: int) -> list[tuple[str, float]]:
+        """Words that questions use alike, the likest first; none for a word it does not know as a whole."""
+        number = self._known.get(word)
+        if number is None:
+            return []
+        likeness = self._queries.likeness(number, MOST_COMPARED)
+        near = self._np.flatnonzero(likeness > least)
+        top = near[self._np.argsort(-likeness[near], kind="stable")][:most]
+        return [(self._spelled[n], float(likeness[n])) for n in top]
+
+    def _batch(self, passages: Sequence[Passage]) -> Any:
+        total = self._np.zeros((len(passages), self.dims), "float32")
+        for field, factor in zip(FIELDS, self._factors, strict=True):
+            counts = [self._counted([getattr(passage, field)]) for passage in passages]
+            rows = [n for n, found in enumerate(counts) if found]
+            if rows:
+                total[rows] += factor * self._documents.sums([counts[n] for n in rows])
+        return self._unit(total)
+
+    def _unit(self, rows: Any) -> Any:
+        lengths = self._np.linalg.norm(rows, axis=1, keepdims=True)
+        return rows / self._np.maximum(lengths, 1e-9)
+
+    def _counted(self, texts: Iterable[str]) -> dict[int, int]:
+        found: dict[int, int] = {}
+        for text in texts:
+            for identifier, times in Counter(identifiers(text)).items():
+                for number in self._numbers(identifier):
+                    found[number] = found.get(number, 0) + times
+        return found if len(found) <= MOST_WORDS else dict(list(found.items())[:MOST_WORDS])
+
+    def _numbers(self, identifier: str) -> tuple[int, ...]:
+        found = self._ids.get(identifier)
+        if found is None:
+            found = tuple(n for part in parts(identifier) for n in self._pieces(part))
+            if len(self._ids) > 500_000:
+                self._ids.clear()
+            self._ids[identifier] = found
+        return found
+
+    def _pieces(self, word: str) -> list[int]:
+        """A word nobody knew is cut into the longest pieces that are known."""
+        return pieces(word, self._known, self._longest)
+
+
+def pieces(word: str, known: dict[str, int], longest: int) -> list[int]:
+    if (whole := known.get(word)) is not None:
+        return [whole]
+    found, at = [], 0
+    while at < len(word):
+        for end in range(min(len(word), at + longest), at, -1):
+            if (number := known.get(word[at:end])) is not None:
+                found.append(number)
+                at = end
+                break
+        else:
+            at += 1
+    return found
+
+
+class _Table:
+    """Rows of int8, each with its scale; read from the disk as they are needed."""
+
+    def __init__(self, folder: Path, name: str, np: Any) -> None:
+        self._np = np
+        self._rows = np.load(folder / f"{name}.npy", mmap_mode="r")
+        self._scales = np.load(folder / f"{name}-scales.npy")
+
+    def sums(self, counts: Sequence[dict[int, int]]) -> Any:
+        """For each: Σ (1 + log tf)·row / √Σ (1 + log tf)."""
+        np = self._np
+        numbers = np.fromiter((n for found in counts for n in found), dtype=np.int64)
+        weights = np.fromiter((1.0 + math.log(t) for found in counts for t in found.values()), dtype=np.float32)
+        starts = np.cumsum([0, *(len(found) for found in counts[:-1])])
+        rows = self._rows[numbers].astype(np.float32)
+        rows *= (weights * self._scales[numbers])[:, None]
+        totals = np.add.reduceat(weights, starts)
+        return np.add.reduceat(rows, starts, axis=0) / np.sqrt(totals)[:, None]
+
+    def likeness(self, number: int, most: int) -> Any:
+        """The cosine of one row with each of the first."""
+        np = self._np
+        one = self._rows[number].astype(np.float32)
+        rows = self._rows[:most].astype(np.float32)
+        lengths = np.sqrt(np.einsum("ij,ij->i", rows, rows)) * max(1e-9, float(np.linalg.norm(one)))
+        return (rows @ one) / np.maximum(lengths, 1e-9)

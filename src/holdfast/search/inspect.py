@@ -7,8 +7,8 @@ from typing import Any
 
 import apsw
 
-from holdfast.search.index import checkout, database, exclusions
-from holdfast.search.index.index_dir import IndexDir
+from holdfast.search.index import checkout, database
+from holdfast.search.index.database import IndexDir
 from holdfast.search.searcher import NoIndex
 from holdfast.search.settings import IndexSettings
 
@@ -99,7 +99,7 @@ def _absent(db: apsw.Connection, root: str, path: str, settings: IndexSettings) 
     if not checkout.wanted(path, settings):
         return "settings leave it out (reindex.include, reindex.exclude)"
     seen = os.lstat(whole)
-    if reason := exclusions.by_name(path, seen.st_size, settings.largest_kb * 1024):
+    if reason := checkout.by_name(path, seen.st_size, settings.largest_kb * 1024):
         return reason
     if seen.st_ctime_ns // 1_000_000 >= int(database.meta(db, "at", "0")):
         return "it is newer than the last run (run: holdfast index run)"

@@ -2,12 +2,14 @@
 
 import math
 import re
+from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 import apsw
 
-from holdfast.search import tokenize
-from holdfast.search.query import Query, dotted
+from holdfast.search.embedder import NoEmbedder
+from holdfast.search.query import Query, bare_token, dotted, trigrams
 
 NAME, PATH, BODY = 5.0, 3.0, 1.0
 """How much a word in the name, in the path and in the body of a chunk weighs."""
@@ -50,7 +52,7 @@ def rarities(db: apsw.Connection, words: tuple[str, ...], chunks: int) -> dict[s
 
 def chunks_with_token(db: apsw.Connection, token: str) -> list[int]:
     """Chunks in which that whole name stands."""
-    bare = tokenize.bare_token(token)
+    bare = bare_token(token)
     if len(bare) < 3 or not re.fullmatch(r"[\w$./:@#-]+", bare):
         return []
     rows = db.execute("select rowid from tokens where tokens match ? limit ?", (f'"{bare}"', MOST_TOKEN_CHUNKS))
@@ -86,7 +88,7 @@ def definitions_named(db: apsw.Connection, name: str) -> list[NamedChunk]:
 def similar_names(db: apsw.Connection, name: str) -> list[NamedChunk]:
     """Definitions whose name is nearly that one, the likest first."""
     wanted = squeezed(name)
-    grams = tokenize.trigrams(wanted)
+    grams = trigrams(wanted)
     if not 4 <= len(wanted) <= 60 or not grams:
         return []
     expression = " OR ".join(f'"{gram}"' for gram in sorted(grams) if gram.isalnum())
@@ -106,7 +108,7 @@ def squeezed(name: str) -> str:
 
 def likeness(grams: set[str], name: str) -> float:
     """Shared trigrams over all of both (Dice)."""
-    other = tokenize.trigrams(squeezed(name))
+    other = trigrams(squeezed(name))
     return 2 * len(grams & other) / max(1, len(grams) + len(other))
 
 
@@ -167,3 +169,39 @@ def corrected(db: apsw.Connection, query: Query, rarity: dict[str, float], chunk
         if rarity.get(word, 0.0) >= unknown and (meant := spelled_right(db, word)):
             found[word] = meant
     return found
+
+
+# Everyday words by meaning: a small table of vectors, made by `models/prose.py`; `models/prose.md` is its card.
+
+FOLDER = Path(__file__).with_name("everyday")
+
+
+class Everyday:
+    def __init__(self, folder: Path = FOLDER) -> None:
+        import numpy as np
+
+        self._np = np
+        self.words = (folder / "words.txt").read_text("utf-8").split("\n")
+        self.numbers = {word: number for number, word in enumerate(self.words)}
+        rows = np.load(folder / "words.npy").astype(np.float32)
+        if len(rows) != len(self.words):
+            raise ValueError("the words do not fit their vectors")
+        self._rows: Any = rows / np.linalg.norm(rows, axis=1, keepdims=True)
+
+    def like(self, word: str, least: float, most: int) -> list[tuple[str, float]]:
+        """Words of like meaning, the likest first; none for a word it does not know."""
+        np, number = self._np, self.numbers.get(word)
+        if number is None:
+            return []
+        likeness = self._rows @ self._rows[number]
+        near = np.flatnonzero(likeness > least)
+        top = near[np.argsort(-likeness[near], kind="stable")][:most]
+        return [(self.words[n], float(likeness[n])) for n in top]
+
+
+@lru_cache(maxsize=1)
+def load() -> Everyday:
+    try:
+        return Everyday()
+    except (ImportError, OSError, ValueError) as error:
+        raise NoEmbedder(f"the table of everyday words cannot be read: {error}") from None

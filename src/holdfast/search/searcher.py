@@ -9,14 +9,13 @@ import apsw
 
 from holdfast.search import embedder as embedders
 from holdfast.search import lexical, symbols
-from holdfast.search.answer import Answer, Question
 from holdfast.search.embedder import NoEmbedder
-from holdfast.search.hits import Found, shown
 from holdfast.search.index import database
+from holdfast.search.index.database import IndexDir
 from holdfast.search.index.file_entry import unpack_text
-from holdfast.search.index.index_dir import IndexDir
 from holdfast.search.query import parse_query
 from holdfast.search.ranking import DEPTH, Ranked, Ranking
+from holdfast.search.results import Answer, Found, Question, shown
 from holdfast.search.settings import IndexSettings
 from holdfast.search.vectors import Vectors
 

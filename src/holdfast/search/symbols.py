@@ -4,10 +4,10 @@ import apsw
 import msgspec
 
 from holdfast.search import languages, lexical
-from holdfast.search.evidence import name_in_lines
 from holdfast.search.index.database import one
 from holdfast.search.index.file_entry import unpack_text
 from holdfast.search.query import dotted
+from holdfast.search.ranking import name_in_lines
 
 MOST_USES = 50
 

@@ -1,16 +1,171 @@
 """Layers become one section: the highest layer wins, and whatever is wrong gives way to the layer below it."""
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from re import _constants as sre  # type: ignore[attr-defined]
+from re import _parser as sre_parse  # type: ignore[attr-defined]
 from typing import Any
 
-from holdfast.core.section import Section, part_of
-from holdfast.core.section.groups import Part
-from holdfast.core.section.leaves import Fault, Faults, Path
-from holdfast.settings.node import Node, Source, dotted, shown
-from holdfast.settings.notice import Notice
-from holdfast.settings.quick import is_quick
-from holdfast.settings.resolved import Resolved
-from holdfast.settings.shape import Place, places
+from holdfast.core.section import Fault, Faults, Field, Kind, ListOf, MappingOf, Part, Section, ValuePath, part_of
+from holdfast.settings.node import DEFAULT, Node, Notice, Origin, Source, dotted, shown
+
+# Is a regular expression sure to be quick? A repository may hold any, and a hook waits for the answer.
+
+LONGEST = 500
+MOST_REPEATS = 1
+"""Of other things than blanks, which are taken as single ones before a pattern is tried."""
+REPEATS = (sre.MAX_REPEAT, sre.MIN_REPEAT)
+SIMPLE = (sre.LITERAL, sre.NOT_LITERAL, sre.ANY, sre.IN)
+
+
+def is_quick(pattern: Any) -> bool:
+    """At most one open repetition and none inside another, nothing that looks back: then time is at most quadratic.
+
+    What is no pattern at all is for the validation to say, not a matter of trust."""
+    if not isinstance(pattern, str):
+        return True
+    if len(pattern) > LONGEST:
+        return False
+    try:
+        return _count(sre_parse.parse(pattern)) <= MOST_REPEATS
+    except (re.error, OverflowError, RecursionError, _Slow) as error:
+        return not isinstance(error, _Slow)
+
+
+class _Slow(Exception):
+    """No need to look further."""
+
+
+def _count(parsed: Any) -> int:
+    return sum(_repeats(op, argument) for op, argument in parsed)
+
+
+def _repeats(op: Any, argument: Any) -> int:
+    if op in (sre.GROUPREF, sre.GROUPREF_EXISTS):
+        raise _Slow
+    if op in REPEATS and argument[1] > 1:
+        if not _fixed(argument[2]):
+            raise _Slow
+        return 0 if _only_blanks(argument[2]) else 1
+    return sum(_count(part) for part in _parts(op, argument))
+
+
+def _parts(op: Any, argument: Any) -> list[Any]:
+    if op is sre.BRANCH:
+        return list(argument[1])
+    if op in (sre.SUBPATTERN, sre.ASSERT, sre.ASSERT_NOT, *REPEATS):
+        return [argument[-1]]
+    return [argument] if isinstance(argument, sre_parse.SubPattern) else []
+
+
+def _fixed(body: Any) -> bool:
+    """One way only to match a given text: no choice and no repetition inside."""
+    return all(op in SIMPLE or (op is sre.SUBPATTERN and _fixed(argument[-1])) for op, argument in body)
+
+
+def _only_blanks(body: Any) -> bool:
+    return len(body) == 1 and body[0] == (sre.IN, [(sre.CATEGORY, sre.CATEGORY_SPACE)])
+
+
+# The settings of one project as they count, each with its origin.
+
+
+class Resolved(dict[str, Any]):
+    """Section name → its model. A plain dict, because every hook reads it."""
+
+    def __init__(self, sections: Mapping[str, Any], trees: Mapping[str, Node], notices: Sequence[Notice]) -> None:
+        super().__init__(sections)
+        self.trees, self.notices = trees, tuple(notices)
+
+    def origin(self, path: str) -> Origin:
+        """Of `section.name`, or of anything below or above it."""
+        section, *steps = path.split(".")
+        tree = self.trees.get(section)
+        if tree is None or (not tree.value and not tree.top):
+            return DEFAULT
+        node, found = tree.at([int(step) if step.isdecimal() and len(step) < 9 else step for step in steps])
+        complete = found == len(steps) or not isinstance(node.value, dict)
+        return (node.top or node).origin if complete else DEFAULT
+
+    def flat(self) -> Iterator[tuple[str, Any, Origin]]:
+        """(dotted name, value, origin) of every setting, for `config show`."""
+        for name, section in self.items():
+            plain = section.plain() if isinstance(section, Section) else section
+            for path, value in _leaves(plain, (name,)):
+                yield path, value, self.origin(path)
+
+
+def _leaves(value: Any, path: tuple[str, ...]) -> Iterator[tuple[str, Any]]:
+    if isinstance(value, dict) and value:
+        for name, inner in value.items():
+            yield from _leaves(inner, (*path, name))
+    else:
+        yield dotted(path), value
+
+
+# Which field of which part a value of a file belongs to, through nested parts, lists and mappings.
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """No fields = no part knows this name."""
+
+    path: ValuePath
+    node: Node
+    fields: tuple[Field, ...]
+    parts: tuple[Part, ...]
+    wholes: tuple[ValuePath, ...]
+    """The paths of what this is part of and what goes out as a whole."""
+
+    def mark(self, name: str) -> Any:
+        """The mark of that name on the field, or on the whole part."""
+        for marks in (*(field.marks for field in self.fields), *(part.marks for part in self.parts)):
+            if found := marks.get(name):
+                return found
+        return None
+
+    @property
+    def unknown(self) -> bool:
+        return not self.fields and not any(part.open for part in self.parts)
+
+    def names(self) -> list[str]:
+        return [name for part in self.parts for name in part.fields]
+
+
+def places(
+    kinds: Iterable[Kind], node: Node, path: ValuePath = (), wholes: tuple[ValuePath, ...] = ()
+) -> Iterator[Place]:
+    leaves = [leaf for kind in kinds for leaf in kind.alternatives]
+    if isinstance(node.value, dict):
+        leaves += [
+            leaf for kind in leaves if isinstance(kind, ListOf) and kind.alone for leaf in kind.item.alternatives
+        ]
+        if parts := tuple(leaf for leaf in leaves if isinstance(leaf, Part)):
+            yield from _named(parts, node, path, wholes)
+        else:
+            inner = [leaf.item for leaf in leaves if isinstance(leaf, MappingOf)]
+            yield from _each(inner, node.value.items(), path, wholes)
+    elif isinstance(node.value, list):
+        inner = [leaf.item for leaf in leaves if isinstance(leaf, ListOf)]
+        yield from _each(inner, enumerate(node.value), path, wholes)
+
+
+def _named(parts: tuple[Part, ...], node: Node, path: ValuePath, wholes: tuple[ValuePath, ...]) -> Iterator[Place]:
+    if any(part.marks.get("whole") for part in parts):
+        wholes = (*wholes, path)
+    for name, child in node.value.items():
+        fields = tuple(field for part in parts if (field := part.fields.get(name)))
+        yield Place((*path, name), child, fields, parts, wholes)
+        yield from places([field.kind for field in fields], child, (*path, name), wholes)
+
+
+def _each(
+    inner: list[Kind], children: Iterable[Any], path: ValuePath, wholes: tuple[ValuePath, ...]
+) -> Iterator[Place]:
+    for step, child in children if inner else ():
+        yield from places(inner, child, (*path, step), wholes)
+
 
 MOST_NOTICES = 100
 MOST_PASSES = 100
@@ -49,7 +204,7 @@ def resolve(sections: Sections, layers: Sequence[Node], notices: Notices) -> Res
 
 
 def _resolved(name: str, part: Part, layers: list[Node], notices: Notices) -> tuple[Any, Node]:
-    gone: set[Path] = set()
+    gone: set[ValuePath] = set()
     for node in layers:
         gone |= _check_places(name, part, node, notices, gone)
     return _settle(name, part, _inheriting(layers, part), notices)
@@ -82,7 +237,7 @@ def _tell(section: Section, name: str, notices: Notices) -> None:
         section.__dict__["notices"] = tuple(str(n) for n in mine)
 
 
-def _check_places(section: str, part: Part, node: Node, notices: Notices, gone: set[Path]) -> set[Path]:
+def _check_places(section: str, part: Part, node: Node, notices: Notices, gone: set[ValuePath]) -> set[ValuePath]:
     """The paths of what was taken out as a whole, in this layer or in one below it (`gone`)."""
     found = set(gone)
     for path in gone:
@@ -111,12 +266,12 @@ def _looks_meant(place: Place) -> bool:
     return bool(get_close_matches(str(place.path[-1])[:60].lower(), place.names(), n=1))
 
 
-def _take_out(place: Place, layer: Node) -> set[Path]:
+def _take_out(place: Place, layer: Node) -> set[ValuePath]:
     place.node.dead = True
     return {_kill(layer, path[1:]) for path in place.wholes}
 
 
-def _kill(layer: Node, path: Path) -> Path:
+def _kill(layer: Node, path: ValuePath) -> ValuePath:
     node, steps = layer.at(path)
     node.dead = node.dead or steps == len(path)
     return path
@@ -131,7 +286,7 @@ def _guarded(place: Place) -> bool:
     return place.node.value not in guard if isinstance(guard, list) else bool(guard)
 
 
-def _unknown(name: Any, known: Any, node: Node, notices: Notices, what: str, path: Path) -> None:
+def _unknown(name: Any, known: Any, node: Node, notices: Notices, what: str, path: ValuePath) -> None:
     if notices.full:
         return
     from difflib import get_close_matches
@@ -171,7 +326,7 @@ class _Wholes:
         self.paths = {path for place in places([part], merged) for path in place.wholes}
         self.layers = layers
 
-    def take_out(self, loc: tuple, victim: Node) -> None:
+    def take_out(self, loc: tuple[Any, ...], victim: Node) -> None:
         sources = [layer.source for layer in self.layers]
         first = sources.index(victim.source) if victim.source in sources else len(sources)
         for path in self.paths:

@@ -5,6 +5,7 @@ import os
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import apsw
 
@@ -193,7 +194,7 @@ def put_back(chosen: Path, target: Path) -> None:
     _sync(target.parent)
 
 
-def salvage(damaged: Path, after: int) -> Iterator[tuple]:
+def salvage(damaged: Path, after: int) -> Iterator[tuple[Any, ...]]:
     """Every event after `after` that can still be read from a damaged file, oldest first, page by page."""
     db = _evidence(damaged)
     try:

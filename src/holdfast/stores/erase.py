@@ -12,8 +12,7 @@ from holdfast.core.erase import Change
 from holdfast.core.errors import StoreUnavailable
 from holdfast.core.history import MARK, HistoryMark, history_entry
 from holdfast.core.ports import HistoryEntry
-from holdfast.stores.history_match import facet_words
-from holdfast.stores.rows import EVENT, FROM, as_event
+from holdfast.stores.rows import EVENT, FROM, as_event, facet_words
 from holdfast.stores.sql import queries
 from holdfast.stores.sqlite_connection import BUSY_MS, translated
 

@@ -63,7 +63,8 @@ class PostgresStore:
         head, schema = self._all("head_and_schema")[0]
         # Another daemon may have been upgraded, and the tables with it, while this one ran.
         migrate.refuse_newer(schema, migrate.newest("postgres"), self._link.where)
-        return head
+        value: int = head
+        return value
 
     def _undo(self) -> None:
         for name in self._new_names:
@@ -190,10 +191,10 @@ class PostgresStore:
     def close(self) -> None:
         self._link.lose()
 
-    def _all(self, name: str, *values: Any) -> list[tuple]:
+    def _all(self, name: str, *values: Any) -> list[tuple[Any, ...]]:
         return self._db.execute(SQL[name], values, binary=True).fetchall()
 
-    def _columns(self, name: str, rows: Sequence[tuple]) -> None:
+    def _columns(self, name: str, rows: Sequence[tuple[Any, ...]]) -> None:
         """One statement for all rows, each column as an array: as quick as COPY, and it may travel in a pipeline."""
         if rows:
             self._db.execute(SQL[name], [list(column) for column in zip(*rows, strict=True)])

@@ -7,9 +7,17 @@ from psycopg.rows import dict_row
 
 from holdfast.core.event import Event
 from holdfast.core.ports import EventQuery, HistoryQuery, Ref, StateQuery, StateRow
-from holdfast.stores.history_match import FACETS, tsquery, tsquery_of_file
 from holdfast.stores.postgres_connection import SQL, Link, for_reading, translated
-from holdfast.stores.rows import as_event, decode, key_range, select_events, select_marks
+from holdfast.stores.rows import (
+    FACETS,
+    as_event,
+    decode,
+    key_range,
+    select_events,
+    select_marks,
+    tsquery,
+    tsquery_of_file,
+)
 
 PAGE = 2_000
 NAME_COLUMNS = (1, 2, 4, 5, 6)
@@ -24,7 +32,8 @@ class PostgresReader:
             _ = self._link.db
 
     def head(self) -> int:
-        return self._all(SQL["head"])[0][0]
+        value: int = self._all(SQL["head"])[0][0]
+        return value
 
     def events(self, query: EventQuery) -> list[Event]:
         wanted = select_events(query, self._ids(query).get, "%s")
@@ -127,7 +136,7 @@ class PostgresReader:
         if missing := [id_ for id_ in ids if id_ not in self._names]:
             self._names.update(self._all(SQL["names"], missing))
 
-    def _all(self, sql: bytes, *values: Any) -> list[tuple]:
+    def _all(self, sql: bytes, *values: Any) -> list[tuple[Any, ...]]:
         with translated(self._link):
             return self._link.db.execute(sql, values, binary=True).fetchall()
 

@@ -13,8 +13,7 @@ from holdfast.core.job import ClaimedJob, Job
 from holdfast.core.ports import HistoryEntry, Ref, StateRow
 from holdfast.stores import erase, migrate
 from holdfast.stores.checkpoint import Checkpointer
-from holdfast.stores.history_match import facet_words
-from holdfast.stores.rows import decode, encode
+from holdfast.stores.rows import decode, encode, facet_words
 from holdfast.stores.sql import queries
 from holdfast.stores.sqlite_connection import for_writing, translated
 from holdfast.stores.sqlite_reader import SqliteReader
@@ -198,4 +197,5 @@ class SqliteStore:
             found = self._value("add_name", name)
             self._new_names.append(name)
         self._names[name] = found
-        return found
+        value: int = found
+        return value

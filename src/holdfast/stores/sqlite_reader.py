@@ -6,8 +6,7 @@ from typing import Any
 
 from holdfast.core.event import Event
 from holdfast.core.ports import EventQuery, HistoryQuery, Ref, StateQuery, StateRow
-from holdfast.stores.history_match import match_expression
-from holdfast.stores.rows import as_event, decode, encode, key_range, select_events, select_marks
+from holdfast.stores.rows import as_event, decode, encode, key_range, match_expression, select_events, select_marks
 from holdfast.stores.sql import queries
 from holdfast.stores.sqlite_connection import for_reading, translated
 
@@ -24,7 +23,8 @@ class SqliteReader:
         self._names: dict[int, str] = {}
 
     def head(self) -> int:
-        return self._value("head")
+        value: int = self._value("head")
+        return value
 
     def events(self, query: EventQuery) -> list[Event]:
         wanted = select_events(query, self._id_of, "?")
@@ -91,7 +91,8 @@ class SqliteReader:
 
     def _listed_at(self, kind: str, at: int, key: str) -> int:
         """Where the last row seen stands in the list: a little below its own time, because that may lag."""
-        return min((at, *(found for (found,) in self._all(SQL["listed_at"], [kind, key]))))
+        value: int = min((at, *(found for (found,) in self._all(SQL["listed_at"], [kind, key]))))
+        return value
 
     def rows(self, feature: str) -> Iterator[StateRow]:
         with translated(self._path):
@@ -125,9 +126,10 @@ class SqliteReader:
         return name
 
     def _id_of(self, name: str) -> int | None:
-        return self._value("name_id", name)
+        value: int | None = self._value("name_id", name)
+        return value
 
-    def _all(self, sql: str, values: Sequence[Any] = ()) -> list[tuple]:
+    def _all(self, sql: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         """Every read goes through here, so that damage is called damage at every door."""
         with translated(self._path):
             return self._db.execute(sql, values).fetchall()

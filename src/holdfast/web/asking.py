@@ -53,7 +53,8 @@ class Asking:
     def status(self) -> dict[str, Any] | None:
         """The daemon about itself; None when there is none."""
         try:
-            return self.daemon("status", start=False)
+            value: dict[str, Any] | None = self.daemon("status", start=False)
+            return value
         except DaemonUnreachable:
             return None
 
@@ -69,7 +70,8 @@ class Asking:
         if kept is not None:
             kept.close()
         self._threads.reader, self._threads.file = open_reader(self.url), file
-        return self._threads.reader
+        value: Reader = self._threads.reader
+        return value
 
     def _file(self) -> tuple[int, int] | None:
         path = sqlite_path(self.url)

@@ -53,4 +53,5 @@ class _Axis:
     def x(self, at: int) -> float:
         n = max(0, bisect.bisect_right(self._starts, at) - 1)
         share = min(1.0, max(0.0, (at - self._starts[n]) / self._lasted[n]))
-        return self.left[n] + share * self.width[n]
+        value: float = self.left[n] + share * self.width[n]
+        return value

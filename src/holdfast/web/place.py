@@ -4,7 +4,7 @@ from typing import Any
 
 import msgspec
 
-from holdfast.core.daemon_lease import Lease, holder
+from holdfast.core.machine import Lease, holder
 from holdfast.paths import Paths, write_atomically
 
 

@@ -12,7 +12,7 @@ import uvicorn
 from fastapi import FastAPI
 
 from holdfast import __version__
-from holdfast.app import AGENTS
+from holdfast.agents import AGENTS
 from holdfast.core.agent import Agent
 from holdfast.core.errors import CommandRefused
 from holdfast.ingest.log import Log

@@ -26,7 +26,8 @@ def label(row: Mapping[str, Any]) -> str:
         return "Denied" if row["verdict"] == "deny" else "Injected context" if row["injected"] else "Decided"
     if row["kind"].startswith("tool."):
         return str(row["tool"] or "Tool").rpartition("__")[2].removeprefix("browser_")  # mcp__SERVER__TOOL
-    return LABELS.get(row["kind"], row["kind"])
+    value: str = LABELS.get(row["kind"], row["kind"])
+    return value
 
 
 def look(row: Mapping[str, Any]) -> str:

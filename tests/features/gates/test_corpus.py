@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from holdfast.agents import AGENTS
-from holdfast.core.delivery import Delivery
+from holdfast.core.decision import Delivery
 from holdfast.core.shell.acts import read_acts
 from holdfast.features.gates.observations import observe
 from holdfast.features.gates.settings import GateSettings

@@ -9,7 +9,7 @@ from holdfast import trust
 from holdfast.features.gates import FEATURE
 from holdfast.features.gates.settings import BUILT_IN, PRESETS, GateSettings
 from holdfast.settings import Elsewhere, Resolved, Settings, json_schema
-from holdfast.settings.edit import set_value
+from holdfast.settings.yaml_document import set_value
 from tests.features.gates.stage import Stage
 
 SEED = """

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from holdfast.core.process import Ran
+from holdfast.core.job import Ran
 from holdfast.core.section import Unfit
 from holdfast.features.memory.llm import meter
 from holdfast.features.memory.llm.answer import BadAnswer, candidates

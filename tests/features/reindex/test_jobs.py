@@ -7,7 +7,7 @@ from holdfast.features.reindex.jobs import _fits
 from holdfast.features.reindex.policy import SUGGEST, decide
 from holdfast.features.reindex.settings import Settings
 from holdfast.features.reindex.state import SESSION, new_session
-from holdfast.search.answer import Hit
+from holdfast.search.results import Hit
 from tests.factories import an_event
 from tests.features.reindex.test_state import Room
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import msgspec
 
-from holdfast.core.delivery import Delivery
+from holdfast.core.decision import Delivery
 from tests.factories import a_key, an_engine
 
 from .story import FEATURE, House, Story, an

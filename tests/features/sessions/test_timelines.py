@@ -15,8 +15,7 @@ import pytest
 
 from holdfast.agents import AGENTS
 from holdfast.cli.sessions import timeline_line
-from holdfast.core.decision import Decision, deny
-from holdfast.core.delivery import Delivery
+from holdfast.core.decision import Decision, Delivery, deny
 from holdfast.core.event import Event
 from holdfast.core.feature import Feature
 from holdfast.features.sessions import FEATURE

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from holdfast.app import App, build
-from holdfast.core.delivery import Delivery
+from holdfast.core.decision import Delivery
 from holdfast.core.engine import Outcome
 from holdfast.core.feature import Call, JobCall
 from holdfast.core.ids import delivery_key

@@ -10,9 +10,9 @@ from holdfast.core.checks import CommandJudgement
 from holdfast.core.event import Event
 from holdfast.core.feature import ContentParts, Settings
 from holdfast.core.fingerprint import Fingerprint, Fingerprinter, content_key
+from holdfast.core.job import run_briefly
 from holdfast.core.kinds import TOOL_ENDS, HookPayload, ToolEndPayload, ToolPayload
 from holdfast.core.kinds.agent_events import UNKNOWN_VERB
-from holdfast.core.process import run_briefly
 from holdfast.features.checks.git_watch import GitWatch, Place, find_place
 from holdfast.features.checks.running import RunningCall, RunningCalls
 from holdfast.features.checks.settings import DEFAULTS

@@ -10,8 +10,8 @@ from holdfast.core.checks import CheckKind, Selection, Verdict
 from holdfast.core.errors import CommandRefused
 from holdfast.core.feature import Call
 from holdfast.core.fingerprint import Fingerprint, Fingerprinter
+from holdfast.core.job import run_briefly
 from holdfast.core.kinds.check_events import CheckFinished
-from holdfast.core.process import run_briefly
 from holdfast.features.checks.git_watch import find_place
 from holdfast.features.checks.settings import DEFAULTS
 from holdfast.features.checks.state import CHECKS, BranchChecks, CheckRun

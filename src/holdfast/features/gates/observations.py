@@ -14,8 +14,8 @@ import msgspec
 from holdfast.core import git
 from holdfast.core.event import Event
 from holdfast.core.fingerprint import Fingerprinter, content_key
+from holdfast.core.job import run_briefly
 from holdfast.core.kinds import HookPayload, ToolPayload
-from holdfast.core.process import run_briefly
 from holdfast.core.shell.acts import CommandActs, names_to_resolve, read_acts
 from holdfast.core.shell.written_files import patched_files
 from holdfast.features.gates.evidence import only_looks

@@ -67,7 +67,8 @@ def _dropped(doc: Doc | None, _event: Event, _identity: str) -> Doc | None:
 
 
 def _uncertain(event: Event) -> bool:
-    return event.get("status") == CANDIDATE
+    value: bool = event.get("status") == CANDIDATE
+    return value
 
 
 def _pinned(doc: Doc | None, event: Event, _identity: str) -> Doc | None:

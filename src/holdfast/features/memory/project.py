@@ -32,7 +32,8 @@ def injectable(item: Doc) -> bool:
 def worth(item: Doc, now: int) -> float:
     """Importance, a little for being seen again, fading over months."""
     age = max(0, now - item["at"]) / DAY
-    return (100 if item["pinned"] else 0) + item["importance"] + min(item["times"], 5) * 0.4 - min(age / 30, 4)
+    value: float = (100 if item["pinned"] else 0) + item["importance"] + min(item["times"], 5) * 0.4 - min(age / 30, 4)
+    return value
 
 
 def _observed(doc: Doc, event: Event) -> Doc:

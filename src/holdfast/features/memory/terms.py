@@ -3,9 +3,9 @@
 import re
 from functools import lru_cache
 
-from holdfast.search import tokenize
+from holdfast.search import query
 
-STOPWORDS = tokenize.STOPWORDS | frozenset(
+STOPWORDS = query.STOPWORDS | frozenset(
     re.findall(r"\w+", "about any did he her him his me no not she some us whom s t d ll re ve m don am also just")
 )
 _ENDINGS = (("ies", "y"), ("sses", "ss"), ("ing", ""), ("edly", ""), ("ed", ""), ("ly", ""), ("es", "e"), ("s", ""))
@@ -31,7 +31,7 @@ def stem(word: str) -> str:
 
 def plain(text: str) -> list[str]:
     """In order, with repeats, endings still on."""
-    return [word for word in tokenize.in_order(text) if word not in STOPWORDS]
+    return [word for word in query.in_order(text) if word not in STOPWORDS]
 
 
 def terms(text: str) -> list[str]:

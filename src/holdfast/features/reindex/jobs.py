@@ -11,14 +11,14 @@ from holdfast.core import git
 from holdfast.core.event import Event
 from holdfast.core.feature import JobCall
 from holdfast.core.ids import delivery_key
+from holdfast.core.job import Ran
 from holdfast.core.ports import EventQuery
-from holdfast.core.process import Ran
 from holdfast.features.reindex.events import FAILED, KILLED, NOT_READY, SKIPPED, TIMEOUT, UNCHANGED
 from holdfast.features.reindex.settings import Settings, settings_or_default
-from holdfast.search.answer import Hit, Question
-from holdfast.search.index import checkout, freshness
+from holdfast.search.index import checkout, update
 from holdfast.search.index.build import Result, Task
-from holdfast.search.index.index_dir import index_dir_of, root_of
+from holdfast.search.index.database import index_dir_of, root_of
+from holdfast.search.results import Hit, Question
 from holdfast.search.searcher import NoIndex, searcher
 
 WORKER = [sys.executable, "-m", "holdfast.search.worker"]
@@ -45,8 +45,8 @@ def _index(call: JobCall, settings: Settings) -> dict[str, Any]:
     place = index_dir_of(call.state_dir, root)
     where = {"root": root, "branch": checkout.branch(root)}
     rebuild = call.job.payload.get("rebuild") is True
-    if not rebuild and freshness.is_unchanged(place, root, settings.index()):
-        return {"status": UNCHANGED, "reason": "nothing changed", **where, **freshness.index_counts(place)}
+    if not rebuild and update.is_unchanged(place, root, settings.index()):
+        return {"status": UNCHANGED, "reason": "nothing changed", **where, **update.index_counts(place)}
     task = Task(
         root=root, folder=str(place.folder), run=str(call.job.payload["run"]), repo=repo, rebuild=rebuild,
         settings=settings.index(),

@@ -14,11 +14,10 @@ from holdfast.features.reindex.jobs import checkout_of
 from holdfast.features.reindex.settings import Settings, settings_or_default
 from holdfast.features.reindex.state import CHECKOUT, SESSION
 from holdfast.search import inspect, symbols
-from holdfast.search.answer import Question
-from holdfast.search.index import run_lock
+from holdfast.search.index import database
 from holdfast.search.index.build import progress
-from holdfast.search.index.database import IndexDamaged
-from holdfast.search.index.index_dir import IndexDir, index_dir_of
+from holdfast.search.index.database import IndexDamaged, IndexDir, index_dir_of
+from holdfast.search.results import Question
 from holdfast.search.searcher import NoIndex, searcher
 
 LONGEST_QUESTION = 2_000
@@ -31,7 +30,7 @@ def status(call: Call) -> dict[str, Any]:
     root, _ = checkout_of(project)
     place = index_dir_of(call.state_dir, root)
     doc = call.reader.state(Ref(CHECKOUT, project)) or {}
-    holder = run_lock.holder(place.claim)
+    holder = database.holder(place.claim)
     return {
         "project": project,
         "root": root,

@@ -12,7 +12,7 @@ from holdfast.core.feature import ContentParts, Settings, State
 from holdfast.core.job import Job
 from holdfast.core.kinds import HOOK_KINDS, SESSION_ENDS, TURN_ENDS, HookPayload
 from holdfast.core.kinds.agent_events import SessionStarted
-from holdfast.core.units import format_duration
+from holdfast.core.times import format_duration
 from holdfast.features.sessions.jobs import read_exits
 from holdfast.features.sessions.jobs.link_parents import LINKED_SOURCES, same_process
 from holdfast.features.sessions.liveness import NAMES_PROCESS, ProcessLookup

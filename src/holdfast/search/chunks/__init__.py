@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from holdfast.search.chunks import outline, sections, syntax
+from holdfast.search.chunks import chunk, syntax
 from holdfast.search.chunks.chunk import Chunk, Definition, join_small, windows
 from holdfast.search.languages import PROSE
 
@@ -23,9 +23,9 @@ def cut(text: str, language: str) -> list[Chunk]:
 
 def _cut(lines: list[str], language: str) -> Iterator[Chunk]:
     if language in PROSE:
-        return sections.cut(lines, language)
+        return chunk.cut_prose(lines, language)
     if found := syntax.cut(lines, language):
         return iter(found)
-    if found := outline.cut(lines, language):
+    if found := chunk.cut_outline(lines, language):
         return iter(found)
     return windows(lines, 0, len(lines), "lines")

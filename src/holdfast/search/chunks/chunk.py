@@ -1,9 +1,11 @@
-"""A piece of a file that is found and shown as one thing, and the joining of pieces that are too small for that."""
+"""A piece of a file that is found and shown as one thing; prose is cut at headings, code without a grammar at lines."""
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
+
+# A piece of a file that is found and shown as one thing, and the joining of pieces that are too small for that.
 
 LONGEST_LINES = 200
 LONGEST_CHARS = 16_000
@@ -165,3 +167,127 @@ def gaps(taken: Iterable[tuple[int, int]], start: int, end: int) -> Iterator[tup
         start = max(start, stop)
     if start < end:
         yield start, end
+
+
+# For languages without a grammar: a line that begins a definition begins a chunk, as far as the indentation says.
+
+_DEFINITION = re.compile(
+    r"^(?P<indent>\s*)(?:@\w+\s+)?(?:(?:export|default|public|private|protected|internal|open|override|static|final|"
+    r"abstract|sealed|data|inline|suspend|async|pub|local|virtual|case|implicit|lazy|const)\s+)*"
+    r"(?P<word>fun|func|function|def|defp|defmodule|defmacro|class|struct|interface|trait|enum|module|object|protocol|"
+    r"extension|actor|type|sub|proc|procedure|method|message|service|rpc|resource|data|variable|instance|create)\s+"
+    r"(?:or\s+replace\s+)?(?:table|view|function|procedure|trigger|index)?\s*(?:if\s+not\s+exists\s+)?"
+    r"[\"'`]?(?P<name>[A-Za-z_][\w.:$-]*)",
+    re.IGNORECASE,
+)
+WITH_DEFINITIONS = frozenset(
+    [
+        "kotlin",
+        "swift",
+        "scala",
+        "lua",
+        "perl",
+        "elixir",
+        "erlang",
+        "haskell",
+        "ocaml",
+        "dart",
+        "zig",
+        "nim",
+        "julia",
+        "r",
+        "groovy",
+        "powershell",
+        "sql",
+        "vue",
+        "svelte",
+        "protobuf",
+        "graphql",
+        "terraform",
+        "python",
+        "javascript",
+        "typescript",
+        "tsx",
+        "go",
+        "rust",
+        "java",
+        "c",
+        "cpp",
+        "c-sharp",
+        "ruby",
+        "php",
+        "bash",
+    ]
+)
+FUNCTIONS = frozenset(
+    ["fun", "func", "function", "def", "defp", "defmacro", "sub", "proc", "procedure", "method", "rpc"]
+)
+
+
+def cut_outline(lines: Sequence[str], language: str) -> list[Chunk]:
+    return list(_cut(lines)) if language in WITH_DEFINITIONS else []
+
+
+def _cut(lines: Sequence[str]) -> Iterator[Chunk]:
+    found = [(row, match) for row, line in enumerate(lines) if len(line) < 500 and (match := _DEFINITION.match(line))]
+    if not found:
+        return
+    outermost = min(len(match["indent"]) for _, match in found)
+    kept = [(row, match) for row, match in found if len(match["indent"]) <= outermost + 4]
+    spans = [(_with_comments(lines, row), match) for row, match in kept]
+    ends = [start for start, _ in spans[1:]] + [len(lines)]
+    for start, end in gaps([(spans[0][0], len(lines))], 0, len(lines)):
+        yield from of_lines(lines, start, end, "module", "")
+    for (start, match), end in zip(spans, ends, strict=True):
+        kind = "function" if match["word"].lower() in FUNCTIONS else "class"
+        symbol = match["name"].strip(".")
+        yield from named_chunks(of_lines(lines, start, max(start, end), kind, symbol), kind, symbol, start, end)
+
+
+def _with_comments(lines: Sequence[str], row: int) -> int:
+    while row > 0 and lines[row - 1].lstrip().startswith(("//", "#", "--", "/*", "*", "@", ";;", "%%")):
+        row -= 1
+    return row
+
+
+# Prose is cut at its headings: `# …` of Markdown, underlined lines of reStructuredText and plain text.
+
+_MARKDOWN = re.compile(r"^ {0,3}(#{1,6})\s+(.+?)\s*#*\s*$")
+_FENCE = re.compile(r"^ {0,3}(```|~~~)")
+_UNDERLINE = re.compile(r"^([=\-~`^\"'+*#<>_.:])\1{2,}\s*$")
+LONGEST_TITLE = 120
+
+Heading = tuple[int, int, str]
+"""(row, level, title)"""
+
+
+def cut_prose(lines: Sequence[str], language: str) -> Iterator[Chunk]:
+    found = list(_markdown(lines) if language == "markdown" else _underlined(lines))
+    starts = [row for row, _, _ in found]
+    if not starts or starts[0] > 0:
+        yield from of_lines(lines, 0, starts[0] if starts else len(lines), "section", "")
+    above: list[tuple[int, str]] = []
+    for number, (row, level, title) in enumerate(found):
+        above = [*(a for a in above if a[0] < level), (level, title)]
+        end = starts[number + 1] if number + 1 < len(starts) else len(lines)
+        symbol = " > ".join(title for _, title in above[-3:])
+        yield from named_chunks(of_lines(lines, row, end, "section", symbol), "section", symbol, row, end)
+
+
+def _markdown(lines: Sequence[str]) -> Iterator[Heading]:
+    fenced = False
+    for row, line in enumerate(lines):
+        if _FENCE.match(line):
+            fenced = not fenced
+        elif not fenced and (match := _MARKDOWN.match(line)):
+            yield row, len(match[1]), match[2][:LONGEST_TITLE]
+
+
+def _underlined(lines: Sequence[str]) -> Iterator[Heading]:
+    """Levels in the order their signs appear, as reStructuredText has it."""
+    levels: dict[str, int] = {}
+    for row in range(len(lines) - 1):
+        title = lines[row].rstrip()
+        below = _UNDERLINE.match(lines[row + 1])
+        if below and title and not _UNDERLINE.match(title) and not title[0].isspace() and len(title) <= LONGEST_TITLE:
+            yield row, levels.setdefault(below[1], len(levels) + 1), title

@@ -14,8 +14,8 @@ import msgspec
 from holdfast.core.errors import HoldfastError
 from holdfast.search import embedder as embedders
 from holdfast.search.embedder import NoEmbedder
-from holdfast.search.index import checkout, database, freshness, run_lock
-from holdfast.search.index.index_dir import About, IndexDir, siblings, sweep_gone
+from holdfast.search.index import checkout, database, update
+from holdfast.search.index.database import About, IndexDir, siblings, sweep_gone
 from holdfast.search.index.update import Counts, Embedding, Tell, Update
 from holdfast.search.settings import IndexSettings
 
@@ -59,11 +59,11 @@ def run(task: Task) -> Result:
     try:
         place.prepare(About(task.root, task.repo))
         with (
-            run_lock.held(place.claim, task.run, task.patience_s) as held,
+            database.held(place.claim, task.run, task.patience_s) as held,
             _Progress(place, task.run, held) as progress,
         ):
             result = _run(task, place, progress)
-    except run_lock.Claimed as error:
+    except database.Claimed as error:
         result = Result(status="claimed", reason=str(error))
     except Superseded:
         result = Result(status="superseded", reason="a newer run was asked for")
@@ -103,7 +103,7 @@ def _into(task: Task, place: IndexDir, tell: Tell, rebuild: bool) -> Result:
     """An index that exists is changed in place; a rebuild and a first one are files of their own."""
     warming = threading.Thread(target=_warm, args=(task.settings,))
     warming.start()
-    seen = _Seen(freshness.marks(task.root), checkout.look(task.root, task.settings))
+    seen = _Seen(update.marks(task.root), checkout.look(task.root, task.settings))
     warming.join()
     current = place.current()
     generation = place.newest() + 1 if rebuild or not current else current
@@ -179,7 +179,7 @@ def _bring_up(task: Task, seen: _Seen, db: apsw.Connection, tell: Tell) -> Resul
     with db:
         _put_folders(db, seen.listing.folders)
         about = {
-            "settings": freshness.fingerprint(task.settings),
+            "settings": update.fingerprint(task.settings),
             "marks": seen.marks,
             "at": time.time_ns() // 1_000_000,
         }
@@ -204,7 +204,7 @@ def _put_folders(db: apsw.Connection, folders: dict[str, int]) -> None:
 class _Progress:
     """For whoever looks on: a small file, and the claim's heartbeat. Also the place where a run learns that it is to end."""
 
-    def __init__(self, place: IndexDir, run_id: str, held: run_lock.Claim) -> None:
+    def __init__(self, place: IndexDir, run_id: str, held: database.Claim) -> None:
         self._place, self._run, self._claim = place, run_id, held
         self._shown = 0.0
 

@@ -1,12 +1,24 @@
-"""Opening an index file for writing or for reading, and the disk space it leaves to others."""
+"""Where the index of a checkout lies, how its database is opened, and the lock that lets one run in at a time."""
 
+import contextlib
+import fcntl
+import hashlib
 import os
+import re
+import shutil
+import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import apsw
+import msgspec
+import psutil
 
-from holdfast.core.errors import HoldfastError
+from holdfast.core.errors import HoldfastError, UnsafePath
+from holdfast.search.index import checkout
+
+# Opening an index file for writing or for reading, and the disk space it leaves to others.
 
 FORMAT = "4"
 """Raised when chunks are cut or words are stored differently: indexes of another format are made anew."""
@@ -104,3 +116,205 @@ def check_disk_space(db: apsw.Connection, folder: Path) -> None:
             where=str(folder),
             fix="Free some space, then run: holdfast index run. Until then the index answers as it is.",
         )
+
+
+# Where the index of a checkout lies, and which of its files is the one that answers.
+
+KEPT_S = 14 * 86_400
+DATABASE = re.compile(r"^(\d+)\.db$")
+
+
+class About(msgspec.Struct, frozen=True):
+    root: str
+    repo: str = ""
+
+
+class IndexDir(msgspec.Struct, frozen=True):
+    folder: Path
+
+    @property
+    def claim(self) -> Path:
+        return self.folder / "claim"
+
+    @property
+    def progress(self) -> Path:
+        return self.folder / "progress.json"
+
+    @property
+    def cancel(self) -> Path:
+        return self.folder / "cancel"
+
+    def database(self, generation: int) -> Path:
+        return self.folder / f"{generation}.db"
+
+    def current(self) -> int:
+        """0 when there is none yet. One that is gone by now was followed by another."""
+        told = self._told()
+        while told and not self.database(told).exists():
+            before, told = told, self._told()
+            if told == before:
+                return 0
+        return told
+
+    def _told(self) -> int:
+        try:
+            text = (self.folder / "current").read_text("ascii").strip()
+        except (OSError, ValueError):
+            return 0
+        return int(text) if text.isdecimal() else 0
+
+    def turn(self, generation: int) -> None:
+        partial = self.folder / ".current.partial"
+        partial.write_text(f"{generation}\n")
+        partial.replace(self.folder / "current")
+
+    def newest(self) -> int:
+        return max(self.generations(), default=0)
+
+    def generations(self) -> list[int]:
+        if not self.folder.is_dir():
+            return []
+        return [int(match[1]) for p in self.folder.iterdir() if (match := DATABASE.match(p.name))]
+
+    def sweep(self) -> None:
+        """Generations that answer no more. A reader that still has one open keeps it until it is done."""
+        kept = self.current()
+        for generation in self.generations():
+            if generation != kept:
+                for tail in ("-wal", "-shm", ""):
+                    Path(f"{self.database(generation)}{tail}").unlink(missing_ok=True)
+
+    def about(self) -> About | None:
+        try:
+            return msgspec.json.decode((self.folder / "about.json").read_bytes(), type=About)
+        except (OSError, msgspec.DecodeError):
+            return None
+
+    def prepare(self, about: About) -> "IndexDir":
+        for folder in (self.folder.parent, self.folder):
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            if folder.is_symlink():
+                raise UnsafePath(f"{folder} is a symlink", fix="Move it away and try again.")
+        if self.about() != about:
+            partial = self.folder / ".about.partial"
+            partial.write_bytes(msgspec.json.encode(about))
+            partial.replace(self.folder / "about.json")
+        return self
+
+
+def folder_of(state_dir: Path) -> Path:
+    return state_dir / "indexes"
+
+
+def index_dir_of(state_dir: Path, root: str) -> IndexDir:
+    """By the real path: a checkout reached by two names has one index."""
+    real = os.path.realpath(root)
+    name = re.sub(r"[^\w.-]", "_", os.path.basename(real))[:40] or "root"
+    digest = hashlib.sha256(os.fsencode(real)).hexdigest()[:16]
+    return IndexDir(folder_of(state_dir) / f"{name}-{digest}")
+
+
+def siblings(place: IndexDir, repo: str) -> list[IndexDir]:
+    """Indexes of other worktrees of the same repository: what is the same there need not be cut again."""
+    if not repo or not place.folder.parent.is_dir():
+        return []
+    others = [IndexDir(p) for p in sorted(place.folder.parent.iterdir()) if p != place.folder and p.is_dir()]
+    return [other for other in others if (about := other.about()) and about.repo == repo and other.current()]
+
+
+def sweep_gone(folder: Path) -> None:
+    """Indexes of checkouts that were removed, some days later: a disk that is not mounted may come back."""
+    for place in (IndexDir(p) for p in folder.iterdir() if p.is_dir() and not p.is_symlink()):
+        about = place.about()
+        if about and not os.path.lexists(about.root) and time.time() - place.folder.stat().st_mtime > KEPT_S:
+            shutil.rmtree(place.folder, ignore_errors=True)
+
+
+def root_of(project: str) -> tuple[str, str]:
+    """(checkout, its common git directory): the nearest folder upwards that has a `.git`, else the folder itself."""
+    folder = project
+    while folder and folder != os.path.dirname(folder):
+        if os.path.lexists(os.path.join(folder, ".git")):
+            return folder, checkout.common_dir(folder)
+        folder = os.path.dirname(folder)
+    return project, ""
+
+
+# One run at a time for each index. The claim is a lock the kernel holds: it ends with its owner and not before (D3).
+
+
+class Holder(msgspec.Struct, frozen=True, kw_only=True):
+    """For people: who holds it. `beat` is when it last said so; it decides nothing."""
+
+    pid: int
+    start: float
+    run: str
+    at: int
+    beat: int = 0
+
+
+class Claimed(Exception):
+    def __init__(self, holder: Holder | None) -> None:
+        self.holder = holder
+        super().__init__(f"held by process {holder.pid}" if holder else "held by another process")
+
+
+class Claim:
+    def __init__(self, fd: int, holder: Holder) -> None:
+        self._fd, self._holder = fd, holder
+
+    def beat(self) -> None:
+        self._holder = msgspec.structs.replace(self._holder, beat=_now())
+        text = msgspec.json.encode(self._holder)
+        os.pwrite(self._fd, text, 0)
+        os.ftruncate(self._fd, len(text))
+
+
+@contextlib.contextmanager
+def held(path: Path, run: str, patience_s: float = 0.0) -> Iterator[Claim]:
+    """Raises Claimed when a live process has it for longer than `patience_s`."""
+    fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    try:
+        _lock(fd, path, time.monotonic() + patience_s)
+        claim = Claim(fd, Holder(pid=os.getpid(), start=psutil.Process().create_time(), run=run, at=_now()))
+        claim.beat()
+        yield claim
+    finally:
+        os.close(fd)
+
+
+def holder(path: Path) -> Holder | None:
+    """Who holds it now; None when it is free."""
+    try:
+        fd = os.open(path, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
+    except OSError:
+        return None
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        return None
+    except OSError:
+        return _read(fd)
+    finally:
+        os.close(fd)
+
+
+def _lock(fd: int, _path: Path, deadline: float) -> None:
+    while True:
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return
+        except OSError:
+            if time.monotonic() >= deadline:
+                raise Claimed(_read(fd)) from None
+            time.sleep(0.05)
+
+
+def _read(fd: int) -> Holder | None:
+    try:
+        return msgspec.json.decode(os.pread(fd, 4096, 0), type=Holder)
+    except (OSError, msgspec.DecodeError):
+        return None
+
+
+def _now() -> int:
+    return time.time_ns() // 1_000_000

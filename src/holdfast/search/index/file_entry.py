@@ -1,15 +1,25 @@
-"""One file on its way into the index: read, judged, cut, its words counted. No database here."""
+"""One file on its way into the index: read, judged, cut, its words counted, in several processes for a big job."""
 
+import collections
+import contextlib
 import hashlib
+import itertools
+import multiprocessing
+import os
 import time
 import zlib
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Executor, Future, ProcessPoolExecutor
+from typing import Any, TypeVar
 
 import msgspec
 
-from holdfast.search import tokenize
+from holdfast.search import query
 from holdfast.search.chunks import Chunk, Definition, cut, lines_of
-from holdfast.search.index import checkout, exclusions
+from holdfast.search.index import checkout
 from holdfast.search.settings import IndexSettings
+
+# One file on its way into the index: read, judged, cut, its words counted. No database here.
 
 
 class FileChunk(msgspec.Struct):
@@ -43,13 +53,13 @@ def read_entry(root: str, found: checkout.Found, settings: IndexSettings, known_
     """None: it has the content that `known_hash` names, only its times differ."""
     largest = settings.largest_kb * 1024
     if not found.plain:
-        return FileEntry(found, mtime=found.mtime, left_out=exclusions.LINK)
-    if reason := exclusions.by_name(found.path, found.size, largest):
+        return FileEntry(found, mtime=found.mtime, left_out=checkout.LINK)
+    if reason := checkout.by_name(found.path, found.size, largest):
         return FileEntry(found, mtime=found.mtime, left_out=reason)
     try:
         content = checkout.read(root, found, largest)
     except OSError:
-        return FileEntry(found, left_out=exclusions.UNREADABLE)
+        return FileEntry(found, left_out=checkout.UNREADABLE)
     return _read(found, content, largest, known_hash)
 
 
@@ -61,10 +71,10 @@ def _read(found: checkout.Found, content: bytes, largest: int, known_hash: bytes
     digest = hashlib.blake2b(content, digest_size=16).digest()
     if digest == known_hash:
         return None
-    made = FileEntry(found, digest, trusted_mtime(found), exclusions.language(found.path, content))
-    made.left_out = exclusions.by_content(content, found.path, largest)
+    made = FileEntry(found, digest, trusted_mtime(found), checkout.language(found.path, content))
+    made.left_out = checkout.by_content(content, found.path, largest)
     if not made.left_out:
-        text, made.left_out = exclusions.text_of(content)
+        text, made.left_out = checkout.text_of(content)
         made.parts = [_part(chunk) for chunk in cut(text, made.lang)]
         made.text = pack_text(text)
     return made
@@ -74,7 +84,7 @@ def _part(chunk: Chunk) -> FileChunk:
     defined = [Definition(d.kind, d.symbol, d.start - chunk.start, d.end - chunk.start) for d in chunk.definitions]
     digest = hashlib.blake2b(chunk.text.encode("utf-8", "replace"), digest_size=8)
     digest.update(repr(defined).encode("utf-8", "replace"))
-    tokens = " ".join(sorted(tokenize.whole_tokens(chunk.text)))
+    tokens = " ".join(sorted(query.whole_tokens(chunk.text)))
     words = searchable(chunk.text)
     return FileChunk(chunk.kind, chunk.symbol, chunk.start, chunk.end, digest.digest(), words, tokens, defined)
 
@@ -91,6 +101,39 @@ def searchable(text: str) -> str:
     """Words for the full text: identifiers cut into parts. What is there often is put in fewer times: the tenth time
     tells a ranking next to nothing, and each takes room in the index."""
     out: list[str] = []
-    for word, times in tokenize.counted(text).items():
+    for word, times in query.counted(text).items():
         out.extend((word,) * times.bit_length())
     return " ".join(out)
+
+
+# Several processes for a big job, none for a small one. They are of our process group and end with it.
+
+Given = TypeVar("Given")
+Made = TypeVar("Made")
+Map = Callable[[Callable[[Given], Made], Iterable[Given]], Iterator[Made]]
+
+MOST = 4
+
+
+@contextlib.contextmanager
+def process_map(worth_it: bool) -> Iterator[Map[Any, Any]]:
+    """A `map` that keeps the order. Only so much is in flight that results do not pile up in memory."""
+    count = min(MOST, os.cpu_count() or 1)
+    if not worth_it or count < 2:
+        yield lambda work, items: map(work, items)
+        return
+    pool = ProcessPoolExecutor(count, mp_context=multiprocessing.get_context("spawn"))
+    try:
+        yield lambda work, items: _mapped(pool, work, items, 2 * count)
+    finally:
+        pool.shutdown(wait=False, cancel_futures=True)
+
+
+def _mapped(pool: Executor, work: Callable[[Given], Made], items: Iterable[Given], ahead: int) -> Iterator[Made]:
+    waiting = iter(items)
+    flying: collections.deque[Future[Made]] = collections.deque(
+        pool.submit(work, i) for i in itertools.islice(waiting, ahead)
+    )
+    while flying:
+        yield flying.popleft().result()
+        flying.extend(pool.submit(work, item) for item in itertools.islice(waiting, 1))

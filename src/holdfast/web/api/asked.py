@@ -45,7 +45,8 @@ class Views:
 
 
 def _views(request: Request) -> Views:
-    return request.app.state.views
+    value: Views = request.app.state.views
+    return value
 
 
 Asked = Annotated[Views, Depends(_views)]

@@ -28,13 +28,15 @@ def page(visit: Visit) -> dict[str, Any]:
 
 
 def rows_of(visit: Visit, shown: dict[str, Any]) -> dict[str, Any]:
-    return visit.view("sessions.rows", id=shown["id"], limit=FIRST_ROWS, **asked(visit))
+    value: dict[str, Any] = visit.view("sessions.rows", id=shown["id"], limit=FIRST_ROWS, **asked(visit))
+    return value
 
 
 def checks_of(visit: Visit, shown: dict[str, Any]) -> list[dict[str, Any]]:
     """The latest run of each check, with verdict and reason. The content is not looked at: the page is shown often."""
     found = visit.view("checks.list", of=shown["project"], whose=shown["id"], session=shown["id"], look=False)
-    return found["runs"][:MOST_CHECKS]
+    value: list[dict[str, Any]] = found["runs"][:MOST_CHECKS]
+    return value
 
 
 def asked(visit: Visit) -> dict[str, Any]:

@@ -66,7 +66,9 @@ class _Costs:
     KEPT_S = 10.0
 
     def __init__(self) -> None:
-        self._until, self._of, self._known = 0.0, None, dict[str, int]()
+        self._until = 0.0
+        self._of: object = None
+        self._known: dict[str, int] = {}
 
     def __call__(self, visit: Visit) -> dict[str, int]:
         if time.monotonic() > self._until or self._of is not visit.asking:

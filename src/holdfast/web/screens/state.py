@@ -33,7 +33,8 @@ def page(visit: Visit) -> dict[str, Any]:
 
 
 def _now(visit: Visit, root: str) -> dict[str, Any]:
-    return visit.view("project.state", project=root)
+    value: dict[str, Any] = visit.view("project.state", project=root)
+    return value
 
 
 def _at(

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from holdfast.core.process import Ran
+from holdfast.core.job import Ran
 from tests.kit import git
 
 

@@ -106,7 +106,7 @@ def test_a_look_is_asked_for_at_once_and_only_where_it_can_tell_something(codex:
 @pytest.mark.parametrize("name", ["PostToolUse.Bash", "PostToolUse.Bash_in_subagent"])
 def test_codexs_own_payloads_ask_for_it(house: House, name: str) -> None:
     from holdfast.agents.codex import CODEX
-    from holdfast.core.delivery import Delivery
+    from holdfast.core.decision import Delivery
 
     payload = json.loads((PAYLOADS / "codex" / f"{name}.json").read_text())
     event = CODEX.read(Delivery(key="k", at=1, mode="ask", agent="codex", event="PostToolUse", body=b""), payload)

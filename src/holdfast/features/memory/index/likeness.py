@@ -6,7 +6,7 @@ from functools import lru_cache
 
 from holdfast.features.memory.index.ranking import Alike
 from holdfast.features.memory.terms import stem
-from holdfast.search import similar_words, static_model
+from holdfast.search import embedder, lexical
 from holdfast.search.embedder import NoEmbedder
 
 LIKE_LEAST = 0.4
@@ -19,10 +19,10 @@ def like(word: str) -> tuple[tuple[str, float], ...]:
     """A word that stands in the everyday table is looked for there; any other in the model of code."""
     found: list[tuple[str, float]] = []
     with suppress(NoEmbedder):
-        found = similar_words.load().like(stem(word), LIKE_LEAST, MOST)
+        found = lexical.load().like(stem(word), LIKE_LEAST, MOST)
     if not found:
         with suppress(NoEmbedder):
-            found = static_model.load().like(word, LIKE_LEAST, MOST)
+            found = embedder.load().like(word, LIKE_LEAST, MOST)
     stems: dict[str, float] = {}
     for other, likeness in found:
         stems.setdefault(stem(other), likeness)

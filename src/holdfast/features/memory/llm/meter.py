@@ -26,7 +26,8 @@ def left(doc: Doc | None, at: int, limit: int) -> int:
     if doc is None:
         return limit
     held = sum(one["tokens"] for one in doc["open"].values())
-    return limit - used(doc, at) - held
+    value: int = limit - used(doc, at) - held
+    return value
 
 
 def used(doc: Doc | None, at: int) -> int:

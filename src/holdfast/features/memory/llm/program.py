@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from holdfast.core.process import Run
+from holdfast.core.job import Run
 from holdfast.features.memory.llm.request import ModelFailed, Question, Reply
 from holdfast.features.memory.llm.settings import ModelSettings
 from holdfast.features.memory.model import line, mapping

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from holdfast.core import git
+from holdfast.core.job import Ran, Run
 from holdfast.core.kinds.project_events import ChangedFile, CommitFacts, GitFacts
-from holdfast.core.process import Ran, Run
 from holdfast.features.project.state import MAX_LISTED_FILES
 
 MAX_LOOKED_AT = 2_000

@@ -9,9 +9,9 @@ import msgspec
 from holdfast.core.event import Event, own_event
 from holdfast.core.feature import JobCall
 from holdfast.core.fingerprint import Fingerprinter
+from holdfast.core.job import Run, run_briefly
 from holdfast.core.kinds.project_events import GitFacts, HabitFacts, ProjectFacts, ProjectObserved
 from holdfast.core.ports import Reader
-from holdfast.core.process import Run, run_briefly
 from holdfast.features.project.document.v4 import habits_of_several
 from holdfast.features.project.jobs.git_status import read_git_status
 from holdfast.features.project.jobs.reports import PREFIX, read_reports

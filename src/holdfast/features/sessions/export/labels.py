@@ -3,7 +3,7 @@
 from datetime import UTC, datetime
 from typing import Any
 
-from holdfast.core.units import format_duration
+from holdfast.core.times import format_duration
 from holdfast.features.sessions.figures import UNKNOWN, Figures, format_tokens, format_work
 from holdfast.features.sessions.state.documents import Session
 from holdfast.features.sessions.timeline import Row

@@ -11,7 +11,7 @@ from holdfast.core.kinds import SESSION_ENDS, ToolEndPayload, agent_events
 from holdfast.core.kinds.engine_events import DecisionMade
 from holdfast.core.kinds.session_events import CommandRun, CommitMade, SessionSummarised
 from holdfast.core.ports import Reader
-from holdfast.core.units import format_duration
+from holdfast.core.times import format_duration
 from holdfast.features.sessions.events import session_event
 from holdfast.features.sessions.figures import Figures, figures_of, format_counted, format_work
 from holdfast.features.sessions.state.documents import COMPLETED, SESSION, SUMMARY, Session, one_line

@@ -1,0 +1,430 @@
+"""A section of the settings: its fields and nested parts, their limits, and what is wrong with a value."""
+
+import functools
+import re
+import types
+import typing
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any, ClassVar, Literal, Self, Union, dataclass_transform
+
+import msgspec
+
+# What one value of a settings file may be: taken as people write it in YAML or in the environment.
+
+ValuePath = tuple[Any, ...]
+Fault = tuple[ValuePath, str]
+"""Where inside the value, and what is wrong there."""
+Faults = list[Fault]
+
+YES, NO = ("1", "on", "t", "true", "y", "yes"), ("0", "off", "f", "false", "n", "no")
+TRUTHS = dict.fromkeys(YES, True) | dict.fromkeys(NO, False)
+
+
+class Kind:
+    called = "a value"
+
+    @property
+    def alternatives(self) -> "tuple[Kind, ...]":
+        return (self,)
+
+    def read(self, value: Any, faults: Faults) -> Any:
+        """What is wrong is added to `faults`; then the answer means nothing."""
+        raise NotImplementedError
+
+    def refuse(self, faults: Faults) -> None:
+        faults.append(((), f"must be {self.called}"))
+
+
+class Anything(Kind):
+    def read(self, value: Any, _faults: Faults) -> Any:
+        return value
+
+
+class Text(Kind):
+    called = "text"
+
+    def read(self, value: Any, faults: Faults) -> Any:
+        if isinstance(value, str):
+            return value
+        quoted = isinstance(value, int | float)  # YAML read `1.0` or `yes` before we could
+        faults.append(((), "must be text; put it in quotes" if quoted else "must be text"))
+        return None
+
+
+class Whole(Kind):
+    called = "a whole number"
+
+    def read(self, value: Any, faults: Faults) -> Any:
+        if type(value) is int:
+            return value
+        number = _number(value)
+        if isinstance(number, int) or (number is not None and number.is_integer()):
+            return int(number)
+        return self.refuse(faults)
+
+
+class Number(Kind):
+    called = "a number"
+
+    def read(self, value: Any, faults: Faults) -> Any:
+        number = _number(value)
+        try:
+            return float(number) if number is not None else self.refuse(faults)
+        except OverflowError:
+            return self.refuse(faults)
+
+
+class Truth(Kind):
+    called = "true or false"
+
+    def read(self, value: Any, faults: Faults) -> Any:
+        if isinstance(value, bool):
+            return value
+        if isinstance(value, int | float) and value in (0, 1):
+            return bool(value)
+        if isinstance(value, str) and (said := TRUTHS.get(value.strip().lower())) is not None:
+            return said
+        return self.refuse(faults)
+
+
+class Choice(Kind):
+    def __init__(self, values: tuple[Any, ...]) -> None:
+        self._by_text = {str(one): one for one in values}
+        self._types = {type(one) for one in values}
+        self.called = f"one of {', '.join(text or '(nothing)' for text in self._by_text)}"
+
+    def read(self, value: Any, faults: Faults) -> Any:
+        if isinstance(value, float) and value.is_integer():
+            value = int(value)
+        if (isinstance(value, str) or type(value) in self._types) and str(value) in self._by_text:
+            return self._by_text[str(value)]
+        return self.refuse(faults)
+
+
+def _number(value: Any) -> int | float | None:
+    """Also of text: the environment has nothing else. `false` is none of it; what `true` would be nobody can say."""
+    if value is True or not isinstance(value, int | float | str):
+        return None
+    for read in (int, float) if isinstance(value, str) else ():
+        try:
+            return read(value)
+        except ValueError:
+            continue
+    return None if isinstance(value, str) else value
+
+
+# What is made of other values: lists, mappings, parts with names of their own, and one thing or another.
+
+
+class ListOf(Kind):
+    called = "a list"
+
+    def __init__(self, item: Kind, made: Callable[[list[Any]], Any], *, alone: bool) -> None:
+        self.item, self.made, self.alone = item, made, alone
+
+    def read(self, value: Any, faults: Faults) -> Any:
+        if self.alone and isinstance(value, str | dict):
+            return self.made([self.item.read(value, faults)])
+        if not isinstance(value, list | tuple):
+            return self.refuse(faults)
+        return self.made([_inside(self.item, one, step, faults) for step, one in enumerate(value)])
+
+
+class MappingOf(Kind):
+    called = "a mapping"
+
+    def __init__(self, name: Kind, item: Kind) -> None:
+        self.name, self.item = name, item
+
+    def read(self, value: Any, faults: Faults) -> Any:
+        if not isinstance(value, Mapping):
+            return self.refuse(faults)
+        found = {}
+        for name, one in value.items():
+            wrong: Faults = []
+            self.name.read(name, wrong)
+            faults += [((name,), f"its name {text}") for _, text in wrong]
+            found[name] = _inside(self.item, one, name, faults)
+        return found
+
+
+class Either(Kind):
+    def __init__(self, kinds: tuple[Kind, ...], *, optional: bool) -> None:
+        self._kinds, self._optional = kinds, optional
+        self._alternatives = tuple(one for kind in kinds for one in kind.alternatives)
+
+    @property
+    def alternatives(self) -> tuple[Kind, ...]:
+        return self._alternatives
+
+    def read(self, value: Any, faults: Faults) -> Any:
+        """A mapping is about a part, where one is possible; of the others the first that holds, or its faults."""
+        if value is None and self._optional:
+            return None
+        first: Faults | None = None
+        for kind in self._likely(value):
+            wrong: Faults = []
+            read = kind.read(value, wrong)
+            if not wrong:
+                return read
+            first = first or wrong
+        faults += first or []
+        return None
+
+    def _likely(self, value: Any) -> tuple[Kind, ...]:
+        if isinstance(value, dict):
+            return tuple(kind for kind in self._kinds if _has_names(kind)) or self._kinds
+        return self._kinds
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    attribute: str
+    kind: Kind
+    marks: Mapping[str, Any]
+    required: bool
+
+
+class Part(Kind):
+    """A struct, by the names that a file uses."""
+
+    called = "a mapping"
+
+    def __init__(self, model: type[msgspec.Struct], fields: Mapping[str, Field]) -> None:
+        self.model, self.fields = model, fields
+        self.marks: Mapping[str, Any] = getattr(model, "marks", {})
+        self.open = not model.__struct_config__.forbid_unknown_fields
+        self._required = [name for name, field in fields.items() if field.required]
+
+    def read(self, value: Any, faults: Faults) -> Any:
+        if isinstance(value, self.model):
+            return value
+        if not isinstance(value, Mapping):
+            return self.refuse(faults)
+        before, found, more = len(faults), {}, {}
+        for name, one in value.items():
+            if field := self.fields.get(name):
+                found[field.attribute] = _inside(field.kind, one, name, faults)
+            elif self.open:
+                more[name] = one
+            else:
+                faults.append(((name,), "is not known here"))
+        faults += [((name,), "is missing") for name in self._required if name not in value]
+        return self._made(found, more, faults) if len(faults) == before else None
+
+    def _made(self, found: dict[str, Any], more: dict[str, Any], faults: Faults) -> Any:
+        try:
+            made = self.model(**found)
+        except ValueError as error:
+            faults.append(((), str(error)))
+            return None
+        if more:
+            made.__dict__["more"] = more
+        return made
+
+
+def _has_names(kind: Kind) -> bool:
+    return any(isinstance(one, Part) for one in kind.alternatives)
+
+
+def _inside(kind: Kind, value: Any, step: Any, faults: Faults) -> Any:
+    before = len(faults)
+    read = kind.read(value, faults)
+    if len(faults) > before:
+        faults[before:] = [((step, *path), text) for path, text in faults[before:]]
+    return read
+
+
+# How large, how long: the limits of an annotation, and what is said when they are not kept.
+
+Limit = tuple[Callable[[Any], bool], str]
+
+
+def limits(meta: msgspec.Meta, kind: Kind) -> Iterator[Limit]:
+    least, most = meta.ge, meta.le
+    if least is not None and most is not None:
+        yield (lambda value: least <= value <= most), f"must be from {least} to {most}"
+    elif least is not None:
+        yield (lambda value: value >= least), f"must be at least {least}"
+    elif most is not None:
+        yield (lambda value: value <= most), f"must be at most {most}"
+    yield from _lengths(meta.min_length, meta.max_length, "character" if isinstance(kind, Text) else "entry")
+    if meta.pattern is not None:
+        whole = re.compile(meta.pattern).fullmatch
+        yield (lambda value: whole(value) is not None), (meta.extra or {}).get("says", f"must fit {meta.pattern}")
+
+
+def _lengths(least: int | None, most: int | None, unit: str) -> Iterator[Limit]:
+    if least is not None:
+        says = "must not be empty" if least == 1 else f"must have at least {_counted(least, unit)}"
+        yield (lambda value: len(value) >= least), says
+    if most is not None:
+        yield (lambda value: len(value) <= most), f"must have at most {_counted(most, unit)}"
+
+
+def _counted(number: int, unit: str) -> str:
+    many = {"character": "characters", "entry": "entries"}
+    return f"{number} {unit if number == 1 else many[unit]}"
+
+
+# From a field's annotation to the kind that reads it.
+
+
+@dataclass(frozen=True)
+class Before:
+    """In an annotation: what people write becomes what the rest of the annotation is about."""
+
+    change: Callable[[Any], Any]
+
+
+@dataclass(frozen=True)
+class After:
+    """In an annotation: the last word about a value that holds so far. A ValueError says what is wrong."""
+
+    check: Callable[[Any], Any]
+
+
+ALONE = msgspec.Meta(extra={"alone": True})
+"""In an annotation: `paths: src/**` is `paths: [src/**]`, people write both."""
+
+
+class Checked(Kind):
+    """A kind with all that its annotation says besides."""
+
+    def __init__(self, kind: Kind, said: list[Any]) -> None:
+        self.kind = kind
+        self._before = [one.change for one in said if isinstance(one, Before)]
+        self._limits = [limit for one in said if isinstance(one, msgspec.Meta) for limit in limits(one, kind)]
+        self._after = [one.check for one in said if isinstance(one, After)]
+
+    @property
+    def alternatives(self) -> tuple[Kind, ...]:
+        return self.kind.alternatives
+
+    @property
+    def needed(self) -> bool:
+        return bool(self._before or self._limits or self._after)
+
+    def read(self, value: Any, faults: Faults) -> Any:
+        for change in self._before:
+            value = change(value)
+        before = len(faults)
+        value = self.kind.read(value, faults)
+        return self._judged(value, faults) if len(faults) == before else None
+
+    def _judged(self, value: Any, faults: Faults) -> Any:
+        for keeps, message in self._limits:
+            if not keeps(value):
+                faults.append(((), message))
+                return None
+        try:
+            for check in self._after:
+                value = check(value)
+        except ValueError as error:
+            faults.append(((), str(error)))
+        return value
+
+
+def kind_of(annotation: Any) -> Kind:
+    origin, args = typing.get_origin(annotation), typing.get_args(annotation)
+    if origin is Annotated:
+        checked = Checked(_plain_kind(args[0], alone=bool(marks_of(annotation).get("alone"))), list(args[1:]))
+        return checked if checked.needed else checked.kind
+    return _plain_kind(annotation)
+
+
+def _plain_kind(annotation: Any, *, alone: bool = False) -> Kind:
+    origin, args = typing.get_origin(annotation), typing.get_args(annotation)
+    if origin in (Union, types.UnionType):
+        kinds = tuple(kind_of(one) for one in args if one is not types.NoneType)
+        return Either(kinds, optional=types.NoneType in args)
+    if origin is Literal:
+        return Choice(args)
+    if origin in (list, tuple):
+        return ListOf(kind_of(args[0]), origin, alone=alone)
+    if origin is dict:
+        return MappingOf(kind_of(args[0]), kind_of(args[1]))
+    if isinstance(annotation, type) and issubclass(annotation, msgspec.Struct):
+        return part_of(annotation)
+    if annotation not in LEAVES:
+        raise TypeError(f"a section cannot have a field of type {annotation}")
+    return LEAVES[annotation]
+
+
+LEAVES: dict[Any, Kind] = {Any: Anything(), str: Text(), int: Whole(), float: Number(), bool: Truth()}
+
+
+def marks_of(annotation: Any) -> Mapping[str, Any]:
+    """What a field's annotation says to whoever deals with it (`Meta(extra=…)`)."""
+    if typing.get_origin(annotation) is not Annotated:
+        return {}
+    found: dict[str, Any] = {}
+    for one in typing.get_args(annotation)[1:]:
+        found |= (one.extra or {}) if isinstance(one, msgspec.Meta) else {}
+    return found
+
+
+@functools.cache
+def part_of(model: type[msgspec.Struct]) -> Part:
+    fields = {
+        field.encode_name: Field(field.name, kind_of(field.type), marks_of(field.type), field.required)
+        for field in msgspec.structs.fields(model)
+    }
+    return Part(model, fields)
+
+
+# A section of a settings file, or a part of one: a frozen struct that says what may stand in it.
+
+MOST_SHOWN = 5
+
+
+class Unfit(ValueError):
+    """All that is wrong with what was given."""
+
+    def __init__(self, faults: list[Fault]) -> None:
+        said = [f"{'.'.join(map(str, path))}: {text}" if path else text for path, text in faults[:MOST_SHOWN]]
+        left = len(faults) - len(said)
+        super().__init__("; ".join(said) + (f"; and {left} more" if left else ""))
+        self.faults = faults
+
+
+@dataclass_transform(frozen_default=True, kw_only_default=True, field_specifiers=(msgspec.field,))
+class Section(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, dict=True):
+    """Calling the class checks nothing; `of` does. What must hold between fields, `__post_init__` says (ValueError).
+
+    Limits and descriptions of fields are in `msgspec.Meta`; marks (settings/sections.py) are in its `extra`, or here.
+    """
+
+    marks: ClassVar[Mapping[str, Any]] = {}
+    notices: ClassVar[tuple[str, ...]] = ()
+    """Each instance has its own: what is wrong in the files it was made from."""
+    more: ClassVar[Mapping[str, Any]] = {}
+    """The same: what was given beyond the fields, where that is allowed (`forbid_unknown_fields=False`)."""
+
+    @classmethod
+    def of(cls, given: Any) -> Self:
+        faults: Faults = []
+        made: Self = part_of(cls).read(given, faults)
+        if faults:
+            raise Unfit(faults)
+        return made
+
+    def get(self, name: str, default: Any = None) -> Any:
+        return getattr(self, name, default)
+
+    def plain(self, *, none: bool = True) -> dict[str, Any]:
+        """As a file would say it, in JSON's types. `none=False` leaves out fields that are None."""
+        names = zip(self.__struct_encode_fields__, self.__struct_fields__, strict=True)
+        values = ((name, getattr(self, attribute)) for name, attribute in names)
+        return {name: _plain(value, none) for name, value in values if none or value is not None} | dict(self.more)
+
+
+def _plain(value: Any, none: bool) -> Any:
+    if isinstance(value, Section):
+        return value.plain(none=none)
+    if isinstance(value, Mapping):
+        return {name: _plain(one, none) for name, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(one, none) for one in value]
+    return value

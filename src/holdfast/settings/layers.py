@@ -1,0 +1,357 @@
+"""Where the layers of the settings lie, how they are read, and how a hook gets them fast."""
+
+import os
+import stat
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from holdfast import trust
+from holdfast.core.section import Section
+from holdfast.paths import default_config_dir
+from holdfast.settings.node import Node, Notice, Source
+from holdfast.settings.resolve import Notices, Resolved, resolve
+from holdfast.settings.sections import FOUNDATION
+
+# The bytes of a settings file. Apart from what understands YAML: a daemon starts without that where there is no file.
+
+MOST_BYTES = 256 * 1024  # a parser in Python takes a third of a second for this much
+
+
+class Refused(Exception):
+    """This file is not read any further."""
+
+    def __init__(self, message: str, mark: Any = None) -> None:
+        super().__init__(message)
+        self.line = mark.line + 1 if mark else 0
+        self.column = mark.column + 1 if mark else 0
+
+
+def read_file(path: Path) -> bytes | None:
+    """None when there is no such file. At most one byte more than is allowed is read, and never from a pipe."""
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    try:
+        if not stat.S_ISREG(os.fstat(fd).st_mode):
+            raise Refused("not a plain file")
+        with open(fd, "rb", closefd=False) as file:
+            return file.read(MOST_BYTES + 1)
+    finally:
+        os.close(fd)
+
+
+# Where else a section is found: names at the top of a settings file, and files that another tool made popular.
+
+
+@dataclass(frozen=True)
+class Elsewhere:
+    names: tuple[str, ...] = ()
+    """Of the section, those that may also stand at the top of a settings file."""
+    files: Mapping[str, str] = field(default_factory=dict)
+    """Layer → the file that is the section as a whole."""
+
+
+@dataclass(frozen=True)
+class SectionFile:
+    layer: str
+    section: str
+    path: Path
+
+
+def section_files(known: Mapping[str, Elsewhere], home: Path, project: str | Path) -> list[SectionFile]:
+    found = []
+    for section, elsewhere in known.items():
+        for layer, name in elsewhere.files.items():
+            if layer == "user" or str(project):
+                found.append(SectionFile(layer, section, (home if layer == "user" else Path(project)) / name))
+    return found
+
+
+def as_section(root: Node, section: str) -> Node:
+    return Node({section: root} if root.value else {}, root.source)
+
+
+def lowered(root: Node, known: Mapping[str, Elsewhere]) -> Node:
+    """`requirements:` at the top becomes `gates: requirements:`; what stands in the section itself goes before it."""
+    for section, elsewhere in known.items():
+        for name in elsewhere.names:
+            if name in root.value:
+                _lower(root, section, name)
+    return root
+
+
+def _lower(root: Node, section: str, name: str) -> None:
+    node = root.value.pop(name)
+    below = root.value.setdefault(section, Node({}, node.source, node.line, node.column))
+    if below.value is None:
+        below.value = {}
+    if isinstance(below.value, dict):
+        already = below.value.get(name)
+        if already is not None and isinstance(already.value, dict) and isinstance(node.value, dict):
+            already.value = {**node.value, **already.value}
+        else:
+            below.value.setdefault(name, node)
+
+
+# The highest layer: `HOLDFAST_<SECTION>__<NAME>=value`, deeper names with further double underscores.
+
+PREFIX = "HOLDFAST_"
+
+
+def environment_layer(environ: Mapping[str, str]) -> Node:
+    root = Node({}, Source("environment", "environment"))
+    for variable in sorted(environ):
+        if variable.startswith(PREFIX) and "__" in variable:
+            source = Source("environment", f"${variable}")
+            _put(
+                root, variable.removeprefix(PREFIX).lower().split("__"), Node(_value(environ[variable], source), source)
+            )
+    return root
+
+
+def _value(text: str, source: Source) -> object:
+    """A scalar stays text: the model turns it into what it needs, and a password of digits stays a password."""
+    if not text.lstrip().startswith(("[", "{")):
+        return text
+    from holdfast.settings.yaml_document import parse_text
+
+    return parse_text(text, source)
+
+
+def _put(node: Node, names: list[str], leaf: Node) -> None:
+    for name in names[:-1]:
+        node = node.value.setdefault(name, Node({}, leaf.source))
+        if not isinstance(node.value, dict):
+            node.value = {}
+    node.value[names[-1]] = leaf
+
+
+# Where the layers lie, and how they are read.
+
+FILES = ("user", "project", "local")
+
+
+class Settings:
+    """`sections`: what the features add, section name → its struct. This file knows none of them."""
+
+    def __init__(
+        self,
+        sections: Mapping[str, type[Section]] | None = None,
+        *,
+        config_dir: Path | None = None,
+        environ: Mapping[str, str] | None = None,
+        elsewhere: Mapping[str, Elsewhere] | None = None,
+    ) -> None:
+        self.sections: dict[str, type[Section]] = {**FOUNDATION, **(sections or {})}
+        self.config_dir = config_dir or default_config_dir()
+        self.environ = os.environ if environ is None else environ
+        self.elsewhere = elsewhere or {}
+
+    def file(self, layer: str, project: str | Path = "") -> Path:
+        if layer == "user":
+            return self.config_dir / "settings.yaml"
+        return Path(project) / ".holdfast" / ("settings.yaml" if layer == "project" else "settings.local.yaml")
+
+    def files(self, project: str | Path = "") -> dict[str, Path]:
+        """The layers that are files, lowest first. Without a project there is only the user's."""
+        return {layer: self.file(layer, project) for layer in (FILES if str(project) else FILES[:1])}
+
+    def section_files(self, project: str | Path = "") -> list[SectionFile]:
+        return section_files(self.elsewhere, Path(self.environ.get("HOME") or Path.home()), project)
+
+    def all_files(self, project: str | Path = "") -> list[tuple[str, Path]]:
+        """(layer, path) of everything that is read."""
+        return [*self.files(project).items(), *((f.layer, f.path) for f in self.section_files(project))]
+
+    def load(self, project: str | Path = "") -> Resolved:
+        notices = Notices()
+        layers = self._layers(project, notices)
+        foreign = any(layer.value and not layer.source.free for layer in layers)
+        found = resolve(self.sections, [*layers, environment_layer(self.environ)], notices)
+        if foreign:
+            found = self._hold_to_user(found)
+        return self._dated(found, project)
+
+    def _hold_to_user(self, found: Resolved) -> Resolved:
+        """A project that nobody trusted can add and tighten; sections that know how are held to the user's own."""
+        own = resolve(self.sections, [*self._layers("", Notices()), environment_layer(self.environ)], Notices())
+        held = {name: one.held_to(own[name]) if hasattr(one, "held_to") else one for name, one in found.items()}
+        return Resolved(held, found.trees, found.notices)
+
+    def _dated(self, found: Resolved, project: str | Path) -> Resolved:
+        """Sections know when what they were made from was last changed."""
+        changed = max((_changed_at(path) for _, path in self.all_files(project)), default=0)
+        for section in found.values():
+            section.__dict__["changed_at"] = changed
+        return found
+
+    def _layers(self, project: str | Path, notices: Notices) -> list[Node]:
+        known = trust.read(self.config_dir)
+        layers = []
+        for layer, path in self.files(project).items():
+            for file in self.section_files(project):
+                if file.layer == layer:
+                    layers.append(as_section(self._layer(layer, file.path, known, notices), file.section))
+            layers.append(lowered(self._layer(layer, path, known, notices), self.elsewhere))
+        return layers
+
+    def section_of(self, path: Path, section: str) -> Resolved:
+        """That file alone as a whole settings file, or as the section itself; a person named it, so it is trusted."""
+        notices = Notices()
+        root = self._layer("user", path, {}, notices)
+        known = {*self.sections, *(name for e in self.elsewhere.values() for name in e.names)}
+        whole = root if set(root.value) <= known else as_section(root, section)
+        return resolve(self.sections, [lowered(whole, self.elsewhere)], notices)
+
+    def defaults(self) -> Resolved:
+        return resolve(self.sections, [], Notices())
+
+    def full_name(self, dotted: str) -> str:
+        """`requirements.x` is `gates.requirements.x` where it may stand at the top."""
+        first = dotted.partition(".")[0]
+        return next((f"{name}.{dotted}" for name, e in self.elsewhere.items() if first in e.names), dotted)
+
+    def check(self, layer: str, path: Path, content: bytes) -> tuple[Notice, ...]:
+        """What would be said about that content, were it the file's."""
+        root, found = _parsed(content, Source(layer, str(path)))
+        notices = Notices(found)
+        resolve(self.sections, [lowered(root, self.elsewhere)], notices)
+        return tuple(notices)
+
+    def _layer(self, layer: str, path: Path, known: Mapping[str, str], notices: Notices) -> Node:
+        source = Source(layer, str(path), free=layer == "user")
+        try:
+            content = read_file(path)
+        except (OSError, ValueError, Refused) as error:
+            notices.add(Notice(str(path), 0, 0, f"cannot be read: {error}", "It is left out."))
+            content = None
+        if content is None:
+            return Node({}, source)
+        free = source.free or trust.is_trusted(path, content, known)
+        root, found = _parsed(content, Source(layer, str(path), free))
+        for notice in found:
+            notices.add(notice)
+        return root
+
+
+def _changed_at(path: Path) -> int:
+    """In ms, by the inode's time, which no program can set back; of its folder where the file is gone."""
+    for one in (path, path.parent):
+        try:
+            return one.lstat().st_ctime_ns // 1_000_000
+        except OSError:
+            continue
+    return 0
+
+
+def _parsed(content: bytes, source: Source) -> tuple[Node, list[Notice]]:
+    from holdfast.settings.yaml_document import parse
+
+    return parse(content, source)
+
+
+# Settings at the speed of a hook: files are looked at once a second at most, and a fault never gets out.
+
+Signature = tuple[tuple[int, ...] | None, ...]
+
+
+@dataclass(slots=True)
+class _Entry:
+    resolved: Resolved
+    signature: Signature | None
+    until: float
+    used: float
+
+
+class SettingsCache:
+    def __init__(
+        self, settings: Settings, *, clock: Callable[[], float] = time.monotonic, fresh: float = 1.0, limit: int = 256
+    ) -> None:
+        self.settings, self.clock, self.fresh, self.limit = settings, clock, fresh, limit
+        self._entries: dict[str, _Entry] = {}
+        self._lock = threading.Lock()
+
+    def for_project(self, project: str = "") -> Resolved:
+        """Never raises. What is returned is shared: read it only."""
+        now = self.clock()
+        entry = self._entries.get(project)
+        if entry is not None and now < entry.until:
+            entry.used = now
+            return entry.resolved
+        with self._lock:
+            return self._refresh(project, now)
+
+    def look_again(self, project: str = "") -> Resolved:
+        """As the files are at this moment: for commands of people, who have just changed one."""
+        with self._lock:
+            return self._refresh(project, self.clock())
+
+    def forget(self) -> None:
+        with self._lock:
+            self._entries.clear()
+
+    def _refresh(self, project: str, now: float) -> Resolved:
+        entry = self._entries.get(project)
+        signature = self._signature(project)
+        if entry is None or signature is None or signature != entry.signature:
+            entry = _Entry(self._load(project), signature, now, now)
+            self._entries[project] = entry
+            self._evict()
+        entry.until, entry.used = now + self.fresh, now
+        return entry.resolved
+
+    def _load(self, project: str) -> Resolved:
+        try:
+            return self.settings.load(project)
+        except Exception as error:  # P1: a hook must not fail for its settings
+            notice = Notice(
+                str(project)[:200], 0, 0, f"settings could not be read: {error!r}"[:300], "Defaults are used."
+            )
+            defaults = self.settings.defaults()
+            return Resolved(defaults, defaults.trees, [notice])
+
+    def _signature(self, project: str) -> Signature | None:
+        """Taken before reading, so that a change in between is seen the next time. None: cannot be known."""
+        try:
+            paths = [path for _, path in self.settings.all_files(project)] + [self.settings.config_dir / trust.FILE]
+            return tuple(_stamp(path) for path in paths)
+        except (ValueError, TypeError):
+            return None
+
+    def _evict(self) -> None:
+        while len(self._entries) > self.limit:
+            del self._entries[min(self._entries, key=lambda name: self._entries[name].used)]
+
+
+def _stamp(path: Path) -> tuple[int, ...] | None:
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_mtime_ns, found.st_ctime_ns, found.st_size, found.st_ino
+
+
+# The JSON Schema of a settings file, for editors.
+
+
+def json_schema(settings: Settings) -> dict[str, Any]:
+    references, parts = msgspec.json.schema_components(settings.sections.values(), ref_template="#/$defs/{name}")
+    properties = dict(zip(settings.sections, references, strict=True))
+    for section, elsewhere in settings.elsewhere.items():
+        below = f"{properties[section]['$ref']}/properties"
+        properties |= {name: {"$ref": f"{below}/{name}"} for name in elsewhere.names}
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "Holdfast settings",
+        "type": "object",
+        "additionalProperties": False,
+        "properties": properties,
+        "$defs": parts,
+    }
