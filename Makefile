@@ -30,8 +30,9 @@ fmt: $(READY)
 	$(BIN)/ruff check --fix -q src tests tools hatch_build.py native models
 	$(BIN)/ruff format -q src tests tools hatch_build.py native models
 
-docs: $(READY)           ## write the pages that are generated from code
+docs: $(READY)           ## write the pages that are generated from code, then build the site into site/ (works offline)
 	$(BIN)/python tools/docs.py
+	$(BIN)/python tools/site.py
 
 release: setup           ## wheels for every platform, source archive, formula, container file, plugin: dist/, each checked
 	$(BIN)/python tools/release.py $(FLAGS)
