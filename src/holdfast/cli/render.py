@@ -9,9 +9,10 @@ from collections.abc import Iterable
 from typing import Any
 
 import msgspec
-from rich.console import Console
+from rich.cells import cell_len
+from rich.console import Console, ConsoleOptions, RenderResult
 from rich.segment import Segment
-from rich.table import Table
+from rich.table import Column, Table
 from rich.text import Text
 
 from holdfast.core.ids import alias
@@ -116,8 +117,45 @@ def ago(at_ms: int, now_ms: int | None = None) -> str:
     return f"{int(seconds)} s ago"
 
 
+GAP = 2
+SMALLEST_TEXT = 12
+"""Columns that the last, flexible column keeps; others are dropped before it gets less."""
+
+
+class FittingTable(Table):
+    """Drops columns that do not fit, from the right; the first named one (the id) and the last (the text) stay."""
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        everything = self.columns
+        self.columns = self._fitting(options.max_width)
+        try:
+            yield from super().__rich_console__(console, options)
+        finally:
+            self.columns = everything
+
+    def _fitting(self, width: int) -> list[Column]:
+        kept = list(self.columns)
+        identity = next((column for column in kept if str(column.header)), kept[0])
+        identity.min_width = _width(identity)
+        while len(kept) > 2 and self._needed(kept) > width:
+            inner = [column for column in kept[:-1] if column is not identity]
+            if not inner:
+                break
+            kept.remove(inner[-1])
+        return kept
+
+    @staticmethod
+    def _needed(columns: list[Column]) -> int:
+        widths = [_width(column) for column in columns]
+        return sum(widths[:-1]) + min(widths[-1], SMALLEST_TEXT) + GAP * (len(columns) - 1)
+
+
+def _width(column: Column) -> int:
+    return max(cell_len(str(cell)) for cell in (column.header, *column.cells))
+
+
 def plain_table(*columns: str) -> Table:
-    table = Table(box=None, pad_edge=False, show_edge=False, header_style="dim")
+    table = FittingTable(box=None, pad_edge=False, show_edge=False, header_style="dim")
     for name in columns:
         table.add_column(name, overflow="ellipsis", no_wrap=True)
     return table
