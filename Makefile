@@ -8,8 +8,8 @@ PYTEST := $(BIN)/python -m pytest
 
 .PHONY: run test bench campaign check fmt docs release pictures clean setup system
 
-run: $(READY)            ## set up, start Holdfast on SQLite in a throw-away folder, play a short session, show it
-	@$(BIN)/python tools/play.py
+run:                     ## install what it needs (about 140 MB), play a short session in a throw-away folder, show it
+	@$(PYTHON) tools/run.py
 
 test: setup system check ## set up everything the tests need, then run them all
 	$(PYTEST) -n 2 --dist worksteal --reruns 2 --durations=15
