@@ -17,9 +17,11 @@ NEEDED = (3, 11)
 
 def main() -> None:
     if sys.version_info < NEEDED:
-        sys.exit(f"Holdfast needs Python 3.11 or newer, this is {sys.version.split()[0]}; set PYTHON=/path/to/python3.11")
+        sys.exit(
+            f"Holdfast needs Python 3.11 or newer, this is {sys.version.split()[0]}; set PYTHON=/path/to/python3.11"
+        )
     chosen = FULL if (FULL / ".ready").exists() else SMALL
-    if chosen == SMALL and not _is_fresh():
+    if chosen == SMALL and not _is_fresh():  # noqa: S606 - our own program
         install()
     os.execv(chosen / "bin/python", [str(chosen / "bin/python"), str(ROOT / "tools/play.py")])
 
@@ -54,8 +56,14 @@ def _follow(command: list[str], env: dict[str, str]) -> None:
         said.append(line)
         words = line.split()
         if words and words[0] in ("Collecting", "Downloading", "Installing", "Building"):
-            shown = f"  {time.monotonic() - began:4.0f} s  {words[0].lower()} {words[-1] if len(words) < 4 else words[1]}"
-            print(f"\r{shown[:76]:<76}" if sys.stdout.isatty() else shown[:76], end="" if sys.stdout.isatty() else "\n", flush=True)
+            shown = (
+                f"  {time.monotonic() - began:4.0f} s  {words[0].lower()} {words[-1] if len(words) < 4 else words[1]}"
+            )
+            print(
+                f"\r{shown[:76]:<76}" if sys.stdout.isatty() else shown[:76],
+                end="" if sys.stdout.isatty() else "\n",
+                flush=True,
+            )
     if sys.stdout.isatty():
         print()
     if process.wait():

@@ -59,12 +59,16 @@ def _measure(world: World, command: str, empty: float, name: str = "", most: flo
 
 def _spent(world: World, *command: object, **env: str) -> list[float]:
     words = [str(BIN / "python"), "-I", "-S", "-c", BETWEEN, *map(str, command)]
-    done = subprocess.run(words, env={**world.env, **env}, cwd=world.project, capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        words, env={**world.env, **env}, cwd=world.project, capture_output=True, text=True, check=True
+    )
     found: list[float] = json.loads(done.stdout)
     return found
 
 
 def _share(world: World, command: str, env: dict[str, str]) -> float:
     words = [str(BIN / "python"), "-c", SHARE, *command.split()]
-    done = subprocess.run(words, env={**world.env, **env}, cwd=world.project, capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        words, env={**world.env, **env}, cwd=world.project, capture_output=True, text=True, check=True
+    )
     return float(json.loads(done.stdout)[-1])

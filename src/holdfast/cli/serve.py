@@ -37,8 +37,8 @@ def serve(
 
     client.start_daemon()
 
-    def tell(house: server.House) -> None:
-        render.out.print(f"Listening on {house.address}/api/oak/ci/ (Ctrl-C ends it)")
-        render.out.print(f"Dashboard: {house.new_link()}")
+    def tell(web_context: server.WebContext) -> None:
+        render.out.print(f"Listening on {web_context.address}/api/oak/ci/ (Ctrl-C ends it)")
+        render.out.print(f"Dashboard: {web_context.new_link()}")
 
     server.serve(client.paths(), port_or_default(port), tell=tell)

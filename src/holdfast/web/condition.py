@@ -8,16 +8,16 @@ from typing import Any
 import msgspec
 
 from holdfast.daemon.control import resident_bytes
-from holdfast.web.asking import Asking
+from holdfast.web.view_client import ViewClient
 
 JOBS_SHOWN = 50
 FINDINGS_KEPT_S = 10.0
 
 
-def condition(asking: Asking) -> dict[str, Any]:
-    reader = asking.reader()
+def condition(client: ViewClient) -> dict[str, Any]:
+    reader = client.reader()
     return {
-        "daemon": asking.status(),
+        "daemon": client.status(),
         "web": {"pid": os.getpid(), "memory_bytes": resident_bytes()},
         "counts": reader.counts(),
         "jobs": reader.jobs(JOBS_SHOWN),

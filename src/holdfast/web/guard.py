@@ -108,7 +108,7 @@ class Guard:
         return None if known else (401, "Only the user who runs Holdfast may talk to it.")
 
     def _owner(self, client: tuple[str, int], has_key: bool) -> bool | None:
-        """Asking the kernel takes milliseconds on a busy machine: who has a key is asked once every few seconds."""
+        """ViewClient the kernel takes milliseconds on a busy machine: who has a key is asked once every few seconds."""
         now = time.monotonic()
         seen, known = self._owners.get(client, (0.0, None))
         if not has_key or now - seen > OWNER_KNOWN_S:

@@ -4,7 +4,7 @@ from typing import Annotated, Any
 
 from fastapi import Query
 
-from holdfast.web.api.asked import Asked, Cursor, Id, Limit, Number, Project, Time, Word, number, pair
+from holdfast.web.api.parameters import Asked, Cursor, Id, Limit, Number, Project, Time, Word, number, pair
 
 
 async def sessions(

@@ -71,9 +71,9 @@ class _Costs:
         self._known: dict[str, int] = {}
 
     def __call__(self, visit: Visit) -> dict[str, int]:
-        if time.monotonic() > self._until or self._of is not visit.asking:
+        if time.monotonic() > self._until or self._of is not visit.client:
             self._known = self._look(visit)
-            self._until, self._of = time.monotonic() + self.KEPT_S, visit.asking
+            self._until, self._of = time.monotonic() + self.KEPT_S, visit.client
         return self._known
 
     @staticmethod

@@ -17,7 +17,7 @@ from holdfast.web.screen import Screen, Visit
 from holdfast.web.screens import SCREENS
 
 if TYPE_CHECKING:
-    from holdfast.web.server import House
+    from holdfast.web.server import WebContext
 
 FOR_EVER = {"cache-control": "private, max-age=31536000, immutable"}
 NOT_KEPT = {"cache-control": "no-store"}
@@ -36,35 +36,35 @@ class Broken(HoldfastError):
     """This page could not be made"""
 
 
-def register(routes: Routes, house: "House", _agents: Mapping[str, Agent]) -> None:
-    pages = Pages(house.static, menu=[screen for screen in SCREENS if screen.key], csrf=house.keys.csrf)
-    shown = Shown(house, pages)
-    house.warm = shown.warm
+def register(routes: Routes, web_context: "WebContext", _agents: Mapping[str, Agent]) -> None:
+    pages = Pages(web_context.static, menu=[screen for screen in SCREENS if screen.key], csrf=web_context.keys.csrf)
+    shown = Shown(web_context, pages)
+    web_context.warm = shown.warm
     for screen in SCREENS:
         routes.add("GET", screen.path, Permission.READ, _handler(screen, shown), include_in_schema=False)
-    routes.add("GET", "/static/{version}/{name}", Permission.READ, _static(house), include_in_schema=False)
+    routes.add("GET", "/static/{version}/{name}", Permission.READ, _static(web_context), include_in_schema=False)
     routes.add("GET", "/icon.svg", Permission.READ, _icon(), include_in_schema=False)
-    routes.add("GET", "/sessions/export", Permission.READ, _export(house), include_in_schema=False)
-    routes.add("GET", "/open", Permission.LINK, _opened(house), include_in_schema=False)
+    routes.add("GET", "/sessions/export", Permission.READ, _export(web_context), include_in_schema=False)
+    routes.add("GET", "/open", Permission.LINK, _opened(web_context), include_in_schema=False)
 
 
 class Shown:
     """Pages as they were made last: fifty viewers of one page cost one rendering per change."""
 
-    def __init__(self, house: "House", pages: Pages) -> None:
-        self._house, self._pages = house, pages
+    def __init__(self, web_context: "WebContext", pages: Pages) -> None:
+        self._house, self._pages = web_context, pages
         self._made: dict[tuple[str, str], tuple[int, float, int, bytes]] = {}
 
     async def page(self, screen: Screen, request: Request) -> HTMLResponse:
-        visit = Visit(self._house.asking, dict(request.query_params), dict(request.path_params))
-        status, body = await self._house.asking.run(lambda: self._render(screen, visit, str(request.url)))
+        visit = Visit(self._house.client, dict(request.query_params), dict(request.path_params))
+        status, body = await self._house.client.run(lambda: self._render(screen, visit, str(request.url)))
         return HTMLResponse(body, status, NOT_KEPT)
 
     def warm(self) -> None:
         """Before anybody looks: templates are compiled and the first screen was made once."""
         for screen in SCREENS:
             self._pages.compiled(screen.file)
-        self._anew(SCREENS[0], Visit(self._house.asking, {}), 0)
+        self._anew(SCREENS[0], Visit(self._house.client, {}), 0)
 
     def _render(self, screen: Screen, visit: Visit, address: str) -> tuple[int, bytes]:
         head, now = self._head(visit), time.monotonic()
@@ -118,10 +118,10 @@ def _icon() -> Callable[..., Any]:
     return icon
 
 
-def _export(house: "House") -> Callable[..., Any]:
+def _export(web_context: "WebContext") -> Callable[..., Any]:
     async def export(id: str, format: str = "md") -> Response:
         """One session as a file, whole: the view gives it in parts."""
-        text = await house.asking.run(lambda: _exported(house, id, format))
+        text = await web_context.client.run(lambda: _exported(web_context, id, format))
         kind = EXPORT_TYPES.get(format, "text/plain")
         named = {"content-disposition": f'attachment; filename="session.{format if format.isalnum() else "txt"}"'}
         return Response(text, media_type=f"{kind}; charset=utf-8", headers={**NOT_KEPT, **named})
@@ -129,11 +129,11 @@ def _export(house: "House") -> Callable[..., Any]:
     return export
 
 
-def _exported(house: "House", session: str, format: str) -> str:
-    parts, told = [], house.asking.view("sessions.export", {"id": session, "format": format})
+def _exported(web_context: "WebContext", session: str, format: str) -> str:
+    parts, told = [], web_context.client.view("sessions.export", {"id": session, "format": format})
     parts.append(told["text"])
     while told["next"]:
-        told = house.asking.view("sessions.export", {"id": told["id"], "format": format, "after": told["next"]})
+        told = web_context.client.view("sessions.export", {"id": told["id"], "format": format, "after": told["next"]})
         parts.append(told["text"])
     return "".join(escape_invisible(part) if format == "jsonl" else strip_controls(part) for part in parts)
 
@@ -145,25 +145,27 @@ def _handler(screen: Screen, shown: Shown) -> Callable[[Request], Any]:
     return page
 
 
-def _static(house: "House") -> Callable[..., Any]:
+def _static(web_context: "WebContext") -> Callable[..., Any]:
     async def file(version: str, name: str) -> Response:
-        body = house.static.files.get(name)
+        body = web_context.static.files.get(name)
         if body is None:
             return Response(status_code=404)
-        kept = FOR_EVER if version == house.static.version else NOT_KEPT
-        return Response(body, media_type=house.static.type_of(name), headers=kept)
+        kept = FOR_EVER if version == web_context.static.version else NOT_KEPT
+        return Response(body, media_type=web_context.static.type_of(name), headers=kept)
 
     return file
 
 
-def _opened(house: "House") -> Callable[..., Any]:
+def _opened(web_context: "WebContext") -> Callable[..., Any]:
     async def opened(once: str = "") -> HTMLResponse:
         """A page that leads on, no redirect: a strict cookie is not sent on the way back from elsewhere."""
-        if not house.keys.redeem(once):
+        if not web_context.keys.redeem(once):
             said = "This link was used already, or is too old. Make a new one: holdfast dashboard"
             return HTMLResponse(f"<!doctype html><title>Holdfast</title><p>{said}</p>", 403, NOT_KEPT)
-        answer = HTMLResponse(WELCOME.replace("ICON", house.static.address("mark.svg")), 200, NOT_KEPT)
-        answer.set_cookie(house.keys.cookie_name, house.keys.cookie, httponly=True, samesite="strict", path="/")
+        answer = HTMLResponse(WELCOME.replace("ICON", web_context.static.address("mark.svg")), 200, NOT_KEPT)
+        answer.set_cookie(
+            web_context.keys.cookie_name, web_context.keys.cookie, httponly=True, samesite="strict", path="/"
+        )
         return answer
 
     return opened
