@@ -21,9 +21,10 @@ def main() -> None:
             f"Holdfast needs Python 3.11 or newer, this is {sys.version.split()[0]}; set PYTHON=/path/to/python3.11"
         )
     chosen = FULL if (FULL / ".ready").exists() else SMALL
-    if chosen == SMALL and not _is_fresh():  # noqa: S606 - our own program
+    if chosen == SMALL and not _is_fresh():
         install()
-    os.execv(chosen / "bin/python", [str(chosen / "bin/python"), str(ROOT / "tools/play.py")])
+    command = [str(chosen / "bin/python"), str(ROOT / "tools/play.py")]
+    os.execv(command[0], command)  # noqa: S606 - our own program
 
 
 def _is_fresh() -> bool:
