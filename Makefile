@@ -32,6 +32,7 @@ fmt: $(READY)
 
 docs: $(READY)           ## write the pages that are generated from code, then build the site into site/ (works offline)
 	$(BIN)/python tools/docs.py
+	$(BIN)/python tools/generated_blocks.py
 	$(BIN)/python tools/site.py
 
 release: setup           ## wheels for every platform, source archive, formula, container file, plugin: dist/, each checked

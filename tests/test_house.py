@@ -84,7 +84,8 @@ def test_no_registry_host_and_no_path_of_a_machine() -> None:
     assert found == []
 
 
-def test_generated_pages_are_fresh() -> None:
+@pytest.mark.parametrize("tool", ["docs.py", "generated_blocks.py"])
+def test_what_is_generated_is_fresh(tool: str) -> None:
     """In a process of its own: other tests register event kinds in this one."""
-    run = subprocess.run([sys.executable, ROOT / "tools" / "docs.py", "--check"], capture_output=True, text=True)
+    run = subprocess.run([sys.executable, ROOT / "tools" / tool, "--check"], capture_output=True, text=True)
     assert run.returncode == 0, run.stdout + run.stderr

@@ -73,7 +73,7 @@ class House(RuleBasedStateMachine):
         self.spool = Spool(self.paths, self._take)
 
     def _take(self, batch) -> int | None:
-        outcomes = self.store_guard.commit(batch)
+        outcomes = self.pipeline.store_spooled(batch)
         return None if outcomes is None else sum(1 for o in outcomes if o.seq)
 
     def _frame(self, key: str) -> bytes:
@@ -162,7 +162,7 @@ class House(RuleBasedStateMachine):
     def room_again(self) -> None:
         self.full = False
         self.store._db.pragma("max_page_count", 1_000_000)
-        self.store_guard.retry_buffered()
+        self.pipeline.retry_held()
 
     @rule()
     def crash(self) -> None:
@@ -179,7 +179,7 @@ class House(RuleBasedStateMachine):
         """Before the commit nothing is there; the hooks saw no answer and spooled."""
         keys = [self._new(session) for session in sessions]
         try:
-            self.engine.handle([self._delivery(key) for key in keys], also=_die)
+            self.pipeline.commit_events([self._delivery(key) for key in keys], also=_die)
         except _Died:
             pass
         except Exception:
@@ -201,7 +201,7 @@ class House(RuleBasedStateMachine):
         if hasattr(self, "store"):
             self.room_again()
             self.spool.drain()
-            self.store_guard.retry_buffered()
+            self.pipeline.retry_held()
             self.pipeline.flush()
             self._equal_to_the_model()
             self.store.close()

@@ -28,7 +28,7 @@ def test_a_hook_without_a_daemon_is_spooled_and_found_when_it_is_back(world: Wor
     """P1, decision 4: exit 0 at once; the event is there afterwards."""
     world.reply("UserPromptSubmit", PROMPT, "tell")
     wait_until(lambda: len(world.hooks_seen()) == 1, "the spooled prompt is in the log")
-    assert not spooled(world.paths.spool)
+    wait_until(lambda: not spooled(world.paths.spool), "the file is gone")
 
 
 def test_one_daemon_of_32_that_race(world: World) -> None:

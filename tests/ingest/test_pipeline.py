@@ -19,7 +19,7 @@ from holdfast.core.ports import EventQuery
 from holdfast.core.replay import Rebuild
 from holdfast.ingest.journal import Journal, JournalEntry
 from holdfast.ingest.log import Log
-from holdfast.ingest.pipeline import MOST_PROMISED, PORTION, IngestPipeline
+from holdfast.ingest.pipeline import MOST_UNAPPLIED, PORTION, IngestPipeline
 from holdfast.ingest.store_guard import StoreGuard
 from holdfast.paths import Paths
 from holdfast.stores.sqlite import SqliteStore
@@ -41,7 +41,7 @@ def decide(state: State, event: Event, _settings: object) -> Decision | None:
     return tell("test", f"{doc['n']} so far") if event.kind == "tool.started" else None
 
 
-def a_room() -> Feature:
+def a_feature() -> Feature:
     """Counts, lets follow, enqueues, and has something to say to every tool that starts."""
     return a_counter(
         derive=derive, enqueue=enqueue, decide=decide, can_decide=lambda kind, _settings: kind == "tool.started"
@@ -62,18 +62,18 @@ AGENT = Agent(
 )
 
 
-class House:
+class Harness:
     """A store and a journal in a folder, and daemons on them one after the other."""
 
     def __init__(self, folder: Path) -> None:
         self.paths = Paths(folder / "state").prepare()
-        self.room = a_room()
+        self.feature = a_feature()
         self.reports: list[tuple[str, Exception]] = []
         self.open()
 
     def open(self, mended: Callable[[StoreDamaged], bool] = lambda _error: False) -> None:
         self.store = SqliteStore(self.paths.database)
-        self.engine: Engine = an_engine(self.store, self.room, read=read, report=collect(self.reports))
+        self.engine: Engine = an_engine(self.store, self.feature, read=read, report=collect(self.reports))
         self.store_guard = StoreGuard(lambda: self.engine, Log(self.paths.log_file), mended)
         self.journal = Journal(self.paths.journal)
         self.pipeline = IngestPipeline(lambda: self.engine, {"claude-code": AGENT}, self.store_guard, self.journal)
@@ -117,78 +117,78 @@ class House:
         assert kinds.count("decision.made") == kinds.count("tool.started"), "what was answered is on record"
         assert [e.seq for e in found] == list(range(1, len(found) + 1))
         assert len(reader.jobs(10_000)) == deliveries
-        work = Rebuild((self.room,), reader)
+        work = Rebuild((self.feature,), reader)
         work.read()
         assert work.differences() == []
         reader.close()
 
 
 @pytest.fixture
-def house(tmp_path: Path) -> Iterator[House]:
-    made = House(tmp_path)
+def harness(tmp_path: Path) -> Iterator[Harness]:
+    made = Harness(tmp_path)
     yield made
     made.store.close()
 
 
 @pytest.mark.parametrize("event", [QUIET, ASKED])
-def test_an_answer_is_on_disk_before_it_is_in_the_store(house: House, event: str) -> None:
-    house.take(event)
-    assert len(Journal(house.paths.journal).pending_entries()) == 1
-    assert house.store.reader().head() == 0
-    assert house.pipeline.has_pending
-    house.check(1)
-    assert not house.pipeline.has_pending
+def test_an_answer_is_on_disk_before_it_is_in_the_store(harness: Harness, event: str) -> None:
+    harness.take(event)
+    assert len(Journal(harness.paths.journal).pending_entries()) == 1
+    assert harness.store.reader().head() == 0
+    assert harness.pipeline.has_pending
+    harness.check(1)
+    assert not harness.pipeline.has_pending
 
 
 @pytest.mark.parametrize("event", [QUIET, ASKED])
-def test_what_was_answered_but_not_written_is_made_good_at_the_next_start(house: House, event: str) -> None:
-    house.take(event)
-    house.take(event, event)
-    house.crash()
-    house.check(3)
-    house.crash()
-    house.check(3)
+def test_what_was_answered_but_not_written_is_made_good_at_the_next_start(harness: Harness, event: str) -> None:
+    harness.take(event)
+    harness.take(event, event)
+    harness.crash()
+    harness.check(3)
+    harness.crash()
+    harness.check(3)
 
 
 @pytest.mark.parametrize("event", [QUIET, ASKED])
 def test_a_power_cut_takes_what_the_store_had_not_synced_and_the_journal_gives_it_back(
-    house: House, tmp_path: Path, event: str
+    harness: Harness, tmp_path: Path, event: str
 ) -> None:
     """P2. The answers, with their numbers, are just those that were given."""
-    house.take(QUIET)
-    house.engine.handle([])
-    before = house.synced_store(tmp_path / "synced")
-    answers = house.take(event), house.take(event)
-    house.check(3)
-    seen = [(e.seq, e.key, e.kind) for e in house.store.reader().events(EventQuery(limit=100))]
-    house.power_cut(before)
-    house.check(3)
-    assert [(e.seq, e.key, e.kind) for e in house.store.reader().events(EventQuery(limit=100))] == seen
+    harness.take(QUIET)
+    harness.pipeline.commit_events([])
+    before = harness.synced_store(tmp_path / "synced")
+    answers = harness.take(event), harness.take(event)
+    harness.check(3)
+    seen = [(e.seq, e.key, e.kind) for e in harness.store.reader().events(EventQuery(limit=100))]
+    harness.power_cut(before)
+    harness.check(3)
+    assert [(e.seq, e.key, e.kind) for e in harness.store.reader().events(EventQuery(limit=100))] == seen
     assert answers
 
 
-def test_an_answer_that_needs_the_state_sees_all_of_it(house: House) -> None:
+def test_an_answer_that_needs_the_state_sees_all_of_it(harness: Harness) -> None:
     """Each counts itself, what followed it, and the records of the answers before it."""
-    house.take(QUIET)
-    told = [house.take(ASKED)[0].decision.contexts[0].text for _ in range(2)]
+    harness.take(QUIET)
+    told = [harness.take(ASKED)[0].decision.contexts[0].text for _ in range(2)]
     assert told == ["4 so far", "7 so far"]
-    house.check(3)
+    harness.check(3)
 
 
-def test_whoever_comes_by_another_way_finds_everything_written(house: House) -> None:
-    house.take(ASKED)
-    house.engine.handle([an_event(kind="daemon.started")])
-    kinds = [e.kind for e in house.store.reader().events(EventQuery(limit=100))]
+def test_whoever_comes_by_another_way_finds_everything_written(harness: Harness) -> None:
+    harness.take(ASKED)
+    harness.pipeline.commit_events([an_event(kind="daemon.started")])
+    kinds = [e.kind for e in harness.store.reader().events(EventQuery(limit=100))]
     assert kinds == ["tool.started", "test.followed", "decision.made", "daemon.started", "test.followed"]
 
 
 @pytest.mark.parametrize("event", [QUIET, ASKED])
 def test_damage_met_while_promises_are_made_good_is_mended_and_they_are_kept(
-    house: House, event: str, monkeypatch: pytest.MonkeyPatch
+    harness: Harness, event: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """P7; found by the campaign: a start that only meets the damage here failed again and again."""
-    house.take(event)
-    house.store.close()
+    harness.take(event)
+    harness.store.close()
     sound, damaged = Engine._begin, [StoreDamaged("malformed")]
 
     def begin(engine: Engine) -> None:
@@ -201,66 +201,65 @@ def test_damage_met_while_promises_are_made_good_is_mended_and_they_are_kept(
         return True
 
     monkeypatch.setattr(Engine, "_begin", begin)
-    house.open(mended)
-    house.check(1)
+    harness.open(mended)
+    harness.check(1)
 
 
 @pytest.mark.parametrize("event", [QUIET, ASKED])
-def test_a_delivery_twice_is_one_event(house: House, event: str) -> None:
+def test_a_delivery_twice_is_one_event(harness: Harness, event: str) -> None:
     twice = [a_delivery(event=event, mode="ask")]
-    house.again(twice)
-    house.again([*twice, *twice])
-    house.check(1)
+    harness.again(twice)
+    harness.again([*twice, *twice])
+    harness.check(1)
 
 
 @pytest.mark.parametrize("event", [QUIET, ASKED])
 @pytest.mark.parametrize("error", [StoreUnavailable("no space"), StoreDamaged("malformed"), ValueError("ours")])
 def test_a_store_that_takes_nothing_now_gets_it_later(
-    house: House, monkeypatch: pytest.MonkeyPatch, error: Exception, event: str
+    harness: Harness, monkeypatch: pytest.MonkeyPatch, error: Exception, event: str
 ) -> None:
     def refuse(*_args: object) -> None:
         raise error
 
-    house.take(event)
+    harness.take(event)
     with monkeypatch.context() as patch:
-        patch.setattr(house.store, "append", refuse)
+        patch.setattr(harness.store, "append", refuse)
         for _ in range(2):
-            house.pipeline.flush()
-        assert Journal(house.paths.journal).pending_entries(), "it is still on disk"
-    house.store_guard.retry_buffered()
-    house.pipeline.flush()
-    kinds = [e.kind for e in house.store.reader().events(EventQuery(limit=100))]
+            harness.pipeline.flush()
+        assert Journal(harness.paths.journal).pending_entries(), "it is still on disk"
+    harness.pipeline.retry_held()
+    kinds = [e.kind for e in harness.store.reader().events(EventQuery(limit=100))]
     assert kinds[:2] == [{QUIET: "tool.finished", ASKED: "tool.started"}[event], "test.followed"]
 
 
-def test_a_burst_is_written_in_portions(house: House) -> None:
-    for _ in range(MOST_PROMISED + 2):
-        house.take(QUIET)
-    assert (house.store.reader().state(counted()) or {})["n"] == 2 * PORTION, "each with what followed, and no more"
-    house.check(MOST_PROMISED + 2)
+def test_a_burst_is_written_in_portions(harness: Harness) -> None:
+    for _ in range(MOST_UNAPPLIED + 2):
+        harness.take(QUIET)
+    assert (harness.store.reader().state(counted()) or {})["n"] == 2 * PORTION, "each with what followed, and no more"
+    harness.check(MOST_UNAPPLIED + 2)
 
 
 def test_a_full_journal_is_written_over_once_the_store_has_it_all(
-    house: House, monkeypatch: pytest.MonkeyPatch
+    harness: Harness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(house.journal, "_size", 4096)
+    monkeypatch.setattr(harness.journal, "_size", 4096)
     for _ in range(40):
-        house.take(QUIET)
-        house.take(ASKED)
-        house.pipeline.flush()
-    assert house.journal._at < 4096
-    house.crash()
-    house.check(80)
+        harness.take(QUIET)
+        harness.take(ASKED)
+        harness.pipeline.flush()
+    assert harness.journal._at < 4096
+    harness.crash()
+    harness.check(80)
 
 
 def test_where_no_journal_can_be_written_hooks_wait_for_the_store(tmp_path: Path) -> None:
     (tmp_path / "state").mkdir()
     (tmp_path / "state" / "journal").mkdir()
-    house = House(tmp_path)
-    house.take(QUIET)
-    assert house.take(ASKED)[0].seq == 3
-    assert house.store.reader().head() == 5
-    house.check(2)
+    harness = Harness(tmp_path)
+    harness.take(QUIET)
+    assert harness.take(ASKED)[0].seq == 3
+    assert harness.store.reader().head() == harness.engine.durable == 5, "nothing else keeps it through a power cut"
+    harness.check(2)
 
 
 def test_what_is_torn_or_foreign_ends_the_journal(tmp_path: Path) -> None:
@@ -285,7 +284,7 @@ def test_what_is_torn_or_foreign_ends_the_journal(tmp_path: Path) -> None:
     assert not any((tmp_path / "journal").read_bytes())
 
 
-STEPS = st.lists(st.sampled_from([QUIET, QUIET, ASKED, ASKED, "both", "again", "settle", "crash"]), max_size=14)
+STEPS = st.lists(st.sampled_from([QUIET, QUIET, ASKED, ASKED, "both", "again", "flush", "crash"]), max_size=14)
 
 
 @settings(max_examples=60, deadline=None)
@@ -293,18 +292,18 @@ STEPS = st.lists(st.sampled_from([QUIET, QUIET, ASKED, ASKED, "both", "again", "
 def test_any_order_of_answers_and_crashes_leaves_the_log_and_what_it_says(
     tmp_path_factory: pytest.TempPathFactory, steps: list[str]
 ) -> None:
-    folder = tmp_path_factory.mktemp("house")
-    house, sent = House(folder), []
+    folder = tmp_path_factory.mktemp("ingest")
+    harness, sent = Harness(folder), []
     for step in steps:
         if step == "crash":
-            house.crash()
-        elif step == "settle":
-            house.pipeline.flush()
+            harness.crash()
+        elif step == "flush":
+            harness.pipeline.flush()
         else:
             events = {"both": [QUIET, ASKED, QUIET], "again": []}.get(step, [step])
             fresh = [a_delivery(event=event, mode="ask") for event in events]
-            house.again(fresh or sent[-1:])
+            harness.again(fresh or sent[-1:])
             sent += fresh
-    house.check(len(sent))
-    house.store.close()
+    harness.check(len(sent))
+    harness.store.close()
     shutil.rmtree(folder)

@@ -1,7 +1,6 @@
-"""The engine: deliveries in, one transaction, answers out. Pure functions do the thinking, ports touch the world.
+"""The engine: applies deliveries and events to the state, and commits what came of them. Ports touch the world.
 
-An answer leaves when what led to it is on disk, and not later: `answer` thinks and promises, `flush` writes right after
-it what was promised (docs/decisions/0009).
+It knows neither sockets nor the journal: who is answered when, and what is still owed, is `ingest.pipeline`'s.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -22,9 +21,6 @@ __all__ = ["PROMPT_TOKENS", "START_TOKENS", "Committed", "Engine", "Outcome", "P
 
 Report = Callable[[str, Event, Exception], None]
 SettingsFor = Callable[[str], Mapping[str, Any]]
-
-WriteJournal = Callable[[Sequence[Event]], bool]
-"""Puts events on disk where they are found again after a crash; False where it cannot."""
 
 
 class Subscribers(NamedTuple):
@@ -62,7 +58,6 @@ class Ports(msgspec.Struct, frozen=True):
 class Engine:
     def __init__(self, store: Store, features: Sequence[Feature], ports: Ports) -> None:
         self.store, self.features, self.ports = store, tuple(features), ports
-        self.subscribers: list[Callable[[Committed], None]] = []
         self.suspended: set[str] = set()
         """Features whose state is being rebuilt: they hear nothing and decide nothing meanwhile."""
         self.hot = HotDocuments()
@@ -72,8 +67,9 @@ class Engine:
         """The last event this engine knows of."""
         self.durable = 0
         """The last event that the store itself keeps through a power cut."""
-        self._pending: Transaction | None = None
-        self._unpublished: list[Committed] = []
+        self.open_transaction: Transaction | None = None
+        """Applied in memory, and neither committed nor discarded yet."""
+        self._committed: list[Committed] = []
         self._subscribers: dict[str, Subscribers] = {}
 
     # ── in ─────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -86,13 +82,13 @@ class Engine:
         past: bool = False,
         lasting: bool = True,
     ) -> list[Outcome]:
-        """Everything in one transaction. `also` joins it (the end of a job, say).
+        """Applied and committed at once, in one transaction of the store. `also` joins it (the end of a job, say).
 
         What is `past` only happened: it makes state, but sets nothing going. What need not be `lasting` is on disk
         elsewhere until the next transaction that is.
         """
         arrivals = [self._arrive(item) for item in items]
-        self.flush()
+        self._begin()
         with self.store.transaction(lasting=lasting) as head:
             transaction = self._begin_transaction(head, past=past)
             outcomes = transaction.apply(arrivals)
@@ -102,23 +98,30 @@ class Engine:
         self._written(transaction, lasting=lasting)
         return outcomes
 
-    def answer(self, deliveries: Sequence[Delivery], write_journal: WriteJournal) -> list[Outcome]:
-        """For hooks that wait for what features decide. A store that others write to takes everything at once."""
-        if self.store.shared:
-            return self.handle(deliveries)
+    def apply(self, deliveries: Sequence[Delivery]) -> tuple[Transaction, list[Outcome]]:
+        """In memory only: `commit` writes it. Until then nothing else can be applied."""
         arrivals = [self._arrive(item) for item in deliveries]
-        self.flush()
+        self._begin()
         transaction = self._begin_transaction(self.head)
         outcomes = transaction.apply(arrivals)
-        if transaction.events and write_journal(transaction.events):
-            self._pending, self.head = transaction, transaction.seq
-        else:
-            self._write(transaction, lasting=True)
-        return outcomes
+        self.open_transaction = transaction
+        return transaction, outcomes
 
-    def replay_journal(self, events: Sequence[Event]) -> None:
-        """What was promised, but not written when the last engine ended: with all that followed, as it was then."""
-        self.flush()
+    def commit(self, transaction: Transaction, *, lasting: bool) -> None:
+        """Where the store takes nothing the transaction stays open, and may be committed later."""
+        with self.store.transaction(lasting=lasting):
+            transaction.write()
+        self.open_transaction = None
+        self._written(transaction, lasting=lasting)
+
+    def discard(self) -> None:
+        """What was applied cannot be written as it is: whoever has the deliveries brings them by another way."""
+        self.open_transaction = None
+        self.forget()
+
+    def append(self, events: Sequence[Event]) -> None:
+        """Events that were applied before, with all that followed: those that the log does not have yet."""
+        self._begin()
         with self.store.transaction() as head:
             transaction = self._begin_transaction(head)
             transaction.replay(events)
@@ -159,33 +162,13 @@ class Engine:
         ]
 
     def _begin_transaction(self, head: int, *, past: bool = False) -> Transaction:
+        if self.open_transaction:
+            raise RuntimeError("the transaction before this one is neither committed nor discarded")
         if head != self.head:
             self.hot.forget()
         return Transaction(self, head, past=past)
 
-    # ── after the answer ───────────────────────────────────────────────────────────────────────────────────────────
-
-    @property
-    def has_pending(self) -> bool:
-        """Whether something was promised that is not written yet."""
-        return self._pending is not None
-
-    def flush(self) -> None:
-        """Writes what was promised. Where the store takes nothing it stays to be done."""
-        self._begin()
-        if self._pending:
-            self._write(self._pending, lasting=False)
-            self._pending = None
-
-    def discard_pending(self) -> None:
-        """What was promised cannot be written as it is: whoever has the deliveries brings them by another way."""
-        self._pending = None
-        self.forget()
-
-    def _write(self, transaction: Transaction, *, lasting: bool) -> None:
-        with self.store.transaction(lasting=lasting):
-            transaction.write()
-        self._written(transaction, lasting=lasting)
+    # ── after the commit ───────────────────────────────────────────────────────────────────────────────────────────
 
     def _written(self, transaction: Transaction, *, lasting: bool = True) -> None:
         self.head = transaction.seq
@@ -194,19 +177,14 @@ class Engine:
         self.recent.add(transaction.seen.items())
         transaction.work.keep()
         if transaction.events:
-            self._unpublished.append(
+            self._committed.append(
                 Committed(tuple(transaction.events), tuple(transaction.work.documents()), transaction.due())
             )
 
-    def publish(self) -> None:
-        """Tells the subscribers what became true. Apart from `handle`, so that the agents are answered first."""
-        unpublished, self._unpublished = self._unpublished, []
-        for committed in unpublished:
-            for notify in self.subscribers:
-                try:
-                    notify(committed)
-                except Exception as error:
-                    self.ports.report("subscribers", committed.events[-1], error)
+    def take_committed(self) -> list[Committed]:
+        """What became true since the last time this was asked, for those who watch."""
+        taken, self._committed = self._committed, []
+        return taken
 
     # ── beginning ──────────────────────────────────────────────────────────────────────────────────────────────────
 

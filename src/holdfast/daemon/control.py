@@ -138,7 +138,7 @@ class Control:
             if ask.erase:
                 erase(self._daemon, new_intent(now_ms(), texts=ask.erase, events=ask.events))
             elif ask.events:
-                self._daemon.call(lambda: app.engine.handle(ask.events))
+                self._daemon.call(lambda: self._daemon.pipeline.commit_events(ask.events))
             if ask.refused:
                 raise CommandRefused(ask.refused)
             yield {"done": ask.answer(reader) if callable(ask.answer) else ask.answer}
@@ -167,8 +167,8 @@ class Control:
     def _ingest(self, request: Request) -> Iterator[dict[str, Any]]:
         """Events that somebody else recorded, in batches of his making; what is there already stays one event."""
         events = imported.accepted(request.get("events"), self._daemon.app.features)
-        outcomes = self._daemon.call(lambda: self._daemon.app.engine.handle(events, past=True)) if events else []
-        self._daemon.call(self._daemon.app.engine.publish)
+        outcomes = self._daemon.call(lambda: self._daemon.pipeline.commit_events(events, past=True)) if events else []
+        self._daemon.call(self._daemon.pipeline.publish)
         yield {"done": {"taken": sum(1 for o in outcomes if o.seq), "known": sum(1 for o in outcomes if not o.seq)}}
 
     def _told(self, request: Request) -> Iterator[dict[str, Any]]:

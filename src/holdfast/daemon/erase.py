@@ -148,15 +148,13 @@ class _Erasure:
 
     def _append_events(self) -> None:
         if self._intent.events:
-            self._daemon.call(lambda: self._daemon.app.engine.handle(self._intent.events))
+            self._daemon.call(lambda: self._daemon.pipeline.commit_events(self._intent.events))
 
     def _rewrite_store(self) -> None:
         """In the writer thread: what was answered is in the store first, and no copy of it stays in the journal."""
         daemon = self._daemon
-        daemon.store_guard.retry_buffered()
-        daemon.pipeline.flush()
-        daemon.app.engine.flush()
-        if daemon.pipeline.has_pending or daemon.store_guard.has_retries:
+        daemon.pipeline.retry_held()
+        if daemon.pipeline.has_unstored:
             raise StoreUnavailable("the store takes nothing now")
         with self._store.transaction():
             self._receipt.events += self._store.blank_events(self._intent.sessions, self._intent.projects)
@@ -182,8 +180,8 @@ class _Erasure:
         self._remove_files(work)
 
     def _append_receipt(self) -> None:
-        self._daemon.app.engine.handle([own_event(self._receipt, now_ms(), once=self._intent.id)])
-        self._daemon.app.engine.publish()
+        self._daemon.pipeline.commit_events([own_event(self._receipt, now_ms(), once=self._intent.id)])
+        self._daemon.pipeline.publish()
 
     # ── files that show documents ──────────────────────────────────────────────────────────────────────────────────
 

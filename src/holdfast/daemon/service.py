@@ -64,10 +64,10 @@ class Daemon:
         self.spool = Spool(paths, self._store_spooled)
         self.files = FileWriter(self.app.settings.for_project, log)
         self.worker = Worker(
-            engine=self._engine, features=self.app.features, calls=self.calls, log=log,
+            engine=self._engine, pipeline=self.pipeline, features=self.app.features, calls=self.calls, log=log,
             settings=self.app.settings.for_project, clock=now_ms, state_dir=paths.state,
         )  # fmt: skip
-        self._watch_commits()
+        self.pipeline.subscribers += [self.files.watch, self._committed, LifecycleLog(log).write]
         self._last_event = time.monotonic()
         self._born_in = self._folder()
         self._reason = ""
@@ -134,7 +134,6 @@ class Daemon:
             self.log.error("store.not-exchanged", problem)
             os.kill(os.getpid(), signal.SIGTERM)  # The next start finishes it; hooks spool meanwhile.
             return False
-        self._watch_commits()
         self.background.rebuild_outdated()
         return True
 
@@ -142,13 +141,10 @@ class Daemon:
         repair.swap_in(database, told)
         self.log("store.restored", **msgspec.structs.asdict(told))
 
-    def _watch_commits(self) -> None:
-        self.app.engine.subscribers += [self.files.watch, self._committed, LifecycleLog(self.log).write]
-
     def _flush(self) -> None:
         """Right after the answers; where the store takes nothing now, at the next tick."""
         self.pipeline.flush()
-        self.app.engine.publish()
+        self.pipeline.publish()
 
     def _committed(self, committed: Committed) -> None:
         self._last_event = time.monotonic()
@@ -183,7 +179,7 @@ class Daemon:
         self.stop(f"a client of version {client} is there")
 
     def _store_spooled(self, deliveries: Sequence[Delivery]) -> int | None:
-        outcomes = self.store_guard.commit(deliveries)
+        outcomes = self.pipeline.store_spooled(deliveries)
         self._raise_high_water_mark()
         return None if outcomes is None else sum(1 for o in outcomes if o.seq)
 
@@ -226,7 +222,7 @@ class Daemon:
         if self._folder() != self._born_in:
             self.stop("its state folder was replaced")
             return
-        self.store_guard.retry_buffered()
+        self.pipeline.retry_held()
         minutes = self.app.settings.for_project("")["daemon"].idle_exit_minutes
         if minutes and time.monotonic() - self._last_event > minutes * 60 and not self.background.watched():
             self.stop("idle")
@@ -237,7 +233,7 @@ class Daemon:
 
     def _quietly(self, events: list[Event]) -> None:
         try:
-            self.app.engine.handle(events)
+            self.pipeline.commit_events(events)
         except Exception as error:
             self.log.error("event.not-kept", error, kind=events[0].kind)
 
@@ -375,11 +371,11 @@ def finish_rebuild(daemon: Daemon, work: Rebuild) -> None:
     engine = daemon.app.engine
     names = [f.name for f in work.features]
     engine.suspend(names)
-    engine.flush()
+    daemon.pipeline.flush()
     work.read()
     now = now_ms()
     event = Event(key=delivery_key(now), kind="state.rebuilt", at=now, data={"features": names, "events": work.seq})
     work.take(msgspec.structs.replace(event, seq=work.seq + 1))
-    engine.handle([event], also=work.write)
+    daemon.pipeline.commit_events([event], also=work.write)
     engine.forget()
     engine.resume(names)

@@ -16,6 +16,7 @@ from holdfast.core.ports import Reader, Store
 from holdfast.daemon import children
 from holdfast.daemon.files import put
 from holdfast.ingest.log import Log
+from holdfast.ingest.pipeline import IngestPipeline
 from holdfast.ingest.writer import WriterCalls
 
 LEASE_S = 60.0
@@ -29,10 +30,10 @@ class LeaseLost(Exception):
 
 class Worker:
     def __init__(
-        self, *, engine: Callable[[], Engine], features: Sequence[Feature], calls: WriterCalls, log: Log,
+        self, *, engine: Callable[[], Engine], pipeline: IngestPipeline, features: Sequence[Feature], calls: WriterCalls, log: Log,
         settings: Callable[[str], Mapping[str, Any]], clock: Callable[[], int], state_dir: Path,
     ) -> None:  # fmt: skip
-        self._engine, self._features, self._calls, self._log = engine, features, calls, log
+        self._engine, self._pipeline, self._features, self._calls, self._log = engine, pipeline, features, calls, log
         self._settings, self._clock, self._state_dir = settings, clock, state_dir
         # One daemon per state directory: whoever comes after us under this name may take what we left (`_take_over`).
         self.owner = f"{socket.gethostname()}:{state_dir}"
@@ -163,7 +164,7 @@ class Worker:
                 put=put,
             )
             events = list(handler(call))
-            self._calls.call(lambda: self._engine().handle(events, also=lambda store: self._finish(store, job)))
+            self._calls.call(lambda: self._pipeline.commit_events(events, also=lambda store: self._finish(store, job)))
         except LeaseLost:
             self._log("job.lease-lost", job=job.kind)
         except Exception as error:
@@ -185,7 +186,7 @@ class Worker:
         def try_later(store: Store) -> None:
             store.retry(job.id, self.owner, at, text, dead)
 
-        self._calls.call(lambda: self._engine().handle(given_up, also=try_later))
+        self._calls.call(lambda: self._pipeline.commit_events(given_up, also=try_later))
 
     def _transact(self, work: Callable[[Store], Any]) -> Any:
         def inside() -> Any:

@@ -1,23 +1,77 @@
-"""Who comes in is answered as soon as that is honest: when it is on disk in the journal.
+"""The one owner of what comes in: each batch of deliveries goes through the stages below, and nobody else moves it.
 
-Where nobody could have anything to say, that is at once; it is thought about after the answer has left. Where somebody
-could, the thinking comes first. What was promised is written to the store right afterwards. All in the writer thread.
+Who waits is answered as soon as that is honest: when the batch is on disk in the journal. Where no feature could have
+anything to say, that is before it is applied; where one could, it is applied first. Everything runs in the writer thread.
 """
 
+import enum
 import itertools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from holdfast.core.agent import Agent
 from holdfast.core.decision import Delivery
-from holdfast.core.engine import Engine, Outcome
+from holdfast.core.engine import Committed, Engine, Outcome
 from holdfast.core.errors import StoreDamaged, StoreUnavailable
+from holdfast.core.event import Event
+from holdfast.core.ports import Store
+from holdfast.core.transaction import Transaction
 from holdfast.ingest.journal import Journal, JournalEntry
 from holdfast.ingest.store_guard import StoreGuard
 
-MOST_PROMISED, PORTION = 64, 16
-"""So that an answer which needs the state never waits long for it. Where hooks come faster than they are thought about,
-each waits until the oldest few are, not until all are."""
+MOST_UNAPPLIED, PORTION = 64, 16
+"""So that an answer which needs the state never waits long for it. Where hooks come faster than they are applied, each
+waits until the oldest few are, not until all are."""
 NOTHING_TO_SAY = Outcome()
+
+
+class Stage(enum.Enum):
+    """Where a batch stands. Its hooks are answered when it is JOURNALED, or STORED where there is no journal."""
+
+    ACCEPTED = "accepted"
+    JOURNALED = "journaled"
+    APPLIED = "applied"
+    READY = "applied and journaled"
+    STORED = "stored"
+    HELD = "held in memory"
+    REFUSED = "refused"
+
+
+TRANSITIONS: dict[Stage, dict[Stage, str]] = {
+    Stage.ACCEPTED: {
+        Stage.JOURNALED: "no feature could decide: on disk, and answered at once",
+        Stage.APPLIED: "a feature may decide",
+        Stage.STORED: "no journal, or a store that others write to: one transaction, then answered",
+        Stage.HELD: "the store takes nothing: not answered, the hook spools it too",
+        Stage.REFUSED: "the store owes an earlier answer: not answered, the hook spools it",
+    },
+    Stage.JOURNALED: {Stage.STORED: "applied and written in one transaction", Stage.HELD: "the store takes nothing"},
+    Stage.APPLIED: {
+        Stage.READY: "its events are on disk, and it is answered",
+        Stage.STORED: "the journal takes nothing: written, then answered",
+        Stage.HELD: "the store takes nothing either",
+    },
+    Stage.READY: {Stage.STORED: "written as it was applied, or applied anew after damage"},
+    Stage.HELD: {Stage.STORED: "the store takes it at a later tick"},
+    Stage.STORED: {},
+    Stage.REFUSED: {},
+}
+"""What may follow what, and when. ARCHITECTURE's picture is drawn from this."""
+
+
+class Batch:
+    """Deliveries that came together, their stage, and what was applied of them in memory."""
+
+    __slots__ = ("deliveries", "stage", "transaction")
+
+    def __init__(self, deliveries: Sequence[Delivery]) -> None:
+        self.deliveries: Sequence[Delivery] = deliveries
+        self.stage = Stage.ACCEPTED
+        self.transaction: Transaction | None = None
+
+    def advance(self, stage: Stage) -> None:
+        if stage not in TRANSITIONS[self.stage]:
+            raise RuntimeError(f"a batch that is {self.stage.value} cannot become {stage.value}")
+        self.stage = stage
 
 
 class IngestPipeline:
@@ -26,93 +80,175 @@ class IngestPipeline:
     ) -> None:
         self._engine, self._guard, self._journal = engine, store_guard, journal
         self._kinds = {(agent.name, hook.event): hook.kind for agent in agents.values() for hook in agent.hooks}
-        self._unapplied: list[Delivery] = []
-        self._unflushed: list[Delivery] = []
-        self._applying = False
+        self._batches: list[Batch] = []
+        """Answered and not stored yet, in their order: at most one that is READY, then those that are JOURNALED."""
+        self.subscribers: list[Callable[[Committed], None]] = []
+        """They are told what became true, after the agents were answered."""
 
     @property
     def has_pending(self) -> bool:
-        return bool(self._unapplied or self._unflushed or self._applying)
+        """Whether somebody was answered whose events are not in the store yet."""
+        return bool(self._batches)
+
+    @property
+    def has_unstored(self) -> bool:
+        return bool(self._batches) or self._guard.has_retries
+
+    # ── what comes in ──────────────────────────────────────────────────────────────────────────────────────────────
 
     def accept(self, deliveries: Sequence[Delivery]) -> list[Outcome] | None:
+        """The answers; None where nothing could be kept: then the hooks spool."""
+        batch = Batch(deliveries)
         # A batch is mostly the same hook in the same place, many times.
-        asked = any(self._can_decide(*what) for what in {_what(d) for d in deliveries if d.mode != "tell"})
-        if asked or len(self._unapplied) >= MOST_PROMISED:
+        asked = any(self._can_decide(*what) for what in {_hook_and_folder(d) for d in deliveries if d.mode != "tell"})
+        if asked or _count(self._batches) >= MOST_UNAPPLIED:
             self.flush(None if asked else max(PORTION, len(deliveries)))
-            if self._unflushed or (asked and self._unapplied):
-                return None  # The store takes nothing now.
-        if not asked and self._journal_deliveries(deliveries):
+            if self._blocked or (asked and self._batches):
+                batch.advance(Stage.REFUSED)
+                return None
+        if not asked and self._journal_unapplied(batch):
             return [NOTHING_TO_SAY] * len(deliveries)
         self.flush()
-        outcomes = self._guard.commit(deliveries, self._answer)
-        if self._engine().has_pending:
-            self._unflushed = [delivery.unawaited() for delivery in deliveries]
-        return outcomes
+        return self._apply_and_answer(batch)
 
-    def flush(self, most: int | None = None) -> None:
-        """What was answered, or `most` of it, is thought about and written. Where that fails it stays to be done."""
-        lasting = self._journal.half_full
-        most = None if lasting else most  # The journal is written over only when all of it is in the store.
-        if self._unflushed and self._guard.flush(self._unflushed):
-            self._unflushed = []
-        if self._unapplied and not self._unflushed:
-            self._apply(self._unapplied[:most], lasting=lasting)
-        engine = self._engine()
-        if engine.durable == engine.head and not self.has_pending and not self._guard.has_retries:
-            self._journal.clear()
+    def commit_events(
+        self, events: Sequence[Delivery | Event], also: Callable[[Store], None] | None = None, *, past: bool = False
+    ) -> list[Outcome]:
+        """What commands, jobs and importers add to the log, behind all that was answered before."""
+        self._clear_way()
+        return self._engine().handle(events, also, past=past)
 
-    def _apply(self, portion: list[Delivery], *, lasting: bool) -> None:
-        """Whoever wants to read waits until it is done: meanwhile it is in neither list."""
-        self._applying = True
-        self._unapplied = self._unapplied[len(portion) :]
-        try:
-            self._guard.commit(portion, lambda engine, batch: engine.handle(batch, lasting=lasting))
-        finally:
-            self._applying = False
+    def store_spooled(self, deliveries: Sequence[Delivery]) -> list[Outcome] | None:
+        """None: not now; the spool keeps them."""
+        self.flush()
+        return None if self._blocked else self._guard.commit(deliveries)
 
-    # ── at once ────────────────────────────────────────────────────────────────────────────────────────────────────
-
-    def _journal_deliveries(self, deliveries: Sequence[Delivery]) -> bool:
-        try:
-            clean = [self._engine().ports.clean(delivery).unawaited() for delivery in deliveries]
-        except Exception:  # The longer way knows what to do with it.
-            return False
-        if not self._journal.add([JournalEntry(delivery) for delivery in clean]):
-            return False
-        self._unapplied += clean
-        return True
+    def retry_held(self) -> None:
+        self.flush()
+        if not self._blocked:
+            self._guard.retry_buffered()
 
     def _can_decide(self, agent: str, event: str, folder: str) -> bool:
         kind = self._kinds.get((agent, event))
         return kind is None or self._engine().can_decide(kind, folder)
 
-    # ── after some thought ─────────────────────────────────────────────────────────────────────────────────────────
+    # ── before the answer ──────────────────────────────────────────────────────────────────────────────────────────
 
-    def _answer(self, engine: Engine, deliveries: Sequence[Delivery]) -> list[Outcome]:
-        return engine.answer(deliveries, lambda events: self._journal.add([JournalEntry(events=tuple(events))]))
+    def _journal_unapplied(self, batch: Batch) -> bool:
+        try:
+            clean = [self._engine().ports.clean(delivery).unawaited() for delivery in batch.deliveries]
+        except Exception:  # The longer way knows what to do with it.
+            return False
+        if not self._journal.add([JournalEntry(delivery) for delivery in clean]):
+            return False
+        batch.deliveries = clean
+        batch.advance(Stage.JOURNALED)
+        self._batches.append(batch)
+        return True
+
+    def _apply_and_answer(self, batch: Batch) -> list[Outcome] | None:
+        if self._blocked:
+            outcomes = None
+            self._guard.hold(batch.deliveries)
+        else:
+            outcomes = self._guard.commit(batch.deliveries, lambda engine, _: self._apply(engine, batch))
+        if batch.stage is Stage.READY:
+            batch.deliveries = [delivery.unawaited() for delivery in batch.deliveries]
+            self._batches.append(batch)
+        else:
+            batch.advance(Stage.HELD if outcomes is None else Stage.STORED)
+        return outcomes
+
+    def _apply(self, engine: Engine, batch: Batch) -> list[Outcome]:
+        if engine.store.shared:
+            return engine.handle(batch.deliveries)
+        transaction, outcomes = engine.apply(batch.deliveries)
+        batch.advance(Stage.APPLIED)
+        try:
+            if transaction.events and self._journal.add([JournalEntry(events=tuple(transaction.events))]):
+                batch.transaction = transaction
+                batch.advance(Stage.READY)
+            else:
+                engine.commit(transaction, lasting=True)
+        except Exception:
+            engine.discard()
+            raise
+        return outcomes
+
+    # ── after the answer ───────────────────────────────────────────────────────────────────────────────────────────
+
+    def flush(self, most: int | None = None) -> None:
+        """What was answered, or `most` of it, is applied and written. Where that fails it stays to be done."""
+        lasting = self._journal.half_full
+        self._store_ready()
+        if self._batches and not self._blocked:
+            # The journal is written over only when all of it is in the store.
+            self._store_journaled(
+                self._batches if lasting or most is None else _first_few(self._batches, most), lasting
+            )
+        engine = self._engine()
+        if engine.durable == engine.head and not self.has_unstored:
+            self._journal.clear()
+
+    def publish(self) -> None:
+        for committed in self._engine().take_committed():
+            for notify in self.subscribers:
+                try:
+                    notify(committed)
+                except Exception as error:
+                    self._engine().ports.report("subscribers", committed.events[-1], error)
+
+    @property
+    def _blocked(self) -> bool:
+        """Something was answered that the store does not take: nothing can be applied on top of it."""
+        return bool(self._batches) and self._batches[0].stage is Stage.READY
+
+    def _clear_way(self) -> None:
+        self.flush()
+        if self._blocked:
+            raise StoreUnavailable(self._guard.refusing or "the store takes nothing now")
+
+    def _store_ready(self) -> None:
+        if not self._blocked:
+            return
+        batch = self._batches[0]
+        if self._guard.store_applied(batch.transaction, batch.deliveries):
+            batch.advance(Stage.STORED)
+            del self._batches[0]
+        elif batch.transaction is not self._engine().open_transaction:
+            batch.transaction = None  # It can only be applied anew.
+
+    def _store_journaled(self, batches: Sequence[Batch], lasting: bool) -> None:
+        deliveries = [delivery for batch in batches for delivery in batch.deliveries]
+        try:
+            outcomes = self._guard.commit(deliveries, lambda engine, some: engine.handle(some, lasting=lasting))
+            for batch in batches:
+                batch.advance(Stage.HELD if outcomes is None else Stage.STORED)
+        finally:
+            del self._batches[: len(batches)]
 
     # ── after a crash ──────────────────────────────────────────────────────────────────────────────────────────────
 
     def replay_journal(self) -> None:
-        """What the last daemon promised goes into the log before anything new does. Most of it is there already."""
-        pending_entries = self._journal.pending_entries()
+        """What the last daemon answered goes into the log before anything new does. Most of it is there already."""
+        entries = self._journal.pending_entries()
         try:
-            good = self._replay_all(pending_entries)
+            replayed = self._replay_all(entries)
         except StoreDamaged as error:
-            good = self._guard.repair(error) and self._replay_all(pending_entries)
-        if good:
+            replayed = self._guard.repair(error) and self._replay_all(entries)
+        if replayed:
             self._journal.open()
 
-    def _replay_all(self, pending_entries: Sequence[JournalEntry]) -> bool:
-        return all(self._replay_entries(alike) for alike in _runs(self._missing(pending_entries)))
+    def _replay_all(self, entries: Sequence[JournalEntry]) -> bool:
+        return all(self._replay_entries(alike) for alike in _runs(self._missing(entries)))
 
-    def _missing(self, pending_entries: Sequence[JournalEntry]) -> list[JournalEntry]:
-        if not pending_entries:
+    def _missing(self, entries: Sequence[JournalEntry]) -> list[JournalEntry]:
+        if not entries:
             return []
         reader = self._engine().store.reader()
         try:
-            known = reader.known([one.key for one in pending_entries])
-            return [one for one in pending_entries if one.key not in known]
+            known = reader.known([one.key for one in entries])
+            return [one for one in entries if one.key not in known]
         finally:
             reader.close()
 
@@ -120,17 +256,27 @@ class IngestPipeline:
         try:
             for one in alike:
                 if one.events:
-                    self._engine().replay_journal(one.events)
+                    self._engine().append(one.events)
         except StoreUnavailable:
             return False
         deliveries = [one.delivery for one in alike if one.delivery]
         return not deliveries or self._guard.commit(deliveries) is not None
 
 
-def _what(delivery: Delivery) -> tuple[str, str, str]:
+def _hook_and_folder(delivery: Delivery) -> tuple[str, str, str]:
     return delivery.agent, delivery.event, delivery.env.get("CLAUDE_PROJECT_DIR") or delivery.cwd
 
 
-def _runs(promised: Sequence[JournalEntry]) -> list[list[JournalEntry]]:
+def _count(batches: Iterable[Batch]) -> int:
+    return sum(len(batch.deliveries) for batch in batches)
+
+
+def _first_few(batches: Sequence[Batch], most: int) -> Sequence[Batch]:
+    """The oldest batches that have at least `most` deliveries together."""
+    enough = next((n for n in range(len(batches)) if _count(batches[: n + 1]) >= most), len(batches) - 1)
+    return batches[: enough + 1]
+
+
+def _runs(entries: Sequence[JournalEntry]) -> list[list[JournalEntry]]:
     """In their order, those of one kind together."""
-    return [list(run) for _, run in itertools.groupby(promised, key=lambda one: one.delivery is None)]
+    return [list(run) for _, run in itertools.groupby(entries, key=lambda one: one.delivery is None)]

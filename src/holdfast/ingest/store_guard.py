@@ -10,6 +10,7 @@ from holdfast.core.decision import Delivery
 from holdfast.core.engine import Engine, Outcome
 from holdfast.core.errors import StoreDamaged, StoreUnavailable
 from holdfast.core.event import Event
+from holdfast.core.transaction import Transaction
 from holdfast.ingest.log import Log
 from holdfast.intake import capped, unread
 from holdfast.redact import redact as redact_by_default
@@ -25,7 +26,7 @@ def _whole(engine: Engine, batch: Sequence[Delivery]) -> list[Outcome]:
 
 
 class StoreGuard:
-    """Runs in the writer thread. `mended` puts a damaged store right and says whether to try again."""
+    """Runs in the writer thread. `repair` puts a damaged store right and says whether to try again."""
 
     def __init__(
         self,
@@ -45,7 +46,8 @@ class StoreGuard:
             self.refusing = ""
             return outcomes
         except StoreUnavailable as error:
-            self._buffer_for_retry(batch, error)
+            self._refuse(error)
+            self.hold(batch)
             return None
 
     @property
@@ -53,21 +55,21 @@ class StoreGuard:
         """Whether something waits in memory for a store that takes it."""
         return bool(self._retry_buffer)
 
-    def flush(self, answered: Sequence[Delivery]) -> bool:
-        """Writes what was promised to these. False: not now. What cannot be written as it was promised comes anew."""
+    def store_applied(self, transaction: Transaction | None, answered: Sequence[Delivery]) -> bool:
+        """Writes what these were answered by. False: not now. What cannot be written as it was applied comes anew."""
         engine = self._engine()
         try:
-            if engine.has_pending:  # else it is another engine by now, after damage was mended
-                engine.flush()
+            if transaction and transaction is engine.open_transaction:  # else damage was mended meanwhile
+                engine.commit(transaction, lasting=False)
                 return True
         except StoreUnavailable as error:
             self._refuse(error)
             return False
         except StoreDamaged as error:
-            engine.discard_pending()
+            engine.discard()
             self.repair(error)
         except Exception as error:
-            engine.discard_pending()
+            engine.discard()
             self._log.error("batch.failed", error, size=len(answered))
         return self.commit(answered) is not None
 
@@ -107,8 +109,8 @@ class StoreGuard:
     def _unread(self, delivery: Delivery, problem: str) -> Delivery | Event:
         return msgspec.structs.replace(unread(delivery, problem), **_body(delivery, self._redact))
 
-    def _buffer_for_retry(self, batch: Sequence[Delivery], error: StoreUnavailable) -> None:
-        self._refuse(error)
+    def hold(self, batch: Sequence[Delivery]) -> None:
+        """In memory, until the store takes it."""
         for delivery in batch:
             if self._retry_bytes + len(delivery.body) <= RETRY_BYTES:
                 self._retry_buffer.append(delivery.unawaited())

@@ -1,0 +1,110 @@
+"""Breaks the code at random places, one at a time, and says which breaks no test notices.
+
+`python tools/mutate.py 20 src/holdfast/features/gates tests/features/gates [--seed 7]`: twenty mutants of the modules below the
+first path, each judged by the tests below the second. It works on a copy; the tree is left alone.
+"""
+
+import argparse
+import ast
+import copy
+import os
+import random
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+OPPOSITES: dict[type[ast.AST], type[ast.AST]] = {
+    ast.Eq: ast.NotEq, ast.NotEq: ast.Eq, ast.Lt: ast.GtE, ast.GtE: ast.Lt, ast.Gt: ast.LtE, ast.LtE: ast.Gt,
+    ast.In: ast.NotIn, ast.NotIn: ast.In, ast.Is: ast.IsNot, ast.IsNot: ast.Is, ast.And: ast.Or, ast.Or: ast.And,
+    ast.Add: ast.Sub, ast.Sub: ast.Add,
+}  # fmt: skip
+
+
+def mutants(tree: ast.Module) -> Iterator[tuple[int, str, ast.Module]]:
+    """Each small change that could be made: its line, what it is, and the changed tree."""
+    for number, node in enumerate(ast.walk(tree)):
+        for what in _changes(node):
+            changed = copy.deepcopy(tree)
+            target = next(n for at, n in enumerate(ast.walk(changed)) if at == number)
+            if _apply(target, what):
+                yield getattr(node, "lineno", 0), what, changed
+
+
+def _changes(node: ast.AST) -> list[str]:
+    if isinstance(node, ast.Compare) and type(node.ops[0]) in OPPOSITES:
+        return ["comparison turned round"]
+    if isinstance(node, ast.BoolOp):
+        return ["and/or exchanged"]
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
+        return ["not taken away"]
+    if isinstance(node, ast.Constant) and type(node.value) is bool:
+        return ["truth turned round"]
+    if isinstance(node, ast.Constant) and type(node.value) is int and abs(node.value) < 10_000:
+        return ["number raised by one"]
+    if isinstance(node, ast.If):
+        return ["condition always true", "condition never true"]
+    if isinstance(node, ast.Return) and node.value is not None and not isinstance(node.value, ast.Constant):
+        return ["returns nothing"]
+    return []
+
+
+def _apply(node: ast.AST, what: str) -> bool:
+    if isinstance(node, ast.Compare):
+        node.ops[0] = OPPOSITES[type(node.ops[0])]()  # type: ignore[assignment]
+    elif isinstance(node, ast.BoolOp):
+        node.op = OPPOSITES[type(node.op)]()  # type: ignore[assignment]
+    elif isinstance(node, ast.UnaryOp):
+        node.op = ast.UAdd()
+        node.operand = ast.Call(ast.Name("bool", ast.Load()), [node.operand], [])
+    elif isinstance(node, ast.Constant):
+        node.value = not node.value if type(node.value) is bool else int(node.value) + 1  # type: ignore[arg-type]
+    elif isinstance(node, ast.If):
+        node.test = ast.Constant(what == "condition always true")
+    elif isinstance(node, ast.Return):
+        node.value = ast.Constant(None)
+    return True
+
+
+def survives(folder: Path, module: Path, changed: ast.Module, tests: str) -> bool:
+    file = folder / module.relative_to(ROOT)
+    original = file.read_bytes()
+    file.write_text(ast.unparse(ast.fix_missing_locations(changed)))
+    try:
+        command = [sys.executable, "-m", "pytest", "-x", "-q", "-n", "0", "-p", "no:cacheprovider", tests]
+        environment = {**os.environ, "PYTHONPATH": str(folder / "src")}
+        run = subprocess.run(command, cwd=folder, env=environment, capture_output=True, timeout=600)
+        return run.returncode == 0
+    except subprocess.TimeoutExpired:
+        return False
+    finally:
+        file.write_bytes(original)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("count", type=int)
+    parser.add_argument("source", type=Path)
+    parser.add_argument("tests")
+    parser.add_argument("--seed", type=int, default=1)
+    asked = parser.parse_args()
+    source = ROOT / asked.source
+    modules = [source] if source.is_file() else sorted(source.rglob("*.py"))
+    candidates = [(m, *mutant) for m in modules for mutant in mutants(ast.parse(m.read_bytes()))]
+    chosen = random.Random(asked.seed).sample(candidates, min(asked.count, len(candidates)))  # noqa: S311
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = Path(temporary)
+        for name in ("src", "tests", "native", "docs", "tools"):
+            shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
+        shutil.copy(ROOT / "pyproject.toml", folder)
+        alive = [one for one in chosen if survives(folder, one[0], one[3], asked.tests)]
+    for module, line, what, _ in alive:
+        print(f"not noticed: {module.relative_to(ROOT)}:{line}: {what}")
+    print(f"{len(chosen)} mutants, {len(chosen) - len(alive)} noticed, {len(alive)} not")
+
+
+if __name__ == "__main__":
+    main()
