@@ -16,7 +16,7 @@ LINE = (
 )
 HOW_TO_GET_IT = (
     'echo \'{"systemMessage": "The Holdfast plugin records nothing: the program is not installed. '
-    'Run: uv tool install holdfast-agents"}\'; '
+    "Run: uv tool install holdfast-agents\"}'; "
 )
 """Said once per session, when it starts."""
 
