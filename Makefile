@@ -6,10 +6,10 @@ PYTHON ?= python3
 READY  := $(VENV)/.ready
 PYTEST := $(BIN)/python -m pytest
 
-.PHONY: run test bench campaign check fmt docs pictures clean setup system
+.PHONY: run test bench campaign check fmt docs release pictures clean setup system
 
-run: $(READY)            ## set up, start Holdfast on SQLite in a throw-away folder, play a short session, show it
-	@$(BIN)/python tools/play.py
+run:                     ## install what it needs (about 140 MB), play a short session in a throw-away folder, show it
+	@$(PYTHON) tools/run.py
 
 test: setup system check ## set up everything the tests need, then run them all
 	$(PYTEST) -n 2 --dist worksteal --reruns 2 --durations=15
@@ -30,9 +30,13 @@ fmt: $(READY)
 	$(BIN)/ruff check --fix -q src tests tools hatch_build.py native models
 	$(BIN)/ruff format -q src tests tools hatch_build.py native models
 
-docs: $(READY)           ## write the pages that are generated from code
+docs: $(READY)           ## write the pages that are generated from code, then build the site into site/ (works offline)
 	$(BIN)/python tools/docs.py
 	$(BIN)/python tools/generated_blocks.py
+	$(BIN)/python tools/site.py
+
+release: setup           ## wheels for every platform, source archive, formula, container file, plugin: dist/, each checked
+	$(BIN)/python tools/release.py $(FLAGS)
 
 pictures: setup system   ## a picture of each screen of the dashboard: docs/pictures/*.png
 	$(BIN)/python tools/pictures.py $(ONLY)

@@ -53,6 +53,7 @@ class World:
             "LANG": "C.UTF-8",
             "NO_COLOR": "1",
             "COLUMNS": "160",
+            "HOLDFAST_CLI_SERVER": "0",
             **env,
         }
 

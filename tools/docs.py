@@ -1,5 +1,9 @@
-"""Writes the pages that are generated from code: docs/events.md. `make docs`; with --check only says which are stale."""
+"""Writes the pages that are generated from code: docs/events.md, and docs/reference/ for the site.
 
+The pages in docs/reference/ are not committed. With --check it only says which committed ones are stale.
+"""
+
+import os
 import sys
 from pathlib import Path
 
@@ -7,6 +11,13 @@ import msgspec
 
 from holdfast.core.kinds import ENGINE_KINDS, HOOK_KINDS, KINDS, HookPayload, Payload
 from holdfast.features import FEATURES
+
+sys.path.insert(0, str(Path(__file__).parent))
+for name in [name for name in os.environ if name.startswith("HOLDFAST_")]:
+    del os.environ[name]  # What somebody has set here is not the default.
+os.environ["HOLDFAST_CONFIG"] = "/nonexistent"
+
+import reference_pages  # noqa: E402 - reads the settings
 
 DOCS = Path(__file__).parents[1] / "docs"
 
@@ -48,6 +59,12 @@ def _fields(payload: type[Payload], without: tuple[str, ...]) -> str:
 
 
 PAGES = {"events.md": events_page}
+REFERENCE = {
+    "reference/cli.md": reference_pages.cli_page,
+    "reference/settings.md": reference_pages.settings_page,
+    "reference/mcp.md": reference_pages.mcp_page,
+    "reference/api.md": reference_pages.api_page,
+}
 
 
 def main() -> None:
@@ -57,6 +74,9 @@ def main() -> None:
         sys.exit(f"stale: {', '.join(file.name for file in stale)}; run: make docs" if stale else 0)
     for file in stale:
         file.write_text(pages[file])
+    (DOCS / "reference").mkdir(exist_ok=True)
+    for name, page in REFERENCE.items():
+        (DOCS / name).write_text(page())
 
 
 if __name__ == "__main__":

@@ -27,7 +27,7 @@ def main() -> None:
         shutil.rmtree(root, ignore_errors=True)
     say("That was a throw-away folder; it is gone now. For real, in your own agents:")
     print(f"  {BIN / 'holdfast'} up            starts it and puts the hooks into the agents it finds")
-    print(f"  {BIN / 'holdfast'} uninstall     takes them out again, to the byte")
+    print(f"  {BIN / 'holdfast'} uninstall     takes them out again; the files are exactly as they were")
 
 
 def say(text: str) -> None:
@@ -89,9 +89,9 @@ class Player:
     def show(self) -> None:
         say("holdfast status")
         self.holdfast("status")
-        say("holdfast events list")
-        self.holdfast("events", "list")
-        for words in (("sessions", "list", "--all"), ("task", "list"), ("search", "say hello"), ("gate", "status")):
+        say("holdfast event list")
+        self.holdfast("event", "list")
+        for words in (("session", "list", "--all"), ("task", "list"), ("search", "say hello"), ("gate", "status")):
             say(f"holdfast {' '.join(words)}")
             self.holdfast(*words)
         say("holdfast verify, holdfast rebuild")

@@ -11,9 +11,14 @@ ROOT = Path(__file__).parents[1]
 PLUGIN = ROOT / "plugin"
 # Where Holdfast itself is not installed the plugin does nothing; its input is still read, or the agent's pipe breaks.
 LINE = (
-    "command -v holdfast-hook >/dev/null || {{ cat >/dev/null; exit 0; }}; "
+    "command -v holdfast-hook >/dev/null || {{ cat >/dev/null; {missing}exit 0; }}; "
     "exec holdfast-hook {mode} claude-code {event}"
 )
+HOW_TO_GET_IT = (
+    'echo \'{"systemMessage": "The Holdfast plugin records nothing: the program is not installed. '
+    "Run: uv tool install holdfast-agents\"}'; "
+)
+"""Said once per session, when it starts."""
 
 
 def hooks_file() -> str:
@@ -22,7 +27,8 @@ def hooks_file() -> str:
 
 
 def _entry(hook: Hook) -> dict:
-    line = LINE.format(mode=hook.mode, event=hook.event)
+    missing = HOW_TO_GET_IT if hook.kind == "session.started" else ""
+    line = LINE.format(mode=hook.mode, event=hook.event, missing=missing)
     return {"type": "command", "command": line, "timeout": int(hook.timeout)}
 
 

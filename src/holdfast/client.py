@@ -10,7 +10,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +33,15 @@ class Refused(HoldfastError):
     @property
     def message(self) -> str:
         return self.detail
+
+
+_borrowed: Callable[[float | None], socket.socket | None] | None = None
+
+
+def borrow_connections(connection: Callable[[float | None], socket.socket | None]) -> None:
+    """The warm CLI server gets its connections from the process a person started: the daemon judges who asks by that."""
+    global _borrowed
+    _borrowed = connection
 
 
 class DaemonClient:
@@ -107,6 +116,8 @@ class DaemonClient:
         return sock
 
     def _connect(self) -> socket.socket | None:
+        if _borrowed is not None and self.paths == paths():
+            return _borrowed(self._timeout)
         sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         sock.settimeout(self._timeout)
         try:

@@ -52,6 +52,6 @@ def test_its_parts_fit_together():
 
 @pytest.mark.parametrize("mode", ["ask", "start", "tell"])
 def test_without_holdfast_the_plugin_reads_its_input_and_says_nothing(mode):
-    line = tool().LINE.format(mode=mode, event="Stop")
+    line = tool().LINE.format(mode=mode, event="Stop", missing="")
     done = subprocess.run(["sh", "-c", line], input=b"x" * 200_000, capture_output=True, env={"PATH": "/usr/bin:/bin"})
     assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")

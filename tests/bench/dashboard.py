@@ -21,7 +21,7 @@ import psutil
 
 from holdfast.core.event import Event
 from holdfast.web.keys import Keys
-from holdfast.web.place import place
+from holdfast.web.server_address import place
 from tests.bench import event, floors
 from tests.bench.figures import fact, figure, heading, ms, p50, percentile
 from tests.bench.hook import HOOK

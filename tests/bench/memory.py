@@ -61,18 +61,18 @@ def recall(files: list[Path]) -> None:
 
 def _conversation(data: dict[str, Any]) -> list[tuple[Any, dict[int, float]]]:
     with tempfile.TemporaryDirectory() as folder:
-        house = MemoryHarness(Path(folder))
+        web_context = MemoryHarness(Path(folder))
         seqs: dict[int, str] = {}
         for turn in data["turns"]:
-            house.hook("prompt.submitted", session=f"session-{turn['session']}", prompt=_said(turn))
-            seqs[_last_prompt(house)] = turn["id"]
+            web_context.hook("prompt.submitted", session=f"session-{turn['session']}", prompt=_said(turn))
+            seqs[_last_prompt(web_context)] = turn["id"]
         known = set(seqs.values())
         found = [
-            (question["category"], _found(house, question["question"], wanted, seqs))
+            (question["category"], _found(web_context, question["question"], wanted, seqs))
             for question in data["questions"]
             if (wanted := [e for e in question["evidence"] if e in known])
         ]
-        house.close()
+        web_context.close()
         return found
 
 
@@ -80,14 +80,14 @@ def _said(turn: dict[str, Any]) -> str:
     return f"{turn['speaker']}: {turn['text']}{' ' + turn['image'] if turn.get('image') else ''}"
 
 
-def _last_prompt(house: MemoryHarness) -> int:
+def _last_prompt(web_context: MemoryHarness) -> int:
     from holdfast.core.ports import EventQuery
 
-    return house.reader.events(EventQuery(kinds=("prompt.submitted",), limit=1, newest=True))[0].seq
+    return web_context.reader.events(EventQuery(kinds=("prompt.submitted",), limit=1, newest=True))[0].seq
 
 
-def _found(house: MemoryHarness, question: str, wanted: list[str], seqs: dict[int, str]) -> dict[int, float]:
-    hits = house.view("search", query=question, limit=max(DEPTHS))["hits"]
+def _found(web_context: MemoryHarness, question: str, wanted: list[str], seqs: dict[int, str]) -> dict[int, float]:
+    hits = web_context.view("search", query=question, limit=max(DEPTHS))["hits"]
     ids = [[seqs[seq] for seq in hit["evidence"] if seq in seqs] for hit in hits]
     shares = {}
     for depth in DEPTHS:
@@ -106,23 +106,28 @@ def speed(texts: int = 100_000) -> None:
         return " ".join(chance.choices(words, cum_weights=weights, k=count))
 
     with tempfile.TemporaryDirectory() as folder:
-        house = MemoryHarness(Path(folder))
-        _fill(house, (some(18) for _ in range(texts)))
-        fact("first search, the index made from the log", f"{_first_search(house):.1f} s")
-        place = house.keep_index()
+        web_context = MemoryHarness(Path(folder))
+        _fill(web_context, (some(18) for _ in range(texts)))
+        fact("first search, the index made from the log", f"{_first_search(web_context):.1f} s")
+        place = web_context.keep_index()
         fact("its file", f"{place.stat().st_size / 1e6:.1f} MB")
-        figure("first search after a start, the index read from its file", _first_search(house) * 1000, 1000, unit="ms")
-        took = [_timed(house, some(7)) for _ in range(200)]
+        figure(
+            "first search after a start, the index read from its file",
+            _first_search(web_context) * 1000,
+            1000,
+            unit="ms",
+        )
+        took = [_timed(web_context, some(7)) for _ in range(200)]
         figure("search p50, from question to rows", p50(took) / 1e6, 15, unit="ms")
         fact("search p99", f"{p99(took) / 1e6:.2f} ms")
-        house.close()
+        web_context.close()
 
 
 def _made_up(chance: random.Random) -> str:
     return "".join(chance.choices("abcdefghijklmnoprstuvw", k=chance.randint(3, 9)))
 
 
-def _fill(house: MemoryHarness, texts: Iterator[str]) -> None:
+def _fill(web_context: MemoryHarness, texts: Iterator[str]) -> None:
     """Straight into the store: how long it takes to learn all that is no matter here."""
     for number, text in enumerate(texts, 1):
         if number % 5_000 == 1:
@@ -130,7 +135,7 @@ def _fill(house: MemoryHarness, texts: Iterator[str]) -> None:
         this = f"m{number:012x}"
         data = {"id": this, "type": "discovery", "text": text, "origin": "user", "importance": 5, "evidence": []}
         common = {
-            "at": house.clock.tick(1000),
+            "at": web_context.clock.tick(1000),
             "session": f"s-{number // 40}",
             "project": PROJECT,
             "agent": "claude-code",
@@ -138,21 +143,23 @@ def _fill(house: MemoryHarness, texts: Iterator[str]) -> None:
         batch.append(Event(key=this, kind="memory.observed", data=data, seq=number, **common))
         if number % 5_000 == 0:
             docs = fold(FEATURE, batch)
-            with house.store.transaction():
-                house.store.append(batch)
-                house.store.save([row(FEATURE, ref, doc) for ref, doc in docs.items() if ref.kind == OBSERVATION.kind])
+            with web_context.store.transaction():
+                web_context.store.append(batch)
+                web_context.store.save(
+                    [row(FEATURE, ref, doc) for ref, doc in docs.items() if ref.kind == OBSERVATION.kind]
+                )
 
 
-def _first_search(house: MemoryHarness) -> float:
-    house.restarted()
+def _first_search(web_context: MemoryHarness) -> float:
+    web_context.restarted()
     for cache in (lexical.load, embedder.load, like):
         cache.cache_clear()
-    return _timed(house, "which parser did we choose for the importer") / 1e9
+    return _timed(web_context, "which parser did we choose for the importer") / 1e9
 
 
-def _timed(house: MemoryHarness, question: str) -> int:
+def _timed(web_context: MemoryHarness, question: str) -> int:
     began = time.perf_counter_ns()
-    house.view("search", query=question, limit=10)
+    web_context.view("search", query=question, limit=10)
     return time.perf_counter_ns() - began
 
 

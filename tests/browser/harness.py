@@ -132,7 +132,7 @@ def missing() -> str:
     try:
         import playwright.sync_api  # noqa: F401
     except ImportError:
-        return "playwright is not installed: pip install 'holdfast[dev]'"
+        return "playwright is not installed: pip install 'holdfast-agents[dev]'"
     if not CHROMIUM:
         return "chromium is not installed: sudo apt-get install chromium"
     return "" if NATIVE_HOOK.exists() else "the hook client is not built"

@@ -25,7 +25,8 @@ def address(name: str, demo: Demo) -> str:
     session, run, before, denied = _ids(demo)
     shop = demo.project("harbor-shop")
     return {
-        "now": "/", "gates": "/gates", "tasks": "/tasks", "uat": "/uat", "memory": "/memory", "activity": "/activity", "cost": "/cost",
+        "now": "/", "sessions": "/sessions", "gates": "/gates", "tasks": "/tasks", "uat": "/uat", "memory": "/memory",
+        "activity": "/activity", "cost": "/cost",
         "health": "/health", "session": f"/session/{session}", "event": f"/event/{denied}", "why": f"/gates/why/{denied}",
         "state": f"/state?project={shop}&step=2", "run": f"/uat/{run}?with={before}", "search": f"/search?q=vat&project={shop}",
     }[name]  # fmt: skip

@@ -27,3 +27,13 @@ def test_long_text_is_cut_with_a_mark() -> None:
 )
 def test_ages(seconds: int, said: str) -> None:
     assert render.ago(0, seconds * 1000) == said
+
+
+def test_a_narrow_terminal_loses_columns_and_never_ids(capsys: pytest.CaptureFixture[str]) -> None:
+    console = render.VisibleConsole(width=40, markup=False, highlight=False)
+    table = render.plain_table("", "session", "project", "state", "turns", "what")
+    table.add_row("●", "55555553", "a-project-name", "working", "1", "a long text that has to be cut somewhere")
+    console.print(table)
+    lines = capsys.readouterr().out.splitlines()
+    assert all(len(line) <= 40 for line in lines)
+    assert "55555553" in lines[1] and "a long" in lines[1] and "turns" not in lines[0]

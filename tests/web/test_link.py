@@ -14,7 +14,7 @@ from holdfast.paths import Paths
 from holdfast.web import keys as keys_of
 from holdfast.web import server
 from holdfast.web.keys import Keys
-from holdfast.web.place import place
+from holdfast.web.server_address import place
 from tests.kit import World, alive, awaited, wait_until
 
 from .conftest import Door, free_port
@@ -85,21 +85,21 @@ def test_two_do_not_run_at_once(world: World, dashboard):
 
 def test_it_ends_when_nobody_looks(tmp_path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(server, "CHECK_S", 0.01)
-    web, house, _ = server.build(Paths(tmp_path / "state").prepare(), 8417)
-    running = server.Server(uvicorn.Config(web), house)
+    web, web_context, _ = server.build(Paths(tmp_path / "state").prepare(), 8417)
+    running = server.Server(uvicorn.Config(web), web_context)
 
     async def left_after(idle_s: float) -> bool:
-        house.last_seen = time.monotonic() - idle_s
+        web_context.last_seen = time.monotonic() - idle_s
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(running._watch_idleness(), 0.3)
         return running.should_exit
 
-    house.live.viewers = 1
+    web_context.live.viewers = 1
     assert not awaited(left_after(7200))
-    house.live.viewers = 0
+    web_context.live.viewers = 0
     assert not awaited(left_after(1800))
     assert awaited(left_after(3601))
-    house.asking.close()
+    web_context.client.close()
 
 
 def test_it_ends_when_its_folder_is_thrown_away(world: World, dashboard):

@@ -25,8 +25,8 @@ def routes(tmp_path_factory: pytest.TempPathFactory) -> list[tuple[str, str, Per
 
 def built(folder: Path) -> Routes:
     paths = Paths(folder / "state").prepare()
-    _, house, found = server.build(paths, 8417)
-    house.asking.close()
+    _, web_context, found = server.build(paths, 8417)
+    web_context.client.close()
     return found
 
 

@@ -4,7 +4,7 @@ from datetime import date, timedelta
 
 import pytest
 
-from holdfast.web import overview, text, words
+from holdfast.web import overview, row_labels, text
 from holdfast.web.screens import activity
 
 NOW = 1_760_000_000_000
@@ -18,33 +18,41 @@ def row(**given: object) -> dict:
 
 
 def test_a_bar_lies_where_its_call_lay_in_the_turn():
-    assert words.bar(row(began=NOW + 5_000, ms=2_500)) == (500.0, 250.0)
-    assert words.bar(row(kind="prompt.submitted")) == (0.0, 1000.0)
-    start, width = words.bar(row(began=NOW + 99_000, ms=5))
+    assert row_labels.bar(row(began=NOW + 5_000, ms=2_500)) == (500.0, 250.0)
+    assert row_labels.bar(row(kind="prompt.submitted")) == (0.0, 1000.0)
+    start, width = row_labels.bar(row(began=NOW + 99_000, ms=5))
     assert start + width <= 1000
     assert width > 0
-    assert words.bar(row(began=NOW - 5_000, ms=99_000)) == (0.0, 1000.0)
-    assert words.bar(row(turn_at=0)) is None
-    assert words.bar(row(turn_end=NOW)) is None
+    assert row_labels.bar(row(began=NOW - 5_000, ms=99_000)) == (0.0, 1000.0)
+    assert row_labels.bar(row(turn_at=0)) is None
+    assert row_labels.bar(row(turn_end=NOW)) is None
 
 
 def test_a_row_is_called_what_it_is():
-    assert words.label(row()) == "Bash"
-    assert words.look(row(ok=False)) == "failed"
+    assert row_labels.label(row()) == "Bash"
+    assert row_labels.look(row(ok=False)) == "failed"
     denied = row(kind="decision.made", verdict="deny", text="deny: not before tests")
-    assert (words.label(denied), words.look(denied), words.says(denied)) == ("Denied", "denied", "not before tests")
+    assert (row_labels.label(denied), row_labels.look(denied), row_labels.says(denied)) == (
+        "Denied",
+        "denied",
+        "not before tests",
+    )
     told = row(kind="decision.made", verdict="allow", text="allow: memory", injected=40)
-    assert (words.label(told), words.look(told), words.says(told)) == ("Injected context", "told", "40 tokens: memory")
-    assert words.says(row(kind="decision.made", verdict="ask", text="ask: ")) == "ask"
-    assert words.says(row(kind="subagent.started", text="", lane="l-1")) == "l-1"
-    assert words.label(row(kind="gates.paused")) == "gates.paused"
+    assert (row_labels.label(told), row_labels.look(told), row_labels.says(told)) == (
+        "Injected context",
+        "told",
+        "40 tokens: memory",
+    )
+    assert row_labels.says(row(kind="decision.made", verdict="ask", text="ask: ")) == "ask"
+    assert row_labels.says(row(kind="subagent.started", text="", lane="l-1")) == "l-1"
+    assert row_labels.label(row(kind="gates.paused")) == "gates.paused"
 
 
 def test_a_lane_keeps_its_colour():
-    assert words.lane_class("") == ""
-    assert words.lane_class("a") == words.lane_class("a")
-    assert len({words.lane_class(str(n)) for n in range(100)}) == words.LANES
-    assert words.lane_class("\ud800")
+    assert row_labels.lane_class("") == ""
+    assert row_labels.lane_class("a") == row_labels.lane_class("a")
+    assert len({row_labels.lane_class(str(n)) for n in range(100)}) == row_labels.LANES
+    assert row_labels.lane_class("\ud800")
 
 
 def turn(n: int, at: int, end: int) -> dict:

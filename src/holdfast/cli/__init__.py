@@ -4,11 +4,40 @@ import sys
 
 
 def main() -> None:
-    if sys.argv[1:] == ["mcp"]:  # An agent waits for it at every start: no parser of command lines is loaded.
+    """A command that only asks the daemon goes to the warm CLI server; everything else loads the command line here."""
+    try:
+        _run()
+    except KeyboardInterrupt:
+        sys.exit(130)
+
+
+def _run() -> None:
+    arguments = sys.argv[1:]
+    if arguments == ["mcp"]:  # An agent waits for it at every start: no parser of command lines is loaded.
         from holdfast.mcp.stdio import serve
 
         serve()
         return
+    from holdfast.cli import warm_client
+
+    served = warm_client.serves(arguments)
+    if served and (code := warm_client.run_warm(arguments)) is not None:
+        sys.exit(code)
     from holdfast.cli.root import run
 
-    run()
+    try:
+        run()
+    finally:
+        if served:
+            _start_warm_server()
+
+
+def _start_warm_server() -> None:
+    """The next such command need not load everything again."""
+    from holdfast import client
+    from holdfast.core.errors import HoldfastError
+
+    try:
+        client.ask("warm_cli", start=False, prefix=sys.prefix)
+    except HoldfastError:
+        pass  # no daemon, or an older one

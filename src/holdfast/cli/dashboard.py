@@ -65,7 +65,7 @@ def _stop(json: bool) -> None:
 
 
 def _running() -> dict[str, Any] | None:
-    from holdfast.web.place import place
+    from holdfast.web.server_address import place
 
     return place(client.paths())
 

@@ -1,14 +1,17 @@
-"""`holdfast doctor`: what is wrong, one line each, with the command that mends it."""
+"""`holdfast doctor`: what is wrong, one line each, with the command that repairs it."""
 
 from typing import Annotated
 
+import msgspec
 import typer
 from rich.text import Text
 
 from holdfast.cli import render
 from holdfast.cli.options import Json
+from holdfast.cli.up import show_agents
 from holdfast.doctor.checks import run_checks
 from holdfast.doctor.finding import Finding
+from holdfast.doctor.readiness import Readiness, look_at_agents
 
 
 def register(app: typer.Typer) -> None:
@@ -16,29 +19,35 @@ def register(app: typer.Typer) -> None:
 
 
 def doctor(
-    fix: Annotated[bool, typer.Option("--fix", help="Mend what is safe to mend.")] = False, json: Json = False
+    fix: Annotated[bool, typer.Option("--fix", help="Repair what is safe to repair.")] = False,
+    self_test: Annotated[bool, typer.Option("--self-test", help="Run each agent's installed hook line once.")] = False,
+    json: Json = False,
 ) -> None:
     """Look for everything that is known to go wrong. Exit 1 when something needs you."""
     found = run_checks()
-    mended = [_mend(finding) for finding in found if fix and finding.safely]
+    repaired = [_repair(finding) for finding in found if fix and finding.safely]
     left = [f for f in found if not (fix and f.safely)]
+    agents = look_at_agents(self_test=self_test)
     if json:
-        render.json_line({"findings": [{"problem": f.problem, "mend": f.mend} for f in left], "mended": mended})
+        findings = [{"problem": f.problem, "mend": f.mend} for f in left]
+        told = [{**msgspec.to_builtins(one), "ready": one.ready} for one in agents]
+        render.json_line({"findings": findings, "mended": repaired, "agents": told})
     else:
-        _show(left, mended)
+        _show(left, repaired, agents)
     raise typer.Exit(1 if left else 0)
 
 
-def _show(left: list[Finding], mended: list[str]) -> None:
-    for line in mended:
-        render.out.print(Text(f"mended  {line}", style="green"))
+def _show(left: list[Finding], repaired: list[str], agents: list[Readiness]) -> None:
+    show_agents(agents)
+    for line in repaired:
+        render.out.print(Text(f"repaired  {line}", style="green"))
     for finding in left:
-        render.out.print(Text(f"!  {finding.problem}", style="yellow") + Text(f"   mend: {finding.mend}", style="dim"))
+        render.out.print(Text(f"!  {finding.problem}", style="yellow") + Text(f"   → {finding.mend}", style="cyan"))
     if not left:
-        render.out.print("No problems found.")
+        render.out.print("No problems found." if agents else "No problems found. No coding agent was found either.")
 
 
-def _mend(finding: Finding) -> str:
+def _repair(finding: Finding) -> str:
     if finding.safely:
         finding.safely()
     return finding.problem

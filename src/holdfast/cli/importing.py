@@ -53,6 +53,12 @@ def import_(
     render.json_line(total.told()) if json else _show(total, dry_run)
 
 
+def files_to_import() -> list[Path]:
+    """Every file an import would read now."""
+    place, known = Place(Path.home(), Path(client.project())), _Known()
+    return [file for importer in chosen([]) for file in importer.find(place) if not known.has(file)]
+
+
 def chosen(names: list[str]) -> list[Importer]:
     if unknown := [name for name in names if name not in IMPORTERS]:
         raise CommandRefused(f"there is no importer {unknown[0]!r}", fix=f"Known: {', '.join(IMPORTERS)}.")

@@ -1,5 +1,7 @@
 """How things look in a terminal. Text from events is printed without control characters."""
 
+import codecs
+import io
 import os
 import sys
 import time
@@ -7,9 +9,10 @@ from collections.abc import Iterable
 from typing import Any
 
 import msgspec
-from rich.console import Console
+from rich.cells import cell_len
+from rich.console import Console, ConsoleOptions, RenderResult
 from rich.segment import Segment
-from rich.table import Table
+from rich.table import Column, Table
 from rich.text import Text
 
 from holdfast.core.ids import alias
@@ -25,18 +28,49 @@ FOR_PIPES = 200
 class VisibleConsole(Console):
     """Whatever is printed through it, nothing but its own styles reaches the terminal as an escape sequence."""
 
+    def on_broken_pipe(self) -> None:
+        """The reader has seen enough (`| head`): no error. Rich would end the program with 1."""
+        raise BrokenPipeError
+
     def _render_buffer(self, buffer: Iterable[Segment]) -> str:
         visible = [s if s.control else Segment(strip_controls(s.text), s.style) for s in buffer]
         return super()._render_buffer(visible)
 
 
-out = VisibleConsole(
-    highlight=False,
-    soft_wrap=True,
-    markup=False,
-    width=None if sys.stdout.isatty() or "COLUMNS" in os.environ else FOR_PIPES,
-)
-err = VisibleConsole(stderr=True, highlight=False, soft_wrap=True, markup=False)
+out = VisibleConsole.__new__(VisibleConsole)
+err = VisibleConsole.__new__(VisibleConsole)
+
+
+PLAIN_SYMBOLS = {
+    "✓": "+", "✗": "x", "·": "-", "●": "*", "⬜": "o", "→": "->", "…": "...", "–": "-", "—": "-", "×": "x", "≤": "<=",
+    "“": '"', "”": '"', "’": "'", "─": "-", "│": "|",
+}  # fmt: skip
+"""What stands for our own symbols on a terminal that cannot show them."""
+
+
+def _in_plain_symbols(error: UnicodeError) -> tuple[str, int]:
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    text = error.object[error.start : error.end]
+    return "".join(PLAIN_SYMBOLS.get(character, "?") for character in text), error.end
+
+
+codecs.register_error("holdfast", _in_plain_symbols)
+
+
+def open_consoles() -> None:
+    """For the standard streams as they are now: a command of the warm server gets those of its caller."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="holdfast")
+    width = None if sys.stdout.isatty() or "COLUMNS" in os.environ else FOR_PIPES
+    for console, stderr in ((out, False), (err, True)):
+        console.__init__(  # type: ignore[misc]
+            stderr=stderr, highlight=False, soft_wrap=True, markup=False, width=None if stderr else width
+        )
+
+
+open_consoles()
 
 STYLES = {
     "session": "cyan",
@@ -83,8 +117,45 @@ def ago(at_ms: int, now_ms: int | None = None) -> str:
     return f"{int(seconds)} s ago"
 
 
+GAP = 2
+SMALLEST_TEXT = 12
+"""Columns that the last, flexible column keeps; others are dropped before it gets less."""
+
+
+class FittingTable(Table):
+    """Drops columns that do not fit, from the right; the first named one (the id) and the last (the text) stay."""
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        everything = self.columns
+        self.columns = self._fitting(options.max_width)
+        try:
+            yield from super().__rich_console__(console, options)
+        finally:
+            self.columns = everything
+
+    def _fitting(self, width: int) -> list[Column]:
+        kept = list(self.columns)
+        identity = next((column for column in kept if str(column.header)), kept[0])
+        identity.min_width = _width(identity)
+        while len(kept) > 2 and self._needed(kept) > width:
+            inner = [column for column in kept[:-1] if column is not identity]
+            if not inner:
+                break
+            kept.remove(inner[-1])
+        return kept
+
+    @staticmethod
+    def _needed(columns: list[Column]) -> int:
+        widths = [_width(column) for column in columns]
+        return sum(widths[:-1]) + min(widths[-1], SMALLEST_TEXT) + GAP * (len(columns) - 1)
+
+
+def _width(column: Column) -> int:
+    return max(cell_len(str(cell)) for cell in (column.header, *column.cells))
+
+
 def plain_table(*columns: str) -> Table:
-    table = Table(box=None, pad_edge=False, show_edge=False, header_style="dim")
+    table = FittingTable(box=None, pad_edge=False, show_edge=False, header_style="dim")
     for name in columns:
         table.add_column(name, overflow="ellipsis", no_wrap=True)
     return table

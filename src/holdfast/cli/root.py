@@ -2,21 +2,25 @@
 
 import os
 import sys
-from importlib import import_module
 from typing import Annotated
 
 import typer
 
 from holdfast import __version__
-from holdfast.core.errors import HoldfastError
+from holdfast.cli.catalog import RootGroup
+from holdfast.cli.click_api import ClickException, Command
+from holdfast.core.errors import CommandRefused, HoldfastError
 from holdfast.core.text import strip_controls
 
 EXIT_ERROR = 1
 EXIT_USAGE = 2
+EXIT_INTERRUPTED = 130
 
 app = typer.Typer(
     name="holdfast",
+    cls=RootGroup,
     help="Keeps the state of AI coding sessions. With no command: what is running, and what to do next.",
+    epilog="More: holdfast COMMAND --help. First time here: holdfast up",
     no_args_is_help=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
@@ -32,31 +36,92 @@ def _show_version(wanted: bool) -> None:
 @app.callback(invoke_without_command=True)
 def root(
     context: typer.Context,
-    _version: Annotated[bool, typer.Option("--version", callback=_show_version, is_eager=True)] = False,
+    _version: Annotated[
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version.")
+    ] = False,
 ) -> None:
     if context.invoked_subcommand is None:
-        from holdfast.cli.status import overview
+        from holdfast.cli.board import show_board
 
-        overview()
+        show_board()
 
 
-def run() -> None:
+def build_command() -> Command:
+    """Every command, loaded: what the warm CLI server keeps."""
+    command = typer.main.get_command(app)
+    if isinstance(command, RootGroup):
+        command.load_all()
+    return command
+
+
+def run(command: Command | None = None) -> None:
     """Exit codes: 0 done, 1 refused or failed (said in one line), 2 wrong usage, 130 interrupted."""
     if "--version" in sys.argv[1:2]:  # The most asked question needs none of the rest.
         print(f"holdfast {__version__}")
         return
     try:
-        if not _answered_quickly():
-            _register()
-            app()
+        _refuse_without_home()
+        if command is not None or not _answered_quickly():
+            _invoke(command or typer.main.get_command(app))
+        sys.stdout.flush()
     except HoldfastError as error:
-        print(f"holdfast: {strip_controls(error.message)}", file=sys.stderr)
-        sys.exit(EXIT_ERROR)
-    except KeyboardInterrupt:
-        sys.exit(130)
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-        sys.exit(0)
+        _fail(strip_controls(error.message), type(error).__name__, EXIT_ERROR)
+    except OSError as error:
+        if isinstance(error, BrokenPipeError):
+            _leave_quietly(0)
+        where = f" ({error.filename})" if error.filename else ""
+        _fail(f"{error.strerror or error}{where}. Try: holdfast doctor", type(error).__name__, EXIT_ERROR)
+    except (KeyboardInterrupt, typer.Abort):
+        _leave_quietly(EXIT_INTERRUPTED)
+
+
+def _invoke(command: Command) -> None:
+    """Wrong usage is told as click tells it, or as JSON when JSON was asked for."""
+    completing = "_HOLDFAST_COMPLETE" in os.environ
+    try:
+        code = command.main(prog_name="holdfast", standalone_mode=completing)
+    except typer.Exit as ended:
+        code = ended.exit_code
+    except ClickException as error:
+        if _wants_json():
+            _fail(error.format_message(), "Usage", error.exit_code)
+        error.show()
+        sys.exit(error.exit_code)
+    if isinstance(code, int) and code:
+        sys.exit(code)
+
+
+def _refuse_without_home() -> None:
+    """Hooks find everything by HOME: without it what is set up here would not be found again."""
+    if not os.environ.get("HOME") and not _asks_for_help():
+        raise CommandRefused("HOME is not set, and agents' settings are found by it", fix="Run: export HOME=~")
+
+
+def _asks_for_help() -> bool:
+    return "--help" in sys.argv[1:]
+
+
+def _wants_json() -> bool:
+    return "--json" in sys.argv[1:]
+
+
+def _fail(message: str, kind: str, code: int) -> None:
+    """On the error stream, so that what a script reads from the other is never half data, half complaint."""
+    if _wants_json():
+        from holdfast.cli import render
+
+        text = render.json_text({"schema": render.SCHEMA, "error": {"type": kind, "message": message}})
+    else:
+        text = f"holdfast: {message}"
+    print(text, file=sys.stderr)
+    sys.exit(code)
+
+
+def _leave_quietly(code: int) -> None:
+    """What is still buffered has nobody to read it; Python would complain about that at its end."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, 1)
+    sys.exit(code)
 
 
 def _answered_quickly() -> bool:
@@ -65,72 +130,5 @@ def _answered_quickly() -> bool:
         return False
     from holdfast.cli.state import show
 
-    show(json="--json" in sys.argv)
+    show(json=_wants_json())
     return True
-
-
-ALONE = frozenset(
-    ("checks", "config", "daemon", "events", "gate", "index", "lease", "memory", "prices", "state", "task", "uat")
-)
-"""Groups that are a module of their own: when one is asked for, the others are not loaded (a third of the time)."""
-
-
-SINGLE = frozenset(("blame", "erase", "redact"))
-"""The same for commands that are a module of their own."""
-
-
-def _register() -> None:
-    if sys.argv[1:2] and sys.argv[1] in SINGLE:
-        import_module(f"holdfast.cli.{sys.argv[1]}").register(app)
-        return
-    if sys.argv[1:2] and sys.argv[1] in ALONE:
-        group = import_module(f"holdfast.cli.{sys.argv[1]}")
-        app.add_typer(group.app, name=sys.argv[1])
-        return
-    from holdfast.cli import (
-        blame,
-        checks,
-        config,
-        cost,
-        daemon,
-        dashboard,
-        demo,
-        doctor,
-        erase,
-        events,
-        gate,
-        history,
-        importing,
-        index,
-        installing,
-        lease,
-        mcp,
-        memory,
-        prices,
-        redact,
-        search,
-        serve,
-        sessions,
-        state,
-        status,
-        store,
-        task,
-        uat,
-        up,
-    )  # fmt: skip
-
-    for group in (
-        up, status, sessions, history, cost, doctor, installing, importing, store, state, search, serve, dashboard, demo,
-        memory, mcp, redact, erase, blame,
-    ):  # fmt: skip
-        group.register(app)
-    app.add_typer(daemon.app, name="daemon")
-    app.add_typer(events.app, name="events")
-    app.add_typer(config.app, name="config")
-    app.add_typer(gate.app, name="gate")
-    app.add_typer(index.app, name="index")
-    app.add_typer(uat.app, name="uat")
-    app.add_typer(task.app, name="task")
-    app.add_typer(lease.app, name="lease")
-    app.add_typer(checks.app, name="checks")
-    app.add_typer(prices.app, name="prices")

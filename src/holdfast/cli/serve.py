@@ -1,4 +1,4 @@
-"""`holdfast serve`: the web server in the foreground: the dashboard, the API and seed 004's endpoints."""
+"""`holdfast serve`: the web server in the foreground: the dashboard, the API and the earlier session API."""
 
 from typing import Annotated
 
@@ -31,14 +31,14 @@ def port_or_default(port: int) -> int:
 def serve(
     port: Annotated[int, typer.Option("--port", min=0, max=65535, help="On 127.0.0.1, never elsewhere.")] = 0,
 ) -> None:
-    """Run the web server here: the dashboard, the API, and seed 004's five requests under /api/oak/ci/."""
+    """Run the web server here: the dashboard, the API, and the earlier session API under /api/oak/ci/."""
     needs_web()
     from holdfast.web import server
 
     client.start_daemon()
 
-    def tell(house: server.House) -> None:
-        render.out.print(f"Listening on {house.address}/api/oak/ci/ (Ctrl-C ends it)")
-        render.out.print(f"Dashboard: {house.new_link()}")
+    def tell(web_context: server.WebContext) -> None:
+        render.out.print(f"Listening on {web_context.address}/api/oak/ci/ (Ctrl-C ends it)")
+        render.out.print(f"Dashboard: {web_context.new_link()}")
 
     server.serve(client.paths(), port_or_default(port), tell=tell)

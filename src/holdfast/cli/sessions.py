@@ -23,7 +23,6 @@ Id = Annotated[str, typer.Argument(help="The id, its beginning, or the 8 charact
 AnyId = Annotated[str, typer.Argument(help="As above; without it this session, else the latest here.")]
 Limit = Annotated[int, typer.Option("--limit", "-n", min=1, max=500)]
 
-GAP = 2
 STATES = {"working": "green", "waiting": "bold yellow", "idle": "", "ended": "dim"}
 NEEDS = {
     "permission": "asks for permission",
@@ -232,8 +231,8 @@ def _print(table: Table) -> None:
     used = 0
     for column in others:
         width = column.width = max(cell_len(str(cell)) for cell in (column.header, *column.cells))
-        used += width + GAP
-    last.max_width = max(20, render.out.width - used)
+        used += width + render.GAP
+    last.max_width = max(render.SMALLEST_TEXT, render.out.width - used)
     render.out.print(table)
 
 

@@ -83,7 +83,9 @@ def show(
     run: Run = "",
     session: Session = "",
     calls: Annotated[bool, typer.Option("--calls", help="Every tool call too.")] = False,
-    raw: Annotated[bool, typer.Option("--raw", help="The document as seed 003 has it, as plain JSON.")] = False,
+    raw: Annotated[
+        bool, typer.Option("--raw", help="The document as the earlier UAT tool had it, as plain JSON.")
+    ] = False,
     json: Json = False,
 ) -> None:
     """One run: its steps, assertions, problems, pictures."""

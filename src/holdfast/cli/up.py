@@ -1,36 +1,122 @@
-"""`holdfast up`: everything a first hour needs, in one command."""
+"""`holdfast up`: everything a first hour needs, in one command, and the truth about how far it got."""
 
+import sys
 from pathlib import Path
+from typing import Annotated, Any
 
+import msgspec
 import typer
+from rich.text import Text
 
-from holdfast import client
+from holdfast import __version__, client
 from holdfast.agents import AGENTS
 from holdfast.cli import installing, render
-from holdfast.cli.options import AtProject
+from holdfast.cli.options import AtProject, Json
+from holdfast.core.errors import HoldfastError, InstallRefused
+from holdfast.core.times import format_bytes, format_duration
+from holdfast.doctor.readiness import Readiness, look_at_agents, next_commands, temporary_environment
 from holdfast.install import hooks
 from holdfast.install.locations import is_present
+
+IMPORTED_BYTES_PER_S = 4_000_000
+MARKS = {True: ("✓", "green"), False: ("✗", "red"), None: ("·", "dim")}
 
 
 def register(app: typer.Typer) -> None:
     app.command()(up)
 
 
-def up(project: AtProject = False) -> None:
-    """Start the daemon, put the hooks into the agents found here, and say what to do next."""
-    pid = client.start_daemon()
+def up(
+    project: AtProject = False,
+    self_test: Annotated[
+        bool, typer.Option("--self-test/--no-self-test", help="Run each agent's installed hook line once.")
+    ] = True,
+    json: Json = False,
+) -> None:
+    """Start the daemon, put the hooks into the agents found here, and say what is still missing."""
+    pid = _start()
+    refused = _install("project" if project else "user")
+    found = look_at_agents(self_test=self_test)
+    history = _history()
+    todo = next_commands(found)
+    if json:
+        agents = [{**msgspec.to_builtins(one), "ready": one.ready} for one in found]
+        told = {"pid": pid, "state": str(client.paths().state), "agents": agents, "next": todo, "history": history}
+        render.json_line({**told, "refused": refused})
+        return
     render.out.print(f"The daemon is running (pid {pid}); its state is in {client.paths().state}.")
+    for problem in refused:
+        render.out.print(Text(f"✗ {render.clean(problem, 400)}", style="red"))
+    show_agents(found)
+    _show_next(found, todo, history)
+
+
+def _start() -> int:
+    """An older daemon that still runs knows less than these commands: it is replaced."""
+    pid = client.start_daemon()
+    running = client.ask("status").get("version", "")
+    if running == __version__:
+        return pid
+    render.err.print(f"Replacing the running daemon {running} by {__version__}.")
+    client.stop_daemon(f"replaced by {__version__}")
+    return client.start_daemon()
+
+
+def _install(level: str) -> list[str]:
+    """Puts the hooks in wherever that is possible. What was refused, in words: one broken file stops no other agent."""
+    refused = []
     found = [agent for agent in AGENTS.values() if is_present(agent)]
-    level = "project" if project else "user"
     for agent in installing.with_tools(found, level):
-        plan = hooks.install(agent, level, Path(client.project()))
-        what = "MCP server" if plan.layout == "mcp" else "hooks"
-        render.out.print(
-            f"{agent.title}: {what} {'put into' if plan.changes else 'are in' if what == 'hooks' else 'is in'} {plan.path}."
-        )
+        try:
+            hooks.install(agent, level, Path(client.project()))
+        except InstallRefused as refusal:
+            refused.append(f"{agent.title}: {refusal.message}")
+    return list(dict.fromkeys(refused))
+
+
+def show_agents(found: list[Readiness]) -> None:
+    for one in found:
+        render.out.print(Text(one.title, style="bold"))
+        for step in one.steps:
+            mark, style = MARKS[step.done]
+            line = Text(f"  {mark} ", style=style) + Text(f"{step.name:<10}", style="dim")
+            line.append(render.clean(step.text, 300))
+            if step.next and not step.done:
+                line.append(f"  → {render.clean(step.next, 200)}", style="cyan")
+            render.out.print(line)
+
+
+def _show_next(found: list[Readiness], todo: list[str], history: dict[str, Any]) -> None:
     if not found:
         known = ", ".join(agent.title for agent in AGENTS.values())
         render.out.print(f"No coding agent was found (known: {known}). When you have one: holdfast up")
-        return
-    render.out.print("Next: use your agent as always. See it live with: holdfast events tail")
-    render.out.print("To take everything out again: holdfast uninstall")
+    if reason := temporary_environment():
+        render.out.print(Text(f"! {reason}: the hooks stop working when that is emptied.", style="yellow"))
+    if history["files"]:
+        about = f"{history['files']} files, {format_bytes(history['bytes'])}, about {format_duration(history['ms'])}"
+        todo = [*todo, f"holdfast import        (earlier sessions: {about})"]
+    render.out.print("Next:")
+    for number, command in enumerate([*todo, "holdfast dashboard     (every session, live)"], start=1):
+        render.out.print(f"  {number}. {command}")
+    render.out.print(Text("To take everything out again: holdfast uninstall", style="dim"))
+    if history["files"] and sys.stdin.isatty() and sys.stdout.isatty():
+        _offer_import()
+
+
+def _offer_import() -> None:
+    from holdfast.cli.importing import import_
+
+    if typer.confirm("Import the earlier sessions now?", default=False):
+        import_()
+
+
+def _history() -> dict[str, Any]:
+    """What `holdfast import` would read, and how long that takes at the speed it has on a small machine."""
+    from holdfast.cli.importing import files_to_import
+
+    try:
+        sizes = [file.stat().st_size for file in files_to_import()]
+    except (OSError, HoldfastError):
+        sizes = []
+    total = sum(sizes)
+    return {"files": len(sizes), "bytes": total, "ms": max(1000, total * 1000 // IMPORTED_BYTES_PER_S)}

@@ -16,6 +16,7 @@ from holdfast.app import now_ms
 from holdfast.core.errors import CommandRefused, HoldfastError, StoreDamaged
 from holdfast.core.ports import EventQuery, Reader
 from holdfast.core.replay import Rebuild
+from holdfast.daemon.cli_server import CliServer
 from holdfast.daemon.erase import erase, find_repetitions, shown_files
 from holdfast.daemon.erase_intent import new_intent
 from holdfast.ingest import imported
@@ -44,6 +45,7 @@ class Control:
         self._listening = listen(daemon.paths.control_socket)
         self._stopping = False
         self._open = 0
+        self._cli_server = CliServer(daemon.paths)
         self._threads = threading.local()
         self._news = threading.Condition()
         threading.Thread(target=self._spread_news, name="news", daemon=True).start()
@@ -65,6 +67,7 @@ class Control:
         self._stopping = True
         self._committed.set()
         self._listening.close()
+        self._cli_server.stop()
 
     def _spread_news(self) -> None:
         """One waiter on the engine's commits, many tails waiting here: the writer thread never waits for a viewer."""
@@ -235,6 +238,9 @@ class Control:
             yield {"beat": head}
             time.sleep(BETWEEN_BEATS_S)
 
+    def _warm_cli(self, request: Request) -> Iterator[dict[str, Any]]:
+        yield {"done": {"started": self._cli_server.start(str(request.get("prefix") or ""))}}
+
     def _jobs(self, _request: Request) -> Iterator[dict[str, Any]]:
         yield {"done": self.reader().jobs()}
 
@@ -254,6 +260,7 @@ OPERATIONS: dict[str, Callable[[Control, Request], Iterator[dict[str, Any]]]] = 
     "rebuild": Control._rebuild,
     "tail": Control._tail,
     "jobs": Control._jobs,
+    "warm_cli": Control._warm_cli,
 }
 
 

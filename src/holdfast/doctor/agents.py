@@ -4,7 +4,6 @@ import contextlib
 import json
 import re
 import shutil
-import subprocess
 import tomllib
 from collections.abc import Iterator
 from functools import partial
@@ -21,7 +20,6 @@ from holdfast.install.locations import is_present, levels, settings_file
 from holdfast.install.mcp_servers import tools_of
 
 VERSION = re.compile(r"\b(\d+)\.(\d+)\.(\d+)\b")
-PATIENCE_S = 10
 PLUGIN = "holdfast@"
 
 
@@ -39,7 +37,7 @@ def check() -> Iterator[Finding]:
         yield from _tools(agent, project)
         if installed_at:
             yield from _too_old(agent)
-        elif is_present(agent) and not (agent.name == "claude-code" and _plugin_is_on(project)):
+        elif is_present(agent) and not (agent.name == "claude-code" and plugin_is_on(project)):
             yield Finding(f"{agent.title} is here, but has no hooks of ours", f"holdfast install --agent {agent.name}")
 
 
@@ -47,8 +45,17 @@ def _at(agent: Agent, level: str, project: Path) -> Iterator[Finding]:
     for problem in hooks.verify(agent, level, project):
         again = partial(hooks.install, agent, level, project)
         yield Finding(problem, f"holdfast install --agent {agent.name} --{level}", again)
-    if agent.name == "codex" and (problem := _untrusted(settings_file(agent, level, project), level, project)):
-        yield Finding(problem, "start codex, type /hooks, and trust Holdfast's")
+    problem, mend = trust_problem(agent, level, project)
+    if problem:
+        yield Finding(problem, mend)
+
+
+def trust_problem(agent: Agent, level: str, project: Path) -> tuple[str, str]:
+    """Why the agent does not run hooks that are in its settings, and what changes that."""
+    if agent.name != "codex":
+        return "", ""
+    problem = _untrusted(settings_file(agent, level, project), level, project)
+    return problem, "start codex, type /hooks, and trust Holdfast's" if problem else ""
 
 
 def _tools(agent: Agent, project: Path) -> Iterator[Finding]:
@@ -68,14 +75,14 @@ def _doubles(agent: Agent, project: Path) -> Iterator[Finding]:
         where = " and ".join(str(path) for path in double.paths)
         mend = f"holdfast uninstall --agent {agent.name} --project"
         yield Finding(f"{agent.title} runs our hooks twice: {where} (each event is kept once)", mend)
-    if agent.name == "claude-code" and _plugin_is_on(project):
+    if agent.name == "claude-code" and plugin_is_on(project):
         there = [level for level in levels(agent) if hooks.installed(agent, level, project)]
         if there:
             mend = f"holdfast uninstall --agent claude-code --{there[0]}"
             yield Finding("Claude Code runs our hooks twice: by its settings and by the plugin", mend)
 
 
-def _plugin_is_on(project: Path) -> bool:
+def plugin_is_on(project: Path) -> bool:
     files = [Path.home() / ".claude/settings.json", project / ".claude/settings.json"]
     tables = [_table(_json(file), "enabledPlugins") for file in files]
     return any(on for table in tables for name, on in table.items() if name.startswith(PLUGIN))
@@ -110,18 +117,11 @@ def _table(value: dict[str, Any], name: str) -> dict[str, Any]:
 
 
 def _too_old(agent: Agent) -> Iterator[Finding]:
+    from holdfast.doctor.readiness import version_of
+
     if not agent.setup or not agent.setup.oldest or not (program := shutil.which(agent.setup.program)):
         return
-    version = _version_of(program)
+    version = version_of(program)
     if version and version < agent.setup.oldest:
         needed, there = (".".join(map(str, v)) for v in (agent.setup.oldest, version))
         yield Finding(f"{agent.title} {there} is older than {needed}, the first whose hooks we know", "update it")
-
-
-def _version_of(program: str) -> tuple[int, ...]:
-    try:
-        said = subprocess.run([program, "--version"], capture_output=True, text=True, timeout=PATIENCE_S, check=False)
-    except (OSError, subprocess.TimeoutExpired):
-        return ()
-    found = VERSION.search(said.stdout)
-    return tuple(int(part) for part in found.groups()) if found else ()

@@ -46,7 +46,7 @@ def state_words(state: Path) -> list[str]:
     """Named unless a hook that knows nothing but HOME would find it: the agent may run with another environment."""
     usual = Path.home() / ".local" / "state" / "holdfast"
     elsewhere = os.environ.get("XDG_STATE_HOME")
-    plain = state == usual and (not elsewhere or Path(elsewhere) / "holdfast" == usual)
+    plain = bool(os.environ.get("HOME")) and state == usual and (not elsewhere or Path(elsewhere) / "holdfast" == usual)
     return [] if plain else ["--state", str(state.absolute())]
 
 

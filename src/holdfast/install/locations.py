@@ -126,8 +126,18 @@ def _sync_folder(folder: Path) -> None:
         os.close(fd)
 
 
+WRITTEN_BY_US = frozenset(("GLOBAL_STATE.md", "sessions"))
+"""What the project feature keeps in `~/.claude` even where there is no Claude Code."""
+
+
 def is_present(agent: Agent) -> bool:
     """Whether the agent seems to be installed for this person."""
     if agent.setup is None:
         return False
-    return shutil.which(agent.setup.program) is not None or (Path.home() / agent.setup.folder).is_dir()
+    if agent.setup.program and shutil.which(agent.setup.program) is not None:
+        return True
+    try:
+        names = {entry.name for entry in (Path.home() / agent.setup.folder).iterdir()} if agent.setup.folder else None
+    except OSError:
+        return False
+    return names is not None and (not names or bool(names - WRITTEN_BY_US))

@@ -50,4 +50,6 @@ def _driver() -> Iterator[None]:
     try:
         yield
     except ImportError as error:
-        raise BadSettings(f"no PostgreSQL driver: {error}", fix="Run: pip install 'holdfast[postgres]'") from error
+        raise BadSettings(
+            f"no PostgreSQL driver: {error}", fix="Run: pip install 'holdfast-agents[postgres]'"
+        ) from error

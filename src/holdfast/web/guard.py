@@ -38,6 +38,16 @@ HEADERS = (
 LOST = """<!doctype html><html lang="en"><meta charset="utf-8"><title>Holdfast</title>
 <h1>This page needs a key</h1><p>Open it with this command, in a terminal:</p><pre>holdfast dashboard</pre></html>"""
 
+NOWHERE = """<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Not found · Holdfast</title>
+<meta name="viewport" content="width=device-width, initial-scale=1"><link rel="icon" href="/icon.svg">
+<link rel="stylesheet" href="/static/0/tokens.css"><link rel="stylesheet" href="/static/0/layout.css">
+<link rel="stylesheet" href="/static/0/parts.css"></head><body><nav class="side" aria-label="Screens">
+<a class="brand" href="/"><svg viewBox="0 0 16 16" aria-hidden="true"><path d="M4 2v12M12 2v12M4 8h8"/></svg>Holdfast</a></nav>
+<div class="frame"><main><section class="empty">
+<h1>There is no such page</h1><p>The address may be mistyped, or what it showed was erased.</p>
+<p><a href="/">Now</a> · <a href="/sessions">Sessions</a> · <a href="/search">Search</a> · <a href="/health">Health</a></p>
+</section></main></div></body></html>"""
+
 
 class Guard:
     """An ASGI layer. The kernel says whose connection it is; where it does not, only the token counts."""
@@ -98,7 +108,7 @@ class Guard:
         return None if known else (401, "Only the user who runs Holdfast may talk to it.")
 
     def _owner(self, client: tuple[str, int], has_key: bool) -> bool | None:
-        """Asking the kernel takes milliseconds on a busy machine: who has a key is asked once every few seconds."""
+        """ViewClient the kernel takes milliseconds on a busy machine: who has a key is asked once every few seconds."""
         now = time.monotonic()
         seen, known = self._owners.get(client, (0.0, None))
         if not has_key or now - seen > OWNER_KNOWN_S:
@@ -195,8 +205,8 @@ def _with_headers(send: Send) -> Send:
 
 async def _answer(send: Send, asked: _Asked, status: int, text: str) -> None:
     kind, body = JSON, msgspec.json.encode({"status": "error", "error": {"message": text, "status": status}})
-    if asked.for_people and status == 401:
-        kind, body = b"text/html; charset=utf-8", LOST.encode()
+    if asked.for_people and status in (401, 404, 405):
+        kind, body = b"text/html; charset=utf-8", (LOST if status == 401 else NOWHERE).encode()
     headers = [(b"content-type", kind), (b"content-length", str(len(body)).encode()), (b"cache-control", b"no-store")]
     await send({"type": "http.response.start", "status": status, "headers": [*headers, *HEADERS]})
     await send({"type": "http.response.body", "body": body})

@@ -13,7 +13,7 @@ import msgspec
 from holdfast.client import connect
 from holdfast.core.ports import EventQuery
 from holdfast.core.text import escape_invisible
-from holdfast.web.asking import Asking
+from holdfast.web.view_client import ViewClient
 
 REMEMBERED = 2_000
 PAGE = 500
@@ -33,8 +33,8 @@ class News(NamedTuple):
 
 
 class Live:
-    def __init__(self, asking: Asking) -> None:
-        self._asking = asking
+    def __init__(self, client: ViewClient) -> None:
+        self._client = client
         self._news: list[News] = []
         self._changed = asyncio.Event()
         """Set once, by the next change; then there is another. No lock: fifty viewers may leave at once."""
@@ -101,14 +101,14 @@ class Live:
         head = await self._head_now()
         if head - seen > MOST_CAUGHT_UP:
             return [], head, True
-        news = await self._asking.run(lambda: self._read(seen))
+        news = await self._client.run(lambda: self._read(seen))
         return news, news[-1].seq if news else seen, False
 
     async def _head_now(self) -> int:
-        return await self._asking.run(lambda: self._asking.reader().head())
+        return await self._client.run(lambda: self._client.reader().head())
 
     def _read(self, after: int) -> list[News]:
-        page = self._asking.reader().events(EventQuery(after=after, limit=PAGE))
+        page = self._client.reader().events(EventQuery(after=after, limit=PAGE))
         return [News(e.seq, e.kind, e.session, _line(e.seq, {name: getattr(e, name) for name in SHOWN})) for e in page]
 
     # ── the wire ───────────────────────────────────────────────────────────────────────────────────────────────────
@@ -132,7 +132,7 @@ class Live:
     async def _listen(self) -> None:
         sock = socket.socket(socket.AF_UNIX)
         try:
-            connect(sock, self._asking.paths.control_socket)
+            connect(sock, self._client.paths.control_socket)
         except OSError:
             sock.close()
             raise
@@ -157,7 +157,7 @@ class Live:
             self._news.clear()
             self.head = head
         while self.head < head:
-            page = await self._asking.run(lambda: self._read(self.head))
+            page = await self._client.run(lambda: self._read(self.head))
             if not page:
                 break
             self._news = [*self._news, *page][-REMEMBERED:]

@@ -5,14 +5,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from holdfast.core.ports import Reader
-from holdfast.web.asking import Asking
+from holdfast.web.view_client import ViewClient
 
 
 @dataclass(frozen=True)
 class Visit:
     """What a screen is given: what was asked for, and how to ask the features."""
 
-    asking: Asking
+    client: ViewClient
     query: Mapping[str, str]
     path: Mapping[str, str] = field(default_factory=dict)
 
@@ -22,7 +22,7 @@ class Visit:
 
     def view(self, name: str, *, whose: str = "", of: str | None = None, **args: Any) -> Any:
         """One view of a feature. `of` is the project it is asked for (else the page's), `whose` the session."""
-        return self.asking.view(name, args, project=self.project if of is None else of, session=whose)
+        return self.client.view(name, args, project=self.project if of is None else of, session=whose)
 
     def number(self, name: str, default: int = 0) -> int:
         given = self.query.get(name, "")
@@ -30,7 +30,7 @@ class Visit:
 
     @property
     def reader(self) -> Reader:
-        return self.asking.reader()
+        return self.client.reader()
 
 
 Page = Callable[[Visit], dict[str, Any]]

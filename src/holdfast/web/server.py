@@ -17,13 +17,13 @@ from holdfast.core.agent import Agent
 from holdfast.core.errors import CommandRefused
 from holdfast.ingest.log import Log
 from holdfast.paths import Paths
-from holdfast.web import api, keys, oak_door, place, screen_door, shots
-from holdfast.web.asking import Asking
+from holdfast.web import api, keys, oak_routes, page_routes, server_address, shots
 from holdfast.web.guard import App, Guard, Receive, Scope, Send
 from holdfast.web.keys import Keys
 from holdfast.web.live import Live
 from holdfast.web.pages import Static
 from holdfast.web.routes import Routes
+from holdfast.web.view_client import ViewClient
 
 HOST = "127.0.0.1"
 MOST_AT_ONCE = 300
@@ -32,13 +32,13 @@ BACKLOG = 256
 
 
 @dataclass
-class House:
+class WebContext:
     """What the routes share."""
 
     paths: Paths
     port: int
     keys: Keys
-    asking: Asking
+    client: ViewClient
     live: Live
     log: Log
     static: Static = field(default_factory=Static)
@@ -55,32 +55,34 @@ class House:
         return f"{self.address}/open?once={self.keys.new_link()}"
 
 
-def build(paths: Paths, port: int, agents: Mapping[str, Agent] = AGENTS) -> tuple[App, House, Routes]:
-    asking = Asking(paths)
-    house = House(paths, port, Keys(keys.secret(paths), port), asking, Live(asking), Log(paths.logs / "web.log"))
+def build(paths: Paths, port: int, agents: Mapping[str, Agent] = AGENTS) -> tuple[App, WebContext, Routes]:
+    client = ViewClient(paths)
+    web_context = WebContext(
+        paths, port, Keys(keys.secret(paths), port), client, Live(client), Log(paths.logs / "web.log")
+    )
     web = FastAPI(
         title="Holdfast", version=__version__, docs_url=None, redoc_url=None, openapi_url=None, redirect_slashes=False,
-        lifespan=lambda _web: _life(house),
+        lifespan=lambda _web: _life(web_context),
     )  # fmt: skip
     routes = Routes(web)
-    for door in (oak_door, screen_door, shots, api):
-        door.register(routes, house, agents)
+    for part in (oak_routes, page_routes, shots, api):
+        part.register(routes, web_context, agents)
     routes.check()
-    return Guard(_noted(web, house), routes, house.keys, port), house, routes
+    return Guard(_noted(web, web_context), routes, web_context.keys, port), web_context, routes
 
 
 @contextlib.asynccontextmanager
-async def _life(house: House) -> AsyncIterator[None]:
+async def _life(web_context: WebContext) -> AsyncIterator[None]:
     yield
-    await house.live.stop()
-    house.asking.close()
+    await web_context.live.stop()
+    web_context.client.close()
 
 
-def _noted(web: FastAPI, house: House) -> App:
+def _noted(web: FastAPI, web_context: WebContext) -> App:
     """A request that got through the guard is a sign of life."""
 
     async def noted(scope: Scope, receive: Receive, send: Send) -> None:
-        house.last_seen = time.monotonic()
+        web_context.last_seen = time.monotonic()
         await web(scope, receive, send)
 
     return noted
@@ -89,10 +91,10 @@ def _noted(web: FastAPI, house: House) -> App:
 class Server(uvicorn.Server):
     """Ends by itself when nobody has looked for a while, or when there is nothing left to look at."""
 
-    def __init__(self, config: uvicorn.Config, house: House) -> None:
+    def __init__(self, config: uvicorn.Config, web_context: WebContext) -> None:
         super().__init__(config)
-        self._house = house
-        house.stop = self.leave
+        self._house = web_context
+        web_context.stop = self.leave
 
     def leave(self) -> None:
         self._house.live.stopping = True
@@ -109,47 +111,47 @@ class Server(uvicorn.Server):
 
     async def _warm_up(self) -> None:
         try:
-            await self._house.asking.run(self._house.warm)
+            await self._house.client.run(self._house.warm)
         except Exception as error:  # Whoever looks first will see it.
             self._house.log.error("web.not-warm", error)
 
     async def _watch_idleness(self) -> None:
-        house = self._house
+        web_context = self._house
         while not self.should_exit:
             await asyncio.sleep(CHECK_S)
-            if not house.paths.run.exists():
+            if not web_context.paths.run.exists():
                 self.leave()  # The state directory was thrown away, and everything with it.
                 return
-            minutes = house.asking.app.settings.for_project("")["dashboard"].idle_minutes
-            if house.live.viewers:
-                house.last_seen = time.monotonic()
-            elif minutes and time.monotonic() - house.last_seen > minutes * 60:
+            minutes = web_context.client.app.settings.for_project("")["dashboard"].idle_minutes
+            if web_context.live.viewers:
+                web_context.last_seen = time.monotonic()
+            elif minutes and time.monotonic() - web_context.last_seen > minutes * 60:
                 self.leave()
 
 
 def serve(paths: Paths, port: int, *, or_another: bool = False, tell: Any = None) -> None:
-    lease = place.lease(paths.prepare())
+    lease = server_address.lease(paths.prepare())
     if not lease.take():
-        running = place.place(paths) or {}
+        running = server_address.place(paths) or {}
         raise CommandRefused(
             f"one is running already, on port {running.get('port', 'unknown')}", fix="End it: holdfast dashboard --stop"
         )
     sock = _bound(port, or_another)
     port = sock.getsockname()[1]
-    web, house, _ = build(paths, port)
+    web, web_context, _ = build(paths, port)
     sock.listen(BACKLOG)
     sock.setblocking(False)
-    place.tell(paths, port)
+    server_address.tell(paths, port)
     if tell:
-        tell(house)
+        tell(web_context)
     config = uvicorn.Config(
         web, log_level="warning", access_log=False, server_header=False, limit_concurrency=MOST_AT_ONCE,
         timeout_keep_alive=15, timeout_graceful_shutdown=2, ws="none", lifespan="on",
     )  # fmt: skip
     try:
-        Server(config, house).run(sockets=[sock])
+        Server(config, web_context).run(sockets=[sock])
     finally:
-        place.leave(paths)
+        server_address.leave(paths)
         lease.release()
 
 

@@ -13,24 +13,24 @@ from holdfast.core.errors import HoldfastError
 from holdfast.web.routes import Permission, Routes
 
 if TYPE_CHECKING:
-    from holdfast.web.server import House
+    from holdfast.web.server import WebContext
 
 TYPES = ((b"\x89PNG\r\n\x1a\n", "image/png"), (b"\xff\xd8\xff", "image/jpeg"), (b"RIFF", "image/webp"))
 LARGEST = 20 << 20
 KEPT = {"cache-control": "private, max-age=3600"}
 
 
-def register(routes: Routes, house: "House", _agents: Mapping[str, Agent]) -> None:
+def register(routes: Routes, web_context: "WebContext", _agents: Mapping[str, Agent]) -> None:
     async def shot(run: str, number: str) -> Response:
-        found = await house.asking.run(lambda: _read(house, run, number))
+        found = await web_context.client.run(lambda: _read(web_context, run, number))
         return Response(found[1], media_type=found[0], headers=KEPT) if found else Response(status_code=404)
 
     routes.add("GET", "/uat/{run}/shot/{number}", Permission.READ, shot, include_in_schema=False)
 
 
-def _read(house: "House", run: str, number: str) -> tuple[str, bytes] | None:
+def _read(web_context: "WebContext", run: str, number: str) -> tuple[str, bytes] | None:
     try:
-        shown = house.asking.view("uat.show", {"run": run})
+        shown = web_context.client.view("uat.show", {"run": run})
     except HoldfastError:
         return None
     at = int(number) if number.isdecimal() and len(number) < 6 else -1

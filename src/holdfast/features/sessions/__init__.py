@@ -1,4 +1,4 @@
-"""Sessions (seed 004): the whole life of an agent session, its turns and tool calls, and whether it is alive."""
+"""Sessions: the whole life of an agent session, its turns and tool calls, and whether it is alive."""
 
 from holdfast.core.feature import Feature
 from holdfast.core.lazy import lazy_function
@@ -38,6 +38,8 @@ FEATURE = Feature(
         "activity": views.activity,
         "statusline": lazy_function(__name__, "statusline", "statusline"),
         "export": lazy_function(__name__, "export", "export"),
+        "table": lazy_function(__name__, "table", "table"),
+        "agents": lazy_function(__name__, "table", "agents"),
     },
     jobs={
         WATCH: recovery.keep_watch,

@@ -4,19 +4,19 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from holdfast.core.agent import Agent
-from holdfast.web.api import answers, commands, health, live, running, views
+from holdfast.web.api import answers, commands, health, live, server, views
 from holdfast.web.routes import Permission, Routes
 
 if TYPE_CHECKING:
-    from holdfast.web.server import House
+    from holdfast.web.server import WebContext
 
 PREFIX = "/api/v1"
 
 
-def register(routes: Routes, house: "House", _agents: Mapping[str, Agent]) -> None:
-    answers.register(routes.web, house.log)
-    for part in (views, health, commands, live, running):
-        part.register(routes, house, PREFIX)
+def register(routes: Routes, web_context: "WebContext", _agents: Mapping[str, Agent]) -> None:
+    answers.register(routes.web, web_context.log)
+    for part in (views, health, commands, live, server):
+        part.register(routes, web_context, PREFIX)
 
     async def openapi() -> dict[str, Any]:
         return routes.web.openapi()

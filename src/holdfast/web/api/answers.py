@@ -14,7 +14,7 @@ from starlette.exceptions import HTTPException
 from holdfast.core.errors import CommandRefused, DaemonUnreachable, HoldfastError, StoreDamaged, StoreUnavailable
 from holdfast.core.text import escape_invisible
 from holdfast.ingest.log import Log
-from holdfast.web.asking import TooSlow
+from holdfast.web.view_client import TooSlow
 
 SCHEMA = 1
 """Raised together with the command line's when the JSON changes in a way a script would notice."""

@@ -10,7 +10,7 @@ from holdfast.web.api.answers import ERRORS, Answer, answered
 from holdfast.web.routes import Permission, Routes
 
 if TYPE_CHECKING:
-    from holdfast.web.server import House
+    from holdfast.web.server import WebContext
 
 ALLOWED = frozenset(
     (
@@ -33,13 +33,13 @@ class Order(BaseModel):
     session: str = Field("", max_length=600)
 
 
-def register(routes: Routes, house: "House", prefix: str) -> None:
+def register(routes: Routes, web_context: "WebContext", prefix: str) -> None:
     async def command(name: Annotated[str, Path(max_length=100)], order: Order) -> Any:
         """Carry out one command of a feature. It is an event in the log, like everything else."""
         if name not in ALLOWED:
             raise CommandRefused(f"{name} cannot be done from a page", fix="Use the command line.")
         request: dict[str, Any] = order.model_dump() | {"name": name}
-        return answered(await house.asking.run(lambda: house.asking.daemon("command", **request)))
+        return answered(await web_context.client.run(lambda: web_context.client.daemon("command", **request)))
 
     routes.add(
         "POST", f"{prefix}/commands/{{name}}", Permission.WRITE, command,

@@ -7,13 +7,13 @@ from holdfast.web.condition import condition
 from holdfast.web.routes import Permission, Routes
 
 if TYPE_CHECKING:
-    from holdfast.web.server import House
+    from holdfast.web.server import WebContext
 
 
-def register(routes: Routes, house: "House", prefix: str) -> None:
+def register(routes: Routes, web_context: "WebContext", prefix: str) -> None:
     async def health() -> Any:
         """The daemon, the store, jobs and errors."""
-        return answered(await house.asking.run(lambda: condition(house.asking)))
+        return answered(await web_context.client.run(lambda: condition(web_context.client)))
 
     routes.add(
         "GET", f"{prefix}/health", Permission.READ, health, response_model=Answer, responses=ERRORS, tags=["health"]

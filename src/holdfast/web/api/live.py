@@ -8,13 +8,13 @@ from fastapi.responses import StreamingResponse
 from holdfast.web.routes import Permission, Routes
 
 if TYPE_CHECKING:
-    from holdfast.web.server import House
+    from holdfast.web.server import WebContext
 
 Seq = Annotated[int | None, Query(ge=0, le=1 << 53, description="The last event that is known already.")]
 HEADERS = {"cache-control": "no-store", "x-accel-buffering": "no"}
 
 
-def register(routes: Routes, house: "House", prefix: str) -> None:
+def register(routes: Routes, web_context: "WebContext", prefix: str) -> None:
     async def live(
         after: Seq = None,
         session: Annotated[str, Query(max_length=600)] = "",
@@ -24,6 +24,6 @@ def register(routes: Routes, house: "House", prefix: str) -> None:
         """Every event after `after` (or after the header Last-Event-ID), then each as it is committed."""
         again = int(last_event_id) if last_event_id and last_event_id.isdecimal() and len(last_event_id) < 17 else after
         wanted = tuple(k for k in kinds.split() if k != "*")
-        return StreamingResponse(house.live.stream(again, session, wanted), 200, HEADERS, "text/event-stream")
+        return StreamingResponse(web_context.live.stream(again, session, wanted), 200, HEADERS, "text/event-stream")
 
     routes.add("GET", f"{prefix}/live", Permission.READ, live, response_class=StreamingResponse, tags=["live"])

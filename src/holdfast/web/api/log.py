@@ -4,7 +4,7 @@ from typing import Annotated, Any
 
 from fastapi import Query
 
-from holdfast.web.api.asked import Asked, Cursor, Limit, Number, Project, Seq, Session, Time, Word, page
+from holdfast.web.api.parameters import Asked, Cursor, Limit, Number, Project, Seq, Session, Time, Word, page
 
 
 async def events(

@@ -4,7 +4,7 @@ from typing import Annotated, Any
 
 from fastapi import Query
 
-from holdfast.web.api.asked import Asked, Cursor, Hundred, Id, Moment, Project, Session, Word, pair
+from holdfast.web.api.parameters import Asked, Cursor, Hundred, Id, Moment, Project, Session, Word, pair
 
 
 async def gates(ask: Asked, project: Project = "", session: Session = "", branch: Word = "") -> Any:

@@ -4,7 +4,7 @@ from typing import Annotated, Any
 
 from fastapi import Query
 
-from holdfast.web.api.asked import Asked, Cursor, Id, Limit, Number, Project, Word, number, pair
+from holdfast.web.api.parameters import Asked, Cursor, Id, Limit, Number, Project, Time, Word, number, pair
 
 
 async def sessions(
@@ -14,6 +14,17 @@ async def sessions(
     """Sessions, the latest activity first."""
     asked = {"all": every, "project": project, "limit": limit, "before": pair(cursor)}
     return await ask("sessions.list", asked)
+
+
+async def table(
+    ask: Asked, project: Project = "", agent: Word = "", state: Word = "", branch: Word = "", model: Word = "",
+    text: Word = "", since: Time = 0, until: Time = 0, min_tokens: Number = 0, sort: Word = "last",
+    reverse: bool = False, offset: Number = 0, limit: Limit = 100,
+) -> Any:  # fmt: skip
+    """Sessions filtered and sorted, with how many fit."""
+    asked = {"project": project, "agent": agent, "state": state, "branch": branch, "model": model, "text": text}
+    figures = {"since": since, "until": until, "min_tokens": min_tokens, "offset": offset, "limit": limit}
+    return await ask("sessions.table", {**asked, **figures, "sort": sort, "reverse": reverse})
 
 
 async def who(ask: Asked) -> Any:
@@ -56,6 +67,7 @@ async def activity(ask: Asked, days: Annotated[int, Query(ge=1, le=730)] = 371) 
 
 ADDRESSES = {
     "sessions": sessions,
+    "sessions/table": table,
     "sessions/who": who,
     "sessions/{id:path}/timeline": timeline,
     "sessions/{id:path}/rows": rows,

@@ -12,6 +12,7 @@ from holdfast.web.screens import (
     run,
     search,
     session,
+    sessions,
     state,
     tasks,
     uat,
@@ -19,6 +20,7 @@ from holdfast.web.screens import (
 )  # fmt: skip
 
 SCREENS = (
-    now.SCREEN, session.SCREEN, event.SCREEN, rows.SCREEN, gates.SCREEN, why.SCREEN, tasks.SCREEN, state.SCREEN, uat.SCREEN,
+    now.SCREEN, sessions.SCREEN, session.SCREEN, event.SCREEN, rows.SCREEN, gates.SCREEN, why.SCREEN,
+    tasks.SCREEN, state.SCREEN, uat.SCREEN,
     run.SCREEN, search.SCREEN, memory.SCREEN, activity.SCREEN, cost.SCREEN, health.SCREEN,
 )  # fmt: skip

@@ -7,7 +7,7 @@ from holdfast.web.screen import Screen, Visit
 
 
 def page(visit: Visit) -> dict[str, Any]:
-    return condition(visit.asking)
+    return condition(visit.client)
 
 
 SCREEN = Screen(

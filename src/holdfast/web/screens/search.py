@@ -65,7 +65,7 @@ def _history(visit: Visit, question: str) -> dict[str, Any]:
 def _asked(visit: Visit, view: str, project: str, /, **args: Any) -> dict[str, Any]:
     """One half may fail (no index yet) while the other answers."""
     try:
-        found: dict[str, Any] = visit.asking.view(view, args, project=project)
+        found: dict[str, Any] = visit.client.view(view, args, project=project)
         return found
     except HoldfastError as error:
         return {"problem": error.message}

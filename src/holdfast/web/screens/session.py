@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from holdfast.web import overview, words
+from holdfast.web import overview, row_labels
 from holdfast.web.screen import Screen, Visit
 
 FILTERS = (
@@ -49,7 +49,8 @@ def asked(visit: Visit) -> dict[str, Any]:
 def row_words(visit: Visit) -> dict[str, Any]:
     return {
         "only": visit.query.get("only", ""), "q": visit.query.get("q", "")[:200],
-        "label": words.label, "look": words.look, "says": words.says, "bar": words.bar, "lane_class": words.lane_class,
+        "label": row_labels.label, "look": row_labels.look, "says": row_labels.says, "bar": row_labels.bar,
+        "lane_class": row_labels.lane_class,
     }  # fmt: skip
 
 

@@ -15,7 +15,8 @@ def page(visit: Visit) -> dict[str, Any]:
         return {"projects": projects, "root": root, "moments": [], "found": None}
     last = len(moments) - 1
     step = min(visit.number("step", last), last)
-    found, before = _at(visit, root, moments, step) if "step" in visit.query else (_now(visit, root), "")
+    found, earlier = _at(visit, root, moments, step) if "step" in visit.query else (_now(visit, root), None)
+    before, before_document = (earlier["text"], earlier["document"]) if earlier else ("", {})
     return {
         "projects": projects,
         "root": root,
@@ -25,6 +26,8 @@ def page(visit: Visit) -> dict[str, Any]:
         "is_now": step == last,
         "compared": bool(before),
         "found": found,
+        "parts": _parts(found["document"]),
+        "changed": _changed_parts(found["document"], before_document),
         "lines": _lines(before, found["text"]),
     }
 
@@ -34,15 +37,37 @@ def _now(visit: Visit, root: str) -> dict[str, Any]:
     return value
 
 
-def _at(visit: Visit, root: str, moments: list[dict[str, Any]], step: int) -> tuple[dict[str, Any], str]:
-    """The document of that moment, and the text of the moment before. Both are made from the log: that takes a while."""
+def _at(
+    visit: Visit, root: str, moments: list[dict[str, Any]], step: int
+) -> tuple[dict[str, Any], dict[str, Any] | None]:
+    """The document of that moment, and of the moment before. Both are made from the log: that takes a while."""
     found = visit.view("project.state", project=root, at=str(moments[step]["seq"]))
     if not step:
-        return found, ""
+        return found, None
     try:
-        return found, visit.view("project.state", project=root, at=str(moments[step - 1]["seq"]))["text"]
+        return found, visit.view("project.state", project=root, at=str(moments[step - 1]["seq"]))
     except CommandRefused:
-        return found, ""  # Nothing was known yet.
+        return found, None  # Nothing was known yet.
+
+
+TITLES = {
+    "TASKS": "Tasks", "PROJECT_RESOLUTION": "Which project this is", "WORK_CONTEXT": "Work in progress",
+    "LEARNED_PATTERNS": "Learned patterns", "RESOURCE_LOCKS": "Leases", "STATE_HISTORY": "History",
+}  # fmt: skip
+CURRENT = "CURRENT_STATE"
+
+
+def _parts(document: dict[str, Any]) -> list[tuple[str, Any]]:
+    """The document as cards: what is true now first, each part of it on its own."""
+    now = [(name.replace("_", " ").capitalize(), part) for name, part in document.get(CURRENT, {}).items()]
+    return now + [(title, document[name]) for name, title in TITLES.items() if document.get(name)]
+
+
+def _changed_parts(document: dict[str, Any], before: dict[str, Any]) -> set[str]:
+    if not before:
+        return set()
+    old = dict(_parts(before))
+    return {name for name, part in _parts(document) if old.get(name) != part}
 
 
 def _lines(before: str, after: str) -> list[dict[str, Any]]:

@@ -3,8 +3,10 @@ import { keepTimes } from "./times.js";
 import { followLog } from "./live.js";
 import { listenToKeys } from "./keys.js";
 import { listenToActs } from "./act.js";
+import { listenToPalette } from "./palette.js";
 
 keepTimes();
 listenToKeys();
 listenToActs();
+listenToPalette();
 followLog();

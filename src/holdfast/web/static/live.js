@@ -80,5 +80,7 @@ function exchange(text) {
   morph(document.querySelector("main"), fresh.querySelector("main"));
   morph(document.querySelector(".where"), fresh.querySelector(".where"));
   document.title = fresh.title;
+  const icon = fresh.querySelector("link[rel=icon]")?.getAttribute("href");
+  if (icon) document.querySelector("link[rel=icon]").setAttribute("href", icon);
   heard.dispatchEvent(new Event("page"));
 }

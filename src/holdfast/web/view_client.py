@@ -26,7 +26,7 @@ class TooSlow(HoldfastError):
     """That took too long"""
 
 
-class Asking:
+class ViewClient:
     """Few threads, each with its own reader: many viewers cost memory once."""
 
     def __init__(self, paths: Paths) -> None:
@@ -34,7 +34,7 @@ class Asking:
         self.url = store_url(paths, self.app.settings)
         self._client = DaemonClient(paths, timeout=PATIENCE_S)
         self._threads = threading.local()
-        self._pool = ThreadPoolExecutor(READERS, thread_name_prefix="asking")
+        self._pool = ThreadPoolExecutor(READERS, thread_name_prefix="views")
 
     async def run(self, work: Callable[[], Made], within_s: float = PATIENCE_S) -> Made:
         """In one of our threads. Who waits is told when it takes too long."""

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from holdfast.web.api.asked import Asked, Hundred, Number, Project, Session, Time, Word, Words
+from holdfast.web.api.parameters import Asked, Hundred, Number, Project, Session, Time, Word, Words
 
 
 async def memory(

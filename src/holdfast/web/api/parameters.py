@@ -8,7 +8,7 @@ from fastapi.responses import Response
 
 from holdfast.core.errors import CommandRefused
 from holdfast.web.api.answers import answered, uncursor
-from holdfast.web.asking import Asking
+from holdfast.web.view_client import ViewClient
 
 LARGEST = (1 << 53) - 1
 
@@ -29,17 +29,17 @@ Seq = Annotated[int, Path(ge=1, le=LARGEST)]
 class Views:
     """Asks one view and gives its answer, with the page's cursor taken out of it."""
 
-    def __init__(self, asking: Asking) -> None:
-        self._asking = asking
+    def __init__(self, client: ViewClient) -> None:
+        self._client = client
 
     async def __call__(self, name: str, args: Mapping[str, Any], project: str = "", session: str = "") -> Response:
         given = {key: value for key, value in args.items() if value not in ("", None, 0, False)}
-        told = await self._asking.run(lambda: self._ask(name, given, project, session))
+        told = await self._client.run(lambda: self._ask(name, given, project, session))
         return answered(told, told.get("next") if isinstance(told, dict) else None)
 
     def _ask(self, name: str, args: Mapping[str, Any], project: str, session: str) -> Any:
         try:
-            return self._asking.view(name, args, project=project, session=session)
+            return self._client.view(name, args, project=project, session=session)
         except (ValueError, OverflowError) as error:
             raise CommandRefused(f"{name} cannot read that: {str(error)[:200]}") from None
 

@@ -16,17 +16,17 @@ from holdfast.web import forward, oak
 from holdfast.web.routes import Permission, Routes
 
 if TYPE_CHECKING:
-    from holdfast.web.server import House
+    from holdfast.web.server import WebContext
 
 
-def register(routes: Routes, house: "House", agents: Mapping[str, Agent]) -> None:
+def register(routes: Routes, web_context: "WebContext", agents: Mapping[str, Agent]) -> None:
     async def lifecycle(endpoint: str, request: Request) -> JSONResponse:
         told = as_object(await request.body())
         if endpoint not in oak.ENDPOINTS or told is None:
             status, problem = (404, "no such endpoint") if endpoint not in oak.ENDPOINTS else (422, "not a JSON object")
             return JSONResponse({"status": "error", "error": problem}, status)
         once = request.headers.get("idempotency-key", "")
-        return await run_in_threadpool(_taken, house.paths, endpoint, told, once, agents)
+        return await run_in_threadpool(_taken, web_context.paths, endpoint, told, once, agents)
 
     routes.add("POST", oak.PREFIX + "/{endpoint}", Permission.HOOK, lifecycle, include_in_schema=False)
 

@@ -1,0 +1,228 @@
+"""How far each coding agent is from being recorded: hooks in, version, trust, the hook line tried, sessions seen.
+
+`up`, `doctor` and the Health page show the same steps. A step is done, missing, or unknown; what is missing names the
+next command.
+"""
+
+import json
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from holdfast import client
+from holdfast.agents import AGENTS
+from holdfast.core.agent import Agent
+from holdfast.core.errors import HoldfastError, InstallRefused
+from holdfast.doctor.agents import VERSION, plugin_is_on, trust_problem
+from holdfast.install import hooks
+from holdfast.install.entries import client_command, state_words, words_of
+from holdfast.install.locations import is_present, levels
+
+VERSION_S = 10.0
+SELF_TEST_S = 10.0
+RECORDED_S = 5.0
+QUIET_KINDS = ("notification", "compact.ended", "compact.started", "session.ended")
+"""Kinds that ask for no answer: the self-test runs the line of one of them."""
+TEMPORARY = ("/uv/archive-v", "/uv/builds-v", "/pipx/.cache/", "/.cache/pipx/", "/pipx-")
+
+
+class Step(msgspec.Struct, frozen=True):
+    name: str
+    done: bool | None
+    """None: not known."""
+    text: str
+    next: str = ""
+
+
+class Readiness(msgspec.Struct, frozen=True):
+    agent: str
+    title: str
+    steps: tuple[Step, ...]
+
+    @property
+    def ready(self) -> bool:
+        return all(step.done is not False for step in self.steps)
+
+
+def look_at_agents(*, self_test: bool = False) -> list[Readiness]:
+    """Every agent that is found here. Their programs are asked for their version at the same time."""
+    found = [agent for agent in AGENTS.values() if is_present(agent)]
+    seen = _sessions_by_agent()
+    with ThreadPoolExecutor(max_workers=8) as workers:
+        return list(workers.map(lambda agent: _look_at(agent, seen, self_test), found))
+
+
+def _look_at(agent: Agent, seen: dict[str, Any], self_test: bool) -> Readiness:
+    project = Path(client.project())
+    where, step = _hooks_step(agent, project)
+    steps = [step]
+    if where:
+        steps += [_version_step(agent), *_trust_step(agent, where[0].level, project)]
+        if self_test:
+            steps.append(_self_test_step(agent, where))
+        steps.append(_seen_step(agent, seen.get(agent.name) or {}))
+    return Readiness(agent.name, agent.title, tuple(steps))
+
+
+def _hooks_step(agent: Agent, project: Path) -> tuple[list[hooks.Installed], Step]:
+    try:
+        for level in levels(agent):
+            if found := hooks.installed(agent, level, project):
+                wrong = hooks.verify(agent, level, project)
+                again = f"holdfast install --agent {agent.name} --{level}"
+                text = wrong[0] if wrong else f"in {_short(found[0].path)}"
+                return found, Step("hooks", not wrong, text, again if wrong else "")
+    except InstallRefused as refusal:
+        return [], Step("hooks", False, refusal.message, refusal.fix)
+    if agent.name == "claude-code" and plugin_is_on(project):
+        return [], Step("hooks", True, "by the Holdfast plugin")
+    return [], Step("hooks", False, "not in its settings", f"holdfast install --agent {agent.name}")
+
+
+def _version_step(agent: Agent) -> Step:
+    program = shutil.which(agent.setup.program) if agent.setup else None
+    if agent.setup is None or program is None:
+        named = agent.setup.program if agent.setup else agent.name
+        return Step("version", None, f"unknown: there is no {named} on the PATH")
+    version = version_of(program)
+    if not version:
+        return Step("version", None, f"unknown: {agent.setup.program} --version told none")
+    told = ".".join(map(str, version))
+    if agent.setup.oldest and version < agent.setup.oldest:
+        needed = ".".join(map(str, agent.setup.oldest))
+        return Step("version", False, f"{told} is too old: hooks need {needed} or newer", f"update {agent.title}")
+    return Step("version", True, told)
+
+
+@lru_cache(maxsize=64)
+def _asked_version(program: str, _changed: int) -> tuple[int, ...]:
+    try:
+        said = subprocess.run([program, "--version"], capture_output=True, text=True, timeout=VERSION_S, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return ()
+    found = VERSION.search(said.stdout)
+    return tuple(int(part) for part in found.groups()) if found else ()
+
+
+def version_of(program: str) -> tuple[int, ...]:
+    """Asked again only when the program has changed: starting it takes longer than everything else here."""
+    try:
+        changed = Path(program).resolve().stat().st_mtime_ns
+    except OSError:
+        changed = 0
+    return _asked_version(program, changed)
+
+
+def _trust_step(agent: Agent, level: str, project: Path) -> list[Step]:
+    problem, mend = trust_problem(agent, level, project)
+    if problem:
+        return [Step("trust", False, problem, mend)]
+    if agent.name == "codex":
+        return [Step("trust", True, "reviewed in Codex")]
+    return []
+
+
+def _self_test_step(agent: Agent, found: list[hooks.Installed]) -> Step:
+    """Runs a hook line exactly as it stands in the settings, and looks whether the daemon has recorded it."""
+    chosen = _quiet_entry(agent, found)
+    if chosen is None:
+        return Step("self-test", None, "it has no hook that can be tried without a session")
+    event, command = chosen
+    try:
+        head = int(client.ask("status")["counts"]["events"])
+        began = time.monotonic()
+        given = json.dumps({"hook_event_name": event, "session_id": "", "message": "Holdfast self-test"}).encode()
+        done = subprocess.run(command, input=given, capture_output=True, timeout=SELF_TEST_S, check=False)
+        took = (time.monotonic() - began) * 1000
+        if done.returncode:
+            return Step("self-test", False, f"the hook line ended with {done.returncode}", "holdfast doctor --fix")
+        if not _was_recorded(agent, event, head):
+            return Step("self-test", False, "the hook line ran, but no event was recorded", "holdfast daemon logs")
+    except (OSError, subprocess.TimeoutExpired, HoldfastError) as error:
+        return Step("self-test", False, f"the hook line could not be run: {error}", "holdfast doctor --fix")
+    what = "the hook program (its plugin runs only in it)" if _is_plugin(agent) else "the installed hook line"
+    return Step("self-test", True, f"{what} recorded an event in {took:.0f} ms")
+
+
+def _is_plugin(agent: Agent) -> bool:
+    return bool(agent.setup and agent.setup.layout == "text")
+
+
+def _quiet_entry(agent: Agent, found: list[hooks.Installed]) -> tuple[str, list[str]] | None:
+    lines = {one.event: words_of(_entry_of(one.entry)) for one in found}
+    for kind in QUIET_KINDS:
+        for hook in agent.hooks:
+            if hook.kind != kind or not hook.register or hook.mode != "tell":
+                continue
+            if words := lines.get(hook.event):
+                return hook.event, words
+            if _is_plugin(agent):
+                words = [*client_command(), *state_words(client.paths().state), hook.mode, agent.name, hook.event]
+                return hook.event, words
+    return None
+
+
+def _entry_of(entry: dict[str, Any]) -> Any:
+    inner = entry.get("hooks")
+    return inner[0] if isinstance(inner, list) and inner else entry
+
+
+def _was_recorded(agent: Agent, event: str, head: int) -> bool:
+    deadline = time.monotonic() + RECORDED_S
+    while time.monotonic() < deadline:
+        page = client.view("log.events", limit=50)["events"]
+        for one in page:
+            if one["seq"] > head and one["agent"] == agent.name and one["data"].get("native") == event:
+                return True
+        time.sleep(0.02)
+    return False
+
+
+def _seen_step(agent: Agent, seen: dict[str, Any]) -> Step:
+    if seen.get("last"):
+        return Step("seen", True, f"{seen['sessions']} sessions on record, the last {_ago(seen['last'])}")
+    program = agent.setup.program if agent.setup else agent.name
+    return Step("seen", None, "no session yet", f"start {program} and work as always")
+
+
+def _sessions_by_agent() -> dict[str, Any]:
+    try:
+        found: dict[str, Any] = client.view("sessions.agents") if client.running() else {}
+    except HoldfastError:
+        return {}  # a daemon of an older version
+    return found
+
+
+def temporary_environment() -> str:
+    """Why this installation will not stay, or nothing: `uvx` and `pipx run` keep it in a cache that gets emptied."""
+    prefix = f"{Path(sys.prefix).resolve()}/"
+    return f"Holdfast runs from a cache ({sys.prefix})" if any(part in prefix for part in TEMPORARY) else ""
+
+
+def next_commands(found: Iterable[Readiness]) -> list[str]:
+    """What is still to do, each once: first what keeps an agent from being recorded, then what has yet to be seen."""
+    steps = [step for one in found for step in one.steps if step.next and not step.done]
+    keep = ["uv tool install holdfast-agents && holdfast up"] if temporary_environment() else []
+    ordered = [step.next for step in steps if step.done is False] + [step.next for step in steps if step.done is None]
+    return list(dict.fromkeys([*keep, *ordered]))
+
+
+def _short(path: Path) -> str:
+    home = Path.home()
+    return f"~/{path.relative_to(home)}" if path.is_relative_to(home) else str(path)
+
+
+def _ago(at_ms: int) -> str:
+    seconds = max(0.0, time.time() - at_ms / 1000)
+    for size, unit in ((86400, "d"), (3600, "h"), (60, "min")):
+        if seconds >= size:
+            return f"{int(seconds // size)} {unit} ago"
+    return f"{int(seconds)} s ago"

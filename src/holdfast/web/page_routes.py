@@ -1,0 +1,171 @@
+"""The routes of the screens: each is rendered by the server, complete without scripts, once for all who look at it."""
+
+import time
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from fastapi import Request
+from fastapi.responses import HTMLResponse, Response
+
+from holdfast.core.agent import Agent
+from holdfast.core.errors import HoldfastError
+from holdfast.core.text import escape_invisible, strip_controls
+from holdfast.web.api.answers import UNAVAILABLE
+from holdfast.web.pages import Pages
+from holdfast.web.routes import Permission, Routes
+from holdfast.web.screen import Screen, Visit
+from holdfast.web.screens import SCREENS
+
+if TYPE_CHECKING:
+    from holdfast.web.server import WebContext
+
+FOR_EVER = {"cache-control": "private, max-age=31536000, immutable"}
+NOT_KEPT = {"cache-control": "no-store"}
+WELCOME = """<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Holdfast</title>
+<link rel="icon" href="ICON"><meta http-equiv="refresh" content="0;url=/"></head><body><a href="/">The dashboard</a></body></html>"""
+ICON = """<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 16 16"><rect width="16" height="16" rx="3.5" fill="#0e7490"/>
+<path d="M4.5 3.5v9M11.5 3.5v9M4.5 8h7" stroke="#fff" stroke-width="1.8" stroke-linecap="round"/>BADGE</svg>"""
+BADGE = """<circle cx="11" cy="11" r="5" fill="#b45309"/><text x="11" y="13.4" font-family="sans-serif" font-size="6.5"
+font-weight="700" text-anchor="middle" fill="#fff">NUMBER</text>"""
+EXPORT_TYPES = {"md": "text/markdown", "jsonl": "application/jsonl", "html": "application/octet-stream"}
+REMEMBERED = 32
+KEPT_S = 2.0
+
+
+class Broken(HoldfastError):
+    """This page could not be made"""
+
+
+def register(routes: Routes, web_context: "WebContext", _agents: Mapping[str, Agent]) -> None:
+    pages = Pages(web_context.static, menu=[screen for screen in SCREENS if screen.key], csrf=web_context.keys.csrf)
+    shown = Shown(web_context, pages)
+    web_context.warm = shown.warm
+    for screen in SCREENS:
+        routes.add("GET", screen.path, Permission.READ, _handler(screen, shown), include_in_schema=False)
+    routes.add("GET", "/static/{version}/{name}", Permission.READ, _static(web_context), include_in_schema=False)
+    routes.add("GET", "/icon.svg", Permission.READ, _icon(), include_in_schema=False)
+    routes.add("GET", "/sessions/export", Permission.READ, _export(web_context), include_in_schema=False)
+    routes.add("GET", "/open", Permission.LINK, _opened(web_context), include_in_schema=False)
+
+
+class Shown:
+    """Pages as they were made last: fifty viewers of one page cost one rendering per change."""
+
+    def __init__(self, web_context: "WebContext", pages: Pages) -> None:
+        self._house, self._pages = web_context, pages
+        self._made: dict[tuple[str, str], tuple[int, float, int, bytes]] = {}
+
+    async def page(self, screen: Screen, request: Request) -> HTMLResponse:
+        visit = Visit(self._house.client, dict(request.query_params), dict(request.path_params))
+        status, body = await self._house.client.run(lambda: self._render(screen, visit, str(request.url)))
+        return HTMLResponse(body, status, NOT_KEPT)
+
+    def warm(self) -> None:
+        """Before anybody looks: templates are compiled and the first screen was made once."""
+        for screen in SCREENS:
+            self._pages.compiled(screen.file)
+        self._anew(SCREENS[0], Visit(self._house.client, {}), 0)
+
+    def _render(self, screen: Screen, visit: Visit, address: str) -> tuple[int, bytes]:
+        head, now = self._head(visit), time.monotonic()
+        at, made, status, body = self._made.get((screen.name, address), (-1, 0.0, 0, b""))
+        if screen.live and at == head >= 0 and now - made < KEPT_S:
+            return status, body
+        status, body = self._anew(screen, visit, head)
+        kept = dict(list(self._made.items())[-REMEMBERED:])
+        self._made = kept | {(screen.name, address): (head, now, status, body)}
+        return status, body
+
+    def _head(self, visit: Visit) -> int:
+        try:
+            return visit.reader.head()
+        except HoldfastError:
+            return -1  # The page itself will say what is wrong.
+
+    def _anew(self, screen: Screen, visit: Visit, head: int) -> tuple[int, bytes]:
+        common = {
+            "screen": screen,
+            "project": visit.project,
+            "query": visit.query,
+            "head": head,
+            "waits": _waits(visit),
+        }
+        try:
+            return 200, self._pages.render(screen.file, {**common, **screen.page(visit)})
+        except HoldfastError as error:
+            status = 503 if isinstance(error, UNAVAILABLE) else 404
+            return status, self._pages.render("problem.html", {**common, "error": error})
+        except Exception as error:
+            self._house.log.error("page.failed", error, screen=screen.name)
+            broken = Broken(f"{type(error).__name__} in {screen.name}", fix=f"See {self._house.paths.logs}/web.log")
+            return 500, self._pages.render("problem.html", {**common, "error": broken})
+
+
+def _waits(visit: Visit) -> int:
+    """How many sessions wait for the user: the title and the icon of every page count them."""
+    try:
+        return int(visit.view("sessions.who", of="")["waiting"])
+    except HoldfastError:
+        return 0
+
+
+def _icon() -> Callable[..., Any]:
+    async def icon(waits: int = 0) -> Response:
+        shown = "" if waits <= 0 else "9+" if waits > 9 else str(waits)
+        badge = BADGE.replace("NUMBER", shown) if shown else ""
+        return Response(ICON.replace("BADGE", badge), media_type="image/svg+xml", headers=FOR_EVER)
+
+    return icon
+
+
+def _export(web_context: "WebContext") -> Callable[..., Any]:
+    async def export(id: str, format: str = "md") -> Response:
+        """One session as a file, whole: the view gives it in parts."""
+        text = await web_context.client.run(lambda: _exported(web_context, id, format))
+        kind = EXPORT_TYPES.get(format, "text/plain")
+        named = {"content-disposition": f'attachment; filename="session.{format if format.isalnum() else "txt"}"'}
+        return Response(text, media_type=f"{kind}; charset=utf-8", headers={**NOT_KEPT, **named})
+
+    return export
+
+
+def _exported(web_context: "WebContext", session: str, format: str) -> str:
+    parts, told = [], web_context.client.view("sessions.export", {"id": session, "format": format})
+    parts.append(told["text"])
+    while told["next"]:
+        told = web_context.client.view("sessions.export", {"id": told["id"], "format": format, "after": told["next"]})
+        parts.append(told["text"])
+    return "".join(escape_invisible(part) if format == "jsonl" else strip_controls(part) for part in parts)
+
+
+def _handler(screen: Screen, shown: Shown) -> Callable[[Request], Any]:
+    async def page(request: Request) -> HTMLResponse:
+        return await shown.page(screen, request)
+
+    return page
+
+
+def _static(web_context: "WebContext") -> Callable[..., Any]:
+    async def file(version: str, name: str) -> Response:
+        body = web_context.static.files.get(name)
+        if body is None:
+            return Response(status_code=404)
+        kept = FOR_EVER if version == web_context.static.version else NOT_KEPT
+        return Response(body, media_type=web_context.static.type_of(name), headers=kept)
+
+    return file
+
+
+def _opened(web_context: "WebContext") -> Callable[..., Any]:
+    async def opened(once: str = "") -> HTMLResponse:
+        """A page that leads on, no redirect: a strict cookie is not sent on the way back from elsewhere."""
+        if not web_context.keys.redeem(once):
+            said = "This link was used already, or is too old. Make a new one: holdfast dashboard"
+            return HTMLResponse(f"<!doctype html><title>Holdfast</title><p>{said}</p>", 403, NOT_KEPT)
+        answer = HTMLResponse(WELCOME.replace("ICON", web_context.static.address("mark.svg")), 200, NOT_KEPT)
+        answer.set_cookie(
+            web_context.keys.cookie_name, web_context.keys.cookie, httponly=True, samesite="strict", path="/"
+        )
+        return answer
+
+    return opened

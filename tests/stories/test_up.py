@@ -1,0 +1,83 @@
+"""`holdfast up` ends with the truth about every agent: what is in, what was tried, what is missing, what comes next."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.kit import World
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+    """Claude Code too old, Codex unreviewed, Gemini with a broken settings file, Qwen whole and linked to dotfiles."""
+    made = World(tmp_path_factory.mktemp("up"))
+    programs = made.root / "bin"
+    programs.mkdir()
+    for name, version in (("claude", "2.0.1"), ("codex", "9.9.9"), ("gemini", "9.9.9"), ("qwen", "9.9.9")):
+        (programs / name).write_text(f"#!/bin/sh\necho {version}\n")
+        (programs / name).chmod(0o755)
+    made.env["PATH"] = f"{programs}:{Path(made.env['PATH'].partition(':')[0])}:/usr/bin:/bin"
+    (made.home / ".gemini").mkdir()
+    (made.home / ".gemini/settings.json").write_text("{ broken")
+    (made.home / "dotfiles").mkdir()
+    (made.home / "dotfiles/qwen.json").write_text("{}\n")
+    (made.home / ".qwen").mkdir()
+    (made.home / ".qwen/settings.json").symlink_to(made.home / "dotfiles/qwen.json")
+    yield made
+    made.close()
+
+
+@pytest.fixture(scope="module")
+def told(world: World) -> dict:
+    return world.json("up")
+
+
+def steps(told: dict, agent: str) -> dict[str, tuple]:
+    found = next(one for one in told["agents"] if one["agent"] == agent)
+    return {step["name"]: (step["done"], step["text"], step["next"]) for step in found["steps"]}
+
+
+def test_an_agent_that_is_too_old_is_not_called_ready(told: dict) -> None:
+    found = steps(told, "claude-code")
+    assert found["hooks"][0] is True
+    assert found["version"][0] is False and "2.0.1 is too old" in found["version"][1]
+    assert "update Claude Code" in told["next"]
+
+
+def test_the_installed_line_was_run_and_its_event_recorded(world: World, told: dict) -> None:
+    assert steps(told, "qwen")["self-test"][0] is True
+    tried = [e for e in world.events() if e.agent == "qwen"]
+    assert [(e.session, e.data.as_dict()["message"]) for e in tried] == [("", "Holdfast self-test")]
+    assert world.json("session", "list", "--all")["sessions"] == []
+
+
+def test_codex_is_not_ready_before_its_hooks_are_reviewed(told: dict) -> None:
+    done, text, command = steps(told, "codex")["trust"]
+    assert (done, command) == (False, "start codex, type /hooks, and trust Holdfast's")
+    assert "until they are reviewed" in text
+    assert told["next"].index(command) < told["next"].index("start qwen and work as always")
+
+
+def test_a_broken_settings_file_is_left_alone_and_stops_no_other_agent(world: World, told: dict) -> None:
+    assert (world.home / ".gemini/settings.json").read_text() == "{ broken"
+    assert [line for line in told["refused"] if line.startswith("Gemini CLI")]
+    assert steps(told, "gemini")["hooks"][0] is False
+
+
+def test_a_link_into_dotfiles_stays_a_link(world: World, told: dict) -> None:
+    assert steps(told, "qwen")["hooks"][0] is True
+    assert (world.home / ".qwen/settings.json").is_symlink()
+    assert "holdfast-hook" in (world.home / "dotfiles/qwen.json").read_text()
+
+
+def test_a_session_that_was_recorded_is_seen(world: World, told: dict) -> None:
+    assert steps(told, "claude-code")["seen"][0] is None
+    world.session("22222222-aaaa-4bbb-8ccc-000000000001").start()
+    agents = world.json("doctor", code=1)["agents"]
+    assert steps({"agents": agents}, "claude-code")["seen"][0] is True
+
+
+def test_people_read_the_same(world: World, told: dict) -> None:
+    said = world.cli("up")
+    assert "✗ trust" in said and "Next:\n  1. " in said and "holdfast dashboard" in said

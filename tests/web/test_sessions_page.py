@@ -1,0 +1,78 @@
+"""Every one of 5,000 sessions can be reached on the Sessions page: filtered, sorted, page by page, and exported."""
+
+import re
+from collections.abc import Iterator
+
+import pytest
+
+from tests.kit import World
+from tests.web.conftest import Door, serving
+
+COUNT = 5_000
+DAY = 1_790_000_000_000
+
+
+@pytest.fixture(scope="module")
+def many(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Door]:
+    world = World(tmp_path_factory.mktemp("many"))
+    try:
+        world.start()
+        world.ask(op="ingest", events=[_started(n) for n in range(COUNT)])
+        with serving(world) as opened:
+            yield opened
+    finally:
+        world.close()
+
+
+def _started(n: int) -> dict:
+    return {
+        "kind": "prompt.submitted", "key": f"k{n:031d}", "at": DAY + n * 1000, "session": f"{n:08d}-0000-4000-8000-000000000000",
+        "project": f"/srv/p{n % 7}", "agent": ("claude-code", "codex", "gemini")[n % 3],
+        "data": {"prompt": f"Task number {n}", "imported": "test"},
+    }  # fmt: skip
+
+
+def listed(page: str) -> list[str]:
+    return re.findall(r'id="s-(\d{8})', page)
+
+
+def test_all_of_them_can_be_reached(many: Door) -> None:
+    seen, address = [], "/sessions"
+    first = many.page(address)
+    assert "1 to 100 of 5,000" in first
+    for offset in range(0, COUNT, 1_000):
+        seen += listed(many.page(f"/sessions?offset={offset}"))
+    assert seen[:2] == ["00004999", "00004998"] and len(set(seen)) == 500
+    assert listed(many.page("/sessions?offset=4900"))[-1] == "00000000"
+
+
+def test_filters_and_text_narrow_it(many: Door) -> None:
+    page = many.page("/sessions?agent=codex&project=/srv/p3")
+    wanted = [n for n in range(COUNT) if n % 3 == 1 and n % 7 == 3]
+    assert f"{len(wanted)} of 5,000" in page
+    assert listed(many.page("/sessions?text=number+4321")) == ["00004321"]
+    assert "No session fits these filters" in many.page("/sessions?text=nothing-like-it")
+
+
+def test_the_api_and_ctrl_k_see_the_same(many: Door) -> None:
+    told = many.api("sessions/table?text=number%2077&limit=3&sort=started&reverse=true")["data"]
+    assert [one["id"][:8] for one in told["sessions"]] == ["00000077", "00000770", "00000771"]
+    assert told["total"] == 11
+
+
+def test_one_is_exported_as_a_file(many: Door) -> None:
+    status, body, headers = many.ask(
+        "GET", "/sessions/export?id=00000042-0000-4000-8000-000000000000&format=md", **many.as_page
+    )
+    assert status == 200 and b"Task number 42" in body
+    assert headers["content-disposition"] == 'attachment; filename="session.md"'
+
+
+def test_an_address_that_is_not_there_is_a_page(many: Door) -> None:
+    status, body, _ = many.ask("GET", "/nowhere", **many.as_page, Accept="text/html")
+    assert status == 404 and b"There is no such page" in body and b'href="/sessions"' in body
+
+
+def test_the_icon_counts(many: Door) -> None:
+    assert b">3</text>" in many.ask("GET", "/icon.svg?waits=3", **many.as_page)[1]
+    assert b"<text" not in many.ask("GET", "/icon.svg", **many.as_page)[1]
