@@ -7,7 +7,7 @@ import msgspec
 
 from holdfast.core.feature import Call
 from holdfast.core.ports import Reader
-from holdfast.features.sessions.figures import figures_of
+from holdfast.features.sessions.figures import figures_of, shown_state
 from holdfast.features.sessions.state.documents import SESSION, Session
 from holdfast.features.sessions.views import row_of
 
@@ -23,9 +23,12 @@ SORTS: dict[str, Callable[[Session], Any]] = {
     "agent": lambda session: session.agent,
     "title": lambda session: session.title.lower(),
     "events": lambda session: session.events,
+    "tools": lambda session: session.tools,
+    "turns": lambda session: session.turn.n if session.turn else 0,
+    "duration": lambda session: session.at - session.started_at,
+    "failed": lambda session: session.failed,
 }
-"""Columns that stand in the document. The others need the figures of every session and are sorted by them."""
-FIGURE_SORTS = ("tokens", "tools", "turns", "duration", "failed")
+"""Columns that stand in the document. Tokens and money are read for each session."""
 
 
 class Filters(msgspec.Struct, kw_only=True, frozen=True):
@@ -94,7 +97,7 @@ def _fits(session: Session, filters: Filters, call: Call) -> bool:
         and session.at >= filters.since
         and (not filters.until or session.started_at <= filters.until)
         and _has_text(session, filters.text.lower())
-        and (not filters.state or figures_of(session, call.now, call.settings).state == filters.state)
+        and (not filters.state or shown_state(session, call.now, call.settings) == filters.state)
         and (not filters.min_cost or filters.costs.get(session.id, 0) >= filters.min_cost)
         and (not filters.min_tokens or _tokens(session, call) >= filters.min_tokens)
     )
@@ -108,7 +111,7 @@ def _has_text(session: Session, wanted: str) -> bool:
 
 
 def _tokens(session: Session, call: Call) -> int:
-    return figures_of(session, call.now, call.settings).total_tokens or 0
+    return figures_of(session, call.reader, call.now, call.settings).spent.total_tokens or 0
 
 
 def _sorted(found: list[Session], filters: Filters, call: Call) -> list[Session]:
@@ -121,16 +124,9 @@ def _sort_key(filters: Filters, call: Call) -> Callable[[Session], Any]:
     sort = filters.sort
     if sort == "cost":
         return lambda session: filters.costs.get(session.id, 0)
-    if sort not in FIGURE_SORTS:
-        return SORTS.get(sort, SORTS["last"])
-    fields = {
-        "tokens": "total_tokens",
-        "tools": "calls",
-        "turns": "turns",
-        "duration": "duration_ms",
-        "failed": "failed",
-    }
-    return lambda session: getattr(figures_of(session, call.now, call.settings), fields[sort]) or 0
+    if sort == "tokens":
+        return lambda session: _tokens(session, call)
+    return SORTS.get(sort, SORTS["last"])
 
 
 def _choices(sessions: list[Session]) -> dict[str, list[str]]:
