@@ -13,6 +13,7 @@ from typing import Any
 from holdfast import client
 from holdfast.features.reindex import state_file
 from holdfast.features.reindex.settings import STATE_FILE
+from holdfast.features.reindex.state import NewestSession
 from holdfast.features.reindex.state_file import migrate_session_state
 from holdfast.paths import write_atomically
 
@@ -99,4 +100,4 @@ def _write(session: str, shown: bool) -> None:
     kept = shown or (flag and stored == session)
     path = Path(_project()) / STATE_FILE
     path.parent.mkdir(parents=True, exist_ok=True)
-    write_atomically(path, state_file.content({"session_id": session, "shown": kept}, state_file.CURRENT), 0o644)
+    write_atomically(path, state_file.content(NewestSession(session, kept), state_file.CURRENT), 0o644)

@@ -3,30 +3,30 @@
 import json
 from pathlib import Path
 
+import msgspec
 import pytest
 
-from holdfast.core.ports import Ref
 from holdfast.core.section import Unfit
 from holdfast.features.reindex.files import files
 from holdfast.features.reindex.settings import STATE_FILE, Settings
-from holdfast.features.reindex.state import CHECKOUT, SESSION, new_checkout
+from holdfast.features.reindex.state import CHECKOUT, SESSION, Checkout, FlagState
 from holdfast.features.reindex.state_file import validate_session_state
 
 UUID = "11111111-2222-4333-8444-555555555555"
+NEWEST = {"session_id": UUID, "shown": True}
 
 
 def made(project: Path, settings: Settings | None = None, **doc: object) -> dict[str, bytes | None]:
-    newest = {"session_id": UUID, "shown": True}
-    whole = {**new_checkout(str(project), 0), "newest": newest, **doc}
-    return {str(f.path.relative_to(project)): f.content for f in files(Ref(CHECKOUT, str(project)), whole, settings)}
+    whole = msgspec.convert({"project": str(project), "newest": NEWEST, **doc}, Checkout)
+    return {str(f.path.relative_to(project)): f.content for f in files(CHECKOUT.ref(str(project)), whole, settings)}
 
 
 def test_the_newest_session_in_the_seeds_shape_hidden_from_git(tmp_path: Path) -> None:
     told = made(tmp_path)
     assert list(told) == [STATE_FILE]
     assert json.loads(told[STATE_FILE] or b"") == {"session_id": UUID, "first_semantic_search_shown": True}
-    whole = {**new_checkout(str(tmp_path), 0), "newest": {"session_id": UUID, "shown": True}}
-    assert [file.hidden for file in files(Ref(CHECKOUT, str(tmp_path)), whole, None)] == [tmp_path / STATE_FILE]
+    whole = msgspec.convert({"project": str(tmp_path), "newest": NEWEST}, Checkout)
+    assert [file.hidden for file in files(CHECKOUT.ref(str(tmp_path)), whole, None)] == [tmp_path / STATE_FILE]
 
 
 def test_version_2_when_asked_for(tmp_path: Path) -> None:
@@ -51,4 +51,4 @@ def test_no_file_where_there_is_no_session_or_no_project(tmp_path: Path, monkeyp
     assert made(tmp_path / "gone") == {}
     monkeypatch.setenv("HOME", str(tmp_path))
     assert made(tmp_path) == {}, "a home folder is no project"
-    assert list(files(Ref(SESSION, UUID), {}, None)) == []
+    assert list(files(SESSION.ref(UUID), FlagState(session_id=UUID), None)) == []

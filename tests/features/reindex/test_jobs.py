@@ -6,7 +6,7 @@ from holdfast.core.decision import Decision
 from holdfast.features.reindex.jobs import _fits
 from holdfast.features.reindex.policy import SUGGEST, decide
 from holdfast.features.reindex.settings import Settings
-from holdfast.features.reindex.state import SESSION, new_session
+from holdfast.features.reindex.state import SESSION, FlagState, Offer
 from holdfast.search.results import Hit
 from tests.factories import an_event
 from tests.features.reindex.test_state import Room
@@ -15,11 +15,11 @@ ON = Settings(context=True)
 
 
 class Given:
-    def __init__(self, doc: dict) -> None:
+    def __init__(self, doc: FlagState) -> None:
         self._doc = doc
 
-    def get(self, kind: str, key: str) -> dict | None:
-        return self._doc if (kind, key) == (SESSION, "s-1") else None
+    def get(self, kind: str, key: str) -> FlagState | None:
+        return self._doc if (kind, key) == (SESSION.kind, "s-1") else None
 
 
 def chunk(number: int) -> dict:
@@ -59,7 +59,7 @@ def test_once_told_they_are_gone_and_what_others_say_does_not_count(tmp_path: Pa
 def test_switched_off_nothing_is_looked_for_nor_told(tmp_path: Path) -> None:
     room = Room(tmp_path)
     room.tell("prompt.submitted", "s-1", {"prompt": "where is the wheel turned"})
-    offered = {**new_session("s-1", "/p", 0), "offer": {"of": 1, "chunks": [chunk(7)]}}
+    offered = FlagState(session_id="s-1", offer=Offer(1, [chunk(7)]))
     assert decide(Given(offered), an_event(kind="tool.finished", session="s-1"), Settings()) is None
     assert SUGGEST not in [job["kind"] for job in room.store.reader().jobs()]
 
@@ -84,7 +84,7 @@ def test_what_really_fits() -> None:
 
 
 def test_the_text_shows_few_lines() -> None:
-    doc = {**new_session("s-1", "/p", 0), "offer": {"of": 1, "chunks": [chunk(7)]}}
+    doc = FlagState(session_id="s-1", offer=Offer(1, [chunk(7)]))
 
     told = decide(Given(doc), an_event(kind="tool.finished", session="s-1"), ON)
     assert isinstance(told, Decision)

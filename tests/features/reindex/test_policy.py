@@ -2,12 +2,13 @@
 
 from typing import Any
 
+import msgspec
 import pytest
 
 from holdfast.features.reindex.events import AGAIN, BRANCH, COMMAND, FIRST_PROMPT, TURN_END
 from holdfast.features.reindex.policy import choose_run
 from holdfast.features.reindex.settings import Settings
-from holdfast.features.reindex.state import new_checkout
+from holdfast.features.reindex.state import Checkout
 
 NOW = 10_000_000
 MINE = Settings(cooldown_s=300, timeout_s=100)
@@ -15,8 +16,9 @@ RUNNING = {"id": "r1", "trigger": FIRST_PROMPT, "at": NOW - 1000, "session": "s"
 
 
 def told(trigger: str, settings: Settings = MINE, rebuild: bool = False, **doc: Any) -> tuple[str, str, dict]:
-    choice = choose_run(trigger, {**new_checkout("/p", 0), **doc}, NOW, settings, rebuild=rebuild)
-    return choice.decision, choice.reason, choice.details
+    checkout = msgspec.convert({"project": "/p", **doc}, Checkout)
+    choice = choose_run(trigger, checkout, NOW, settings, rebuild=rebuild)
+    return choice.decision, choice.reason, choice.details.as_dict()
 
 
 def test_nothing_in_the_way() -> None:

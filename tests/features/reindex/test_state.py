@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from holdfast.core.event import Event
-from holdfast.core.ports import EventQuery, Ref
+from holdfast.core.ports import EventQuery
 from holdfast.core.replay import fold
 from holdfast.features.reindex import FEATURE
 from holdfast.features.reindex.settings import Settings
@@ -62,10 +62,10 @@ class Room:
         return self.store.reader().events(EventQuery(kinds=kinds, limit=1000))
 
     def session(self, key: str) -> dict | None:
-        return self.store.reader().state(Ref(SESSION, key))
+        return self.store.reader().state(SESSION.ref(key))
 
     def checkout(self) -> dict | None:
-        return self.store.reader().state(Ref(CHECKOUT, PROJECT))
+        return self.store.reader().state(CHECKOUT.ref(PROJECT))
 
     def decided(self) -> list[tuple[str, str, str]]:
         return [(e.data["trigger"], e.data["decision"], e.data["reason"]) for e in self.events("reindex.decided")]
@@ -140,7 +140,7 @@ def test_another_branch_supersedes_the_run(tmp_path: Path) -> None:
     room.tell("tool.finished", "s-1", {"branch": "other", "action": "shell", "ok": True})
     first, second = room.events("reindex.decided")
     assert second.data["trigger"] == "branch_switch"
-    assert second.data["details"] == {"supersedes": first.data["run"]}
+    assert second.data.details.as_dict() == {"supersedes": first.data.run}
     kinds = sorted(job["kind"] for job in room.store.reader().jobs())
     assert kinds == ["reindex.cancel", "reindex.index"]
 

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.features.reindex import state_file
+from holdfast.features.reindex.state import LastRun, NewestSession
 from holdfast.features.reindex.state_file import migrate_session_state, validate_session_state
 
 SEED_ID = "session_20251212_154827"
@@ -96,9 +97,9 @@ def test_no_value_raises(value: object) -> None:
 
 
 def test_the_file_in_both_versions() -> None:
-    newest = {"session_id": SEED_ID, "shown": True}
+    newest = NewestSession(SEED_ID, True)
     assert json.loads(state_file.content(newest, 1)) == {"session_id": SEED_ID, "first_semantic_search_shown": True}
-    assert validate_session_state(json.loads(state_file.content(newest, 2, {"trigger": "first_prompt"})))
+    assert validate_session_state(json.loads(state_file.content(newest, 2, LastRun("first_prompt", "completed", 5))))
     assert state_file.read(state_file.content(newest, 2)) == (SEED_ID, True)
 
 

@@ -11,6 +11,7 @@ from holdfast.core.kinds import (
     gates_events,
     memory_events,
     project_events,
+    reindex_events,
     session_events,
     uat_events,
 )
@@ -70,6 +71,7 @@ CHECK_KINDS = _kinds_of(check_events)
 GATES_KINDS = _kinds_of(gates_events)
 MEMORY_KINDS = _kinds_of(memory_events)
 PROJECT_KINDS = _kinds_of(project_events)
+REINDEX_KINDS = _kinds_of(reindex_events)
 SESSION_KINDS = _kinds_of(session_events)
 UAT_KINDS = _kinds_of(uat_events)
 

@@ -5,11 +5,11 @@ from functools import partial
 from holdfast.core.feature import Feature
 from holdfast.core.lazy import lazy_function
 from holdfast.features.reindex import commands
-from holdfast.features.reindex.events import KINDS, SUBSCRIBED_KINDS
+from holdfast.features.reindex.events import SUBSCRIBED_KINDS
 from holdfast.features.reindex.files import files
 from holdfast.features.reindex.policy import CANCEL, INDEX, SUGGEST, can_decide, decide, derive, enqueue
 from holdfast.features.reindex.settings import Settings
-from holdfast.features.reindex.state import facets, keys, reduce
+from holdfast.features.reindex.state import CHECKOUT, SESSION, facets, keys, reduce
 
 _lazy = partial(lazy_function, __name__)
 """The search library is loaded when somebody searches, not when the daemon starts."""
@@ -18,12 +18,12 @@ VIEWS = ("status", "watch", "runs", "search", "related", "outline", "symbol", "w
 
 FEATURE = Feature(
     name="reindex",
-    version=1,
-    kinds=KINDS,
+    version=2,
     subscribed_kinds=SUBSCRIBED_KINDS,
     keys=keys,
     reduce=reduce,
     facets=facets,
+    documents=(SESSION, CHECKOUT),
     decide=decide,
     can_decide=can_decide,
     derive=derive,

@@ -1,55 +1,58 @@
 """What people and their scripts ask for: a run, a rebuild, and the seed's functions on a session's flag."""
 
 import time
+from typing import Any
+
+import msgspec
 
 from holdfast.core.errors import CommandRefused
-from holdfast.core.event import Event
+from holdfast.core.event import own_event
 from holdfast.core.feature import Call, CommandResult
-from holdfast.core.ids import bounded, delivery_key
-from holdfast.core.ports import Doc, Reader, Ref
-from holdfast.features.reindex.state import CHECKOUT, SESSION
+from holdfast.core.ids import bounded
+from holdfast.core.kinds import Payload
+from holdfast.core.kinds.reindex_events import FlagInitialized, FlagMarked, RunAsked
+from holdfast.core.ports import Reader
+from holdfast.features.reindex.state import CHECKOUT, SESSION, NewestSession
 
 SOURCES = ("startup", "clear", "resume", "compact", "fork", "unknown")
 
 
 def run(call: Call) -> CommandResult:
     project = _project(call)
-    data = {"rebuild": call.args.get("rebuild") is True, "by": "command"}
-    key = delivery_key(call.now)
-    event = Event(key=key, kind="reindex.asked", at=call.now, session=call.session, project=project, data=data)
+    asked = RunAsked(rebuild=call.args.get("rebuild") is True, by="command")
+    event = own_event(asked, call.now, session=call.session, project=project)
     return CommandResult((event,), answer=lambda reader: _decision(reader, project))
 
 
-def _decision(reader: Reader, project: str) -> Doc:
-    return (reader.state(Ref(CHECKOUT, project)) or {}).get("decided") or {}
+def _decision(reader: Reader, project: str) -> dict[str, Any]:
+    checkout = CHECKOUT.load(reader, project)
+    decided: dict[str, Any] = msgspec.to_builtins(checkout.decided) if checkout and checkout.decided else {}
+    return decided
 
 
 def initialize(call: Call) -> CommandResult:
     """`initialize_session_state`: a session that is known keeps its flag, a new one begins with false."""
     session = _session(call)
-    known = call.reader.state(Ref(SESSION, session))
-    checkout = call.reader.state(Ref(CHECKOUT, _project(call))) or {}
-    previous = (checkout.get("newest") or {}).get("session_id", "")
+    known, newest = SESSION.load(call.reader, session), _newest(call)
+    previous = newest.session_id if newest else ""
     source = str(call.args.get("source") or "unknown")
-    data = {
-        "source": source if source in SOURCES else "unknown",
-        "shown": bool(known and known["shown"]),
-        "previous": previous,
-        "reset": previous != session,
-    }
-    return _ask(call, "reindex.initialized", session, data)
+    flag = FlagInitialized(
+        source=source if source in SOURCES else "unknown", shown=bool(known and known.shown), previous=previous,
+        reset=previous != session,
+    )  # fmt: skip
+    told = {"source": flag.source, "shown": flag.shown, "previous": previous, "reset": flag.reset}
+    return _note(call, session, flag, told)
 
 
 def mark(call: Call) -> CommandResult:
     """`mark_first_prompt_shown`, and with shown=False its undoing."""
-    return _ask(call, "reindex.marked", _session(call), {"shown": call.args.get("shown", True) is True})
+    shown = call.args.get("shown", True) is True
+    return _note(call, _session(call), FlagMarked(shown=shown), {"shown": shown})
 
 
-def _ask(call: Call, kind: str, session: str, data: Doc) -> CommandResult:
-    event = Event(
-        key=delivery_key(call.now), kind=kind, at=call.now, session=session, project=_project(call), data=data
-    )
-    return CommandResult((event,), answer={"session_id": session, **data})
+def _note(call: Call, session: str, payload: Payload, told: dict[str, Any]) -> CommandResult:
+    event = own_event(payload, call.now, session=session, project=_project(call))
+    return CommandResult((event,), answer={"session_id": session, **told})
 
 
 def _project(call: Call) -> str:
@@ -64,5 +67,12 @@ def _session(call: Call) -> str:
     named = str(call.args.get("session") or call.session)
     if named:
         return bounded(named)
-    newest = (call.reader.state(Ref(CHECKOUT, _project(call))) or {}).get("newest")
-    return newest["session_id"] if newest else time.strftime("session_%Y%m%d_%H%M%S", time.localtime(call.now / 1000))
+    newest = _newest(call)
+    if newest:
+        return newest.session_id
+    return time.strftime("session_%Y%m%d_%H%M%S", time.localtime(call.now / 1000))
+
+
+def _newest(call: Call) -> NewestSession | None:
+    checkout = CHECKOUT.load(call.reader, _project(call))
+    return checkout.newest if checkout else None

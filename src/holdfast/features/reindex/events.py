@@ -1,15 +1,17 @@
-"""Kinds of events of this feature, those it listens to, and the values in them."""
+"""Kinds of events this feature listens to, and the values in its own (`core.kinds.reindex_events`)."""
 
-KINDS = {
-    "reindex.initialized": "a session's first-prompt flag was set up (`source`, `shown`, `reset`, `previous`)",
-    "reindex.marked": "a session's first-prompt flag was set by hand (`shown`)",
-    "reindex.asked": "a person asked for the index (`rebuild`)",
-    "reindex.decided": "whether to index now (`decision`, `reason`, `details`, `trigger`, `run`)",
-    "reindex.finished": "a run over a checkout ended (`run`, `trigger`, `status`, `reason`, `files`, `chunks`, `ms`)",
-    "reindex.suggested": "chunks that fit a prompt (`of`, `chunks`)",
-}
+from holdfast.core.kinds import REINDEX_KINDS
+
 SUBSCRIBED_KINDS = frozenset(
-    (*KINDS, "session.started", "session.ended", "prompt.submitted", "tool.finished", "turn.ended", "decision.made")
+    (
+        *REINDEX_KINDS,
+        "session.started",
+        "session.ended",
+        "prompt.submitted",
+        "tool.finished",
+        "turn.ended",
+        "decision.made",
+    )
 )
 
 FIRST_PROMPT, TURN_END, BRANCH, COMMAND, AGAIN = "first_prompt", "turn_end", "branch_switch", "command", "again"

@@ -6,20 +6,20 @@ from pathlib import Path
 
 from holdfast.core.feature import File
 from holdfast.core.feature import Settings as AnySettings
-from holdfast.core.ports import Doc, Ref
+from holdfast.core.ports import Ref
 from holdfast.features.reindex import state_file
 from holdfast.features.reindex.settings import settings_or_default
-from holdfast.features.reindex.state import CHECKOUT
+from holdfast.features.reindex.state import CHECKOUT, Checkout, LastRun
 
 
-def files(ref: Ref, doc: Doc, settings: AnySettings) -> Iterator[File]:
-    if ref.kind != CHECKOUT or not doc["newest"] or not _may_hold(doc["project"]):
+def files(ref: Ref, doc: Checkout, settings: AnySettings) -> Iterator[File]:
+    if ref.kind != CHECKOUT.kind or not doc.newest or not _may_hold(doc.project):
         return
     mine = settings_or_default(settings)
-    path = Path(doc["project"]) / mine.state_file
-    if not _stays_inside(path, doc["project"]):
+    path = Path(doc.project) / mine.state_file
+    if not _stays_inside(path, doc.project):
         return
-    yield File(path, state_file.content(doc["newest"], mine.state_file_version, _last(doc)), mode=0o644, hidden=path)
+    yield File(path, state_file.content(doc.newest, mine.state_file_version, _last(doc)), mode=0o644, hidden=path)
 
 
 def _may_hold(project: str) -> bool:
@@ -37,6 +37,5 @@ def _stays_inside(path: Path, project: str) -> bool:
     return real == root or real.startswith(f"{root}{os.sep}")
 
 
-def _last(doc: Doc) -> Doc | None:
-    last = doc["last"]
-    return {"trigger": last["trigger"], "result": last["status"], "timestamp": last["at"]} if last else None
+def _last(doc: Checkout) -> LastRun | None:
+    return LastRun(doc.last.trigger, doc.last.status, doc.last.at) if doc.last else None

@@ -8,10 +8,10 @@ from typing import Any
 import msgspec
 
 from holdfast.core import git
-from holdfast.core.event import Event
+from holdfast.core.event import Event, own_event
 from holdfast.core.feature import JobCall
-from holdfast.core.ids import delivery_key
 from holdfast.core.job import Ran
+from holdfast.core.kinds.reindex_events import ChunksSuggested, RunFinished
 from holdfast.core.ports import EventQuery
 from holdfast.features.reindex.events import FAILED, KILLED, NOT_READY, SKIPPED, TIMEOUT, UNCHANGED
 from holdfast.features.reindex.settings import Settings, settings_or_default
@@ -34,7 +34,7 @@ def index(call: JobCall) -> list[Event]:
         told = _index(call, settings)
     except Exception as error:
         told = {"status": FAILED, "reason": f"{type(error).__name__}: {error}"[:500]}
-    about = {name: payload.get(name) for name in ("run", "trigger")}
+    about = {name: str(payload.get(name) or "") for name in ("run", "trigger")}
     return [_finished(call, {**about, **told})]
 
 
@@ -112,13 +112,11 @@ def cancel(call: JobCall) -> list[Event]:
     return []
 
 
-def _finished(call: JobCall, data: Mapping[str, Any]) -> Event:
+def _finished(call: JobCall, told: Mapping[str, Any]) -> Event:
     payload = call.job.payload
-    now = call.now + int(data.get("ms") or 0)
-    return Event(
-        key=delivery_key(now), kind="reindex.finished", at=now, session=payload.get("session") or "",
-        project=payload["project"], data=dict(data),
-    )  # fmt: skip
+    finished = msgspec.convert(told, RunFinished)
+    at = call.now + int(finished.ms)
+    return own_event(finished, at, session=payload.get("session") or "", project=payload["project"])
 
 
 # ── what fits a prompt ──────────────────────────────────────────────────────────────────────────────────────────────────
@@ -141,18 +139,8 @@ def suggest(call: JobCall) -> list[Event]:
     fitting = [msgspec.to_builtins(hit) for hit in answer.hits if _fits(hit, settings.context_score)]
     if not fitting or not _is_newest(call, payload["session"], payload.get("of", 0)):
         return []
-    data = {"of": payload.get("of", 0), "chunks": fitting}
-    key = delivery_key(call.now)
-    return [
-        Event(
-            key=key,
-            kind="reindex.suggested",
-            at=call.now,
-            session=payload["session"],
-            project=payload["project"],
-            data=data,
-        )
-    ]
+    suggested = ChunksSuggested(of=payload.get("of", 0), chunks=fitting)
+    return [own_event(suggested, call.now, session=payload["session"], project=payload["project"])]
 
 
 def _is_newest(call: JobCall, session: str, prompt: int) -> bool:

@@ -6,11 +6,11 @@ from typing import Any
 import msgspec
 
 from holdfast.core.decision import Decision, tell
-from holdfast.core.event import Event
+from holdfast.core.event import Event, derived_event
 from holdfast.core.feature import Settings as AnySettings
 from holdfast.core.feature import State
 from holdfast.core.job import Job
-from holdfast.core.ports import Doc
+from holdfast.core.kinds.reindex_events import FlagInitialized, RunAsked, RunDecided, RunDetails
 from holdfast.features.reindex.events import (
     AGAIN,
     BRANCH,
@@ -26,7 +26,7 @@ from holdfast.features.reindex.events import (
     TURN_END,
 )
 from holdfast.features.reindex.settings import Settings, settings_or_default
-from holdfast.features.reindex.state import CHECKOUT, SESSION, new_checkout
+from holdfast.features.reindex.state import CHECKOUT, SESSION, Checkout, FlagState
 
 HOUR_MS = 3_600_000
 INDEX, CANCEL, SUGGEST = "reindex.index", "reindex.cancel", "reindex.suggest"
@@ -40,51 +40,50 @@ SHOWN_LINES = 5
 class Choice(msgspec.Struct, frozen=True):
     decision: str
     reason: str
-    details: dict[str, Any] = {}
+    details: RunDetails = msgspec.field(default_factory=RunDetails)
 
 
-def choose_run(trigger: str, checkout: Doc, now: int, settings: Settings, *, rebuild: bool = False) -> Choice:
+def choose_run(trigger: str, checkout: Checkout, now: int, settings: Settings, *, rebuild: bool = False) -> Choice:
     for gate in (_prerequisites, _cooldown, _one_at_a_time):
         if refused := gate(trigger, checkout, now, settings):
             return refused
-    running = checkout["run"] if _is_running(checkout, now, settings) else None
-    superseded = {"supersedes": running["id"]} if running else {}
-    anew = rebuild or bool(running and running.get("rebuild"))  # who asked for it is not forgotten
-    return Choice(RUN, SPAWNED, {**superseded, **({"rebuild": True} if anew else {})})
+    running = checkout.run if _is_running(checkout, now, settings) else None
+    anew = rebuild or bool(running and running.rebuild)  # who asked for it is not forgotten
+    return Choice(RUN, SPAWNED, RunDetails(supersedes=running.id if running else "", rebuild=anew))
 
 
-def _prerequisites(trigger: str, checkout: Doc, now: int, settings: Settings) -> Choice | None:
+def _prerequisites(trigger: str, checkout: Checkout, now: int, settings: Settings) -> Choice | None:
     if trigger == COMMAND:
         return None
-    project = checkout["project"]
+    project = checkout.project
     if not settings.enabled:
-        return Choice(SKIP, NOT_READY, {"why": "reindex.enabled is false"})
+        return Choice(SKIP, NOT_READY, RunDetails(why="reindex.enabled is false"))
     if not project.startswith("/") or project == "/":
-        return Choice(SKIP, NOT_READY, {"why": "no project folder is known"})
-    refused = checkout["refused"]
-    if refused and now - refused["at"] < settings.recheck_hours * HOUR_MS:
-        return Choice(SKIP, NOT_READY, {"why": refused["why"], "checked_at": refused["at"]})
+        return Choice(SKIP, NOT_READY, RunDetails(why="no project folder is known"))
+    refused = checkout.refused
+    if refused and now - refused.at < settings.recheck_hours * HOUR_MS:
+        return Choice(SKIP, NOT_READY, RunDetails(why=refused.why, checked_at=refused.at))
     return None
 
 
-def _cooldown(trigger: str, checkout: Doc, now: int, settings: Settings) -> Choice | None:
+def _cooldown(trigger: str, checkout: Checkout, now: int, settings: Settings) -> Choice | None:
     """For ends of turns alone: a new session and another branch are too rare to be held back."""
-    left = checkout["started_at"] + settings.cooldown_s * 1000 - now
+    left = checkout.started_at + settings.cooldown_s * 1000 - now
     if trigger != TURN_END or not 0 < left <= settings.cooldown_s * 1000:  # more: the clock was turned back
         return None
-    return Choice(SKIP, COOLDOWN, {"remaining_s": -(-left // 1000)})
+    return Choice(SKIP, COOLDOWN, RunDetails(remaining_s=-(-left // 1000)))
 
 
-def _one_at_a_time(trigger: str, checkout: Doc, now: int, settings: Settings) -> Choice | None:
-    if trigger in (BRANCH, COMMAND) or not _is_running(checkout, now, settings):
+def _one_at_a_time(trigger: str, checkout: Checkout, now: int, settings: Settings) -> Choice | None:
+    if trigger in (BRANCH, COMMAND) or checkout.run is None or not _is_running(checkout, now, settings):
         return None
-    return Choice(SKIP, CONCURRENT, {"run": checkout["run"]["id"]})
+    return Choice(SKIP, CONCURRENT, RunDetails(run=checkout.run.id))
 
 
-def _is_running(checkout: Doc, now: int, settings: Settings) -> bool:
+def _is_running(checkout: Checkout, now: int, settings: Settings) -> bool:
     """A run whose end was never told (its daemon died again and again) does not hold the others up for ever."""
-    run = checkout["run"]
-    return run is not None and abs(now - run["at"]) < 2 * settings.timeout_s * 1000
+    run = checkout.run
+    return run is not None and abs(now - run.at) < 2 * settings.timeout_s * 1000
 
 
 # ── events that follow ──────────────────────────────────────────────────────────────────────────────────────────────────
@@ -93,8 +92,8 @@ def _is_running(checkout: Doc, now: int, settings: Settings) -> bool:
 def derive(state: State, event: Event, settings: AnySettings) -> Iterator[Event]:
     if not event.project:
         return
-    session = state.get(SESSION, event.session) if event.session else None
-    checkout = state.get(CHECKOUT, event.project) or new_checkout(event.project, event.at)
+    session = SESSION.get(state, event.session) if event.session else None
+    checkout = CHECKOUT.get(state, event.project) or Checkout(project=event.project, at=event.at)
     mine = settings_or_default(settings)
     if session and _is_new_here(event, session):
         yield _initialized(event, session, checkout)
@@ -102,67 +101,54 @@ def derive(state: State, event: Event, settings: AnySettings) -> Iterator[Event]
         yield _decided(event, trigger, checkout, mine)
 
 
-def _is_new_here(event: Event, session: Doc) -> bool:
-    return event.kind == "session.started" or (event.kind == "prompt.submitted" and not session["started"])
+def _is_new_here(event: Event, session: FlagState) -> bool:
+    return event.kind == "session.started" or (event.kind == "prompt.submitted" and not session.started)
 
 
-def _initialized(event: Event, session: Doc, checkout: Doc) -> Event:
-    previous = (checkout["newest"] or {}).get("session_id", "")
-    data = {
-        "source": event.get("source", "unknown") if event.kind == "session.started" else "unknown",
-        "shown": session["shown"],
-        "previous": previous,
-        "reset": previous != event.session,
-    }
-    return _of(event, "reindex.initialized", data)
+def _initialized(event: Event, session: FlagState, checkout: Checkout) -> Event:
+    previous = checkout.newest.session_id if checkout.newest else ""
+    source = event.get("source", "unknown") if event.kind == "session.started" else "unknown"
+    flag = FlagInitialized(source=source, shown=session.shown, previous=previous, reset=previous != event.session)
+    return derived_event(event, flag)
 
 
-def _trigger(event: Event, session: Doc | None, checkout: Doc, settings: Settings) -> str:
+def _trigger(event: Event, session: FlagState | None, checkout: Checkout, settings: Settings) -> str:
     if event.kind == "reindex.asked":
         return COMMAND
     if event.kind == "reindex.finished":
-        return AGAIN if checkout["again"] else ""
+        return AGAIN if checkout.again else ""
     if session is None:
         return ""
-    if event.kind == "prompt.submitted" and session["first_prompt_seq"] == event.seq:
+    if event.kind == "prompt.submitted" and session.first_prompt_seq == event.seq:
         return FIRST_PROMPT
-    if session["switched_seq"] == event.seq and session["branch"] != (checkout["last"] or {}).get("branch"):
+    if session.switched_seq == event.seq and session.branch != (checkout.last.branch if checkout.last else ""):
         return BRANCH
     if event.kind == "turn.ended" and _worth_a_look(event, session, checkout, settings):
         return TURN_END
     return ""
 
 
-def _worth_a_look(event: Event, session: Doc, checkout: Doc, settings: Settings) -> bool:
-    turn = session["turn"]
-    changed = turn.get("edits", 0) + turn.get("commands", 0) > 0
-    return changed or (settings.max_age_s > 0 and event.at - checkout["good_at"] > settings.max_age_s * 1000)
+def _worth_a_look(event: Event, session: FlagState, checkout: Checkout, settings: Settings) -> bool:
+    changed = session.turn.edits + session.turn.commands > 0
+    return changed or (settings.max_age_s > 0 and event.at - checkout.good_at > settings.max_age_s * 1000)
 
 
-def _decided(event: Event, trigger: str, checkout: Doc, settings: Settings) -> Event:
-    choice = choose_run(trigger, checkout, event.at, settings, rebuild=event.get("rebuild") is True)
-    data = {
-        "decision": choice.decision,
-        "reason": choice.reason,
-        "details": choice.details,
-        "trigger": trigger,
-        "run": f"{event.at}-{trigger}-{event.seq}",
-        "cwd": event.get("cwd", ""),
-        "branch": event.get("branch", ""),
-    }
-    return _of(event, "reindex.decided", data)
-
-
-def _of(event: Event, kind: str, data: Doc) -> Event:
-    return Event(key="", kind=kind, at=event.at, session=event.session, project=event.project, agent="", data=data)
+def _decided(event: Event, trigger: str, checkout: Checkout, settings: Settings) -> Event:
+    rebuild = isinstance(event.data, RunAsked) and event.data.rebuild
+    choice = choose_run(trigger, checkout, event.at, settings, rebuild=rebuild)
+    decided = RunDecided(
+        decision=choice.decision, reason=choice.reason, details=choice.details, trigger=trigger,
+        run=f"{event.at}-{trigger}-{event.seq}", cwd=event.get("cwd", ""), branch=event.get("branch", ""),
+    )  # fmt: skip
+    return derived_event(event, decided)
 
 
 # ── jobs ────────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 def enqueue(_state: State, event: Event, settings: AnySettings) -> Iterator[Job]:
-    if event.kind == "reindex.decided":
-        yield from _of_decision(event)
+    if isinstance(event.data, RunDecided):
+        yield from _of_decision(event, event.data)
     elif event.kind == "prompt.submitted" and event.session and settings_or_default(settings).context:
         payload = {
             "project": event.project,
@@ -173,22 +159,21 @@ def enqueue(_state: State, event: Event, settings: AnySettings) -> Iterator[Job]
         yield Job(kind=SUGGEST, dedupe=event.session, payload=payload)
 
 
-def _of_decision(event: Event) -> Iterator[Job]:
-    details = event.get("details") or {}
+def _of_decision(event: Event, data: RunDecided) -> Iterator[Job]:
     payload = {
         "project": event.project,
         "session": event.session,
-        "run": event.get("run"),
-        "trigger": event.get("trigger"),
-        "rebuild": details.get("rebuild") is True,
+        "run": data.run,
+        "trigger": data.trigger,
+        "rebuild": data.details.rebuild,
     }
-    if event.get("decision") == RUN:
-        if superseded := details.get("supersedes"):
+    if data.decision == RUN:
+        if superseded := data.details.supersedes:
             cancel = {"project": event.project, "run": superseded}
             yield Job(kind=CANCEL, dedupe=f"{event.project}#{superseded}", payload=cancel)
         yield Job(kind=INDEX, dedupe=event.project, payload=payload)
-    elif event.get("reason") == COOLDOWN:  # Not now, but then: what changed must not stay unseen.
-        yield Job(kind=INDEX, dedupe=event.project, run_at=event.at + details["remaining_s"] * 1000, payload=payload)
+    elif data.reason == COOLDOWN:  # Not now, but then: what changed must not stay unseen.
+        yield Job(kind=INDEX, dedupe=event.project, run_at=event.at + data.details.remaining_s * 1000, payload=payload)
 
 
 # ── what the agent is told ──────────────────────────────────────────────────────────────────────────────────────────────
@@ -201,11 +186,11 @@ def can_decide(kind: str, settings: AnySettings) -> bool:
 def decide(state: State, event: Event, settings: AnySettings) -> Decision | None:
     if not event.session or not can_decide(event.kind, settings):
         return None
-    offer = (state.get(SESSION, event.session) or {}).get("offer")
-    return tell(SOURCE, _text(offer["chunks"]), WEIGHT) if offer else None
+    session = SESSION.get(state, event.session)
+    return tell(SOURCE, _text(session.offer.chunks), WEIGHT) if session and session.offer else None
 
 
-def _text(chunks: list[Doc]) -> str:
+def _text(chunks: list[dict[str, Any]]) -> str:
     lines = ["Places in this code base that fit the prompt:"]
     for chunk in chunks:
         lines.append(f"- {chunk['path']}:{chunk['line']} {chunk['symbol']}".rstrip())

@@ -4,160 +4,253 @@ The id the agent gives is the session; a new id is a new document, so no flag ca
 """
 
 from collections.abc import Callable, Iterable
+from typing import Any, TypeVar
 
+import msgspec
+from msgspec.structs import replace
+
+from holdfast.core.document import DocumentType
 from holdfast.core.event import Event
-from holdfast.core.ports import Doc, Ref
+from holdfast.core.kinds import ToolEndPayload
+from holdfast.core.kinds.engine_events import DecisionMade
+from holdfast.core.kinds.reindex_events import (
+    ChunksSuggested,
+    FlagInitialized,
+    FlagMarked,
+    RunDecided,
+    RunDetails,
+    RunFinished,
+    RunResult,
+)
+from holdfast.core.ports import Ref
 from holdfast.features.reindex.events import AGAIN, CONCURRENT, GOOD, NOT_READY, RUN, SKIPPED, SOURCE
 
-SESSION, CHECKOUT = "reindex_session", "reindex_checkout"
-"""One document per session (its flag), one per project (its run, its last result, its newest session)."""
 MOST_CHUNKS = 3
-Step = Callable[[Doc, Event], Doc]
 
 
-def new_session(session: str, project: str, at: int) -> Doc:
-    return {
-        "session_id": session,
-        "project": project,
-        "shown": False,
-        "first_prompt_seq": 0,
-        "first_prompt_at": 0,
-        "started": False,
-        "branch": "",
-        "switched_seq": 0,
-        "edits": 0,
-        "commands": 0,
-        "turn": {},
-        "last_reindex": None,
-        "offer": None,
-        "status": "waiting",
-        "at": at,
-    }
+class TurnWork(msgspec.Struct, frozen=True):
+    """What one turn did that may have changed files."""
+
+    edits: int = 0
+    commands: int = 0
 
 
-def new_checkout(project: str, at: int) -> Doc:
-    return {
-        "project": project,
-        "newest": None,
-        "prompts": 0,
-        "run": None,
-        "again": False,
-        "last": None,
-        "good_at": 0,
-        "started_at": 0,
-        "refused": None,
-        "decided": None,
-        "status": "new",
-        "at": at,
-    }
+class LastRun(msgspec.Struct, frozen=True):
+    """The last run as a session's file tells it."""
+
+    trigger: str
+    result: str
+    timestamp: int
+    details: dict[str, float | int] = {}
+
+
+class Offer(msgspec.Struct, frozen=True):
+    """Chunks that fit the prompt `of`, until they are told or another prompt comes."""
+
+    of: int
+    chunks: list[dict[str, Any]]
+
+
+class FlagState(msgspec.Struct, kw_only=True):
+    """A session: whether its first prompt was seen, its branch, and what its turn did."""
+
+    session_id: str
+    project: str = ""
+    shown: bool = False
+    first_prompt_seq: int = 0
+    first_prompt_at: int = 0
+    started: bool = False
+    branch: str = ""
+    switched_seq: int = 0
+    edits: int = 0
+    commands: int = 0
+    turn: TurnWork = TurnWork()
+    last_reindex: LastRun | None = None
+    offer: Offer | None = None
+    status: str = "waiting"
+    at: int = 0
+
+
+class NewestSession(msgspec.Struct, frozen=True):
+    session_id: str
+    shown: bool = False
+
+
+class ActiveRun(msgspec.Struct, frozen=True):
+    id: str
+    trigger: str
+    at: int
+    session: str = ""
+    rebuild: bool = False
+
+
+class EndedRun(msgspec.Struct, kw_only=True, frozen=True):
+    """The last run of a checkout and what it came to."""
+
+    run: str = ""
+    trigger: str = ""
+    status: str = ""
+    reason: str = ""
+    branch: str = ""
+    files: int = 0
+    left_out: int = 0
+    added: int = 0
+    changed: int = 0
+    removed: int = 0
+    chunks: int = 0
+    embedded: int = 0
+    ms: float | int = 0
+    note: str = ""
+    root: str = ""
+    at: int = 0
+
+
+class Refused(msgspec.Struct, frozen=True):
+    why: str
+    at: int
+
+
+class RunDecision(msgspec.Struct, kw_only=True, frozen=True):
+    """The last decision on whether to run."""
+
+    decision: str = ""
+    reason: str = ""
+    details: RunDetails = msgspec.field(default_factory=RunDetails)
+    trigger: str = ""
+    run: str = ""
+    timestamp: int = 0
+    session: str = ""
+
+
+class Checkout(msgspec.Struct, kw_only=True):
+    """A project: its run, its last result, its newest session."""
+
+    project: str
+    newest: NewestSession | None = None
+    prompts: int = 0
+    run: ActiveRun | None = None
+    again: bool = False
+    last: EndedRun | None = None
+    good_at: int = 0
+    started_at: int = 0
+    refused: Refused | None = None
+    decided: RunDecision | None = None
+    status: str = "new"
+    at: int = 0
+
+
+SESSION = DocumentType("reindex_session", FlagState)
+CHECKOUT = DocumentType("reindex_checkout", Checkout)
+
+AnyDocument = FlagState | Checkout
+D = TypeVar("D", FlagState, Checkout)
 
 
 def keys(event: Event) -> Iterable[Ref]:
     if event.kind == "decision.made" and not _told(event):
         return
     if event.session:
-        yield Ref(SESSION, event.session)
+        yield SESSION.ref(event.session)
     if event.project and event.kind not in ("tool.finished", "decision.made", "reindex.suggested"):
-        yield Ref(CHECKOUT, event.project)
+        yield CHECKOUT.ref(event.project)
 
 
-def reduce(doc: Doc | None, event: Event, ref: Ref) -> Doc | None:
-    steps = OF_SESSION if ref.kind == SESSION else OF_CHECKOUT
+def reduce(doc: AnyDocument | None, event: Event, ref: Ref) -> AnyDocument | None:
+    if ref.kind == SESSION.kind:
+        known = doc if isinstance(doc, FlagState) else None
+        return _step(OF_SESSION, known, event, FlagState(session_id=ref.key, project=event.project, at=event.at))
+    found = doc if isinstance(doc, Checkout) else None
+    return _step(OF_CHECKOUT, found, event, Checkout(project=ref.key, at=event.at))
+
+
+def _step(steps: dict[str, Callable[[D, Event], D]], known: D | None, event: Event, fresh: D) -> D | None:
     step = steps.get(event.kind)
     if step is None:
-        return doc
-    before = doc or _new(event, ref)
-    after = step(before, event)
-    return doc if doc is not None and after is before else {**after, "at": event.at}
+        return known
+    after = step(known or fresh, event)
+    return known if after is known else replace(after, at=event.at)
 
 
-def _new(event: Event, ref: Ref) -> Doc:
-    return new_session(ref.key, event.project, event.at) if ref.kind == SESSION else new_checkout(ref.key, event.at)
-
-
-def facets(_ref: Ref, doc: Doc) -> tuple[str, str, int]:
-    return doc.get("project", ""), doc.get("status", ""), doc.get("at", 0)
+def facets(_ref: Ref, doc: AnyDocument) -> tuple[str, str, int]:
+    return doc.project, doc.status, doc.at
 
 
 # ── a session ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _session_started(doc: Doc, event: Event) -> Doc:
+def _session_started(doc: FlagState, event: Event) -> FlagState:
     """S0-5: the same id keeps its flag, whatever `source` says."""
-    return {**_on_branch(doc, event, switch=False), "started": True, "project": event.project or doc["project"]}
+    return replace(_on_branch(doc, event, switch=False), started=True, project=event.project or doc.project)
 
 
-def _session_ended(doc: Doc, _event: Event) -> Doc:
-    return {**doc, "last_reindex": None, "offer": None}
+def _session_ended(doc: FlagState, _event: Event) -> FlagState:
+    return replace(doc, last_reindex=None, offer=None)
 
 
-def _session_prompt(doc: Doc, event: Event) -> Doc:
+def _session_prompt(doc: FlagState, event: Event) -> FlagState:
     doc = _on_branch(doc, event)
-    if doc["shown"]:
-        return {**doc, "offer": None} if doc["offer"] else doc
-    return {**doc, "shown": True, "status": "shown", "first_prompt_seq": event.seq, "first_prompt_at": event.at}
+    if doc.shown:
+        return replace(doc, offer=None) if doc.offer else doc
+    return replace(doc, shown=True, status="shown", first_prompt_seq=event.seq, first_prompt_at=event.at)
 
 
-def _session_tool(doc: Doc, event: Event) -> Doc:
-    doc = _on_branch(doc, event)
-    if event.get("ok") is False:
+def _session_tool(doc: FlagState, event: Event) -> FlagState:
+    doc, data = _on_branch(doc, event), event.data
+    if not isinstance(data, ToolEndPayload) or data.ok is False:
         return doc
-    if event.get("action") == "edit":
-        return {**doc, "edits": doc["edits"] + 1}
-    if event.get("action") == "shell" and not doc["commands"]:
-        return {**doc, "commands": 1}
+    if data.action == "edit":
+        return replace(doc, edits=doc.edits + 1)
+    if data.action == "shell" and not doc.commands:
+        return replace(doc, commands=1)
     return doc
 
 
-def _session_turn(doc: Doc, event: Event) -> Doc:
+def _session_turn(doc: FlagState, event: Event) -> FlagState:
     """What the turn did is kept until the next one ends: the trigger reads it after this event."""
     doc = _on_branch(doc, event)
-    did = {"edits": doc["edits"], "commands": doc["commands"]}
-    return (
-        {**doc, "turn": did, "edits": 0, "commands": 0}
-        if did != doc["turn"] or doc["edits"] or doc["commands"]
-        else doc
-    )
+    did = TurnWork(doc.edits, doc.commands)
+    changed = did != doc.turn or doc.edits or doc.commands
+    return replace(doc, turn=did, edits=0, commands=0) if changed else doc
 
 
-def _on_branch(doc: Doc, event: Event, switch: bool = True) -> Doc:
+def _on_branch(doc: FlagState, event: Event, switch: bool = True) -> FlagState:
     branch = event.get("branch", "")
-    if not branch or branch == doc["branch"]:
+    if not branch or branch == doc.branch:
         return doc
-    return {**doc, "branch": branch, "switched_seq": event.seq if switch and doc["branch"] else doc["switched_seq"]}
+    return replace(doc, branch=branch, switched_seq=event.seq if switch and doc.branch else doc.switched_seq)
 
 
-def _session_marked(doc: Doc, event: Event) -> Doc:
-    shown = event.get("shown") is True
-    return {**doc, "shown": shown, "status": "shown" if shown else "waiting"}
+def _session_marked(doc: FlagState, event: Event) -> FlagState:
+    data: FlagMarked = event.data
+    return replace(doc, shown=data.shown, status="shown" if data.shown else "waiting")
 
 
-def _session_initialized(doc: Doc, _event: Event) -> Doc:
-    return doc if doc["started"] else {**doc, "started": True}
+def _session_initialized(doc: FlagState, _event: Event) -> FlagState:
+    return doc if doc.started else replace(doc, started=True)
 
 
-def _session_finished(doc: Doc, event: Event) -> Doc:
-    last = {
-        "trigger": event.get("trigger"), "result": event.get("status"), "timestamp": event.at,
-        "details": {"files": event.get("files", 0), "chunks": event.get("chunks", 0), "ms": event.get("ms", 0)},
-    }  # fmt: skip
-    return {**doc, "last_reindex": last}
+def _session_finished(doc: FlagState, event: Event) -> FlagState:
+    data: RunFinished = event.data
+    counts = {"files": data.files, "chunks": data.chunks, "ms": data.ms}
+    return replace(doc, last_reindex=LastRun(data.trigger, data.status, event.at, counts))
 
 
-def _session_suggested(doc: Doc, event: Event) -> Doc:
+def _session_suggested(doc: FlagState, event: Event) -> FlagState:
     """Only for the prompt it was found for; a later one has cleared the way for its own."""
-    return {**doc, "offer": {"of": event.get("of", 0), "chunks": list(event.get("chunks") or ())[:MOST_CHUNKS]}}
+    data: ChunksSuggested = event.data
+    return replace(doc, offer=Offer(data.of, data.chunks[:MOST_CHUNKS]))
 
 
-def _session_told(doc: Doc, _event: Event) -> Doc:
-    return {**doc, "offer": None} if doc["offer"] else doc
+def _session_told(doc: FlagState, _event: Event) -> FlagState:
+    return replace(doc, offer=None) if doc.offer else doc
 
 
 def _told(event: Event) -> bool:
-    return any(context.get("source") == SOURCE for context in event.get("contexts") or ())
+    data = event.data
+    return isinstance(data, DecisionMade) and any(context.source == SOURCE for context in data.contexts)
 
 
-OF_SESSION: dict[str, Step] = {
+OF_SESSION: dict[str, Callable[[FlagState, Event], FlagState]] = {
     "session.started": _session_started,
     "session.ended": _session_ended,
     "prompt.submitted": _session_prompt,
@@ -173,61 +266,62 @@ OF_SESSION: dict[str, Step] = {
 # ── a checkout ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _initialized(doc: Doc, event: Event) -> Doc:
-    return {**doc, "newest": {"session_id": event.session, "shown": event.get("shown") is True}}
+def _initialized(doc: Checkout, event: Event) -> Checkout:
+    data: FlagInitialized = event.data
+    return replace(doc, newest=NewestSession(event.session, data.shown))
 
 
-def _prompted(doc: Doc, event: Event) -> Doc:
-    """Counted, so that the seed's file is looked at with every prompt and put right if somebody broke it."""
-    return {**_newest_shown(doc, event, True), "prompts": doc["prompts"] + 1}
+def _prompted(doc: Checkout, event: Event) -> Checkout:
+    """Counted, so that the session's file is looked at with every prompt and put right if somebody broke it."""
+    return replace(_newest_shown(doc, event, True), prompts=doc.prompts + 1)
 
 
-def _marked(doc: Doc, event: Event) -> Doc:
-    newest = doc["newest"] or {"session_id": event.session, "shown": False}
-    return _newest_shown({**doc, "newest": newest}, event, event.get("shown") is True)
+def _marked(doc: Checkout, event: Event) -> Checkout:
+    data: FlagMarked = event.data
+    return _newest_shown(replace(doc, newest=doc.newest or NewestSession(event.session)), event, data.shown)
 
 
-def _newest_shown(doc: Doc, event: Event, shown: bool) -> Doc:
-    newest = doc["newest"]
-    if not newest or newest["session_id"] != event.session or newest["shown"] == shown:
+def _newest_shown(doc: Checkout, event: Event, shown: bool) -> Checkout:
+    newest = doc.newest
+    if not newest or newest.session_id != event.session or newest.shown == shown:
         return doc
-    return {**doc, "newest": {**newest, "shown": shown}}
+    return replace(doc, newest=replace(newest, shown=shown))
 
 
-def _decided(doc: Doc, event: Event) -> Doc:
-    told = {name: event.get(name) for name in ("decision", "reason", "details", "trigger", "run")}
-    doc = {**doc, "decided": {**told, "timestamp": event.at, "session": event.session}}
-    if event.get("decision") == RUN:
-        run = {"id": event.get("run"), "trigger": event.get("trigger"), "at": event.at, "session": event.session}
-        run |= {"rebuild": True} if (event.get("details") or {}).get("rebuild") else {}
-        return {**doc, "run": run, "started_at": event.at, "status": "running", "again": False}
-    if event.get("reason") == CONCURRENT:
-        return {**doc, "again": True}
-    return {**doc, "again": False} if event.get("trigger") == AGAIN else doc
+def _decided(doc: Checkout, event: Event) -> Checkout:
+    data: RunDecided = event.data
+    decided = RunDecision(
+        decision=data.decision, reason=data.reason, details=data.details, trigger=data.trigger, run=data.run,
+        timestamp=event.at, session=event.session,
+    )  # fmt: skip
+    doc = replace(doc, decided=decided)
+    if data.decision == RUN:
+        run = ActiveRun(data.run, data.trigger, event.at, event.session, data.details.rebuild)
+        return replace(doc, run=run, started_at=event.at, status="running", again=False)
+    if data.reason == CONCURRENT:
+        return replace(doc, again=True)
+    return replace(doc, again=False) if data.trigger == AGAIN else doc
 
 
-def _finished(doc: Doc, event: Event) -> Doc:
-    status = event.get("status")
-    last = {name: event.get(name) for name in LAST} | {"at": event.at}
-    refused = (
-        {"why": event.get("reason"), "at": event.at} if status == SKIPPED and event.get("cause") == NOT_READY else None
+def _finished(doc: Checkout, event: Event) -> Checkout:
+    data: RunFinished = event.data
+    not_ready = data.status == SKIPPED and data.cause == NOT_READY
+    mine = doc.run is not None and doc.run.id == data.run
+    return replace(
+        doc,
+        last=_ended_run(data, event.at),
+        refused=Refused(data.reason, event.at) if not_ready else None,
+        good_at=event.at if data.status in GOOD else doc.good_at,
+        run=None if mine else doc.run,
+        status=data.status if mine or doc.run is None else doc.status,
     )
-    mine = doc["run"] is not None and doc["run"]["id"] == event.get("run")
-    return {
-        **doc,
-        "last": last,
-        "refused": refused,
-        "good_at": event.at if status in GOOD else doc["good_at"],
-        "run": None if mine else doc["run"],
-        "status": status if mine or doc["run"] is None else doc["status"],
-    }
 
 
-LAST = ("run", "trigger", "status", "reason", "branch", "files", "left_out", "added", "changed", "removed",
-        "chunks", "embedded", "ms", "note", "root")  # fmt: skip
+def _ended_run(data: RunResult, at: int) -> EndedRun:
+    return EndedRun(**{name: getattr(data, name) for name in EndedRun.__struct_fields__ if name != "at"}, at=at)
 
 
-OF_CHECKOUT: dict[str, Step] = {
+OF_CHECKOUT: dict[str, Callable[[Checkout, Event], Checkout]] = {
     "reindex.initialized": _initialized,
     "reindex.marked": _marked,
     "reindex.decided": _decided,

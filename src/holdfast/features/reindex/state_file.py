@@ -9,7 +9,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from holdfast.core.ports import Doc
+from holdfast.features.reindex.state import LastRun, NewestSession
 
 CURRENT, NEXT = 1, 2
 NEW_IN_2: dict[str, Any] = {"last_reindex": None}
@@ -20,14 +20,18 @@ _AGENT_ID = re.compile(r"^(?!session_\d)[A-Za-z0-9][A-Za-z0-9_.:#-]{0,199}\Z")
 """Most agents give a UUID, some a name of their own (`ses_…`); the id is theirs to choose (D1)."""
 
 
-def content(newest: Doc, version: int, last: Doc | None = None) -> bytes:
+def content(newest: NewestSession, version: int, last: LastRun | None = None) -> bytes:
     state: dict[str, Any] = {
-        "session_id": newest["session_id"],
-        "first_semantic_search_shown": newest["shown"],
+        "session_id": newest.session_id,
+        "first_semantic_search_shown": newest.shown,
     }
     if version >= NEXT:
-        state = {"version": NEXT, **state, "last_reindex": last}
+        state = {"version": NEXT, **state, "last_reindex": _told(last)}
     return json.dumps(state, indent=2).encode()
+
+
+def _told(last: LastRun | None) -> dict[str, Any] | None:
+    return {"trigger": last.trigger, "result": last.result, "timestamp": last.timestamp} if last else None
 
 
 def migrate_session_state(state: Mapping[str, Any]) -> dict[str, Any]:

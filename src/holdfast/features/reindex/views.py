@@ -9,10 +9,10 @@ import msgspec
 
 from holdfast.core.errors import CommandRefused
 from holdfast.core.feature import Call
-from holdfast.core.ports import Doc, EventQuery, Ref
+from holdfast.core.ports import EventQuery
 from holdfast.features.reindex.jobs import checkout_of
 from holdfast.features.reindex.settings import Settings, settings_or_default
-from holdfast.features.reindex.state import CHECKOUT, SESSION
+from holdfast.features.reindex.state import CHECKOUT, SESSION, Checkout
 from holdfast.search import inspect, symbols
 from holdfast.search.index import database
 from holdfast.search.index.build import progress
@@ -29,18 +29,18 @@ def status(call: Call) -> dict[str, Any]:
     project = _project(call)
     root, _ = checkout_of(project)
     place = index_dir_of(call.state_dir, root)
-    doc = call.reader.state(Ref(CHECKOUT, project)) or {}
+    doc = _checkout(call)
     holder = database.holder(place.claim)
     return {
         "project": project,
         "root": root,
         "index": _with_age(inspect.summary(place), doc),
-        "run": doc.get("run"),
+        "run": msgspec.to_builtins(doc.run),
         "progress": progress(place) if holder else None,
         "claim": msgspec.structs.asdict(holder) if holder else None,
-        "last": doc.get("last"),
-        "decided": doc.get("decided"),
-        "newest": doc.get("newest"),
+        "last": msgspec.to_builtins(doc.last),
+        "decided": msgspec.to_builtins(doc.decided),
+        "newest": msgspec.to_builtins(doc.newest),
         "now": call.now,
     }
 
@@ -49,11 +49,11 @@ def watch(call: Call) -> dict[str, Any]:
     """As much of `status` as somebody who waits for a run asks for again and again."""
     project = _project(call)
     place = index_dir_of(call.state_dir, checkout_of(project)[0])
-    doc = call.reader.state(Ref(CHECKOUT, project)) or {}
-    return {"run": doc.get("run"), "last": doc.get("last"), "progress": progress(place)}
+    doc = _checkout(call)
+    return {"run": msgspec.to_builtins(doc.run), "last": msgspec.to_builtins(doc.last), "progress": progress(place)}
 
 
-def runs(call: Call) -> list[Doc]:
+def runs(call: Call) -> list[dict[str, Any]]:
     """Decisions and ends, newest first, from the log itself."""
     query = EventQuery(
         project=_project(call),
@@ -61,7 +61,10 @@ def runs(call: Call) -> list[Doc]:
         limit=int(call.args.get("limit") or RUNS),
         newest=True,
     )
-    return [{"at": e.at, "kind": e.kind, "session": e.session, **e.data} for e in reversed(call.reader.events(query))]
+    return [
+        {"at": e.at, "kind": e.kind, "session": e.session, **e.data.as_dict()}
+        for e in reversed(call.reader.events(query))
+    ]
 
 
 def search(call: Call) -> dict[str, Any]:
@@ -78,8 +81,7 @@ def search(call: Call) -> dict[str, Any]:
     )
     with _asking(call):
         answer = searcher(index_dir).ask(question, settings.index())
-    doc = call.reader.state(Ref(CHECKOUT, _project(call))) or {}
-    return dict(_with_age({"query": question.text, **msgspec.to_builtins(answer)}, doc))
+    return dict(_with_age({"query": question.text, **msgspec.to_builtins(answer)}, _checkout(call)))
 
 
 def related(call: Call) -> dict[str, Any]:
@@ -123,9 +125,9 @@ def _asking(call: Call) -> Iterator[None]:
         raise IndexDamaged(str(error), fix="Run: holdfast index rebuild") from None
 
 
-def _with_age(told: Any, doc: Doc) -> Any:
+def _with_age(told: Any, doc: Checkout) -> Any:
     """`at`: when it was last known to be what the checkout is. A run that found nothing changed says so, too."""
-    return {**told, "at": max(told["at"], doc.get("good_at", 0))} if told and told.get("at") else told
+    return {**told, "at": max(told["at"], doc.good_at)} if told and told.get("at") else told
 
 
 def why(call: Call) -> dict[str, Any]:
@@ -146,18 +148,23 @@ def left_out(call: Call) -> list[dict[str, str]]:
 
 def flag(call: Call) -> dict[str, Any]:
     """For `should_show_first_prompt_status` and the seed's debug commands."""
-    checkout = call.reader.state(Ref(CHECKOUT, _project(call))) or {}
-    newest = checkout.get("newest") or {}
-    session = str(call.args.get("session") or call.session or newest.get("session_id") or "")
-    doc = call.reader.state(Ref(SESSION, session)) if session else None
+    newest = _checkout(call).newest
+    stored = newest.session_id if newest else ""
+    session = str(call.args.get("session") or call.session or stored)
+    doc = SESSION.load(call.reader, session) if session else None
     return {
         "known": doc is not None,
         "session_id": session,
-        "stored_id": newest.get("session_id", ""),
-        "shown": bool(doc and doc["shown"]),
-        "last_reindex": doc.get("last_reindex") if doc else None,
+        "stored_id": stored,
+        "shown": bool(doc and doc.shown),
+        "last_reindex": msgspec.to_builtins(doc.last_reindex) if doc else None,
         "state_file": settings_or_default(call.settings).state_file,
     }
+
+
+def _checkout(call: Call) -> Checkout:
+    project = _project(call)
+    return CHECKOUT.load(call.reader, project) or Checkout(project=project)
 
 
 def _no_index(call: Call) -> CommandRefused:
