@@ -12,7 +12,7 @@ run:                     ## install what it needs (about 140 MB), play a short s
 	@$(PYTHON) tools/run.py
 
 test: setup system check ## set up everything the tests need, then run them all
-	$(PYTEST) -n 2 --dist worksteal --reruns 2 --durations=15
+	$(PYTEST) -n 3 --dist worksteal --reruns 2 --durations=15
 
 bench: setup     ## speed, as ratios inside one run: `make bench`, or `make bench ONLY="hook growth"`
 	$(BIN)/python -m tests.bench $(ONLY)
