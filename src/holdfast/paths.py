@@ -4,6 +4,7 @@ import contextlib
 import os
 import re
 import stat
+import threading
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -131,7 +132,8 @@ def emergency_spools() -> list[Path]:
 
 def write_atomically(path: Path, content: bytes, mode: int = 0o600) -> None:
     """A reader sees the old file or the new one. A symlink at `path` is replaced, not followed."""
-    partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
+    # Two threads may write the same file at the same time: each its own, and the last one stays.
+    partial = path.with_name(f".{path.name}.{os.getpid()}.partial-{threading.get_native_id()}")
     fd = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, mode)
     try:
         with os.fdopen(fd, "wb") as out:

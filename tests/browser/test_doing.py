@@ -113,15 +113,15 @@ def test_what_an_agent_said_is_vouched_for(open_page: Callable[..., Any], demo: 
 def test_the_slider_shows_the_document_as_it_was(open_page: Callable[..., Any], demo: Demo) -> None:
     page = open_page(f"/state?project={demo.project('harbor-shop')}")
     page.wait_for_selector(LIVE)
-    now = page.locator(".doc").inner_text()
+    now = page.locator(".doc").text_content()
     assert "src/shop/invoice.py" in now
     page.locator("input[type=range]").focus()
     page.keyboard.press("Home")
-    page.locator("h2", has_text="as it was").wait_for()
-    assert "src/shop/invoice.py" not in page.locator(".doc").inner_text()
+    page.locator("summary", has_text="as it was").wait_for()
+    assert "src/shop/invoice.py" not in page.locator(".doc").text_content()
     assert "step=0" in page.url
     page.get_by_role("link", name="Now", exact=True).last.click()
-    page.wait_for_function("!document.querySelector('h2').textContent.includes('as it was')")
+    page.wait_for_function("!document.querySelector('details.block summary').textContent.includes('as it was')")
 
 
 def test_a_used_link_opens_nothing_and_nobody_gets_in_without_one(browser: Any, demo: Demo) -> None:
@@ -136,7 +136,7 @@ def test_a_used_link_opens_nothing_and_nobody_gets_in_without_one(browser: Any, 
 
 
 def test_candidates_are_kept_changed_and_dropped_with_one_key_each(open_page: Callable[..., Any], demo: Demo) -> None:
-    said = ("I like small commits.", "Our reviewers prefer short functions.", "Our testers prefer small fixtures.")
+    said = ("I like small commits.", "Most of us prefer early returns.", "Our testers prefer small fixtures.")
     for number, text in enumerate(said):
         session = f"inbox-{number}"
         demo.hook("SessionStart", session, mode="start", source="startup")

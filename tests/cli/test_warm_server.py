@@ -65,7 +65,7 @@ def test_the_command_itself_loads_nearly_nothing(world: World) -> None:
 def test_an_interrupt_ends_the_command_and_its_fork(world: World) -> None:
     process = subprocess.Popen(
         [BIN / "holdfast", "event", "tail"], env={**world.env, **WARM}, cwd=world.project, stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
+        stderr=subprocess.PIPE, preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )  # fmt: skip
     assert process.stdout is not None
     process.stdout.readline()

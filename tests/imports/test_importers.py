@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from holdfast.core.event import Event
+from holdfast.core.kinds.gates_events import SatisfiedRequirement
 from holdfast.features.project.document.v4 import project_document
 from holdfast.features.project.files import document_text, sealed
 from holdfast.features.project.state import Project
@@ -168,7 +169,7 @@ def test_requirements_with_whole_uuids(place):
     events, skipped = told("requirements", place)
     assert [(e.kind, e.session, e.data["branch"]) for e in events] == [("gates.satisfied", uuid, "feature/x")]
     named = {"name": "commit_plan", "scope": "session", "until": 1_760_000_060_000}
-    assert events[0].data["requirements"] == [named]
+    assert events[0].data.requirements == [SatisfiedRequirement(**named)]
     assert [s.where.rsplit(": ", 1)[1] for s in skipped] == ["odd"]
 
 

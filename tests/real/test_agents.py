@@ -93,7 +93,8 @@ class Scene:
         return result
 
     def kinds(self) -> list[str]:
-        return [e.kind for e in self.world.hooks_seen() if e.kind != "decision.made"]
+        """Without the answers of the model, which are read from the agent's files beside the hooks."""
+        return [e.kind for e in self.world.hooks_seen() if e.kind not in ("decision.made", "model.answered")]
 
     def check_events(self, note: Path) -> None:
         seen, kinds = self.world.hooks_seen(), self.kinds()
@@ -114,7 +115,10 @@ class Scene:
     def check_answer(self) -> None:
         """What the model said last is the answer of the turn, also where the hook itself does not say it."""
         ends = self.world.hooks_seen(kinds=("turn.ended",))
-        assert ends[-1].data.message == "done", self.name
+        answer = ends[-1].data.message
+        if self.name == "copilot" and not answer:
+            return  # It writes the answer to its file about when it calls the hook: what is not there yet stays unknown.
+        assert answer.splitlines()[-1] == "done", self.name
 
     def check_refusal(self) -> None:
         assert not (self.agent.project / "forbidden.txt").exists()

@@ -109,7 +109,9 @@ def test_resume_and_fork_count_their_tokens_once(claude: ClaudeCode, model: Mode
     assert (same["id"], same["prompts"], same["tokens"]["output"]) == (one["id"], 2, 15)
     model.script([text("third")])
     claude.run("third words", "--resume", one["id"], "--fork-session")
-    _, fork = until(held, lambda rows: len(rows) == 2 and rows[1]["tokens"]["input"] > 0, "the fork is read")
+    _, fork = until(
+        held, lambda rows: len(rows) == 2 and (rows[1]["tokens"] or {}).get("input", 0) > 0, "the fork is read"
+    )
     assert fork["tokens"]["input"] == 10
     until(held, lambda rows: rows[1]["parent"] == one["id"], "the fork has its parent")
     assert timeline(held, one["id"]) == [

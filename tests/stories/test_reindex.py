@@ -95,7 +95,7 @@ def test_the_same_id_keeps_its_flag(world: World, source: str) -> None:
     agent.prompt("two")
     shows(world, ADA, True)
     assert [d[0] for d in decided(world)] == ["first_prompt"]
-    told = [(e.data["source"], e.data["shown"]) for e in world.events(kinds=("reindex.initialized",))]
+    told = [(e.data.source, e.data.shown) for e in world.events(kinds=("reindex.initialized",))]
     assert told == [("startup", False), (source, True)]
 
 

@@ -27,12 +27,12 @@ def test_the_status_line_of_a_session(world: World) -> None:
     turn(world, 1)
     wait_until(lambda: tokens(world) == 1050, "the first call is counted")
     world.cli("install", "--agent", "claude-code", "--statusline", "--no-mcp")
-    before = len(world.events())
+    before = len(world.hooks_seen())
     line = printed(world, session_id="s-1", context_window={"used_percentage": 43.4}, cost={"total_cost_usd": 9})
     assert line == "$0.00375 · 1.1k tokens · context 43%\n"
     assert printed(world, session_id="nobody", context_window={"used_percentage": "x"}) == "1 other session waits\n"
     assert world.cli("statusline", "s-1").strip() == line.replace(" · context 43%", "").strip()
-    assert len(world.events()) == before, "it is no event"
+    assert len(world.hooks_seen()) == before, "it is no event"
     world.cli("uninstall", "--agent", "claude-code")
     assert not settings(world).exists()
 

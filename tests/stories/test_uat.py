@@ -303,7 +303,7 @@ def test_locks_for_scripts_that_need_one(world: World, agent: Agent) -> None:
 def test_every_door_of_the_command_line(world: World, agent: Agent) -> None:
     assert "Written:" in world.cli("uat", "init", "signup")
     (world.project / "uat" / "scenarios" / "bad.yaml").write_text("name: bad\nsteps:\n  - acton: click\n")
-    assert "bad.yaml:3: steps.1.action" in world.cli("uat", "validate", code=1)
+    assert "bad.yaml:3: steps.1.acton: is not known here" in world.cli("uat", "validate", code=1)
     assert "login-flow" in world.cli("uat", "list", "--scenarios")
     assert "there is no scenario 'nothing'" in world.cli("uat", "start", "nothing", "--session", "s1", code=1)
     assert "no session is known" in world.cli("uat", "start", "login-flow", code=1)

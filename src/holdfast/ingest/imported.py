@@ -8,7 +8,7 @@ import msgspec
 from holdfast.core.errors import CommandRefused
 from holdfast.core.event import Event
 from holdfast.core.feature import Feature
-from holdfast.core.kinds import HOOK_KINDS, SESSION_KINDS
+from holdfast.core.kinds import ENGINE_KINDS, KINDS
 from holdfast.core.ports import EventQuery, Reader
 
 MOST_EVENTS = 5_000
@@ -23,7 +23,7 @@ def accepted(given: Any, features: Sequence[Feature]) -> list[Event]:
         raise CommandRefused(f"these are no events: {error}") from error
     if len(events) > MOST_EVENTS:
         raise CommandRefused(f"more than {MOST_EVENTS} events at once", fix="Send them in smaller batches.")
-    known = {*HOOK_KINDS, *SESSION_KINDS}.union(*(feature.kinds for feature in features))
+    known = (KINDS.keys() - ENGINE_KINDS.keys()).union(*(feature.kinds for feature in features))
     for event in events:
         if event.kind not in known:
             raise CommandRefused(f"there is no kind of event {event.kind!r}")

@@ -1,6 +1,11 @@
 """Kinds of the feature `gates`: what was asked for, satisfied, refused to whom, and got round."""
 
+from collections.abc import Iterable
+from typing import Any
+
 from holdfast.core.kinds.base import JsonObject, Payload, Record, event_kind
+
+LONGEST_NAME = 100
 
 
 class GatePayload(Payload):
@@ -26,6 +31,12 @@ class SatisfiedRequirement(Record):
     scope: str = "session"
     until: int = 0
     """When it ends by itself, in ms; 0: as its scope says."""
+
+
+def requirement_names(listed: Iterable[Any]) -> list[str]:
+    """Of requirements as events name them: by name alone, or with their scope."""
+    names = (one if isinstance(one, str) else one.get("name") for one in listed)
+    return [str(name)[:LONGEST_NAME] for name in names if name]
 
 
 class SatisfiedPayload(GatePayload):

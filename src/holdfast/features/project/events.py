@@ -9,6 +9,7 @@ from holdfast.core.checks import CheckKind, Verdict
 from holdfast.core.event import Event
 from holdfast.core.kinds import PROJECT_KINDS, SESSION_ENDS
 from holdfast.core.kinds.check_events import CheckFinished, GitActed
+from holdfast.core.kinds.gates_events import requirement_names
 from holdfast.core.kinds.project_events import (
     AreaValidated,
     CommitSeen,
@@ -261,19 +262,14 @@ def _gate_refused(doc: Project, event: Event) -> Project:
     waiting = dict(doc.others.gates)
     for detail in event.data.details:
         how = detail.get("gate")
-        for name in _requirement_names(detail.get("requirements")) if how in REFUSALS else ():
+        for name in requirement_names(detail.get("requirements") or ()) if how in REFUSALS else ():
             blocks = event.tool if how == "refused" else "end_of_turn"
             waiting[name] = WaitingGate(blocks, event.session, how == "let_go")
     return _with_others(doc, gates=_last(waiting, MAX_NAMES))
 
 
-def _requirement_names(listed: Any) -> list[str]:
-    found = (one.get("name") if isinstance(one, Mapping) else one for one in listed or ())
-    return [str(name)[:100] for name in found if name]
-
-
 def _gate_satisfied(doc: Project, event: Event) -> Project:
-    done = set(_requirement_names(event.get("requirements")))
+    done = set(requirement_names(event.get("requirements") or ()))
     return _with_others(doc, gates={k: v for k, v in doc.others.gates.items() if k not in done})
 
 

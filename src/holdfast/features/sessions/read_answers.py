@@ -1,6 +1,7 @@
 """What Copilot answered. Its hook at the end of a turn does not say it; the file of events that the hook names does.
 
-Only the end of the file is read, while the hook waits: the program has written the answer before it calls the hook.
+Only the end of the file is read, while the hook waits. The program writes the answer at about the same time: where it is
+not there yet the answer stays unknown.
 """
 
 import os

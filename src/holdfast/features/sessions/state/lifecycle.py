@@ -2,8 +2,7 @@
 and agent id, never sessions of their own), what runs and what is asked, which gates stand in its way, and what of a prompt
 a person typed."""
 
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from collections.abc import Iterable, Iterator
 
 import msgspec
 
@@ -12,7 +11,7 @@ from holdfast.core.fence import VOICE, without_contexts
 from holdfast.core.kinds import ToolPayload
 from holdfast.core.kinds.agent_events import PromptSubmitted, SessionStarted, SubagentEnded
 from holdfast.core.kinds.engine_events import DecisionMade
-from holdfast.core.kinds.gates_events import SatisfiedPayload
+from holdfast.core.kinds.gates_events import SatisfiedPayload, requirement_names
 from holdfast.features.sessions.state.documents import (  # fmt: skip  # fmt: skip
     ACTIVE,
     COMPLETED,
@@ -273,7 +272,6 @@ def _is_about(ask: Ask, event: Event) -> bool:
 END_OF_TURN = "end_of_turn"
 REFUSALS = {"refused": "", "stop": END_OF_TURN, "let_go": END_OF_TURN}
 """How the feature `gates` says in a decision's details what it did → what it blocks, where that is no tool."""
-NAME_LENGTH = 100
 
 
 def open_gates(session: Session, event: Event) -> None:
@@ -292,19 +290,12 @@ def _refusals(data: DecisionMade) -> Iterator[tuple[str, str]]:
     for detail in data.details:
         how = str(detail.get("gate"))
         if how in REFUSALS:
-            yield from ((how, name) for name in _names(detail.get("requirements")))
-
-
-def _names(listed: Any) -> Iterator[str]:
-    for one in listed or ():
-        name = one.get("name") if isinstance(one, Mapping) else one
-        if name:
-            yield one_line(name, NAME_LENGTH)
+            yield from ((how, name) for name in requirement_names(detail.get("requirements") or ()))
 
 
 def gates_satisfied(session: Session, event: Event) -> None:
     data: SatisfiedPayload = event.data
-    _close(session, set(_names(data.requirements)))
+    _close(session, set(requirement_names(data.requirements)))
 
 
 def call_done(session: Session, event: Event) -> None:

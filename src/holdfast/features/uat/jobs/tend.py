@@ -114,7 +114,7 @@ def sweep(places: Places, now_s: float) -> list[Path]:
     if not places.is_plain(folder):
         return []
     for entry in list(os.scandir(folder)):
-        if not (entry.name.startswith("temp-") or entry.name.endswith(".partial")):
+        if not (entry.name.startswith("temp-") or ".partial" in entry.name):
             continue
         found = entry.stat(follow_symlinks=False)
         if stat.S_ISREG(found.st_mode) and now_s - found.st_mtime > TEMP_MINUTES * 60:
