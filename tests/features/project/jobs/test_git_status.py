@@ -58,7 +58,8 @@ def test_changed_new_deleted_and_odd_files(repo: Path, run: Runner) -> None:
 
 def test_a_file_of_ours_on_its_way_is_nobodys_change(repo: Path, run: Runner) -> None:
     (repo / "logs").mkdir()
-    (repo / "logs" / f"..gitignore.{os.getpid()}.partial").write_text("*\n")
+    for name in (f"..gitignore.{os.getpid()}.partial", f".SESSION_STATE.md.{os.getpid()}.partial-77"):
+        (repo / "logs" / name).write_text("*\n")
     found = look(repo, run)
     assert (found.status, found.count, found.files) == ("clean", 0, [])
     (repo / "logs" / "data.partial").write_text("mine")

@@ -14,7 +14,7 @@ from holdfast.features.project.state import MAX_LISTED_FILES
 MAX_LOOKED_AT = 2_000
 MAX_SOURCES = 30
 TIMEOUT_S = 120.0
-_BEING_WRITTEN = re.compile(r"(?:^|/)\.[^/]+\.\d+\.partial$")
+_BEING_WRITTEN = re.compile(r"(?:^|/)\.[^/]+\.\d+\.partial(?:-\d+)?$")
 """A file that we are about to put in its place (`holdfast.paths.write_atomically`): nobody's change."""
 DOING = {
     "rebase-merge": "rebase",
