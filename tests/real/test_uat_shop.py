@@ -124,8 +124,10 @@ def test_after_a_crash_the_steps_are_done_again(play: Play, server: PlaywrightSe
     run = play("crashes", "Please test the login scenario", story)
     assert verdicts(run) == ["passed"] * 4
     assert run["outcome"] == "passed"
-    assert attempts(run)[0] == [("completed", ""), ("completed", "crash")]
-    assert attempts(run)[2] == [("failed", ""), ("completed", "crash")]
+    # Which of the two the driver says depends on whether it has noticed the end of its browser before the next call.
+    (first, again), (failed, passed) = attempts(run)[0], attempts(run)[2]
+    assert (first, failed) == (("completed", ""), ("failed", ""))
+    assert {again, passed} <= {("completed", "crash"), ("completed", "back")}
     assert [step["flaky"] for step in run["plan"]] == [False, False, True, False]
 
 
