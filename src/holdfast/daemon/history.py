@@ -11,7 +11,8 @@ if TYPE_CHECKING:
 
 PORTION = 32
 """Events that the writer takes at once: a hook that comes meanwhile waits for no more than these."""
-COLLECT_S, PAUSE_S, LOOK_AGAIN_S = 0.05, 0.005, 5.0
+COLLECT_S, PAUSE_S, LOOK_AGAIN_S = 0.5, 0.005, 5.0
+"""Collected for a while: an index that is brought up after every event would take the processor from the next hook."""
 
 
 class HistoryIndexer:

@@ -19,6 +19,7 @@ from holdfast.core.errors import HoldfastError, StoreDamaged
 from holdfast.core.event import Event
 from holdfast.core.feature import Feature, WatchCall
 from holdfast.core.ids import delivery_key
+from holdfast.core.lazy import lazy_function
 from holdfast.core.ports import Store
 from holdfast.core.replay import Rebuild, outdated
 from holdfast.core.transaction import undelivered_answer, undelivered_event
@@ -30,7 +31,6 @@ from holdfast.daemon.housekeeping import Housekeeping
 from holdfast.daemon.lifecycle_log import LifecycleLog
 from holdfast.daemon.status_lines import StatusLines
 from holdfast.daemon.worker import Worker
-from holdfast.imports.requirements_state import import_file
 from holdfast.ingest.high_water_mark import HighWaterMark
 from holdfast.ingest.journal import Journal
 from holdfast.ingest.log import Log
@@ -46,6 +46,7 @@ RETIRE_EVERY_S = 3600.0
 SMALL_SPOOL = 4 << 20
 SMALL_LOG = 2_000
 CALL_S = 60.0
+IMPORT_FILE = lazy_function("holdfast.imports", "requirements_state", "import_file")
 ADOPT_S = 3.0
 
 
@@ -69,7 +70,7 @@ class Daemon:
         self.journal = Journal(paths.journal)
         self.pipeline = IngestPipeline(self._engine, self.app.agents, self.store_guard, self.journal)
         self.spool = Spool(paths, self._store_spooled)
-        self.files = FileWriter(self.app.settings.for_project, log, paths.state, self._ingest_adopted, import_file)
+        self.files = FileWriter(self.app.settings.for_project, log, paths.state, self._ingest_adopted, IMPORT_FILE)
         self.worker = Worker(
             engine=self._engine, pipeline=self.pipeline, features=self.app.features, calls=self.calls, log=log,
             settings=self.app.settings.for_project, clock=now_ms, state_dir=paths.state,
