@@ -38,6 +38,10 @@ class Refused(HoldfastError):
 _borrowed: Callable[[float | None], socket.socket | None] | None = None
 
 
+NO_START = "HOLDFAST_NO_START"
+"""In the environment of a process that must not start a daemon: the warm CLI server, which ends with the one it has."""
+
+
 def borrow_connections(connection: Callable[[float | None], socket.socket | None]) -> None:
     """The warm CLI server gets its connections from the process a person started: the daemon judges who asks by that."""
     global _borrowed
@@ -108,7 +112,7 @@ class DaemonClient:
 
     def _connected(self, start: bool) -> socket.socket:
         sock = self._connect()
-        if sock is None and start:
+        if sock is None and start and NO_START not in os.environ:
             self.start()
             sock = self._connect()
         if sock is None:

@@ -21,6 +21,7 @@ from typing import Any, NoReturn
 
 from holdfast.cli import warm_client
 from holdfast.cli.warm_client import CONNECT, EXITED, MAGIC, STARTED
+from holdfast.client import NO_START
 from holdfast.paths import Paths
 
 IDLE_S = 900.0
@@ -34,6 +35,7 @@ PATIENCE_S = 5.0
 def main() -> None:
     paths = Paths(Path(sys.argv[sys.argv.index("--state") + 1]))
     address = paths.run / warm_client.server_name()
+    os.environ[NO_START] = "1"  # Forks take on the environment of whoever asks.
     command = _load_everything()
     listening = _listen(address)
     loaded = _loaded_files()
