@@ -1,7 +1,9 @@
 """Gates: requirements that are checked, not believed."""
 
+from functools import partial
+
 from holdfast.core.feature import Feature
-from holdfast.features.gates.commands import COMMANDS
+from holdfast.core.lazy import lazy_table
 from holdfast.features.gates.events import SESSION, SUBSCRIBED_KINDS, keys
 from holdfast.features.gates.files import files
 from holdfast.features.gates.jobs import LOOK, MEASURE, look_for_skills, measure
@@ -9,7 +11,12 @@ from holdfast.features.gates.observations import OBSERVED, content_parts, observ
 from holdfast.features.gates.policy import can_decide, decide, derive, enqueue
 from holdfast.features.gates.settings import GateSettings
 from holdfast.features.gates.state import DOCUMENTS, reduce
-from holdfast.features.gates.views import VIEWS
+
+COMMANDS = ("satisfy", "approve", "clear", "pause", "resume", "prune", "accept", "attempt")
+VIEWS = ("attention", "status", "list", "presets", "verify", "explain", "replay", "places", "codes", "refused")
+
+_table = partial(lazy_table, __name__)
+"""What people ask for is loaded when they do: the first hook does not wait for that."""
 
 FEATURE = Feature(
     name="gates",
@@ -26,8 +33,8 @@ FEATURE = Feature(
     enrich=observe,
     enriches=OBSERVED,
     content_parts=content_parts,
-    commands=COMMANDS,
-    views=VIEWS,
+    commands=_table("commands", "COMMANDS", COMMANDS),
+    views=_table("views", "VIEWS", VIEWS),
     jobs={MEASURE: measure, LOOK: look_for_skills},
     files=files,
     settings=GateSettings,

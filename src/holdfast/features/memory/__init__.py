@@ -4,7 +4,7 @@ from functools import partial
 
 from holdfast.core.feature import Feature
 from holdfast.core.lazy import lazy_function
-from holdfast.features.memory import commands, policy, state
+from holdfast.features.memory import policy, state
 from holdfast.features.memory.settings import MemorySettings
 
 _lazy = partial(lazy_function, __name__)
@@ -22,13 +22,8 @@ FEATURE = Feature(
     can_decide=policy.can_decide,
     derive=policy.derive,
     commands={
-        "add": commands.add,
-        "pin": commands.pin,
-        "promote": commands.promote,
-        "keep": commands.keep,
-        "drop": commands.drop,
-        "forget": commands.forget,
-        "handoff": commands.hand_over,
+        **{name: _lazy("commands", name) for name in ("add", "pin", "promote", "keep", "drop", "forget")},
+        "handoff": _lazy("commands", "hand_over"),
     },
     views={name: _lazy("views", name) for name in ("search", "around", "show", "listed", "injected", "meter")},
     enqueue=policy.enqueue,

@@ -1,13 +1,23 @@
 """The project: what is true of it, and what needs doing, derived and never typed by hand."""
 
+from functools import partial
+
 from holdfast.core.feature import Feature
+from holdfast.core.lazy import lazy_table
 from holdfast.features.project import events, policy
-from holdfast.features.project.commands import COMMANDS
 from holdfast.features.project.files import files
 from holdfast.features.project.jobs import JOBS, SCHEDULE
 from holdfast.features.project.settings import ProjectSettings
 from holdfast.features.project.state import DOCUMENTS
-from holdfast.features.project.views import VIEWS
+
+COMMANDS = ("look", "add_task", "finish_task", "dismiss_task", "resolve", "acquire", "tend", "keep", "release")
+VIEWS = (
+    *("state", "diff", "tasks", "task", "next", "looking", "migrate", "schema", "origin"),
+    *("leases", "lease_answer", "list", "moments"),
+)
+
+_table = partial(lazy_table, __name__)
+"""What people ask for is loaded when they do: the first hook does not wait for that."""
 
 FEATURE = Feature(
     name="project",
@@ -21,8 +31,8 @@ FEATURE = Feature(
     can_decide=policy.can_decide,
     derive=policy.derive,
     enqueue=policy.enqueue,
-    commands=COMMANDS,
-    views=VIEWS,
+    commands=_table("commands", "COMMANDS", COMMANDS),
+    views=_table("views", "VIEWS", VIEWS),
     jobs=JOBS,
     schedule=SCHEDULE,
     files=files,

@@ -1,10 +1,9 @@
 """UAT runs (seed 003): what an agent tested, step by step, with proof."""
 
-from collections.abc import Callable, Mapping
-from importlib import import_module
-from typing import Any
+from functools import partial
 
 from holdfast.core.feature import Feature
+from holdfast.core.lazy import lazy_table
 from holdfast.features.uat import derive, evidence, policy, reduce
 from holdfast.features.uat.settings import SUBSCRIBED_KINDS, UatSettings
 from holdfast.features.uat.state import RUNS, SESSION_RUNS
@@ -19,14 +18,8 @@ VIEWS = (
 )
 
 
-def _later(module: str, table: str, names: tuple[str, ...]) -> Mapping[str, Callable[[Any], Any]]:
-    """Reports, YAML and HTTP are loaded when somebody asks for them: the first hook does not wait for that."""
-
-    def opened(name: str) -> Callable[[Any], Any]:
-        return lambda call: getattr(import_module(f"{__name__}.{module}"), table)[name](call)
-
-    return {name: opened(name) for name in names}
-
+_table = partial(lazy_table, __name__)
+"""Reports, YAML and HTTP are loaded when somebody asks for them: the first hook does not wait for that."""
 
 FEATURE = Feature(
     name="uat",
@@ -43,9 +36,9 @@ FEATURE = Feature(
     enriches=evidence.OBSERVED_KINDS,
     enqueue=policy.enqueue,
     derive=derive.derive,
-    commands=_later("commands", "COMMANDS", COMMANDS),
-    views=_later("views", "VIEWS", VIEWS),
-    jobs=_later("jobs", "JOBS", policy.JOBS),
+    commands=_table("commands", "COMMANDS", COMMANDS),
+    views=_table("views", "VIEWS", VIEWS),
+    jobs=_table("jobs", "JOBS", policy.JOBS),
     schedule={policy.TEND: policy.TEND_EVERY_S},
     settings=UatSettings,
 )
