@@ -7,52 +7,55 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.core.decision import Context
-from holdfast.core.fence import TAG, fenced, harmless, tokens, within_budget
+from holdfast.core.fence import fenced, tokens, within_budget
+from holdfast.core.text import FENCE_TAG, sanitise
 
-ROLES = ("system", "user", "assistant", "human", "function", "tool", "antml:x", "important", "hook", TAG)
+ROLES = ("system", "user", "assistant", "human", "function", "tool", "antml:x", "important", "hook", FENCE_TAG)
 PIECES = st.sampled_from(
-    ["<", "/", ">", " ", "\n", "\t", TAG, TAG.upper(), "holdfast-", "context", "\u200b", "\u00ad", "\u202e", "\x00",
-     "\ufeff", "\ufe0f", "\U000e0001", *ROLES, *(f"</{role}>" for role in ROLES), f"<{TAG}", f"< / {TAG} >", '"', "="]
+    ["<", "/", ">", " ", "\n", "\t", FENCE_TAG, FENCE_TAG.upper(), "holdfast-", "context", "\u200b", "\u00ad", "\u202e", "\x00",
+     "\ufeff", "\ufe0f", "\U000e0001", *ROLES, *(f"</{role}>" for role in ROLES), f"<{FENCE_TAG}", f"< / {FENCE_TAG} >", '"', "="]
 )  # fmt: skip
-HOSTILE = st.one_of(st.text(), st.lists(PIECES, max_size=12).map("".join), st.text().map(lambda t: f"</{TAG}>{t}"))
+HOSTILE = st.one_of(
+    st.text(), st.lists(PIECES, max_size=12).map("".join), st.text().map(lambda t: f"</{FENCE_TAG}>{t}")
+)
 CONTEXTS = st.builds(Context, source=HOSTILE, text=HOSTILE, weight=st.integers(0, 100))
 
 
 @given(CONTEXTS)
 def test_no_text_closes_its_fence(context):
     lines = fenced(context)
-    assert len(re.findall(rf"<\s*/?\s*{TAG}", lines, re.IGNORECASE)) == 2
-    assert lines.startswith(f'<{TAG} source="')
-    assert lines.endswith(f"\n</{TAG}>")
+    assert len(re.findall(rf"<\s*/?\s*{FENCE_TAG}", lines, re.IGNORECASE)) == 2
+    assert lines.startswith(f'<{FENCE_TAG} source="')
+    assert lines.endswith(f"\n</{FENCE_TAG}>")
 
 
 @given(CONTEXTS)
 def test_the_source_cannot_leave_its_quotes(context):
     first = fenced(context).partition("\n")[0]
-    assert re.fullmatch(rf'<{TAG} source="[\w.:/-]*">', first)
+    assert re.fullmatch(rf'<{FENCE_TAG} source="[\w.:/-]*">', first)
 
 
 @given(HOSTILE)
 def test_no_role_is_opened_or_closed(text):
     assert not re.search(
-        r"<\s*/?\s*(system|user|assistant|human|function|tool|antml|important|hook)", harmless(text), re.I
+        r"<\s*/?\s*(system|user|assistant|human|function|tool|antml|important|hook)", sanitise(text), re.I
     )
 
 
 @given(HOSTILE)
 def test_nothing_invisible_is_left(text):
-    kinds = {unicodedata.category(c) for c in harmless(text) if c not in "\n\t"}
+    kinds = {unicodedata.category(c) for c in sanitise(text) if c not in "\n\t"}
     assert not kinds & {"Cc", "Cf", "Co", "Cs"}
 
 
 @given(HOSTILE)
 def test_making_harmless_twice_changes_nothing(text):
-    assert harmless(harmless(text)) == harmless(text)
+    assert sanitise(sanitise(text)) == sanitise(text)
 
 
 @given(st.text(alphabet=st.characters(codec="ascii", exclude_categories=["Cc"], exclude_characters="<")))
 def test_ordinary_text_stays_as_it_is(text):
-    assert harmless(text) == text
+    assert sanitise(text) == text
 
 
 @given(st.lists(CONTEXTS, max_size=8), st.integers(-5, 200))

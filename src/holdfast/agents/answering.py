@@ -8,7 +8,8 @@ import msgspec
 
 from holdfast.core.decision import Context, Decision
 from holdfast.core.event import Event
-from holdfast.core.fence import fenced, harmless, harmless_around_fences
+from holdfast.core.fence import fenced, sanitise_around_fences
+from holdfast.core.text import sanitise
 
 NO_REASON = "Refused by Holdfast."
 NOBODY: frozenset[str] = frozenset()
@@ -41,7 +42,7 @@ def write(
     if specific := _specific(answers, native, decision):
         reply["hookSpecificOutput"] = {"hookEventName": native, **specific}
     if decision.notices:
-        reply["systemMessage"] = harmless("\n".join(decision.notices))
+        reply["systemMessage"] = notice_of(decision)
     return encoded(reply)
 
 
@@ -69,7 +70,11 @@ def _specific(answers: Answers, native: str, decision: Decision) -> dict[str, An
 
 
 def reason_of(decision: Decision) -> str:
-    return harmless_around_fences("\n".join(decision.reasons)) or NO_REASON
+    return sanitise_around_fences("\n".join(decision.reasons)) or NO_REASON
+
+
+def notice_of(decision: Decision) -> str:
+    return sanitise("\n".join(decision.notices))
 
 
 def context_of(contexts: Sequence[Context]) -> str:

@@ -4,13 +4,12 @@ from functools import partial
 from typing import Any
 
 from holdfast.agents import normal, reading, shell_entry
-from holdfast.agents.answering import context_of, encoded, reason_of
+from holdfast.agents.answering import context_of, encoded, notice_of, reason_of
 from holdfast.agents.normal import one_path
 from holdfast.agents.reading import Data, name
 from holdfast.core.agent import Agent, Enforcement, Hook, Payload, Setup
 from holdfast.core.decision import Decision, Delivery
 from holdfast.core.event import Event
-from holdfast.core.fence import harmless
 
 ASK_TIMEOUT = 15
 
@@ -96,7 +95,7 @@ def write(event: Event, decision: Decision) -> bytes:
         specific["additionalContext"] = context_of(decision.contexts)
     reply: dict[str, Any] = {"hookSpecificOutput": {"hookEventName": native, **specific}} if specific else {}
     if decision.notices and native in KINDS:
-        reply["systemMessage"] = harmless("\n".join(decision.notices))
+        reply["systemMessage"] = notice_of(decision)
     return encoded(reply)
 
 

@@ -6,13 +6,12 @@ from typing import Any
 import msgspec
 
 from holdfast.agents import marking, normal, reading, shell_entry
-from holdfast.agents.answering import context_of, encoded, reason_of
+from holdfast.agents.answering import context_of, encoded, notice_of, reason_of
 from holdfast.agents.normal import flag, number, one_path
 from holdfast.agents.reading import OVER, PROMPT, Data, error, message, name
 from holdfast.core.agent import Agent, Enforcement, Hook, Payload, Setup
 from holdfast.core.decision import Decision, Delivery
 from holdfast.core.event import Event
-from holdfast.core.fence import harmless
 
 ASK_TIMEOUT = 15
 
@@ -172,7 +171,7 @@ def write(event: Event, decision: Decision) -> bytes:
     if native in ("sessionStart", "postToolUse") and decision.contexts:
         reply["additional_context"] = context_of(decision.contexts)
     if native in ("preToolUse", "beforeSubmitPrompt") and decision.notices and "user_message" not in reply:
-        reply["user_message"] = harmless("\n".join(decision.notices))
+        reply["user_message"] = notice_of(decision)
     return encoded(reply)
 
 

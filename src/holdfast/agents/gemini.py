@@ -5,13 +5,12 @@ from functools import partial
 from typing import Any
 
 from holdfast.agents import echo, marking, normal, reading, shell_entry
-from holdfast.agents.answering import context_of, encoded, reason_of
+from holdfast.agents.answering import context_of, encoded, notice_of, reason_of
 from holdfast.agents.normal import flag, one_path
 from holdfast.agents.reading import COMPACT, NOTE, OVER, PROMPT, STARTED, Data, message
 from holdfast.core.agent import Agent, Enforcement, Hook, Payload, Setup
 from holdfast.core.decision import Decision, Delivery
 from holdfast.core.event import Event
-from holdfast.core.fence import harmless
 
 ASK_TIMEOUT = 15
 
@@ -125,7 +124,7 @@ def write(event: Event, decision: Decision) -> bytes:
     if decision.contexts and native in TAKES_CONTEXT:
         reply["hookSpecificOutput"] = {"hookEventName": native, "additionalContext": context_of(decision.contexts)}
     if decision.notices and native in TAKES_CONTEXT | TAKES_DENIAL:
-        reply["systemMessage"] = harmless("\n".join(decision.notices))
+        reply["systemMessage"] = notice_of(decision)
     return encoded(reply)
 
 

@@ -5,13 +5,12 @@ from pathlib import Path
 from typing import Any
 
 from holdfast.agents import echo, normal, reading
-from holdfast.agents.answering import context_of, encoded, reason_of
+from holdfast.agents.answering import context_of, encoded, notice_of, reason_of
 from holdfast.agents.normal import one_path
 from holdfast.agents.reading import Data, error, message, name
 from holdfast.core.agent import Agent, Enforcement, Hook, Payload, Setup
 from holdfast.core.decision import Decision, Delivery
 from holdfast.core.event import Event
-from holdfast.core.fence import harmless
 
 PLUGIN = Path(__file__).with_name("opencode_plugin.js")
 COMMAND = "const COMMAND = "
@@ -157,7 +156,7 @@ def write(event: Event, decision: Decision) -> bytes:
     if decision.contexts:
         reply["context"] = context_of(decision.contexts)
     if decision.notices:
-        reply["notice"] = harmless("\n".join(decision.notices))
+        reply["notice"] = notice_of(decision)
     return encoded(reply)
 
 

@@ -5,12 +5,11 @@ words (docs/agents.md). What comes from it is read here.
 from typing import Any
 
 from holdfast.agents import marking, normal, reading
-from holdfast.agents.answering import context_of, encoded, reason_of
+from holdfast.agents.answering import context_of, encoded, notice_of, reason_of
 from holdfast.agents.normal import one_path
 from holdfast.core.agent import Agent, Payload
 from holdfast.core.decision import Decision, Delivery
 from holdfast.core.event import Event
-from holdfast.core.fence import harmless
 from holdfast.core.ids import bounded
 from holdfast.core.kinds import HOOK_KINDS
 
@@ -72,7 +71,7 @@ def write(event: Event, decision: Decision) -> bytes:
     if decision.contexts:
         reply["context"] = context_of(decision.contexts)
     if decision.notices:
-        reply["notice"] = harmless("\n".join(decision.notices))
+        reply["notice"] = notice_of(decision)
     return encoded({SIGN: 1, "kind": event.kind, **reply}) if reply else b""
 
 

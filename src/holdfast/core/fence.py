@@ -6,11 +6,10 @@ from collections.abc import Iterable
 from holdfast.core.decision import Context
 from holdfast.core.text import FENCE_TAG, sanitise, wrap_untrusted
 
-TAG = FENCE_TAG
 CHARS_PER_TOKEN = 4
 _HOOK_CONTEXT = re.compile(r"\s*<hook_context>.*?</hook_context>\s*", re.DOTALL)
-_LEADING_FENCE = re.compile(rf"\s*<{TAG} [^>]*>.*?</{TAG}>\s*", re.DOTALL)
-_OWN_FENCE = re.compile(rf'(<{TAG} source="[\w.:/-]*">\n)(.*?)(\n</{TAG}>)', re.DOTALL)
+_LEADING_FENCE = re.compile(rf"\s*<{FENCE_TAG} [^>]*>.*?</{FENCE_TAG}>\s*", re.DOTALL)
+_OWN_FENCE = re.compile(rf'(<{FENCE_TAG} source="[\w.:/-]*">\n)(.*?)(\n</{FENCE_TAG}>)', re.DOTALL)
 VOICE = "[Holdfast] "
 """Before the reason of a refused stop, where the agent sends that reason to its hooks as if somebody had typed it."""
 
@@ -19,11 +18,6 @@ def tokens(text: str) -> int:
     """A careful estimate: four ASCII characters, or one of any other script, are a token."""
     narrow = sum(1 for c in text if c < "\x80")
     return -(-narrow // CHARS_PER_TOKEN) + (len(text) - narrow)
-
-
-def harmless(text: str) -> str:
-    """Invisible and control characters removed, anything that looks like a mark of the conversation defused."""
-    return sanitise(text)
 
 
 def fenced(context: Context) -> str:
@@ -37,13 +31,13 @@ def without_contexts(prompt: str) -> str:
     return prompt
 
 
-def harmless_around_fences(text: str) -> str:
+def sanitise_around_fences(text: str) -> str:
     """A text that may hold fences of ours: they stay, and what is inside and between them is made harmless."""
     parts, end = [], 0
     for match in _OWN_FENCE.finditer(text):
-        parts += [harmless(text[end : match.start()]), match[1], harmless(match[2]), match[3]]
+        parts += [sanitise(text[end : match.start()]), match[1], sanitise(match[2]), match[3]]
         end = match.end()
-    return "".join([*parts, harmless(text[end:])])
+    return "".join([*parts, sanitise(text[end:])])
 
 
 def within_budget(contexts: Iterable[Context], budget: int) -> tuple[list[Context], list[Context]]:

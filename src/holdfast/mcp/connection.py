@@ -197,13 +197,13 @@ class Connection:
 
     def _read_resource(self, params: dict[str, Any], context: Context) -> dict[str, Any]:
         content = read_resource(str(params.get("uri") or ""), context)
-        content.text = _harmless(content.text)
+        content.text = _sanitise_answer(content.text)
         return {"contents": [content]}
 
     def _get_prompt(self, params: dict[str, Any], context: Context) -> dict[str, Any]:
         given = params.get("arguments")
         text = render_prompt(str(params.get("name")), given if isinstance(given, dict) else {}, context)
-        return {"messages": [{"role": "user", "content": {"type": "text", "text": _harmless(text)}}]}
+        return {"messages": [{"role": "user", "content": {"type": "text", "text": _sanitise_answer(text)}}]}
 
 
 QUICK: dict[str, Callable[[Connection, dict[str, Any]], dict[str, Any]]] = {
@@ -229,12 +229,12 @@ def _for_project(context: Context, arguments: Arguments) -> Context:
 
 
 def render_answer(answer: Answer) -> dict[str, Any]:
-    data = _harmless_values(msgspec.json.decode(encode(answer.data)))
-    return {"content": [{"type": "text", "text": _harmless(answer.text)}], "structuredContent": data}
+    data = _sanitise_values(msgspec.json.decode(encode(answer.data)))
+    return {"content": [{"type": "text", "text": _sanitise_answer(answer.text)}], "structuredContent": data}
 
 
 def _refused(text: str) -> dict[str, Any]:
-    return {"content": [{"type": "text", "text": _harmless(text)}], "isError": True}
+    return {"content": [{"type": "text", "text": _sanitise_answer(text)}], "isError": True}
 
 
 def _explain(error: msgspec.ValidationError, tool: Tool) -> str:
@@ -242,20 +242,20 @@ def _explain(error: msgspec.ValidationError, tool: Tool) -> str:
     return f"{tool.name} was not run: {error}. It takes: {takes}."
 
 
-def _harmless_values(value: Any) -> Any:
+def _sanitise_values(value: Any) -> Any:
     """Value by value: cleaning the encoded text could break it."""
     if isinstance(value, str):
-        return _harmless(value)
+        return _sanitise_answer(value)
     if isinstance(value, dict):
-        return {_harmless(key): _harmless_values(item) for key, item in value.items()}
-    return [_harmless_values(item) for item in value] if isinstance(value, list) else value
+        return {_sanitise_answer(key): _sanitise_values(item) for key, item in value.items()}
+    return [_sanitise_values(item) for item in value] if isinstance(value, list) else value
 
 
-def _harmless(text: str) -> str:
+def _sanitise_answer(text: str) -> str:
     """Stored text is data: it cannot look like a part of the conversation."""
-    from holdfast.core import fence
+    from holdfast.core.text import sanitise
 
-    return fence.harmless(text)
+    return sanitise(text)
 
 
 def error_reply(id_: Id | None, code: int, message: str) -> bytes:
