@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 from holdfast.core.errors import UnsafePath
@@ -15,9 +16,16 @@ from holdfast.core.errors import UnsafePath
 
 def default_state_dir() -> Path:
     """The same rule as in the hook clients (docs/protocol.md)."""
-    if state := os.environ.get("HOLDFAST_STATE"):
+    environ = os.environ
+    return _state_dir(environ.get("HOLDFAST_STATE"), environ.get("XDG_STATE_HOME"), environ.get("HOME"))
+
+
+@lru_cache(8)
+def _state_dir(state: str | None, xdg: str | None, _home: str | None) -> Path:
+    """Asked for at every hook: the path is made once."""
+    if state:
         return Path(state)
-    if xdg := os.environ.get("XDG_STATE_HOME"):
+    if xdg:
         return Path(xdg) / "holdfast"
     return Path.home() / ".local" / "state" / "holdfast"
 

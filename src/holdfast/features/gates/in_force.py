@@ -25,7 +25,8 @@ if TYPE_CHECKING:
     from holdfast.features.gates.triggers import Rule
 
 NAME = "gates-in-force"
-_known: dict[str, bool] = {}
+_known: dict[Path, bool] = {}
+"""By state folder."""
 
 
 def marker() -> Path:
@@ -34,16 +35,16 @@ def marker() -> Path:
 
 def any_in_force() -> bool:
     """Asked for every hook: the file is looked at once, later changes are noted here."""
-    path = str(marker())
-    if path not in _known:
-        _known[path] = marker().exists()
-    return _known[path]
+    state = default_state_dir()
+    if state not in _known:
+        _known[state] = marker().exists()
+    return _known[state]
 
 
 def note_in_force() -> None:
     """Rules were accepted that ask for something."""
     if not any_in_force():
-        _known[str(marker())] = True
+        _known[default_state_dir()] = True
 
 
 SCOPES = ("permanent", "branch", "session", "single_use")
