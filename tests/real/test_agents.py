@@ -114,11 +114,12 @@ class Scene:
 
     def check_answer(self) -> None:
         """What the model said last is the answer of the turn, also where the hook itself does not say it."""
-        ends = self.world.hooks_seen(kinds=("turn.ended",))
-        answer = ends[-1].data.message
-        if self.name == "copilot" and not answer:
-            return  # It writes the answer to its file about when it calls the hook: what is not there yet stays unknown.
-        assert answer.splitlines()[-1] == "done", self.name
+        if self.name == "copilot":
+            wait_until(lambda: len(self.world.events(kinds=("turn.answer_read",))) == 2, "both answers were read")
+        session = self.world.hooks_seen(kinds=("turn.ended",))[-1].session
+        rows = self.world.view("sessions.rows", id=session)["rows"]
+        answers = [row["text"].splitlines()[-1] for row in rows if row["kind"] == "turn.ended"]
+        assert answers[-1] == "done" and all(answers), self.name
 
     def check_refusal(self) -> None:
         assert not (self.agent.project / "forbidden.txt").exists()

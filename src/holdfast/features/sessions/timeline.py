@@ -10,9 +10,9 @@ import msgspec
 
 from holdfast.core.event import Event
 from holdfast.core.kinds import SESSION_KINDS, TOOL_ENDS, ToolEndPayload, ToolPayload
-from holdfast.core.kinds.agent_events import PromptSubmitted, SubagentEnded
+from holdfast.core.kinds.agent_events import PromptSubmitted, SubagentEnded, TurnEnded
 from holdfast.core.kinds.engine_events import AnswerUndelivered, DecisionMade
-from holdfast.core.kinds.session_events import ToolExitRead
+from holdfast.core.kinds.session_events import ToolExitRead, TurnAnswerRead
 from holdfast.core.ports import EventQuery, Reader
 from holdfast.features.sessions.state.documents import Session
 from holdfast.features.sessions.state.lifecycle import about_call, is_synthetic, prompt_text
@@ -20,7 +20,7 @@ from holdfast.features.sessions.state.queries import Turns
 
 HIDDEN_KINDS = frozenset((
     "permission.granted", "turn.processed", "turn.adopted", "session.process", "session.summarised",
-    "tool.exit_read",
+    "tool.exit_read", "turn.answer_read",
 ))  # fmt: skip
 SHOWN_KINDS = (
     "session.started", "session.ended", "prompt.submitted", "tool.started", *sorted(TOOL_ENDS), "permission.requested",
@@ -201,11 +201,11 @@ def rows_of(
     """
     turns = turns or Turns(session, reader)
     pairing = pair_calls(_around(session, page, reader, with_starts=not fold_denials))
-    exits = _exits_read(session, page, reader)
+    later = _read_later(session, page, reader)
     shown = [e for e in page if e.seq not in pairing.folded or (not fold_denials and e.kind in DENIAL_KINDS)]
     numbers = _turn_numbers(shown, turns)
     return [
-        _row(event, n, session, pairing, exits)
+        _row(event, n, session, pairing, later.get(event.seq))
         for event, n in zip(shown, numbers, strict=True)
         if _is_shown(event, n, turns)
     ]
@@ -249,20 +249,27 @@ def _turn_numbers(page: Sequence[Event], turns: Turns) -> list[int]:
     return numbers[::-1]
 
 
-def _exits_read(session: Session, page: Sequence[Event], reader: Reader) -> dict[int, ToolExitRead]:
-    """How commands ended that the agent's hook said nothing of, by the numbers of their events."""
-    silent = [e.seq for e in page if _is_silent(e.data)]
+ReadLater = ToolExitRead | TurnAnswerRead
+"""What an agent's hook did not say and its transcript did."""
+
+
+def _read_later(session: Session, page: Sequence[Event], reader: Reader) -> dict[int, ReadLater]:
+    """By the numbers of the events that said nothing."""
+    silent = [event for event in page if _is_silent(event.data)]
     if not silent:
         return {}
-    query = EventQuery(session=session.id, kinds=(ToolExitRead.KIND,), after=silent[0], limit=len(page) + LOOK_AROUND)
-    return {e.data.of: e.data for e in reader.events(query)}
+    kinds = (ToolExitRead.KIND, TurnAnswerRead.KIND)
+    query = EventQuery(session=session.id, kinds=kinds, after=silent[0].seq, limit=2 * len(page) + LOOK_AROUND)
+    return {event.data.of: event.data for event in reader.events(query)}
 
 
 def _is_silent(data: object) -> bool:
+    if isinstance(data, TurnEnded):
+        return not data.message
     return isinstance(data, ToolEndPayload) and data.action == "shell" and data.exit_code is None
 
 
-def _row(event: Event, turn: int, session: Session, pairing: CallPairing, exits: dict[int, ToolExitRead]) -> Row:
+def _row(event: Event, turn: int, session: Session, pairing: CallPairing, later: ReadLater | None) -> Row:
     data = event.data
     row = Row(
         seq=event.seq, at=event.at, kind=event.kind, label=label_of(event), turn=turn, tool=event.tool,
@@ -271,7 +278,7 @@ def _row(event: Event, turn: int, session: Session, pairing: CallPairing, exits:
     if isinstance(data, ToolPayload):
         row.call, row.action = data.call, data.action
     if isinstance(data, ToolEndPayload):
-        _add_end(row, event, pairing, exits.get(event.seq))
+        _add_end(row, event, pairing, later if isinstance(later, ToolExitRead) else None)
     elif event.kind == "tool.started":
         _add_unended(row, event, session, pairing)
     elif isinstance(data, DecisionMade):
@@ -281,6 +288,8 @@ def _row(event: Event, turn: int, session: Session, pairing: CallPairing, exits:
         row.verdict, row.of_kind, row.reason = data.verdict, data.of_kind, "; ".join(data.reasons)
     elif isinstance(data, PromptSubmitted):
         row.synthetic = is_synthetic(data)
+    elif isinstance(later, TurnAnswerRead):
+        row.text = later.message
     return row
 
 
