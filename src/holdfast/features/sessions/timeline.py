@@ -5,12 +5,13 @@ lane, tool, input and order within the turn.
 """
 
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 import msgspec
 
 from holdfast.core.event import Event
 from holdfast.core.kinds import SESSION_KINDS, TOOL_ENDS, ToolEndPayload, ToolPayload
-from holdfast.core.kinds.agent_events import PromptSubmitted, SubagentEnded, TurnEnded
+from holdfast.core.kinds.agent_events import PromptSubmitted, SessionEnded, SessionStarted, SubagentEnded, TurnEnded
 from holdfast.core.kinds.engine_events import AnswerUndelivered, DecisionMade
 from holdfast.core.kinds.session_events import ToolExitRead, TurnAnswerRead
 from holdfast.core.ports import EventQuery, Reader
@@ -49,6 +50,14 @@ LABELS = {
     "task.created": "task", "task.completed": "task done",
 }  # fmt: skip
 
+
+ORDINARY_STARTS = ("startup", "new")
+ENDS_IN_WORDS = {
+    **dict.fromkeys(("other", "exit", "complete", "completed", "end_turn"), ""),
+    **dict.fromkeys(("prompt_input_exit", "user_exit", "user_close", "window_close"), "by the user"),
+    "clear": "by a clear", "logout": "by a logout", "import": "as far as it was imported",
+}  # fmt: skip
+"""What agents call the end of a session; some of their words say nothing."""
 
 replace = msgspec.structs.replace
 
@@ -228,8 +237,11 @@ def _around(session: Session, page: Sequence[Event], reader: Reader, *, with_sta
 
 
 def _is_shown(event: Event, turn: int, turns: Turns) -> bool:
-    """Prompts that nobody typed are no rows, unless the agent began a turn with one; nor is a compaction's own end."""
+    """Prompts that nobody typed are no rows, unless the agent began a turn with one; nor is what a compaction starts and
+    ends besides."""
     data = event.data
+    if isinstance(data, SessionStarted):
+        return data.source != "compact"
     if isinstance(data, PromptSubmitted):
         return bool(prompt_text(data)) and (not is_synthetic(data) or turns.first_event(turn) == event.seq)
     return not (isinstance(data, SubagentEnded) and data.compaction)
@@ -269,11 +281,18 @@ def _is_silent(data: object) -> bool:
     return isinstance(data, ToolEndPayload) and data.action == "shell" and data.exit_code is None
 
 
+def _lane_of(data: Any, session: Session) -> tuple[str, str]:
+    """Name and type. Some agents tell the type only when a subagent begins, Cursor only the type when it ends."""
+    lane, lane_type = data.get("lane", ""), data.get("lane_type", "")
+    known = session.lanes.get(lane)
+    return lane or lane_type, lane_type or (known.type if known else "")
+
+
 def _row(event: Event, turn: int, session: Session, pairing: CallPairing, later: ReadLater | None) -> Row:
-    data = event.data
+    data, (lane, lane_type) = event.data, _lane_of(event.data, session)
     row = Row(
-        seq=event.seq, at=event.at, kind=event.kind, label=label_of(event), turn=turn, tool=event.tool,
-        lane=data.get("lane", ""), lane_type=data.get("lane_type", ""), text=text_of(event), began=event.at,
+        seq=event.seq, at=event.at, kind=event.kind, label=label_of(event), turn=turn, tool=event.tool, lane=lane,
+        lane_type=lane_type, text=text_of(event), began=event.at,
     )  # fmt: skip
     if isinstance(data, ToolPayload):
         row.call, row.action = data.call, data.action
@@ -290,6 +309,8 @@ def _row(event: Event, turn: int, session: Session, pairing: CallPairing, later:
         row.synthetic = is_synthetic(data)
     elif isinstance(later, TurnAnswerRead):
         row.text = later.message
+    if event.kind == "turn.ended" and not row.text:
+        row.label = "turn ended"  # What was answered is not known.
     return row
 
 
@@ -325,7 +346,11 @@ def text_of(event: Event) -> str:
     data = event.data
     if isinstance(data, PromptSubmitted):
         return prompt_text(data)
-    if event.kind in ("turn.ended", "turn.failed", "notification"):
+    if isinstance(data, SessionStarted):
+        return "" if data.source in ORDINARY_STARTS else data.source
+    if isinstance(data, SessionEnded):
+        return ENDS_IN_WORDS.get(data.reason, data.reason)
+    if event.kind in ("turn.ended", "turn.failed", "notification", "subagent.ended"):
         return str(data.message or data.get("error") or "")
     if isinstance(data, DecisionMade):
         sources = ", ".join(context.source for context in data.contexts)

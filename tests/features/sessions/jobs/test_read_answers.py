@@ -11,34 +11,56 @@ from holdfast.features.sessions.jobs import read_answers
 from holdfast.features.sessions.jobs.read_answers import find_answer
 from tests.features.sessions.story import House
 
-EVENTS = next((Path(__file__).parents[3] / "usage" / "samples" / "copilot").rglob("events.jsonl")).read_bytes()
+SAMPLES = Path(__file__).parents[3] / "usage" / "samples"
+EVENTS = next((SAMPLES / "copilot").rglob("events.jsonl")).read_bytes()
 SUBAGENT = "c0d6c91d-c95d-418c-a1ac-54b49aad686b"
 FIRST_END, SECOND_END = 1794777208264, 1794777209953
 """When the two turns of the sample ended (2026-11-15T21:13:28.264Z and :29.953Z)."""
 
 
 def test_each_turn_has_its_own_answer() -> None:
-    assert find_answer(EVENTS, SECOND_END) == "again done"
-    assert find_answer(EVENTS, FIRST_END) == "all done", "a later turn is in the file already"
-    assert find_answer(EVENTS, FIRST_END, SUBAGENT) == "looked"
-    assert find_answer(EVENTS, SECOND_END, "somebody-else") == ""
+    assert find_answer("copilot", EVENTS, SECOND_END) == "again done"
+    assert find_answer("copilot", EVENTS, FIRST_END) == "all done", "a later turn is in the file already"
+    assert find_answer("copilot", EVENTS, FIRST_END, SUBAGENT) == "looked"
+    assert find_answer("copilot", EVENTS, SECOND_END, "somebody-else") == ""
+
+
+def test_the_answers_of_droid_and_kimi() -> None:
+    droid = next((SAMPLES / "droid").rglob("8c74e71d*.jsonl")).read_bytes()
+    assert find_answer("droid", droid, 1794777623139) == "all done", "a finished task came as a message later"
+    assert find_answer("droid", droid, 1794777623566) == "done"
+    kimi = next((SAMPLES / "kimi").rglob("main/wire.jsonl")).read_bytes()
+    assert find_answer("kimi", kimi, 1794777605712) == "all done"
+    assert find_answer("kimi", kimi[: kimi.index(b'"all done"')], 1794777605712) == ""
+
+
+def test_kimis_file_is_found_by_the_name_of_the_session(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(read_answers, "WAITS_S", (0.0,))
+    monkeypatch.setattr(Path, "home", lambda: SAMPLES / "kimi")
+    named = {"session": next((SAMPLES / "kimi").rglob("main/wire.jsonl")).parents[2].name, "agent": "kimi"}
+    house.take([
+        Event(key="k1", kind="prompt.submitted", at=1794777602510, data={"prompt": "please do it"}, **named),
+        Event(key="k2", kind="turn.ended", at=1794777605712, **named),
+    ])  # fmt: skip
+    (read,) = house.run(read_answers.READ, of=house.reader.head())
+    assert (read.data.message, read.data.n) == ("all done", 1)
 
 
 def test_what_is_not_written_yet_is_not_the_answer_of_the_turn_before() -> None:
     answer = EVENTS.index(b'"again done"')
-    assert find_answer(EVENTS[:answer], SECOND_END) == ""
+    assert find_answer("copilot", EVENTS[:answer], SECOND_END) == ""
     with_tool = EVENTS.index(b'"call_217de2133697_0"')
-    assert find_answer(EVENTS[:with_tool], FIRST_END) == "", "words beside a tool call are no answer"
+    assert find_answer("copilot", EVENTS[:with_tool], FIRST_END) == "", "words beside a tool call are no answer"
 
 
 @pytest.mark.parametrize("size", [0, 10, 500, 4000, 9000])
 def test_any_tail_will_do(size: int) -> None:
-    assert find_answer(EVENTS[len(EVENTS) - size :], SECOND_END) in ("", "again done")
+    assert find_answer("copilot", EVENTS[len(EVENTS) - size :], SECOND_END) in ("", "again done")
 
 
 def test_noise_is_passed_over() -> None:
     noise = b'{"type":"assistant.message","data":[]}\n{"type":"assistant.message"\n\xff"assistant.message"\n'
-    assert find_answer(EVENTS + noise, SECOND_END) == "again done"
+    assert find_answer("copilot", EVENTS + noise, SECOND_END) == "again done"
 
 
 @pytest.fixture
@@ -99,7 +121,12 @@ def test_the_last_answer_of_a_turn_that_went_on_stays(copilot: Copilot) -> None:
 
 @pytest.mark.parametrize(
     ("agent", "data"),
-    [("gemini", {}), ("copilot", {"message": "told"}), ("copilot", {"imported": "copilot"}), ("copilot", {"transcript": ""})],
+    [
+        ("gemini", {}),
+        ("copilot", {"message": "told"}),
+        ("copilot", {"imported": "copilot"}),
+        ("copilot", {"transcript": ""}),
+    ],
 )
 def test_nothing_is_read_where_nothing_is_missing(agent: str, data: dict[str, str]) -> None:
     event = Event(key="k", kind="turn.ended", at=1, agent=agent, data={"transcript": "/t", **data})
