@@ -90,6 +90,7 @@ class _Transcript:
     last: Record | None = None
     answer: str = ""
     turn: str = ""
+    at: int = 0
     calls: dict[str, tuple[str, dict[str, Any]]] = field(default_factory=dict)
     position: Position = field(default_factory=lambda: Position(""))
 
@@ -171,6 +172,11 @@ class _Transcript:
             if not self.last.agentId:
                 yield self._event(self.last, "session.ended", reason="import")
 
+    def _time_of(self, record: Record) -> int:
+        """A record without a time that can be read is of the time of the one before it."""
+        self.at = milliseconds(record.timestamp) or self.at
+        return self.at
+
     def _event(self, record: Record, kind: str, n: int = 0, tool: str = "", **data: Any) -> Event:
         session = session_name(record.sessionId)
         more = {
@@ -181,7 +187,7 @@ class _Transcript:
         return Event(
             key=key_of(NAME, session, record.uuid, kind, n),
             kind=kind,
-            at=milliseconds(record.timestamp),
+            at=self._time_of(record),
             session=session,
             project=normal.one_path(record.cwd) or "",
             agent=NAME,
