@@ -40,7 +40,7 @@ def write(folder: Path, wanted: int) -> int:
     texts, total, session = Texts(), 0, 0
     while total < wanted:
         session += 1
-        text = "".join(_turn(f"session-{session}", n, texts) for n in range(50))
+        text = "".join(make_turn(f"session-{session}", n, texts) for n in range(50))
         (folder / f"session-{session}.jsonl").write_text(text)
         total += len(text)
     return total
@@ -59,23 +59,23 @@ class Texts:
         return source[begin : begin + self._random.randrange(100, LONGEST_OUTPUT)]
 
 
-def _turn(session: str, n: int, texts: Texts) -> str:
+def make_turn(session: str, n: int, texts: Texts) -> str:
     """In the records of the real program: a prompt, four calls and an answer, with the requests it writes down between them."""
-    records = [_record("user", session, f"{n}-p", f"please do thing {n}")]
+    records = [make_record("user", session, f"{n}-p", f"please do thing {n}")]
     for c in range(4):
         output = texts.piece()
         call = {"type": "tool_use", "id": f"toolu_{n}_{c}", "name": "Bash", "input": {"command": COMMANDS[c]}}
         result = {"type": "tool_result", "tool_use_id": f"toolu_{n}_{c}", "content": output}
         records += [
-            _record("api-request", session, f"{n}-{c}-r"),
-            _record("assistant", session, f"{n}-{c}-a", [call]),
-            _record("user", session, f"{n}-{c}-u", [result]) | {"toolUseResult": {"stdout": output, "stderr": ""}},
+            make_record("api-request", session, f"{n}-{c}-r"),
+            make_record("assistant", session, f"{n}-{c}-a", [call]),
+            make_record("user", session, f"{n}-{c}-u", [result]) | {"toolUseResult": {"stdout": output, "stderr": ""}},
         ]
-    records.append(_record("assistant", session, f"{n}-z", [{"type": "text", "text": "Done."}]))
+    records.append(make_record("assistant", session, f"{n}-z", [{"type": "text", "text": "Done."}]))
     return "".join(json.dumps(record) + "\n" for record in records)
 
 
-def _record(kind: str, session: str, uuid: str, content: object = None) -> dict[str, Any]:
+def make_record(kind: str, session: str, uuid: str, content: object = None) -> dict[str, Any]:
     made = {**_templates()[kind], "sessionId": session, "uuid": f"{session}-{uuid}"}
     if content is not None:
         made["message"] = {**made["message"], "id": f"msg-{session}-{uuid}", "content": content}
