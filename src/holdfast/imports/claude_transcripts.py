@@ -43,6 +43,8 @@ class Record(msgspec.Struct):
     isMeta: bool | None = None  # noqa: N815
     isSidechain: bool | None = None  # noqa: N815
     isCompactSummary: bool | None = None  # noqa: N815
+    toolDenialKind: Any = None  # noqa: N815
+    """Set where a hook, a rule or a person refused the call whose result this is."""
     message: Message | None = None
 
 
@@ -152,6 +154,9 @@ class _Transcript:
     def _result(self, record: Record, part: Any, n: int) -> Event:
         call = part.get("tool_use_id") if isinstance(part.get("tool_use_id"), str) else ""
         tool, data = self.calls.pop(call, ("", {"action": "other"}))
+        if record.toolDenialKind:
+            reason = normal.output_text(part.get("content"))[: normal.ERROR]
+            return self._event(record, "permission.denied", n, tool=tool, call=call, reason=reason)
         data = {**data, "ok": part.get("is_error") is not True}
         if not data["ok"]:
             data["error"] = normal.output_text(part.get("content"))[: normal.ERROR]

@@ -73,6 +73,11 @@ class History:
             reading.add_output(data, output)
         return self.event("tool.failed" if failed else "tool.finished", at, call, tool=tool, call=call, **data)
 
+    def denied(self, at: int, call: str, reason: str) -> Event:
+        """A hook refused the call: it never ran."""
+        tool, _ = self.calls.pop(call, ("", {}))
+        return self.event("permission.denied", at, call, tool=tool, call=call, reason=reason[: normal.ERROR])
+
     def compacted(self, at: int, ident: str, summary: str = "", trigger: str = "") -> Event:
         facts = {"summary": normal.capped(summary, normal.PROMPT), "trigger": trigger}
         return self.event("compact.ended", at, ident, **{name: text for name, text in facts.items() if text})
