@@ -55,6 +55,8 @@ def judge_command(
     if analysis.problem:
         return Judgement(why=analysis.problem)
     candidates = find_candidates(analysis)
+    for candidate in candidates:
+        candidate.status_told = exit_code is not None
     writes = [_relative(path, root) for path in written_files(analysis, command)]
     if not candidates:
         return Judgement(git=git_acts(analysis.commands, f"{out}\n{err}"), writes=writes, why=NO_TEST_RUN)

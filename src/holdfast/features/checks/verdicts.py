@@ -191,6 +191,8 @@ def _why_unknown(candidate: Candidate) -> str:
         "lines": "the summary was filtered out",
         "whole": "no summary is shown",
     }[candidate.shown]
+    if not candidate.status_told:
+        return f"its exit status was not told, and {candidate.distrust or hidden}"
     return f"the exit status is not that of the run, and {candidate.distrust or hidden}; run it without the pipe, or with `set -o pipefail`"
 
 
