@@ -9,9 +9,14 @@ COVERED, HALF = 0.33, 0.5
 
 
 def replaces(new: Parsed, old: Parsed) -> bool:
-    if new.exception and not _withdraws_exception(new, old):
+    if new.exception and not _withdraws_exception(new, old) and not _same_bound(new, old):
         return lifts_end(new, old)
     return any(rule(new, old) for rule in _RULES) if not _other_scope(new, old) else lifts_end(new, old)
+
+
+def _same_bound(new: Parsed, old: Parsed) -> bool:
+    """ "five levels are ok in the yaml": with another number for what the older one bounds it is no exception."""
+    return bool(new.numbers and old.numbers) and new.numbers != old.numbers and new.main <= old.main
 
 
 def _other_scope(new: Parsed, old: Parsed) -> bool:
@@ -53,6 +58,19 @@ def _withdraws_exception(new: Parsed, old: Parsed) -> bool:
     return old.exception and new.as_well and bool(new.words & old.words)
 
 
+def _built_on_the_dead(new: Parsed, old: Parsed) -> bool:
+    """ "poeditor is cancelled": what named it as its means or its person ends with it; what bans it does not."""
+    return bool(new.dead & old.main - old.negated) and not new.not_yet and not new.until & new.dead
+
+
+def _denied_value(new: Parsed, old: Parsed) -> bool:
+    """ "logs go to a file, not stdout": the value of the older one is denied, and the rest of it is spoken of."""
+    denied = new.negated & old.words - old.negated
+    rest = old.words - new.negated
+    of_less = not new.only and new.subject[:1] and new.subject[0] not in old.words
+    return bool(denied) and bool(rest) and rest <= new.words and not new.as_well and not of_less
+
+
 def _taken_back(new: Parsed, old: Parsed) -> bool:
     gone = new.taken_back & (old.words | old.numbers)
     if not gone or (new.as_well and not new.strong):
@@ -68,7 +86,9 @@ def _taken_back(new: Parsed, old: Parsed) -> bool:
 
 def _new_value(new: Parsed, old: Parsed) -> bool:
     """Another number for the same thing."""
-    if not (new.numbers and old.numbers) or new.numbers == old.numbers or new.exception:
+    if not (new.numbers and old.numbers) or new.numbers == old.numbers:
+        return False
+    if new.exception and not _same_bound(new, old):
         return False
     if new.units and old.units and not new.units & old.units:
         return False
@@ -105,7 +125,9 @@ def _rival_tool(new: Parsed, old: Parsed) -> bool:
         same_thing = bool(new_only & old_only) or not new_only or not old_only
         if new.strong or (new.now and (same_thing or new.general)):
             return True
-        if new_only & old_only and not (new_only ^ old_only):
+        # Said of the same thing, or of less: "summaries in german" after "write the summaries in english".
+        of_new, of_old = _about(new, group), _about(old, group)
+        if of_new and of_new <= of_old and not (new.scopes - old.words):
             return True
     return False
 
@@ -156,7 +178,8 @@ def _before_verb(one: Parsed) -> tuple[str, ...]:
 
 _OWNER = re.compile(
     r"^(?P<person>[A-Z]\w+)(?: now)? (?:owns|maintains|looks after|runs|is responsible for) (?P<area>.+)$"
-    r"|(?P<area2>[\w /-]+?) (?:goes to|belongs to|is owned by|is maintained by|moves to|is now|is) (?P<person2>[A-Z]\w+)\W*$"
+    r"|(?P<area2>[\w /-]+?) (?:goes? to|belongs to|is owned by|is maintained by|is (?:done|handled|run|granted|approved|checked) by|moves to|"
+    r"is with|is now|is) (?P<person2>[A-Z]\w+)(?:'s)?(?: now)?\W*$"
 )
 
 
@@ -211,6 +234,8 @@ _RULES = (
     _same_slot,
     _new_owner,
     lifts_end,
+    _built_on_the_dead,
+    _denied_value,
     _is_lifted,
     _withdraws_exception,
     _taken_back,

@@ -86,10 +86,17 @@ def _may_replace(newer: Statement) -> bool:
     return until is None
 
 
+_ELSEWHERE = re.compile(
+    r"\b(?:in|at) (?:the|my|your|their|our) (?:\w+ )?(?:office|team|company|job|firm|repo|project)\b.{0,20}\b(?:they|people|everybody|we had)\b",
+    re.IGNORECASE,
+)
+"""How others do it."""
+
+
 def _is_said(text: str) -> bool:
     """A statement about the present: no question, no memory, nothing that is done just once."""
     asked = _QUESTION.search(text) or QUESTION_START.match(text)
-    if asked or _PAST.search(text) or _ONCE.search(text):
+    if asked or _PAST.search(text) or _ONCE.search(text) or _ELSEWHERE.search(text):
         return False
     return not _INCIDENT.search(text) or bool(find_cues(text) & {"we_decide", "we_move", "from_now", "deontic"})
 
