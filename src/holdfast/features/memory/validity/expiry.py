@@ -44,6 +44,11 @@ _SPAN = re.compile(
     r"(?<!\bin a day)(?<!\bin a week)(?<!\bin a month)",
     re.IGNORECASE,
 )
+_LENGTH = re.compile(
+    r"\b(?:kept|keeps?|retained|stored|saved|held|archived|valid|lives?|lasts?|stays?|cached|remembered|good|open) (?:\w+ ){0,2}(?:for|in)\b",
+    re.IGNORECASE,
+)
+"""How long something is kept is no end of the rule that says so."""
 _MONTH = re.compile(r"\b(?:this month|diesen monat|este mes|ce mois)\b", re.IGNORECASE)
 _LASTING_FROM = re.compile(
     r"\b(?:(?:from|since) (?:this|today|now|tomorrow|yesterday)|seit (?:heute|gestern|dieser)|"
@@ -84,7 +89,7 @@ def _dated_end(text: str, said: date) -> date | None:
 
 
 def _near_end(text: str, said: date) -> date | None:
-    if found := _SPAN.search(text):
+    if (found := _SPAN.search(text)) and not _LENGTH.search(text):
         return said + timedelta(
             days=_DAYS[found[2].lower()] * int(_COUNT.get((found[1] or "1").lower(), found[1] or 1))
         )

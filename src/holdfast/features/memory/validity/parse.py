@@ -40,7 +40,7 @@ _STOP = frozenset(
     est sur dans on nous utilise passe pasamos usamos a à todo toute
     went brought bring write written based please show shows give given everywhere nowhere else's still currently
     today tomorrow yesterday since week weeks month april may june say said call called tell told have's look looks
-    find found listen listens got thrown voluntary optional
+    find found listen listens got thrown bother meanwhile we'll i'll we'd per raus own voluntary optional
     wir ihr sie ich es sich dem den des einen einem einer als wie bei nach vor bis ab wird werden wurde kann können muss
     müssen soll sollen hat hatte läuft laufen gibt geben alle alles immer nie wieder mehr keine kein künftig bitte dabei dort
     lo al su sus como más muy pero si no ni ya ahora hay fue ser está están puede pueden debe deben lleva llevan va van tiene
@@ -64,19 +64,19 @@ _EXCEPTION = re.compile(
     r"ausgenommen|excepto|salvo|exceto|кроме|без исключения|at any hour|are open|is open|is public)\b|除了|以外",
     re.IGNORECASE,
 )
-_AS_WELL = re.compile(r"\b(?:too|as well|also|auch|también|aussi|também|тоже)\b|也|も", re.IGNORECASE)
+_AS_WELL = re.compile(r"\btoo\b(?=\s*(?:[,;.!]|$|now|since|from))|\b(?:as well|also|auch|también|aussi|também|тоже)\b|也|も", re.IGNORECASE)
 _STRONG_CHANGE = re.compile(
     r"\b(?:after all|final|it is again|again|back to|took over|takes over|replaces?|replaced|instead|moving "
     r"(?:from|to|away)|moved|moves? to|move to|switch(?:ed|ing)? (?:to|the)|from (?:today|now|tomorrow|january|february|march|april|may|june|july|august|"
-    r"september|october|november|december)\b|went (?:back )?to|thrown out|swapped|took .{1,20} place|handed .{1,40} (?:to|over)|is gone|"
+    r"september|october|november|december)\b|went (?:back |up |down )?to|thrown out|swapped|took .{1,20} place|handed .{1,40} (?:to|over)|is gone|"
     r"are gone|goes away|"
-    r"no more|no longer|any ?more|forget|drop(?:ped)?|we go to|goes (?:up|down)|rewriting|rewritten|raised|"
+    r"no more|no longer|any ?more|forget|never mind|don't bother|no need to|rewrote|reworked|converted|redid|nur noch|переехал\w*|перенесли|volver a|drop(?:ped)?|we go to|goes (?:up|down)|rewriting|rewritten|raised|"
     r"lowered|we stay with|stays? (?:in|with|on)|is over|are over|is off|left for|belongs to|passe de|pasamos|"
     r"wieder|otra vez|de nuevo|à nouveau|de novo|снова|nicht mehr|statt|umgestiegen|from here on|going forward|ported|migrated|ab jetzt|ab sofort|künftig|umgezogen|"
     r"wechseln|a partir de (?:ahora|agora|hoy|hoje)|ya no|en (?:vez|lugar) de|cambiamos|désormais|dorénavant|"
     r"à partir de maintenant|au lieu de|on passe|n[e'].{1,25} plus|não .{1,25} mais|em vez de|trocamos|mudamos|"
     r"больше не|вместо|переходим|перешли|с этого момента|впредь|d'ora in poi|non più|invece di)\b"
-    r"|改回|换成|不再|换|以后|从现在起|改[为成用]|今後|これから|に変更|に切り替え",
+    r"|改回|换成|不再|换|迁移?到|切[换到]|移到|调[到成]|[提降](?:高|低)?到|移行|乗り換え|以后|从现在起|改[为成用]|今後|これから|に変更|に切り替え",
     re.IGNORECASE,
 )
 _NOW = re.compile(
@@ -115,14 +115,14 @@ _DONE = re.compile(
     re.IGNORECASE,
 )
 _UNTIL = re.compile(
-    r"\b(?:until|till|as long as|before|bis|solange|hasta|jusqu'à ce que|até|пока)\b(.{3,80})", re.IGNORECASE
+    r"\b(?:until|till|as long as|before|bis|solange|hasta|jusqu'à ce que|até|пока)\b(.{3,80})|在(.{2,12})[之以]?前", re.IGNORECASE
 )
 _TAKEN_BACK = (
     re.compile(r"\b(?:from|de|von) ([\w.+#/-]+(?: [\w.+#/-]+)?) (?:to|a|à|auf|nach|zu)\b", re.IGNORECASE),
     re.compile(r"\b(?:replac(?:es|ed|ing)|took over from|takes over from|takes the place of|instead of|in place of|"
 r"rather than|no longer|no more|forget|dropp?(?:ed|ing|s)?|off|statt) ((?:the )?[\w.+#/-]+(?: "
 r"[\w.+#/-]+)?)", re.IGNORECASE),
-    re.compile(r"((?:[\w.+#/-]+ ){1,3})(?:thing |stuff |rule )?(?:is|are|was|were|gets?|goes?|went) (?:(?:now|finally|"
+    re.compile(r"((?:[\w.+#/-]+ ){1,3})(?:thing |stuff |rule )?(?:is|are|was|were|gets?|got|goes?|went) (?:(?:now|finally|"
 r"also) )?(?:gone|over|closed|deleted|dropped|off|lifted|away|switched off|removed|dead|cancelled|too \w+|"
 r"history|ended|not (?:needed|required)|n't (?:needed|required))\b", re.IGNORECASE),
     re.compile(r"((?:[\w.+#/-]+ ){1,4})(?:aren't|isn't|are not|is not) (?:needed|required|necessary|used)\b", re.IGNORECASE),
@@ -143,7 +143,7 @@ r"up|down|through|on|against))", re.IGNORECASE),
 _ENDED = (
     r"(?:gone|dead|history|retired|abandoned|discontinued|decommissioned|obsolete|buried|cancelled|canceled|deleted|closed|dropped|"
     r"removed|scrapped|axed|thrown out|kicked out|ripped out|switched off|turned off|shut down|phased out|on (?:its|the) way out|"
-    r"out|no more|replaced|over|left|a thing of the past)"
+    r"out|no more|replaced|over|left|a thing of the past|abolished|stopped|suspended|repealed|disbanded|dissolved|withdrawn)"
 )
 _DEAD = (
     re.compile(rf"([\w.+#/-]+)(?:'s)? (?:(?:is|are|was|were|got|gets|has been|have been|has|have|will be) (?:now |finally |all )*{_ENDED}|left|quit|"
@@ -155,7 +155,7 @@ _DEAD = (
     re.compile(r"([\w.+#/-]+) (?:haben wir |wurde |ist |sind |wird |werden )+(?:abgeschaltet|abgelöst|abgeschafft|ersetzt|entfernt|gestrichen|"
                r"geschichte|raus|weg|vom tisch|gekündigt)", re.IGNORECASE),
     re.compile(r"(?:trocamos|cambiamos|substituímos|sustituimos|remplaçons|on remplace|ersetzen) (?:o |a |el |la |le |los |as |os )?([\w.+#/-]+)"
-               r"|([\w.+#/-]+) (?:убрали|отключили|выкинули|fue (?:eliminad|descartad)\w+|foi (?:descartad|removid)\w+|a été \w+)", re.IGNORECASE),
+               r"|([\w.+#/-]+) (?:убрали|отключили|выкинули|l[oa]s? (?:cerramos|dejamos|quitamos|eliminamos)|foi (?:desligad|desativad|abandonad)\w+|fue (?:eliminad|descartad)\w+|foi (?:descartad|removid)\w+|a été \w+)", re.IGNORECASE),
 )  # fmt: skip
 """Says outright that something has ended: whatever was built on it does not hold any more."""
 _PLACED = re.compile(
@@ -165,7 +165,12 @@ _PLACED = re.compile(
     re.IGNORECASE,
 )
 """A path that says where something is, not where a rule holds."""
-_NEGATED = re.compile(r"\b(?:not|no|nicht|keine?|non|pas(?: de)?|не|without) (?:the |in |to |via |with )?([\w.-]+)", re.IGNORECASE)
+_NEGATED = re.compile(r"\b(?:not|no|don't|doesn't|never|nicht|keine?|non|pas(?: de)?|не|without) (?:the |in |to |via |with )?([\w.-]+)", re.IGNORECASE)
+_NEGATION = re.compile(
+    r"\b(?:not|no|never|don't|doesn't|isn't|aren't|mustn't|can't|without|nobody|nicht|nie|kein\w*|ne|pas|jamais|nunca|sin|não|не|"
+    r"никогда|nessun\w*|non|geen|niet|nie)\b|不|别|ない|ません",
+    re.IGNORECASE,
+)
 _SCOPE_WORDS = frozenset(
     "staging production prod dev test local locally frontend backend unit e2e integration mobile web python "
     "yaml typescript golang sql ios android partners partner kiosk admin admins internal public windows mac "
@@ -203,6 +208,7 @@ class Parsed(msgspec.Struct, frozen=True):
     dead: frozenset[str]
     negated: frozenset[str]
     until: frozenset[str]
+    negative: bool
     exception: bool
     as_well: bool
     strong: bool
@@ -228,11 +234,11 @@ def parse_statement(text: str) -> Parsed:
     return Parsed(
         text=plain, main=frozenset(main), words=frozenset(content_words(plain)), subject=tuple(_subject(tokens)),
         tokens=tuple(tokens), numbers=frozenset(_numbers(tokens)), units=frozenset(units), tools=tools_in(set(tokens)),
-        scopes=frozenset(_scopes(plain, tokens)), taken_back=frozenset(_taken_back(plain)),
+        scopes=frozenset(_scopes(plain, tokens, end.start() if end else len(plain))), taken_back=frozenset(_taken_back(plain)),
         dead=frozenset(_dead(plain)),
         negated=frozenset(form for word in _NEGATED.findall(plain) for form in (word.lower(), normal_word(word))),
         until=frozenset(_awaited(until)) if until else frozenset(),
-        exception=bool(_EXCEPTION.search(plain)), as_well=bool(_AS_WELL.search(plain)),
+        negative=bool(_NEGATION.search(plain)), exception=bool(_EXCEPTION.search(plain)), as_well=bool(_AS_WELL.search(plain)),
         strong=bool(_STRONG_CHANGE.search(plain)), now=bool(_NOW.search(plain)), only=bool(_ONLY.search(plain)),
         universal=bool(_UNIVERSAL.search(plain)), general=bool(_GENERAL_SCOPE.search(plain)),
         others=bool(_OTHERS.search(plain)), done=bool(_DONE.search(plain)), not_yet=bool(_NOT_YET.search(plain)),
@@ -243,11 +249,15 @@ def content_words(text: str) -> set[str]:
     return {normal_word(token) for token in _WORD.findall(text) if _is_content(token.lower())} - {""}
 
 
+_SHORT_PLURALS = {"prs": "pr", "mrs": "mr", "ids": "id", "vms": "vm", "dbs": "db", "apis": "api", "jobs": "job", "pods": "pod"}
+
+
 def normal_word(token: str) -> str:
     word = token.lower().replace("’", "'").removesuffix("'s").rstrip("./")
     if not (word.isascii() and word.isalpha()):
         return word
-    bare = stem(word)
+    bare = stem(_SHORT_PLURALS.get(word, word))
+    bare = bare[:-3] if bare.endswith("ing") and len(bare) > 6 else bare
     bare = bare[:-3] if bare.endswith("ion") and len(bare) > 6 else bare
     # "linter" and "lint", "scheduler" and "schedules" speak of one thing; "order" and "user" are no doers.
     return bare[:-2] if bare.endswith(("er", "or")) and len(bare) > 5 else bare
@@ -273,20 +283,22 @@ def _subject(tokens: list[str]) -> list[str]:
     return [normal_word(t) for t in tokens if _is_content(t)][:2]
 
 
-def _scopes(text: str, tokens: list[str]) -> set[str]:
+def _scopes(text: str, tokens: list[str], main: int) -> set[str]:
+    """What stands behind the main clause gives a reason ("too much for the chip"), no scope; a path is one anywhere."""
     named = {normal_word(t) for t in tokens if t in _SCOPE_WORDS}
     placed = {found[1].strip("/.") for found in _PLACED.finditer(text)}
     said = {found.group(0).strip("/.") for found in _PATH.finditer(text)}
     paths = {normal_word(path) for path in said - placed} - {""}
-    after = {normal_word(m[1] or m[2]) for m in _FOR_SCOPE.finditer(text) if _is_content((m[1] or m[2]).lower())}
+    after = {normal_word(m[1] or m[2]) for m in _FOR_SCOPE.finditer(text, 0, main) if _is_content((m[1] or m[2]).lower())}
     return {scope for scope in named | paths | after if scope not in GROUP_OF}
 
 
 def _awaited(until: re.Match[str]) -> list[str]:
     """What a rule waits for: up to the comma; where the sentence begins with it, its first words."""
-    clause = until[1].split(",")[0]
+    said = until[1] or until[2]
+    clause = said.split(",")[0]
     words = [normal_word(token) for token in _WORD.findall(clause) if _is_content(token.lower())]
-    return words[:2] if until.start() < 3 and clause == until[1] else words
+    return words[:2] if until.start() < 3 and clause == said else words
 
 
 def _dead(text: str) -> set[str]:
