@@ -40,7 +40,7 @@ _STOP = frozenset(
     est sur dans on nous utilise passe pasamos usamos a à todo toute
     went brought bring write written based please show shows give given everywhere nowhere else's still currently
     today tomorrow yesterday since week weeks month april may june say said call called tell told have's look looks
-    find found listen listens got thrown bother meanwhile we'll i'll we'd per raus own voluntary optional
+    find found listen listens lasts lasting period long duration being être tener laufen erst subimos bajamos aumentamos got thrown bother meanwhile we'll i'll we'd per raus own voluntary optional
     wir ihr sie ich es sich dem den des einen einem einer als wie bei nach vor bis ab wird werden wurde kann können muss
     müssen soll sollen hat hatte läuft laufen gibt geben alle alles immer nie wieder mehr keine kein künftig bitte dabei dort
     lo al su sus como más muy pero si no ni ya ahora hay fue ser está están puede pueden debe deben lleva llevan va van tiene
@@ -70,7 +70,7 @@ _STRONG_CHANGE = re.compile(
     r"(?:from|to|away)|moved|moves? to|move to|switch(?:ed|ing)? (?:to|the)|from (?:today|now|tomorrow|january|february|march|april|may|june|july|august|"
     r"september|october|november|december)\b|went (?:back |up |down )?to|thrown out|swapped|took .{1,20} place|handed .{1,40} (?:to|over)|is gone|"
     r"are gone|goes away|"
-    r"no more|no longer|any ?more|forget|never mind|don't bother|no need to|rewrote|reworked|converted|redid|nur noch|переехал\w*|перенесли|volver a|drop(?:ped)?|we go to|goes (?:up|down)|rewriting|rewritten|raised|"
+    r"no more|no longer|any ?more|forget|never mind|don't bother|no need to|rewrote|redone|(?:was|were|got) rebuilt|reworked|doubled|halved|migramos|migré\w*|subimos|bajamos|aumentamos|on (?:monte|baisse|augmente)|erhöht|gesenkt|подняли|снизили|увеличили|converted|redid|nur noch|переехал\w*|перенесли|volver a|drop(?:ped)?|we go to|goes (?:up|down)|rewriting|rewritten|raised|"
     r"lowered|we stay with|stays? (?:in|with|on)|is over|are over|is off|left for|belongs to|passe de|pasamos|"
     r"wieder|otra vez|de nuevo|à nouveau|de novo|снова|nicht mehr|statt|umgestiegen|from here on|going forward|ported|migrated|ab jetzt|ab sofort|künftig|umgezogen|"
     r"wechseln|a partir de (?:ahora|agora|hoy|hoje)|ya no|en (?:vez|lugar) de|cambiamos|désormais|dorénavant|"
@@ -80,7 +80,7 @@ _STRONG_CHANGE = re.compile(
     re.IGNORECASE,
 )
 _NOW = re.compile(
-    r"\b(?:now|jetzt|ahora|maintenant|agora|теперь|these days|since|minimum is|only takes|is enough|is fine|"
+    r"\b(?:now|jetzt|ahora|maintenant|agora|теперь|these days|since|desde|depuis|seit|minimum is|only takes|is enough|is fine|"
     r"can run|may be up to|can be)\b|现在|今",
     re.IGNORECASE,
 )
@@ -115,7 +115,7 @@ _DONE = re.compile(
     re.IGNORECASE,
 )
 _UNTIL = re.compile(
-    r"\b(?:until|till|as long as|before|bis|solange|hasta|jusqu'à ce que|até|пока)\b(.{3,80})|在(.{2,12})[之以]?前", re.IGNORECASE
+    r"\b(?:until|till|as long as|while|während|mientras|before|bis|solange|hasta|jusqu'à ce que|até|пока)\b(.{3,80})|在(.{2,12})[之以]?前", re.IGNORECASE
 )
 _TAKEN_BACK = (
     re.compile(r"\b(?:from|de|von) ([\w.+#/-]+(?: [\w.+#/-]+)?) (?:to|a|à|auf|nach|zu)\b", re.IGNORECASE),
@@ -147,15 +147,15 @@ _ENDED = (
 )
 _DEAD = (
     re.compile(rf"([\w.+#/-]+)(?:'s)? (?:(?:is|are|was|were|got|gets|has been|have been|has|have|will be) (?:now |finally |all )*{_ENDED}|left|quit|"
-               r"retired|resigned|went away|goes away)\b(?! (?:in|on|at|by|under|with|of|from))", re.IGNORECASE),
+               r"retired|resigned|went away|goes away|went(?=[,;.]|$))\b(?! (?:in|on|at|by|under|with|of|from))", re.IGNORECASE),
     re.compile(r"([\w.+#/-]+)(?:'s)? (?:contract|licen[cs]e|subscription|plan|account|trial)? ?(?:has )?(?:ended|expired|ran out|run out|"
                r"been (?:retired|removed|dropped|deleted|replaced|closed|cancelled))\b", re.IGNORECASE),
     re.compile(r"\b(?:dropped|threw out|got rid of|scrapped|abandoned|killed|removed|retired|ditched|swapped(?: out)?|left|quit|took) "
                r"(?:the )?([\w.+#/-]+?)(?:'s place)?(?= |,|;|\.|$)", re.IGNORECASE),
     re.compile(r"([\w.+#/-]+) (?:haben wir |wurde |ist |sind |wird |werden )+(?:abgeschaltet|abgelöst|abgeschafft|ersetzt|entfernt|gestrichen|"
                r"geschichte|raus|weg|vom tisch|gekündigt)", re.IGNORECASE),
-    re.compile(r"(?:trocamos|cambiamos|substituímos|sustituimos|remplaçons|on remplace|ersetzen) (?:o |a |el |la |le |los |as |os )?([\w.+#/-]+)"
-               r"|([\w.+#/-]+) (?:убрали|отключили|выкинули|l[oa]s? (?:cerramos|dejamos|quitamos|eliminamos)|foi (?:desligad|desativad|abandonad)\w+|fue (?:eliminad|descartad)\w+|foi (?:descartad|removid)\w+|a été \w+)", re.IGNORECASE),
+    re.compile(r"(?:quitté|abandonné|lâché|dejamos|dejado|largamos|abandonamos|trocamos|cambiamos|substituímos|sustituimos|remplaçons|on remplace|ersetzen) (?:o |a |el |la |le |los |as |os )?([\w.+#/-]+)"
+               r"|([\w.+#/-]+) (?:убрали|отключили|выкинули|выключили|удалили|закрыли|l[oa]s? (?:cerramos|dejamos|quitamos|eliminamos)|foi (?:desligad|desativad|abandonad)\w+|fue (?:eliminad|descartad)\w+|foi (?:descartad|removid)\w+|a été \w+)", re.IGNORECASE),
 )  # fmt: skip
 """Says outright that something has ended: whatever was built on it does not hold any more."""
 _PLACED = re.compile(
@@ -249,6 +249,7 @@ def content_words(text: str) -> set[str]:
     return {normal_word(token) for token in _WORD.findall(text) if _is_content(token.lower())} - {""}
 
 
+_STOP_STEMS = frozenset(stem(word) for word in _STOP if word.isascii() and len(word) > 3)
 _SHORT_PLURALS = {"prs": "pr", "mrs": "mr", "ids": "id", "vms": "vm", "dbs": "db", "apis": "api", "jobs": "job", "pods": "pod"}
 
 
@@ -258,6 +259,7 @@ def normal_word(token: str) -> str:
         return word
     bare = stem(_SHORT_PLURALS.get(word, word))
     bare = bare[:-3] if bare.endswith("ing") and len(bare) > 6 else bare
+    bare = bare[:-2] if bare.endswith(("ungen", "eiten", "ionen")) else bare
     bare = bare[:-3] if bare.endswith("ion") and len(bare) > 6 else bare
     # "linter" and "lint", "scheduler" and "schedules" speak of one thing; "order" and "user" are no doers.
     return bare[:-2] if bare.endswith(("er", "or")) and len(bare) > 5 else bare
@@ -267,6 +269,7 @@ def _is_content(token: str) -> bool:
     word = token.rstrip("./").removesuffix("'s")
     return (
         word not in _STOP
+        and not (word.endswith(("ing", "ed")) and stem(word) in _STOP_STEMS)
         and word not in _NUMBER_WORDS
         and word not in _UNITS
         and not re.fullmatch(r"v?\d[\d.]*(?:s|ms|mb|gb|kb)?", word)

@@ -78,7 +78,7 @@ def _withdraws_exception(new: Parsed, old: Parsed) -> bool:
 
 def _built_on_the_dead(new: Parsed, old: Parsed) -> bool:
     """ "poeditor is cancelled": what named it as its means or its person ends with it; what bans it does not."""
-    return bool(new.dead & old.main - old.negated) and not new.not_yet and not new.until & new.dead
+    return bool(new.dead & old.words - old.negated) and not new.not_yet and not new.until & new.dead
 
 
 def _denied_value(new: Parsed, old: Parsed) -> bool:
@@ -120,9 +120,17 @@ def _placed_anew(new: Parsed, old: Parsed) -> bool:
     if not (new.now or new.strong) or new.as_well or _is_of_less(new, old) or not (new.subject and old.subject):
         return False
     slot, before = _slot(new), _slot(old)
-    if new.subject[0] != old.subject[0] or not slot or not before or slot[1] == before[1]:
+    if not slot or not before or slot[1] == before[1] or not _same_topic(new, old, slot[1], before[1]):
         return False
     return slot[0] == before[0] or "" in (slot[0], before[0])
+
+
+def _same_topic(new: Parsed, old: Parsed, *fillers: str) -> bool:
+    """The same first word, or the same two however they are inflected ("guardamos las sesiones", "las sesiones se guardan")."""
+    if new.subject[0] == old.subject[0]:
+        return True
+    topics = [{word[:5] for word in one.subject if word not in map(normal_word, fillers)} for one in (new, old)]
+    return len(topics[0]) > 1 and topics[0] == topics[1]
 
 
 def _slot(one: Parsed) -> tuple[str, str] | None:
@@ -132,7 +140,7 @@ def _slot(one: Parsed) -> tuple[str, str] | None:
         return None
     verb = next((token for token in reversed(one.tokens[:at]) if token not in _NOWS), "")
     filler = [t for t in one.tokens[at + 1 :] if t not in ("the", "a", "an", "our", "la", "el", "le")]
-    generic = verb in _GENERIC_VERBS or normal_word(verb) in one.subject[:1]
+    generic = verb in _GENERIC_VERBS or normal_word(verb) in one.subject
     return ("" if generic else normal_word(verb), filler[0]) if filler else None
 
 
