@@ -149,13 +149,13 @@ static int is_listed(const uint8_t *words, const uint8_t *bytes, size_t length, 
 
 static const char NO_VALUE[] = ");.[}+*/!&%^~@#;?$", BEFORE_QUOTED[] = "\"'`\\ \t\n";
 
-/* `_token_base64` after a stem: at most three further words or numbers, of which the first is looked at. */
-static int has_tail(const struct tables *t, const uint8_t *text, size_t length, size_t end) {
+/* `_token2` after a stem: where the first further word or number ends; 0 if it is none that names have. */
+static size_t skip_tail(const struct tables *t, const uint8_t *text, size_t length, size_t end) {
     size_t at = end + (size_t)is_one_of(text[end], "_.-"), first = at;
     while (at < length && is_letter(text[at])) at++;
-    if (at == first) return at < length && is_digit(text[at]);
-    if (at - first > 16 || !is_listed(t->tail_words, text + first, at - first, 0)) return 0;
-    return !(at + 1 < length && text[at] == '(' && !is_one_of(text[at + 1], BEFORE_QUOTED));
+    if (at - first > 16 || (at > first && !is_listed(t->tail_words, text + first, at - first, 0))) return 0;
+    while (at < length && is_digit(text[at])) at++;
+    return at > first ? at : 0;
 }
 
 static int follows_space(const struct tables *t, const uint8_t *text, size_t length, size_t at) {
@@ -169,16 +169,23 @@ static int follows_space(const struct tables *t, const uint8_t *text, size_t len
     return at - first <= 16 && is_listed(t->said_words, text + first, at - first, 0);
 }
 
+static int may_follow(const struct tables *t, const uint8_t *text, size_t length, size_t end) {
+    uint8_t after = text[end], next = end + 1 < length ? text[end + 1] : 0;
+    if (is_one_of(after, NO_VALUE) || (after == '(' && !is_one_of(next, BEFORE_QUOTED))) return 0;
+    return (after != ' ' && after != '\t') || follows_space(t, text, length, end);
+}
+
 static int may_have_value(const struct tables *t, const uint8_t *text, size_t length, size_t end) {
     uint8_t after = end < length ? text[end] : '\n', next = end + 1 < length ? text[end + 1] : 0;
-    if (is_one_of(after, NO_VALUE) || (after == '(' && !is_one_of(next, BEFORE_QUOTED))) return 0;
     if (after == '\n' || after == '\r' || (after == '\\' && is_one_of(next, "nrt"))) {
         size_t at = end;
         while (at < length && at < end + 40 && is_one_of(text[at], " \t\r\n\\nr\"'")) at++;
         return at < length && lowered(text[at]) == 'v';
     }
-    if (is_letter(after) || is_digit(after) || after == '_' || after == '-') return has_tail(t, text, length, end);
-    return (after != ' ' && after != '\t') || follows_space(t, text, length, end);
+    if (!is_letter(after) && !is_digit(after) && after != '_' && after != '-') return may_follow(t, text, length, end);
+    size_t tail = skip_tail(t, text, length, end);
+    if (!tail) return 0;
+    return tail >= length || is_letter(text[tail]) || is_one_of(text[tail], "_.-") || may_follow(t, text, length, tail);
 }
 
 /* A run of eight bytes or more with a digit, or with wild case, or that an escape may hide. */
@@ -247,12 +254,14 @@ static size_t skip_spaces(const struct search *s, size_t at) {
 /* Where an assigned value begins that is a name of a program; 0 if none does. `name: type = value` is not looked at. */
 static size_t find_assigned_name(const struct search *s, size_t end) {
     const uint8_t *text = s->text;
-    size_t at = skip_spaces(s, end);
+    size_t at = skip_tail(s->tables, text, s->length, end), quote = at = at ? at : end;
+    while (quote < s->length && quote < at + 7 && text[quote] == '\\') quote++;
+    at = skip_spaces(s, quote < s->length && is_one_of(text[quote], "\"'`") ? quote + 1 : at);
     if (at + 1 >= s->length || (text[at] != '=' && text[at] != ':') || is_one_of(text[at + 1], "=>~:-")) return 0;
     for (size_t n = at + 1; text[at] == ':' && n < s->length && n < at + 60; n++)
         if (text[n] == '=') return 0;
     at = skip_spaces(s, at + 1);
-    return at < s->length && (is_letter(text[at]) || text[at] == '_') ? at : 0;
+    return at < s->length && (is_letter(text[at]) || text[at] == '_' || text[at] == '[') ? at : 0;
 }
 
 /* `token = next_token()`, `password = given`: code, where the rules ask for a value. */
@@ -261,6 +270,7 @@ static int is_assigned_code(const struct search *s, const struct anchor *a, size
     size_t first = find_assigned_name(s, end), at = first, flips = 0;
     int digit = 0, dotted = 0, lower = 0;
     if (!first) return 0;
+    if (text[first] == '[') return (a->guard & GUARD_RANDOM) != 0;
     for (; at < s->length && (is_letter(text[at]) || is_digit(text[at]) || is_one_of(text[at], "_.$:")); at++) {
         digit |= is_digit(text[at]);
         dotted |= is_one_of(text[at], ".$:");
@@ -270,8 +280,7 @@ static int is_assigned_code(const struct search *s, const struct anchor *a, size
     if (digit || !is_blank(s, at)) return 0;
     if (a->guard & GUARD_RANDOM) return flips < 2;
     for (size_t n = start; n < end; n++) lower |= is_lower(text[n]);
-    size_t sign = skip_spaces(s, end);
-    return (a->guard & GUARD_PLAIN) && lower && !dotted && text[sign] == '=';
+    return (a->guard & GUARD_PLAIN) && lower && !dotted && text[skip_spaces(s, end)] == '=';
 }
 
 static int has_cookie_name(const struct search *s, size_t end) {
@@ -281,10 +290,14 @@ static int has_cookie_name(const struct search *s, size_t end) {
     return 0;
 }
 
+/* `user:password@` or `token@`: neither begins with a path. */
 static int has_login(const struct search *s, size_t end) {
+    const uint8_t *text = s->text;
     size_t stop = end + 404 < s->length ? end + 404 : s->length;
-    while (end < stop && !is_one_of(s->text[end], " \t\n\r\f\v\"'\\<>@")) end++;
-    return end < stop && s->text[end] == '@';
+    while (end < stop && !is_one_of(text[end], " \t\n\r\f\v\"'\\<>@/?#:")) end++;
+    if (end < stop && text[end] == ':')
+        while (end < stop && !is_one_of(text[end], " \t\n\r\f\v\"'\\<>@")) end++;
+    return end < stop && text[end] == '@';
 }
 
 /* Whether a rule could find something here. Never false where it would: the rules themselves decide. */

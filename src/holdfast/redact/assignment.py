@@ -102,19 +102,19 @@ _LETTERS = frozenset(b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_-012
 def _may_have_value(text: bytes, end: int) -> bool:
     """A cheap look at what follows the stem: in most places no value can."""
     after = text[end] if end < len(text) else 10
-    if not _may_have_value_here(text, end):
-        return False
     if after in b"\r\n" or (after == 0x5C and text[end + 1 : end + 2] in (b"n", b"r", b"t")):
         return bool(notation.VALUE_BELOW.match(text, end))
     if after in _LETTERS:
         tail = notation.TAIL_ONLY.match(text, end)
-        return tail is not None and tail.end() > end and _may_have_value_here(text, tail.end())
-    return after not in b" \t" or bool(notation.AFTER_SPACE.match(text, end))
+        return tail is not None and tail.end() > end and _may_follow(text, tail.end())
+    return _may_follow(text, end)
 
 
-def _may_have_value_here(text: bytes, end: int) -> bool:
+def _may_follow(text: bytes, end: int) -> bool:
     after = text[end : end + 1]
-    return after not in _NO_VALUE_BYTES and (after != b"(" or text[end + 1 : end + 2] in _BEFORE_QUOTED)
+    if after in _NO_VALUE_BYTES or (after == b"(" and text[end + 1 : end + 2] not in _BEFORE_QUOTED):
+        return False
+    return after not in (b" ", b"\t") or bool(notation.AFTER_SPACE.match(text, end))
 
 
 def _whole_phrase(text: bytes, value: Value) -> Value:
@@ -152,7 +152,7 @@ def _read_value(text: bytes, name: int, match: re.Match[bytes]) -> Value | None:
     stop = got.end() if got else start
     if ends is notation.UNQUOTED:
         stop = _cut_bare(text, name, start, stop)
-    if stop <= start:
+    if stop <= start or (after_key and text[stop : stop + 1] == KEY_END):  # the value is an object, and this its key
         return None
     return Value(start, stop, bool(quote) or after_key or ends is notation.TO_TAG, form, KEY_END if after_key else sign)
 

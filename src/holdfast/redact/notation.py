@@ -73,7 +73,7 @@ IN_QUOTES = {
 }
 IN_ESCAPED = re.compile(rb"[^\"'`\\\r\n\x1f]*")
 UNQUOTED = re.compile(rb"[^\s\"'`\\<>\x1e\x1f\x1b]*")
-TO_STRING_END = re.compile(rb"[^\x1f]*")
+TO_STRING_END = re.compile(rb"[^\x1e\x1f]*")
 TO_TAG = re.compile(rb"[^<\r\n\x1f]*")
 STOP = re.compile(rb"[,;)}\]|&]")
 LINE_END = re.compile(rb"[ \t]*(?:$|[\r\n\"'\x1f#]|\\[nr\"])")

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from holdfast.redact.rule import Finding, Span
-from holdfast.redact.scanner import Scanner, join_spans
+from holdfast.redact.scanner import Scanner, Work, join_spans
 from holdfast.redact.views import Document, replace_spans
 
 _LABEL = re.compile(rb"\[redacted:[a-z0-9-]{1,60}\]")
@@ -33,7 +33,7 @@ def is_json(body: bytes) -> bool:
 
 _MOST_ROUNDS = 4
 _DECODE_AT_ONCE = 1 << 16
-Clean = Callable[[bytes], tuple[bytes, list[Span]]]
+Clean = Callable[[bytes, Work], tuple[bytes, list[Span]]]
 
 
 class Redactor:
@@ -84,31 +84,30 @@ class Redactor:
 
     def _in_rounds(self, body: bytes, clean: Clean) -> tuple[bytes, list[Finding]]:
         findings: list[Finding] = []
+        work = Work(len(body))
         for _ in range(_MOST_ROUNDS):
-            body, spans = clean(body)
+            body, spans = clean(body, work)
             if not spans:
                 break
             findings += [Finding(span[2]) for span in spans]
+            work.begin_round()
         return body, findings
 
-    def _clean_document(self, body: bytes) -> tuple[bytes, list[Span]]:
+    def _clean_document(self, body: bytes, work: Work) -> tuple[bytes, list[Span]]:
         document = Document(body)
-        spans = self._find(document.text)
+        spans = self._scanner.find(document.text, work=work)
         if self._patterns:
             pieces = document.pieces()
             spans = _merge(spans, self._find_patterns(document.text, pieces))
         spans = self._without_kept(document.text, spans)
         return (document.without(spans), spans) if spans else (body, [])
 
-    def _clean_text(self, body: bytes) -> tuple[bytes, list[Span]]:
-        spans = self._find(body)
+    def _clean_text(self, body: bytes, work: Work) -> tuple[bytes, list[Span]]:
+        spans = self._scanner.find(body, work=work)
         if self._patterns:
             spans = _merge(spans, self._find_patterns(body, [(0, len(body))]))
         spans = self._without_kept(body, spans)
         return (replace_spans(body, spans), spans) if spans else (body, [])
-
-    def _find(self, text: bytes) -> list[Span]:
-        return self._scanner.find(text)
 
     def _find_patterns(self, text: bytes, pieces: list[tuple[int, int]]) -> list[Span]:
         done = labels_in(text)

@@ -44,7 +44,7 @@ _COLOUR = re.compile(rb"\[[0-9;]{0,12}m$")
 _LONGEST = 8192
 _MEMO_AFTER = 60
 _BEFORE, _AFTER = 48, 64
-_WORK_LEAST, _WORK_FREE, _WORK_PER, _WORK_OF_VIEW = 500, 1 << 20, 2000, 4
+_WORK_LEAST, _WORK_UNDECODED, _WORK_FREE, _WORK_PER, _WORK_OF_VIEW = 400, 60, 1 << 20, 2000, 4
 _UNJUDGED_BEFORE, _UNJUDGED_AFTER = 400, 20_000
 _STRING_ENDS = (assignment.KEY_END, assignment.STRING_END)
 _NEAR = 404
@@ -54,11 +54,17 @@ class Work:
     """How many candidates of one text are still judged. Beyond that a text is not read but removed: what costs more
     than an agent waits for must neither hold it up nor be stored unread."""
 
-    __slots__ = ("left", "spent")
+    __slots__ = ("known", "left", "spent")
 
-    def __init__(self, size: int) -> None:
-        self.left = _WORK_LEAST + max(0, size - _WORK_FREE) // _WORK_PER
+    def __init__(self, size: int, least: int = _WORK_LEAST) -> None:
+        self.left = least + max(0, size - _WORK_FREE) // _WORK_PER
         self.spent = 0
+        self.known: dict[tuple[int, bytes], list[Span]] = {}
+        """What was found in which surroundings: a text is read again after something was removed from it."""
+
+    def begin_round(self) -> None:
+        """A text that was read once is read again for what the removal of something brought together."""
+        self.left = max(self.left, _WORK_UNDECODED)
 
     def spend(self, units: int = 1) -> bool:
         """Whether there is enough left."""
@@ -104,7 +110,7 @@ class Scanner:
     def may_hold_secret(self, body: bytes, sure: int) -> bool:
         """Whether it is worth decoding. A body of up to `sure` bytes is by any candidate."""
         if len(body) > sure:
-            return bool(self.find(body, raw=True))
+            return bool(self.find(body, raw=True, work=Work(0, _WORK_UNDECODED)))
         return bool(self._search.find(body, once=True).hits)
 
     def _find_plain(self, text: bytes, raw: bool, work: Work) -> tuple[list[Span], list[Hit]]:
@@ -119,8 +125,7 @@ class Scanner:
     def _check(self, got: Hits, text: bytes, raw: bool, work: Work) -> list[Span]:
         found: list[Span] = []
         plain = self._escapes
-        known: dict[tuple[int, bytes], list[Span]] = {}
-        hits = got.hits
+        known, hits = work.known, got.hits
         many = len(hits) > _MEMO_AFTER
         for at, (number, start, end) in enumerate(hits):
             if number >= plain:
@@ -131,9 +136,10 @@ class Scanner:
                 if before is not None:
                     found += [(start + first, start + last, kind) for first, last, kind in before]
                     continue
-            if not work.spend():
+            finder = self._finders[number]
+            if not work.spend(blocks.work_of_document(text, start, end) if finder in _LONG else 1):
                 return found + unjudged_spans(text, [hit[1:] for hit in hits[at:] if hit[0] < plain], got.rest)
-            spans = _run_finder(self._finders[number], text, start, end, raw)
+            spans = _run_finder(finder, text, start, end, raw)
             found += spans
             if spans and raw:
                 return found
@@ -279,7 +285,7 @@ def _list_anchors(names: list[str]) -> Iterator[AnchorOf]:
     plain: list[tuple[Iterable[str], Finder]] = [(place.anchors, place_finder(place)) for place in PLACE_RULES]
     for anchors, finder in plain + _BLOCK_FINDERS:
         for anchor in anchors:
-            follow, count = _AFTER_SHORT.get(anchor, (b"", 0))
+            follow, count = _AFTER_PLACE.get(anchor, (b"", 0))
             yield anchor, finder, follow, count, False, _GUARDS.get(anchor, 0)
     own = (NameRule("named", (name,), "any", spoken=False) for name in names)
     for rule in (*NAME_RULES, *own):
@@ -299,6 +305,8 @@ _BLOCK_FINDERS: list[tuple[Iterable[str], Finder]] = [
 ]
 
 
+_LONG = frozenset((blocks.find_secret_values,))
+"""What reads much more than a line."""
 _GUARDS = {
     **dict.fromkeys(blocks.INSERT_ANCHORS, GUARD_PAREN),
     **dict.fromkeys(("name\x1e", 'name"', "name'", "name\\"), GUARD_COOKIE),
@@ -342,7 +350,11 @@ def _is_common(anchor: str) -> bool:
 _AFTER_SHORT = dict.fromkeys(("pw", "PW", "Pw"), (b" =:\"'`_-.,|<>()[]\t\r\n\\\x1e\x1f\xef\xe3\xe60123456789", 1))
 _NOT_IN_WORD = bytes(code for code in range(128) if not chr(code).isalpha())
 _AFTER_SHORT |= dict.fromkeys(("_pat", "-pat", "_PAT", "-PAT", " PAT"), (_NOT_IN_WORD, 1))
-_AFTER_SHORT |= dict.fromkeys((".G", ".X", ".Y"), (bytes(code for code in range(128) if chr(code).isalnum()) + b"_-", 5))
+_AFTER_PLACE = dict.fromkeys((".G", ".X", ".Y"), (bytes(code for code in range(128) if chr(code).isalnum()) + b"_-", 5))
+_AFTER_PLACE |= dict.fromkeys(("auth", "AUTH"), (b"\\\"'`:=\x1e", 1))
+_AFTER_PLACE |= dict.fromkeys(("curl", "wget"), (b"\\\"' \t\r\n\x1f", 1))
+_AFTER_PLACE |= dict.fromkeys(("redentials", "ogin", "ccount"), (b"s \t\r\n:=\\", 1))
+_AFTER_PLACE |= dict.fromkeys(("uthorization", "UTHORIZATION"), (b"\\\"'` \t\r\n:=\x1e", 1))
 """What stands after short names: they are not the beginning of a word."""
 
 
