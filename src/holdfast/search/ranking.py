@@ -199,10 +199,10 @@ def _spread(scored: Scored) -> list[tuple[int, float]]:
     return [(chunk, (score - low) / width if width > 0 else 1.0) for chunk, score in scored]
 
 
-def role_factor(query: Query, path: str, weights: Weights = WEIGHTS) -> float:
+def role_factor(query: Query, path: str, symbol: str = "", weights: Weights = WEIGHTS) -> float:
     """A test says the same words as what it tests, a translation the same as what is translated: they come behind it,
     unless they are asked for. Documents and configuration come first where the question asks for them."""
-    role = languages.role_of(path)
+    role = languages.role_of_chunk(path, symbol)
     if role == languages.TEST:
         return 1.0 if query.about_tests else weights.test
     if role == languages.TRANSLATION:
@@ -232,6 +232,7 @@ class ChunkRow(msgspec.Struct, frozen=True):
     path: str
     start: int
     stop: int
+    symbol: str
 
 
 TextOf = Callable[[apsw.Connection, int], list[str]]
@@ -275,8 +276,9 @@ class Ranking:
             self._weigh_registries(sorted(mixed, key=lambda chunk: -mixed[chunk])[:EXAMINED_REGISTRIES])
         self._weigh_evidence([*dict.fromkeys([*(c for c, _ in text[:EXAMINED]), *uses])])
         self._weigh_definitions()
-        for chunk in self._found:
-            self._found[chunk].score *= role_factor(self._query, self._rows[chunk].path)
+        for chunk, one in self._found.items():
+            row = self._rows[chunk]
+            one.score *= role_factor(self._query, row.path, one.symbol or row.symbol)
         self._weigh_paths()
         return sorted(self._found.values(), key=lambda one: (-one.score, one.chunk))
 
@@ -298,7 +300,7 @@ class Ranking:
             batch = wanted[at : at + 500]
             marks = ",".join("?" * len(batch))
             for id_, *row in self._db.execute(
-                "select c.id, c.file, f.path, c.start, c.stop from chunks c join files f on f.id = c.file"
+                "select c.id, c.file, f.path, c.start, c.stop, c.symbol from chunks c join files f on f.id = c.file"
                 f" where c.id in ({marks})", tuple(batch),
             ):  # fmt: skip
                 self._rows[id_] = ChunkRow(*row)

@@ -21,8 +21,8 @@ from holdfast.search.vectors import Vectors
 
 MOST_WORDS = 32
 MOST_TEXTS = 300
-RELATED_SPARE = 10
-"""More than are shown, because windows of the same text are left out."""
+RELATED_SPARE = 40
+"""More than are shown: windows of the same text are left out, and code comes before documents that only speak of it."""
 FILTERED_DEPTH = 2_000
 FAR = 0.15
 """What shares no word with the question and is no nearer to it than this has nothing to do with it."""
@@ -71,11 +71,13 @@ class Searcher:
         except NoEmbedder as error:
             nearest, note = [], f"no vectors: {error}"
         query = parse_query("")
-        ranked = [Ranked(other, score) for other, score in nearest if other != chunk]
-        found = Found(dict(nearest), set(), {})
         own = symbols.chunk_lines(db, chunk)
-        hits = shown(db, query, ranked, found, self._text_of, Question(text="", limit=limit + RELATED_SPARE))
-        return Answer(hits=[hit for hit in hits if not own.covers(hit.path, hit.line)][:limit], note=note, **sizes)
+        ranked = [Ranked(other, score) for other, score in nearest if other != chunk]
+        asked = Question(text="", limit=limit + RELATED_SPARE)
+        hits = shown(db, query, ranked, Found(dict(nearest), set(), {}), self._text_of, asked)
+        hits = symbols.same_role_first([hit for hit in hits if not own.covers(hit.path, hit.line)], own)[:limit]
+        symbols.name_neighbours(db, hits)
+        return Answer(hits=hits, note=note, **sizes)
 
     @contextlib.contextmanager
     def read(self) -> Iterator[apsw.Connection]:
@@ -120,6 +122,7 @@ class Searcher:
         ranked = Ranking(db, query, rarity, self._text_of, kept, question.kind).ranked(meaning, text)
         ranked = [one for one in ranked if one.why or one.chunk in worded or near.get(one.chunk, 0.0) >= FAR]
         hits = shown(db, query, ranked, Found(near, worded, rarity), self._text_of, question)
+        symbols.name_neighbours(db, hits)
         return Answer(hits=hits, note=note, **sizes)
 
     def _text_of(self, db: apsw.Connection, file: int) -> list[str]:
