@@ -14,7 +14,7 @@ from holdfast.search.index import database
 from holdfast.search.index.database import IndexDir
 from holdfast.search.index.file_entry import unpack_text
 from holdfast.search.query import parse_query
-from holdfast.search.ranking import DEPTH, Ranked, Ranking
+from holdfast.search.ranking import DEPTH, TEXT_DEPTH, Ranked, Ranking
 from holdfast.search.results import Answer, Found, Question, shown
 from holdfast.search.settings import IndexSettings
 from holdfast.search.vectors import Vectors
@@ -111,15 +111,16 @@ class Searcher:
         allowed = _allowed(db, question)
         sizes = self._sizes(db)
         query = parse_query(question.text)
-        rarity = lexical.rarities(db, query.words[:MOST_WORDS], sizes["chunks"])
+        known = lexical.WordChunks(db, query.words[:MOST_WORDS], sizes["chunks"])
+        rarity = known.rarity
         meant = lexical.corrected(db, query, rarity, sizes["chunks"])
         meaning, note = self._meaning(db, " ".join([question.text, *meant.values()]), settings, allowed)
         words = tuple(dict.fromkeys([*query.telling_words, *meant.values()]))
-        text = lexical.best_by_words(db, words, DEPTH if allowed is None else FILTERED_DEPTH)
+        text = lexical.best_by_words(db, words, TEXT_DEPTH if allowed is None else FILTERED_DEPTH)
         kept = None if allowed is None else set(allowed)
         text = text if kept is None else [one for one in text if one[0] in kept]
-        near, worded = dict(meaning), {c for c, _ in text}
-        ranked = Ranking(db, query, rarity, self._text_of, kept, question.kind).ranked(meaning, text)
+        near, worded = dict(meaning), {chunk for chunk, _ in text}
+        ranked = Ranking(db, query, known, self._text_of, kept, question.kind).ranked(meaning, text)
         ranked = [one for one in ranked if one.why or one.chunk in worded or near.get(one.chunk, 0.0) >= FAR]
         hits = shown(db, query, ranked, Found(near, worded, rarity), self._text_of, question)
         symbols.name_neighbours(db, hits)
