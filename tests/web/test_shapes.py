@@ -4,7 +4,7 @@ from datetime import date, timedelta
 
 import pytest
 
-from holdfast.web import overview, row_labels, text
+from holdfast.web import overview, session_rows, text
 from holdfast.web.screens import activity
 
 NOW = 1_760_000_000_000
@@ -18,41 +18,41 @@ def row(**given: object) -> dict:
 
 
 def test_a_bar_lies_where_its_call_lay_in_the_turn():
-    assert row_labels.bar(row(began=NOW + 5_000, ms=2_500)) == (500.0, 250.0)
-    assert row_labels.bar(row(kind="prompt.submitted")) == (0.0, 1000.0)
-    start, width = row_labels.bar(row(began=NOW + 99_000, ms=5))
+    assert session_rows.bar(row(began=NOW + 5_000, ms=2_500)) == (500.0, 250.0)
+    assert session_rows.bar(row(kind="prompt.submitted")) == (0.0, 1000.0)
+    start, width = session_rows.bar(row(began=NOW + 99_000, ms=5))
     assert start + width <= 1000
     assert width > 0
-    assert row_labels.bar(row(began=NOW - 5_000, ms=99_000)) == (0.0, 1000.0)
-    assert row_labels.bar(row(turn_at=0)) is None
-    assert row_labels.bar(row(turn_end=NOW)) is None
+    assert session_rows.bar(row(began=NOW - 5_000, ms=99_000)) == (0.0, 1000.0)
+    assert session_rows.bar(row(turn_at=0)) is None
+    assert session_rows.bar(row(turn_end=NOW)) is None
 
 
 def test_a_row_is_called_what_it_is():
-    assert row_labels.label(row()) == "Bash"
-    assert row_labels.look(row(ok=False)) == "failed"
+    assert session_rows.label(row()) == "Bash"
+    assert session_rows.look(row(ok=False)) == "failed"
     denied = row(kind="decision.made", verdict="deny", text="deny: not before tests")
-    assert (row_labels.label(denied), row_labels.look(denied), row_labels.says(denied)) == (
+    assert (session_rows.label(denied), session_rows.look(denied), session_rows.says(denied)) == (
         "Denied",
         "denied",
         "not before tests",
     )
     told = row(kind="decision.made", verdict="allow", text="allow: memory", injected=40)
-    assert (row_labels.label(told), row_labels.look(told), row_labels.says(told)) == (
+    assert (session_rows.label(told), session_rows.look(told), session_rows.says(told)) == (
         "Injected context",
         "told",
         "40 tokens: memory",
     )
-    assert row_labels.says(row(kind="decision.made", verdict="ask", text="ask: ")) == "ask"
-    assert row_labels.says(row(kind="subagent.started", text="", lane="l-1")) == "l-1"
-    assert row_labels.label(row(kind="gates.paused")) == "gates.paused"
+    assert session_rows.says(row(kind="decision.made", verdict="ask", text="ask: ")) == "ask"
+    assert session_rows.says(row(kind="subagent.started", text="", lane="l-1")) == "l-1"
+    assert session_rows.label(row(kind="gates.paused")) == "gates.paused"
 
 
 def test_a_lane_keeps_its_colour():
-    assert row_labels.lane_class("") == ""
-    assert row_labels.lane_class("a") == row_labels.lane_class("a")
-    assert len({row_labels.lane_class(str(n)) for n in range(100)}) == row_labels.LANES
-    assert row_labels.lane_class("\ud800")
+    assert session_rows.lane_class("") == ""
+    assert session_rows.lane_class("a") == session_rows.lane_class("a")
+    assert len({session_rows.lane_class(str(n)) for n in range(100)}) == session_rows.LANES
+    assert session_rows.lane_class("\ud800")
 
 
 def turn(n: int, at: int, end: int) -> dict:
