@@ -21,7 +21,7 @@ async function begin() {
     const seq = Number(location.hash.match(/^#e(\d+)$/)?.[1] ?? 0);
     if (seq) await show(seq);
     else if (start) await tree.reveal(start);
-    else scroller.scrollTop = scroller.scrollHeight;
+    else tree.toEnd();
     tree.fill();
   } else {
     const row = location.hash && document.getElementById(location.hash.slice(1));
@@ -36,7 +36,7 @@ function listen() {
     event.preventDefault();
     select(row);
   });
-  scroller.addEventListener("row", (event) => detail(Number(event.target.dataset.seq)));
+  scroller.addEventListener("row", (event) => { choose(Number(event.target.dataset.seq)); detail(Number(event.target.dataset.seq)); });
   scroller.addEventListener("wheel", zoomByWheel, { passive: false });
   pane.addEventListener("click", pressedInPane);
   document.querySelector("main").addEventListener("click", (event) => {
@@ -125,6 +125,8 @@ async function show(seq) {
   else detail(seq);
 }
 
+const choose = (seq) => { if (tree) tree.chosen = seq; };
+
 let asked = 0;
 async function detail(seq) {
   const mine = ++asked;
@@ -164,6 +166,7 @@ function closePane() {
   pane.replaceChildren();
   document.querySelector(".waterfall").classList.remove("split");
   scroller.querySelector(".here")?.classList.remove("here");
+  choose(0);
   history.replaceState(null, "", location.pathname + location.search);
   scroller.focus({ preventScroll: true });
 }
@@ -236,6 +239,7 @@ async function moment(where) {
   if (!shown?.dataset.seq) return false;
   current = { seq: Number(shown.dataset.seq), previous: Number(shown.dataset.previous), next: Number(shown.dataset.next) };
   history.replaceState(null, "", `#e${current.seq}`);
+  choose(current.seq);
   const row = await tree.reveal(current.seq);
   scroller.querySelector(".here")?.classList.remove("here");
   row?.classList.add("here");

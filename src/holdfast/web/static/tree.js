@@ -20,6 +20,8 @@ export class Tree extends EventTarget {
     this.shown = new Map();
     this.waits = 0;
     this.lastTop = 0;
+    this.following = false; // At the end: what is new is scrolled to.
+    this.chosen = 0; // The event whose row is chosen: it stays so when its row is drawn anew.
   }
 
   async load() {
@@ -42,26 +44,22 @@ export class Tree extends EventTarget {
     return answer.ok ? (await answer.json()).data : null;
   }
 
-  // Turns that are known already keep their blocks, except the last ones, which may have grown.
+  // Blocks that are known already keep what they have, unless more has come into them.
   take(listed) {
+    const old = new Map(this.turns.filter((turn) => listed.some((one) => (one.n ?? 0) === turn.n)).map((turn) => [turn.n, turn]));
     for (const one of listed) {
       one.n ??= 0;
-      const at = this.turns.findIndex((turn) => turn.n === one.n);
-      const turn = { ...one, open: true, blocks: blocksOf(one) };
+      const turn = { ...one, open: old.get(one.n)?.open ?? true, blocks: blocksOf(one) };
+      const at = this.turns.findIndex((known) => known.n === one.n);
       if (at < 0) this.turns.push(turn);
-      else {
-        const old = this.turns[at];
-        turn.open = old.open;
-        turn.blocks.forEach((block, n) => { if (old.blocks[n]?.element) { block.element = old.blocks[n].element; block.height = old.blocks[n].height; block.stale = true; } });
-        for (const gone of old.blocks.slice(turn.blocks.length)) gone.element?.remove();
-        this.turns[at] = turn;
-      }
+      else this.turns[at] = turn;
     }
     for (let n = 0; n < this.turns.length; n++) {
       const next = this.turns[n + 1]?.first ?? 0;
       const { blocks } = this.turns[n];
       blocks.forEach((block, k) => { block.before = blocks[k + 1]?.start ?? next; });
     }
+    for (const turn of old.values()) inherit(turn, this.turns.find((known) => known.n === turn.n));
   }
 
   get rows() { return this.turns.reduce((sum, turn) => sum + (turn.rows ?? 0), 0); }
@@ -86,6 +84,8 @@ export class Tree extends EventTarget {
   // Who drags the bar across thousands of rows wants to see where it stops, not everything between.
   scrolled() {
     const far = Math.abs(this.scroller.scrollTop - this.lastTop) > 2 * this.scroller.clientHeight;
+    if (this.height - this.scroller.scrollTop - this.scroller.clientHeight < 2 * ROW) this.following = true;
+    else if (this.scroller.scrollTop < this.lastTop) this.following = false;
     this.lastTop = this.scroller.scrollTop;
     clearTimeout(this.waits);
     if (far) this.waits = setTimeout(() => this.fill(), 60);
@@ -121,8 +121,9 @@ export class Tree extends EventTarget {
     if (turn.element) return;
     turn.element = turnHead(turn);
     turn.element.style.top = `${turn.top}px`;
+    if (turn.n && this.chosen === turn.first) turn.element.classList.add("here");
     this.insert(turn.element, turn.top);
-    this.shown.set(`t${turn.n}`, () => { turn.element?.remove(); turn.element = null; });
+    this.shown.set(`t${turn.n}`, () => { const known = this.turns.find((one) => one.n === turn.n); known?.element?.remove(); if (known) known.element = null; });
     this.dispatchEvent(new CustomEvent("drawn", { detail: turn.element }));
   }
 
@@ -136,23 +137,29 @@ export class Tree extends EventTarget {
       const answer = await fetch(`/rows?${wanted}`);
       if (!answer.ok) return null;
       const fresh = new DOMParser().parseFromString(await answer.text(), "text/html").querySelector("ol");
+      if (!this.turns.includes(turn)) return null; // The turn has grown meanwhile: others hold its rows now.
       this.place(turn, block, document.importNode(fresh, true));
       return block.element;
     } finally { block.asked = false; }
   }
 
   place(turn, block, element) {
-    const chosen = this.nodes.querySelector(".here")?.id;
     block.element?.remove();
     block.element = element;
     block.stale = false;
     element.dataset.turn = turn.n;
     for (const lane of this.foldedLanes) foldLane(element, lane, true);
     this.insert(element, block.top);
-    this.shown.set(`b${block.start}`, () => { block.element?.remove(); block.element = null; });
-    if (chosen) element.querySelector(`#${CSS.escape(chosen)}`)?.classList.add("here");
+    this.shown.set(`b${block.start}`, () => this.drop(block.start));
+    if (this.chosen) element.querySelector(`#e${this.chosen}`)?.classList.add("here");
     this.measure(block);
     this.dispatchEvent(new CustomEvent("drawn", { detail: element }));
+  }
+
+  drop(start) {
+    const block = this.find(start)[1];
+    block?.element?.remove();
+    if (block) block.element = null;
   }
 
   insert(element, top) {
@@ -169,7 +176,8 @@ export class Tree extends EventTarget {
     const grown = height - block.height;
     block.height = height;
     this.layout();
-    if (above) { this.lastTop += grown; this.scroller.scrollTop += grown; }
+    if (this.following) this.toEnd();
+    else if (above) { this.lastTop += grown; this.scroller.scrollTop += grown; }
     this.fill();
   }
 
@@ -183,8 +191,14 @@ export class Tree extends EventTarget {
     else this.toggleLane(lane.closest("[data-lane]").dataset.lane);
   }
 
+  toEnd() {
+    this.following = true;
+    this.scroller.scrollTop = this.lastTop = Math.max(0, this.height - this.scroller.clientHeight);
+  }
+
   toggle(turn, open = !turn.open) {
     if (!turn || turn.open === open) return;
+    this.following = false;
     turn.open = open;
     mark(turn);
     this.layout();
@@ -192,6 +206,7 @@ export class Tree extends EventTarget {
   }
 
   toggleAll(open) {
+    this.following = false;
     const first = this.turns[this.turnAt(this.scroller.scrollTop)];
     for (const turn of this.turns) { turn.open = open; mark(turn); }
     this.layout();
@@ -235,6 +250,7 @@ export class Tree extends EventTarget {
   }
 
   center(top) {
+    this.following = false;
     const { scrollTop, clientHeight } = this.scroller;
     if (top < scrollTop + ROW || top > scrollTop + clientHeight - 2 * ROW) this.scroller.scrollTop = Math.max(0, top - clientHeight / 3);
     this.lastTop = this.scroller.scrollTop;
@@ -265,13 +281,11 @@ export class Tree extends EventTarget {
   // What is new is in the last turn, or after it.
   async grow() {
     const last = this.turns.at(-1);
-    const atEnd = this.height - this.scroller.scrollTop - this.scroller.clientHeight < 2 * ROW;
     const told = await this.outline(last?.n || 0);
     if (!told) return;
     this.take(told.turns);
-    for (const turn of told.turns) { const one = this.turns.find((known) => known.n === turn.n); if (one?.element) { one.element.remove(); one.element = null; this.shown.delete(`t${one.n}`); } }
     this.layout();
-    if (atEnd) this.scroller.scrollTop = this.height;
+    if (this.following) this.toEnd();
     this.fill();
   }
 }
@@ -280,6 +294,17 @@ const blocksOf = (turn) => (turn.blocks ?? []).map((start, n, all) => {
   const rows = n === all.length - 1 ? (turn.rows ?? 0) - n * 200 : 200;
   return { start, height: Math.max(0, rows - (n === 0 && start === turn.first && turn.n ? 1 : 0)) * ROW, element: null };
 });
+
+function inherit(old, turn) {
+  for (const block of old.blocks) {
+    const same = turn.blocks.find((one) => one.start === block.start);
+    if (!same) { block.element?.remove(); continue; }
+    same.element = block.element;
+    if (block.before && block.before === same.before) same.height = block.height;
+    else same.stale = true;
+  }
+  old.element?.remove();
+}
 
 const rowsBefore = (element, seq) => (element ? [...element.children].filter((row) => Number(row.dataset.seq) < seq).length : 0);
 
