@@ -66,6 +66,7 @@ PROGRAMS = {
         Program("vitest", "vitest", "4.1.12", "vitest"),
         Program("mocha", "mocha", "12.0.3", "mocha"),
         Program("eslint", "eslint", "10.14.0", "eslint"),
+        Program("axe-core", "axe-core", "4.14.0", "axe-core/axe.min.js"),
     )
 }
 

@@ -13,19 +13,44 @@ NOW = 1_760_000_000_000
 def row(**given: object) -> dict:
     return {
         "kind": "tool.finished", "tool": "Bash", "text": "make", "lane": "", "lane_type": "", "verdict": "", "injected": 0,
-        "turn_at": NOW, "turn_end": NOW + 10_000, "began": NOW, "ms": 0, **given,
+        "turn_at": NOW, "turn_end": NOW + 10_000, "turn_first": 1, "at": NOW, "began": NOW, "ms": 0, "seq": 0, **given,
     }  # fmt: skip
 
 
-def test_a_bar_lies_where_its_call_lay_in_the_turn():
-    assert session_rows.bar(row(began=NOW + 5_000, ms=2_500)) == (500.0, 250.0)
-    assert session_rows.bar(row(kind="prompt.submitted")) == (0.0, 1000.0)
-    start, width = session_rows.bar(row(began=NOW + 99_000, ms=5))
-    assert start + width <= 1000
-    assert width > 0
-    assert session_rows.bar(row(began=NOW - 5_000, ms=99_000)) == (0.0, 1000.0)
-    assert session_rows.bar(row(turn_at=0)) is None
-    assert session_rows.bar(row(turn_end=NOW)) is None
+def test_bars_share_one_axis_and_idle_time_is_cut():
+    rows = [row(seq=1, began=NOW, ms=1000), row(seq=2, began=NOW + 3_600_000, ms=1000)]
+    session_rows.place_bars(rows, fold_idle=True)
+    first, second = (one["bar"] for one in rows)
+    assert first.x == 0
+    assert first.width == pytest.approx(second.width, abs=0.2)
+    assert first.width == pytest.approx(300, abs=5)  # Both together take what the wait may not take.
+    assert (second.waited, second.cut) == (3_599_000, True)
+    session_rows.place_bars(rows, fold_idle=False)
+    assert rows[0]["bar"].width == session_rows.LEAST_WIDTH
+    assert not rows[1]["bar"].cut
+
+
+def test_bars_stay_within_the_column_whatever_the_times_are():
+    rows = [row(seq=n, began=NOW + began, ms=ms) for n, (began, ms) in enumerate(((0, 0), (0, 5), (-50, 99_000), (7, 0)))]
+    session_rows.place_bars(rows, fold_idle=True)
+    assert all(0 <= one["bar"].x and one["bar"].x + one["bar"].width <= 1000 for one in rows)
+    alone = [row(seq=1)]
+    session_rows.place_bars(alone, fold_idle=True)
+    assert alone[0]["bar"] == (0, session_rows.LEAST_WIDTH, -1.0, 0, False)
+
+
+def test_what_a_subagent_did_lies_under_it():
+    rows = [
+        row(seq=1, kind="prompt.submitted"), row(seq=2, lane="a", kind="subagent.started"),
+        row(seq=3, lane="b"), row(seq=4, lane="a"), row(seq=5), row(seq=6, lane="b"), row(seq=7, lane="a"),
+    ]  # fmt: skip
+    tree = session_rows.build_tree(rows)
+    assert [(one["kind"], one["seq"], one["depth"]) for one in tree] == [
+        ("subagent.started", 2, 0), ("tool.finished", 4, 1), ("tool.finished", 7, 1),
+        ("lane.continued", 3, 0), ("tool.finished", 3, 1), ("tool.finished", 6, 1), ("tool.finished", 5, 0),
+    ]  # fmt: skip
+    assert [one["children"] for one in tree if not one["depth"]] == [2, 2, 0]
+    assert [one["seq"] for one in session_rows.list_flat(rows)] == [1, 2, 3, 4, 5, 6, 7]
 
 
 def test_a_row_is_called_what_it_is():
@@ -45,7 +70,7 @@ def test_a_row_is_called_what_it_is():
     )
     assert session_rows.says(row(kind="decision.made", verdict="ask", text="ask: ")) == "ask"
     assert session_rows.says(row(kind="subagent.started", text="", lane="l-1")) == "l-1"
-    assert session_rows.label(row(kind="gates.paused")) == "gates.paused"
+    assert session_rows.label(row(kind="gates.paused")) == "Gates paused"
 
 
 def test_a_lane_keeps_its_colour():
