@@ -31,9 +31,11 @@ def test_bars_share_one_axis_and_idle_time_is_cut():
 
 
 def test_bars_stay_within_the_column_whatever_the_times_are():
-    rows = [row(seq=n, began=NOW + began, ms=ms) for n, (began, ms) in enumerate(((0, 0), (0, 5), (-50, 99_000), (7, 0)))]
+    rows = [
+        row(seq=n, began=NOW + began, ms=ms) for n, (began, ms) in enumerate(((0, 0), (0, 5), (-50, 99_000), (7, 0)))
+    ]
     session_rows.place_bars(rows, fold_idle=True)
-    assert all(0 <= one["bar"].x and one["bar"].x + one["bar"].width <= 1000 for one in rows)
+    assert all(one["bar"].x >= 0 and one["bar"].x + one["bar"].width <= 1000 for one in rows)
     alone = [row(seq=1)]
     session_rows.place_bars(alone, fold_idle=True)
     assert alone[0]["bar"] == (0, session_rows.LEAST_WIDTH, -1.0, 0, False)

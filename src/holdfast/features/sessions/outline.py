@@ -79,7 +79,9 @@ def _turns_from(turns: Turns, first: int) -> list[Turn]:
     count = turns.last - first + 1
     if count > TURNS_ONE_BY_ONE:
         prefix = f"{turns.session.id}/"
-        turns.remember(doc.as_turn() for _, doc in TURN.list(turns.reader, prefix=prefix, limit=count + TURNS_ONE_BY_ONE))
+        turns.remember(
+            doc.as_turn() for _, doc in TURN.list(turns.reader, prefix=prefix, limit=count + TURNS_ONE_BY_ONE)
+        )
     return [turn for n in range(first, turns.last + 1) if (turn := turns.get(n))]
 
 

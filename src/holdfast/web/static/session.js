@@ -150,6 +150,7 @@ async function fillPane(address, mine) {
   pane.hidden = false;
   document.querySelector(".waterfall").classList.add("split");
   pane.scrollTop = 0;
+  if (wide && pane.offsetTop > scroller.offsetTop) pane.scrollIntoView({ block: "end" }); // A narrow page has it below.
   if (wide && there) requestAnimationFrame(() => { scroller.querySelector(".here")?.scrollIntoView({ block: "nearest" }); tree.fill(); });
   return pane.querySelector(".detail");
 }
