@@ -103,7 +103,7 @@ def test_errors_say_what_to_do(lived_in: Door):
         assert (found, error["type"]) == (status, kind), (path, error)
         assert error["message"]
     assert (
-        "holdfast sessions list"
+        "holdfast session list"
         in json.loads(lived_in.ask("GET", "/api/v1/sessions/nobody", **lived_in.as_program)[1])["error"]["message"]
     )
 

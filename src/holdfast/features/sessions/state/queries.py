@@ -50,7 +50,7 @@ def find_session(reader: Reader, given: str) -> Session:
     if len(found) == 1:
         return found[0]
     if not found:
-        raise CommandRefused(f"there is no session {one_line(given, 80)!r}", fix="See: holdfast sessions list --all")
+        raise CommandRefused(f"there is no session {one_line(given, 80)!r}", fix="See: holdfast session list --all")
     named = "; ".join(f"{doc.id} ({doc.title or doc.state})" for doc in found[:MAX_CANDIDATES])
     more = " …" if len(found) > MAX_CANDIDATES else ""
     raise CommandRefused(f"{one_line(given, 80)!r} may be {named}{more}", fix="Give more of the id.")
