@@ -1,4 +1,4 @@
-"""`holdfast prices …`: what a million tokens cost, shipped and your own."""
+"""`holdfast price …`: what a million tokens cost, shipped and your own."""
 
 from datetime import UTC, date, datetime
 from decimal import Decimal, InvalidOperation
@@ -42,7 +42,7 @@ def show(model: Annotated[str, typer.Argument(help="Only this model.")] = "", js
     known = load_table(own_file())
     names = [name for name in names_of(model) if name in known.models][:1] if model else sorted(known.models)
     if model and not names:
-        fix = f"Set one: holdfast prices set {model} --input N --output N"
+        fix = f"Set one: holdfast price set {model} --input N --output N"
         raise CommandRefused(f"no price is known for {model}", fix=fix)
     rows = [(name, price, name in known.own) for name in names for price in known.models[name]]
     if json:

@@ -152,7 +152,7 @@ def notes(sums: Iterable[Sum]) -> list[str]:
     if not unpriced:
         return []
     named = ", ".join(unpriced)
-    return [f"No price is known for {named}: not in the cost. Set one: holdfast prices set MODEL --input N --output N"]
+    return [f"No price is known for {named}: not in the cost. Set one: holdfast price set MODEL --input N --output N"]
 
 
 def plain(one: Sum) -> dict[str, Any]:
