@@ -23,9 +23,8 @@ from holdfast.core.text import shorten
 from holdfast.features.sessions.settings import DEFAULTS
 from holdfast.features.sessions.state.documents import SESSION
 from holdfast.features.sessions.state.queries import Turns
-from holdfast.usage.fields import milliseconds
-from holdfast.usage.follow import open_regular
-from holdfast.usage.reader import LiveSession
+from holdfast.usage.model import milliseconds
+from holdfast.usage.reader import LiveSession, open_regular
 from holdfast.usage.readers import files_of, kimi
 
 READ = "sessions.read_answer"
