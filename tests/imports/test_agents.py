@@ -14,8 +14,8 @@ from holdfast.core.kinds import HOOK_KINDS
 from holdfast.features.sessions.figures import build_figures
 from holdfast.features.sessions.state.reducer import reduce_session
 from holdfast.imports import IMPORTERS, source
+from holdfast.imports.history import number_turns
 from holdfast.imports.source import Place, Skipped
-from holdfast.imports.turn_numbers import number_turns
 from holdfast.usage.model import KINDS, Usage, total_of
 from holdfast.usage.scan import Ledger, scan
 from holdfast.usage.spending import Spending

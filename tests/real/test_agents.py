@@ -12,8 +12,8 @@ import pytest
 from holdfast.agents import AGENTS
 from holdfast.core.event import Event
 from holdfast.imports import IMPORTERS
+from holdfast.imports.history import number_turns
 from holdfast.imports.source import Place as ImportPlace
-from holdfast.imports.turn_numbers import number_turns
 from tests.features.sessions.story import House
 from tests.kit import World, wait_until
 

@@ -20,8 +20,8 @@ from holdfast.cli.options import DryRun, Json
 from holdfast.core.errors import CommandRefused
 from holdfast.core.event import Event
 from holdfast.imports import IMPORTERS
+from holdfast.imports.history import number_turns
 from holdfast.imports.source import Found, Importer, Place, Skipped
-from holdfast.imports.turn_numbers import number_turns
 from holdfast.paths import private_folder, write_atomically
 
 BATCH_EVENTS, BATCH_BYTES, BATCH_FILES = 1_000, 4 << 20, 200
