@@ -59,6 +59,10 @@ class Analysis(msgspec.Struct):
     paths: list[Path] = []
     """The ways that fit the report."""
     killed: bool = False
+    sourced: tuple[str, ...] = ()
+    """Files that a shell of the command reads commands from (`. FILE`), not followed here."""
+    run_later: tuple[str, ...] = ()
+    """Shell texts of traps and aliases, not followed here."""
 
     def narrow(self, ran: set[int], succeeded: dict[int, bool]) -> bool:
         """Keeps the ways on which these invocations ran, and ended so. True when that says more than before."""
@@ -77,6 +81,8 @@ class _Walk(msgspec.Struct, frozen=True):
     invocations: list[Invocation] = []
     paths: list[Path] = []
     problem: str = ""
+    sourced: tuple[str, ...] = ()
+    run_later: tuple[str, ...] = ()
 
 
 _WALKS: dict[tuple[str, str], tuple[str, _Walk]] = {}
@@ -98,7 +104,11 @@ def analyse_command(
     `cwd` is None where the caller does not look at folders: then one that was followed before serves as well.
     """
     walk = _walk(text, cwd, _cd_errors(text, stdout, stderr), read_file)
-    return Analysis(problem=walk.problem) if walk.problem else _conclude(walk, exit_code, stdout)
+    if walk.problem:
+        return Analysis(problem=walk.problem)
+    concluded = _conclude(walk, exit_code, stdout)
+    concluded.sourced, concluded.run_later = walk.sourced, walk.run_later
+    return concluded
 
 
 def _cd_errors(text: str, stdout: str | None, stderr: str | None) -> str:
@@ -137,7 +147,7 @@ def _follow(executor: Executor, text: str, cwd: str) -> _Walk:
         return _Walk(problem="the command has too many parts to be followed")
     except ShellUnreadable:
         return _Walk(problem="a part of the command could not be parsed as shell text")
-    return _Walk(executor.invocations, paths)
+    return _Walk(executor.invocations, paths, "", tuple(executor.sourced), tuple(executor.run_later))
 
 
 def _conclude(walk: _Walk, exit_code: int | None, stdout: str | None) -> Analysis:

@@ -65,6 +65,10 @@ class Executor:
         self.background = 0
         self.looping = 0
         self.functions_mentioned: list[str] = []
+        self.run_later: list[str] = []
+        """Shell texts that the command hands over for a moment that is not followed: traps of signals, aliases."""
+        self.sourced: dict[str, None] = {}
+        """Files that a shell reads commands from, besides scripts that are started by name."""
         self._known: dict[tuple[object, ...], int] = {}
         self._steps = 0
         self._inner_characters = 0
@@ -108,6 +112,16 @@ class Executor:
         """The text of a file of the repository, where it may be read. What it says can be different the next time."""
         self.asked_for_files = True
         return self._read_file(path) if self._read_file else None
+
+    def note_sourced(self, path: Path, name: str) -> None:
+        file = file_name(path, name)
+        if not name or UNKNOWN in file:
+            return
+        written = path.outputs.get(file)
+        if written is None:
+            self.sourced[file] = None
+        elif all(piece.invocation < 0 and not piece.status and UNKNOWN not in piece.text for piece in written):
+            self.run_later.append("".join(piece.text for piece in written))
 
     def sink(self) -> str:
         self._sinks += 1

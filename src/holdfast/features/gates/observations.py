@@ -10,14 +10,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
-import msgspec
-
 from holdfast.core import git
 from holdfast.core.event import Event
 from holdfast.core.fingerprint import Fingerprinter, content_key
 from holdfast.core.job import run_briefly
 from holdfast.core.kinds import HookPayload, ToolPayload
 from holdfast.core.shell.acts import CommandActs, names_to_resolve, read_acts
+from holdfast.core.shell.program_code import shell_of_code
 from holdfast.core.shell.written_files import patched_files
 from holdfast.features.gates.evidence import is_named_by, only_looks
 from holdfast.features.gates.in_force import any_in_force
@@ -30,6 +29,7 @@ if TYPE_CHECKING:
 HEAD, HEAD_BRANCH, HEAD_VERB = "HEAD", "HEAD branch", "HEAD verb"
 LARGEST_SCRIPT = 64 * 1024
 MOST_FILES = 100
+MOST_NAMES, MEANING_DEPTH = 20, 4
 GIT_S = 0.3
 CONTENT_S = 0.4
 _FINGERPRINTS = Fingerprinter(run_briefly, os.environ)
@@ -50,7 +50,6 @@ _CONTENT_KEY = re.compile(
 )
 LONGEST_PATH = 4096
 _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
-_TARGET = re.compile(r"^([^\s:#=][^:=#]*):(?![=:])([^#\n]*)$")
 _KILLS = re.compile(r"\b(?:kill|pkill|killall|skill)\b")
 _HOOK_FILES = re.compile(
     r"/\.claude/settings(?:\.local)?\.json$|/\.codex/(?:hooks\.json|config\.toml)$|/\.(?:gemini|qwen)/settings\.json$|/\.cursor/hooks\.json$|/\.github/hooks/[^/]+\.json$"
@@ -64,6 +63,15 @@ _LOOKS_INTO = re.compile(
     re.I | re.S,
 )
 _OUR_PROGRAM = re.compile(r"/(?:holdfast|holdfast-hook)$")
+_AGENT_PROGRAM = re.compile(
+    r"^(?:claude|codex|gemini|copilot|qwen|droid|opencode|cursor-agent|kimi|amp|auggie|cn)(?: |$)"
+)
+_WITHOUT_HOOKS = re.compile(
+    r"disableAllHooks|--setting-sources|--disable[ =]\S*hooks|features\.hooks\s*=\s*false|--no-hooks|--settings[ =]\S*(?:hooks|\{)|--bare\b"
+    r"|(?:^|[\s;&|(])(?:HOME|USERPROFILE|XDG_CONFIG_HOME|CLAUDE_CONFIG_DIR|CODEX_HOME|GEMINI_\w*HOME|QWEN_HOME|COPILOT_HOME)=",
+    re.IGNORECASE,
+)
+"""An agent of its own that is started so that its hooks are not: with other settings, or another home."""
 _ABOUT_HOOKS = re.compile(r"hooks|disableAllHooks|holdfast", re.IGNORECASE)
 
 
@@ -198,9 +206,15 @@ def _strings_in(given: Any, key: str = "", depth: int = 6) -> Iterator[tuple[str
 
 
 def _meanings(names: list[str], cwd: str) -> dict[str, str]:
-    found = {name: text for name in names[:20] if (text := _meaning(name, cwd))}
-    more = [name for text in list(found.values()) for name in names_to_resolve(text, cwd) if name not in found]
-    return found | {name: text for name in more[:20] if (text := _meaning(name, cwd))}
+    """Also of the names that these stand for in turn: a recipe that runs a script that runs a recipe."""
+    found: dict[str, str] = {}
+    for _ in range(MEANING_DEPTH):
+        fresh = {name: text for name in names[:MOST_NAMES] if name not in found and (text := _meaning(name, cwd))}
+        if not fresh:
+            break
+        found |= fresh
+        names = [name for text in fresh.values() for name in names_to_resolve(text, cwd)]
+    return found
 
 
 def _meaning(name: str, cwd: str) -> str:
@@ -209,9 +223,12 @@ def _meaning(name: str, cwd: str) -> str:
         return _git_alias(rest, cwd)
     if kind == "file":
         return _script(os.path.join(cwd, rest))
-    folder, _, target = rest.partition("\0")
-    where = os.path.join(cwd, folder)
-    return _package_script(where, target) if kind == "script" else _make_target(where, target)
+    if kind == "code":
+        return shell_of_code(_read(os.path.join(cwd, rest)))
+    from holdfast.core.shell.recipes import read_recipe
+
+    runner, folder, target, *more = rest.split("\0")
+    return read_recipe(runner, target, os.path.join(cwd, folder), _read, "".join(more))
 
 
 def _git_alias(verb: str, cwd: str) -> str:
@@ -229,32 +246,10 @@ def _git_alias(verb: str, cwd: str) -> str:
 def _script(path: str) -> str:
     text = _read(path)
     first = text.partition("\n")[0]
-    is_shell = not first.startswith("#!") or re.search(r"\b(?:ba|da|z|k)?sh\b", first)
-    return text if is_shell and "\0" not in text else ""
-
-
-def _package_script(folder: str, name: str) -> str:
-    try:
-        scripts = msgspec.json.decode(_read(os.path.join(folder, "package.json")) or b"{}").get("scripts", {})
-        found = [scripts.get(key) for key in (f"pre{name}", name, f"post{name}")]
-    except (msgspec.DecodeError, AttributeError):
+    if "\0" in text:
         return ""
-    return "\n".join(text for text in found if isinstance(text, str))
-
-
-def _make_target(folder: str, target: str) -> str:
-    """Its recipe, and `make` of what it needs first."""
-    text = next((t for name in ("GNUmakefile", "makefile", "Makefile") if (t := _read(os.path.join(folder, name)))), "")
-    lines, taking = [], False
-    for line in text.splitlines():
-        if match := _TARGET.match(line):
-            taking = target in match[1].split()
-            lines += [f"make {need}" for need in match[2].split() if taking and re.fullmatch(r"[\w./-]+", need)]
-        elif line.startswith("\t") and taking:
-            lines.append(re.sub(r"^[@+-]+", "", line.strip()).replace("$(MAKE)", "make").replace("${MAKE}", "make"))
-        elif line.strip() and not line.startswith(("#", "\t")):
-            taking = False
-    return "\n".join(lines)
+    is_shell = not first.startswith("#!") or re.search(r"\b(?:ba|da|z|k)?sh\b", first)
+    return text if is_shell else shell_of_code(text)
 
 
 def _read(path: str) -> str:
@@ -317,13 +312,22 @@ def _touched(event: Event, data: ToolPayload) -> list[str]:
 def _own(path: str, event: Event, data: ToolPayload) -> str:
     if _is_below(path, str(default_state_dir())):
         return "state"
-    if _is_below(path, str(default_config_dir())) or path == str(Path.home() / ".claude" / "requirements.yaml"):
+    home = str(Path.home())
+    if _is_below(path, str(default_config_dir())) or path == f"{home}/.claude/requirements.yaml":
         return "settings"
+    if path in (home, f"{home}/.claude", f"{home}/.codex", f"{home}/.gemini", f"{home}/.qwen"):
+        return "hooks" if data.action == "shell" and not _only_makes(data) else ""
     if _OUR_PROGRAM.search(path):
         return "hooks"
     if _HOOK_FILES.search(path):
         return "hooks" if _is_about_hooks(event, data, path) else ""
     return ""
+
+
+def _only_makes(data: ToolPayload) -> bool:
+    """`mkdir -p ~/.claude`: the folder is there already, or empty."""
+    names = {one.partition(" ")[0] for one in read_acts(data.command).readings}
+    return not names & {"rm", "mv", "chmod", "chown", "ln", "rmdir", "unlink", "find", "git"}
 
 
 def _is_below(path: str, folder: str) -> bool:
@@ -350,6 +354,8 @@ def _touched_by_command(data: ToolPayload) -> set[str]:
         found.add("pause")
     if _opens_state(text):
         found.add("state")
+    if _WITHOUT_HOOKS.search(text) and any(_AGENT_PROGRAM.match(one) for one in read_acts(text).readings):
+        found.add("hooks")
     return found
 
 
