@@ -21,6 +21,7 @@ from holdfast.core.shell.written_files import patched_files
 from holdfast.features.gates.evidence import is_named_by, only_looks
 from holdfast.features.gates.in_force import any_in_force
 from holdfast.features.gates.requirements import kind_of, triggered
+from holdfast.features.gates.triggers import command_of
 from holdfast.paths import default_config_dir, default_state_dir
 
 if TYPE_CHECKING:
@@ -95,18 +96,18 @@ def observe(event: Event, settings: "GateSettings | None", _parts: Any = None) -
 
 def _observe_tool(event: Event, data: ToolPayload, settings: "GateSettings") -> None:
     root = data.worktree or event.project
-    if data.action == "shell" and data.command:
-        _observe_command(data, root)
+    if data.action in ("shell", "mcp", "other") and (command := command_of(data)):
+        _observe_command(data, command, root)
     elif data.action == "edit":
         data.written = resolve_links(data.paths)
-    elif data.action in ("mcp", "other") and writes_files(event.tool.rpartition("__")[2], data.input):
-        data.written = resolve_links([*data.paths, *_named_files(data.input, data.cwd or root)])
+    if data.action in ("mcp", "other") and writes_files(event.tool.rpartition("__")[2], data.input):
+        data.written += resolve_links([*data.paths, *_named_files(data.input, data.cwd or root)])
     data.touches = _touched(event, data)
     if data.repo and not data.content and _wants_content(event, data, settings):
         parts = [(), *content_parts(settings)]
         taken = _FINGERPRINTS.take_parts(root, parts, CONTENT_S)
         data.content = {content_key(part): one.content for part, one in zip(parts, taken, strict=True) if one.known}
-    if data.action == "shell" and data.repo:
+    if data.action in ("shell", "mcp") and data.repo:
         data.refs = _observe_refs(data, settings)
 
 
@@ -123,10 +124,10 @@ def _wants_content(event: Event, data: ToolPayload, settings: "GateSettings") ->
     return guarded or any(rule.spec.paths and rule.at_tool and not kind_of(rule).is_proven for rule in settings.rules)
 
 
-def _observe_command(data: ToolPayload, root: str) -> None:
+def _observe_command(data: ToolPayload, command: str, root: str) -> None:
     cwd = data.cwd or root
     home = str(Path.home())
-    text = re.sub(r"\$HOME\b|\$\{HOME\}", lambda _: home, data.command)
+    text = re.sub(r"\$HOME\b|\$\{HOME\}", lambda _: home, command)
     data.meanings = _meanings(names_to_resolve(text, cwd), cwd)
     acts = read_acts(text, cwd, data.meanings)
     data.written = without_ignored(resolve_links(_absolute(acts.writes, cwd, home)), root)
@@ -304,8 +305,8 @@ def read_refs(repo: str, branches: Iterable[str]) -> dict[str, str]:
 
 def _touched(event: Event, data: ToolPayload) -> list[str]:
     found = {what for path in data.written if (what := _own(path, event, data))}
-    if data.action == "shell":
-        found |= _touched_by_command(data)
+    if data.action in ("shell", "mcp", "other") and (command := command_of(data)):
+        found |= _touched_by_command(command)
     return sorted(found)
 
 
@@ -345,8 +346,8 @@ def _is_about_hooks(event: Event, data: ToolPayload, path: str) -> bool:
     return bool(replaced) or any(_ABOUT_HOOKS.search(text) for text in given)
 
 
-def _touched_by_command(data: ToolPayload) -> set[str]:
-    text, found = data.command, set()
+def _touched_by_command(text: str) -> set[str]:
+    found = set()
     named = str(os.getpid()) in re.findall(r"\d+", text) or "daemon.lock" in text or re.search(r"holdfast", text)
     if _KILLS.search(text) and named and not _only_quotes(text):
         found.add("daemon")

@@ -130,7 +130,7 @@ def _unseen(checker: Checker, rule: Rule, event: Event, data: ToolPayload) -> st
         if moved and not any(_FETCHES.match(one) for one in acts_of(event).readings):
             return f"the branch {moved[0]} was moved without approval"
         return _changed(before, data, "", rule) if data.branch in rule.spec.protected_branches else ""
-    if data.action == "shell" and rule.patterns and rule.at_tool:
+    if data.action in ("shell", "mcp") and rule.patterns and rule.at_tool:
         return _acted(before, data, rule) or _hidden(rule, event)
     return _changed(before, data, content_key(rule.spec.paths), rule) if rule.spec.paths and rule.at_tool else ""
 
