@@ -63,6 +63,8 @@ class Analysis(msgspec.Struct):
     """Files that a shell of the command reads commands from (`. FILE`), not followed here."""
     run_later: tuple[str, ...] = ()
     """Shell texts of traps and aliases, not followed here."""
+    redirected: tuple[tuple[int, str], ...] = ()
+    """How many programs came before, and the file that output was sent to then."""
 
     def narrow(self, ran: set[int], succeeded: dict[int, bool]) -> bool:
         """Keeps the ways on which these invocations ran, and ended so. True when that says more than before."""
@@ -83,6 +85,7 @@ class _Walk(msgspec.Struct, frozen=True):
     problem: str = ""
     sourced: tuple[str, ...] = ()
     run_later: tuple[str, ...] = ()
+    redirected: tuple[tuple[int, str], ...] = ()
 
 
 _WALKS: dict[tuple[str, str], tuple[str, _Walk]] = {}
@@ -107,7 +110,7 @@ def analyse_command(
     if walk.problem:
         return Analysis(problem=walk.problem)
     concluded = _conclude(walk, exit_code, stdout)
-    concluded.sourced, concluded.run_later = walk.sourced, walk.run_later
+    concluded.sourced, concluded.run_later, concluded.redirected = walk.sourced, walk.run_later, walk.redirected
     return concluded
 
 
@@ -147,7 +150,9 @@ def _follow(executor: Executor, text: str, cwd: str) -> _Walk:
         return _Walk(problem="the command has too many parts to be followed")
     except ShellUnreadable:
         return _Walk(problem="a part of the command could not be parsed as shell text")
-    return _Walk(executor.invocations, paths, "", tuple(executor.sourced), tuple(executor.run_later))
+    return _Walk(
+        executor.invocations, paths, "", tuple(executor.sourced), tuple(executor.run_later), tuple(executor.redirected)
+    )
 
 
 def _conclude(walk: _Walk, exit_code: int | None, stdout: str | None) -> Analysis:

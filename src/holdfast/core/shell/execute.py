@@ -67,6 +67,8 @@ class Executor:
         self.functions_mentioned: list[str] = []
         self.run_later: list[str] = []
         """Shell texts that the command hands over for a moment that is not followed: traps of signals, aliases."""
+        self.redirected: list[tuple[int, str]] = []
+        """How many programs had been met before, and the file that output was sent to then."""
         self.sourced: dict[str, None] = {}
         """Files that a shell reads commands from, besides scripts that are started by name."""
         self._known: dict[tuple[object, ...], int] = {}
@@ -392,6 +394,8 @@ class Executor:
     def redirect(self, path: Path, redirects: tuple[Redirect, ...], streams: Streams) -> Streams:
         for one in redirects:
             streams = apply_redirect(path, one, streams)
+            if one.operator in (">", ">>"):
+                self.redirected.append((len(self.invocations), file_name(path, word_text(path, one.target))))
         return streams
 
     def file_name(self, path: Path, name: str) -> str:

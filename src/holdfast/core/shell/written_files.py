@@ -66,6 +66,15 @@ def written_files(analysis: Analysis, text: str) -> list[str]:
     return [name for name in found if _is_file(name)][:MAX_FILES]
 
 
+def written_after(analysis: Analysis, index: int) -> list[str]:
+    """Files that the command writes after one of its programs was started."""
+    found = [name for before, name in analysis.redirected if before > index]
+    for command in analysis.commands:
+        if command.ran is not Ran.NO and command.invocation.index > index:
+            found += [join(command.invocation.cwd, name) for name in _program_writes(command)]
+    return [name for name in dict.fromkeys(found) if _is_file(name)][:MAX_FILES]
+
+
 def patched_files(text: str) -> list[str]:
     """The files that a patch names, in git's form or in that of `apply_patch`."""
     return [name for name in dict.fromkeys(_PATCHED.findall(text)) if name != "/dev/null"]

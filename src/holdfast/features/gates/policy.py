@@ -15,6 +15,7 @@ from holdfast.core.kinds import HookPayload, JsonObject, ToolEndPayload, ToolPay
 from holdfast.core.kinds.agent_events import PromptExpanded, PromptSubmitted, TurnEnded
 from holdfast.core.kinds.gates_events import (
     GatePayload,
+    GatesAttempted,
     GatesBypassed,
     GatesCleared,
     GatesSatisfied,
@@ -167,7 +168,11 @@ def _changed(before: GateSession, data: ToolPayload, key: str, rule: Rule) -> st
 
 
 def derive(state: State, event: Event, settings: "GateSettings | None") -> Iterable[Event]:
-    if settings is None or not event.session or is_claimed(event):
+    if settings is None or not event.session:
+        return
+    if is_claimed(event):
+        if event.kind in CLAIMS and settings.rules:
+            yield derived_event(event, GatesAttempted(act=CLAIMED_ACT, why="it is kept as a claim and proves nothing"))
         return
     if event.kind in REVIEWING:
         yield from review_rules(state, event, settings)
@@ -268,6 +273,8 @@ def _session_ended(_state: State, event: Event, settings: "GateSettings") -> Ite
         yield gate_event(event, GatesCleared(requirements=names, method="session_end"))
 
 
+CLAIMS = frozenset({"tool.finished", "tool.failed", "prompt.submitted", "prompt.expanded", "session.ended"})
+CLAIMED_ACT = "a hook that was called by a command of the agent, not by the agent"
 REVIEWING = frozenset(
     {"session.started", "prompt.submitted", "tool.started", "tool.finished", "tool.failed", "turn.ended"}
 )

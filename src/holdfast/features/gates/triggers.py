@@ -256,7 +256,8 @@ def written_paths(event: Event) -> list[str]:
         return []
     if data.action == "edit":
         return list(dict.fromkeys((*data.written, *data.paths)))
-    found = data.written or ([] if data.action != "shell" else _unresolved(event))
+    looked = data.written or data.settings_at or data.action != "shell"
+    found = data.written if looked else _unresolved(event)
     return [path for path in found if path.startswith((f"{event.project}/", f"{data.worktree or event.project}/"))]
 
 
