@@ -124,10 +124,13 @@ class _Reader:
                 [" ".join(text.split())] if not depth else [" ".join(one.split()) for one in text.splitlines()]
             )
             return
-        self.writes += written_files(analysis, text)
+        self.writes += [
+            name for file in written_files(analysis, text) for name in (file, self._behind_link(file)) if name
+        ]
         for command in analysis.commands:
             if command.ran is not Ran.NO and not command.invocation.shadowed:
                 self._read_command(command, analysis, depth)
+        self.writes += [name for file in self.writes if (name := self._behind_link(file))]
         for file in analysis.sourced:
             for later in self._known_meanings([f"file {file}"]):
                 self.read(later, cwd, depth + 1)
@@ -166,6 +169,9 @@ class _Reader:
             inner += sed_acts(words[1:])[0]
         inner += _decoded(name, words, command.invocation.stdin)
         inner += self._meaning(name, words, cwd)
+        for wrapper in command.invocation.wrappers[-1:]:
+            if wrapper in ("pdm run", "hatch run", "rye run"):
+                inner += self._known_meanings([f"recipe {wrapper.partition(' ')[0]}\0{cwd}\0{words[0]}"])
         for text in inner:
             self.read(text, cwd, depth + 1)
 
@@ -242,7 +248,7 @@ class _Reader:
         self._add(words[0].rpartition("/")[2], words[1:])
         text = self._meanings.get(f"file {join(command.invocation.cwd, script)}") if script else None
         if text is not None:
-            return [text]
+            return [_with_arguments(text, words[words.index(script) + 1 :])]
         if script:
             self.unresolved.append(f"file {join(command.invocation.cwd, script)}")
         self.hidden.append(
@@ -260,12 +266,22 @@ class _Reader:
     def _meaning(self, name: str, words: list[str], cwd: str) -> list[str]:
         if name in ("make", "gmake") and any(_MAKE_NOTHING.match(word) for word in words[1:]):
             return []
-        return self._known_meanings(_meaning_keys(name, words, cwd))
+        found = self._known_meanings(keys := _meaning_keys(name, words, cwd))
+        return (
+            [_with_arguments(text, words[1:]) for text in found] if keys[:1] and keys[0].startswith("file ") else found
+        )
 
     def _known_meanings(self, keys: list[str]) -> list[str]:
         known = [self._meanings.pop(key) for key in keys if key in self._meanings]
         self.unresolved += [key for key in keys if key not in self._meanings]
         return known
+
+    def _behind_link(self, file: str) -> str:
+        """`ln -s infra/prod.tf z; echo > z` in one command."""
+        for link, target in self._links.items():
+            if file == link or file.startswith(f"{link}/"):
+                return join(link.rpartition("/")[0] or ".", target) + file[len(link) :]
+        return ""
 
     def _note_link(self, words: list[str], cwd: str) -> None:
         operands = [word for word in words[1:] if not word.startswith("-")]
@@ -300,6 +316,11 @@ def _option_commands(words: list[str]) -> list[str]:
         elif word.startswith((".shell ", ".system ")):
             found.append(word.partition(" ")[2])
     return found
+
+
+def _with_arguments(text: str, arguments: list[str]) -> str:
+    """A script as it is called: `$1` is what stands behind its name."""
+    return f"set -- {' '.join(_quoted(word) for word in arguments)}\n{text}" if arguments else text
 
 
 def _run_by_git(verb: str, rest: list[str]) -> list[str]:
@@ -379,9 +400,13 @@ def _meaning_keys(name: str, words: list[str], cwd: str) -> list[str]:
         while at < len(words) and words[at].startswith("-"):
             at += 2 if words[at] in _GIT_VALUES else 1
         verb = words[at] if at < len(words) else ""
+        if verb in ("apply", "am"):
+            return [f"patch {join(cwd, word)}" for word in words[at + 1 :] if not word.startswith("-")][:4]
         return [f"git {verb}"] if verb and verb not in GIT_VERBS and UNKNOWN not in verb else []
     if name in ("make", "gmake"):
         return _make_keys(words, cwd)
+    if name == "patch":
+        return [f"patch {join(cwd, word)}" for flag, word in pairwise(words) if flag in ("-i", "--input")]
     if script := _script_file(name, words):
         return [f"code {join(cwd, script)}"]
     if name in RUNNERS:
@@ -430,6 +455,9 @@ def _script_file(name: str, words: list[str]) -> str:
 
 def _recipe_target(name: str, arguments: list[str]) -> str:
     """The recipe that is asked for: behind `run` where the program has other verbs too."""
+    while "--set" in arguments:
+        at = arguments.index("--set")
+        arguments = [*arguments[:at], *arguments[at + 3 :]]
     operands = [word for at, word in enumerate(arguments) if not word.startswith("-") and "=" not in word
                 and not (at and arguments[at - 1] in _RUNNER_VALUES)]  # fmt: skip
     if name == "node":

@@ -267,7 +267,9 @@ class Executor:
 
     def _endless(self, node: For, path: Path, streams: Streams) -> list[Path]:
         before = path.clone()
-        path.variables[node.variable] = Value(UNKNOWN)
+        values = expand_words(path, node.values)
+        # One pattern: what is done to its files is done to the pattern, for those who ask what is written.
+        path.variables[node.variable] = Value(values[0] if len(values) == 1 and UNKNOWN not in values[0] else UNKNOWN)
         once = self._looped(node.body, path.clone(), streams)
         return [self._blurred(before, path), self._blurred(before, once)]
 

@@ -173,12 +173,21 @@ class _Builder:
     def redirected(self, leaf: "Leaf") -> Node:
         body: Node = syntax.NOTHING
         redirects: list[Redirect] = []
+        words: list[Word] = []
         for child in leaf.children:
             if child.type.endswith("_redirect"):
                 redirects.append(self.redirect(child))
+                words += self._words_behind(child)
             else:
                 body = self.statement(child)
+        if words and isinstance(body, Simple):
+            body = msgspec.structs.replace(body, words=(*body.words, *words))
         return _add_redirects(body, tuple(redirects))
+
+    def _words_behind(self, leaf: "Leaf") -> list[Word]:
+        """`tee < a b`: the parser takes all words after the operator for the redirection's."""
+        named = [child for child in leaf.children if child.is_named and child.type != "file_descriptor"]
+        return [self.word(child) for child in named[1:]] if leaf.type == "file_redirect" else []
 
     def redirect(self, leaf: "Leaf") -> Redirect:
         descriptor, operator, target = None, "", Word(())
@@ -187,7 +196,7 @@ class _Builder:
                 descriptor = int(_text(child)) if _text(child).isdecimal() else None
             elif not child.is_named:
                 operator = operator or _text(child)
-            else:
+            elif not target.parts:
                 target = self.word(child)
         return self._redirect(descriptor, operator, target)
 

@@ -62,14 +62,21 @@ def read_commands(code: str) -> tuple[list[str], bool]:
     return found[:MAX_SHOWN], not found or bool(_HIDES.search(code))
 
 
-def shell_of_code(code: str) -> str:
-    """The script of an interpreter as shell text: the commands that it starts, and `: > FILE` for each file it writes."""
+def shell_of_code(code: str, language: str = "") -> str:
+    """The script of an interpreter as shell text: the commands that it starts, and `: > FILE` for each file it writes.
+
+    `language`: how its file's name ends.
+    """
+    if language == "sed":
+        runs, written = sed_acts([code])
+        return "\n".join([*runs, *(f": > {_quoted(name)}" for name in written)])
     code = inline_constants(_without_comments(code[:MAX_CODE]))
     given = [_arguments(code, match.end()) for match in _CALL.finditer(code)]
     given += [first or _quoted(second) for first, second in _BARE_CALL.findall(code)]
     commands = [text for one in given[:MAX_SHOWN] for text in [*literal_texts(one), *_WORDS.findall(one)]]
     lines = [text.replace("\n", " ; ") for text in commands if " " in text.strip()]
-    lines += [f": > {_quoted(name)}" for name in code_writes(code) if "\n" not in name]
+    written = [*code_writes(code), *(awk_writes(code) if language == "awk" else ())]
+    lines += [f": > {_quoted(name)}" for name in written if "\n" not in name]
     return "\n".join(dict.fromkeys(lines[:MAX_SHOWN]))
 
 
@@ -106,7 +113,7 @@ def inline_constants(code: str) -> str:
     names = re.compile(
         rf"{_QUOTED_TEXT}|(?<![\w.$'\"])\$?({'|'.join(map(re.escape, known))})(?![\w'\"(])(?!\s*=(?!=))", re.S
     )
-    return names.sub(lambda match: repr(known[match[1]]) if match[1] else match[0], code)
+    return names.sub(lambda match: f'"{known[match[1]]}"' if match[1] else match[0], code)
 
 
 def _joined_text(text: str) -> str:

@@ -58,8 +58,9 @@ def _with_includes(text: str, folder: str, read: ReadText) -> str:
 
 def make_recipe(text: str, target: str, makefile: str = "") -> str:
     """Its lines, and `make` of what it needs first. Without a target the first one counts."""
-    target = target or _default_target(text)
     needs = f"make -f {makefile}" if makefile else "make"
+    if not target:
+        return f"{needs} {default}" if (default := _default_target(text)) else ""
     lines: list[str] = []
     taking = False
     for line in text.splitlines():

@@ -44,11 +44,17 @@ _OUTPUT_FLAGS = {
     "zip": (),
     "script": (),
 }
+_OUTPUT_NAMES = ("--output", "--out", "--outfile", "--output-file", "--output-dir", "--out-dir", "--outdir", "--dest")
+_OUTPUT = re.compile(r"^--(?:out|dest)")
 _TARGET_FLAGS = ("-t", "--target-directory")
 _GIT_WRITES = frozenset(("mv", "rm", "restore", "checkout"))
 _PATCHED = re.compile(
     r"^(?:\+\+\+ (?:b/)?|--- (?:a/)?|\*\*\* (?:Update|Add|Delete) File: |\*\*\* Move to: |rename to )(\S.*?)\s*$", re.M
 )
+_LISTED = re.compile(
+    r"""\b(?:grep|rg|git grep)\s+(?:-\S+\s+)*(?:'[^']*'|"[^"]*"|\S+)((?:\s+[^\s|;&<>]+)+)\s*\|\s*xargs"""
+)
+"""`grep -l PATTERN FOLDER … | xargs`: where the files lie that are handed on."""
 _FIND = re.compile(r"""\bfind\s+((?:[^-\s(!;|&][^\s;|&]*\s+)+)""")
 
 
@@ -117,6 +123,9 @@ def _program_writes(command: ShellCommand) -> list[str]:
         return [words[i + 1] + "/**" for i, w in enumerate(words[:-1]) if w in ("-C", "--directory")]
     if name == "unzip":
         return [words[i + 1] + "/**" for i, w in enumerate(words[:-1]) if w == "-d"]
+    if name not in _OUTPUT_FLAGS and any(word.startswith("--") and _OUTPUT.match(word) for word in words):
+        named = _flag_values(words, _OUTPUT_NAMES)
+        return [value for value in named if "/" in value or "." in value or "-dir" in " ".join(words)]
     if name in _OUTPUT_FLAGS:
         return _flag_values(words, _OUTPUT_FLAGS[name])
     if INTERPRETER.match(name):
@@ -148,16 +157,21 @@ def _formatted_files(name: str, words: list[str]) -> list[str]:
 
 
 def _in_place_files(words: list[str]) -> list[str]:
-    """The first operand is the program, unless options give it."""
-    given = any(word in ("-e", "-f", "--expression", "--file") for word in words[1:])
-    operands = _operands(words)
-    return operands if given else operands[1:]
+    """The first word that is no option is the program, also behind `-e`. Without files: those that `xargs` hands on."""
+    return _operands(words)[1:] or ["{}"]
 
 
 def _expand_found(names: list[str], text: str) -> list[str]:
     """`find infra … -exec sed -i … {} +`: anything below the folders that were searched."""
     if not any("{}" in name for name in names):
         return names
+    if not _FIND.search(text):
+        found = [
+            root for listed in _LISTED.findall(text) for root in listed.split() if not root.startswith(("-", "'", '"'))
+        ]
+        return [name for name in names if "{}" not in name] + [
+            f"{root.rstrip('/')}/**" for root in found if root.strip("./")
+        ]
     roots = [root for found in _FIND.findall(text) for root in found.split()] or ["."]
     return [name for name in names if "{}" not in name] + [f"{root.rstrip('/')}/**" for root in roots]
 

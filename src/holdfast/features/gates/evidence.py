@@ -3,7 +3,7 @@
 import fnmatch
 import re
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -464,48 +464,3 @@ def matches(command: str, globs: tuple[str, ...]) -> bool:
     bare = f"{name.rpartition('/')[2]} {rest}".strip()
     texts = {command.replace(BLANK, " "), bare.replace(BLANK, " ")}
     return any(fnmatch.fnmatchcase(text, " ".join(glob.split())) for glob in globs for text in texts)
-
-
-# ── a command that brings its own proof ──────────────────────────────────────────────────────────────────────────────
-
-
-def proves_itself(rule: Rule, command: str) -> bool:
-    """`pytest && git commit`: what it asks for is reached only where the proof passed in the same line, and nothing it
-    covers is written there. A line that is the proof itself is never refused for want of it."""
-    analysis = analyse_command(command, cwd=None)
-    if analysis.problem:
-        return False
-    return all(one.command and _is_guarded(rule, one, analysis) for one in rule.spec.evidence)
-
-
-def _is_guarded(rule: Rule, one: "Evidence", analysis: Analysis) -> bool:
-    proofs = [c.invocation.index for c in analysis.commands if _is_proof(c, one)]
-    acts = [c.invocation.index for c in analysis.commands if rule.is_about(reading_of(c))]
-    if not proofs:
-        return False
-    if not acts:
-        return all(_passed(path.ran, path.assumed, proofs) for path in analysis.paths if _may_succeed(path))
-    reached = [path for path in analysis.paths if any(index in path.ran for index in acts)]
-    return all(_passed(path.ran, path.assumed, proofs) for path in reached) and not any(
-        path.outputs.keys() - {"terminal"} for path in reached
-    )
-
-
-def _is_proof(command: ShellCommand, one: "Evidence") -> bool:
-    invocation = command.invocation
-    real = (
-        command.ran is not Ran.NO and not invocation.tampered and not invocation.shadowed and not invocation.background
-    )
-    return real and is_real_run(command.words) and matches(reading_of(command), one.command)
-
-
-def _passed(ran: dict[int, bool], assumed: dict[int, int], proofs: list[int]) -> bool:
-    return any(index in ran and assumed.get(index) == 0 for index in proofs)
-
-
-def _may_succeed(path: Any) -> bool:
-    status = path.status
-    if status.kind == "of":
-        path.assumed.setdefault(status.invocation, 0)
-        return bool(path.assumed[status.invocation] == 0)
-    return not (status.kind == "code" and status.code != 0)

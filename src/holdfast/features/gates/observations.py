@@ -5,7 +5,10 @@ The only part of the gates that touches the disk in front of a hook. What it see
 
 import os
 import re
+import shlex
 from collections.abc import Iterable, Iterator, Sequence
+from glob import iglob
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
@@ -45,7 +48,9 @@ _READING_TOOL = re.compile(
     r"(?:^|_)(?:read|get|list|ls|search|find|grep|view|show|stat|info|fetch|query|describe|tree|diff|open|look|check|lint|analy[sz]e)(?:_|$)",
     re.IGNORECASE,
 )
-_PATH_KEY = re.compile(r"(?:path|file|filename|uri|destination|dest|target|source|src|from|to)s?$", re.IGNORECASE)
+_PATH_KEY = re.compile(
+    r"^path|(?:path|file|filename|uri|notebook|document|destination|dest|target|source|src|from|to)s?$", re.IGNORECASE
+)
 _CONTENT_KEY = re.compile(
     r"^(?:new_?)?(?:content|text|body|data|edit|patch|diff|value|code|string|str|source)s?$", re.IGNORECASE
 )
@@ -145,7 +150,15 @@ def _absolute(names: Iterable[str], cwd: str, home: str) -> list[str]:
 
 def resolve_links(paths: Sequence[str]) -> list[str]:
     """Where a write would really go: `cfg/prod.tf` may be `infra/prod.tf`."""
-    return list(dict.fromkeys(_real(path) for path in paths[:MOST_FILES]))
+    named = [name for path in paths[:MOST_FILES] for name in _matching_files(path)]
+    return list(dict.fromkeys(_real(path) for path in named[:MOST_FILES]))
+
+
+def _matching_files(path: str) -> list[str]:
+    """`in*ra/prod.tf` is what lies there; where nothing does, the name itself."""
+    if path.endswith("/**") or not re.search(r"[*?\[]", path):
+        return [path]
+    return list(islice(iglob(path), MOST_NAMES)) or [path]
 
 
 def _real(path: str) -> str:
@@ -225,7 +238,9 @@ def _meaning(name: str, cwd: str) -> str:
     if kind == "file":
         return _script(os.path.join(cwd, rest))
     if kind == "code":
-        return shell_of_code(_read(os.path.join(cwd, rest)))
+        return shell_of_code(_read(os.path.join(cwd, rest)), rest.rpartition(".")[2])
+    if kind == "patch":
+        return "\n".join(f": > {shlex.quote(name)}" for name in patched_files(_read(os.path.join(cwd, rest))))
     from holdfast.core.shell.recipes import read_recipe
 
     runner, folder, target, *more = rest.split("\0")
