@@ -80,24 +80,24 @@ class CommandActs(msgspec.Struct, frozen=True):
 
 def read_acts(command: str, cwd: str = ".", meanings: Mapping[str, str] | None = None) -> CommandActs:
     """`meanings`: what names stand for that only the disk tells (`git ci`, `npm run ship`, `./deploy.sh`), as shell text."""
-    return _read_acts(command[:LONGEST_COMMAND], cwd, tuple(sorted((meanings or {}).items())))
+    return _read_acts(command[:LONGEST_COMMAND], cwd, tuple(sorted((meanings or {}).items())))[0]
 
 
 @lru_cache(2_000)
-def _read_acts(command: str, cwd: str, meanings: tuple[tuple[str, str], ...]) -> CommandActs:
+def _read_acts(command: str, cwd: str, meanings: tuple[tuple[str, str], ...]) -> tuple[CommandActs, tuple[str, ...]]:
+    """With the names that the disk may know more about."""
     reader = _Reader(dict(meanings))
     reader.read(command, cwd, 0)
-    return CommandActs(
+    acts = CommandActs(
         tuple(dict.fromkeys(reader.readings))[:MAX_READINGS], tuple(dict.fromkeys(reader.writes)),
         tuple(dict.fromkeys(reader.hidden)), reader.problem,
     )  # fmt: skip
+    return acts, tuple(dict.fromkeys(reader.unresolved))
 
 
 def names_to_resolve(command: str, cwd: str = ".") -> list[str]:
     """The keys of `meanings` that would say more about this command."""
-    reader = _Reader({})
-    reader.read(command[:LONGEST_COMMAND], cwd, 0)
-    return list(dict.fromkeys(reader.unresolved))
+    return list(_read_acts(command[:LONGEST_COMMAND], cwd, ())[1])
 
 
 class _Reader:
@@ -150,6 +150,11 @@ class _Reader:
         inner: list[str] = []
         if name in ("ln", "cp", "install"):
             self._note_link(words, cwd)
+            self._add(name, words[1:])
+        elif name in ("rm", "unlink"):
+            self._links = {
+                link: to for link, to in self._links.items() if link not in {join(cwd, w) for w in words[1:]}
+            }
             self._add(name, words[1:])
         elif name == "git":
             inner += self._git(words, command.invocation.environment)

@@ -191,9 +191,29 @@ def is_real_run(words: list[str]) -> bool:
     return not (name in ("make", "gmake") and any(re.match(r"^-[a-zA-Z]*[nq]", word) for word in words[1:]))
 
 
+_MAY_ACT = {
+    "awk": re.compile(r"[>|]|system|getline|^-f|inplace"),
+    "sed": re.compile(r"^-[a-zA-Z]*[if]|^--(?:in-place|file)|(?:^|[;\n{}/$gp\d])\s*[we](?:\s|$)|/\w*[we]\w*$"),
+    "find": re.compile(r"^-(?:exec|ok|delete|fprint|fls)"),
+    "sort": re.compile(r"^-[a-zA-Z]*o|^--(?:output|compress-program)"),
+    "env": re.compile(r"^[^-=]+$"),
+    "fd": re.compile(r"^(?:-[xX]|--exec)"),
+}
+"""Programs that mostly look, and the word by which they may do more."""
+
+
+@lru_cache(1_000)
 def only_looks(command: str) -> bool:
+    """Nothing of it can have changed a file or a branch."""
     found = analyse_command(command, cwd=None)
-    return not found.problem and not any(is_real_run(one.words) for one in found.commands)
+    if found.problem or found.run_later or found.sourced:
+        return False
+    return not any(is_real_run(one.words) or one.invocation.writes or _may_act(one.words) for one in found.commands)
+
+
+def _may_act(words: list[str]) -> bool:
+    pattern = _MAY_ACT.get(words[0].rpartition("/")[2])
+    return pattern is not None and any(pattern.search(word) for word in words[1:])
 
 
 def is_named_by(rule: Rule, command: str) -> bool:

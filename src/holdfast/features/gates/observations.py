@@ -7,6 +7,7 @@ import os
 import re
 import shlex
 from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
 from glob import iglob
 from itertools import islice
 from pathlib import Path
@@ -112,7 +113,7 @@ def _observe_tool(event: Event, data: ToolPayload, settings: "GateSettings") -> 
         parts = [(), *content_parts(settings)]
         taken = _FINGERPRINTS.take_parts(root, parts, CONTENT_S)
         data.content = {content_key(part): one.content for part, one in zip(parts, taken, strict=True) if one.known}
-    if data.action in ("shell", "mcp") and data.repo:
+    if data.action in ("shell", "mcp") and data.repo and not (data.command and only_looks(data.command)):
         data.refs = _observe_refs(data, settings)
 
 
@@ -131,7 +132,7 @@ def _wants_content(event: Event, data: ToolPayload, settings: "GateSettings") ->
 
 def _observe_command(data: ToolPayload, command: str, root: str) -> None:
     cwd = data.cwd or root
-    home = str(Path.home())
+    home = os.path.expanduser("~")
     text = re.sub(r"\$HOME\b|\$\{HOME\}", lambda _: home, command)
     data.meanings = _meanings(names_to_resolve(text, cwd), cwd)
     acts = read_acts(text, cwd, data.meanings)
@@ -168,19 +169,50 @@ def _real(path: str) -> str:
         return path
 
 
+_IGNORED: dict[tuple[str, str, tuple[int, ...]], bool] = {}
+"""Root, file and when its ignore files changed → what git said."""
+MOST_IGNORED = 2_000
+
+
 def without_ignored(paths: list[str], root: str) -> list[str]:
     """Logs and build results that git ignores are no edits. Where git does not answer nothing is left out."""
     inside = [path for path in paths if path.startswith(f"{root}/") and "\n" not in path and "*" not in path]
-    if not inside:
-        return paths
+    keys = {path: (root, path, _ignore_stamp(root, path)) for path in inside}
+    fresh = [path for path, key in keys.items() if key not in _IGNORED]
+    if fresh:
+        answered = _ask_ignored(fresh, root)
+        if answered is None:
+            return paths
+        if len(_IGNORED) > MOST_IGNORED:
+            _IGNORED.clear()
+        _IGNORED.update({keys[path]: path in answered for path in fresh})
+    return [path for path in paths if path not in keys or not _IGNORED.get(keys[path])]
+
+
+def _ignore_stamp(root: str, path: str) -> tuple[int, ...]:
+    """When the files were changed that say what git ignores there."""
+    folder, stamps = os.path.dirname(path), [_changed_at(f"{root}/.git/info/exclude")]
+    while folder.startswith(root) and len(stamps) < MOST_NAMES:
+        stamps.append(_changed_at(f"{folder}/.gitignore"))
+        folder = os.path.dirname(folder)
+    return tuple(stamps)
+
+
+def _changed_at(path: str) -> int:
+    try:
+        return os.stat(path).st_mtime_ns
+    except OSError:
+        return 0
+
+
+def _ask_ignored(inside: list[str], root: str) -> set[str] | None:
     asked = b"\0".join(os.fsencode(path) for path in inside)
     argv = git.argv("check-ignore", "-z", "--stdin")
     try:
         ran = run_briefly(argv, cwd=root, env=git.environment(os.environ), stdin=asked, timeout=GIT_S)
     except OSError:
-        return paths
-    ignored = {os.fsdecode(name) for name in ran.out.split(b"\0") if name} if ran.code == 0 else set()
-    return [path for path in paths if path not in ignored]
+        return None
+    return {os.fsdecode(name) for name in ran.out.split(b"\0") if name} if ran.code in (0, 1) else None
 
 
 def writes_files(tool: str, given: dict[str, Any]) -> bool:
@@ -326,12 +358,15 @@ def _touched(event: Event, data: ToolPayload) -> list[str]:
 
 
 def _own(path: str, event: Event, data: ToolPayload) -> str:
-    if _is_below(path, str(default_state_dir())):
-        return "state"
-    home = str(Path.home())
-    if _is_below(path, str(default_config_dir())) or path == f"{home}/.claude/requirements.yaml":
+    folders = _own_folders(default_state_dir(), default_config_dir())
+    what = next((what for folder, what in folders if path == folder or path.startswith(f"{folder}/")), "")
+    if what:
+        return what
+    home = os.path.expanduser("~")
+    if path == f"{home}/.claude/requirements.yaml":
         return "settings"
-    if path in (home, f"{home}/.claude", f"{home}/.codex", f"{home}/.gemini", f"{home}/.qwen"):
+    above = path == home or any(folder.startswith(f"{path}/") for folder, _ in folders)
+    if above or path in (f"{home}/.claude", f"{home}/.codex", f"{home}/.gemini", f"{home}/.qwen"):
         return "hooks" if data.action == "shell" and not _only_makes(data) else ""
     if _OUR_PROGRAM.search(path):
         return "hooks"
@@ -346,8 +381,11 @@ def _only_makes(data: ToolPayload) -> bool:
     return not names & {"rm", "mv", "chmod", "chown", "ln", "rmdir", "unlink", "find", "git"}
 
 
-def _is_below(path: str, folder: str) -> bool:
-    return path == folder or path.startswith((f"{folder}/", f"{_real(folder)}/")) or folder.startswith(f"{path}/")
+@lru_cache(8)
+def _own_folders(state: Path, config: Path) -> tuple[tuple[str, str], ...]:
+    """Also where they really lie. Asked for every file that a call writes: looked up once."""
+    named = ((state, "state"), (config, "settings"))
+    return tuple(dict.fromkeys((name, what) for path, what in named for name in (str(path), _real(str(path)))))
 
 
 def _is_about_hooks(event: Event, data: ToolPayload, path: str) -> bool:
@@ -377,7 +415,7 @@ def _touched_by_command(text: str) -> set[str]:
 
 def _opens_state(text: str) -> bool:
     """Sockets, keys and the database are asked by `holdfast`; what only looks at logs and the like is nobody's concern."""
-    home = str(Path.home())
+    home = os.path.expanduser("~")
     text = re.sub(r"(?<![\w/])~(?=/)|\$HOME\b|\$\{HOME\}", lambda _: home, text)
     state = str(default_state_dir())
     if state not in text:

@@ -138,13 +138,13 @@ def _edits_worktree(event: Event) -> bool:
     """A branch is about the files of its worktree, not about notes elsewhere."""
     if any(_UNSEEN_EDITS.match(reading) for reading in acts_of(event).readings):
         return True
-    paths = written_paths(event)
+    paths = changed_paths(event)
     root = (event.data.worktree if isinstance(event.data, HookPayload) else "") or event.project
     return any(path.startswith(f"{root}/") for path in paths) if paths else _action_of(event) == "edit"
 
 
 def _edits_something(event: Event) -> bool:
-    return _action_of(event) == "edit" or bool(written_paths(event))
+    return _action_of(event) == "edit" or bool(changed_paths(event))
 
 
 def _action(tool: str) -> str:
@@ -246,6 +246,20 @@ def _command_test(pattern: re.Pattern[str]) -> Test:
         return isinstance(data, ToolPayload) and matches_command(pattern, acts_of(event), command_of(data))
 
     return test
+
+
+def _made_folders(event: Event) -> tuple[str, ...]:
+    """An empty folder is nothing that git or a reader of the project sees."""
+    readings = acts_of(event).readings if _action_of(event) == "shell" else ()
+    made = (word for one in readings if one.startswith("mkdir ") for word in one.split(" ")[1:] if word[:1] != "-")
+    return tuple(f"/{name.strip('./')}" for name in made)
+
+
+def changed_paths(event: Event) -> list[str]:
+    """The files that a call writes; folders that it only makes are none."""
+    paths = written_paths(event)
+    made = _made_folders(event) if paths else ()
+    return [path for path in paths if not path.endswith(made)] if made else paths
 
 
 def written_paths(event: Event) -> list[str]:
