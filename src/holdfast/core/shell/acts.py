@@ -60,6 +60,9 @@ _GIT_PROGRAMS = re.compile(
 _GIT_PROGRAM_VARIABLES = (
     "GIT_PAGER", "GIT_EDITOR", "GIT_SEQUENCE_EDITOR", "GIT_EXTERNAL_DIFF", "GIT_SSH_COMMAND", "GIT_ASKPASS", "PAGER", "EDITOR", "VISUAL",
 )  # fmt: skip
+_RECIPE_NOTHING = frozenset(
+    "--list -l --list-all --summary --show --dump --evaluate --dry-run -n --dry --version --help -h -T --tasks --choose".split()
+)
 _RUNNER_VALUES = frozenset("--set -f --justfile -d --working-directory -t --taskfile --dir -C -p --prefix -w".split())
 _GIT_RUNS = re.compile(r"^(?:-x|--exec|--extcmd|--upload-pack|--tool-help)$|^--(?:exec|extcmd)=")
 _DECODERS = {"base64": ("-d", "-D", "--decode"), "base32": ("-d", "--decode"), "xxd": ("-r",), "openssl": ("-d",)}
@@ -414,7 +417,7 @@ def _meaning_keys(name: str, words: list[str], cwd: str) -> list[str]:
         return [f"patch {join(cwd, word)}" for flag, word in pairwise(words) if flag in ("-i", "--input")]
     if script := _script_file(name, words):
         return [f"code {join(cwd, script)}"]
-    if name in RUNNERS:
+    if name in RUNNERS and not _RECIPE_NOTHING.intersection(words[1:]):
         target = _recipe_target(name, words[1:])
         return [f"recipe {name}\0{cwd}\0{target}"] if target or name in ("just", "task", "go-task") else []
     if "/" in words[0] and UNKNOWN not in words[0]:

@@ -33,6 +33,9 @@ _CONSTANT = re.compile(
     rf"""(?:^|[;\n{{(]|\bBEGIN\s*\{{)\s*(?:const\s+|let\s+|var\s+|my\s+)?\$?([A-Za-z_]\w*)\s*=\s*(?:(?:[\w.]*expanduser|(?:pathlib\.)?Path)\(\s*)?"""
     rf"""({_QUOTED_TEXT}(?:\s*[+.]\s*{_QUOTED_TEXT})*)\s*\)?\s*(?=[;\n}}]|$)"""
 )
+_CONSTANT_LIST = re.compile(
+    rf"(?m)^\s*(?:const\s+|let\s+|var\s+)?([A-Za-z_]\w*)\s*=\s*(\[\s*{_QUOTED_TEXT}(?:\s*,\s*{_QUOTED_TEXT})*\s*,?\s*\])\s*;?$"
+)
 _OPENED = re.compile(
     r"""(?:open|fopen|File\.(?:write|open|new)|writeFile(?:Sync)?|appendFile(?:Sync)?|createWriteStream|truncate(?:Sync)?|file_put_contents|Path|PosixPath|spurt|writeTextFile(?:Sync)?)"""
     r"""\s*\(?\s*(?:[\w.]*expanduser\(|[\w.]*Path\()?\s*(?:[<>+]*\s*)["']([^"'\n]{1,300})["']([^;\n]{0,80})"""
@@ -107,13 +110,14 @@ def inline_constants(code: str) -> str:
     """Names that stand for one text are replaced by it: `p = 'infra' + '/prod.tf'; open(p, 'w')`."""
     if "=" not in code:
         return code
-    known = {name: _joined_text(text) for name, text in _CONSTANT.findall(code)[:MAX_SHOWN]}
+    known = {name: f'"{_joined_text(text)}"' for name, text in _CONSTANT.findall(code)[:MAX_SHOWN]}
+    known |= dict(_CONSTANT_LIST.findall(code)[:MAX_SHOWN])
     if not known:
         return code
     names = re.compile(
         rf"{_QUOTED_TEXT}|(?<![\w.$'\"])\$?({'|'.join(map(re.escape, known))})(?![\w'\"(])(?!\s*=(?!=))", re.S
     )
-    return names.sub(lambda match: f'"{known[match[1]]}"' if match[1] else match[0], code)
+    return names.sub(lambda match: known[match[1]] if match[1] else match[0], code)
 
 
 def _joined_text(text: str) -> str:

@@ -15,6 +15,7 @@ from holdfast.core.kinds import HookPayload, JsonObject, ToolEndPayload, ToolPay
 from holdfast.core.kinds.agent_events import PromptExpanded, PromptSubmitted, TurnEnded
 from holdfast.core.kinds.gates_events import (
     GatePayload,
+    GatesApproved,
     GatesAttempted,
     GatesBypassed,
     GatesCleared,
@@ -22,6 +23,7 @@ from holdfast.core.kinds.gates_events import (
     GatesTriggered,
     SatisfiedRequirement,
 )
+from holdfast.core.kinds.session_events import ToolExitRead
 from holdfast.features.gates.events import action_of, branch_of, repo_of
 from holdfast.features.gates.in_force import any_in_force, review_rules, rules_in_force
 from holdfast.features.gates.jobs import wants_look, wants_measure
@@ -248,10 +250,39 @@ def _use_up(state: State, event: Event, settings: "GateSettings") -> Iterable[Ev
     single = [rule for rule in triggered(settings, event) if rule.scope == "single_use"]
     if not single:
         return
-    known = Checker(state, Here.of(event)).branch
+    checker = Checker(state, Here.of(event))
+    single = [rule for rule in single if not _did_not_commit(checker.session, event, rule)]
+    known = checker.branch
     names = [r.name for r in single if kind_of(r).is_proven or known.entry_for(r.name, event.session, event.at)]
     if names:
         yield gate_event(event, GatesCleared(requirements=names, method="used"))
+
+
+def _did_not_commit(before: GateSession, event: Event, rule: Rule) -> bool:
+    """Where the agent tells no exit code (Codex) git tells: the branch stands where it stood, so nothing was committed."""
+    data = event.data
+    if not isinstance(data, ToolEndPayload) or data.exit_code is not None or not rule.is_about("git commit"):
+        return False
+    was, now = before.refs.get(HEAD), data.refs.get(HEAD)
+    others = [one for one in acts_of(event).readings if rule.is_about(one) and not one.startswith("git commit")]
+    return bool(was and now) and was == now and not others
+
+
+def _give_back(state: State, event: Event, settings: "GateSettings") -> Iterable[Event]:
+    """A call that used something up turns out to have failed, by an exit code that was read later."""
+    data = event.data
+    if not isinstance(data, ToolExitRead) or not data.exit_code:
+        return
+    known = Checker(state, Here.of(event)).branch.requirements
+    for rule in settings.rules:
+        used = known[rule.name].used.get(event.session) if rule.scope == "single_use" and rule.name in known else None
+        if used is None or used.of != data.of or event.session in known[rule.name].sessions:
+            continue
+        entry = used.entry
+        given = SatisfiedRequirement(name=rule.name, scope=rule.scope, until=entry.until)
+        made = GatesApproved if entry.approved else GatesSatisfied
+        metadata = {**entry.metadata, "given_back": data.of}
+        yield gate_event(event, made(requirements=[given], method=entry.by, metadata=metadata))
 
 
 def _carry_over(state: State, event: Event, settings: "GateSettings") -> Iterable[Event]:
@@ -281,6 +312,7 @@ REVIEWING = frozenset(
 DERIVATIONS = {
     "tool.finished": _finished,
     "tool.failed": _failed,
+    "tool.exit_read": _give_back,
     "prompt.submitted": _prompted,
     "prompt.expanded": _expanded,
     "session.started": _carry_over,
