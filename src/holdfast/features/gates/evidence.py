@@ -264,7 +264,7 @@ def with_check(doc: Facts, event: Event, check: CheckFinished) -> Facts:
     return replace(doc, ran=ran, at=event.at)
 
 
-_PLAIN_MAKE = re.compile(r"make(?: -s| -j ?\d*| --silent| --no-print-directory)*(?: [\w./-]+)+$")
+_PLAIN_MAKE = re.compile(r"make(?: -s| -j ?\d*| --silent| --no-print-directory)*(?: [\w./][\w./-]*)+$")
 
 
 def _is_plain_entry(check: CheckFinished) -> bool:

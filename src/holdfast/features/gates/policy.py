@@ -26,7 +26,7 @@ from holdfast.core.kinds.gates_events import (
 from holdfast.core.kinds.session_events import ToolExitRead
 from holdfast.features.gates.events import action_of, branch_of, repo_of
 from holdfast.features.gates.in_force import any_in_force, review_rules, rules_in_force
-from holdfast.features.gates.jobs import wants_look, wants_measure
+from holdfast.features.gates.jobs import wants_look, wants_measure, wants_usage
 from holdfast.features.gates.messages import (
     again,
     at_start,
@@ -459,4 +459,5 @@ DECISIONS = {"tool.started": _tool, "turn.ended": _stop, "session.started": _sta
 def enqueue(state: State, event: Event, settings: "GateSettings | None") -> Iterable[Job]:
     if not settings or not settings.rules:
         return ()
-    return (*wants_measure(state, event, settings), *wants_look(state, event, settings))
+    wanted = (*wants_measure(state, event, settings), *wants_look(state, event, settings))
+    return (*wanted, *wants_usage(event, settings))
