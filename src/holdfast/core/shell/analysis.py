@@ -1,6 +1,7 @@
 """The public face of this package: what a command did, given the exit status and the output that were reported."""
 
 import re
+from collections.abc import Callable
 from enum import StrEnum
 
 import msgspec
@@ -59,12 +60,17 @@ class Analysis(msgspec.Struct):
     paths: list[Path] = []
     """The ways that fit the report."""
     killed: bool = False
+<<<<<<< HEAD
     sourced: tuple[str, ...] = ()
     """Files that a shell of the command reads commands from (`. FILE`), not followed here."""
     run_later: tuple[str, ...] = ()
     """Shell texts of traps and aliases, not followed here."""
     redirected: tuple[tuple[int, str], ...] = ()
     """How many programs came before, and the file that output was sent to then."""
+=======
+    reads_files: bool = False
+    """Files of the repository decide what it does: the same text may mean something else the next time."""
+>>>>>>> main
 
     def narrow(self, ran: set[int], succeeded: dict[int, bool]) -> bool:
         """Keeps the ways on which these invocations ran, and ended so. True when that says more than before."""
@@ -83,9 +89,13 @@ class _Walk(msgspec.Struct, frozen=True):
     invocations: list[Invocation] = []
     paths: list[Path] = []
     problem: str = ""
+<<<<<<< HEAD
     sourced: tuple[str, ...] = ()
     run_later: tuple[str, ...] = ()
     redirected: tuple[tuple[int, str], ...] = ()
+=======
+    reads_files: bool = False
+>>>>>>> main
 
 
 _WALKS: dict[tuple[str, str], tuple[str, _Walk]] = {}
@@ -112,6 +122,22 @@ def analyse_command(
     concluded = _conclude(walk, exit_code, stdout)
     concluded.sourced, concluded.run_later, concluded.redirected = walk.sourced, walk.run_later, walk.redirected
     return concluded
+
+
+def remember_by_text(judge: Callable[[str], bool]) -> Callable[[str], bool]:
+    """For a yes or no that follows from a command's text alone: agents send the same commands again and again."""
+    known: dict[str, bool] = {}
+
+    def judge_once(text: str) -> bool:
+        if (answer := known.get(text)) is None:
+            answer = judge(text)
+            if len(text) <= LONGEST_KEPT:
+                if len(known) >= MOST_KEPT:
+                    known.clear()
+                known[text] = answer
+        return answer
+
+    return judge_once
 
 
 def _cd_errors(text: str, stdout: str | None, stderr: str | None) -> str:
@@ -150,9 +176,13 @@ def _follow(executor: Executor, text: str, cwd: str) -> _Walk:
         return _Walk(problem="the command has too many parts to be followed")
     except ShellUnreadable:
         return _Walk(problem="a part of the command could not be parsed as shell text")
+<<<<<<< HEAD
     return _Walk(
         executor.invocations, paths, "", tuple(executor.sourced), tuple(executor.run_later), tuple(executor.redirected)
     )
+=======
+    return _Walk(executor.invocations, paths, reads_files=executor.asked_for_files)
+>>>>>>> main
 
 
 def _conclude(walk: _Walk, exit_code: int | None, stdout: str | None) -> Analysis:
@@ -164,11 +194,11 @@ def _conclude(walk: _Walk, exit_code: int | None, stdout: str | None) -> Analysi
     defined = tuple(name for path in paths for name in path.functions)
     commands = [_maybe(invocation) for invocation in walk.invocations]
     if not fitting:
-        return Analysis(commands, (), defined, "")
+        return Analysis(commands, (), defined, "", reads_files=walk.reads_files)
     by_signal = killed and exit_code is not None
     for command in commands:
         _update(command, fitting, by_signal)
-    return Analysis(commands, _terminal(fitting), defined, "", fitting, by_signal)
+    return Analysis(commands, _terminal(fitting), defined, "", fitting, by_signal, walk.reads_files)
 
 
 def _contains_literals(path: Path, stdout: str) -> bool:
