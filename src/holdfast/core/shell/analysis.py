@@ -60,17 +60,14 @@ class Analysis(msgspec.Struct):
     paths: list[Path] = []
     """The ways that fit the report."""
     killed: bool = False
-<<<<<<< HEAD
     sourced: tuple[str, ...] = ()
     """Files that a shell of the command reads commands from (`. FILE`), not followed here."""
     run_later: tuple[str, ...] = ()
     """Shell texts of traps and aliases, not followed here."""
     redirected: tuple[tuple[int, str], ...] = ()
     """How many programs came before, and the file that output was sent to then."""
-=======
     reads_files: bool = False
     """Files of the repository decide what it does: the same text may mean something else the next time."""
->>>>>>> main
 
     def narrow(self, ran: set[int], succeeded: dict[int, bool]) -> bool:
         """Keeps the ways on which these invocations ran, and ended so. True when that says more than before."""
@@ -89,13 +86,10 @@ class _Walk(msgspec.Struct, frozen=True):
     invocations: list[Invocation] = []
     paths: list[Path] = []
     problem: str = ""
-<<<<<<< HEAD
     sourced: tuple[str, ...] = ()
     run_later: tuple[str, ...] = ()
     redirected: tuple[tuple[int, str], ...] = ()
-=======
     reads_files: bool = False
->>>>>>> main
 
 
 _WALKS: dict[tuple[str, str], tuple[str, _Walk]] = {}
@@ -176,13 +170,10 @@ def _follow(executor: Executor, text: str, cwd: str) -> _Walk:
         return _Walk(problem="the command has too many parts to be followed")
     except ShellUnreadable:
         return _Walk(problem="a part of the command could not be parsed as shell text")
-<<<<<<< HEAD
     return _Walk(
-        executor.invocations, paths, "", tuple(executor.sourced), tuple(executor.run_later), tuple(executor.redirected)
-    )
-=======
-    return _Walk(executor.invocations, paths, reads_files=executor.asked_for_files)
->>>>>>> main
+        executor.invocations, paths, "", tuple(executor.sourced), tuple(executor.run_later), tuple(executor.redirected),
+        executor.asked_for_files,
+    )  # fmt: skip
 
 
 def _conclude(walk: _Walk, exit_code: int | None, stdout: str | None) -> Analysis:
@@ -198,7 +189,7 @@ def _conclude(walk: _Walk, exit_code: int | None, stdout: str | None) -> Analysi
     by_signal = killed and exit_code is not None
     for command in commands:
         _update(command, fitting, by_signal)
-    return Analysis(commands, _terminal(fitting), defined, "", fitting, by_signal, walk.reads_files)
+    return Analysis(commands, _terminal(fitting), defined, "", fitting, by_signal, reads_files=walk.reads_files)
 
 
 def _contains_literals(path: Path, stdout: str) -> bool:
