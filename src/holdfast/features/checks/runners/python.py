@@ -117,4 +117,16 @@ UNITTEST = Runner(
     read=read_unittest,
     stream="stderr",
 )
-TESTS = (PYTEST, UNITTEST)
+NOSE2 = Runner(
+    name="nose2",
+    programs=("nose2",),
+    modules=("nose2",),
+    runs_nothing=flags("-h --help --version"),
+    takes_value=flags("-s --start-dir -t --top-level-directory -c --config --project-directory --log-level -P --plugin"),
+    whole_operands=re.compile(r"^tests?$"),
+    codes={0: Verdict.PASSED, 1: Verdict.FAILED, 2: Verdict.DID_NOT_RUN, 5: Verdict.DID_NOT_RUN},
+    empty_succeeds=True,
+    read=read_unittest,
+    stream="stderr",
+)
+TESTS = (PYTEST, UNITTEST, NOSE2)
