@@ -41,6 +41,8 @@ _UV = "--extra --group --with --python -p --package --env-file --index-url --wit
 _COMPOSE = "-e --env -u --user -w --workdir -v --volume -p --publish --name --entrypoint -l --label"
 _DOCKER = f"{_COMPOSE} --network --mount -m --memory --cpus --platform --env-file -h --hostname --add-host --pull --gpus --shm-size --tmpfs --user"
 
+_COVERAGE = "-r --reporter -o --reports-dir --report-dir -t --temp-dir --temp-directory -n --include -x --exclude -e --extension"
+
 SIMPLE: dict[str, _Spec] = {
     "timeout": _spec("-s -k --signal --kill-after", 1),
     "gtimeout": _spec("-s -k --signal --kill-after", 1),
@@ -93,6 +95,11 @@ SIMPLE: dict[str, _Spec] = {
     "infisical run": _spec("--env --path"),
     "dotenv run": _spec("-f --file"),
     "dotenv": _spec("-f --file -e -c"),
+    "dotenvx run": _spec("-f --env-file -e --env"),
+    "env-cmd": _spec("-f --file -e --environments -r --rc-file"),
+    "cross-env": _spec(),
+    "c8": _spec(_COVERAGE),
+    "nyc": _spec(_COVERAGE),
     "chronic": _spec(),
     "catchsegv": _spec(),
     "strace": _spec("-o -e -p -s -u"),
@@ -198,7 +205,7 @@ def _take_options(name: str, spec: _Spec, rest: list[str]) -> Unwrapped | None:
             if flag in spec.directory_flags:
                 directory = value if equals else (rest[at + 1] if at + 1 < len(rest) else "")
             at += 2 if flag in spec.takes_value and not equals else 1
-        elif name in ("env", "sudo", "doas") and ASSIGNMENT.match(word):
+        elif name in ("env", "sudo", "doas", "cross-env") and ASSIGNMENT.match(word):
             environment[flag] = value
             at += 1
         elif operands:

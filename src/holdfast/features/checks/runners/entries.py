@@ -18,6 +18,7 @@ _TESTS = re.compile(
     r"(?:^|[^a-z])(?:tests?|spec|specs|ci|check|checks|verify|validate|unit|integration|e2e|cov|coverage|qa|t|all)(?:[^a-z]|$)|test|jest|mocha|playwright|cypress|karma|rspec|^ava$",
     re.I,
 )
+_TEST_FOLDER = re.compile(r"(?:^|/)(?:tests?|specs?|__tests__|t)/")
 _LINT = re.compile(r"lint|ruff|eslint|flake|style|clippy", re.I)
 _TYPES = re.compile(r"type|mypy|tsc|pyright", re.I)
 _FORMAT = re.compile(r"format|fmt|prettier|black", re.I)
@@ -112,6 +113,8 @@ def recognise_entry(command: ShellCommand) -> Entry | None:
         "bazelisk",
     ):
         return _task(name, words)
+    if name == "deno" and words[1:2] == ["task"]:
+        return _task(name, [name, *words[2:]]) if len(words) > 2 else None
     if name in ("pre-commit", "prek"):
         return Entry(name, CheckKind.TEST, target=" ".join(words[2:]))
     if name == "rye" and words[1:2] == ["test"]:
@@ -332,7 +335,7 @@ def _driver(words: list[str], stdin: Pieces | None) -> Entry | None:
         return Entry("manage.py", CheckKind.TEST, target="test")
     if script.endswith("setup.py") and "test" not in words:
         return None
-    kind = kind_of(stem)
+    kind = kind_of(stem) or (CheckKind.TEST if _TEST_FOLDER.search(script) else None)
     if kind is None:
         return None
     return Entry(words[0].rpartition("/")[2], kind, target=script, nothing=_asks_version(words[1:]), script=True)
