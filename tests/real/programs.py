@@ -68,6 +68,7 @@ PROGRAMS = {
         Program("mocha", "mocha", "12.0.3", "mocha"),
         Program("eslint", "eslint", "10.14.0", "eslint"),
         Program("sprintf-js", "sprintf-js", "1.0.3", "sprintf-js/package.json"),
+        Program("axe-core", "axe-core", "4.14.0", "axe-core/axe.min.js"),
     )
 }
 
