@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import msgspec
 
-from holdfast.private import INSTEAD
+from holdfast.core.text import INSTEAD
 
 LONGEST_PROMPT = 8_000
 """Of a longer prompt only half of this at each end is looked at: what lies between was pasted."""
