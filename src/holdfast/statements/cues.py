@@ -206,8 +206,8 @@ FLEETING_CUES = frozenset(
     """.split()
 )
 """Cues that mostly go with tasks, faults, wishes and moments."""
-WARNING_CUES = frozenset(("careful", "remember"))
-"""Said in front of a fault, they make it a trap that is met again."""
+OUTRIGHT_CUES = frozenset(("careful", "remember", "from_now"))
+"""Say outright that it lasts, whatever else the sentence looks like: a fault becomes a trap, a task a rule."""
 FLEETING_TIME = re.compile(
     r"\b(?:right now|for now|today|tonight|tomorrow|yesterday|this (?:morning|week|afternoon|sprint)|at the moment|"
     r"for the (?:moment|next)|heute|gestern|morgen|hoy|ayer|mañana|aujourd'hui|hier|demain|hoje|ontem|сегодня|вчера|завтра)\b"
