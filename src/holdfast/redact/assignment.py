@@ -44,7 +44,8 @@ def find_value(text: bytes, rule: NameRule, start: int, end: int, raw: bool) -> 
     if not _may_have_value(text, end):
         return _find_used(text, start, before) if rule.spoken and b" as " in before else None
     refused = -1
-    for pattern in (notation.AFTER_NAME, notation.SAID) if rule.spoken else (notation.AFTER_NAME,):
+    after_name = notation.after_name(text, end)
+    for pattern in (after_name, notation.SAID) if rule.spoken else (after_name,):
         match = pattern.match(text, end)
         if not match or match.start("value") == refused:  # a sentence asks for more than an assignment does
             continue
@@ -141,7 +142,7 @@ def _is_cut(text: bytes, value: Value, raw: bool) -> bool:
 
 def _read_value(text: bytes, name: int, match: re.Match[bytes]) -> Value | None:
     quote, start = match["open"], match.start("value")
-    form = "said" if match.re is notation.SAID else next(kind for kind in notation.NOTATIONS if match[kind] is not None)
+    form = notation.notation_of(match)
     sign = match[0][: start - match.start()].strip(b" \t\"'`\\")[-1:]
     after_key = text[start - 1 : start] == KEY_END
     if quote and text[start - len(quote) - 1 : start - len(quote)] == KEY_END:

@@ -1,6 +1,7 @@
 """How a value is put to a name: the patterns of every notation, and where a value ends."""
 
 import re
+from collections.abc import Iterable
 
 Q = rb"\\{0,7}[\"'`]"
 TAIL_WORDS = (
@@ -47,10 +48,37 @@ _CHOICES = (
     (b"said", rb""),
 )  # fmt: skip
 OPEN = rb"(?P<open>\"\"\"|'\'\'|" + Q + rb"(?:\\{1,7}[\"'])?)?"
-AFTER_NAME = re.compile(
-    TAIL + rb"(?P<close>" + Q + rb")?" + ANSI + rb"(?:" + b"|".join(b"(?P<%b>%b)" % pair for pair in _CHOICES[:-1]) + rb")"
-    + ANSI + OPEN + rb"(?P<value>)", re.IGNORECASE,
-)  # fmt: skip
+
+
+def _compile_after_name(choices: Iterable[tuple[bytes, bytes]], tail: bytes = TAIL) -> re.Pattern[bytes]:
+    named = b"|".join(b"(?P<%b>%b)" % pair for pair in choices)
+    return re.compile(
+        tail + rb"(?P<close>" + Q + rb")?" + ANSI + rb"(?:" + named + rb")" + ANSI + OPEN + rb"(?P<value>)", re.IGNORECASE
+    )
+
+
+_OF_BROWSERS = (b"fill", b"typed")
+AFTER_NAME = _compile_after_name(_CHOICES[:-1])
+AFTER_NAME_BRIEF = _compile_after_name(pair for pair in _CHOICES[:-1] if pair[0] not in _OF_BROWSERS)
+"""The same without what programs that drive a browser write: that is costly to look for, and rare."""
+AFTER_WHOLE_NAME = _compile_after_name(
+    (pair for pair in _CHOICES[:-1] if pair[0] not in _OF_BROWSERS), tail=rb"(?P<tail>)"
+)
+"""The same where the name is at its end."""
+_GOES_ON = frozenset(b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-")
+_BROWSER = re.compile(rb"\)\.|\x1f|[\"'`]\s{0,2},")
+_BROWSER_WORD = re.compile(rb"\)\.|text|value", re.IGNORECASE)
+_BROWSER_REACH = 340
+
+
+def after_name(text: bytes, end: int) -> re.Pattern[bytes]:
+    """The pattern that reads what follows a name here."""
+    near = _BROWSER.search(text, end, end + 90) and _BROWSER_WORD.search(text, end, end + _BROWSER_REACH)
+    if near:
+        return AFTER_NAME
+    return AFTER_NAME_BRIEF if end < len(text) and text[end] in _GOES_ON else AFTER_WHOLE_NAME
+
+
 SAID = re.compile(
     rb"(?P<tail>s?)(?P<close>" + Q + rb")?"
     rb"(?:\s(?:for|of|to|on|in|f\xc3\xbcr|para|pour|per|de|del|della|du|da|do|von|der|\xd0\xbe\xd1\x82|\xd0\xb4\xd0\xbb\xd1\x8f)\s[^\s:=]{1,40}(?:\s[^\s:=]{1,24}){0,3}?)?"
@@ -64,7 +92,16 @@ SAID = re.compile(
     rb"(?P<said>[ \t:]{0,3})(?P<open>" + Q + rb")?(?P<value>)", re.IGNORECASE,
 )  # fmt: skip
 
-NOTATIONS = [kind.decode() for kind, _ in _CHOICES[:-1]]
+_KINDS = {
+    pattern: [kind.decode() for kind, _ in _CHOICES[:-1] if kind.decode() in pattern.groupindex]
+    for pattern in (AFTER_NAME, AFTER_NAME_BRIEF, AFTER_WHOLE_NAME)
+}
+
+
+def notation_of(match: re.Match[bytes]) -> str:
+    """How the value is put to the name."""
+    return "said" if match.re is SAID else next(kind for kind in _KINDS[match.re] if match[kind] is not None)
+
 
 IN_QUOTES = {
     b'"': re.compile(rb"(?:[^\"\\\r\n\x1f]|\\(?=[^\"])|\\\")*"),
