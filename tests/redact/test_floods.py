@@ -59,7 +59,7 @@ def test_a_flood_is_judged_in_part_and_kept_in_no_part(name: str) -> None:
     kept = json.loads(cleaned)
     assert (kept["session_id"], kept["cwd"]) == ("s-1", "/home/ada")
     secrets = [value(n) for n in range(0, 4000, 41)]
-    if value(0) in text and name != "keys":
+    if value(0) in text and name not in ("keys", "base64"):
         assert not [secret for secret in secrets if secret in text and secret in kept["c"]]
 
 
