@@ -176,6 +176,14 @@ static int may_follow(const struct tables *t, const uint8_t *text, size_t length
     return (after != ' ' && after != '\t') || follows_space(t, text, length, end);
 }
 
+/* `_banco` in `senha_banco=`: one or two further words, then a sign. */
+static int has_other_tail(const uint8_t *text, size_t length, size_t at) {
+    for (int words = 0; words < 2 && at < length && (text[at] == '_' || text[at] == '-'); words++)
+        for (at++; at < length && is_letter(text[at]);) at++;
+    while (at < length && is_one_of(text[at], "0123456789\"'`\\ \t")) at++;
+    return at < length && is_one_of(text[at], "=:\x1e");
+}
+
 static int may_have_value(const struct tables *t, const uint8_t *text, size_t length, size_t end) {
     uint8_t after = end < length ? text[end] : '\n', next = end + 1 < length ? text[end + 1] : 0;
     if (after == '\n' || after == '\r' || (after == '\\' && is_one_of(next, "nrt"))) {
@@ -185,7 +193,7 @@ static int may_have_value(const struct tables *t, const uint8_t *text, size_t le
     }
     if (!is_letter(after) && !is_digit(after) && after != '_' && after != '-') return may_follow(t, text, length, end);
     size_t tail = skip_tail(t, text, length, end);
-    if (!tail) return 0;
+    if (!tail) return has_other_tail(text, length, end);
     return tail >= length || is_letter(text[tail]) || is_one_of(text[tail], "_.-") || may_follow(t, text, length, tail);
 }
 

@@ -41,6 +41,9 @@ def find_value(text: bytes, rule: NameRule, start: int, end: int, raw: bool) -> 
         return None
     if rule.judge in ("token", "strong") and not _RANDOM_NEARBY.search(text, end, end + _WINDOW):
         return _find_used(text, start, before) if rule.spoken and b" as " in before else None
+    if text[end : end + 1] in (b"_", b"-") and (other := notation.OTHER_TAIL.match(text, end)):
+        if not notation.TAIL_ONLY.match(text, end).end() > end:  # type: ignore[union-attr]
+            return _find_after_other(text, rule, start, other.end())
     if not _may_have_value(text, end):
         return _find_used(text, start, before) if rule.spoken and b" as " in before else None
     refused = -1
@@ -60,6 +63,19 @@ def find_value(text: bytes, rule: NameRule, start: int, end: int, raw: bool) -> 
                 rule.kind.partition("-")[0] if rule.kind.startswith("password-") else rule.kind,
             )
     return _find_used(text, start, before) if rule.spoken and b" as " in before else None
+
+
+def _find_after_other(text: bytes, rule: NameRule, start: int, end: int) -> Span | None:
+    """The value of `password_shop`: only what is clearly random, because the further word may say anything."""
+    match = notation.AFTER_WHOLE_NAME.match(text, end)
+    value = _read_value(text, start, match) if match else None
+    if not value or value.notation != "assign" or rule.judge not in ("password", "token"):
+        return None
+    found = text[value.start : min(value.end, value.start + _PEEK)]
+    if b"[redacted:" in found or b" " in found or text[value.end : value.end + 1] in (b"(", b"["):
+        return None
+    least = 10 if rule.judge == "password" else 20
+    return (value.start, value.end, rule.kind) if len(found) >= least and judge.looks_random(found) else None
 
 
 _COLOUR = re.compile(rb"\[[0-9;]{0,12}m$")
@@ -258,6 +274,8 @@ def _accept(text: bytes, rule: NameRule, value: Value, before: bytes, stem: byte
         return False
     if value.notation == "space" and not notation.FLAG.search(before + stem):
         return _accept_bare_space(rule, found, value.quoted, before)
+    if before[-1:] == b":" and before[-2:-1].isdigit():  # `arn:…:4711:secret:name` tells where it is kept
+        return False
     if value.notation == "call":
         return bool(_SETTER.search(before)) and judge.is_mixed_password(found) and b" " not in found
     if value.notation == "comma" and not notation.CALL_BEFORE.search(before):

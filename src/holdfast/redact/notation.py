@@ -85,7 +85,7 @@ SAID = re.compile(
     rb"(?:\s(?:you|we|they|he|she|i)\s[a-z]{2,12}(?:\s[a-z]{1,12}){0,3}?)?"
     rb"(?:[ \t\xe3\x80\x80]{0,3})(?:"
     rb"(?:is now|is set to|should be|will be|is|are|was|to|ist|lautet|war|es|est|sera|\xc3\xa8|\xc3\xa9|\xc3\xa4r|er|jest|on|je|este|l\xc3\xa0|\xce\xb5\xce\xaf\xce\xbd\xce\xb1\xce\xb9|\xd9\x87\xd9\x8a|\xd7\x94\xd7\x99\xd7\x90"
-    rb"|\xe0\xa4\xb9\xe0\xa5\x88|adalah|yra|ir|is currently|has been set to|has changed to"
+    rb"|\xe0\xa4\xb9\xe0\xa5\x88|adalah|yra|ir|is currently|used to be|has been set to|has changed to"
     rb"|stands for)(?=[ \t:\"'`])"
     rb"|\|\|=|=|:|\xe3\x81\xaf|\xe6\x98\xaf|\xe4\xb8\xba|\xe7\x82\xba|\xec\x9d\x80|\xeb\x8a\x94|\xef\xbc\x9a"
     rb"|\xe0\xb8\x84\xe0\xb8\xb7\xe0\xb8\xad|->|\xe2\x86\x92|\xe2\x80\x94|\((?=[^\s()]{8}))"
@@ -122,7 +122,7 @@ FLAG = re.compile(
     rb"|(?:#define|setx?|set -[gxU]{1,3}|ENV|secret set|secrets? add|export|machine \S+.{0,60}|login \S+)\s+(?:/M )?[\w.$:-]*$",
     re.DOTALL,
 )
-CELL = re.compile(rb"(?:^|[\n|\x1e\x1f]|\\n)[ \t`*]*[\w.$-]*$")
+CELL = re.compile(rb"(?:^|[\n|\x1e\x1f]|\\n)[ \t`*]*(?:[\w.$-]{1,20} ){0,2}[\w.$-]*$")
 WORDS_OF_LINE = re.compile(rb"[A-Za-z0-9 .,'!-]{8,200}(?=[\r\n\x1f\"\\]|$)")
 
 
@@ -130,8 +130,16 @@ VALUE_BELOW = re.compile(LINE + rb"[ \t]{0,20}\\{0,3}[\"']?val", re.IGNORECASE)
 TAIL_ONLY = re.compile(TAIL + rb"(?![A-Za-z0-9])", re.IGNORECASE)
 SAID_WORDS = (
     "is are was to for of on in ist lautet war es est sera er jest by or string String str value should will para pour per"
-    " de del della du da do von der stands je este adalah yra ir has you we they he she"
+    " de del della du da do von der stands je este adalah yra ir has you we they he she used field input box textbox"
 ).split()
+OTHER_TAIL = re.compile(
+    rb"(?:[_-](?!(?:id|ids|name|names|url|uri|type|types|path|paths|file|files|length|len|size|min|max|count|expiry|expires|ttl|at|version"
+    rb"|arn|ref|policy|hint|field|label|reset|rounds|hash|hashes|algorithm|format|prefix|suffix|index|pattern|regex|rule|rules|status"
+    rb"|error|message|strength|manager|provider|store|limit|budget|usage|kind|mode|code|info|required|changed|updated|created|date|in)"
+    rb"(?![A-Za-z]))[A-Za-z]{2,16}){1,2}\d{0,3}(?=[\"'`\\]{0,3}[ \t]{0,3}(?:=(?![=>])|:(?!:)|\x1e))",
+    re.IGNORECASE,
+)
+"""`_banco` in `senha_banco=`: any further word but those that make a name one of something else."""
 AFTER_SPACE = re.compile(
     rb"[ \t]{1,40}(?:[^A-Za-z0-9]"
     rb"|(?:" + "|".join(SAID_WORDS).encode() + rb")\b"
