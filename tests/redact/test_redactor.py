@@ -332,7 +332,9 @@ def test_a_value_that_a_program_repeats_in_its_own_words_goes_too():
     assert json.loads(gone)["tool_response"] == (
         f'Typed "[redacted:password]" into the second box. Not {typed}s, nor x{typed}.'
     )
-    assert typed not in json.loads(redact(json.dumps({"told": f"Typed {typed}", "tool_input": call}).encode())[0])["told"]
+    assert (
+        typed not in json.loads(redact(json.dumps({"told": f"Typed {typed}", "tool_input": call}).encode())[0])["told"]
+    )
 
 
 def test_a_bare_number_becomes_a_string():

@@ -41,9 +41,9 @@ def find_value(text: bytes, rule: NameRule, start: int, end: int, raw: bool) -> 
         return None
     if rule.judge in ("token", "strong") and not _RANDOM_NEARBY.search(text, end, end + _WINDOW):
         return _find_used(text, start, before) if rule.spoken and b" as " in before else None
-    if text[end : end + 1] in (b"_", b"-") and (other := notation.OTHER_TAIL.match(text, end)):
-        if not notation.TAIL_ONLY.match(text, end).end() > end:  # type: ignore[union-attr]
-            return _find_after_other(text, rule, start, other.end())
+    other = notation.OTHER_TAIL.match(text, end) if text[end : end + 1] in (b"_", b"-") else None
+    if other and not _has_known_tail(text, end):
+        return _find_after_other(text, rule, start, other.end())
     if not _may_have_value(text, end):
         return _find_used(text, start, before) if rule.spoken and b" as " in before else None
     refused = -1
@@ -63,6 +63,11 @@ def find_value(text: bytes, rule: NameRule, start: int, end: int, raw: bool) -> 
                 rule.kind.partition("-")[0] if rule.kind.startswith("password-") else rule.kind,
             )
     return _find_used(text, start, before) if rule.spoken and b" as " in before else None
+
+
+def _has_known_tail(text: bytes, end: int) -> bool:
+    tail = notation.TAIL_ONLY.match(text, end)
+    return tail is not None and tail.end() > end
 
 
 def _find_after_other(text: bytes, rule: NameRule, start: int, end: int) -> Span | None:

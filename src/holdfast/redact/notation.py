@@ -53,7 +53,8 @@ OPEN = rb"(?P<open>\"\"\"|'\'\'|" + Q + rb"(?:\\{1,7}[\"'])?)?"
 def _compile_after_name(choices: Iterable[tuple[bytes, bytes]], tail: bytes = TAIL) -> re.Pattern[bytes]:
     named = b"|".join(b"(?P<%b>%b)" % pair for pair in choices)
     return re.compile(
-        tail + rb"(?P<close>" + Q + rb")?" + ANSI + rb"(?:" + named + rb")" + ANSI + OPEN + rb"(?P<value>)", re.IGNORECASE
+        tail + rb"(?P<close>" + Q + rb")?" + ANSI + rb"(?:" + named + rb")" + ANSI + OPEN + rb"(?P<value>)",
+        re.IGNORECASE,
     )
 
 

@@ -22,7 +22,6 @@ from holdfast.redact.anchors import (
     GUARD_WORD,
     Anchor,
     AnchorSearch,
-    Guards,
     Hit,
     Hits,
 )
@@ -87,7 +86,7 @@ class Scanner:
         self._escapes = len(finders)
         self._decodes, self._percents, self._encoded = (self._escapes + n for n in (1, 2, 3))
         anchors += [
-            Anchor(mark.encode(), self._escapes, *views.AFTER_MARK.get(mark, ()), guard=_far(0))
+            Anchor(mark.encode(), self._escapes, *views.AFTER_MARK.get(mark, (b"", 0)), False, _far(0))
             for mark in views.ESCAPE_MARKS
         ]
         anchors += [Anchor(mark.encode(), self._decodes, guard=_far(1)) for mark in _decode_marks()]
