@@ -10,8 +10,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from holdfast.core.decision import Decision, Delivery
-from holdfast.core.dedupe import REMEMBERED, Deduplicator
-from holdfast.core.event import Event
+from holdfast.core.event import REMEMBERED, Deduplicator, Event
 from holdfast.core.feature import Decide, Derive, Enqueue, Enrich, Feature
 from holdfast.core.ports import Clock, Doc, EventQuery, Ref, Store
 from holdfast.core.state import HotDocuments
@@ -143,11 +142,14 @@ class Engine:
 
     def _enriched(self, event: Event) -> Event:
         """What features saw of the world when the event came is written into its payload."""
-        wrote = False
-        for feature, enrich in self.subscribers_of(event.kind).enrichers:
+        enrichers = self.subscribers_of(event.kind).enrichers
+        if not enrichers:
+            return event
+        settings, wrote = self.ports.settings(event.project), False
+        content_parts = partial(self._content_parts, settings)
+        for feature, enrich in enrichers:
             try:
-                settings = self.ports.settings(event.project)
-                wrote |= enrich(event, settings.get(feature.name), partial(self._content_parts, settings))
+                wrote |= enrich(event, settings.get(feature.name), content_parts)
             except Exception as error:
                 self.ports.report(feature.name, event, error)
                 wrote = True
