@@ -105,7 +105,12 @@ def test_a_released_lease_keeps_its_token_so_that_the_next_is_higher() -> None:
 
 
 def test_the_holder_gives_up_before_the_server_does() -> None:
-    assert core.rely_on_lease(1, 30, asked_at=1_000).until < 1_000 + 30_000
+    held = core.rely_on_lease(1, 30, asked_at=1_000)
+    assert held and held.until < 1_000 + 30_000
+
+
+def test_a_late_answer_about_a_lease_that_was_given_back_counts_for_nothing() -> None:
+    assert core.rely_on_lease(1, 30, asked_at=1_000, given_back=1) is None
 
 
 def test_the_board_has_the_state_after_the_last_event_and_the_files_written() -> None:
@@ -126,7 +131,7 @@ def test_a_world_with_partitions_crashes_and_wrong_clocks(tmp_path: Path) -> Non
     [
         ("_common_prefix", lambda _have, batch: batch.after),
         ("was_replaced", lambda *_: False),
-        ("rely_on_lease", lambda token, ttl_s, asked: core.HeldLease(token, asked + ttl_s * 1300)),
+        ("rely_on_lease", lambda token, ttl_s, asked, _over: core.HeldLease(token, asked + ttl_s * 1300)),
     ],
 )
 def test_the_simulation_finds_a_broken_rule(tmp_path: Path, monkeypatch, name: str, broken) -> None:

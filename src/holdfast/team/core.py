@@ -64,8 +64,6 @@ def accept_batch(have: MachineCursor, batch: Batch) -> Accepted:
 
 def _common_prefix(have: MachineCursor, batch: Batch) -> int:
     """How much of what the server has is still the beginning of the machine's log."""
-    if not have.stream:
-        return batch.after
     return min([have.cursor, *(common for stream, common in batch.restores if have.stream < stream <= batch.stream)])
 
 
@@ -204,9 +202,12 @@ class HeldLease(msgspec.Struct, frozen=True):
     until: int
 
 
-def rely_on_lease(token: int, ttl_s: int, asked_at: int) -> HeldLease:
-    """Counted from before the question was sent: the server counts from when it came, which is later."""
-    return HeldLease(token, asked_at + int(ttl_s * 1000 * HOLDER_SHARE))
+def rely_on_lease(token: int, ttl_s: int, asked_at: int, given_back: int = 0) -> HeldLease | None:
+    """Counted from before the question was sent: the server counts from when it came, which is later.
+
+    None for a late answer about a lease that was given back since (`given_back`: the newest such token).
+    """
+    return HeldLease(token, asked_at + int(ttl_s * 1000 * HOLDER_SHARE)) if token > given_back else None
 
 
 # ── the board ────────────────────────────────────────────────────────────────────────────────────────────────────────

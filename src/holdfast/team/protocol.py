@@ -76,6 +76,8 @@ class EnrolRequest(Message, frozen=True):
     code: str
     machine: str
     label: str = ""
+    cursor: int = 0
+    """Where its log stands: what is older is not sent, unless its person wants it."""
     version: int = VERSION
     program: str = ""
 
