@@ -34,6 +34,8 @@ class SharedEvent(Message, frozen=True):
     """The project's identity (`team.identity`), never a path."""
     agent: str = ""
     tool: str = ""
+    level: str = ""
+    """Where its project has another level than the batch."""
     data: dict[str, Any] = {}
 
 

@@ -21,8 +21,8 @@ from holdfast.core.kinds.gates_events import (
     GatesTriggered,
     SatisfiedRequirement,
 )
-from holdfast.features.gates.events import action_of, branch_of, repo_of
-from holdfast.features.gates.in_force import any_in_force, review_rules, rules_in_force
+from holdfast.features.gates.events import TEAM_RULES, action_of, branch_of, repo_of
+from holdfast.features.gates.in_force import any_in_force, note_in_force, review_rules, rules_in_force
 from holdfast.features.gates.jobs import wants_look, wants_measure
 from holdfast.features.gates.messages import (
     again,
@@ -167,6 +167,8 @@ def _changed(before: GateSession, data: ToolPayload, key: str, rule: Rule) -> st
 
 
 def derive(state: State, event: Event, settings: "GateSettings | None") -> Iterable[Event]:
+    if event.kind in TEAM_RULES:
+        note_in_force()
     if settings is None or not event.session or is_claimed(event):
         return
     if event.kind in REVIEWING:

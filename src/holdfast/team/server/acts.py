@@ -139,9 +139,9 @@ on conflict do nothing
 ADD_EVENTS = """
 insert into events (tenant, received_at, machine, stream, seq, key, at, kind, session, project, agent, tool, level, data)
 select %(tenant)s, %(now)s, %(machine)s, %(stream)s, r.seq, r.key, r.at, r.kind, coalesce(r.session, ''), coalesce(r.project, ''),
-       coalesce(r.agent, ''), coalesce(r.tool, ''), %(level)s, coalesce(r.data, '{}')
+       coalesce(r.agent, ''), coalesce(r.tool, ''), coalesce(nullif(r.level, ''), %(level)s), coalesce(r.data, '{}')
 from json_to_recordset(%(rows)s::json)
-  as r(seq bigint, key text, at bigint, kind text, session text, project text, agent text, tool text, data jsonb)
+  as r(seq bigint, key text, at bigint, kind text, session text, project text, agent text, tool text, level text, data jsonb)
 """
 SAVE_SESSIONS = """
 insert into sessions as s (tenant, machine, session, person, project, agent, branch, state, title, first_at, at, seen_at)
