@@ -104,7 +104,7 @@ def _show_what_leaves(paths: Paths, level: Level) -> None:
     print(f"Level {level}: {LEVEL_TEXT[level]}.")
     print("Only sessions in git repositories with a remote address are shared. For example, of your latest events:")
     for event in _latest_shared(paths, level):
-        render.print_text(msgspec.json.encode(event).decode())
+        render.print_text(f"{msgspec.json.encode(event).decode()}\n")
 
 
 def _latest_shared(paths: Paths, level: Level) -> list[SharedEvent]:
@@ -235,7 +235,7 @@ def sent(
         render.json_line({"events": [msgspec.to_builtins(event) for event in some], "kept": len(events)})
         return
     for event in some:
-        render.print_text(msgspec.json.encode(event).decode())
+        render.print_text(f"{msgspec.json.encode(event).decode()}\n")
     render.err.print(f"{len(some)} of {len(events)} events that left and are still on record.")
 
 

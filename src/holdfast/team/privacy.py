@@ -53,7 +53,10 @@ SUMMARIES: Fields = {
 BY_LEVEL: Mapping[Level, Fields] = {"presence": PRESENCE, "facts": FACTS, "summaries": SUMMARIES}
 
 FULL_KINDS = frozenset(HOOK_KINDS) | SUMMARIES.keys() | {"turn.processed", "memory.observed", "session.linked"}
-NEVER = frozenset(("process", "pid", "pid_start", "transcript", "lane_transcript", "settings_at", "same", "dedupe_key"))
+NEVER = frozenset(
+    "process pid pid_start transcript lane_transcript settings_at same dedupe_key cwd repo worktree content git refs"
+    " touches written".split()
+)
 """Fields that mean nothing on another machine."""
 PATH_FIELDS = frozenset(("paths", "files"))
 LEVEL_TEXT: Mapping[Level, str] = {

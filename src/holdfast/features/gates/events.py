@@ -68,6 +68,8 @@ OTHERS = {
 }
 TEAM, TEAM_RULES = "team", frozenset(("team.rule_arrived", "team.rule_withdrawn", "team.left"))
 """The scope under which the rules of a team are kept (no folder has such a name), and the kinds that change them."""
+TEAM_PREFIX = "team:"
+"""Before the names of a team's rules: no settings file can name a requirement so."""
 SUBSCRIBED_KINDS = frozenset(KINDS) | CHANGES | LIFE | TOOLS | UAT | OTHERS | TEAM_RULES
 
 

@@ -16,7 +16,7 @@ from holdfast.core.ids import bounded
 from holdfast.core.kinds import HookPayload
 from holdfast.core.kinds.gates_events import GatesRulesAccepted, GatesRulesKept
 from holdfast.core.ports import Reader
-from holdfast.features.gates.events import EVERYWHERE, TEAM
+from holdfast.features.gates.events import EVERYWHERE, TEAM, TEAM_PREFIX
 from holdfast.features.gates.state import PAUSES, RULES_OF, SESSIONS, live_sessions
 from holdfast.features.gates.state.attention import AcceptedRules, Pause
 from holdfast.paths import default_state_dir
@@ -181,7 +181,7 @@ def _with_team_rules(settings: "GateSettings", team: AcceptedRules) -> "GateSett
     """Beside the settings' own, under names of their own: so they can add to them, and never replace one."""
     known: dict[str, GateSettings] = settings.__dict__.setdefault("with_team", {})
     if team.digest not in known:
-        rules = {f"{TEAM}.{name}": one for name, one in _team_requirements(team).items()}
+        rules = {f"{TEAM_PREFIX}{name}": one for name, one in _team_requirements(team).items()}
         own = settings.requirements if settings.enabled else {}
         found = msgspec.structs.replace(settings, enabled=True, requirements={**own, **rules})
         found.__dict__.update({name: value for name, value in settings.__dict__.items() if name in HANDED_ON})

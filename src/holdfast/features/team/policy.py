@@ -13,6 +13,7 @@ from holdfast.core.globs import any_matches
 from holdfast.core.ids import bounded
 from holdfast.core.kinds import ToolPayload
 from holdfast.core.kinds.team_events import TeamHandoverTold, TeamRulesShown
+from holdfast.core.text import sanitise_line
 from holdfast.features.team.state import (
     LOCAL_PROJECT,
     MEMBERSHIP,
@@ -98,9 +99,14 @@ def _refuse_leased(state: State, event: Event) -> Decision | None:
     for name, lease in foreign.items():
         for path in data.written or data.paths:
             if any_matches(tuple(lease.paths), path, root):
-                return deny(f"{path} is covered by the team lease {name}, held by {lease.person} on another machine. {_why(lease)}"
-                            "Work on something else, or ask them to release it.")  # fmt: skip
+                return deny(_refusal(name, lease, path.removeprefix(f"{root}/")))
     return None
+
+
+def _refusal(name: str, lease: KnownLease, path: str) -> str:
+    who = sanitise_line(lease.person, 80)
+    what = f"{path} is covered by the team lease {sanitise_line(name, 80)}, held by {who} on another machine."
+    return f"{what} {_why(lease)}Work on something else, or ask them to release it."
 
 
 def _foreign_leases(shared: SharedState, at: int) -> dict[str, KnownLease]:
@@ -119,7 +125,7 @@ def _tell_leases(state: State, event: Event) -> Decision | None:
 
 
 def _why(lease: KnownLease) -> str:
-    return f"They say: {lease.why[:200]}. " if lease.why else ""
+    return f"They say: {sanitise_line(lease.why, 200)}. " if lease.why else ""
 
 
 # ── news ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
