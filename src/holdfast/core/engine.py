@@ -143,11 +143,14 @@ class Engine:
 
     def _enriched(self, event: Event) -> Event:
         """What features saw of the world when the event came is written into its payload."""
-        wrote = False
-        for feature, enrich in self.subscribers_of(event.kind).enrichers:
+        enrichers = self.subscribers_of(event.kind).enrichers
+        if not enrichers:
+            return event
+        settings, wrote = self.ports.settings(event.project), False
+        content_parts = partial(self._content_parts, settings)
+        for feature, enrich in enrichers:
             try:
-                settings = self.ports.settings(event.project)
-                wrote |= enrich(event, settings.get(feature.name), partial(self._content_parts, settings))
+                wrote |= enrich(event, settings.get(feature.name), content_parts)
             except Exception as error:
                 self.ports.report(feature.name, event, error)
                 wrote = True

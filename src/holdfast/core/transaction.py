@@ -115,9 +115,10 @@ class Transaction:
         subscribers = self.engine.subscribers_of(event.kind)
         for feature in subscribers.reducers:
             self._reduce(feature, event)
-        if not self.past:
+        if subscribers.enqueuers and not self.past:
+            settings = self._settings(event.project)
             for feature, enqueue in subscribers.enqueuers:
-                for job in self._made(feature, enqueue, event):
+                for job in self._made(feature, enqueue, event, settings):
                     self._enqueue(job)
         return event
 
@@ -151,15 +152,18 @@ class Transaction:
     def _following(self, event: Event) -> list[Event]:
         """All of it before any of it is appended: every feature sees the state as this event left it. What follows is not
         followed in turn: features cannot set one another going for ever."""
+        settings = self._settings(event.project)
         return [
             msgspec.structs.replace(made, key=f"{event.key}/{feature.name}.{number}")
             for feature, derive in self.engine.subscribers_of(event.kind).derivers
-            for number, made in enumerate(self._made(feature, derive, event))
+            for number, made in enumerate(self._made(feature, derive, event, settings))
         ]
 
-    def _made(self, feature: Feature, work: Callable[..., Iterable[T]], event: Event) -> Sequence[T]:
+    def _made(
+        self, feature: Feature, work: Callable[..., Iterable[T]], event: Event, settings: Mapping[str, Any]
+    ) -> Sequence[T]:
         try:
-            made = work(self.state, event, self._settings(feature.name, event))
+            made = work(self.state, event, settings.get(feature.name))
             return list(made) if made else ()
         except Exception as error:
             self.engine.ports.report(feature.name, event, error)
@@ -186,26 +190,27 @@ class Transaction:
             self._append(undelivered_event(event, decision, told))
 
     def _merged(self, event: Event) -> Decision:
-        return merge(self._decide(f, d, event) for f, d in self.engine.subscribers_of(event.kind).deciders)
+        settings = self._settings(event.project)
+        return merge(self._decide(f, d, event, settings) for f, d in self.engine.subscribers_of(event.kind).deciders)
 
-    def _decide(self, feature: Feature, decide: Decide, event: Event) -> Decision | None:
+    def _decide(self, feature: Feature, decide: Decide, event: Event, settings: Mapping[str, Any]) -> Decision | None:
         try:
-            return decide(self.state, event, self._settings(feature.name, event))
+            return decide(self.state, event, settings.get(feature.name))
         except Exception as error:
             self.engine.ports.report(feature.name, event, error)
             return None
 
-    def _settings(self, section: str, event: Event) -> Any:
-        """Looked up once a turn: every feature asks for its own several times."""
-        found = self._settings_of.get(event.project)
+    def _settings(self, project: str) -> Mapping[str, Any]:
+        """Looked up once a transaction: every feature asks for its own several times, and all see the same."""
+        found = self._settings_of.get(project)
         if found is None:
-            found = self._settings_of[event.project] = self.engine.ports.settings(event.project)
-        return found.get(section)
+            found = self._settings_of[project] = self.engine.ports.settings(project)
+        return found
 
     def _budgeted(self, event: Event, decision: Decision) -> Decision:
         if not decision.contexts:
             return decision
-        limits = self._settings("context", event)
+        limits = self._settings(event.project).get("context")
         name, default = BUDGETS.get(event.kind, ("prompt_tokens", PROMPT_TOKENS))
         budget = getattr(limits, name, default)
         checked = [now for context in decision.contexts if (now := context.checked(lexists))]

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from holdfast.core.shell.git_acts import READS
-from holdfast.features.checks.judge import judge_command
+from holdfast.features.checks.judge import is_uneventful, judge_command
 
 CASES = [
     json.loads(line) for line in (Path(__file__).parents[2] / "corpus" / "commands.jsonl").read_text().splitlines()
@@ -106,3 +106,20 @@ def test_output_that_is_cut_proves_nothing_that_failed(cut: float) -> None:
 def test_without_an_exit_status_and_output_nothing_is_proved() -> None:
     for case in CASES:
         assert not judge_command(case["command"], ".", None, None, None).proves_tests_pass
+
+
+def test_a_command_taken_for_uneventful_has_nothing_to_judge() -> None:
+    """The shortcut by the text alone agrees with the whole judgement."""
+    skipped = [case for case in CASES if is_uneventful(case["command"])]
+    assert len(skipped) > 10
+    for case in skipped:
+        judged = _judged(case)
+        assert not judged["checks"], case["command"]
+        assert all(act["effective"] is False for act in judged["git"]), case["command"]
+
+
+@pytest.mark.parametrize(
+    "command", ["pytest -q", "./check.sh", "cat a > b", "git commit -m x", "rg x && make test", "$RUN x; npm test"]
+)
+def test_what_may_check_write_or_commit_is_not_uneventful(command: str) -> None:
+    assert not is_uneventful(command)

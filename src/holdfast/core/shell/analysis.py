@@ -1,6 +1,7 @@
 """The public face of this package: what a command did, given the exit status and the output that were reported."""
 
 import re
+from collections.abc import Callable
 from enum import StrEnum
 
 import msgspec
@@ -59,6 +60,8 @@ class Analysis(msgspec.Struct):
     paths: list[Path] = []
     """The ways that fit the report."""
     killed: bool = False
+    reads_files: bool = False
+    """Files of the repository decide what it does: the same text may mean something else the next time."""
 
     def narrow(self, ran: set[int], succeeded: dict[int, bool]) -> bool:
         """Keeps the ways on which these invocations ran, and ended so. True when that says more than before."""
@@ -77,6 +80,7 @@ class _Walk(msgspec.Struct, frozen=True):
     invocations: list[Invocation] = []
     paths: list[Path] = []
     problem: str = ""
+    reads_files: bool = False
 
 
 _WALKS: dict[tuple[str, str], tuple[str, _Walk]] = {}
@@ -99,6 +103,22 @@ def analyse_command(
     """
     walk = _walk(text, cwd, _cd_errors(text, stdout, stderr), read_file)
     return Analysis(problem=walk.problem) if walk.problem else _conclude(walk, exit_code, stdout)
+
+
+def remember_by_text(judge: Callable[[str], bool]) -> Callable[[str], bool]:
+    """For a yes or no that follows from a command's text alone: agents send the same commands again and again."""
+    known: dict[str, bool] = {}
+
+    def judge_once(text: str) -> bool:
+        if (answer := known.get(text)) is None:
+            answer = judge(text)
+            if len(text) <= LONGEST_KEPT:
+                if len(known) >= MOST_KEPT:
+                    known.clear()
+                known[text] = answer
+        return answer
+
+    return judge_once
 
 
 def _cd_errors(text: str, stdout: str | None, stderr: str | None) -> str:
@@ -137,7 +157,7 @@ def _follow(executor: Executor, text: str, cwd: str) -> _Walk:
         return _Walk(problem="the command has too many parts to be followed")
     except ShellUnreadable:
         return _Walk(problem="a part of the command could not be parsed as shell text")
-    return _Walk(executor.invocations, paths)
+    return _Walk(executor.invocations, paths, reads_files=executor.asked_for_files)
 
 
 def _conclude(walk: _Walk, exit_code: int | None, stdout: str | None) -> Analysis:
@@ -149,11 +169,11 @@ def _conclude(walk: _Walk, exit_code: int | None, stdout: str | None) -> Analysi
     defined = tuple(name for path in paths for name in path.functions)
     commands = [_maybe(invocation) for invocation in walk.invocations]
     if not fitting:
-        return Analysis(commands, (), defined, "")
+        return Analysis(commands, (), defined, "", reads_files=walk.reads_files)
     by_signal = killed and exit_code is not None
     for command in commands:
         _update(command, fitting, by_signal)
-    return Analysis(commands, _terminal(fitting), defined, "", fitting, by_signal)
+    return Analysis(commands, _terminal(fitting), defined, "", fitting, by_signal, walk.reads_files)
 
 
 def _contains_literals(path: Path, stdout: str) -> bool:

@@ -8,9 +8,9 @@ import msgspec
 
 from holdfast.core.checks import Check, CheckKind, CommandJudgement, JudgedGitAct, Selection, Verdict
 from holdfast.core.kinds.agent_events import UNKNOWN_VERB
-from holdfast.core.shell.analysis import Analysis, Ran, ShellCommand, analyse_command
+from holdfast.core.shell.analysis import Analysis, Ran, ShellCommand, analyse_command, remember_by_text
 from holdfast.core.shell.execute import ReadFile
-from holdfast.core.shell.git_acts import GitAct, git_acts
+from holdfast.core.shell.git_acts import READS, GitAct, git_acts
 from holdfast.core.shell.syntax import UNKNOWN
 from holdfast.core.shell.written_files import written_files
 from holdfast.core.text import CUT_MARK
@@ -209,6 +209,8 @@ MAX_CHECKS = 20
 
 def judge_result(result: ShellResult, cwd: str, started_ms: int = 0) -> CommandJudgement:
     """`started_ms`: when the call began, where reports may be read; 0 where that is not known."""
+    if is_uneventful(result.command):
+        return CommandJudgement()
     place = find_place(cwd)
     judged = _judge_in(result, cwd, place)
     elsewhere = _other_place(judged, place)
@@ -218,6 +220,15 @@ def judge_result(result: ShellResult, cwd: str, started_ms: int = 0) -> CommandJ
     if result.why_unknown:
         return _unknown(kept, result.why_unknown)
     return add_report(kept, result.command, cwd, started_ms) if started_ms else kept
+
+
+@remember_by_text
+def is_uneventful(command: str) -> bool:
+    """Nothing in it could be a check, write a file or change git, wherever it ran and however it ended."""
+    analysis = analyse_command(command)
+    if analysis.problem or analysis.reads_files or find_candidates(analysis) or written_files(analysis, command):
+        return False
+    return all(act.verb in READS for act in git_acts(analysis.commands, ""))
 
 
 def git_verbs_of(command: str, cwd: str, root: str) -> list[str]:

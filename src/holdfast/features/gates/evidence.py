@@ -17,7 +17,7 @@ from holdfast.core.kinds.check_events import CheckFinished
 from holdfast.core.kinds.gates_events import GatesLooked, GatesMeasured
 from holdfast.core.kinds.session_events import ToolExitRead
 from holdfast.core.shell.acts import BLANK
-from holdfast.core.shell.analysis import Analysis, Ran, ShellCommand, analyse_command
+from holdfast.core.shell.analysis import Analysis, Ran, ShellCommand, analyse_command, remember_by_text
 from holdfast.features.gates.events import UAT
 from holdfast.features.gates.triggers import Rule
 
@@ -145,6 +145,8 @@ def with_run(doc: Facts, event: Event, data: ToolEndPayload | ToolExitRead) -> F
     code, ended = data.exit_code, data if isinstance(data, ToolEndPayload) else ToolEndPayload()
     if code is None or ended.detached or ended.interrupted:
         return None
+    if only_looks(data.command):
+        return None
     seq = data.of if isinstance(data, ToolExitRead) else event.seq
     analysis = analyse_command(data.command, code, ended.output, cwd=None)
     ran, made = doc.ran, doc.commits
@@ -182,6 +184,7 @@ def is_real_run(words: list[str]) -> bool:
     return not (name in ("make", "gmake") and any(re.match(r"^-[a-zA-Z]*[nq]", word) for word in words[1:]))
 
 
+@remember_by_text
 def only_looks(command: str) -> bool:
     found = analyse_command(command, cwd=None)
     return not found.problem and not any(is_real_run(one.words) for one in found.commands)
