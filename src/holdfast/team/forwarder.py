@@ -54,7 +54,7 @@ from holdfast.team.protocol import (
 from holdfast.team.sent_log import SentLog, digest_of
 
 LOOK_S, BEAT_S, FEED_WAIT_S, PAUSE_S = 0.3, 20.0, 20.0, 60.0
-PAGE = 2 * MOST_EVENTS
+STATUS_S = 1.0
 LARGEST_BATCH = 8 << 20
 IDENTITY_S, MISSING_S = 3600.0, 120.0
 ERASED = "erase.finished"
@@ -131,7 +131,7 @@ class Forwarder:
         with self.reading() as reader:
             self._check_log(reader)
             head, after = reader.head(), self.state.cursor
-            page = reader.events(EventQuery(after=after, limit=PAGE)) if head > after else []
+            page = reader.events(EventQuery(after=after, limit=MOST_EVENTS)) if head > after else []
         if not page and time.monotonic() - self._last_contact < BEAT_S:
             return False
         upto = page[-1].seq if page else after
@@ -227,7 +227,10 @@ class Forwarder:
         head = 0
         with contextlib.suppress(HoldfastError), self.reading() as reader:
             head = reader.head()
-        self.status.state = "sending" if state == "current" and head > self.state.cursor else state
+        sending = state == "current" and head > self.state.cursor
+        if sending and self.status.state == "sending" and now_ms() - self.status.at < STATUS_S * 1000:
+            return  # While it catches up nobody needs to read every step.
+        self.status.state = "sending" if sending else state
         self.status.error, self.status.at, self.status.cursor, self.status.head = (
             error,
             now_ms(),
