@@ -102,4 +102,5 @@ class TeamHandoverTold(Payload):
     """A session was told what was handed over."""
 
     project_id: str = ""
-    items: list[int] = []
+    handovers: list[int] = []
+    """Their numbers in the feed."""

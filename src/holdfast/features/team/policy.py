@@ -83,7 +83,7 @@ def derive(state: State, event: Event, _settings: Settings) -> Iterable[Event]:
     if event.kind == "session.started" and (shared := _shared_state(state, event)):
         items = [one.item for one in shared[1].handovers if not one.told]
         if items:
-            yield derived_event(event, TeamHandoverTold(project_id=shared[0], items=items))
+            yield derived_event(event, TeamHandoverTold(project_id=shared[0], handovers=items))
 
 
 # ── leases ───────────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -150,7 +150,7 @@ def _reduce_shared(doc: SharedState, event: Event) -> SharedState:
         arrived = Handover(item=data.item, by=data.by, text=data.text, at=event.at)
         return replace(doc, handovers=[*doc.handovers, arrived][-MOST_HANDOVERS:], at=event.at)
     if isinstance(data, TeamHandoverTold):
-        told = [replace(one, told=event.session) if one.item in data.items else one for one in doc.handovers]
+        told = [replace(one, told=event.session) if one.item in data.handovers else one for one in doc.handovers]
         return replace(doc, handovers=told, at=event.at)
     return doc
 
