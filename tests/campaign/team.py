@@ -160,13 +160,16 @@ class Machine:
             return
         batch = core.build_batch(self.state, head, self.shared(self.state.cursor, head), (), "facts", 0)
         for event in batch.events:
-            self.sent[batch.stream, event.seq] = event.key
+            assert self.sent.setdefault((batch.stream, event.seq), event.key) == event.key, "a number was used twice"
+        key = self.log[batch.upto - 1][0] if batch.upto else ""
+        self.state = core.before_sending(self.state, batch.upto, key)
+        self.saved = msgspec.structs.replace(self.saved, sent=self.state.sent, sent_key=self.state.sent_key)
         self.waiting = True
         self.call(lambda: self.world.server.take_batch(self.tenant, self.name, batch), self.answered(batch))
 
     def look_at_log(self) -> None:
         head = len(self.log)
-        here = self.log[self.state.cursor - 1][0] if 0 < self.state.cursor <= head else ""
+        here = self.log[self.state.sent - 1][0] if 0 < self.state.sent <= head else ""
         if core.was_replaced(self.state, head, here):
             same = [seq for (_, seq), key in self.sent.items() if seq <= head and self.log[seq - 1][0] == key]
             self.state = self.saved = core.after_restore(self.state, max(same, default=0))
@@ -179,9 +182,8 @@ class Machine:
         def take(answer: core.Accepted) -> None:
             self.waiting = False
             cursor = answer.cursor
-            at_cursor = self.log[cursor.cursor - 1][0] if 0 < cursor.cursor <= len(self.log) else ""
             if (self.state.stream, batch.stream) == (cursor.stream, cursor.stream):
-                self.state = core.after_answer(self.state, cursor.stream, cursor.cursor, answer.gap, at_cursor)
+                self.state = core.after_answer(self.state, cursor.stream, cursor.cursor, answer.gap)
                 if self.world.chance.random() < 0.9:
                     self.saved = self.state
 

@@ -16,6 +16,7 @@ from tests.team.processes import TeamHost, TeamMachine, a_team, code_for
 
 FULL = 50
 PATIENCE_S = 120.0
+RESTARTED: list[subprocess.Popen[bytes]] = []
 
 
 def run(folder: Path, size: int) -> str:
@@ -40,6 +41,8 @@ def run(folder: Path, size: int) -> str:
             machine.fire("UserPromptSubmit", prompt="the last one")
             wait_until(machine.is_current, "everything was sent", PATIENCE_S)
         stored = [_check(host, machine) for machine in machines]
+        while RESTARTED:
+            RESTARTED.pop().kill()
     return f"{size} kills of server, database, daemon and forwarder, {sum(stored)} events: 0 lost, 0 doubled"
 
 
@@ -90,12 +93,16 @@ def _kill_database(url: str) -> None:
     for one in (pid, *children):
         os.kill(one, signal.SIGKILL)
     wait_until(lambda: not any(_lives(one) for one in (pid, *children)), "the cluster is gone")
-    (data / "postmaster.pid").unlink(missing_ok=True)
+    for left in (
+        data / "postmaster.pid",
+        *data.parent.glob(".s.PGSQL.*"),
+    ):  # A zombie's pid still counts for PostgreSQL.
+        left.unlink(missing_ok=True)
     who = {"user": user, "group": group, "extra_groups": []} if os.geteuid() == 0 else {}
-    subprocess.Popen(
+    RESTARTED.append(subprocess.Popen(
         [program, *command[1:]], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd=data.parent,
         preexec_fn=server._die_with_parent, **who,
-    )  # fmt: skip
+    ))  # fmt: skip
     wait_until(lambda: _answers(url), "PostgreSQL is back")
 
 

@@ -138,3 +138,12 @@ def test_the_simulation_finds_a_broken_rule(tmp_path: Path, monkeypatch, name: s
     monkeypatch.setattr(core, name, broken)
     with pytest.raises(AssertionError, match="seed"):
         team.run(tmp_path, 12, machines=20)
+
+
+def test_a_log_that_was_replaced_is_noticed_by_what_was_sent_not_only_by_what_was_answered() -> None:
+    """Found by the simulation (seed 5036): the server had a batch whose answer was lost, then the log was restored below it."""
+    state = core.before_sending(core.Upstream(cursor=50), 80, "k80")
+    assert not core.was_replaced(state, 90, "k80")
+    assert core.was_replaced(state, 60, "") and core.was_replaced(state, 90, "another")
+    restored = core.after_restore(state, 60)
+    assert (restored.stream, restored.cursor, restored.restores) == (2, 50, ((2, 60),))

@@ -88,8 +88,10 @@ class Upstream(msgspec.Struct, frozen=True):
     stream: int = 1
     cursor: int = 0
     feed: int = 0
-    last_key: str = ""
-    """The key of the event at `cursor`: another key at that number means that the log was replaced."""
+    sent: int = 0
+    """The highest number that may have left, acknowledged or not: on disk before it leaves."""
+    sent_key: str = ""
+    """The key of the log's event at `sent`: another key there means that the log was replaced."""
     restores: tuple[tuple[int, int], ...] = ()
     failures: int = 0
     next_at: int = 0
@@ -109,14 +111,18 @@ def build_batch(
     )  # fmt: skip
 
 
-def after_answer(state: Upstream, stream: int, cursor: int, gap: bool, last_key: str = "") -> Upstream:
+def before_sending(state: Upstream, upto: int, key: str) -> Upstream:
+    """To be kept on disk before the batch leaves: the server may have it although no answer comes."""
+    return msgspec.structs.replace(state, sent=upto, sent_key=key) if upto >= state.sent else state
+
+
+def after_answer(state: Upstream, stream: int, cursor: int, gap: bool) -> Upstream:
     """The server says how much it has; a machine that remembers otherwise believes the server, within one stream."""
     if stream != state.stream:
         return msgspec.structs.replace(state, failures=0, next_at=0)
     if not gap:
         cursor = max(cursor, state.cursor)  # An answer that was late.
-    key = last_key or state.last_key
-    return msgspec.structs.replace(state, cursor=cursor, failures=0, next_at=0, last_key="" if gap else key)
+    return msgspec.structs.replace(state, cursor=cursor, failures=0, next_at=0)
 
 
 def after_failure(state: Upstream, now: int, chance: float) -> Upstream:
@@ -129,13 +135,13 @@ def after_restore(state: Upstream, common: int) -> Upstream:
     """The log was replaced by one that is the same up to `common` only: its later numbers mean other events."""
     restores = (*state.restores, (state.stream + 1, common))
     return msgspec.structs.replace(
-        state, stream=state.stream + 1, cursor=min(common, state.cursor), last_key="", restores=restores
+        state, stream=state.stream + 1, cursor=min(common, state.cursor), sent=0, sent_key="", restores=restores
     )
 
 
-def was_replaced(state: Upstream, head: int, key_at_cursor: str) -> bool:
+def was_replaced(state: Upstream, head: int, key_at_sent: str) -> bool:
     """Whether the log is no longer the one that was sent."""
-    return head < state.cursor or bool(state.last_key and key_at_cursor != state.last_key)
+    return head < max(state.cursor, state.sent) or bool(state.sent_key and key_at_sent != state.sent_key)
 
 
 def new_items(state: Upstream, items: Iterable[FeedItem]) -> list[FeedItem]:

@@ -172,6 +172,8 @@ class Forwarder:
             self._deliver(_first_half(batch), keys)
             return
         self.sent_log.note_batch(batch, clean)
+        if batch.upto > self.state.sent:
+            self._save(core.before_sending(self.state, batch.upto, keys.get(batch.upto, "")))
         status, answer = self.connection.send("POST", "/v1/batch", zlib.compress(clean, 1))
         if status in (400, 413, 422) and batch.events:
             self._deliver_less(batch, keys)
@@ -180,7 +182,7 @@ class Forwarder:
             raise refusal(status, answer)
         told = msgspec.json.decode(answer, type=BatchAnswer)
         self._last_contact = time.monotonic()
-        self._note_answer(told, keys.get(told.cursor, ""), len(batch.events))
+        self._note_answer(told, len(batch.events))
 
     def _deliver_less(self, batch: Batch, keys: dict[int, str]) -> None:
         """The server will not have something in it: half of it, until it is one event, which is left out."""
@@ -190,23 +192,25 @@ class Forwarder:
         self.status.skipped += 1
         self._deliver(msgspec.structs.replace(batch, events=()), keys)
 
-    def _note_answer(self, told: BatchAnswer, key: str, count: int) -> None:
+    def _save(self, state: core.Upstream) -> None:
+        """Of the feed's place the other thread knows more."""
         with self.lock:
-            before = self.state.cursor
-            self.state = core.after_answer(self.state, told.stream, told.cursor, told.gap, key)
+            self.state = msgspec.structs.replace(state, feed=self.state.feed)
             self.files.save_upstream(self.state)
+
+    def _note_answer(self, told: BatchAnswer, count: int) -> None:
+        before = self.state.cursor
+        self._save(core.after_answer(self.state, told.stream, told.cursor, told.gap))
         self.status.sent += count if self.state.cursor > before else 0
         self._note_status("current", "")
 
     def _check_log(self, reader: Reader) -> None:
         """A log that was restored from a backup has other events under the same numbers."""
-        here = reader.event(self.state.cursor) if self.state.cursor else None
+        here = reader.event(self.state.sent) if self.state.sent else None
         if not core.was_replaced(self.state, reader.head(), here.key if here else ""):
             return
         common = self.sent_log.common_prefix(lambda seq: event.key if (event := reader.event(seq)) else "")
-        with self.lock:
-            self.state = core.after_restore(self.state, common)
-            self.files.save_upstream(self.state)
+        self._save(core.after_restore(self.state, common))
 
     # ── how it goes ────────────────────────────────────────────────────────────────────────────────────────────────
 
