@@ -196,3 +196,25 @@ def test_a_server_that_came_back_from_an_older_backup_gets_again_what_it_lost(
     machine.forwarder.step()
     machine.forwarder.step()
     assert machine.stored(team_url) == keys("a", 5)
+
+
+def test_what_is_erased_while_the_server_is_gone_is_forgotten_when_it_is_back(
+    team_url: str, ann: Joined, tmp_path: Path
+) -> None:
+    machine = Machine(tmp_path, ann, "full")
+    machine.add("kept", prompt="harmless")
+    machine.add("erased", prompt="the embarrassing words")
+    machine.forward()
+    machine.wire.down = True
+    with machine.store.transaction():
+        machine.store.rewrite(
+            [b"the embarrassing words"], lambda content: content.replace(b"embarrassing", b"[erased]")
+        )
+    machine.add("done", kind="erase.finished")
+    assert machine.forward() == "offline"
+    machine.wire.down = False
+    machine.begin()
+    assert machine.forward() == "current"
+    assert machine.stored(team_url) == ["kept"]
+    left = [event.key for batch in machine.forwarder.sent_log.batches() for event in batch.events]
+    assert left == ["kept"] and (machine.paths.state / "team" / "receipts.jsonl").exists()

@@ -11,7 +11,7 @@ from starlette.testclient import TestClient
 from holdfast.team.protocol import MOST_BYTES, ROLES
 from holdfast.team.server import limits
 from holdfast.team.server.app import ADDRESSES
-from holdfast.team.server.database import ROLE, TENANT_TABLES, owner_connection, team_schema
+from holdfast.team.server.database import ROLE, TENANT_TABLES, owner_connection, remove_old_events, team_schema
 
 from .conftest import PROJECT, Joined, an_event
 
@@ -204,7 +204,7 @@ def test_every_table_with_a_tenant_is_protected_and_a_query_without_one_finds_no
                 db.execute(forbidden)
         with pytest.raises(psycopg.errors.InsufficientPrivilege), db.transaction():
             db.execute("select set_config('holdfast.tenant', 'nobody', true)")
-            db.execute("insert into rules values ('furnished', 'n', '', '{}', 'mallory', 0)")
+            db.execute("insert into rules values ('furnished', 'n', '{}', 'mallory', 0)")
 
 
 # ── what a team gets ─────────────────────────────────────────────────────────────────────────────────────────────────
@@ -304,6 +304,16 @@ def test_health_readiness_and_metrics(client: TestClient, ann: Joined) -> None:
     ann.send(0, 1, an_event(1))
     assert client.get("/health").json()["ok"] and client.get("/ready").status_code == 200
     assert 'holdfast_team_requests_total{path="/v1/batch",status="200"}' in client.get("/metrics").text
+
+
+def test_what_is_too_old_for_its_level_goes_and_the_rest_stays(team_url: str, ann: Joined) -> None:
+    ann.send(0, 2, an_event(1), msgspec.structs.replace(an_event(2), level="full"))
+    with owner_connection(team_url) as db:
+        db.execute(
+            "update events set received_at = received_at - 40::bigint * 86400000 where machine = %s", (ann.machine,)
+        )
+    assert remove_old_events(team_url, {"full": 30, "facts": 365}) == 1
+    assert stored(team_url, ann) == [1]
 
 
 def test_migrating_again_changes_nothing_and_months_have_their_partitions(team_url: str) -> None:

@@ -57,7 +57,7 @@ LOOK_S, BEAT_S, FEED_WAIT_S, PAUSE_S = 0.3, 20.0, 20.0, 60.0
 STATUS_S = 1.0
 LARGEST_BATCH = 8 << 20
 IDENTITY_S, MISSING_S = 3600.0, 120.0
-ERASED = "erase.finished"
+ERASED, FORGET_FILE = "erase.finished", "forget-due"
 
 
 def now_ms() -> int:
@@ -137,11 +137,19 @@ class Forwarder:
         upto = page[-1].seq if page else after
         shared = [one for event in page if (one := self._share(event))]
         self._tell_projects()
+        if any(event.kind == ERASED for event in page):
+            (self.files.folder / FORGET_FILE).touch(0o600)
         batch = core.build_batch(self.state, upto, shared, self._named(shared), self.membership.level, now_ms())
         self._deliver(batch, {event.seq: event.key for event in page})
-        if any(event.kind == ERASED and event.seq <= self.state.cursor for event in page):
-            forget_erased(self)
+        self._forget_if_due()
         return self.state.cursor < head
+
+    def _forget_if_due(self) -> None:
+        """Until the server has answered: the file says that something was erased here since it was last told."""
+        mark = self.files.folder / FORGET_FILE
+        if mark.exists():
+            forget_erased(self)
+            mark.unlink(missing_ok=True)
 
     def _share(self, event: Event) -> SharedEvent | None:
         identity = self.projects.of(event.project)

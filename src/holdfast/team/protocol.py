@@ -183,11 +183,10 @@ class CodeIssued(Message, frozen=True):
 
 
 class RuleRequest(Message, frozen=True):
-    """A requirement of the gates, as it would stand in a settings file."""
+    """A requirement of the gates, as it would stand in a settings file. It holds for every project of the team."""
 
     name: str
     requirement: dict[str, Any]
-    project: str = ""
 
 
 class RevokeRequest(Message, frozen=True):

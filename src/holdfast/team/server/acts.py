@@ -314,18 +314,18 @@ async def hand_over(tx: TenantTransaction, channel: str, who: Member, request: H
 
 
 async def set_rule(tx: TenantTransaction, channel: str, who: Member, rule: RuleRequest, now: int) -> None:
-    values = {"name": rule.name, "project": rule.project, "requirement": _json(rule.requirement), "by": who.person}
+    values = {"name": rule.name, "requirement": _json(rule.requirement), "by": who.person}
     await tx.execute(SAVE_RULE, {**values, "now": now})
     told = {"name": rule.name, "requirement": rule.requirement}
-    await add_item(tx, channel, who.person, "rule", told, now, project=rule.project)
+    await add_item(tx, channel, who.person, "rule", told, now)
     await write_audit(tx, who, "rule.set", told, now)
 
 
 SAVE_RULE = """
-insert into rules (tenant, name, project, requirement, by_person, at)
-values (%(tenant)s, %(name)s, %(project)s, %(requirement)s, %(by)s, %(now)s)
+insert into rules (tenant, name, requirement, by_person, at)
+values (%(tenant)s, %(name)s, %(requirement)s, %(by)s, %(now)s)
 on conflict (tenant, name) do update
-set project = excluded.project, requirement = excluded.requirement, by_person = excluded.by_person, at = excluded.at
+set requirement = excluded.requirement, by_person = excluded.by_person, at = excluded.at
 """
 
 

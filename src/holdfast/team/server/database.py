@@ -150,6 +150,15 @@ def _create_partitions(db: psycopg.Connection[dict[str, Any]], now: int) -> None
         month = after
 
 
+OLD_ROWS = (
+    ("delete from edited_files where at < %s", 30),
+    ("delete from sessions where seen_at < %s", 365),
+    ("delete from feed where kind in ('lease', 'lease_ended') and at < %s", 7),
+    ("delete from browser_sessions where until < %s", 1),
+)
+"""What nobody looks at after so many days. A lease lasts an hour at most without a new item."""
+
+
 def remove_old_events(url: str, days: Mapping[str, int]) -> int:
     """Retention by level: events that were sent at a level and received longer ago than its days."""
     removed = 0
@@ -158,6 +167,8 @@ def remove_old_events(url: str, days: Mapping[str, int]) -> int:
         for level, keep in days.items():
             before = now_ms() - keep * 86_400_000
             removed += db.execute("delete from events where level = %s and received_at < %s", (level, before)).rowcount
+        for statement, kept in OLD_ROWS:
+            db.execute(statement, (now_ms() - kept * 86_400_000,))
     return removed
 
 

@@ -77,9 +77,7 @@ where p.tenant = %(tenant)s group by p.tenant, p.person order by p.person
 
 
 async def list_rules(tx: TenantTransaction) -> list[dict[str, Any]]:
-    return await tx.all(
-        "select name, project, requirement, by_person, at from rules where tenant = %(tenant)s order by name"
-    )
+    return await tx.all("select name, requirement, by_person, at from rules where tenant = %(tenant)s order by name")
 
 
 async def list_memories(tx: TenantTransaction) -> list[dict[str, Any]]:

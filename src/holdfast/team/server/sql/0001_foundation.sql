@@ -5,7 +5,6 @@ create table tenants (
   tenant text primary key,
   name text not null default '',
   feed_head bigint not null default 0,
-  events_per_second integer not null default 5000,
   created_at bigint not null
 );
 
@@ -138,7 +137,6 @@ create table feed (
 create table rules (
   tenant text not null,
   name text not null,
-  project text not null default '',
   requirement jsonb not null,
   by_person text not null,
   at bigint not null,
