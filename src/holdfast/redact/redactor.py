@@ -14,7 +14,6 @@ from holdfast.redact.views import Document, replace_spans
 _LABEL = re.compile(rb"\[redacted:[a-z0-9-]{1,60}\]")
 _skip_json = msgspec.json.Decoder(msgspec.Raw).decode
 
-
 def labels_in(text: bytes) -> list[tuple[int, int]]:
     """Where labels of an earlier redaction stand."""
     return [match.span() for match in _LABEL.finditer(text)]

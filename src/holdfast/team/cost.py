@@ -6,9 +6,9 @@ from typing import Any
 
 import msgspec
 
-from holdfast.usage.aggregate import total
 from holdfast.usage.model import COUNTED, KINDS, Usage, UsageRecord
 from holdfast.usage.prices import current_table
+from holdfast.usage.report import total
 
 
 class CostRow(msgspec.Struct):

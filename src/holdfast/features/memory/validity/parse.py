@@ -64,10 +64,7 @@ _EXCEPTION = re.compile(
     r"ausgenommen|excepto|salvo|exceto|кроме|без исключения|at any hour|are open|is open|is public)\b|除了|以外",
     re.IGNORECASE,
 )
-_AS_WELL = re.compile(
-    r"\btoo\b(?=\s*(?:[,;.!]|$|now|since|from))|\b(?:as well|also|auch|también|aussi|também|тоже)\b|也|も",
-    re.IGNORECASE,
-)
+_AS_WELL = re.compile(r"\btoo\b(?=\s*(?:[,;.!]|$|now|since|from))|\b(?:as well|also|auch|también|aussi|também|тоже)\b|也|も", re.IGNORECASE)
 _STRONG_CHANGE = re.compile(
     r"\b(?:after all|final|it is again|again|back to|took over|takes over|replaces?|replaced|instead|moving "
     r"(?:from|to|away)|moved|moves? to|move to|switch(?:ed|ing)? (?:to|the)|from (?:today|now|tomorrow|january|february|march|april|may|june|july|august|"
@@ -118,8 +115,7 @@ _DONE = re.compile(
     re.IGNORECASE,
 )
 _UNTIL = re.compile(
-    r"\b(?:until|till|as long as|while|während|mientras|before|bis|solange|hasta|jusqu'à ce que|até|пока)\b(.{3,80})|在(.{2,12})[之以]?前",
-    re.IGNORECASE,
+    r"\b(?:until|till|as long as|while|während|mientras|before|bis|solange|hasta|jusqu'à ce que|até|пока)\b(.{3,80})|在(.{2,12})[之以]?前", re.IGNORECASE
 )
 _TAKEN_BACK = (
     re.compile(r"\b(?:from|de|von) ([\w.+#/-]+(?: [\w.+#/-]+)?) (?:to|a|à|auf|nach|zu)\b", re.IGNORECASE),
@@ -169,10 +165,7 @@ _PLACED = re.compile(
     re.IGNORECASE,
 )
 """A path that says where something is, not where a rule holds."""
-_NEGATED = re.compile(
-    r"\b(?:not|no|don't|doesn't|never|nicht|keine?|non|pas(?: de)?|не|without) (?:the |in |to |via |with )?([\w.-]+)",
-    re.IGNORECASE,
-)
+_NEGATED = re.compile(r"\b(?:not|no|don't|doesn't|never|nicht|keine?|non|pas(?: de)?|не|without) (?:the |in |to |via |with )?([\w.-]+)", re.IGNORECASE)
 _NEGATION = re.compile(
     r"\b(?:not|no|never|don't|doesn't|isn't|aren't|mustn't|can't|without|nobody|nicht|nie|kein\w*|ne|pas|jamais|nunca|sin|não|не|"
     r"никогда|nessun\w*|non|geen|niet|nie)\b|不|别|ない|ません",
@@ -257,16 +250,7 @@ def content_words(text: str) -> set[str]:
 
 
 _STOP_STEMS = frozenset(stem(word) for word in _STOP if word.isascii() and len(word) > 3)
-_SHORT_PLURALS = {
-    "prs": "pr",
-    "mrs": "mr",
-    "ids": "id",
-    "vms": "vm",
-    "dbs": "db",
-    "apis": "api",
-    "jobs": "job",
-    "pods": "pod",
-}
+_SHORT_PLURALS = {"prs": "pr", "mrs": "mr", "ids": "id", "vms": "vm", "dbs": "db", "apis": "api", "jobs": "job", "pods": "pod"}
 
 
 def normal_word(token: str) -> str:
@@ -308,9 +292,7 @@ def _scopes(text: str, tokens: list[str], main: int) -> set[str]:
     placed = {found[1].strip("/.") for found in _PLACED.finditer(text)}
     said = {found.group(0).strip("/.") for found in _PATH.finditer(text)}
     paths = {normal_word(path) for path in said - placed} - {""}
-    after = {
-        normal_word(m[1] or m[2]) for m in _FOR_SCOPE.finditer(text, 0, main) if _is_content((m[1] or m[2]).lower())
-    }
+    after = {normal_word(m[1] or m[2]) for m in _FOR_SCOPE.finditer(text, 0, main) if _is_content((m[1] or m[2]).lower())}
     return {scope for scope in named | paths | after if scope not in GROUP_OF}
 
 
