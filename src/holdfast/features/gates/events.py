@@ -66,7 +66,11 @@ OTHERS = {
     "prompt.expanded",
     "decision.made",
 }
-SUBSCRIBED_KINDS = frozenset(KINDS) | CHANGES | LIFE | TOOLS | UAT | OTHERS
+TEAM, TEAM_RULES = "team", frozenset(("team.rule_arrived", "team.rule_withdrawn", "team.left"))
+"""The scope under which the rules of a team are kept (no folder has such a name), and the kinds that change them."""
+TEAM_PREFIX = "team:"
+"""Before the names of a team's rules: no settings file can name a requirement so."""
+SUBSCRIBED_KINDS = frozenset(KINDS) | CHANGES | LIFE | TOOLS | UAT | OTHERS | TEAM_RULES
 
 
 def repo_of(event: Event) -> str:
@@ -159,6 +163,8 @@ def _other_refs(event: Event) -> Iterable[Ref]:
     data = event.data
     if isinstance(data, GatesRulesKept | GatesRulesAccepted):
         return (Ref(RULES, bounded(data.scope)), ATTENTION_REF)
+    if event.kind in TEAM_RULES:
+        return (Ref(RULES, TEAM),)
     if event.kind in ("gates.bypassed", "answer.undelivered"):
         return (session_ref(event), ATTENTION_REF) if event.session else (ATTENTION_REF,)
     if event.kind in SEEN:
