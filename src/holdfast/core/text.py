@@ -91,9 +91,9 @@ _ROLES = (
 _TAG = re.compile(r"<+[!?]?/?(?:\||(?:[a-z0-9]{1,12}[:_])?(?:" + "|".join(map(re.escape, _ROLES)) + r"))")
 _BRACKET = re.compile(r"\[/?(?:inst|sys|system_prompt|available_tools|tool_calls|tool_results|assistant|avail)")
 _TURN = re.compile(r"(?m)^([ \t]*(?:Human|Assistant|System|H|A))(:)(?=\s|$)")
-_OPENERS = "<[\uff1c\ufe64\u2329\u3008\u27e8\u276c\u276e\u2770\u1438\u02c2\u300a\u226a\u00ab\uff3b\u3010\u27e6\u02f1\u29fc\u2a79"
+_OPENERS = "<[\uff1c\ufe64\u2329\u3008\u27e8\u276c\u276e\u2770\u1438\u02c2\u300a\u226a\u00ab\uff3b\u3010\u27e6\u02f1\u29fc\u2a79\u226e"
 _FOLDED_OPENERS = dict.fromkeys(
-    "\uff1c\ufe64\u2329\u3008\u27e8\u276c\u276e\u2770\u1438\u02c2\u300a\u226a\u00ab\u02f1\u29fc\u2a79", "<"
+    "\uff1c\ufe64\u2329\u3008\u27e8\u276c\u276e\u2770\u1438\u02c2\u300a\u226a\u00ab\u02f1\u29fc\u2a79\u226e", "<"
 ) | dict.fromkeys("\uff3b\u3010\u27e6", "[")
 _LOOKALIKES = str.maketrans(
     {
