@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 
 from holdfast.core.errors import CommandRefused
+from holdfast.core.times import format_duration
 from holdfast.mcp.arguments import Arguments, Paged
 from holdfast.mcp.context import Context, Row, date_of, format_row
 from holdfast.mcp.tools import list_tasks, show_state
@@ -71,9 +72,10 @@ def read_resource(uri: str, context: Context) -> Content:
 
 
 def timeline_lines(session: str, context: Context) -> Iterator[str]:
-    found = context.view("sessions.timeline", session=session, limit=ENTRIES)
+    found = context.view("sessions.timeline", id=session, limit=ENTRIES)
     about = found["session"]
-    yield f"session {about['id']} | {about['agent']} | {date_of(about['started_at'])} | {about['status']}"
+    yield f"session {about['id']} | {about['agent']} | {date_of(about['started_at'])} | {about['state']}"
+    yield _figures_line(about)
     if found["next"]:
         yield f"(only the last {ENTRIES} entries)"
     for entry in found["entries"]:
@@ -133,3 +135,16 @@ def _changes(since: int, context: Context) -> Iterator[str]:
     for moment in context.view("project.moments", project=context.caller.project)["moments"]:
         if moment["at"] >= since:
             yield format_row(Row(f"e{moment['seq']}", date_of(moment["at"]), moment["kind"], "project", moment["what"]))
+
+
+def _figures_line(session: dict[str, Any]) -> str:
+    """The figures that every list and page shows."""
+    from holdfast.usage.report import UNTOLD, dollars  # Only who asks for a session needs prices.
+
+    counted = (
+        ("turn_n", "turns"), ("prompts", "prompts"), ("tools", "tool calls"), ("failed", "failed"), ("denied", "denied"),
+        ("edits", "edits"), ("open_gates", "open gates"),
+    )  # fmt: skip
+    tokens = UNTOLD if session["total_tokens"] is None else f"{session['total_tokens']} tokens"
+    parts = [f"{session[name]} {words}" for name, words in counted]
+    return " | ".join((format_duration(session["duration_ms"]), ", ".join(parts), tokens, dollars(session["cost"])))
