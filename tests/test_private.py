@@ -47,7 +47,9 @@ def test_a_body_nobody_can_read_loses_the_words_too() -> None:
 def test_an_answer_that_repeats_what_was_private_is_cleaned_too() -> None:
     words = PrivateWords()
     words.clean(b'{"prompt": "the code is <private>plum \\"cake\\" 7</private>, open it"}')
-    answer = words.clean(b'{"last_assistant_message": "done with plum \\"cake\\" 7", "tool_input": "plum \\"cake\\" 7"}')
+    answer = words.clean(
+        b'{"last_assistant_message": "done with plum \\"cake\\" 7", "tool_input": "plum \\"cake\\" 7"}'
+    )
     assert json.loads(answer) == {"last_assistant_message": "done with [private]", "tool_input": 'plum "cake" 7'}
     assert words.clean_own(b'{"text": "plum \\"cake\\" 7"}') == b'{"text": "[private]"}'
 

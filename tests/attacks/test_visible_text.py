@@ -14,8 +14,8 @@ from holdfast.cli import render
 from holdfast.core.decision import Context
 from holdfast.core.text import escape_invisible, fenced, name_invisible, strip_controls
 from holdfast.features.project.document.text import dump_yaml
-from holdfast.mcp.answer import Answer
 from holdfast.mcp.connection import render_answer
+from holdfast.mcp.context import Answer
 from holdfast.web import text as web_text
 from tests.kit import World
 

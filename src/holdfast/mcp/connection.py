@@ -9,11 +9,9 @@ import msgspec
 
 from holdfast import __version__
 from holdfast.core.errors import HoldfastError
-from holdfast.mcp.answer import Answer
 from holdfast.mcp.arguments import Arguments
-from holdfast.mcp.context import CallCancelled, Caller, Context, resolve_project
-from holdfast.mcp.prompts import PROMPTS, render_prompt
-from holdfast.mcp.resources import TEMPLATE, list_resources, read_resource
+from holdfast.mcp.context import Answer, CallCancelled, Caller, Context, resolve_project
+from holdfast.mcp.resources import PROMPTS, TEMPLATE, list_resources, read_resource, render_prompt
 from holdfast.mcp.tools import TOOLS, Tool
 
 VERSIONS = ("2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05")

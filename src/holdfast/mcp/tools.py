@@ -1,12 +1,13 @@
 """The tools: each one view or command of a feature, asked through the daemon. Cheap answers first, details by id."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import msgspec
 
-from holdfast.mcp.answer import Answer, Row, date_of, format_row, next_cursor, page_answer
-from holdfast.mcp.arguments import (
+from holdfast.client import acquire_lease, release_lease
+from holdfast.core.errors import CommandRefused
+from holdfast.mcp.arguments import (  # fmt: skip
     AcquireLease,
     AddMemory,
     Arguments,
@@ -19,10 +20,87 @@ from holdfast.mcp.arguments import (
     SearchMemory,
     ShowRun,
     input_schema,
-)  # fmt: skip
-from holdfast.mcp.context import Context
-from holdfast.mcp.leases import acquire, release
-from holdfast.mcp.project_tools import show_state
+)
+from holdfast.mcp.context import Answer, CallCancelled, Context, Row, date_of, format_row, next_cursor, page_answer
+
+# Leases as tools. Who holds one is a process: over stdio the agent that started us, over HTTP it must say which.
+
+
+def acquire(args: AcquireLease, context: Context) -> Answer:
+    """A cancelled call never keeps the lease: not while it waits, not when it was granted a moment before."""
+    pid = _owner_pid(args.pid, context)
+    before = _held_by(args.name, pid, context)
+    how = {"exactly": bool(args.pid), "shared": args.shared, "ttl": args.ttl_seconds, "why": args.why}
+    told = acquire_lease(args.name, pid, args.wait_seconds, pause=_pause(args, context), ask=context.command, **how)
+    if told["answer"] == "granted" and not before:
+        context.undo = lambda: release_lease(args.name, told["owner"])
+    if context.cancelled.is_set():
+        raise CallCancelled
+    return Answer(_sentence(args.name, told), {**told, "until": date_of(told.get("until"))})
+
+
+def _pause(args: AcquireLease, context: Context) -> Any:
+    waited = 0.0
+
+    def pause(seconds: float) -> None:
+        nonlocal waited
+        context.wait(seconds)
+        before, waited = waited, waited + seconds
+        if int(before) != int(waited):
+            context.report(round(waited, 1), args.wait_seconds, f"waiting for {args.name}")
+
+    return pause
+
+
+def _sentence(name: str, told: dict[str, Any]) -> str:
+    if told["answer"] == "granted":
+        until = date_of(told.get("until"))
+        return f"granted: you hold {name} until {until} (token {told['token']}). Give it back with lease_release."
+    return f"{told['answer']}: {told.get('why') or 'others hold it'}. Try again later, or give wait_seconds."
+
+
+def release(args: ReleaseLease, context: Context) -> Answer:
+    pid = _owner_pid(args.pid, context)
+    told = context.command("project.release", lease=args.name, pid=pid, exactly=bool(args.pid))
+    return Answer(f"released: {args.name}", told)
+
+
+def _held_by(name: str, pid: int, context: Context) -> bool:
+    leases = context.view("project.leases")["leases"]
+    return any(one["name"] == name and any(holder["pid"] == pid for holder in one["holders"]) for one in leases)
+
+
+def _owner_pid(named: int, context: Context) -> int:
+    if not named and not context.caller.pid:
+        raise CommandRefused("say which process holds the lease", fix="Give `pid`, the agent's process id.")
+    return named or context.caller.pid
+
+
+# The project as it stands, in a few lines.
+
+KEPT = ("PROJECT", "LAST_UPDATED", "CURRENT_STATE", "WORK_CONTEXT", "RESOURCE_LOCKS")
+
+
+def show_state(_args: Arguments, context: Context) -> Answer:
+    document = context.view("project.state")["document"]
+    return Answer("\n".join(_lines(document)), {name: document[name] for name in KEPT if name in document})
+
+
+def _lines(document: dict[str, Any]) -> Iterator[str]:
+    now = document["CURRENT_STATE"]
+    git, tests = now["git"], now["tests"]
+    yield f"project: {document['PROJECT']} | as of {document['LAST_UPDATED'] or 'unknown'}"
+    changed = git["uncommitted_files"]["count"]
+    yield f"git: {git['branch'] or 'unknown branch'} | {git['status']} | {changed} files not committed"
+    last = git["last_commit"]
+    if isinstance(last, dict):
+        yield f"last commit: {last.get('hash') or ''} | {last.get('date') or last.get('at') or ''} | {last.get('message')}"
+    counts = f"{tests['passed']} passed, {tests['failed']} failed, {tests['skipped']} skipped"
+    yield f"tests: {tests['last_run'] or 'no run known'} | {tests['status']} | {counts}"
+    tasks = {name: len(found) for name, found in document["TASKS"].items()}
+    yield "tasks: " + ", ".join(f"{count} {name}" for name, count in tasks.items())
+    yield from (f"blocker: {one}" for one in document["WORK_CONTEXT"].get("blockers") or ())
+
 
 OBJECT = {"type": "object"}
 """What every tool returns; its fields are left out of the list, which every agent reads at every start."""

@@ -16,9 +16,10 @@ from holdfast.agents import AGENTS
 from holdfast.core.agent import Agent
 from holdfast.core.errors import CommandRefused
 from holdfast.ingest.log import Log
+from holdfast.loopback_guard import App, Receive, Scope, Send
 from holdfast.paths import Paths
 from holdfast.web import api, keys, oak_routes, page_routes, server_address, shots
-from holdfast.web.guard import App, Guard, Receive, Scope, Send
+from holdfast.web.guard import Guard
 from holdfast.web.keys import Keys
 from holdfast.web.live import Live
 from holdfast.web.pages import Static

@@ -8,7 +8,7 @@ import pytest
 from holdfast.features.memory import jobs
 from holdfast.features.memory.index import catalogue as module
 from holdfast.features.memory.index import file
-from holdfast.features.memory.index.postings import Postings
+from holdfast.features.memory.index.ranking import Postings
 from tests.features.memory.harness import MemoryHarness
 
 WORDS = "parser importer index store gate lease hook daemon token budget session memory table column cache".split()

@@ -271,7 +271,7 @@ calls = st.lists(
 )
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(calls)
 def test_whatever_is_asked_and_answered_the_day_holds(told: list) -> None:
     """Settled at no more than was set aside, the sum of a day never passes the limit."""
@@ -303,7 +303,7 @@ observation = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(st.text(max_size=200) | st.builds(lambda o: json.dumps({"observations": o}), odd | st.lists(observation)))
 def test_whatever_it_says_is_a_bad_answer_or_bounded(said: str) -> None:
     turn = ReadTurn(an_event(), "Some words of a user.", 1, "Done.", 2, (), ("/a/b.py",))

@@ -8,7 +8,16 @@ from holdfast.features.memory.validity.parse import BOUND_WORDS, Parsed, content
 COVERED, HALF = 0.33, 0.5
 
 
+def _have_common_ground(new: Parsed, old: Parsed) -> bool:
+    """Cheap, and false for nearly all pairs: at the end of a turn what was said is held against all that is remembered."""
+    if not new.words.isdisjoint(old.words) or not new.tools.keys().isdisjoint(old.tools):
+        return True
+    return bool(old.until and new.numbers) or not new.negated.isdisjoint(old.words)
+
+
 def replaces(new: Parsed, old: Parsed) -> bool:
+    if not _have_common_ground(new, old):
+        return False
     if _is_exception(new, old) and not _withdraws_exception(new, old):
         return lifts_end(new, old)
     return any(rule(new, old) for rule in _RULES) if not _other_scope(new, old) else lifts_end(new, old)
