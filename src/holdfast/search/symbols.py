@@ -13,6 +13,7 @@ from holdfast.search.ranking import name_in_lines
 from holdfast.search.results import Hit, Neighbour
 
 MOST_USES = 50
+SPARE_LINES = 2
 MOST_NEIGHBOURS = 5_000
 """Definitions of one file that are looked at to name what is next to a hit."""
 
@@ -90,11 +91,15 @@ def name_neighbours(db: apsw.Connection, hits: Sequence[Hit]) -> None:
         if hit.path not in known:
             known[hit.path] = _definitions_of(db, hit.path)
         around = known[hit.path]
-        holders = [d for d in around if d.line <= hit.line and hit.end <= d.end and (d.line, d.end) != (hit.line, hit.end)]
-        hit.within = min(holders, key=lambda d: d.end - d.line, default=None)
-        outer = {id(d) for d in holders}
-        hit.before = max((d for d in around if d.end < hit.line and id(d) not in outer), key=_position, default=None)
-        hit.after = min((d for d in around if d.line > hit.end), key=_position, default=None)
+        holders = [one for one in around if one.line <= hit.line and hit.end <= one.end and not _is_same(one, hit)]
+        hit.within = min(holders, key=lambda one: one.end - one.line, default=None)
+        hit.before = max((one for one in around if one.end < hit.line), key=_position, default=None)
+        hit.after = min((one for one in around if one.line > hit.end), key=_position, default=None)
+
+
+def _is_same(found: Neighbour, hit: Hit) -> bool:
+    """The hit itself, give or take the empty lines after it. A part of a long function lies in that function."""
+    return found.end - found.line - (hit.end - hit.line) <= SPARE_LINES and found.symbol == hit.symbol
 
 
 def _position(found: Neighbour) -> tuple[int, int]:
