@@ -1,6 +1,6 @@
 """Search: code, memory and history with one question."""
 
-import os.path
+from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
@@ -62,7 +62,11 @@ def _code(visit: Visit, question: str, projects: list[str]) -> dict[str, Any]:
     good = [(project, answer) for project, answer in told if "hits" in answer]
     address = _editor(visit)
     hits = [
-        {**hit, "project": project, "link": editor_link(address, answer["root"], hit["path"], hit["focus"] or hit["line"])}
+        {
+            **hit,
+            "project": project,
+            "link": editor_link(address, answer["root"], hit["path"], hit["focus"] or hit["line"]),
+        }
         for project, answer in good
         for hit in answer["hits"]
     ]
@@ -85,7 +89,7 @@ def editor_link(address: str, root: str, path: str, line: int) -> str:
     scheme = address.partition(":")[0].lower()
     if "{path}" not in address or scheme in ("http", "https", "javascript", "data", "vbscript"):
         return ""
-    return address.replace("{path}", quote(os.path.join(root, path))).replace("{line}", str(line))
+    return address.replace("{path}", quote(str(Path(root) / path))).replace("{line}", str(line))
 
 
 def _memory(visit: Visit, question: str) -> dict[str, Any]:
