@@ -9,7 +9,7 @@ from holdfast.search import languages, lexical
 from holdfast.search.index.database import one
 from holdfast.search.index.file_entry import unpack_text
 from holdfast.search.query import dotted
-from holdfast.search.ranking import name_in_lines
+from holdfast.search.ranking import TextOf, name_in_lines
 from holdfast.search.results import Hit, Neighbour
 
 MOST_USES = 50
@@ -84,17 +84,29 @@ def _is_test(found: Occurrence) -> bool:
     return languages.role_of_chunk(found.path, found.symbol) == languages.TEST
 
 
-def name_neighbours(db: apsw.Connection, hits: Sequence[Hit]) -> None:
+def name_neighbours(db: apsw.Connection, hits: Sequence[Hit], text_of: TextOf) -> None:
     """Says of each hit which definition it lies in, and which ones stand before and after it in the file."""
-    known: dict[str, list[Neighbour]] = {}
+    known: dict[str, tuple[list[str], list[Neighbour]]] = {}
     for hit in hits:
         if hit.path not in known:
-            known[hit.path] = _definitions_of(db, hit.path)
-        around = known[hit.path]
-        holders = [one for one in around if one.line <= hit.line and hit.end <= one.end and not _is_same(one, hit)]
-        hit.within = min(holders, key=lambda one: one.end - one.line, default=None)
-        hit.before = max((one for one in around if one.end < hit.line), key=_position, default=None)
-        hit.after = min((one for one in around if one.line > hit.end), key=_position, default=None)
+            file = one(db, "select id from files where path = ?", (hit.path,))[0]
+            known[hit.path] = text_of(db, file), _definitions_of(db, file)
+        lines, around = known[hit.path]
+        holders = [found for found in around if found.line <= hit.line and hit.end <= found.end]
+        outer = min((h for h in holders if not _is_same(h, hit)), key=lambda h: h.end - h.line, default=None)
+        before = max((found for found in around if found.end < hit.line), key=_position, default=None)
+        after = min((found for found in around if found.line > hit.end), key=_position, default=None)
+        hit.within, hit.before, hit.after = (_trimmed(found, lines) for found in (outer, before, after))
+
+
+def _trimmed(found: Neighbour | None, lines: Sequence[str]) -> Neighbour | None:
+    """Without the empty lines that come with a definition up to the next one."""
+    if found is None:
+        return None
+    end = min(found.end, len(lines))
+    while end > found.line and not lines[end - 1].strip():
+        end -= 1
+    return Neighbour(found.symbol, found.kind, found.line, end)
 
 
 def _is_same(found: Neighbour, hit: Hit) -> bool:
@@ -106,10 +118,10 @@ def _position(found: Neighbour) -> tuple[int, int]:
     return found.line, -found.end
 
 
-def _definitions_of(db: apsw.Connection, path: str) -> list[Neighbour]:
+def _definitions_of(db: apsw.Connection, file: int) -> list[Neighbour]:
     rows = db.execute(
         "select d.symbol, d.kind, c.start + d.first, c.start + d.last from definitions d"
-        " join chunks c on c.id = d.chunk join files f on f.id = c.file where f.path = ? limit ?", (path, MOST_NEIGHBOURS),
+        " join chunks c on c.id = d.chunk where c.file = ? limit ?", (file, MOST_NEIGHBOURS),
     )  # fmt: skip
     return [Neighbour(*row) for row in rows]
 
