@@ -27,6 +27,7 @@ def address(name: str, demo: Demo) -> str:
     return {
         "now": "/", "sessions": "/sessions", "gates": "/gates", "tasks": "/tasks", "uat": "/uat", "memory": "/memory",
         "activity": "/activity", "cost": "/cost",
-        "health": "/health", "session": f"/session/{session}", "event": f"/event/{denied}", "why": f"/gates/why/{denied}",
+        "health": "/health", "session": f"/session/{session}", "moment": f"/moment/{session}",
+        "event": f"/event/{denied}", "why": f"/gates/why/{denied}",
         "state": f"/state?project={shop}&step=2", "run": f"/uat/{run}?with={before}", "search": f"/search?q=vat&project={shop}",
     }[name]  # fmt: skip

@@ -1,4 +1,4 @@
-"""`holdfast checks explain` as a person and as a script use it."""
+"""`holdfast check explain` as a person and as a script use it."""
 
 import json
 import subprocess

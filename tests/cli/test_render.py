@@ -2,7 +2,7 @@
 
 import pytest
 
-from holdfast.cli import render
+from holdfast.cli import board, render
 
 
 @pytest.mark.parametrize("text", ["[redacted:key]", "[bold]not bold[/bold]", "a [link=x]y[/link]"])
@@ -37,3 +37,10 @@ def test_a_narrow_terminal_loses_columns_and_never_ids(capsys: pytest.CaptureFix
     lines = capsys.readouterr().out.splitlines()
     assert all(len(line) <= 40 for line in lines)
     assert "55555553" in lines[1] and "a long" in lines[1] and "turns" not in lines[0]
+
+
+def test_the_board_never_scrolls() -> None:
+    drawn = board.fit_screen("\n".join(f"line {n}" for n in range(60)) + "\n", 24)
+    assert drawn.count("\n") < 24
+    assert "line 0" in drawn and "line 59" in drawn and "more lines" in drawn
+    assert board.fit_screen("one\ntwo\n", 24).count("\n") == 2

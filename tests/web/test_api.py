@@ -84,7 +84,8 @@ def test_a_session_by_range(lived_in: Door):
     assert kinds.count("tool.finished") == 2
     assert [row["kind"] for row in lived_in.api("sessions/first/rows?only=failures")["data"]["rows"]] == ["tool.failed"]
     found = lived_in.api("sessions/first/rows?q=MAKE%20TEST")["data"]["rows"]
-    assert {row["text"] for row in found} == {"make test"}
+    assert {row["kind"] for row in found} == {"tool.finished", "check.finished"}
+    assert all("make test" in row["text"] for row in found)
     seen = lived_in.api("sessions/first/overview")["data"]
     assert (len(seen["turns"]), [lane["type"] for lane in seen["lanes"]]) == (1, ["explorer"])
 
@@ -102,7 +103,7 @@ def test_errors_say_what_to_do(lived_in: Door):
         assert (found, error["type"]) == (status, kind), (path, error)
         assert error["message"]
     assert (
-        "holdfast sessions list"
+        "holdfast session list"
         in json.loads(lived_in.ask("GET", "/api/v1/sessions/nobody", **lived_in.as_program)[1])["error"]["message"]
     )
 

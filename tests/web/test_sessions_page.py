@@ -1,14 +1,21 @@
 """Every one of 5,000 sessions can be reached on the Sessions page: filtered, sorted, page by page, and exported."""
 
+import io
 import re
+import zipfile
 from collections.abc import Iterator
 
 import pytest
 
-from tests.kit import World
+from tests.browser.harness import CHROMIUM, FLAGS, missing
+from tests.kit import World, wait_until
 from tests.web.conftest import Door, serving
 
 COUNT = 5_000
+SCROLL_AND_COUNT = """() => {
+  window.scrollTo(0, document.body.scrollHeight);
+  return document.querySelectorAll("[data-row]").length;
+}"""
 DAY = 1_790_000_000_000
 
 
@@ -65,7 +72,7 @@ def test_one_is_exported_as_a_file(many: Door) -> None:
         "GET", "/sessions/export?id=00000042-0000-4000-8000-000000000000&format=md", **many.as_page
     )
     assert status == 200 and b"Task number 42" in body
-    assert headers["content-disposition"] == 'attachment; filename="session.md"'
+    assert headers["content-disposition"] == 'attachment; filename="session-00000042.md"'
 
 
 def test_an_address_that_is_not_there_is_a_page(many: Door) -> None:
@@ -76,3 +83,35 @@ def test_an_address_that_is_not_there_is_a_page(many: Door) -> None:
 def test_the_icon_counts(many: Door) -> None:
     assert b">3</text>" in many.ask("GET", "/icon.svg?waits=3", **many.as_page)[1]
     assert b"<text" not in many.ask("GET", "/icon.svg", **many.as_page)[1]
+
+
+def test_several_are_exported_as_one_archive(many: Door) -> None:
+    ids = "&".join(f"id={n:08d}-0000-4000-8000-000000000000" for n in (7, 8, 7))
+    status, body, headers = many.ask("GET", f"/sessions/export?{ids}&format=jsonl", **many.as_page)
+    assert (status, headers["content-disposition"]) == (200, 'attachment; filename="sessions.zip"')
+    with zipfile.ZipFile(io.BytesIO(body)) as archive:
+        texts = [archive.read(name).decode() for name in archive.namelist()]
+    assert ["Task number 7" in texts[0], "Task number 8" in texts[1], len(texts)] == [True, True, 2]
+    assert many.ask("GET", f"/sessions/export?{ids}&format=exe", **many.as_page)[0] == 422
+
+
+@pytest.mark.skipif(bool(missing()), reason=missing())
+def test_a_browser_scrolls_through_thousands(many: Door) -> None:
+    """The next page joins when the end comes near; what is far away is not laid out."""
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+        context = browser.new_context(viewport={"width": 1280, "height": 800}, base_url=f"http://127.0.0.1:{many.port}")
+        context.add_cookies(
+            [{"name": many.keys.cookie_name, "value": many.keys.cookie, "url": f"http://127.0.0.1:{many.port}"}]
+        )
+        page = context.new_page()
+        page.goto("/sessions")
+        page.locator(".all-sessions [data-row]").first.wait_for()
+        wait_until(lambda: page.evaluate(SCROLL_AND_COUNT) >= 500, "five pages are there")
+        drawn = page.eval_on_selector_all("[data-row]", "all => all.map((row) => row.id.slice(2, 10))")
+        assert drawn == [f"{n:08d}" for n in range(COUNT - 1, COUNT - 1 - len(drawn), -1)]
+        page.locator("[data-pick]").nth(3).check()
+        assert page.locator("[data-picked]").inner_text() == "1 selected"
+        browser.close()

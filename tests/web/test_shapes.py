@@ -4,7 +4,7 @@ from datetime import date, timedelta
 
 import pytest
 
-from holdfast.web import overview, row_labels, text
+from holdfast.web import overview, session_rows, text
 from holdfast.web.screens import activity
 
 NOW = 1_760_000_000_000
@@ -13,46 +13,73 @@ NOW = 1_760_000_000_000
 def row(**given: object) -> dict:
     return {
         "kind": "tool.finished", "tool": "Bash", "text": "make", "lane": "", "lane_type": "", "verdict": "", "injected": 0,
-        "turn_at": NOW, "turn_end": NOW + 10_000, "began": NOW, "ms": 0, **given,
+        "turn_at": NOW, "turn_end": NOW + 10_000, "turn_first": 1, "at": NOW, "began": NOW, "ms": 0, "seq": 0, **given,
     }  # fmt: skip
 
 
-def test_a_bar_lies_where_its_call_lay_in_the_turn():
-    assert row_labels.bar(row(began=NOW + 5_000, ms=2_500)) == (500.0, 250.0)
-    assert row_labels.bar(row(kind="prompt.submitted")) == (0.0, 1000.0)
-    start, width = row_labels.bar(row(began=NOW + 99_000, ms=5))
-    assert start + width <= 1000
-    assert width > 0
-    assert row_labels.bar(row(began=NOW - 5_000, ms=99_000)) == (0.0, 1000.0)
-    assert row_labels.bar(row(turn_at=0)) is None
-    assert row_labels.bar(row(turn_end=NOW)) is None
+def test_bars_share_one_axis_and_idle_time_is_cut():
+    rows = [row(seq=1, began=NOW, ms=1000), row(seq=2, began=NOW + 3_600_000, ms=1000)]
+    session_rows.place_bars(rows, fold_idle=True)
+    first, second = (one["bar"] for one in rows)
+    assert first.x == 0
+    assert first.width == pytest.approx(second.width, abs=0.2)
+    assert first.width == pytest.approx(300, abs=5)  # Both together take what the wait may not take.
+    assert (second.waited, second.cut) == (3_599_000, True)
+    session_rows.place_bars(rows, fold_idle=False)
+    assert rows[0]["bar"].width == session_rows.LEAST_WIDTH
+    assert not rows[1]["bar"].cut
+
+
+def test_bars_stay_within_the_column_whatever_the_times_are():
+    rows = [
+        row(seq=n, began=NOW + began, ms=ms) for n, (began, ms) in enumerate(((0, 0), (0, 5), (-50, 99_000), (7, 0)))
+    ]
+    session_rows.place_bars(rows, fold_idle=True)
+    assert all(one["bar"].x >= 0 and one["bar"].x + one["bar"].width <= 1000 for one in rows)
+    alone = [row(seq=1)]
+    session_rows.place_bars(alone, fold_idle=True)
+    assert alone[0]["bar"] == (0, session_rows.LEAST_WIDTH, -1.0, 0, False)
+
+
+def test_what_a_subagent_did_lies_under_it():
+    rows = [
+        row(seq=1, kind="prompt.submitted"), row(seq=2, lane="a", kind="subagent.started"),
+        row(seq=3, lane="b"), row(seq=4, lane="a"), row(seq=5), row(seq=6, lane="b"), row(seq=7, lane="a"),
+    ]  # fmt: skip
+    tree = session_rows.build_tree(rows)
+    assert [(one["kind"], one["seq"], one["depth"]) for one in tree] == [
+        ("subagent.started", 2, 0), ("tool.finished", 4, 1), ("tool.finished", 7, 1),
+        ("lane.continued", 3, 0), ("tool.finished", 3, 1), ("tool.finished", 6, 1), ("tool.finished", 5, 0),
+    ]  # fmt: skip
+    assert [one["children"] for one in tree if not one["depth"]] == [2, 2, 0]
+    assert [one["seq"] for one in session_rows.list_flat(rows)] == [1, 2, 3, 4, 5, 6, 7]
 
 
 def test_a_row_is_called_what_it_is():
-    assert row_labels.label(row()) == "Bash"
-    assert row_labels.look(row(ok=False)) == "failed"
+    assert session_rows.label(row()) == "Bash"
+    assert session_rows.look(row(ok=False)) == "failed"
     denied = row(kind="decision.made", verdict="deny", text="deny: not before tests")
-    assert (row_labels.label(denied), row_labels.look(denied), row_labels.says(denied)) == (
+    assert (session_rows.label(denied), session_rows.look(denied), session_rows.says(denied)) == (
         "Denied",
         "denied",
         "not before tests",
     )
     told = row(kind="decision.made", verdict="allow", text="allow: memory", injected=40)
-    assert (row_labels.label(told), row_labels.look(told), row_labels.says(told)) == (
+    assert (session_rows.label(told), session_rows.look(told), session_rows.says(told)) == (
         "Injected context",
         "told",
         "40 tokens: memory",
     )
-    assert row_labels.says(row(kind="decision.made", verdict="ask", text="ask: ")) == "ask"
-    assert row_labels.says(row(kind="subagent.started", text="", lane="l-1")) == "l-1"
-    assert row_labels.label(row(kind="gates.paused")) == "gates.paused"
+    assert session_rows.says(row(kind="decision.made", verdict="ask", text="ask: ")) == "ask"
+    assert session_rows.says(row(kind="subagent.started", text="", lane="l-1")) == "l-1"
+    assert session_rows.label(row(kind="gates.paused")) == "Gates paused"
 
 
 def test_a_lane_keeps_its_colour():
-    assert row_labels.lane_class("") == ""
-    assert row_labels.lane_class("a") == row_labels.lane_class("a")
-    assert len({row_labels.lane_class(str(n)) for n in range(100)}) == row_labels.LANES
-    assert row_labels.lane_class("\ud800")
+    assert session_rows.lane_class("") == ""
+    assert session_rows.lane_class("a") == session_rows.lane_class("a")
+    assert len({session_rows.lane_class(str(n)) for n in range(100)}) == session_rows.LANES
+    assert session_rows.lane_class("\ud800")
 
 
 def turn(n: int, at: int, end: int) -> dict:

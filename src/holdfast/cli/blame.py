@@ -68,7 +68,7 @@ def _show(what: str, found: BlamedLine, told: dict[str, Any]) -> None:
     _row("reason", turn["reason"] or "– (no answer on record)")
     for work in told["work"]:
         _row("work", f"turn {work['number']}: {work['prompt']}")
-    _row("more", f"holdfast sessions show {turn['session'][:8]}")
+    _row("more", f"holdfast session show {turn['session'][:8]}")
 
 
 def _row(label: str, text: str) -> None:

@@ -1,5 +1,6 @@
 """`holdfast` alone: in a terminal a small live board of the sessions, elsewhere the same once, as plain lines."""
 
+import shutil
 import sys
 import time
 
@@ -7,7 +8,8 @@ from holdfast import client
 from holdfast.cli import installing, render, sessions, status
 
 EVERY_S = 1.0
-CLEAR, HIDE, SHOW = "\x1b[H\x1b[J", "\x1b[?25l", "\x1b[?25h"
+HOME, HIDE, SHOW = "\x1b[H", "\x1b[?25l", "\x1b[?25h"
+CLEAR_LINE, CLEAR_BELOW = "\x1b[K", "\x1b[J"
 
 
 def show_board() -> None:
@@ -25,7 +27,7 @@ def _redraw_until_interrupted() -> None:
         while True:
             with render.out.capture() as drawn:
                 _draw()
-            sys.stdout.write(CLEAR + drawn.get())
+            sys.stdout.write(fit_screen(drawn.get(), shutil.get_terminal_size().lines))
             sys.stdout.flush()
             time.sleep(EVERY_S)
     except KeyboardInterrupt:
@@ -33,6 +35,15 @@ def _redraw_until_interrupted() -> None:
     finally:
         sys.stdout.write(SHOW)
         sys.stdout.flush()
+
+
+def fit_screen(drawn: str, height: int) -> str:
+    """Written over what is there, line by line, so that nothing flickers; what is too long for the screen is left out."""
+    lines = drawn.rstrip("\n").split("\n")
+    if len(lines) >= height > 3:
+        left_out = len(lines) - height + 3
+        lines = [*lines[: height - 3], f"… {left_out} more lines", lines[-1]]
+    return HOME + "".join(f"{line}{CLEAR_LINE}\n" for line in lines) + CLEAR_BELOW
 
 
 def _draw() -> None:

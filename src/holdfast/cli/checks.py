@@ -1,4 +1,4 @@
-"""`holdfast checks …`: what a shell command really did, judged by the code that judges live calls."""
+"""`holdfast check …`: what a shell command really did, judged by the code that judges live calls."""
 
 import os
 import sys

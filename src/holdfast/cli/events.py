@@ -1,4 +1,4 @@
-"""`holdfast events …`: the log, for people."""
+"""`holdfast event …`: the log, for people."""
 
 from typing import Annotated, Any
 
@@ -40,7 +40,7 @@ def list_(
         render.out.print(_nothing_found(session, kind or [], before))
     elif page["next"]:
         only = f" --session {session}" if session else ""
-        more = f"older: holdfast events list{only} --before {page['next']['before']}"
+        more = f"older: holdfast event list{only} --before {page['next']['before']}"
         render.out.print(Text(render.clean(more), style="dim"))
 
 

@@ -1,4 +1,4 @@
-"""`holdfast prices …`: what a million tokens cost, shipped and your own."""
+"""`holdfast price …`: what a million tokens cost, shipped and your own."""
 
 from datetime import UTC, date, datetime
 from decimal import Decimal, InvalidOperation
@@ -12,8 +12,19 @@ from holdfast.cli import render
 from holdfast.cli.options import DryRun, Json
 from holdfast.core.errors import CommandRefused
 from holdfast.paths import default_config_dir, private_folder, write_atomically
-from holdfast.usage.own_prices import read_import, with_price, without_model
-from holdfast.usage.prices import OWN_PRICES, Price, PriceList, Rates, encode, load_table, names_of, read_prices
+from holdfast.usage.prices import (
+    OWN_PRICES,
+    Price,
+    PriceList,
+    Rates,
+    encode,
+    load_table,
+    names_of,
+    read_import,
+    read_prices,
+    with_price,
+    without_model,
+)
 
 app = typer.Typer(help="Prices of models, in dollars per million tokens.", no_args_is_help=True)
 
@@ -31,7 +42,7 @@ def show(model: Annotated[str, typer.Argument(help="Only this model.")] = "", js
     known = load_table(own_file())
     names = [name for name in names_of(model) if name in known.models][:1] if model else sorted(known.models)
     if model and not names:
-        fix = f"Set one: holdfast prices set {model} --input N --output N"
+        fix = f"Set one: holdfast price set {model} --input N --output N"
         raise CommandRefused(f"no price is known for {model}", fix=fix)
     rows = [(name, price, name in known.own) for name in names for price in known.models[name]]
     if json:

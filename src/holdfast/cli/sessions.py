@@ -1,4 +1,4 @@
-"""`holdfast sessions …` and `holdfast who`: every session, alive or not, and which of them needs you."""
+"""`holdfast session …` and `holdfast who`: every session, alive or not, and which of them needs you."""
 
 import sys
 from pathlib import Path
@@ -48,7 +48,7 @@ def who(json: Json = False) -> None:
         render.json_line(told)
         return
     if not told["sessions"]:
-        render.out.print("No live sessions. All of them: holdfast sessions list --all")
+        render.out.print("No live sessions. All of them: holdfast session list --all")
         return
     table = render.plain_table("", "session", "project", "state", "since", "what")
     for row in told["sessions"]:
@@ -106,7 +106,7 @@ def list_(
         render.json_line(told)
         return
     if not told["sessions"]:
-        render.out.print("No sessions yet." if all_ else "No live sessions. Ended ones: holdfast sessions list --all")
+        render.out.print("No sessions yet." if all_ else "No live sessions. Ended ones: holdfast session list --all")
         return
     table = render.plain_table("session", "project", "state", "last", "turns", "tools", "tokens", "cost", "title")
     for row in told["sessions"]:
@@ -114,7 +114,7 @@ def list_(
         table.add_row(*_cells(row), render.ago(row["at"], told["now"]), *counts, render.clean(row["title"], 60))
     _print(table)
     if told["next"]:
-        words = f"holdfast sessions list{' --all' if all_ else ''} --before {told['next'][0]}:{told['next'][1]}"
+        words = f"holdfast session list{' --all' if all_ else ''} --before {told['next'][0]}:{told['next'][1]}"
         render.out.print(Text(f"older: {render.clean(words)}", style="dim"))
 
 
@@ -157,7 +157,7 @@ def timeline(
         render.json_line(told)
         return
     if told["next"]:
-        render.out.print(Text(f"earlier: holdfast sessions timeline --before {told['next']} …", style="dim"))
+        render.out.print(Text(f"earlier: holdfast session timeline --before {told['next']} …", style="dim"))
     turn = -1
     for entry in told["entries"]:
         if entry["turn"] != turn:

@@ -94,5 +94,5 @@ def next_step(told: dict[str, Any], installed: bool) -> str:
     if not installed:
         return "Next: holdfast up        (starts the daemon and puts the hooks into the agents it finds)"
     if told.get("counts", {}).get("events", 0) < 5:
-        return "Next: use your agent as always, then: holdfast events tail"
-    return "See what happens: holdfast events tail"
+        return "Next: use your agent as always, then: holdfast event tail"
+    return "See what happens: holdfast event tail"

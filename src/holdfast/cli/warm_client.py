@@ -23,7 +23,7 @@ MESSAGE = 5
 LONGEST_ADDRESS = 100
 SERVED = frozenset(
     ("who", "status", "session", "sessions", "gate", "task", "search", "cost", "event", "events", "state", "memory",
-     "prices", "checks", "history")
+     "price", "prices", "check", "checks", "history")
 )  # fmt: skip
 """Commands that only ask the daemon. All others run in the process a person started."""
 spent: list[int] = []

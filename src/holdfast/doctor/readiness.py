@@ -21,9 +21,9 @@ from holdfast import client
 from holdfast.agents import AGENTS
 from holdfast.core.agent import Agent
 from holdfast.core.errors import HoldfastError, InstallRefused
-from holdfast.doctor.agents import VERSION, plugin_is_on, trust_problem
+from holdfast.doctor.checks import VERSION, plugin_is_on, trust_problem
 from holdfast.install import hooks
-from holdfast.install.entries import client_command, state_words, words_of
+from holdfast.install.hooks_text import client_command, state_words, words_of
 from holdfast.install.locations import is_present, levels
 
 VERSION_S = 10.0

@@ -5,7 +5,7 @@ import itertools
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from holdfast.web.row_labels import lane_class
+from holdfast.web.session_rows import lane_class
 
 WIDTH = 1000.0
 GAP = 4.0

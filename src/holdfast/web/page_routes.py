@@ -1,14 +1,18 @@
 """The routes of the screens: each is rendered by the server, complete without scripts, once for all who look at it."""
 
+import io
+import re
 import time
+import zipfile
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-from fastapi import Request
+from fastapi import Query, Request
 from fastapi.responses import HTMLResponse, Response
 
 from holdfast.core.agent import Agent
 from holdfast.core.errors import HoldfastError
+from holdfast.core.ids import alias
 from holdfast.core.text import escape_invisible, strip_controls
 from holdfast.web.api.answers import UNAVAILABLE
 from holdfast.web.pages import Pages
@@ -28,6 +32,8 @@ ICON = """<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 16 16"><rect widt
 BADGE = """<circle cx="11" cy="11" r="5" fill="#b45309"/><text x="11" y="13.4" font-family="sans-serif" font-size="6.5"
 font-weight="700" text-anchor="middle" fill="#fff">NUMBER</text>"""
 EXPORT_TYPES = {"md": "text/markdown", "jsonl": "application/jsonl", "html": "application/octet-stream"}
+MOST_EXPORTED = 500
+EXPORT_PATIENCE_S = 120.0
 REMEMBERED = 32
 KEPT_S = 2.0
 
@@ -119,14 +125,32 @@ def _icon() -> Callable[..., Any]:
 
 
 def _export(web_context: "WebContext") -> Callable[..., Any]:
-    async def export(id: str, format: str = "md") -> Response:
-        """One session as a file, whole: the view gives it in parts."""
-        text = await web_context.client.run(lambda: _exported(web_context, id, format))
-        kind = EXPORT_TYPES.get(format, "text/plain")
-        named = {"content-disposition": f'attachment; filename="session.{format if format.isalnum() else "txt"}"'}
-        return Response(text, media_type=f"{kind}; charset=utf-8", headers={**NOT_KEPT, **named})
+    async def export(id: Annotated[list[str], Query(max_length=MOST_EXPORTED)], format: str = "md") -> Response:
+        """One session as a file, or several as an archive with a file for each."""
+        if format not in EXPORT_TYPES:
+            return Response(f"There is no format {format[:20]!r}: md, html or jsonl", 422, NOT_KEPT)
+        if len(id) > 1:
+            packed = await web_context.client.run(lambda: _archive(web_context, id, format), EXPORT_PATIENCE_S)
+            return Response(packed, media_type="application/zip", headers={**NOT_KEPT, **_attached("sessions.zip")})
+        text = await web_context.client.run(lambda: _exported(web_context, id[0], format), EXPORT_PATIENCE_S)
+        kind = f"{EXPORT_TYPES[format]}; charset=utf-8"
+        return Response(text, media_type=kind, headers={**NOT_KEPT, **_attached(f"session-{alias(id[0])}.{format}")})
 
     return export
+
+
+def _attached(name: str) -> dict[str, str]:
+    safe = re.sub(r"[^A-Za-z0-9._-]", "_", name)
+    return {"content-disposition": f'attachment; filename="{safe}"'}
+
+
+def _archive(web_context: "WebContext", sessions: list[str], format: str) -> bytes:
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
+        for n, session in enumerate(dict.fromkeys(sessions), 1):
+            name = re.sub(r"[^A-Za-z0-9._-]", "_", alias(session))
+            archive.writestr(f"{n:03d}-{name}.{format}", _exported(web_context, session, format))
+    return packed.getvalue()
 
 
 def _exported(web_context: "WebContext", session: str, format: str) -> str:

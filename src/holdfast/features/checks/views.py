@@ -54,7 +54,7 @@ def show_run(call: Call) -> dict[str, Any]:
     seq = int(call.args["seq"])
     event = call.reader.event(seq)
     if event is None or not isinstance(event.data, CheckFinished):
-        raise CommandRefused(f"event {seq} is no check", fix="See: holdfast checks list")
+        raise CommandRefused(f"event {seq} is no check", fix="See: holdfast check list")
     of = call.reader.event(event.data.of)
     known = {"seq": seq, "at": event.at, "session": event.session, "agent": event.agent}
     told = {"exit_code": of.get("exit_code"), "output": of.get("output", of.get("error", ""))} if of else {}

@@ -102,7 +102,7 @@ def _session_id(reader: Reader, given: str) -> str:
     if len(found) > 1:
         raise CommandRefused(f"more than one session is called {given[:80]!r}", fix="Give more of the id.")
     if not found:
-        raise CommandRefused(f"there is no session {given[:80]!r}", fix="See: holdfast sessions list --all")
+        raise CommandRefused(f"there is no session {given[:80]!r}", fix="See: holdfast session list --all")
     return found[0][0]
 
 

@@ -187,7 +187,7 @@ def hand_over(call: Call) -> CommandResult:
     session = str(call.args.get("session") or call.session or lookup.newest_session(call))
     doc = SESSION.load(call.reader, session_ref(session).key) if session else None
     if not doc:
-        raise CommandRefused("no session of this project is known to memory", fix="See: holdfast sessions list")
+        raise CommandRefused("no session of this project is known to memory", fix="See: holdfast session list")
     summary = handoff.summarise_session(call.reader.replay(session=session))
     note = one_line(str(call.args.get("note") or ""), 300)
     text = handoff.packet(doc, summary, handoff.is_file_of(doc.project), note)

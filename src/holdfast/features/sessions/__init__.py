@@ -35,6 +35,8 @@ FEATURE = Feature(
         "rows": views.rows,
         "marks": views.marks,
         "overview": views.overview,
+        "outline": lazy_function(__name__, "outline", "outline"),
+        "moment": lazy_function(__name__, "outline", "moment"),
         "activity": views.activity,
         "statusline": lazy_function(__name__, "statusline", "statusline"),
         "export": lazy_function(__name__, "export", "export"),

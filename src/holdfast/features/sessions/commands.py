@@ -43,7 +43,7 @@ def recover(call: Call) -> CommandResult:
 def _given_id(call: Call) -> str:
     given = str(call.args.get("id") or "").strip()
     if not given:
-        raise CommandRefused("say which session", fix="See: holdfast sessions list")
+        raise CommandRefused("say which session", fix="See: holdfast session list")
     return given
 
 

@@ -11,7 +11,9 @@ import msgspec
 from holdfast.core.event import Event
 from holdfast.core.kinds import SESSION_KINDS, TOOL_ENDS, ToolEndPayload, ToolPayload
 from holdfast.core.kinds.agent_events import PromptSubmitted, SubagentEnded
+from holdfast.core.kinds.check_events import CheckFinished, GitActed
 from holdfast.core.kinds.engine_events import AnswerUndelivered, DecisionMade
+from holdfast.core.kinds.gates_events import requirement_names
 from holdfast.core.kinds.session_events import ToolExitRead
 from holdfast.core.ports import EventQuery, Reader
 from holdfast.features.sessions.state.documents import Session
@@ -28,6 +30,11 @@ SHOWN_KINDS = (
     "compact.ended", "notification", "model.switched", "task.created", "task.completed", "elicitation.requested",
     "decision.made", "answer.undelivered", "note.added", *(kind for kind in SESSION_KINDS if kind not in HIDDEN_KINDS),
 )  # fmt: skip
+RULE_KINDS = (
+    "check.finished", "git.acted", "gates.triggered", "gates.satisfied", "gates.approved", "gates.cleared",
+    "gates.bypassed", "gates.attempted", "gates.paused", "gates.resumed",
+)  # fmt: skip
+"""What checks and gates noted in a session. The dashboard shows them in line; texts and exports leave them out."""
 PAIRED_KINDS = (
     "tool.started", *sorted(TOOL_ENDS), "decision.made", "answer.undelivered", "permission.denied", "prompt.submitted",
     "turn.ended", "turn.failed", "turn.interrupted", "turn.escaped", "turn.recovered", "session.ended", "session.lost",
@@ -325,7 +332,20 @@ def text_of(event: Event) -> str:
         return f"{data.verdict}: {'; '.join(data.reasons) or sources}"
     if isinstance(data, AnswerUndelivered):
         return f"{data.verdict}: {'; '.join(data.reasons)}" if data.verdict == "deny" else "refused by the hook alone"
+    if event.kind in RULE_KINDS:
+        return _rule_text(event)
     if event.tool:
         return about_call(event)
     fields = (data.get(name) for name in ("source", "reason", "subject", "text", "new", "trigger", "parent", "child"))
     return str(next((field for field in fields if field), ""))
+
+
+def _rule_text(event: Event) -> str:
+    data = event.data
+    if isinstance(data, CheckFinished):
+        return f"{data.verdict.replace('_', ' ')}: {data.command or data.runner} ({data.why})"
+    if isinstance(data, GitActed):
+        return f"{data.verb} {data.after.branch} {data.after.head[:8]}".strip()
+    names = ", ".join(requirement_names(data.get("requirements", ())))
+    said = str(data.get("what") or data.get("why") or "")
+    return ": ".join(part for part in (names, said) if part)

@@ -222,13 +222,15 @@ def summary_view(found: Session, reader: Reader, figures: Figures) -> dict[str, 
 # ── its rows ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 TOOL_ROWS = ("tool.finished", "tool.failed")
-ROW_KINDS = tuple(kind for kind in timeline.SHOWN_KINDS if kind != "tool.started")
+RULE_KINDS = timeline.RULE_KINDS
+ROW_KINDS = (*(kind for kind in timeline.SHOWN_KINDS if kind != "tool.started"), *RULE_KINDS)
 ROW_FILTERS: dict[str, tuple[str, ...]] = {
     "": ROW_KINDS,
     "prompts": ("prompt.submitted", "turn.ended", "turn.failed", "turn.interrupted"),
     "tools": TOOL_ROWS,
     "failures": ("tool.failed", "turn.failed", "permission.denied", "session.lost"),
     "decisions": ("decision.made",),
+    "checks": ("decision.made", *RULE_KINDS),
     "subagents": ("subagent.started", "subagent.ended"),
 }
 MARK_EVERY = 200
@@ -263,7 +265,7 @@ def rows(call: Call) -> dict[str, Any]:
     found, args = wanted_session(call), call.args
     start, before = int(args.get("start") or 0), int(args.get("before") or 0)
     query = EventQuery(
-        session=found.id, kinds=_filter(call), after=max(0, start - 1), before=before,
+        session=found.id, kinds=filtered_kinds(call), after=max(0, start - 1), before=before,
         limit=_limit(call, MARK_EVERY), newest=not start,
     )  # fmt: skip
     text = str(args.get("q") or "").strip()
@@ -271,7 +273,8 @@ def rows(call: Call) -> dict[str, Any]:
     return {"rows": _rows_with_turns(found, page, call.reader), "older": older, "now": call.now}
 
 
-def _filter(call: Call) -> tuple[str, ...]:
+def filtered_kinds(call: Call) -> tuple[str, ...]:
+    """The kinds that `only` leaves."""
     return ROW_FILTERS.get(str(call.args.get("only") or ""), ROW_KINDS)
 
 
@@ -307,7 +310,10 @@ def _rows_with_turns(found: Session, page: list[Event], reader: Reader) -> list[
     for row in timeline.rows_of(found, page, reader, turns, fold_denials=False):
         turn = turns.get(row.turn)
         row.text = _within_project(found, row.text)
-        extent = {"turn_at": turn.at if turn else 0, "turn_end": (turn.end if turn else 0) or found.at}
+        extent = {
+            "turn_at": turn.at if turn else 0, "turn_end": (turn.end if turn else 0) or found.at,
+            "turn_first": turn.first if turn else 0,
+        }  # fmt: skip
         shown.append({**_plain_row(row), **extent})
     return shown
 
@@ -322,7 +328,7 @@ def _within_project(found: Session, text: str) -> str:
 
 def marks(call: Call) -> dict[str, Any]:
     """The number of every two-hundredth row, and how many rows there are: what a scroll bar needs."""
-    query = EventQuery(session=wanted_session(call).id, kinds=_filter(call))
+    query = EventQuery(session=wanted_session(call).id, kinds=filtered_kinds(call))
     found = call.reader.marks(query, MARK_EVERY)
     last = msgspec.structs.replace(query, after=found[-1] - 1, limit=MARK_EVERY) if found else None
     rest = call.reader.events(last) if last else []

@@ -60,6 +60,18 @@ async def overview(ask: Asked, id: Id) -> Any:
     return await ask("sessions.overview", {"id": id})
 
 
+async def outline(ask: Asked, id: Id, only: Word = "", turn: Number = 0) -> Any:
+    """The turns of a session with the number of rows in each, for pages that fold and scroll."""
+    return await ask("sessions.outline", {"id": id, "only": only, "turn": turn})
+
+
+async def moment(
+    ask: Asked, id: Id, seq: Number = 0, start: Number = 0, offset: Number = 0, only: Word = "",
+) -> Any:  # fmt: skip
+    """A session as it was right after one of its events."""
+    return await ask("sessions.moment", {"id": id, "seq": seq, "start": start, "offset": offset, "only": only})
+
+
 async def activity(ask: Asked, days: Annotated[int, Query(ge=1, le=730)] = 371) -> Any:
     """What was done per day, and in the last thirty by which agent in which project."""
     return await ask("sessions.activity", {"days": days})
@@ -73,6 +85,8 @@ ADDRESSES = {
     "sessions/{id:path}/rows": rows,
     "sessions/{id:path}/marks": marks,
     "sessions/{id:path}/overview": overview,
+    "sessions/{id:path}/outline": outline,
+    "sessions/{id:path}/moment": moment,
     "sessions/{id:path}": session,
     "activity": activity,
 }

@@ -8,7 +8,6 @@ from holdfast.web.screens import (
     health,
     memory,
     now,
-    rows,
     run,
     search,
     session,
@@ -20,7 +19,7 @@ from holdfast.web.screens import (
 )  # fmt: skip
 
 SCREENS = (
-    now.SCREEN, sessions.SCREEN, session.SCREEN, event.SCREEN, rows.SCREEN, gates.SCREEN, why.SCREEN,
+    now.SCREEN, sessions.SCREEN, session.SCREEN, event.SCREEN, session.ROWS, session.MOMENT, gates.SCREEN, why.SCREEN,
     tasks.SCREEN, state.SCREEN, uat.SCREEN,
     run.SCREEN, search.SCREEN, memory.SCREEN, activity.SCREEN, cost.SCREEN, health.SCREEN,
 )  # fmt: skip

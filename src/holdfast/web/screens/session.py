@@ -1,57 +1,101 @@
-"""Session: everything that happened in it, as a waterfall; what was refused, what was told, each call whole."""
+"""Session: everything that happened in it as a tree of turns, calls and subagents; each call whole; any moment of it."""
 
+from itertools import groupby
 from typing import Any
 
-from holdfast.web import overview, row_labels
+from holdfast.core.errors import CommandRefused
+from holdfast.web import overview, session_rows
 from holdfast.web.screen import Screen, Visit
 
 FILTERS = (
-    ("", "Everything"), ("prompts", "Prompts"), ("tools", "Tools"), ("failures", "Failures"),
-    ("decisions", "Denied and told"), ("subagents", "Subagents"),
+    ("", "Everything"), ("prompts", "Conversation"), ("tools", "Tools"), ("failures", "Failures"),
+    ("checks", "Checks and gates"), ("decisions", "Denied and injected"), ("subagents", "Subagents"),
 )  # fmt: skip
 FIRST_ROWS = 120
 MOST_CHECKS = 8
+CONVERSATION = "prompts"
 
 
 def page(visit: Visit) -> dict[str, Any]:
     shown = visit.view("sessions.show", id=visit.path["id"], turns=1, brief=True)
-    rows = {"rows": [], "older": 0} if visit.query.get("live") and not visit.query.get("q") else rows_of(visit, shown)
+    only = visit.query.get("only", "")
+    # The tree is drawn by a script from then on; what it does not draw is shown anew with the page.
+    drawn_by_script = bool(visit.query.get("live")) and not visit.query.get("q") and only != CONVERSATION
+    found = {"rows": [], "older": 0} if drawn_by_script else load_rows(visit, shown["id"], FIRST_ROWS)
     return {
         "session": shown,
         "overview": overview.shapes(visit.view("sessions.overview", id=shown["id"])),
-        **rows,
-        **row_words(visit),
-        "checks": checks_of(visit, shown),
+        **found,
+        "turns": group_turns(found["rows"]),
+        "flat": session_rows.list_flat(found["rows"]) if visit.query.get("q") else [],
+        "talk": only == CONVERSATION,
+        **row_format(visit),
+        "checks": latest_checks(visit, shown),
         "filters": FILTERS,
         "now": shown["now"],
     }
 
 
-def rows_of(visit: Visit, shown: dict[str, Any]) -> dict[str, Any]:
-    value: dict[str, Any] = visit.view("sessions.rows", id=shown["id"], limit=FIRST_ROWS, **asked(visit))
+def load_rows(visit: Visit, session: str, limit: int) -> dict[str, Any]:
+    value: dict[str, Any] = visit.view("sessions.rows", id=session, limit=limit, **row_range(visit))
     return value
 
 
-def checks_of(visit: Visit, shown: dict[str, Any]) -> list[dict[str, Any]]:
+def group_turns(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Each turn with its rows as a tree."""
+    turns = []
+    for n, listed in groupby(rows, key=lambda row: row["turn"]):
+        inside = list(listed)
+        head = next((row for row in inside if session_rows.is_turn_head(row)), None)
+        turns.append({
+            "n": n, "first": head["seq"] if head else 0, "at": inside[0]["turn_at"], "prompt": head["text"] if head else "",
+            "rows": session_rows.build_tree(inside),
+        })  # fmt: skip
+    return turns
+
+
+def latest_checks(visit: Visit, shown: dict[str, Any]) -> list[dict[str, Any]]:
     """The latest run of each check, with verdict and reason. The content is not looked at: the page is shown often."""
     found = visit.view("checks.list", of=shown["project"], whose=shown["id"], session=shown["id"], look=False)
     value: list[dict[str, Any]] = found["runs"][:MOST_CHECKS]
     return value
 
 
-def asked(visit: Visit) -> dict[str, Any]:
+def row_range(visit: Visit) -> dict[str, Any]:
     return {
         "start": visit.number("start"), "before": visit.number("before"),
         "only": visit.query.get("only", ""), "q": visit.query.get("q", "")[:200],
     }  # fmt: skip
 
 
-def row_words(visit: Visit) -> dict[str, Any]:
+def row_format(visit: Visit) -> dict[str, Any]:
     return {
         "only": visit.query.get("only", ""), "q": visit.query.get("q", "")[:200],
-        "label": row_labels.label, "look": row_labels.look, "says": row_labels.says, "bar": row_labels.bar,
-        "lane_class": row_labels.lane_class,
+        "label": session_rows.label, "look": session_rows.look, "says": session_rows.says,
+        "lane_class": session_rows.lane_class,
     }  # fmt: skip
 
 
+def rows_page(visit: Visit) -> dict[str, Any]:
+    """A range of the rows, for the tree that scrolls: the same rows as on the page."""
+    found = load_rows(visit, visit.query.get("id", ""), visit.number("limit", 200))
+    arrange = session_rows.list_flat if visit.query.get("only") else session_rows.build_tree
+    rows = arrange(found["rows"], fold_idle=visit.query.get("idle", "") != "real")
+    return {**row_format(visit), "rows": rows}
+
+
+def moment_page(visit: Visit) -> dict[str, Any]:
+    """The session as it was right after one of its events, folded from the log."""
+    seq = visit.query.get("seq", "")
+    if seq and not seq.isdecimal():
+        raise CommandRefused(f"there is no event {seq[:40]!r}")
+    told = visit.view(
+        "sessions.moment", id=visit.path["id"], seq=visit.number("seq"), start=visit.number("start"),
+        offset=visit.number("offset"), only=visit.query.get("only", ""),
+    )  # fmt: skip
+    return {"moment": told, "only": visit.query.get("only", ""), "changed": frozenset(told["changed"])}
+
+
 SCREEN = Screen(name="session", title="Session", path="/session/{id:path}", page=page, live="*", script="session.js")
+ROWS = Screen(name="rows", title="Rows", path="/rows", page=rows_page, live="*")
+MOMENT = Screen(name="moment", title="Moment", path="/moment/{id:path}", page=moment_page)

@@ -5,6 +5,7 @@ const csrf = document.querySelector('meta[name="csrf"]')?.content ?? "";
 
 export function listenToActs() {
   document.addEventListener("click", (event) => {
+    copy(event.target.closest("[data-copy], [data-copy-link]"));
     const button = event.target.closest("button[data-command]");
     if (button && !button.closest("form[data-command]")) act(button, JSON.parse(button.dataset.args || "{}"));
   });
@@ -15,6 +16,16 @@ export function listenToActs() {
     const given = Object.fromEntries(new FormData(form));
     act(form, { ...JSON.parse(form.dataset.args || "{}"), ...given }).then((done) => done && form.reset());
   });
+}
+
+// The text beside the button, or an address of ours that leads back to what is shown.
+async function copy(button) {
+  if (!button) return;
+  const text = button.dataset.copyLink ? new URL(button.dataset.copyLink, location.href).href : button.parentElement.querySelector("pre")?.innerText ?? "";
+  try {
+    await navigator.clipboard.writeText(text);
+    toast("Copied.");
+  } catch { toast("The browser does not let this page copy.", "bad"); }
 }
 
 export async function act(element, args) {

@@ -18,7 +18,7 @@ function attributes(old, fresh) {
 
 // What scripts put there themselves.
 const kept = (element, name) =>
-  (name === "class" && element.classList.contains("here")) || name === "style" || name === "aria-selected"
+  (name === "class" && (element.classList.contains("here") || element.hasAttribute("data-keep-class"))) || name === "style" || name === "aria-selected"
   || (name === "open" && element.tagName === "DETAILS");
 
 function children(old, fresh) {

@@ -1,168 +1,260 @@
-// The list of a session: only what is seen is there. Blocks of two hundred rows are fetched by range, ready made.
+// One session: the tree, the details of the row that is chosen, the time axis, and the replay.
 import { heard } from "./live.js";
 import { select } from "./keys.js";
+import { Tree } from "./tree.js";
 
-const ROW = 28;
-const KEEP_NEAR = 2;
-const MOST = 500;
 const scroller = document.getElementById("scroller");
 const pane = document.getElementById("pane");
-const { id, only, q } = scroller.dataset;
-
-let marks = [], every = 200, total = 0;
-let blocks = null;
-const made = new Map();
-const wanted = new Set();
+const replay = document.getElementById("replay");
+const tools = document.querySelector("[data-tree-tools]");
+const tree = scroller && !scroller.dataset.q ? new Tree(scroller) : null;
+let there = false; // The tree is drawn.
 
 async function begin() {
+  if (!scroller) return;
   listen();
-  if (!q) await virtual();
-  const seq = Number(location.hash.match(/^#e(\d+)$/)?.[1] ?? 0);
-  if (seq) await show(seq);
-}
-
-async function virtual() {
-  const answer = await fetch(`/api/v1/sessions/${encodeURIComponent(id)}/marks?only=${encodeURIComponent(only)}`);
-  if (!answer.ok) return;
-  const told = (await answer.json()).data;
-  ({ marks, every, total } = told);
-  if (!total) return;
-  const asked = new URLSearchParams(location.search);
-  blocks = document.createElement("div");
-  blocks.className = "blocks";
-  size();
-  const start = Number(asked.get("start") ?? 0);
-  const first = await block(start ? at(start) : marks.length - 1);
-  scroller.replaceChildren(blocks);
-  if (start) scroller.scrollTop = top(start, first);
-  else scroller.scrollTop = scroller.scrollHeight;
-  scroller.addEventListener("scroll", scrolled, { passive: true });
-  new ResizeObserver(fill).observe(scroller);
-  fill();
-}
-
-const size = () => { blocks.style.height = `${total * ROW}px`; };
-const at = (seq) => Math.max(0, marks.findLastIndex((mark) => mark <= seq));
-
-function top(seq, element) {
-  const rows = [...(element?.children ?? [])];
-  const place = Math.max(0, rows.findIndex((row) => Number(row.dataset.seq) >= seq));
-  return (Number(element?.dataset.n ?? 0) * every + place) * ROW;
-}
-
-// Who drags the bar across thousands of rows wants to see where it stops, not everything between.
-let lastTop = 0, waits = 0;
-function scrolled() {
-  const far = Math.abs(scroller.scrollTop - lastTop) > 2 * scroller.clientHeight;
-  lastTop = scroller.scrollTop;
-  clearTimeout(waits);
-  if (far) waits = setTimeout(fill, 60);
-  else requestAnimationFrame(fill);
-}
-
-function fill() {
-  if (!blocks) return;
-  const from = Math.floor(scroller.scrollTop / ROW / every);
-  const to = Math.floor((scroller.scrollTop + scroller.clientHeight) / ROW / every);
-  for (let n = Math.max(0, from - 1); n <= Math.min(marks.length - 1, to + 1); n++) block(n);
-  for (const [n, element] of made) if (n < from - KEEP_NEAR || n > to + KEEP_NEAR) { element.remove(); made.delete(n); }
-}
-
-async function block(n, anew = false) {
-  if (made.has(n) && !anew) return made.get(n);
-  if (wanted.has(n)) return null;
-  wanted.add(n);
-  try {
-    const last = n === marks.length - 1;
-    const asked = new URLSearchParams({ id, only, start: marks[n], limit: last ? MOST : every });
-    const answer = await fetch(`/rows?${asked}`);
-    if (!answer.ok) return null;
-    const fresh = new DOMParser().parseFromString(await answer.text(), "text/html").querySelector("ol");
-    return place(n, document.importNode(fresh, true));
-  } finally { wanted.delete(n); }
-}
-
-function place(n, element) {
-  element.dataset.n = n;
-  element.style.top = `${n * every * ROW}px`;
-  const chosen = blocks.querySelector(".here")?.id;
-  const old = made.get(n);
-  made.set(n, element);
-  if (old) old.replaceWith(element);
-  else {
-    const next = [...blocks.children].find((other) => Number(other.dataset.n) > n);
-    blocks.insertBefore(element, next ?? null);
+  there = Boolean(tree) && await tree.load();
+  if (there) {
+    tools.hidden = false;
+    tree.addEventListener("drawn", (event) => dim(event.detail));
+    const start = Number(new URLSearchParams(location.search).get("start") ?? 0);
+    const seq = Number(location.hash.match(/^#e(\d+)$/)?.[1] ?? 0);
+    if (seq) await show(seq);
+    else if (start) await tree.reveal(start);
+    else tree.toEnd();
+    tree.fill();
+  } else {
+    const row = location.hash && document.getElementById(location.hash.slice(1));
+    if (row) select(row);
   }
-  if (chosen && element.querySelector(`#${chosen}`)) element.querySelector(`#${chosen}`).classList.add("here");
-  return element;
 }
-
-// What is new is at the end: the last block is looked at again, and cut in two when it has grown too long.
-let growing = 0; // 2: something came meanwhile, look once more.
-async function grow() {
-  if (!blocks) return;
-  if (growing) { growing = 2; return; }
-  do {
-    growing = 1;
-    await growOnce();
-  } while (growing === 2);
-  growing = 0;
-}
-
-async function growOnce() {
-  const atEnd = scroller.scrollHeight - scroller.scrollTop - scroller.clientHeight < 60;
-  const n = marks.length - 1;
-  while (wanted.has(n)) await new Promise((later) => setTimeout(later, 30));
-  const element = await block(n, true);
-  if (!element) return;
-  const rows = [...element.children];
-  total = n * every + rows.length;
-  for (let k = every; k < rows.length; k += every) marks.push(Number(rows[k].dataset.seq));
-  if (rows.length >= MOST) growing = 2;
-  for (const row of rows.slice(every)) row.remove();
-  size();
-  if (atEnd) scroller.scrollTop = scroller.scrollHeight;
-  fill();
-}
-
-// ── details ──
 
 function listen() {
   scroller.addEventListener("click", (event) => {
     const row = event.target.closest("[data-row]");
-    if (!row || event.ctrlKey || event.metaKey || event.button) return;
+    if (!row || event.ctrlKey || event.metaKey || event.button || event.target.closest("button")) return;
     event.preventDefault();
     select(row);
   });
-  scroller.addEventListener("row", (event) => detail(Number(event.target.dataset.seq)));
+  scroller.addEventListener("row", (event) => { choose(Number(event.target.dataset.seq)); detail(Number(event.target.dataset.seq)); });
+  scroller.addEventListener("wheel", zoomByWheel, { passive: false });
+  pane.addEventListener("click", pressedInPane);
   document.querySelector("main").addEventListener("click", (event) => {
     const turn = event.target.closest(".overview a");
-    if (!turn || !blocks) return;
-    event.preventDefault();
-    show(Number(turn.dataset.seq));
+    if (turn && there) { event.preventDefault(); show(Number(turn.dataset.seq)); }
+    toolPressed(event.target.closest("button[data-tree]")?.dataset.tree);
   });
-  document.addEventListener("leave", () => { pane.replaceChildren(); scroller.focus(); });
+  tools?.querySelector("input[data-tree=idle]").addEventListener("change", (event) => { tree.realTime = !event.target.checked; tree.drawAnew(); });
+  document.addEventListener("leave", () => (replay.hidden ? closePane() : endReplay()));
+  document.addEventListener("keydown", arrows);
   heard.addEventListener("event", grow);
   heard.addEventListener("page", grow);
+  replay?.addEventListener("click", (event) => step(event.target.closest("[data-step]")?.dataset.step));
+  replay?.querySelector("[data-moment]").addEventListener("input", slid);
 }
 
+// Left folds, right unfolds; in a replay they step.
+function arrows(event) {
+  if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest?.("input, textarea, select, dialog")) return;
+  const step_ = { ArrowLeft: "previous", ArrowRight: "next" }[event.key];
+  if (!step_) return;
+  if (!replay.hidden) { event.preventDefault(); step(step_); return; }
+  const row = scroller.querySelector(".row.here");
+  if (!row || !there) return;
+  event.preventDefault();
+  const open = event.key === "ArrowRight";
+  if (row.dataset.lane && tree.foldedLanes.has(row.dataset.lane) === open) { tree.toggleLane(row.dataset.lane); return; }
+  const turn = tree.find(Number(row.dataset.seq))[0];
+  tree.toggle(turn, open);
+  if (!open && turn.element) select(turn.element);
+}
+
+function toolPressed(name) {
+  if (!name || !there) return;
+  if (name === "fold" || name === "unfold") tree.toggleAll(name === "unfold");
+  if (name === "zoom-in") zoom(2);
+  if (name === "zoom-out") zoom(0.5);
+  if (name === "replay") { if (replay.hidden) beginReplay(); else endReplay(); }
+}
+
+// ── the time axis ──
+
+let factor = 1, pan = 0; // `pan` is the left edge, in widths of the column.
+
+function zoom(by, at = 0.5) {
+  const next = Math.min(64, Math.max(1, factor * by));
+  pan = (pan + at) * (next / factor) - at;
+  factor = next;
+  setAxis();
+}
+
+function setAxis() {
+  pan = Math.min(factor - 1, Math.max(0, pan));
+  scroller.style.setProperty("--zoom", factor);
+  scroller.style.setProperty("--pan", pan);
+  document.querySelector("[data-zoom]").value = `${factor < 10 ? +factor.toFixed(1) : Math.round(factor)}×`;
+}
+
+function zoomByWheel(event) {
+  const bars = event.target.closest?.(".row .w");
+  if (!bars || !there || !(event.ctrlKey || event.shiftKey)) return;
+  event.preventDefault();
+  const box = bars.getBoundingClientRect();
+  if (event.ctrlKey) zoom(event.deltaY < 0 ? 1.25 : 0.8, (event.clientX - box.left) / box.width);
+  else { pan += (event.deltaY || event.deltaX) / box.width; setAxis(); }
+}
+
+// ── what is new ──
+
+let growing = 0; // 2: something came meanwhile, look once more.
+async function grow() {
+  if (!there) return;
+  if (growing) { growing = 2; return; }
+  do {
+    growing = 1;
+    await tree.grow();
+  } while (growing === 2);
+  growing = 0;
+}
+
+// ── details ──
+
 async function show(seq) {
-  const element = blocks ? await block(at(seq)) ?? made.get(at(seq)) : scroller;
-  if (blocks) scroller.scrollTop = Math.max(0, top(seq, element) - scroller.clientHeight / 3);
-  const row = document.getElementById(`e${seq}`);
-  if (row) select(row);
+  const row = there ? await tree.reveal(seq) : document.getElementById(`e${seq}`);
+  if (row?.hasAttribute("data-row") && Number(row.dataset.seq) === seq) select(row);
   else detail(seq);
 }
+
+const choose = (seq) => { if (tree) tree.chosen = seq; };
 
 let asked = 0;
 async function detail(seq) {
   const mine = ++asked;
   history.replaceState(null, "", `#e${seq}`);
-  const answer = await fetch(`/event/${seq}`);
-  if (mine !== asked) return;
+  if (!replay.hidden) { moment({ seq }); return; }
+  await fillPane(`/event/${seq}`, mine);
+}
+
+async function fillPane(address, mine) {
+  const answer = await fetch(address);
   const fresh = new DOMParser().parseFromString(await answer.text(), "text/html").querySelector(".detail, .empty");
-  if (fresh) pane.replaceChildren(document.importNode(fresh, true));
+  if (mine !== asked || !fresh) return null;
+  const close = document.createElement("button");
+  close.type = "button";
+  close.className = "close plain";
+  close.dataset.close = "";
+  close.setAttribute("aria-label", "Close the details");
+  close.textContent = "×";
+  const wide = pane.hidden;
+  pane.replaceChildren(close, document.importNode(fresh, true));
+  pane.hidden = false;
+  document.querySelector(".waterfall").classList.add("split");
   pane.scrollTop = 0;
+  if (wide && pane.offsetTop > scroller.offsetTop) pane.scrollIntoView({ block: "end" }); // A narrow page has it below.
+  if (wide && there) requestAnimationFrame(() => { scroller.querySelector(".here")?.scrollIntoView({ block: "nearest" }); tree.fill(); });
+  return pane.querySelector(".detail");
+}
+
+function pressedInPane(event) {
+  if (event.target.closest("[data-close]")) closePane();
+  const step_ = event.target.closest("[data-steps] a[rel]");
+  if (step_ && !replay.hidden) { event.preventDefault(); step(step_.rel === "prev" ? "previous" : "next"); }
+}
+
+function closePane() {
+  asked++;
+  pane.hidden = true;
+  pane.replaceChildren();
+  document.querySelector(".waterfall").classList.remove("split");
+  scroller.querySelector(".here")?.classList.remove("here");
+  choose(0);
+  history.replaceState(null, "", location.pathname + location.search);
+  scroller.focus({ preventScroll: true });
+}
+
+// ── replay: one event after the other, with the state of the session right after it ──
+
+let current = null; // The moment that is shown: {seq, previous, next}.
+let playing = 0;
+let sliding = 0;
+
+function beginReplay() {
+  replay.hidden = false;
+  document.querySelector("[data-tree=replay]").setAttribute("aria-pressed", "true");
+  const chosen = Number(scroller.querySelector(".row.here")?.dataset.seq ?? 0);
+  replay.querySelector("[data-moment]").max = Math.max(0, tree.rows - 1);
+  moment(chosen ? { seq: chosen } : tree.nth(0));
+}
+
+function endReplay() {
+  stop();
+  current = null;
+  replay.hidden = true;
+  document.querySelector("[data-tree=replay]").setAttribute("aria-pressed", "false");
+  dim(scroller);
+  closePane();
+}
+
+function step(name) {
+  if (!name || (!current && name !== "close")) return;
+  if (name === "close") { endReplay(); return; }
+  if (name === "play") { if (playing) stop(); else play(); return; }
+  stop();
+  if (name === "first") moment(tree.nth(0));
+  if (name === "last") moment({});
+  if (name === "previous" && current.previous) moment({ seq: current.previous });
+  if (name === "next" && current.next) moment({ seq: current.next });
+}
+
+function play() {
+  setPlaying(1);
+  (async () => {
+    while (playing && current?.next) {
+      const began = Date.now();
+      if (!await moment({ seq: current.next })) break;
+      await new Promise((later) => setTimeout(later, Math.max(0, began + 700 - Date.now())));
+    }
+    stop();
+  })();
+}
+
+const stop = () => setPlaying(0);
+function setPlaying(on) {
+  playing = on;
+  const button = replay.querySelector("[data-step=play]");
+  button.setAttribute("aria-pressed", String(Boolean(on)));
+  button.textContent = on ? "❚❚" : "▶";
+}
+
+function slid(event) {
+  clearTimeout(sliding);
+  stop();
+  const place = tree.nth(Number(event.target.value));
+  if (place) sliding = setTimeout(() => moment(place), 80);
+}
+
+async function moment(where) {
+  const mine = ++asked;
+  const wanted = new URLSearchParams({ ...where, only: scroller.dataset.only });
+  const shown = await fillPane(`/moment/${encodeURIComponent(scroller.dataset.id)}?${wanted}`, mine);
+  if (!shown?.dataset.seq) return false;
+  current = { seq: Number(shown.dataset.seq), previous: Number(shown.dataset.previous), next: Number(shown.dataset.next) };
+  history.replaceState(null, "", `#e${current.seq}`);
+  choose(current.seq);
+  const row = await tree.reveal(current.seq);
+  scroller.querySelector(".here")?.classList.remove("here");
+  row?.classList.add("here");
+  dim(scroller);
+  const slider = replay.querySelector("[data-moment]"), at = tree.indexOf(current.seq);
+  if (document.activeElement !== slider) slider.value = at;
+  replay.querySelector("[data-where]").value = `${(at + 1).toLocaleString("en")} of ${tree.rows.toLocaleString("en")}`;
+  return true;
+}
+
+// What has not happened yet at the moment shown is pale.
+function dim(within) {
+  const rows = within.matches?.("[data-seq]") ? [within] : within.querySelectorAll("[data-seq]");
+  for (const row of rows) row.classList.toggle("later", Boolean(current) && Number(row.dataset.seq) > current.seq);
 }
 
 begin();

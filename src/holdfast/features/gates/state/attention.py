@@ -123,7 +123,7 @@ def _accepted_text(data: GatesRulesAccepted, _event: Event) -> str:
 
 def _approved_text(data: GatesApproved, _event: Event) -> str:
     names = ", ".join(one.name for one in data.requirements)
-    shown = f"{names} approved without a terminal; if that was not you, see: holdfast events list"
+    shown = f"{names} approved without a terminal; if that was not you, see: holdfast event list"
     return "" if data.certain else shown
 
 

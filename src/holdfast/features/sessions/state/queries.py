@@ -1,6 +1,6 @@
 """Documents looked up: the session a person means, sessions by status, the turns of a session."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import chain
 
 from holdfast.core.errors import CommandRefused
@@ -50,7 +50,7 @@ def find_session(reader: Reader, given: str) -> Session:
     if len(found) == 1:
         return found[0]
     if not found:
-        raise CommandRefused(f"there is no session {one_line(given, 80)!r}", fix="See: holdfast sessions list --all")
+        raise CommandRefused(f"there is no session {one_line(given, 80)!r}", fix="See: holdfast session list --all")
     named = "; ".join(f"{doc.id} ({doc.title or doc.state})" for doc in found[:MAX_CANDIDATES])
     more = " …" if len(found) > MAX_CANDIDATES else ""
     raise CommandRefused(f"{one_line(given, 80)!r} may be {named}{more}", fix="Give more of the id.")
@@ -97,6 +97,10 @@ class Turns:
         if n not in self._known:
             self._known[n] = self._find(n) if 0 < n <= self.last else None
         return self._known[n]
+
+    def remember(self, turns: Iterable[Turn]) -> None:
+        """Turns that somebody has read already. The session itself knows its last two better."""
+        self._known |= {turn.n: turn for turn in turns if turn.n < self.last - 1}
 
     def latest(self, limit: int) -> list[Turn]:
         """The oldest of them first."""

@@ -1,0 +1,198 @@
+"""The rows of a session as a tree: what each is called, how it looks, what lies under what, where its bar is. Pure."""
+
+import re
+import zlib
+from bisect import bisect_right
+from collections.abc import Mapping, Sequence
+from itertools import accumulate, pairwise
+from typing import Any, NamedTuple
+
+LANE_GOES_ON = "lane.continued"
+"""Not an event: the head of a subagent's rows where it began in an earlier block."""
+LABELS = {
+    "session.started": "Start", "session.ended": "End", "prompt.submitted": "Prompt", "turn.ended": "Answer",
+    "turn.failed": "Failed", "turn.interrupted": "Interrupted", "turn.recovered": "Closed", "turn.escaped": "Escaped",
+    "subagent.started": "Subagent", "subagent.ended": "Ended", "compact.ended": "Compacted",
+    "notification": "Notice", "permission.requested": "Asks", "permission.denied": "Refused", "model.switched": "Model",
+    "task.created": "Task", "task.completed": "Task done", "elicitation.requested": "Asks", "note.added": "Note",
+    "session.lost": "Gone", "session.stale": "Stale", "session.left": "Left", "session.closed": "Closed",
+    "session.reopened": "Reopened", "session.linked": "Goes on from", "session.branched": "Branched",
+    "answer.undelivered": "Not delivered", "check.finished": "Check", "git.acted": "Git",
+    "gates.triggered": "Gate opened", "gates.satisfied": "Gate satisfied", "gates.approved": "Gate approved",
+    "gates.cleared": "Gate reopened", "gates.bypassed": "Gate bypassed", "gates.attempted": "Gate attempt",
+    "gates.paused": "Gates paused", "gates.resumed": "Gates resumed", LANE_GOES_ON: "Subagent, continued",
+}  # fmt: skip
+LOOKS = {
+    "answer.undelivered": "failed",
+    "prompt.submitted": "prompt", "turn.ended": "answer", "turn.failed": "failed", "tool.failed": "failed",
+    "permission.denied": "failed", "session.lost": "failed", "permission.requested": "asks", "notification": "asks",
+    "subagent.started": "sub", "subagent.ended": "sub", "tool.finished": "tool", LANE_GOES_ON: "sub",
+    "gates.triggered": "gate", "gates.satisfied": "check passed", "gates.approved": "check passed",
+    "gates.cleared": "gate", "gates.bypassed": "failed", "gates.attempted": "failed", "gates.paused": "gate",
+    "gates.resumed": "gate", "git.acted": "gate",
+}  # fmt: skip
+LANES = 5
+WRAPPER = re.compile(r"</?holdfast-context[^>]{0,200}>\s*")
+"""Tells an agent what is not to be trusted; a person sees where it comes from."""
+
+
+def label(row: Mapping[str, Any]) -> str:
+    if row["kind"] == "decision.made":
+        return "Denied" if row["verdict"] == "deny" else "Injected context" if row["injected"] else "Decided"
+    if row["kind"].startswith("tool."):
+        return str(row["tool"] or "Tool").rpartition("__")[2].removeprefix("browser_")  # mcp__SERVER__TOOL
+    value: str = LABELS.get(row["kind"], row["kind"])
+    return value
+
+
+def look(row: Mapping[str, Any]) -> str:
+    if row["kind"] == "decision.made":
+        return "denied" if row["verdict"] == "deny" else "told"
+    if row.get("ok") is False:
+        return "failed"
+    if row["kind"] == "check.finished":
+        return {"passed": "check passed", "failed": "failed"}.get(str(row["text"]).partition(":")[0], "check")
+    return LOOKS.get(row["kind"], "quiet")
+
+
+def says(row: Mapping[str, Any]) -> str:
+    """The rest of the line, without what the label says already."""
+    text = WRAPPER.sub("", str(row["text"]))
+    if row["kind"] == "decision.made":
+        verdict, _, text = text.partition(": ")
+        return f"{row['injected']} tokens: {text}" if row["injected"] else text or verdict
+    if row["kind"].startswith("subagent."):
+        return f"{row['lane_type']} {text}".strip() or row["lane"]
+    if row["kind"].startswith("tool.") and not text:
+        return str(row["tool"] or "").removeprefix("mcp__").rpartition("__")[0]
+    return text
+
+
+def lane_class(lane: str) -> str:
+    """The same lane has the same colour everywhere."""
+    return f"lane-{zlib.crc32(lane.encode('utf-8', 'replace')) % LANES + 1}" if lane else ""
+
+
+# ── the tree ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def build_tree(rows: Sequence[Mapping[str, Any]], *, fold_idle: bool = True) -> list[dict[str, Any]]:
+    """The rows with what a subagent did right under it, each with `bar`, `depth` and `under`; a turn's own prompt is
+    left out, because it is the head of the turn."""
+    listed = [dict(row) for row in rows if not is_turn_head(row)]
+    place_bars(listed, fold_idle=fold_idle)
+    return _nest_lanes(listed)
+
+
+def list_flat(rows: Sequence[Mapping[str, Any]], *, fold_idle: bool = True) -> list[dict[str, Any]]:
+    """The same without a tree, for some of the rows only."""
+    listed = [{**row, "depth": 0, "under": "", "children": 0} for row in rows]
+    place_bars(listed, fold_idle=fold_idle)
+    return listed
+
+
+def is_turn_head(row: Mapping[str, Any]) -> bool:
+    return row["kind"] == "prompt.submitted" and row["seq"] == row["turn_first"]
+
+
+def _nest_lanes(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    heads: list[dict[str, Any]] = []
+    lanes: dict[str, list[dict[str, Any]]] = {}
+    for row in rows:
+        lane = row["lane"]
+        if not lane:
+            heads.append({**row, "depth": 0, "under": ""})
+        elif lane not in lanes:
+            started = row["kind"] == "subagent.started"
+            heads.append({**(row if started else _continued(row)), "depth": 0, "under": ""})
+            lanes[lane] = [] if started else [{**row, "depth": 1, "under": lane}]
+        else:
+            lanes[lane].append({**row, "depth": 1, "under": lane})
+    flat = []
+    for head in heads:
+        below = lanes.get(head["lane"], []) if head["lane"] else []
+        flat += [{**head, "children": len(below)}, *({**row, "children": 0} for row in below)]
+    return flat
+
+
+def _continued(row: Mapping[str, Any]) -> dict[str, Any]:
+    return {**row, "kind": LANE_GOES_ON, "text": "", "tool": "", "ms": 0, "bar": None, "ok": None, "outcome": ""}
+
+
+class Bar(NamedTuple):
+    """In thousandths of the width. `idle` is where the wait before it begins, below zero where there was none; `waited`
+    says how long that was."""
+
+    x: float
+    width: float
+    idle: float = -1.0
+    waited: int = 0
+    cut: bool = False
+    """The wait before it is drawn shorter than it was."""
+
+
+LEAST_WIDTH = 6.0
+LONGEST_WAIT_SHARE = 0.4
+"""Waits between calls take at most so much of the width, however long they were."""
+
+
+def place_bars(rows: Sequence[dict[str, Any]], *, fold_idle: bool) -> None:
+    """Gives each row its `bar` on one axis of time. Time in which nothing ran is drawn shorter than it was."""
+    spans = sorted((row["began"] or row["at"], (row["began"] or row["at"]) + row["ms"]) for row in rows)
+    if not spans:
+        return
+    axis = TimeAxis(spans, fold_idle=fold_idle)
+    for row in rows:
+        row["bar"] = axis.bar(row["began"] or row["at"], row["ms"])
+
+
+class TimeAxis:
+    """Time → place, with the gaps between the spans shortened."""
+
+    def __init__(self, spans: Sequence[tuple[int, int]], *, fold_idle: bool) -> None:
+        busy = _joined(spans)
+        gaps = [later[0] - earlier[1] for earlier, later in pairwise(busy)]
+        longest = _longest_gap(gaps, sum(end - start for start, end in busy)) if fold_idle else max(gaps, default=0)
+        self._starts = [start for start, _ in busy]
+        self._ends = [end for _, end in busy]
+        self._gaps, self._longest = [0, *gaps], longest
+        drawn = accumulate(
+            (min(gap, longest) + end - start for gap, (start, end) in zip(self._gaps, busy, strict=True)), initial=0.0
+        )
+        self._left = [x + min(gap, longest) for x, gap in zip(drawn, self._gaps, strict=False)]
+        self._whole = max(1.0, self._left[-1] + busy[-1][1] - busy[-1][0])
+
+    def bar(self, began: int, ms: int) -> Bar:
+        n = max(0, bisect_right(self._starts, began) - 1)
+        scale = (1000.0 - LEAST_WIDTH) / self._whole
+        x = round((self._left[n] + began - self._starts[n]) * scale, 1)
+        width = round(max(LEAST_WIDTH, min(ms * scale, 1000.0 - x)), 1)
+        gap = self._gaps[n]
+        if began != self._starts[n] or not gap:
+            return Bar(x, width)
+        return Bar(x, width, round(x - min(gap, self._longest) * scale, 1), gap, gap > self._longest)
+
+
+def _joined(spans: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Overlapping spans as one."""
+    joined: list[tuple[int, int]] = []
+    for start, end in spans:
+        if joined and start <= joined[-1][1]:
+            joined[-1] = (joined[-1][0], max(joined[-1][1], end))
+        else:
+            joined.append((start, end))
+    return joined
+
+
+def _longest_gap(gaps: Sequence[int], busy: int) -> float:
+    """How long a gap may be drawn, so that all gaps together take LONGEST_WAIT_SHARE of the width."""
+    if not gaps or not busy:
+        return max(gaps, default=0)
+    allowed = busy * LONGEST_WAIT_SHARE / (1 - LONGEST_WAIT_SHARE)
+    shorter = 0.0
+    for n, gap in enumerate(sorted(gaps)):
+        left = len(gaps) - n
+        if shorter + gap * left > allowed:
+            return max(0.0, (allowed - shorter) / left)
+        shorter += gap
+    return max(gaps)

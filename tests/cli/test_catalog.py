@@ -1,0 +1,24 @@
+"""One grammar: what we print and write names commands by their one name; older spellings still work."""
+
+import re
+from pathlib import Path
+
+from holdfast.cli.catalog import MODULES, OLDER_SPELLINGS
+from holdfast.cli.root import build_command
+
+ROOT = Path(__file__).parents[2]
+OLD = re.compile(rf"\bholdfast (?:{'|'.join(OLDER_SPELLINGS)}) [a-z]")
+MIGRATIONS = "stores/sql"
+
+
+def test_no_text_uses_an_older_spelling() -> None:
+    files = [*ROOT.glob("src/holdfast/**/*.py"), *ROOT.glob("src/holdfast/**/*.html"), *ROOT.glob("docs/**/*.md")]
+    found = [f"{file}: {hit[0]}" for file in files if MIGRATIONS not in str(file) for hit in OLD.finditer(file.read_text())]
+    assert found == []
+
+
+def test_older_spellings_lead_to_the_same_command() -> None:
+    group = build_command()
+    for old, name in OLDER_SPELLINGS.items():
+        assert group.resolve_command(None, [old, "list"])[1] is group.commands[name]
+    assert set(OLDER_SPELLINGS.values()) <= set(MODULES)
