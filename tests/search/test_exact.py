@@ -129,8 +129,8 @@ def test_the_outline_of_a_file(tree: Tree) -> None:
         found = symbols.outline(db, "app/upload.py")
         assert symbols.outline(db, "nowhere.py") is None
     assert found
-    assert [(one.symbol, one.line) for one in found.definitions] == [
-        ("send_chunk", 4), ("UploadSession", 15), ("UploadSession.resume_interrupted", 16),
+    assert [(one.symbol, one.line, one.end) for one in found.definitions] == [
+        ("send_chunk", 4, 12), ("UploadSession", 15, 21), ("UploadSession.resume_interrupted", 16, 21),
     ]  # fmt: skip
 
 

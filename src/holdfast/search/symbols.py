@@ -59,10 +59,9 @@ def outline(db: apsw.Connection, path: str) -> Outline | None:
         "select d.symbol, d.kind, c.start + d.first, c.start + d.last from definitions d join chunks c on c.id = d.chunk"
         " where c.file = ? order by 3, 4 desc", (row[0],),
     )  # fmt: skip
-    lines = len(_lines(db, row[0]))
-    return Outline(
-        path, row[1], lines, [Outlined(symbol, kind, first, min(last, lines)) for symbol, kind, first, last in found]
-    )
+    lines = _lines(db, row[0])
+    definitions = [Outlined(symbol, kind, first, _last_line(lines, first, last)) for symbol, kind, first, last in found]
+    return Outline(path, row[1], len(lines), definitions)
 
 
 def find_symbol(db: apsw.Connection, name: str) -> Symbol:
@@ -100,13 +99,15 @@ def name_neighbours(db: apsw.Connection, hits: Sequence[Hit], text_of: TextOf) -
 
 
 def _trimmed(found: Neighbour | None, lines: Sequence[str]) -> Neighbour | None:
+    return found and Neighbour(found.symbol, found.kind, found.line, _last_line(lines, found.line, found.end))
+
+
+def _last_line(lines: Sequence[str], first: int, last: int) -> int:
     """Without the empty lines that come with a definition up to the next one."""
-    if found is None:
-        return None
-    end = min(found.end, len(lines))
-    while end > found.line and not lines[end - 1].strip():
-        end -= 1
-    return Neighbour(found.symbol, found.kind, found.line, end)
+    last = min(last, len(lines))
+    while last > first and not lines[last - 1].strip():
+        last -= 1
+    return last
 
 
 def _is_same(found: Neighbour, hit: Hit) -> bool:
