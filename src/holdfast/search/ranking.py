@@ -160,8 +160,8 @@ def examine(query: Query, names: Sequence[str], lines: Sequence[str], rarity: di
 
 
 Scored = Sequence[tuple[int, float]]
-MEANING = 0.68
-"""The share of meaning in the mixture, full text has the rest."""
+MEANING, MEANING_OF_A_NAME = 0.68, 0.64
+"""The share of meaning in the mixture, full text has the rest; a name is rather meant as it stands."""
 DEPTH = 100
 TEXT_DEPTH = 400
 """Chunks that full text finds, to see which files hold several of them."""
@@ -288,7 +288,7 @@ class Ranking:
         self._rows: dict[int, ChunkRow] = {}
 
     def ranked(self, meaning: Scored, text: Scored) -> list[Ranked]:
-        mixed = mix(meaning, text)
+        mixed = mix(meaning, text, MEANING_OF_A_NAME if self._query.is_name else MEANING)
         uses = self._uses()
         self._load([*mixed, *uses, *(chunk for chunk, _ in text)])
         for chunk, score in mixed.items():
