@@ -32,7 +32,7 @@ GIVEN = ROOT.parent / "shared" / "corpus" / "questions"
 CHECKOUTS = Path(os.environ.get("HOLDFAST_CHECKOUTS") or ROOT.parent / "checkouts")
 KINDS = {
     "a": "where, everyday words", "b": "concept", "c": "message text", "d": "exact identifier", "e": "task of an agent",
-    "f": "misspelt, half known", "g": "document or config", "x": "any compound name (see below)",
+    "f": "misspelt, half known", "g": "document or config", "x": "compound name of a definition",
 }  # fmt: skip
 NAMES = 100
 DEPTHS = (1, 3, 10)
@@ -84,7 +84,8 @@ def ask_all(name: str, asked: Sequence[Asked]) -> list[Scored]:
     root = CHECKOUTS / name
     with tempfile.TemporaryDirectory() as state:
         place = index_dir_of(Path(state), str(root))
-        build.run(Task(root=str(root), folder=str(place.folder), run="bench", settings=IndexSettings()))
+        told = build.run(Task(root=str(root), folder=str(place.folder), run="bench", settings=IndexSettings()))
+        assert told.status == "completed", told
         searcher = Searcher(place)
         language = main_language(searcher)
         rows = []
