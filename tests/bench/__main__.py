@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 FIRST = ("hook", "throughput", "cold", "kills", "growth")
-HELPERS = {"__init__", "__main__", "figures", "floors", "event", "rest", "viewers"}
+HELPERS = {"__init__", "__main__", "figures", "floors", "event", "rest", "viewers", "questions"}
 
 
 def main() -> None:

@@ -41,6 +41,7 @@ def main() -> None:
             fact("left out", str(error)[:60])
             return
         _building(root, Path(folder))
+        _memory(Path(folder))
         _asking(root, Path(folder))
         _embedding(root)
 
@@ -71,11 +72,11 @@ def _building(root: Path, folder: Path) -> None:
     ctags = _took(
         lambda: subprocess.run(["ctags", "-R", "-f", "/dev/null", str(root)], capture_output=True, check=False)
     )
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    before = _children_cpu()
     whole, told = _run(root, place)
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    cpu = _children_cpu() - before
     figure("full index", whole, 25, unit="s", note=f"{told.counts.files} files, {told.chunks} chunks")
-    fact("… CPU", f"{after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime:.1f} s")
+    fact("… CPU", f"{cpu:.1f} s")
     if shutil.which("ctags"):
         fact("… to `ctags -R` (which has names only)", f"{whole / ctags:.1f} ×")
     summary = inspect.summary(place) or {}
@@ -84,6 +85,61 @@ def _building(root: Path, folder: Path) -> None:
     _changing(root, place)
     _nothing(root, place)
     _cold(root, place)
+    _switching(root, place, cpu)
+
+
+SWITCHED = 2_000
+
+
+def _switching(root: Path, place: IndexDir, full_cpu: float) -> None:
+    """By CPU: another branch with 2,000 other files, the first one again, and a folder under another name."""
+    git(root, "checkout", "-qb", "other")
+    for path in sorted(root.rglob("*.py"))[:SWITCHED]:
+        path.write_text(
+            path.read_text("utf-8", "replace") + "\n\ndef added_on_the_other_branch():\n    return 1\n", "utf-8"
+        )
+    git(root, "commit", "-qam", "other")
+    steps: dict[str, Callable[[], object]] = {
+        "a branch with 2,000 other files": lambda: None,
+        "… and back": lambda: git(root, "checkout", "-q", "-"),
+        "… and there again": lambda: git(root, "checkout", "-q", "-"),
+        "a renamed folder with all of it": lambda: (root / "django").rename(root / "renamed"),
+    }
+    for name, step in steps.items():
+        step()
+        before = _children_cpu()
+        told = _run(root, place)[1]
+        ratio = (_children_cpu() - before) / full_cpu
+        figure(name, ratio, 0.35, note=f"of a full index; {told.counts.embedded} chunks embedded")
+
+
+LINES, LINES_OF_A_FILE = 1_500_000, 500
+
+
+def _memory(folder: Path) -> None:
+    """The worker's most memory over a checkout of 1.5 million lines, as the kernel counts it."""
+    root = folder / "large"
+    body = "".join(
+        f"def step_{n}(value):\n    total = value + {n}\n    return total\n\n\n" for n in range(LINES_OF_A_FILE // 5)
+    )
+    for number in range(LINES // LINES_OF_A_FILE):
+        path = root / f"part{number // 100}" / f"module{number}.py"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(body.replace("step_", f"step_{number}_"), "utf-8")
+    script = (
+        "import resource, subprocess, sys\n"
+        "subprocess.run(sys.argv[1:], stdin=sys.stdin, stdout=subprocess.DEVNULL, check=True)\n"
+        "print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)\n"
+    )
+    place = index_dir_of(folder / "state", str(root))
+    task = msgspec.json.encode(Task(root=str(root), folder=str(place.folder), run="bench", settings=Settings().index()))
+    done = subprocess.run([sys.executable, "-c", script, *WORKER], input=task, capture_output=True, check=True)
+    figure("memory of the worker over 1.5 million lines", int(done.stdout) / 1024, 200, unit="MB")
+
+
+def _children_cpu() -> float:
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def _cold(root: Path, place: IndexDir) -> None:

@@ -29,6 +29,7 @@ from holdfast.search.index.update import Embedding
 from holdfast.search.query import parse_query, whole_tokens
 from holdfast.search.settings import OFF, IndexSettings
 from holdfast.search.vectors import Vectors
+from tests.bench import questions as questions_bench
 from tests.bench.figures import fact, figure, heading
 
 ROOT = Path(__file__).parents[2]
@@ -238,6 +239,7 @@ def main() -> None:
         print(f"    mean {way:<10} NDCG@10 {mean[0]:.3f}  MRR@10 {mean[1]:.3f}  R@10 {mean[2]:.3f}")
     both = [sum(v) / len(v) for v in zip(*totals["product"], strict=True)][0]
     figure("hybrid NDCG@10, mean over repositories", both, 0.56, unit="", more_is_better=True)
+    questions_bench.main()
 
 
 def passages(found: Sequence[Function]) -> list[Passage]:

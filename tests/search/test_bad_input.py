@@ -136,6 +136,17 @@ def test_files_that_are_left_out_and_why(tree: Tree) -> None:
     assert {row[0] for row in tree.content() if len(row) > 2} == {"a.py"}
 
 
+def test_a_submodule_is_another_repository(tree: Tree, tmp_path: Path) -> None:
+    other = Tree(tmp_path / "other", tmp_path / "state").write({"inner.py": "def inner_wheel():\n    return 1\n"})
+    git(other.root, "add", "-A")
+    git(other.root, "commit", "-qm", "one")
+    tree.write({"a.py": WHEEL})
+    git(tree.root, "-c", "protocol.file.allow=always", "submodule", "add", "-q", str(other.root), "vendor/other")
+    assert tree.index().status == "completed"
+    assert {row[0] for row in tree.content() if len(row) > 2} == {"a.py"}
+    assert tree.index().status in ("completed", "unchanged")
+
+
 def test_a_walk_meets_pipes_and_loops(tmp_path: Path) -> None:
     tree = Tree(tmp_path / "plain", tmp_path / "state", repository=False).write({"a.py": WHEEL})
     (tree.root / "sub").mkdir()

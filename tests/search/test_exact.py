@@ -96,6 +96,23 @@ def test_a_hit_names_its_definition_and_says_why(tree: Tree) -> None:
     assert "phrase" in tree.ask("gave up on photo.jpg after 7 attempts, see the server log").hits[0].why
 
 
+def test_a_hit_says_what_it_lies_in_and_what_is_next_to_it(tree: Tree) -> None:
+    method, function = tree.ask("resume_interrupted").hits[0], tree.ask("send_chunk").hits[0]
+    assert method.within and method.within.symbol == "UploadSession"
+    assert method.before and (method.before.symbol, method.before.line) == ("send_chunk", 4)
+    assert (function.within, function.before) == (None, None)
+    assert function.after and function.after.symbol == "UploadSession"
+    assert function.excerpt.startswith(FILES["app/upload.py"].split("\n")[function.excerpt_line - 1])
+
+
+def test_code_is_nearer_to_code_than_a_document_about_it(tmp_path: Path) -> None:
+    said = "# Sending\n\nsend_chunk sends one part of a file and gives up after MAX_RETRIES attempts, see the server log.\n"
+    tree = Tree(tmp_path / "project", tmp_path / "state").write({**FILES, "docs/sending.md": said})
+    tree.index()
+    hits = Searcher(tree.place).related("app/upload.py", 6, 8, IndexSettings()).hits
+    assert hits[0].path != "docs/sending.md"
+
+
 def test_tests_are_found_when_they_are_asked_for(tree: Tree) -> None:
     assert tree.ask("unit tests of sending a chunk").hits[0].path == "tests/test_upload.py"
 
@@ -112,8 +129,8 @@ def test_the_outline_of_a_file(tree: Tree) -> None:
         found = symbols.outline(db, "app/upload.py")
         assert symbols.outline(db, "nowhere.py") is None
     assert found
-    assert [(one.symbol, one.line) for one in found.definitions] == [
-        ("send_chunk", 4), ("UploadSession", 15), ("UploadSession.resume_interrupted", 16),
+    assert [(one.symbol, one.line, one.end) for one in found.definitions] == [
+        ("send_chunk", 4, 12), ("UploadSession", 15, 21), ("UploadSession.resume_interrupted", 16, 21),
     ]  # fmt: skip
 
 

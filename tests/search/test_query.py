@@ -2,7 +2,7 @@
 
 import pytest
 
-from holdfast.search.languages import role_of
+from holdfast.search.languages import role_of, role_of_chunk
 from holdfast.search.lexical import edits
 from holdfast.search.query import names_in, parse_query, whole_tokens
 from holdfast.search.ranking import flattened, name_in_line, phrase_share
@@ -39,10 +39,17 @@ def test_what_a_question_is_about() -> None:
         ("src/app.py", "code"), ("tests/app.py", "test"), ("src/AppTest.java", "test"), ("src/contest.py", "code"),
         ("app_test.go", "test"), ("src/locales/de.json", "translation"), ("CHANGELOG.md", "changelog"),
         ("docs/guide.rst", "document"), ("config/app.yaml", "configuration"), ("src/latest.py", "code"),
+        ("doc/README-ru.md", "translation"), ("README.zh-Hans.md", "translation"), ("docs/user-id.md", "document"),
     ],
 )  # fmt: skip
 def test_what_a_file_is_for(path: str, role: str) -> None:
     assert role_of(path) == role
+
+
+def test_tests_that_stand_beside_what_they_test() -> None:
+    assert role_of_chunk("src/diff.rs", "tests.counts_lines") == "test"
+    assert role_of_chunk("src/diff.rs", "contest.latest") == "code"
+    assert role_of_chunk("src/tests.py", "tests.counts_lines") == "code"
 
 
 def test_whole_tokens_are_names_as_they_stand() -> None:

@@ -177,6 +177,13 @@ def test_the_mixture() -> None:
     assert ranking.mix([], []) == {}
 
 
+def test_a_file_counts_by_its_best_few_chunks() -> None:
+    text = [(1, 4.0), (2, 3.0), (3, 3.0), (4, 2.0), (5, 2.0), (6, 1.0)]
+    files = {1: 10, 2: 20, 3: 20, 4: 20, 5: 20, 6: 30}
+    assert ranking.file_scores(text, files.__getitem__) == {10: 0.5, 20: 1.0, 30: 0.125}
+    assert ranking.file_scores([], files.__getitem__) == {}
+
+
 def test_words_of_a_question_are_never_syntax() -> None:
     def expression(text: str) -> str:
         return lexical.any_of(query.parse_query(text).telling_words)

@@ -1,5 +1,8 @@
 """History and cost on the page, over the API and on the command line: the same, and each hit leads to its row."""
 
+import pytest
+
+from holdfast.web.screens.search import EDITORS, editor_link
 from tests.kit import wait_until
 
 from .conftest import Door
@@ -26,6 +29,25 @@ def test_the_command_line_says_the_same(lived_in: Door):
     assert world.json("history", "make", "--session", "first", "--tool", "Bash", "--failed")["hits"][0]["failed"]
     assert world.json("history", "a.py", "--file", "a.py", "--since", "1h", "--here")["hits"]
     assert "Nothing like that" in world.cli("history", "zzzz")
+
+
+@pytest.mark.parametrize(
+    ("editor", "link"),
+    [
+        ("vscode", "vscode://file/home/ada/my%20app/src/a.py:7"),
+        ("idea", "idea://open?file=/home/ada/my%20app/src/a.py&line=7"),
+        ("emacs://{path}#{line}", "emacs:///home/ada/my%20app/src/a.py#7"),
+        ("off", ""), ("javascript:alert('{path}')", ""), ("https://example.org/{path}", ""), ("vim", ""),
+    ],
+)  # fmt: skip
+def test_a_code_hit_leads_into_the_editor(editor: str, link: str) -> None:
+    assert editor_link(EDITORS.get(editor, editor), "/home/ada/my app", "src/a.py", 7) == link
+
+
+def test_the_page_narrows_the_history(lived_in: Door):
+    wait_until(lambda: _indexed(lived_in), "the log is indexed")
+    assert 'class="card hit" id="h' in lived_in.page("/search?q=lint&tool=Bash&since=7d")
+    assert 'class="card hit" id="h' not in lived_in.page("/search?q=lint&tool=Nothing&since=7d")
 
 
 def test_cost_on_the_page(lived_in: Door):

@@ -76,7 +76,7 @@ class Searcher:
         asked = Question(text="", limit=limit + RELATED_SPARE)
         hits = shown(db, query, ranked, Found(dict(nearest), set(), {}), self._text_of, asked)
         hits = symbols.same_role_first([hit for hit in hits if not own.covers(hit.path, hit.line)], own)[:limit]
-        symbols.name_neighbours(db, hits)
+        symbols.name_neighbours(db, hits, self._text_of)
         return Answer(hits=hits, note=note, **sizes)
 
     @contextlib.contextmanager
@@ -123,7 +123,7 @@ class Searcher:
         ranked = Ranking(db, query, known, self._text_of, kept, question.kind).ranked(meaning, text)
         ranked = [one for one in ranked if one.why or one.chunk in worded or near.get(one.chunk, 0.0) >= FAR]
         hits = shown(db, query, ranked, Found(near, worded, rarity), self._text_of, question)
-        symbols.name_neighbours(db, hits)
+        symbols.name_neighbours(db, hits, self._text_of)
         return Answer(hits=hits, note=note, **sizes)
 
     def _text_of(self, db: apsw.Connection, file: int) -> list[str]:

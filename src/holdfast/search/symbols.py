@@ -9,10 +9,11 @@ from holdfast.search import languages, lexical
 from holdfast.search.index.database import one
 from holdfast.search.index.file_entry import unpack_text
 from holdfast.search.query import dotted
-from holdfast.search.ranking import name_in_lines
+from holdfast.search.ranking import TextOf, name_in_lines
 from holdfast.search.results import Hit, Neighbour
 
 MOST_USES = 50
+SPARE_LINES = 2
 MOST_NEIGHBOURS = 5_000
 """Definitions of one file that are looked at to name what is next to a hit."""
 
@@ -58,10 +59,9 @@ def outline(db: apsw.Connection, path: str) -> Outline | None:
         "select d.symbol, d.kind, c.start + d.first, c.start + d.last from definitions d join chunks c on c.id = d.chunk"
         " where c.file = ? order by 3, 4 desc", (row[0],),
     )  # fmt: skip
-    lines = len(_lines(db, row[0]))
-    return Outline(
-        path, row[1], lines, [Outlined(symbol, kind, first, min(last, lines)) for symbol, kind, first, last in found]
-    )
+    lines = _lines(db, row[0])
+    definitions = [Outlined(symbol, kind, first, _last_line(lines, first, last)) for symbol, kind, first, last in found]
+    return Outline(path, row[1], len(lines), definitions)
 
 
 def find_symbol(db: apsw.Connection, name: str) -> Symbol:
@@ -83,30 +83,46 @@ def _is_test(found: Occurrence) -> bool:
     return languages.role_of_chunk(found.path, found.symbol) == languages.TEST
 
 
-def name_neighbours(db: apsw.Connection, hits: Sequence[Hit]) -> None:
+def name_neighbours(db: apsw.Connection, hits: Sequence[Hit], text_of: TextOf) -> None:
     """Says of each hit which definition it lies in, and which ones stand before and after it in the file."""
-    known: dict[str, list[Neighbour]] = {}
+    known: dict[str, tuple[list[str], list[Neighbour]]] = {}
     for hit in hits:
         if hit.path not in known:
-            known[hit.path] = _definitions_of(db, hit.path)
-        around = known[hit.path]
-        holders = [
-            d for d in around if d.line <= hit.line and hit.end <= d.end and (d.line, d.end) != (hit.line, hit.end)
-        ]
-        hit.within = min(holders, key=lambda d: d.end - d.line, default=None)
-        outer = {id(d) for d in holders}
-        hit.before = max((d for d in around if d.end < hit.line and id(d) not in outer), key=_position, default=None)
-        hit.after = min((d for d in around if d.line > hit.end), key=_position, default=None)
+            file = one(db, "select id from files where path = ?", (hit.path,))[0]
+            known[hit.path] = text_of(db, file), _definitions_of(db, file)
+        lines, around = known[hit.path]
+        holders = [found for found in around if found.line <= hit.line and hit.end <= found.end]
+        outer = min((h for h in holders if not _is_same(h, hit)), key=lambda h: h.end - h.line, default=None)
+        before = max((found for found in around if found.end < hit.line), key=_position, default=None)
+        after = min((found for found in around if found.line > hit.end), key=_position, default=None)
+        hit.within, hit.before, hit.after = (_trimmed(found, lines) for found in (outer, before, after))
+
+
+def _trimmed(found: Neighbour | None, lines: Sequence[str]) -> Neighbour | None:
+    return found and Neighbour(found.symbol, found.kind, found.line, _last_line(lines, found.line, found.end))
+
+
+def _last_line(lines: Sequence[str], first: int, last: int) -> int:
+    """Without the empty lines that come with a definition up to the next one."""
+    last = min(last, len(lines))
+    while last > first and not lines[last - 1].strip():
+        last -= 1
+    return last
+
+
+def _is_same(found: Neighbour, hit: Hit) -> bool:
+    """The hit itself, give or take the empty lines after it. A part of a long function lies in that function."""
+    return found.end - found.line - (hit.end - hit.line) <= SPARE_LINES and found.symbol == hit.symbol
 
 
 def _position(found: Neighbour) -> tuple[int, int]:
     return found.line, -found.end
 
 
-def _definitions_of(db: apsw.Connection, path: str) -> list[Neighbour]:
+def _definitions_of(db: apsw.Connection, file: int) -> list[Neighbour]:
     rows = db.execute(
         "select d.symbol, d.kind, c.start + d.first, c.start + d.last from definitions d"
-        " join chunks c on c.id = d.chunk join files f on f.id = c.file where f.path = ? limit ?", (path, MOST_NEIGHBOURS),
+        " join chunks c on c.id = d.chunk where c.file = ? limit ?", (file, MOST_NEIGHBOURS),
     )  # fmt: skip
     return [Neighbour(*row) for row in rows]
 

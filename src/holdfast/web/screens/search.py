@@ -1,6 +1,6 @@
 """Search: code, memory and history with one question."""
 
-import os.path
+from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
@@ -89,7 +89,7 @@ def editor_link(address: str, root: str, path: str, line: int) -> str:
     scheme = address.partition(":")[0].lower()
     if "{path}" not in address or scheme in ("http", "https", "javascript", "data", "vbscript"):
         return ""
-    return address.replace("{path}", quote(os.path.join(root, path))).replace("{line}", str(line))
+    return address.replace("{path}", quote(str(Path(root) / path))).replace("{line}", str(line))
 
 
 def _memory(visit: Visit, question: str) -> dict[str, Any]:
