@@ -201,7 +201,9 @@ def _take_options(name: str, spec: _Spec, rest: list[str]) -> Unwrapped | None:
             module = True
             at += 1
             break
-        if word.startswith("-") and len(word) > 1:
+        if name == "env" and word == "-":
+            at += 1
+        elif word.startswith("-") and len(word) > 1:
             if flag in spec.directory_flags:
                 directory = value if equals else (rest[at + 1] if at + 1 < len(rest) else "")
             at += 2 if flag in spec.takes_value and not equals else 1

@@ -150,7 +150,8 @@ class Observer:
 
     def enrich(self, event: Event, settings: Settings, parts: ContentParts) -> bool:
         data = event.data
-        if not isinstance(data, HookPayload) or data.imported or data.paused:
+        # What an agent's own command tells of itself is a claim: it is kept, and judged as nothing.
+        if not isinstance(data, HookPayload) or data.imported or data.paused or data.claimed:
             return False
         if isinstance(data, ToolEndPayload) and event.kind in TOOL_ENDS:
             if data.action in ACTING:
