@@ -6,10 +6,13 @@ PYTHON ?= python3
 READY  := $(VENV)/.ready
 PYTEST := $(BIN)/python -m pytest
 
-.PHONY: run test bench campaign check fmt docs release pictures clean setup system
+.PHONY: run run-team test bench campaign check fmt docs release pictures clean setup system
 
 run:                     ## install what it needs (about 140 MB), play a short session in a throw-away folder, show it
 	@$(PYTHON) tools/run.py
+
+run-team: setup          ## PostgreSQL, a team server and three machines with made-up sessions, in a throw-away folder; FLAGS=--once ends by itself
+	@$(BIN)/python tools/run_team.py $(FLAGS)
 
 test: setup system check ## set up everything the tests need, then run them all
 	$(PYTEST) -n 3 --dist worksteal --reruns 2 --durations=15

@@ -16,6 +16,7 @@ SECTIONS: dict[str, dict[str, str]] = {
         "who": "sessions", "status": "status", "session": "sessions", "search": "search", "history": "history",
         "cost": "cost", "blame": "blame", "statusline": "sessions", "dashboard": "dashboard",
     },
+    "Work in a team": {"team": "team"},
     "Work in a project": {
         "gate": "gate", "task": "task", "state": "state", "resolve": "state", "check": "checks", "uat": "uat",
         "memory": "memory", "handoff": "memory", "index": "index", "lease": "lease",
@@ -27,6 +28,7 @@ SECTIONS: dict[str, dict[str, str]] = {
     "Look after the data": {
         "event": "events", "verify": "store", "rebuild": "store", "backup": "store", "restore": "store",
         "erase": "erase", "redact": "redact", "daemon": "daemon", "serve": "serve",
+        "server": "server",
     },
 }  # fmt: skip
 OLDER_SPELLINGS = {"sessions": "session", "events": "event", "checks": "check", "prices": "price"}

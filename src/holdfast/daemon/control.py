@@ -180,6 +180,10 @@ class Control:
         finally:
             reader.close()
 
+    def _forward(self, _request: Request) -> Iterator[dict[str, Any]]:
+        """Somebody joined or left a team: the forwarder begins or ends now, not at the next round."""
+        yield {"done": {"running": self._daemon.background.upstream.check(at_once=True)}}
+
     def _stop(self, request: Request) -> Iterator[dict[str, Any]]:
         yield {"done": {"pid": os.getpid()}}
         self._daemon.stop(str(request.get("reason") or "asked to"))
@@ -255,6 +259,7 @@ OPERATIONS: dict[str, Callable[[Control, Request], Iterator[dict[str, Any]]]] = 
     "ingest": Control._ingest,
     "told": Control._told,
     "stop": Control._stop,
+    "team_forward": Control._forward,
     "drain": Control._drain,
     "backup": Control._backup,
     "rebuild": Control._rebuild,

@@ -28,6 +28,7 @@ from holdfast.daemon.fallback_answers import FallbackAnswers
 from holdfast.daemon.files import FileWriter
 from holdfast.daemon.housekeeping import HistoryIndexer, Housekeeping, LifecycleLog
 from holdfast.daemon.status_lines import StatusLines
+from holdfast.daemon.upstream import UpstreamProcess
 from holdfast.daemon.worker import Worker
 from holdfast.ingest.journal import Journal
 from holdfast.ingest.log import Log
@@ -346,6 +347,7 @@ class _Background:
         self.committed = threading.Event()
         self._housekeeping = Housekeeping(daemon)
         self.history = HistoryIndexer(daemon, self._stopping)
+        self.upstream = UpstreamProcess(daemon.paths)
         self._control: Any = None
 
     def start(self) -> None:
@@ -386,6 +388,7 @@ class _Background:
     def stop(self) -> None:
         self._stopping.set()
         self.history.wake()
+        self.upstream.stop()
         if self._control:
             self._control.close()
 
@@ -446,8 +449,10 @@ class _Background:
             self._daemon.log.error("erase.failed", error)
 
     def _keep_house(self) -> None:
+        self.upstream.check()
         while not self._stopping.wait(5.0):
             self._housekeeping.round()
+            self.upstream.check()
 
 
 def finish_rebuild(daemon: Daemon, work: Rebuild) -> None:

@@ -4,7 +4,7 @@ import os
 from importlib import import_module
 
 from holdfast.core.feature import Feature
-from holdfast.features import checks, cost, gates, log, memory, project, reindex, sessions, uat
+from holdfast.features import checks, cost, gates, log, memory, project, reindex, sessions, team, uat
 
 FEATURES: tuple[Feature, ...] = (
     log.FEATURE,
@@ -16,6 +16,7 @@ FEATURES: tuple[Feature, ...] = (
     reindex.FEATURE,
     project.FEATURE,
     memory.FEATURE,
+    team.FEATURE,
 )
 
 

@@ -13,6 +13,7 @@ from holdfast.core.kinds import (
     project_events,
     reindex_events,
     session_events,
+    team_events,
     uat_events,
 )
 from holdfast.core.kinds.agent_events import HookPayload, ToolEndPayload, ToolPayload
@@ -41,6 +42,7 @@ __all__ = [
     "PROJECT_KINDS",
     "SESSION_ENDS",
     "SESSION_KINDS",
+    "TEAM_KINDS",
     "TOOL_ENDS",
     "TURN_ENDS",
     "UAT_KINDS",
@@ -73,6 +75,7 @@ MEMORY_KINDS = _kinds_of(memory_events)
 PROJECT_KINDS = _kinds_of(project_events)
 REINDEX_KINDS = _kinds_of(reindex_events)
 SESSION_KINDS = _kinds_of(session_events)
+TEAM_KINDS = _kinds_of(team_events)
 UAT_KINDS = _kinds_of(uat_events)
 
 SESSION_ENDS = frozenset(("session.ended", "session.lost", "session.stale", "session.closed", "session.left"))

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from holdfast.core.event import Event
 from holdfast.core.ids import bounded
-from holdfast.core.kinds import ToolPayload
+from holdfast.core.kinds import HookPayload, ToolPayload
 from holdfast.core.kinds.engine_events import DecisionMade
 from holdfast.core.kinds.gates_events import GatesPaused, GatesPruned, GatesResumed, GatesRulesAccepted, GatesRulesKept
 from holdfast.core.kinds.session_events import ToolExitRead
@@ -66,7 +66,11 @@ OTHERS = {
     "prompt.expanded",
     "decision.made",
 }
-SUBSCRIBED_KINDS = frozenset(KINDS) | CHANGES | LIFE | TOOLS | UAT | OTHERS
+TEAM, TEAM_RULES = "team", frozenset(("team.rule_arrived", "team.rule_withdrawn", "team.left"))
+"""The scope under which the rules of a team are kept (no folder has such a name), and the kinds that change them."""
+TEAM_PREFIX = "team:"
+"""Before the names of a team's rules: no settings file can name a requirement so."""
+SUBSCRIBED_KINDS = frozenset(KINDS) | CHANGES | LIFE | TOOLS | UAT | OTHERS | TEAM_RULES
 
 
 def repo_of(event: Event) -> str:
@@ -148,7 +152,9 @@ def spending_key(of: str, name: str) -> str:
 
 
 def spending_refs(event: Event) -> Iterable[Ref]:
-    """By whom and where it was spent."""
+    """By whom and where it was spent. A budget is for what is spent from now on: what was imported is in the cost alone."""
+    if isinstance(event.data, HookPayload) and event.data.imported:
+        return ()
     named = (("session", event.session), ("project", event.project))
     return [Ref(SPENT, spending_key(of, name)) for of, name in named if name]
 
@@ -157,6 +163,8 @@ def _other_refs(event: Event) -> Iterable[Ref]:
     data = event.data
     if isinstance(data, GatesRulesKept | GatesRulesAccepted):
         return (Ref(RULES, bounded(data.scope)), ATTENTION_REF)
+    if event.kind in TEAM_RULES:
+        return (Ref(RULES, TEAM),)
     if event.kind in ("gates.bypassed", "answer.undelivered"):
         return (session_ref(event), ATTENTION_REF) if event.session else (ATTENTION_REF,)
     if event.kind in SEEN:

@@ -1,5 +1,6 @@
 """The rules that count: what the settings say, with everything kept that they would loosen without a person's word."""
 
+import contextlib
 import hashlib
 import re
 from collections.abc import Callable, Collection, Iterable
@@ -15,7 +16,7 @@ from holdfast.core.ids import bounded
 from holdfast.core.kinds import HookPayload
 from holdfast.core.kinds.gates_events import GatesRulesAccepted, GatesRulesKept
 from holdfast.core.ports import Reader
-from holdfast.features.gates.events import EVERYWHERE
+from holdfast.features.gates.events import EVERYWHERE, TEAM, TEAM_PREFIX
 from holdfast.features.gates.state import PAUSES, RULES_OF, SESSIONS, live_sessions
 from holdfast.features.gates.state.attention import AcceptedRules, Pause
 from holdfast.paths import default_state_dir
@@ -171,6 +172,41 @@ USER = ""
 
 def rules_in_force(state: State, project: str, settings: "GateSettings") -> "GateSettings":
     """What decides. Found once per settings and accepted rules, not once per hook."""
+    found = _accepted_in_force(state, project, settings)
+    team = RULES_OF.get(state, TEAM)
+    return _with_team_rules(found, team) if team and team.rules else found
+
+
+def _with_team_rules(settings: "GateSettings", team: AcceptedRules) -> "GateSettings":
+    """Beside the settings' own, under names of their own: so they can add to them, and never replace one."""
+    known: dict[str, GateSettings] = settings.__dict__.setdefault("with_team", {})
+    if team.digest not in known:
+        rules = {f"{TEAM_PREFIX}{name}": one for name, one in _team_requirements(team).items()}
+        own = settings.requirements if settings.enabled else {}
+        found = msgspec.structs.replace(settings, enabled=True, requirements={**own, **rules})
+        found.__dict__.update({name: value for name, value in settings.__dict__.items() if name in HANDED_ON})
+        found.__dict__["foreign"] = settings.foreign | rules.keys()
+        known.clear()
+        known[team.digest] = found
+    return known[team.digest]
+
+
+HANDED_ON = frozenset(("notices", "changed_at", "user", "waiting"))
+
+
+def _team_requirements(team: AcceptedRules) -> "dict[str, Requirement]":
+    """Each read by itself: one that this version cannot read does not take the others with it."""
+    from holdfast.core.section import Unfit
+    from holdfast.features.gates.settings import GateSettings
+
+    found = {}
+    for name, requirement in team.rules.items():
+        with contextlib.suppress(Unfit, ValueError):
+            found.update(GateSettings.of({"requirements": {name: requirement}}).requirements)
+    return found
+
+
+def _accepted_in_force(state: State, project: str, settings: "GateSettings") -> "GateSettings":
     docs = [doc for scope in (USER, project) if (doc := RULES_OF.get(state, bounded(scope)))]
     outdated = [doc for doc in docs if doc.digest not in (settings.digest, settings.user.digest) and doc.rules]
     if not outdated:
@@ -262,11 +298,17 @@ def list_stand_ins(reader: Reader) -> list[StandIn]:
     pauses = [_resting(pause) for _, pause in PAUSES.list(reader, limit=MOST_SCOPES) if pause.status]
     found = []
     for _, doc in RULES_OF.list(reader, limit=MOST_SCOPES):
-        denying = tuple(rule for rule in settings_of_rules(doc).rules if rule.spec.when_unsure == "deny")
+        denying = tuple(rule for rule in _rules_of(doc) if rule.spec.when_unsure == "deny")
         if denying:
-            found.append(StandIn(doc.scope, denying))
+            found.append(StandIn("" if doc.scope == TEAM else doc.scope, denying))
     found.sort(key=lambda one: -len(one.folder))
     return [*filter(None, pauses), *found] if found else []
+
+
+def _rules_of(doc: AcceptedRules) -> "tuple[Rule, ...]":
+    from holdfast.features.gates.settings import GateSettings
+
+    return _with_team_rules(GateSettings(), doc).rules if doc.scope == TEAM else settings_of_rules(doc).rules
 
 
 def _resting(pause: Pause) -> StandIn | None:

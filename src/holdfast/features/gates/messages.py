@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from holdfast.core.decision import Context
 from holdfast.core.text import fenced
+from holdfast.features.gates.events import TEAM_PREFIX
 from holdfast.features.gates.requirements import Finding, Here, by_hand_too, first_choice, kind_of
 from holdfast.features.gates.state.session import Bypass
 from holdfast.features.gates.triggers import Rule
@@ -16,6 +17,7 @@ _LINK = re.compile(r"\b(?:https?|ftp|file)://\S+")
 
 
 FOREIGN = Context("settings-of-an-untrusted-project", "")
+OF_TEAM = Context("rules-of-the-team", "")
 
 
 def refusal(findings: Sequence[Finding], here: Here, tool: str) -> str:
@@ -28,9 +30,9 @@ def plain_name(name: str) -> str:
     return re.sub(r"[^\w.:-]", "_", name)[:80]
 
 
-def fence_foreign(text: str) -> str:
-    """What a project says that nobody trusted is data: fenced, attributed, without links."""
-    return fenced(Context(FOREIGN.source, _LINK.sub("[link left out]", text)))
+def fence_foreign(text: str, source: str = FOREIGN.source) -> str:
+    """What a project says that nobody trusted, or a team, is data: fenced, attributed, without links."""
+    return fenced(Context(source, _LINK.sub("[link left out]", text)))
 
 
 def again(findings: Sequence[Finding]) -> str:
@@ -102,13 +104,16 @@ def _names(findings: Sequence[Finding]) -> str:
 
 def _lines(findings: Sequence[Finding], here: Here) -> list[str]:
     own = [one for one in findings if not one.rule.foreign]
-    foreign = [_line(one, here, len(findings)) for one in findings if one.rule.foreign]
+    others = [one for one in findings if one.rule.foreign]
+    team = [_line(one, here, len(findings)) for one in others if one.rule.name.startswith(TEAM_PREFIX)]
+    foreign = [_line(one, here, len(findings)) for one in others if not one.rule.name.startswith(TEAM_PREFIX)]
     by_hand = [one.rule.name for one in own if by_hand_too(one.rule)]
     more = [f"By hand: holdfast gate satisfy {' '.join(by_hand)}"] if by_hand else []
     return [
         *(_line(one, here, len(findings)) for one in own),
         *more,
         *([fence_foreign("\n".join(foreign))] if foreign else ()),
+        *([fence_foreign("\n".join(team), OF_TEAM.source)] if team else ()),
     ]
 
 

@@ -24,8 +24,8 @@ from holdfast.core.kinds.gates_events import (
     SatisfiedRequirement,
 )
 from holdfast.core.kinds.session_events import ToolExitRead
-from holdfast.features.gates.events import action_of, branch_of, repo_of
-from holdfast.features.gates.in_force import any_in_force, review_rules, rules_in_force
+from holdfast.features.gates.events import TEAM_RULES, action_of, branch_of, repo_of
+from holdfast.features.gates.in_force import any_in_force, note_in_force, review_rules, rules_in_force
 from holdfast.features.gates.jobs import wants_look, wants_measure, wants_usage
 from holdfast.features.gates.messages import (
     again,
@@ -170,6 +170,8 @@ def _changed(before: GateSession, data: ToolPayload, key: str, rule: Rule) -> st
 
 
 def derive(state: State, event: Event, settings: "GateSettings | None") -> Iterable[Event]:
+    if event.kind in TEAM_RULES:
+        note_in_force()
     if settings is None or not event.session:
         return
     if is_claimed(event):

@@ -194,4 +194,6 @@ def hand_over(call: Call) -> CommandResult:
     this = identity(doc.project, "handoff", f"{session} {call.now}")
     payload = WorkHandedOver(id=this, text=text, repo=lookup.repo(call, doc.project))
     event = own_event(payload, call.now, session=session, project=doc.project)
-    return CommandResult((event,), answer={"id": this, "session": session, "project": doc.project, "text": text})
+    # Where another person goes on, no session of this machine is to be told.
+    events = () if call.args.get("only_text") else (event,)
+    return CommandResult(events, answer={"id": this, "session": session, "project": doc.project, "text": text})

@@ -17,6 +17,7 @@ from holdfast.core.kinds.gates_events import (
     GatesRulesKept,
     GatesSatisfied,
 )
+from holdfast.core.kinds.team_events import TeamLeft, TeamRuleArrived, TeamRuleWithdrawn
 from holdfast.features.gates.state.document import Document, replace
 
 MOST_SHOWN = 60
@@ -45,10 +46,24 @@ def reduce_rules(doc: AcceptedRules | None, event: Event) -> AcceptedRules | Non
     data = event.data
     if isinstance(data, GatesRulesAccepted):
         return AcceptedRules(scope=data.scope, digest=data.digest, rules=data.rules, by=data.by, at=event.at)
+    if isinstance(data, TeamRuleArrived | TeamRuleWithdrawn | TeamLeft):
+        return _reduce_team_rules(doc or AcceptedRules(scope="team"), event)
     if not isinstance(data, GatesRulesKept):
         return None
     waiting = WaitingRules(digest=data.digest, differences=data.differences, at=event.at)
     return replace(doc or AcceptedRules(scope=data.scope, at=event.at), waiting=waiting)
+
+
+def _reduce_team_rules(doc: AcceptedRules, event: Event) -> AcceptedRules:
+    """Requirements as the team wrote them, by name; the digest tells whether they were read already."""
+    data, known = event.data, dict(doc.rules)
+    if isinstance(data, TeamRuleArrived):
+        known[data.name] = data.requirement
+    elif isinstance(data, TeamRuleWithdrawn):
+        known.pop(data.name, None)
+    else:
+        known = {}
+    return replace(doc, rules=known, digest=f"team/{event.seq}", by="team", at=event.at)
 
 
 class Pause(Document, frozen=True):

@@ -1,0 +1,333 @@
+"""`holdfast team …`: this machine in a team, what it shares, and what the team shares with it."""
+
+import socket
+from pathlib import Path
+from typing import Annotated, Any
+
+import msgspec
+import typer
+
+from holdfast import client
+from holdfast.cli import render
+from holdfast.cli.options import Json
+from holdfast.cli.team_acts import handoff, lease_app, memory_app, rule_app, show_lines, team_connection
+from holdfast.core.errors import CommandRefused
+from holdfast.core.machine import machine_id, use_state_folder
+from holdfast.paths import Paths
+from holdfast.team.core import Upstream
+from holdfast.team.identity import identify_project
+from holdfast.team.membership import (
+    Membership,
+    TeamConnection,
+    TeamFiles,
+    TeamRefused,
+    TeamUnreachable,
+    check_url,
+    need_membership,
+)
+from holdfast.team.privacy import LEVEL_TEXT, level_named, share_event
+from holdfast.team.protocol import (
+    LEVELS,
+    CodeIssued,
+    Enrolled,
+    EnrolRequest,
+    Level,
+    RotateAnswer,
+    SharedEvent,
+)
+from holdfast.team.sent_log import SentLog
+
+app = typer.Typer(help="Share who works on what, leases, rules and cost with a team.", no_args_is_help=True)
+app.command()(handoff)
+app.add_typer(rule_app, name="rule")
+app.add_typer(memory_app, name="memory")
+app.add_typer(lease_app, name="lease")
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
+SHOWN_EVENTS = 3
+
+
+# ── joining and leaving ──────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@app.command()
+def join(
+    url: Annotated[str, typer.Argument(help="The team's server: https://HOST")],
+    code: Annotated[str, typer.Option("--code", help="The one-time code that an admin gave you.")],
+    level: Annotated[str, typer.Option("--level", help=f"What you share: {', '.join(LEVELS)}.")] = "facts",
+    history: Annotated[bool, typer.Option("--history", help="Also send what is in the log already.")] = False,
+    certificate: Annotated[str, typer.Option("--certificate", help="A PEM file with the server's own authority.")] = "",
+    yes: Yes = False,
+    json: Json = False,
+) -> None:
+    """Join this machine to a team. Shows what would leave it, and asks, before anything does."""
+    paths, address = client.paths(), check_url(url)
+    files = TeamFiles(paths)
+    if files.membership():
+        raise CommandRefused("this machine is in a team already", fix="Leave it first: holdfast team leave")
+    chosen = _level(level)
+    client.start_daemon()
+    client.command("team.authorise", act="joining a team")
+    _refuse_shared_store()
+    if not json:
+        _show_what_leaves(paths, chosen)
+    if not yes and not typer.confirm(f"Share this with {address}?"):
+        raise typer.Abort
+    joined = _enrol(paths, address, code, chosen, history, certificate)
+    client.command(
+        "team.join", url=address, tenant=joined.tenant, person=joined.person, role=joined.role, level=joined.level
+    )
+    client.ask("team_forward")
+    if json:
+        render.json_line({"tenant": joined.tenant, "person": joined.person, "role": joined.role, "level": chosen})
+    else:
+        render.out.print(f"You are {joined.person} ({joined.role}) in {joined.tenant}. Next: holdfast team board")
+
+
+def _level(text: str) -> Level:
+    found = level_named(text)
+    if found is None:
+        raise CommandRefused(f"there is no level {text[:40]!r}", fix=f"Levels: {', '.join(LEVELS)}.")
+    return found
+
+
+def _refuse_shared_store() -> None:
+    """Its log has the events of other machines too: they are not this person's to share."""
+    from holdfast.app import open_settings
+
+    if open_settings().for_project("")["store"].url.startswith("postgres"):
+        raise CommandRefused(
+            "the daemon's own store is PostgreSQL", fix="A machine of a team keeps its log in SQLite: unset store.url."
+        )
+
+
+def _show_what_leaves(paths: Paths, level: Level) -> None:
+    print(f"Level {level}: {LEVEL_TEXT[level]}.")
+    print("Only sessions in git repositories with a remote address are shared. For example, of your latest events:")
+    for event in _latest_shared(paths, level):
+        render.print_text(f"{msgspec.json.encode(event).decode()}\n")
+
+
+def _latest_shared(paths: Paths, level: Level) -> list[SharedEvent]:
+    from holdfast.core.ports import EventQuery
+    from holdfast.stores import open_reader
+
+    reader = open_reader(f"sqlite:///{paths.database}")
+    try:
+        recent = reader.events(EventQuery(newest=True, limit=300))
+    finally:
+        reader.close()
+    found: list[SharedEvent] = []
+    for event in sorted(recent, key=lambda one: -one.seq):
+        identity = identify_project(event.project) if event.project else None
+        shared = share_event(event, level, identity.shared.id, event.project) if identity and identity.shared else None
+        found += [shared] if shared else []
+        if len(found) >= SHOWN_EVENTS:
+            break
+    return found
+
+
+def _enrol(paths: Paths, url: str, code: str, level: Level, history: bool, certificate: str) -> Membership:
+    use_state_folder(paths.state)
+    head = 0 if history else int(client.ask("status")["counts"]["events"])
+    request = EnrolRequest(code=code, machine=machine_id(), label=socket.gethostname()[:100], cursor=head)
+    told = TeamConnection(url, certificate=certificate).ask("POST", "/v1/enrol", Enrolled, request)
+    files = TeamFiles(paths)
+    files.save_upstream(Upstream(stream=told.stream, cursor=told.cursor, feed=told.feed))
+    joined = Membership(
+        url=url, token=told.token, tenant=told.tenant, person=told.person, role=told.role, machine=machine_id(),
+        level=level, certificate=certificate,
+    )  # fmt: skip
+    files.save_membership(joined)
+    return joined
+
+
+@app.command()
+def leave(yes: Yes = False) -> None:
+    """Leave the team: nothing is sent any more, and its rules no longer count here. What was sent stays there."""
+    membership = need_membership(client.paths())
+    client.command("team.authorise", act="leaving a team")
+    if not yes and not typer.confirm(f"Leave {membership.tenant}?"):
+        raise typer.Abort
+    try:
+        team_connection().ask("POST", "/v1/leave", dict[str, int])
+        told = "The server no longer knows this machine's token."
+    except (TeamUnreachable, TeamRefused) as error:
+        told = f"The server could not be told: {error.message}"
+    client.command("team.leave")
+    TeamFiles(client.paths()).remove_all()
+    client.ask("team_forward")
+    render.out.print(f"You left {membership.tenant}. {told}")
+
+
+@app.command()
+def rotate() -> None:
+    """Replace this machine's token; the old one no longer works."""
+    membership = need_membership(client.paths())
+    token = team_connection().ask("POST", "/v1/rotate", RotateAnswer).token
+    TeamFiles(client.paths()).save_membership(msgspec.structs.replace(membership, token=token))
+    render.out.print("The token was replaced.")
+
+
+@app.command()
+def level(
+    name: Annotated[str, typer.Argument(help=f"{', '.join(LEVELS)}, or none.")],
+    project: Annotated[str, typer.Option("--project", help="Only for this folder. Default: for all projects.")] = "",
+) -> None:
+    """Share more or less from now on; what was sent stays as it is."""
+    client.command("team.authorise", act="changing what is shared")
+    membership = need_membership(client.paths())
+    if project:
+        folder = str(Path(project).resolve())
+        chosen = name if name == "none" else _level(name)
+        membership = msgspec.structs.replace(membership, levels={**membership.levels, folder: chosen})
+    else:
+        membership = msgspec.structs.replace(membership, level=_level(name))
+    TeamFiles(client.paths()).save_membership(membership)
+    print(f"{project or 'Every project'}: {name}" + (f", {LEVEL_TEXT[_level(name)]}" if name != "none" else ""))
+
+
+# ── what goes and comes ──────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@app.command()
+def status(json: Json = False) -> None:
+    """Whether this machine is in a team, what it shares, and how far forwarding is."""
+    files = TeamFiles(client.paths())
+    membership, how = files.membership(), files.status()
+    if membership is None:
+        show_lines(
+            {"joined": False}, json, ["This machine is in no team. Join one: holdfast team join URL --code CODE"]
+        )
+        return
+    local = client.view("team.status")
+    told = {
+        "joined": True, "url": membership.url, "tenant": membership.tenant, "person": membership.person,
+        "role": membership.role, "level": membership.level, "levels": membership.levels,
+        "forwarding": msgspec.to_builtins(how), "rules": local.get("rules", {}), "leases": local["leases"],
+        "projects": local["projects"],
+    }  # fmt: skip
+    lines = [
+        f"{membership.person} ({membership.role}) in {membership.tenant}, {membership.url}",
+        f"Shares: {membership.level}, {LEVEL_TEXT[membership.level]}",
+        f"Forwarding: {how.state or 'not started'}{f' ({how.error})' if how.error else ''}, "
+        f"{how.sent} events sent, {max(0, how.head - how.cursor)} not looked at yet",
+        *([f"Skipped {how.skipped} events that the server would not take."] if how.skipped else []),
+        *(f"Not shared: {folder}: {why}" for folder, why in how.not_shared.items()),
+        *(_rule_line(name, rule) for name, rule in local.get("rules", {}).items()),
+    ]  # fmt: skip
+    show_lines(told, json, lines)
+
+
+def _rule_line(name: str, rule: dict[str, Any]) -> str:
+    return f"Rule {name}, set by {rule['by']}: {msgspec.json.encode(rule['requirement']).decode()}"
+
+
+@app.command()
+def sent(
+    count: Annotated[int, typer.Option("-n", help="How many of the latest events; 0 = all that are kept.")] = 20,
+    json: Json = False,
+) -> None:
+    """What left this machine, word for word, the newest last."""
+    batches = list(SentLog(TeamFiles(client.paths())).batches())
+    events = [event for batch in batches for event in batch.events]
+    some = events[-count:] if count else events
+    if json:
+        render.json_line({"events": [msgspec.to_builtins(event) for event in some], "kept": len(events)})
+        return
+    for event in some:
+        render.print_text(f"{msgspec.json.encode(event).decode()}\n")
+    render.err.print(f"{len(some)} of {len(events)} events that left and are still on record.")
+
+
+@app.command()
+def board(
+    open_: Annotated[bool, typer.Option("--open", help="As a page in the browser.")] = False, json: Json = False
+) -> None:
+    """Everybody's sessions: who waits, who works on which files, what overlaps."""
+    if open_:
+        path = team_connection().ask("POST", "/v1/link", dict[str, str])["path"]
+        print(f"{need_membership(client.paths()).url}{path}")
+        render.err.print("Open that in a browser within a minute; it works once.")
+        return
+    told = team_connection().ask("GET", "/v1/board", dict[str, Any])
+    lines = [_session_line(one, told["now"]) for one in told["sessions"]] or ["No session is running."]
+    lines += [f"Overlap: {one['path']} ({one['remote']}): {_writers(one)}" for one in told["overlaps"]]
+    lines += [
+        f"Lease {one['name']}: {one['person']}, token {one['token']}, {', '.join(one['paths'])}"
+        for one in told["leases"]
+    ]
+    show_lines(told, json, lines)
+
+
+def _session_line(one: dict[str, Any], now: int) -> str:
+    files = ", ".join(one["files"][:3]) + (" …" if len(one["files"]) > 3 else "")
+    where = f"{one['remote'] or 'no project'} {one['branch']}"
+    return f"{one['person']:<12} {one['state'] or 'unknown':<8} {where}  {one['agent']}  {files}  {render.ago(one['seen_at'], now)}"
+
+
+def _writers(overlap: dict[str, Any]) -> str:
+    return "; ".join(f"{one['person']} on {one['branch'] or 'no branch'}" for one in overlap["sessions"])
+
+
+@app.command()
+def cost(json: Json = False) -> None:
+    """Tokens by week, person, project and model; priced with this machine's price list."""
+    from holdfast.team.cost import price_rows
+
+    rows = price_rows(team_connection().ask("GET", "/v1/cost", list[dict[str, Any]]))
+    lines = [
+        f"{one.week}  {one.person:<12} {one.remote or one.project[:8]:<30} {one.model:<24} {one.tokens:>12,} tokens  "
+        f"{'price unknown' if one.usd is None else f'${one.usd:.2f}'}"
+        for one in rows
+    ]
+    show_lines({"rows": [msgspec.to_builtins(one) for one in rows]}, json, lines or ["Nothing was spent yet."])
+
+
+# ── people ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@app.command()
+def people(json: Json = False) -> None:
+    """Who is in the team, with which machines."""
+    told = team_connection().ask("GET", "/v1/people", list[dict[str, Any]])
+    lines = [f"{one['person']:<16} {one['role']:<8} {_machines(one)}" for one in told]
+    show_lines({"people": told}, json, lines)
+
+
+def _machines(person: dict[str, Any]) -> str:
+    return ", ".join(
+        f"{m['label'] or m['machine'][:8]}{' (revoked)' if m['revoked_at'] else ''}" for m in person["machines"]
+    )
+
+
+@app.command()
+def invite(
+    person: str,
+    role: Annotated[str, typer.Option("--role", help="viewer, member, lead or admin.")] = "member",
+    json: Json = False,
+) -> None:
+    """A one-time code with which a person joins (admins)."""
+    client.command("team.authorise", act="inviting somebody")
+    told = team_connection().ask("POST", "/v1/codes", CodeIssued, {"person": person, "role": role})
+    show_lines(msgspec.to_builtins(told), json, [told.code])
+
+
+@app.command()
+def revoke(
+    person: Annotated[str, typer.Option("--person", help="All machines of this person.")] = "",
+    machine: Annotated[str, typer.Option("--machine", help="The id of one machine.")] = "",
+) -> None:
+    """Lock a person's machines out, at once (admins)."""
+    client.command("team.authorise", act="revoking a machine")
+    told = team_connection().ask("POST", "/v1/revoke", dict[str, int], {"person": person, "machine": machine})
+    render.out.print(f"{told['revoked']} machines were revoked.")
+
+
+@app.command()
+def audit(json: Json = False) -> None:
+    """Every administrative act (admins)."""
+    told = team_connection().ask("GET", "/v1/audit", list[dict[str, Any]])
+    lines = [
+        f"{render.day_and_clock(one['at'])}  {one['by_person']:<12} {one['act']:<18} {one['about']}" for one in told
+    ]
+    show_lines({"audit": told}, json, lines)

@@ -1,0 +1,192 @@
+"""`holdfast team rule|memory|lease|handoff`: what members decide together and hand to one another."""
+
+import os
+import secrets
+import time
+from pathlib import Path
+from typing import Annotated, Any
+
+import msgspec
+import typer
+
+from holdfast import client
+from holdfast.cli import render
+from holdfast.cli.options import Json
+from holdfast.core.errors import CommandRefused
+from holdfast.core.machine import look
+from holdfast.team.core import rely_on_lease
+from holdfast.team.identity import identify_project
+from holdfast.team.membership import OwnLease, TeamConnection, TeamFiles, connect_team, need_membership
+from holdfast.team.protocol import LeaseAnswer, LeaseRequest
+
+EXIT_BUSY = 75
+rule_app = typer.Typer(
+    help="Requirements for everybody: they add to the settings, and never replace one.", no_args_is_help=True
+)
+memory_app = typer.Typer(help="Words shared with the team, after a lead promoted them.", no_args_is_help=True)
+lease_app = typer.Typer(
+    help="Hold files or a name across machines; others are refused meanwhile.", no_args_is_help=True
+)
+
+
+def team_connection() -> TeamConnection:
+    return connect_team(need_membership(client.paths()))
+
+
+def show_lines(value: Any, json: bool, lines: list[str]) -> None:
+    if json:
+        render.json_line(value)
+        return
+    for line in lines:
+        print(render.clean(line, 2000))
+
+
+def project_here() -> str:
+    """The identity of the project in the current folder."""
+    found = identify_project(client.project())
+    if found.shared is None:
+        raise CommandRefused(f"this folder is shared with no team: {found.problem}")
+    return found.shared.id
+
+
+# ── rules ────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@rule_app.command("set")
+def set_rule(
+    name: str,
+    file: Annotated[Path, typer.Argument(help="A YAML file with the requirement, as in .claude/requirements.yaml.")],
+) -> None:
+    """Set a rule for the whole team (leads). Every machine shows its text when it arrives."""
+    from ruamel.yaml import YAML
+
+    client.command("team.authorise", act="setting a team rule")
+    requirement = YAML(typ="safe", pure=True).load(file.read_text("utf-8"))
+    team_connection().ask("POST", "/v1/rules", dict[str, str], {"name": name, "requirement": requirement})
+    render.out.print(f"{name} holds for the team.")
+
+
+@rule_app.command()
+def withdraw(name: str) -> None:
+    """Withdraw a rule (leads)."""
+    client.command("team.authorise", act="withdrawing a team rule")
+    team_connection().ask("DELETE", f"/v1/rules/{name}", dict[str, str])
+    render.out.print(f"{name} no longer holds.")
+
+
+@rule_app.command("list")
+def list_rules(json: Json = False) -> None:
+    """The rules of the team."""
+    told = team_connection().ask("GET", "/v1/rules", list[dict[str, Any]])
+    lines = [
+        f"{one['name']}  set by {one['by_person']}  {msgspec.json.encode(one['requirement']).decode()}" for one in told
+    ]
+    show_lines({"rules": told}, json, lines or ["The team has no rules."])
+
+
+# ── memory ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@memory_app.command()
+def share(text: str, kind: Annotated[str, typer.Option("--type", help="As in holdfast memory add.")] = "fact") -> None:
+    """Propose words about this project to the team; a lead promotes them."""
+    name = secrets.token_hex(6)
+    body = {"id": name, "project": project_here(), "text": text, "type": kind}
+    team_connection().ask("POST", "/v1/memory", dict[str, str], body)
+    render.out.print(f"Proposed as {name}. A lead promotes it: holdfast team memory promote {name}")
+
+
+@memory_app.command()
+def promote(id: str) -> None:
+    """Let every machine of the team have these words (leads); each person there still vouches for them."""
+    client.command("team.authorise", act="promoting a memory")
+    team_connection().ask("POST", f"/v1/memory/{id}/promote", dict[str, str])
+    render.out.print(f"{id} was promoted.")
+
+
+@memory_app.command("list")
+def list_memories(json: Json = False) -> None:
+    """Words that were proposed and promoted."""
+    told = team_connection().ask("GET", "/v1/memories", list[dict[str, Any]])
+    lines = [
+        f"{one['id']}  {one['by_person']}  {'promoted' if one['promoted_at'] else 'proposed'}  {one['text']}"
+        for one in told
+    ]
+    show_lines({"memories": told}, json, lines or ["Nothing was proposed."])
+
+
+# ── hand-over ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def handoff(
+    to: Annotated[str, typer.Argument(help="The person whose agent goes on.")],
+    session: Annotated[str, typer.Option("--session", help="Default: this one, or the newest here.")] = "",
+    note: Annotated[str, typer.Option("--next", help="The next step, in your words.")] = "",
+) -> None:
+    """Hand this project's work over: the next session of that person here is told it, once. Its text leaves this machine."""
+    told = client.command("memory.handoff", session=session, note=note, only_text=True)
+    body = {"project": project_here(), "to": to, "text": told["text"], "session": told["session"]}
+    team_connection().ask("POST", "/v1/handover", dict[str, str], body)
+    print(render.clean(told["text"], 20_000))
+    render.err.print(f"{to} gets this.")
+
+
+# ── leases ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@lease_app.command()
+def acquire(
+    name: str,
+    paths: Annotated[list[str] | None, typer.Option("--path", help="Files nobody else may edit meanwhile, e.g. 'src/api/**'.")] = None,
+    ttl: Annotated[int, typer.Option("--ttl", help="Seconds it lasts after the last sign of this machine.")] = 300,
+    why: Annotated[str, typer.Option("--why", help="Shown to the others.")] = "",
+    pid: Annotated[int, typer.Option("--pid", help="Held while this process lives. Default: your shell.")] = 0,
+    json: Json = False,
+) -> None:  # fmt: skip
+    """Take a lease of this project. This machine renews it as long as the process lives; exit 75 when it is taken."""
+    owner, asked = pid or os.getppid(), time.monotonic_ns() // 1_000_000
+    request = LeaseRequest(
+        act="acquire", project=project_here(), name=name, session=client.session() or f"process-{owner}", ttl_s=ttl,
+        paths=tuple(paths or ()), why=why,
+    )  # fmt: skip
+    answer = team_connection().ask("POST", "/v1/lease", LeaseAnswer, request)
+    if answer.granted:
+        _remember(request, answer, asked, owner)
+    word = f"{name} is yours, token {answer.token}." if answer.granted else f"{name} is held by {answer.person}."
+    show_lines(msgspec.to_builtins(answer), json, [word])
+    if not answer.granted:
+        raise typer.Exit(EXIT_BUSY)
+
+
+def _remember(request: LeaseRequest, answer: LeaseAnswer, asked: int, owner: int) -> None:
+    held, seen = rely_on_lease(answer.token, answer.ttl_s, asked), look(owner)
+    if held is None:
+        return
+    mine = OwnLease(
+        project=request.project, name=request.name, session=request.session, token=held.token, ttl_s=answer.ttl_s,
+        until=held.until, pid=owner if seen else 0, start=seen.start if seen else 0,
+    )  # fmt: skip
+    with TeamFiles(client.paths()).changing_leases() as leases:
+        leases[:] = [one for one in leases if (one.project, one.name) != (request.project, request.name)]
+        leases.append(mine)
+
+
+@lease_app.command()
+def release(name: str) -> None:
+    """Give a lease of this project back."""
+    project = project_here()
+    with TeamFiles(client.paths()).changing_leases() as leases:
+        mine = [one for one in leases if (one.project, one.name) == (project, name)]
+        leases[:] = [one for one in leases if one not in mine]
+    for one in mine:
+        request = LeaseRequest(act="release", project=project, name=name, session=one.session, token=one.token)
+        team_connection().ask("POST", "/v1/lease", LeaseAnswer, request)
+    render.out.print(f"{name} is free." if mine else f"This machine does not hold {name}.")
+
+
+@lease_app.command("list")
+def list_leases(json: Json = False) -> None:
+    """Leases that are held now, in every project of the team."""
+    told = team_connection().ask("GET", "/v1/board", dict[str, Any])["leases"]
+    lines = [f"{one['name']}  {one['person']}  token {one['token']}  {', '.join(one['paths'])}" for one in told]
+    show_lines({"leases": told}, json, lines or ["Nothing is held."])

@@ -1,0 +1,50 @@
+"""Starts the forwarder (`holdfast.team.forwarder`) of a machine that joined a team, and starts it again when it died."""
+
+import subprocess
+import sys
+import threading
+import time
+
+from holdfast.paths import Paths
+
+MODULE = "holdfast.team.forwarder"
+BETWEEN_STARTS_S = 5.0
+
+
+class UpstreamProcess:
+    """One at a time. Its standard input is held open here: when this process ends, however it ends, so does the forwarder."""
+
+    def __init__(self, paths: Paths) -> None:
+        self._paths = paths
+        self._lock = threading.Lock()
+        self._process: subprocess.Popen[bytes] | None = None
+        self._started = 0.0
+
+    def check(self, *, at_once: bool = False) -> bool:
+        """Runs exactly where there is a membership. Whether it runs."""
+        with self._lock:
+            running = self._process is not None and self._process.poll() is None
+            if not (self._paths.state / "team" / "membership.json").exists():
+                self._end()
+                return False
+            if not running and (at_once or time.monotonic() - self._started > BETWEEN_STARTS_S):
+                self._start()
+            return self._process is not None and self._process.poll() is None
+
+    def _start(self) -> None:
+        self._started = time.monotonic()
+        self._process = subprocess.Popen(
+            [sys.executable, "-P", "-m", MODULE, "--state", str(self._paths.state)],
+            stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True,
+        )  # fmt: skip
+
+    def _end(self) -> None:
+        if self._process is not None:
+            if self._process.stdin is not None:
+                self._process.stdin.close()
+            threading.Thread(target=self._process.wait, name="forwarder-end", daemon=True).start()
+            self._process = None
+
+    def stop(self) -> None:
+        with self._lock:
+            self._end()

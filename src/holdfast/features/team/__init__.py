@@ -1,0 +1,24 @@
+"""Team: what the team decided counts on this machine, with or without the network. Forwarding is `holdfast.team`."""
+
+from functools import partial
+
+from holdfast.core.feature import Feature
+from holdfast.core.lazy import lazy_table
+from holdfast.features.team.policy import can_decide, decide, derive
+from holdfast.features.team.state import DOCUMENTS, SUBSCRIBED_KINDS, keys, reduce
+
+_table = partial(lazy_table, __name__)
+
+FEATURE = Feature(
+    name="team",
+    version=1,
+    documents=DOCUMENTS,
+    subscribed_kinds=SUBSCRIBED_KINDS,
+    keys=keys,
+    reduce=reduce,
+    can_decide=can_decide,
+    decide=decide,
+    derive=derive,
+    commands=_table("commands", "COMMANDS", ("join", "leave", "receive", "locate", "authorise")),
+    views=_table("commands", "VIEWS", ("status",)),
+)

@@ -1,0 +1,166 @@
+"""Commands of the team: joining and leaving, what the feed brought, and whether a person asks."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from holdfast.core.caller import judge_caller
+from holdfast.core.errors import CommandRefused
+from holdfast.core.event import Event, own_event
+from holdfast.core.feature import Call, CommandResult
+from holdfast.core.kinds import Payload
+from holdfast.core.kinds.memory_events import MemoryObserved
+from holdfast.core.kinds.team_events import (
+    TeamHandoverArrived,
+    TeamJoined,
+    TeamLeaseEnded,
+    TeamLeaseHeld,
+    TeamLeft,
+    TeamProjectKnown,
+    TeamRevoked,
+    TeamRuleArrived,
+    TeamRuleWithdrawn,
+)
+from holdfast.core.machine import machine_id
+from holdfast.features.team.policy import FOLDER, LEASES_FILE, Markers
+from holdfast.features.team.state import LOCAL_PROJECT, MEMBERSHIP, SHARED, THE_TEAM, Membership
+from holdfast.paths import private_folder, write_atomically
+
+MOST_ITEMS = 200
+MOST_PROJECTS = 500
+
+
+class Item(msgspec.Struct, kw_only=True):
+    """An item of the feed, as the forwarder hands it in."""
+
+    id: int
+    kind: str
+    at: int = 0
+    by: str = ""
+    project: str = ""
+    payload: dict[str, Any] = {}
+
+
+def join(call: Call) -> CommandResult:
+    """Noted once the server has taken this machine in."""
+    _need_person(call, "joining a team")
+    joined = msgspec.convert(dict(call.args), TeamJoined, strict=False)
+    Markers.forget()
+    return CommandResult((own_event(joined, call.now),), answer={"joined": joined.tenant})
+
+
+def leave(call: Call) -> CommandResult:
+    """It loosens: team rules no longer count. So only a person may."""
+    _need_person(call, "leaving a team")
+    Markers.forget()
+    return CommandResult((own_event(TeamLeft(), call.now),), answer={"left": True})
+
+
+def authorise(call: Call) -> CommandResult:
+    """For what the command line asks of the server and what only a person may."""
+    _need_person(call, str(call.args.get("act") or "this"))
+    return CommandResult(answer={"person": True})
+
+
+def _need_person(call: Call, act: str) -> None:
+    who = judge_caller(call.caller) if call.caller else None
+    if who and who.is_agent:
+        raise CommandRefused(f"{act} is a person's to do: {who.why}", fix="Run it in a terminal of your own.")
+
+
+def locate(call: Call) -> CommandResult:
+    """The identities of local projects, as the forwarder found them."""
+    events = []
+    for path, found in list(dict(call.args.get("projects") or {}).items())[:MOST_PROJECTS]:
+        known = msgspec.convert(found, TeamProjectKnown)
+        events.append(own_event(known, call.now, project=str(path), once=f"{known.id}"))
+    return CommandResult(tuple(events), answer={"known": len(events)})
+
+
+def receive(call: Call) -> CommandResult:
+    """Items of the feed become events. An item that came before is the same event, under the same key."""
+    items = msgspec.convert(list(call.args.get("items") or ())[:MOST_ITEMS], list[Item])
+    tenant = (MEMBERSHIP.load(call.reader, THE_TEAM) or Membership()).tenant
+    events = tuple(event for item in items for event in _events_of(item, tenant, call))
+    if any(isinstance(event.data, TeamLeaseHeld) and event.data.paths for event in events):
+        write_atomically(private_folder(call.state_dir / FOLDER) / LEASES_FILE, b"Leases of the team are in force.\n")
+        Markers.forget()
+    return CommandResult(events, answer={"received": len(events)})
+
+
+def _events_of(item: Item, tenant: str, call: Call) -> list[Event]:
+    payload = _payload_of(item, call)
+    if payload is None:
+        return []
+    return [own_event(payload, call.now, project=_project_of(item, call), once=f"{tenant}/{item.id}")]
+
+
+def _payload_of(item: Item, call: Call) -> Payload | None:
+    """None for a kind that this version does not know: a newer server may tell more."""
+    given: Mapping[str, Any] = {**item.payload, "item": item.id, "by": item.by, "project_id": item.project}
+    if item.kind == "memory":
+        return _memory_of(item, _repo_of(item, call))
+    if item.kind == "lease":
+        given = {**given, "mine": item.payload.get("machine") == machine_id()}
+    if item.kind == "handover":
+        given = {**given, "origin": item.payload.get("session", "")}
+    kind = ITEM_KINDS.get(item.kind)
+    return msgspec.convert(given, kind, strict=False) if kind else None
+
+
+ITEM_KINDS: Mapping[str, type[Payload]] = {
+    "rule": TeamRuleArrived,
+    "rule_withdrawn": TeamRuleWithdrawn,
+    "lease": TeamLeaseHeld,
+    "lease_ended": TeamLeaseEnded,
+    "handover": TeamHandoverArrived,
+    "revoked": TeamRevoked,
+}
+
+
+def _memory_of(item: Item, repo: str) -> MemoryObserved:
+    """Words from outside: told to no agent before a person here vouches for them."""
+    words = item.payload
+    detail = f"Shared by {words.get('words_of', '')}, promoted by {item.by}."
+    return MemoryObserved(
+        id=f"team-{words.get('id', item.id)}", type=str(words.get("type") or "fact"), text=str(words.get("text") or ""),
+        detail=detail, origin="outside", repo=repo, status="candidate",
+    )  # fmt: skip
+
+
+def _project_of(item: Item, call: Call) -> str:
+    """A local folder of that identity, if there is one."""
+    if not item.project:
+        return ""
+    known = LOCAL_PROJECT.list(call.reader, limit=MOST_PROJECTS)
+    return next((key for key, one in known if one.id == item.project), "")
+
+
+def _repo_of(item: Item, call: Call) -> str:
+    project = _project_of(item, call)
+    return f"{project}/.git" if project else ""
+
+
+def show_status(call: Call) -> dict[str, Any]:
+    membership = MEMBERSHIP.load(call.reader, THE_TEAM) or Membership()
+    projects = [
+        {"path": key, "id": one.id, "remote": one.remote}
+        for key, one in LOCAL_PROJECT.list(call.reader, limit=MOST_PROJECTS)
+    ]
+    shared = {p["id"]: SHARED.load(call.reader, p["id"]) for p in projects if p["id"]}
+    return {
+        **msgspec.to_builtins(membership),
+        "projects": projects,
+        "leases": [
+            {"project": id_, "name": name, **msgspec.to_builtins(one)}
+            for id_, doc in shared.items() if doc for name, one in doc.leases.items() if one.until > call.now
+        ],
+        "handovers": [
+            {"project": id_, **msgspec.to_builtins(one)} for id_, doc in shared.items() if doc for one in doc.handovers
+        ],
+    }  # fmt: skip
+
+
+COMMANDS = {"join": join, "leave": leave, "authorise": authorise, "locate": locate, "receive": receive}
+VIEWS = {"status": show_status}

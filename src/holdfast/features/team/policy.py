@@ -1,0 +1,176 @@
+"""What sessions are told and refused because of the team: leases of others, work handed over, new rules."""
+
+from collections.abc import Iterable
+from functools import lru_cache
+from pathlib import Path
+
+import msgspec
+
+from holdfast.core.decision import Context, Decision, deny, merge
+from holdfast.core.event import Event, derived_event
+from holdfast.core.feature import Settings, State
+from holdfast.core.globs import any_matches
+from holdfast.core.ids import bounded
+from holdfast.core.kinds import ToolPayload
+from holdfast.core.kinds.team_events import TeamHandoverTold, TeamRulesShown
+from holdfast.core.text import sanitise_line
+from holdfast.features.team.state import (
+    LOCAL_PROJECT,
+    MEMBERSHIP,
+    NEWS_KINDS,
+    SHARED,
+    THE_TEAM,
+    Handover,
+    KnownLease,
+    Membership,
+    SharedState,
+    TeamRule,
+)
+from holdfast.paths import default_state_dir
+
+FOLDER, LEASES_FILE = "team", "leases-in-force"
+MOST_TOLD = 5
+
+
+class Markers:
+    """Whether this machine is in a team and whether a lease was ever announced to it: asked for every hook, so the
+    files are looked at once and later changes are noted here."""
+
+    _known: dict[tuple[Path, str], bool] = {}
+
+    @classmethod
+    def is_set(cls, name: str) -> bool:
+        key = default_state_dir(), name
+        if key not in cls._known:
+            cls._known[key] = (key[0] / FOLDER / name).exists()
+        return cls._known[key]
+
+    @classmethod
+    def forget(cls) -> None:
+        """Looked at anew the next time."""
+        cls._known.clear()
+
+
+def is_joined() -> bool:
+    return Markers.is_set("membership.json")
+
+
+def can_decide(kind: str, _settings: Settings) -> bool:
+    """A machine without a team, and a tool call where no lease was ever announced, cost nothing."""
+    if kind == "tool.started":
+        return Markers.is_set(LEASES_FILE)
+    return kind in NEWS_KINDS and is_joined()
+
+
+def decide(state: State, event: Event, _settings: Settings) -> Decision | None:
+    if event.kind == "tool.started":
+        return _refuse_leased(state, event)
+    if event.kind not in NEWS_KINDS:
+        return None
+    given = [_show_rules(state, event)]
+    if event.kind == "session.started":
+        given += [_tell_handovers(state, event), _tell_leases(state, event)]
+    return merge(given)
+
+
+def derive(state: State, event: Event, _settings: Settings) -> Iterable[Event]:
+    """That something was shown is on record, so that it is shown once."""
+    if event.kind not in NEWS_KINDS or not is_joined():
+        return
+    rules = [name for name, rule in _rules(state).items() if not rule.shown_by]
+    if rules:
+        yield derived_event(event, TeamRulesShown(names=rules, by=event.key))
+    if event.kind == "session.started" and (shared := _shared_state(state, event)):
+        items = [one.item for one in shared[1].handovers if not one.told]
+        if items:
+            yield derived_event(event, TeamHandoverTold(project_id=shared[0], handovers=items))
+
+
+# ── leases ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _refuse_leased(state: State, event: Event) -> Decision | None:
+    data = event.data
+    if not isinstance(data, ToolPayload) or not (data.written or data.action == "edit"):
+        return None
+    shared = _shared_state(state, event)
+    foreign = _foreign_leases(shared[1], event.at) if shared else {}
+    root = data.worktree or event.project
+    for name, lease in foreign.items():
+        for path in data.written or data.paths:
+            if any_matches(tuple(lease.paths), path, root):
+                return deny(_refusal(name, lease, path.removeprefix(f"{root}/")))
+    return None
+
+
+def _refusal(name: str, lease: KnownLease, path: str) -> str:
+    who = sanitise_line(lease.person, 80)
+    what = f"{path} is covered by the team lease {sanitise_line(name, 80)}, held by {who} on another machine."
+    return f"{what} {_why(lease)}Work on something else, or ask them to release it."
+
+
+def _foreign_leases(shared: SharedState, at: int) -> dict[str, KnownLease]:
+    """Those of other machines whose time, as far as it is known here, is not over."""
+    return {name: one for name, one in shared.leases.items() if not one.mine and at < one.until}
+
+
+def _tell_leases(state: State, event: Event) -> Decision | None:
+    shared = _shared_state(state, event)
+    foreign = _foreign_leases(shared[1], event.at) if shared else {}
+    lines = [
+        f"- {name}: held by {one.person}, {', '.join(one.paths) or 'no paths'}. {_why(one)}"
+        for name, one in foreign.items()
+    ]
+    return _told("team.leases", "Team leases held by others:", lines, 60)
+
+
+def _why(lease: KnownLease) -> str:
+    return f"They say: {sanitise_line(lease.why, 200)}. " if lease.why else ""
+
+
+# ── news ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _show_rules(state: State, event: Event) -> Decision | None:
+    new = {name: rule for name, rule in _rules(state).items() if rule.shown_by in ("", event.key)}
+    return Decision(notices=tuple(rule_text(name, rule) for name, rule in new.items())) if new else None
+
+
+def rule_text(name: str, rule: TeamRule) -> str:
+    text = msgspec.json.encode(rule.requirement).decode()
+    return f"New team rule {name}, set by {rule.by}: {text}"
+
+
+def _tell_handovers(state: State, event: Event) -> Decision | None:
+    shared = _shared_state(state, event)
+    waiting = [one for one in shared[1].handovers if one.told in ("", event.session)] if shared else []
+    return _told(
+        "team.handover", "Work was handed over to your user:", [_handover(o) for o in waiting[-MOST_TOLD:]], 80
+    )
+
+
+def _handover(one: Handover) -> str:
+    return f"From {one.by}:\n{one.text}"
+
+
+def _told(source: str, title: str, lines: list[str], weight: int) -> Decision | None:
+    return Decision(contexts=(Context(source, "\n".join([title, *lines]), weight),)) if lines else None
+
+
+# ── documents ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _rules(state: State) -> dict[str, TeamRule]:
+    return (MEMBERSHIP.get(state, THE_TEAM) or Membership()).rules
+
+
+def _shared_state(state: State, event: Event) -> tuple[str, SharedState] | None:
+    """The identity of the event's project and what the team shares about it."""
+    project = LOCAL_PROJECT.get(state, _key(event.project)) if event.project else None
+    shared = SHARED.get(state, bounded(project.id)) if project and project.id else None
+    return (project.id, shared) if project and shared else None
+
+
+@lru_cache(500)
+def _key(path: str) -> str:
+    return bounded(path)

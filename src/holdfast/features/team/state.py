@@ -1,0 +1,167 @@
+"""What this machine knows of its team: the membership with its rules, and per project leases and hand-overs."""
+
+from collections.abc import Iterable
+
+import msgspec
+
+from holdfast.core.document import DocumentType
+from holdfast.core.event import Event
+from holdfast.core.ids import bounded
+from holdfast.core.kinds import TEAM_KINDS, JsonObject
+from holdfast.core.kinds.team_events import (
+    TeamHandoverArrived,
+    TeamHandoverTold,
+    TeamJoined,
+    TeamLeaseEnded,
+    TeamLeaseHeld,
+    TeamLeft,
+    TeamProjectKnown,
+    TeamProjectPayload,
+    TeamRevoked,
+    TeamRuleArrived,
+    TeamRulesShown,
+    TeamRuleWithdrawn,
+)
+from holdfast.core.ports import Doc, Ref
+
+MOST_HANDOVERS, MOST_LEASES = 20, 200
+replace = msgspec.structs.replace
+
+
+class TeamRule(msgspec.Struct, frozen=True, omit_defaults=True):
+    by: str = ""
+    at: int = 0
+    requirement: JsonObject = {}
+    shown_by: str = ""
+    """The key of the event at which its text was shown."""
+
+
+class Membership(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
+    status: str = ""
+    """joined, left or revoked."""
+    url: str = ""
+    tenant: str = ""
+    person: str = ""
+    role: str = ""
+    level: str = ""
+    at: int = 0
+    rules: dict[str, TeamRule] = {}
+
+
+class KnownLease(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
+    """A lease as this machine knows it; `until` is by this machine's clock, counted from when the news came."""
+
+    person: str = ""
+    session: str = ""
+    token: int = 0
+    paths: list[str] = []
+    until: int = 0
+    why: str = ""
+    mine: bool = False
+
+
+class Handover(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
+    item: int
+    by: str = ""
+    text: str = ""
+    at: int = 0
+    told: str = ""
+    """The session that was told."""
+
+
+class SharedState(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
+    leases: dict[str, KnownLease] = {}
+    ended: dict[str, int] = {}
+    """Name → the newest token that is over: news about an older one is late."""
+    handovers: list[Handover] = []
+    at: int = 0
+
+
+class LocalProject(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
+    id: str = ""
+    remote: str = ""
+    at: int = 0
+
+
+MEMBERSHIP = DocumentType("team", Membership)
+SHARED = DocumentType("team.shared", SharedState)
+LOCAL_PROJECT = DocumentType("team.project", LocalProject)
+DOCUMENTS = (MEMBERSHIP, SHARED, LOCAL_PROJECT)
+THE_TEAM = "membership"
+NEWS_KINDS = frozenset(("session.started", "prompt.submitted"))
+SUBSCRIBED_KINDS = frozenset(TEAM_KINDS) | NEWS_KINDS | {"tool.started"}
+_OF_MEMBERSHIP = (TeamJoined, TeamLeft, TeamRevoked, TeamRuleArrived, TeamRuleWithdrawn, TeamRulesShown)
+
+
+def keys(event: Event) -> Iterable[Ref]:
+    data = event.data
+    if isinstance(data, _OF_MEMBERSHIP):
+        return (MEMBERSHIP.ref(THE_TEAM),)
+    if isinstance(data, TeamProjectPayload | TeamHandoverTold):
+        return (SHARED.ref(bounded(data.project_id)),)
+    if isinstance(data, TeamProjectKnown):
+        return (LOCAL_PROJECT.ref(bounded(event.project)),)
+    return ()
+
+
+def reduce(doc: Doc | None, event: Event, ref: Ref) -> Doc | None:
+    if ref.kind == MEMBERSHIP.kind:
+        return _reduce_membership(doc or Membership(), event)
+    if ref.kind == SHARED.kind:
+        return _reduce_shared(doc or SharedState(), event)
+    data = event.data
+    return LocalProject(id=data.id, remote=data.remote, at=event.at) if isinstance(data, TeamProjectKnown) else doc
+
+
+def _reduce_membership(doc: Membership, event: Event) -> Membership:
+    data = event.data
+    if isinstance(data, TeamJoined):
+        return Membership(
+            status="joined", url=data.url, tenant=data.tenant, person=data.person, role=data.role, level=data.level,
+            at=event.at, rules=doc.rules if doc.tenant == data.tenant else {},
+        )  # fmt: skip
+    if isinstance(data, TeamLeft):
+        return replace(doc, status="left", rules={}, at=event.at)
+    if isinstance(data, TeamRevoked):
+        return replace(doc, status="revoked", at=event.at)
+    return replace(doc, rules=_reduce_rules(doc.rules, event), at=event.at)
+
+
+def _reduce_rules(rules: dict[str, TeamRule], event: Event) -> dict[str, TeamRule]:
+    data = event.data
+    if isinstance(data, TeamRuleArrived):
+        return {**rules, data.name: TeamRule(data.by, event.at, data.requirement)}
+    if isinstance(data, TeamRulesShown):
+        shown = {name: replace(rules[name], shown_by=data.by) for name in data.names if name in rules}
+        return {**rules, **shown}
+    gone = data.name if isinstance(data, TeamRuleWithdrawn) else ""
+    return {name: rule for name, rule in rules.items() if name != gone}
+
+
+def _reduce_shared(doc: SharedState, event: Event) -> SharedState:
+    data = event.data
+    if isinstance(data, TeamLeaseHeld):
+        return _with_lease(doc, data, event.at)
+    if isinstance(data, TeamLeaseEnded):
+        left = {name: one for name, one in doc.leases.items() if name != data.name or one.token > data.token}
+        ended = {**doc.ended, data.name: max(data.token, doc.ended.get(data.name, 0))}
+        return replace(doc, leases=left, ended=ended, at=event.at)
+    if isinstance(data, TeamHandoverArrived):
+        arrived = Handover(item=data.item, by=data.by, text=data.text, at=event.at)
+        return replace(doc, handovers=[*doc.handovers, arrived][-MOST_HANDOVERS:], at=event.at)
+    if isinstance(data, TeamHandoverTold):
+        told = [replace(one, told=event.session) if one.item in data.handovers else one for one in doc.handovers]
+        return replace(doc, handovers=told, at=event.at)
+    return doc
+
+
+def _with_lease(doc: SharedState, data: TeamLeaseHeld, at: int) -> SharedState:
+    known = doc.leases.get(data.name)
+    if data.token <= doc.ended.get(data.name, 0) or (known and known.token > data.token):
+        return doc
+    held = KnownLease(
+        person=data.by, session=data.session, token=data.token, paths=data.paths, until=at + data.left_ms,
+        why=data.why, mine=data.mine,
+    )  # fmt: skip
+    current = {name: one for name, one in doc.leases.items() if one.until > at and name != data.name}
+    return replace(doc, leases=dict([*current.items(), (data.name, held)][-MOST_LEASES:]), at=at)

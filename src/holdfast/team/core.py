@@ -1,0 +1,298 @@
+"""The rules of both sides, without any input or output: batches and cursors, feeds, leases, backoff.
+
+The server on PostgreSQL, the forwarder and the simulation call these functions; none of them has a rule of its own.
+Times are milliseconds of whatever clock the caller names; the server never uses a machine's clock.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import Literal
+
+import msgspec
+
+from holdfast.core.kinds import SESSION_ENDS, TURN_ENDS
+from holdfast.team.protocol import (
+    LARGEST_NUMBER,
+    MOST_EVENTS,
+    Batch,
+    FeedItem,
+    LeaseRequest,
+    Level,
+    SharedEvent,
+    SharedProject,
+)
+
+SHORTEST_TTL_S, LONGEST_TTL_S = 5, 3600
+HOLDER_SHARE = 0.9
+"""The holder counts on its lease for this share of its time only: clocks of machines do not run equally fast."""
+FIRST_PAUSE_MS, LONGEST_PAUSE_MS = 500, 60_000
+
+
+# ── the server: batches ──────────────────────────────────────────────────────────────────────────────────────────────
+
+
+class MachineCursor(msgspec.Struct, frozen=True):
+    """How much of a machine's log the server has: everything it shares up to `cursor` of this `stream`."""
+
+    stream: int = 0
+    cursor: int = 0
+
+
+class Accepted(msgspec.Struct, frozen=True):
+    cursor: MachineCursor
+    fresh: tuple[SharedEvent, ...]
+    known: int
+    gap: bool = False
+
+
+class BatchRefused(Exception):
+    """A batch that no machine of ours makes"""
+
+
+def accept_batch(have: MachineCursor, batch: Batch) -> Accepted:
+    """What of it is new, and where the cursor stands then. A gap takes nothing: the machine sends from the cursor."""
+    check_batch(batch)
+    if batch.stream < have.stream:
+        raise BatchRefused(f"stream {batch.stream} is over; this machine is at stream {have.stream}")
+    if batch.stream > have.stream:
+        have = MachineCursor(batch.stream, _common_prefix(have, batch))
+    if batch.after > have.cursor:
+        return Accepted(have, (), 0, gap=True)
+    fresh = tuple(event for event in batch.events if event.seq > have.cursor)
+    upto = max(have.cursor, batch.upto)
+    return Accepted(MachineCursor(have.stream, upto), fresh, len(batch.events) - len(fresh))
+
+
+def _common_prefix(have: MachineCursor, batch: Batch) -> int:
+    """How much of what the server has is still the beginning of the machine's log."""
+    return min([have.cursor, *(common for stream, common in batch.restores if have.stream < stream <= batch.stream)])
+
+
+def check_batch(batch: Batch) -> None:
+    if len(batch.events) > MOST_EVENTS:
+        raise BatchRefused(f"{len(batch.events)} events in a batch; at most {MOST_EVENTS}")
+    if not (batch.stream > 0 and 0 <= batch.after <= batch.upto < LARGEST_NUMBER):
+        raise BatchRefused("its numbers are not in order")
+    last = batch.after
+    for event in batch.events:
+        if not last < event.seq <= batch.upto:
+            raise BatchRefused(f"event {event.seq} is not in its place")
+        last = event.seq
+
+
+# ── the machine: what is sent next ───────────────────────────────────────────────────────────────────────────────────
+
+
+class Upstream(msgspec.Struct, frozen=True):
+    """A machine's place in its own log and in the team's feed; kept on disk, and corrected by the server's answers."""
+
+    stream: int = 1
+    cursor: int = 0
+    feed: int = 0
+    sent: int = 0
+    """The highest number that may have left, acknowledged or not: on disk before it leaves."""
+    sent_key: str = ""
+    """The key of the log's event at `sent`: another key there means that the log was replaced."""
+    restores: tuple[tuple[int, int], ...] = ()
+    failures: int = 0
+    next_at: int = 0
+
+
+def build_batch(
+    state: Upstream, upto: int, events: Sequence[SharedEvent], projects: Iterable[SharedProject], level: Level, now: int
+) -> Batch:
+    """`events`: what is shared of the log in (cursor, upto]. Where that is too much, `upto` is where it is cut."""
+    some = tuple(events[:MOST_EVENTS])
+    if len(events) > MOST_EVENTS:
+        upto = some[-1].seq
+    used = {event.project for event in some}
+    return Batch(
+        stream=state.stream, after=state.cursor, upto=upto, sent_at=now, level=level, events=some,
+        restores=state.restores, projects=tuple(project for project in projects if project.id in used),
+    )  # fmt: skip
+
+
+def before_sending(state: Upstream, upto: int, key: str) -> Upstream:
+    """To be kept on disk before the batch leaves: the server may have it although no answer comes."""
+    return msgspec.structs.replace(state, sent=upto, sent_key=key) if upto >= state.sent else state
+
+
+def after_answer(state: Upstream, stream: int, cursor: int, gap: bool) -> Upstream:
+    """The server says how much it has; a machine that remembers otherwise believes the server, within one stream."""
+    if stream != state.stream:
+        return msgspec.structs.replace(state, failures=0, next_at=0)
+    if not gap:
+        cursor = max(cursor, state.cursor)  # An answer that was late.
+    return msgspec.structs.replace(state, cursor=cursor, failures=0, next_at=0)
+
+
+def after_failure(state: Upstream, now: int, chance: float) -> Upstream:
+    """Twice as long after every failure, up to a minute, and spread by `chance` (0 to 1) so that not all come at once."""
+    pause = min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS << min(state.failures, 10))
+    return msgspec.structs.replace(state, failures=state.failures + 1, next_at=now + int(pause * (0.5 + chance / 2)))
+
+
+def after_restore(state: Upstream, common: int) -> Upstream:
+    """The log was replaced by one that is the same up to `common` only: its later numbers mean other events."""
+    restores = (*state.restores, (state.stream + 1, common))
+    return msgspec.structs.replace(
+        state, stream=state.stream + 1, cursor=min(common, state.cursor), sent=0, sent_key="", restores=restores
+    )
+
+
+def was_replaced(state: Upstream, head: int, key_at_sent: str) -> bool:
+    """Whether the log is no longer the one that was sent."""
+    return head < max(state.cursor, state.sent) or bool(state.sent_key and key_at_sent != state.sent_key)
+
+
+def new_items(state: Upstream, items: Iterable[FeedItem]) -> list[FeedItem]:
+    """Those that did not arrive before, in their order."""
+    return sorted((item for item in items if item.id > state.feed), key=lambda item: item.id)
+
+
+# ── leases: the server ───────────────────────────────────────────────────────────────────────────────────────────────
+
+
+class Lease(msgspec.Struct, frozen=True):
+    """`until` is by the server's clock. A lease that is over keeps its token, so that the next one is higher."""
+
+    token: int = 0
+    machine: str = ""
+    session: str = ""
+    person: str = ""
+    since: int = 0
+    until: int = 0
+    ttl_s: int = 0
+    paths: tuple[str, ...] = ()
+    why: str = ""
+
+    def held(self, now: int) -> bool:
+        return bool(self.machine) and now < self.until
+
+    def held_by(self, machine: str, session: str, now: int) -> bool:
+        return self.held(now) and (self.machine, self.session) == (machine, session)
+
+
+Outcome = Literal["granted", "renewed", "busy", "released", "lost"]
+
+
+def change_lease(lease: Lease, request: LeaseRequest, machine: str, person: str, now: int) -> tuple[Lease, Outcome]:
+    """The one place where a lease changes hands."""
+    mine = lease.held_by(machine, request.session, now)
+    ttl = max(SHORTEST_TTL_S, min(request.ttl_s, LONGEST_TTL_S))
+    if request.act == "release":
+        if not mine or request.token not in (0, lease.token):
+            return lease, "lost"
+        return msgspec.structs.replace(lease, machine="", session="", person="", until=0), "released"
+    if request.act == "renew":
+        if not mine or request.token != lease.token:
+            return lease, "lost"
+        return msgspec.structs.replace(lease, until=now + lease.ttl_s * 1000), "renewed"
+    if mine:
+        return msgspec.structs.replace(lease, until=now + ttl * 1000, ttl_s=ttl), "granted"
+    if lease.held(now):
+        return lease, "busy"
+    taken = Lease(
+        token=lease.token + 1, machine=machine, session=request.session, person=person, since=now,
+        until=now + ttl * 1000, ttl_s=ttl, paths=request.paths, why=request.why,
+    )  # fmt: skip
+    return taken, "granted"
+
+
+# ── leases: the holder ───────────────────────────────────────────────────────────────────────────────────────────────
+
+
+class HeldLease(msgspec.Struct, frozen=True):
+    """What a machine may rely on: until when it holds the lease, by its own monotonic clock."""
+
+    token: int
+    until: int
+
+
+def rely_on_lease(token: int, ttl_s: int, asked_at: int, given_back: int = 0) -> HeldLease | None:
+    """Counted from before the question was sent: the server counts from when it came, which is later.
+
+    None for a late answer about a lease that was given back since (`given_back`: the newest such token).
+    """
+    return HeldLease(token, asked_at + int(ttl_s * 1000 * HOLDER_SHARE)) if token > given_back else None
+
+
+# ── the board ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+WAITS = frozenset(("permission.requested", "notification", "elicitation.requested"))
+WORKS = frozenset(("prompt.submitted", "tool.started", "tool.finished", "tool.failed", "session.started"))
+MOST_FILES = 200
+
+
+class Presence(msgspec.Struct, omit_defaults=True):
+    """What a batch says of one session: the state after its last event."""
+
+    session: str
+    project: str = ""
+    agent: str = ""
+    branch: str = ""
+    state: str = ""
+    """working, waiting, idle or over; empty: nothing in the batch says."""
+    title: str = ""
+    first_at: int = 0
+    at: int = 0
+    edited: dict[str, int] = {}
+    """Path → number of the event, for files the session wrote."""
+
+
+def sum_up_sessions(events: Iterable[SharedEvent]) -> list[Presence]:
+    found: dict[str, Presence] = {}
+    for event in events:
+        if event.session:
+            known = found.setdefault(event.session, Presence(event.session, first_at=event.at, edited={}))
+            _note_event(known, event)
+    return list(found.values())
+
+
+def _note_event(known: Presence, event: SharedEvent) -> None:
+    known.at = max(known.at, event.at)
+    known.project = event.project or known.project
+    known.agent = event.agent or known.agent
+    branch, title = event.data.get("branch"), event.data.get("title")
+    known.branch = branch if isinstance(branch, str) else known.branch
+    known.title = title if isinstance(title, str) else known.title
+    known.state = _state_after(event.kind) or known.state
+    if event.kind == "tool.finished" and event.data.get("action") == "edit":
+        for path in _texts(event.data.get("paths"))[: MOST_FILES - len(known.edited)]:
+            known.edited[path] = event.seq
+
+
+def _state_after(kind: str) -> str:
+    if kind in SESSION_ENDS:
+        return "over"
+    if kind in TURN_ENDS:
+        return "idle"
+    if kind in WAITS:
+        return "waiting"
+    return "working" if kind in WORKS else ""
+
+
+def _texts(value: object) -> list[str]:
+    return [one for one in value if isinstance(one, str)] if isinstance(value, list) else []
+
+
+class Spending(msgspec.Struct, frozen=True):
+    """Tokens that one answer of a model used."""
+
+    at: int
+    project: str
+    model: str
+    tokens: dict[str, int]
+
+
+def list_spending(events: Iterable[SharedEvent]) -> list[Spending]:
+    return [
+        Spending(event.at, event.project, str(event.data.get("model") or ""), tokens)
+        for event in events
+        if event.kind == "model.answered" and (tokens := _counts(event.data.get("tokens")))
+    ]
+
+
+def _counts(value: object) -> dict[str, int]:
+    if not isinstance(value, dict):
+        return {}
+    return {str(name)[:40]: n for name, n in list(value.items())[:20] if isinstance(n, int) and 0 <= n < 1 << 40}

@@ -1,0 +1,432 @@
+"""The forwarder: a process beside the daemon that reads its log as a queue and sends it to the team.
+
+Hooks never wait for it: it opens the database for reading only, and hands what comes back to the daemon as commands.
+It ends when the daemon ends (its standard input closes) or when the machine leaves its team.
+"""
+
+import contextlib
+import os
+import random
+import sys
+import threading
+import time
+import zlib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import msgspec
+
+from holdfast.app import open_settings, store_url
+from holdfast.client import DaemonClient
+from holdfast.core.errors import HoldfastError
+from holdfast.core.event import Event
+from holdfast.core.machine import look
+from holdfast.core.ports import EventQuery, Reader
+from holdfast.paths import Paths
+from holdfast.redact import redact
+from holdfast.stores import open_reader
+from holdfast.team import core
+from holdfast.team.identity import ProjectIdentity, identify_project
+from holdfast.team.membership import (
+    ForwarderStatus,
+    Membership,
+    OwnLease,
+    TeamConnection,
+    TeamFiles,
+    TeamRefused,
+    TeamUnreachable,
+    connect_team,
+)
+from holdfast.team.privacy import level_named, share_event
+from holdfast.team.protocol import (
+    MOST_EVENTS,
+    Batch,
+    BatchAnswer,
+    FeedPage,
+    ForgetReceipt,
+    ForgetRequest,
+    LeaseAnswer,
+    LeaseRequest,
+    Level,
+    SharedEvent,
+    SharedProject,
+)
+from holdfast.team.sent_log import SentLog, digest_of
+
+LOOK_S, BEAT_S, FEED_WAIT_S, PAUSE_S = 0.3, 20.0, 20.0, 60.0
+STATUS_S = 1.0
+LARGEST_BATCH = 8 << 20
+IDENTITY_S, MISSING_S = 3600.0, 120.0
+ERASED, FORGET_FILE = "erase.finished", "forget-due"
+
+
+def now_ms() -> int:
+    return time.time_ns() // 1_000_000
+
+
+def monotonic_ms() -> int:
+    return time.monotonic_ns() // 1_000_000
+
+
+class Projects:
+    """Identities of local folders, looked up once in a while."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, tuple[float, ProjectIdentity]] = {}
+        self.found: dict[str, SharedProject] = {}
+        """New since the daemon was last told."""
+
+    def of(self, folder: str) -> ProjectIdentity:
+        known = self._known.get(folder)
+        if known and time.monotonic() < known[0]:
+            return known[1]
+        identity = identify_project(folder) if folder else ProjectIdentity(problem="it happened in no project")
+        self._known[folder] = time.monotonic() + (IDENTITY_S if identity.shared else MISSING_S), identity
+        if identity.shared and (not known or known[1] != identity):
+            self.found[folder] = identity.shared
+        return identity
+
+    def known(self) -> list[ProjectIdentity]:
+        return [identity for _, identity in self._known.values()]
+
+    def problems(self) -> dict[str, str]:
+        return {folder: one.problem for folder, (_, one) in self._known.items() if folder and one.problem}
+
+
+class Forwarder:
+    """Sends. One thread; the feed has another (`Receiver`)."""
+
+    def __init__(self, paths: Paths, membership: Membership) -> None:
+        self.paths, self.membership = paths, membership
+        self.files = TeamFiles(paths)
+        self.daemon = DaemonClient(paths, timeout=30)
+        self.connection = connect_team(membership)
+        self.projects = Projects()
+        self.sent_log = SentLog(self.files)
+        self.lock = threading.Lock()
+        """Around `state`, which the feed's thread changes too."""
+        self.state = self.files.upstream() or core.Upstream()
+        self.status = ForwarderStatus(pid=os.getpid(), sent=self.files.status().sent)
+        self._reader: Reader | None = None
+        self._inode = 0
+        self._last_contact = 0.0
+
+    # ── one round ──────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def step(self) -> bool:
+        """Whether there is more to send at once."""
+        if now_ms() < self.state.next_at:
+            return False
+        try:
+            return self._send_next()
+        except TeamUnreachable as error:
+            self.note_failure("offline", error.message)
+        except TeamRefused as error:
+            self._refused(error)
+        except HoldfastError as error:
+            self.note_failure("offline", error.message)
+        return False
+
+    def _send_next(self) -> bool:
+        with self.reading() as reader:
+            self._check_log(reader)
+            head, after = reader.head(), self.state.cursor
+            page = reader.events(EventQuery(after=after, limit=MOST_EVENTS)) if head > after else []
+        if not page and time.monotonic() - self._last_contact < BEAT_S:
+            return False
+        upto = page[-1].seq if page else after
+        shared = [one for event in page if (one := self._share(event))]
+        self._tell_projects()
+        if any(event.kind == ERASED for event in page):
+            (self.files.folder / FORGET_FILE).touch(0o600)
+        batch = core.build_batch(self.state, upto, shared, self._named(shared), self.membership.level, now_ms())
+        self._deliver(batch, {event.seq: event.key for event in page})
+        self._forget_if_due()
+        return self.state.cursor < head
+
+    def _forget_if_due(self) -> None:
+        """Until the server has answered: the file says that something was erased here since it was last told."""
+        mark = self.files.folder / FORGET_FILE
+        if mark.exists():
+            forget_erased(self)
+            mark.unlink(missing_ok=True)
+
+    def _share(self, event: Event) -> SharedEvent | None:
+        identity = self.projects.of(event.project)
+        level = level_named(self.membership.level_for(event.project)) if identity.shared else None
+        found = self.share_at(event, level) if level else None
+        return msgspec.structs.replace(found, level=level) if found and level != self.membership.level else found
+
+    def share_at(self, event: Event, level: Level) -> SharedEvent | None:
+        identity = self.projects.of(event.project)
+        return share_event(event, level, identity.shared.id, event.project) if identity.shared else None
+
+    def _named(self, shared: list[SharedEvent]) -> list[SharedProject]:
+        used = {event.project for event in shared}
+        known = {one.id: one for identity in self.projects.known() if (one := identity.shared)}
+        return [known[name] for name in sorted(used) if name in known]
+
+    def _tell_projects(self) -> None:
+        if self.projects.found:
+            named = {folder: {"id": one.id, "remote": one.remote} for folder, one in self.projects.found.items()}
+            self.daemon.ask("command", start=False, name="team.locate", args={"projects": named})
+            self.projects.found.clear()
+
+    # ── a batch on its way ─────────────────────────────────────────────────────────────────────────────────────────
+
+    def _deliver(self, batch: Batch, keys: dict[int, str]) -> None:
+        clean, _ = redact(msgspec.json.encode(batch))
+        if len(clean) > LARGEST_BATCH and len(batch.events) > 1:
+            self._deliver(_first_half(batch), keys)
+            return
+        self.sent_log.note_batch(batch, clean)
+        if batch.upto > self.state.sent:
+            self._save(core.before_sending(self.state, batch.upto, keys.get(batch.upto, "")))
+        status, answer = self.connection.send("POST", "/v1/batch", zlib.compress(clean, 1))
+        if status in (400, 413, 422) and batch.events:
+            self._deliver_less(batch, keys)
+            return
+        if status not in (200, 409):
+            raise refusal(status, answer)
+        told = msgspec.json.decode(answer, type=BatchAnswer)
+        self._last_contact = time.monotonic()
+        self._note_answer(told, len(batch.events))
+
+    def _deliver_less(self, batch: Batch, keys: dict[int, str]) -> None:
+        """The server will not have something in it: half of it, until it is one event, which is left out."""
+        if len(batch.events) > 1:
+            self._deliver(_first_half(batch), keys)
+            return
+        self.status.skipped += 1
+        self._deliver(msgspec.structs.replace(batch, events=()), keys)
+
+    def _save(self, state: core.Upstream) -> None:
+        """Of the feed's place the other thread knows more."""
+        with self.lock:
+            self.state = msgspec.structs.replace(state, feed=self.state.feed)
+            self.files.save_upstream(self.state)
+
+    def _note_answer(self, told: BatchAnswer, count: int) -> None:
+        before = self.state.cursor
+        self._save(core.after_answer(self.state, told.stream, told.cursor, told.gap))
+        self.status.sent += count if self.state.cursor > before else 0
+        self._note_status("current", "")
+
+    def _check_log(self, reader: Reader) -> None:
+        """A log that was restored from a backup has other events under the same numbers."""
+        here = reader.event(self.state.sent) if self.state.sent else None
+        if not core.was_replaced(self.state, reader.head(), here.key if here else ""):
+            return
+        common = self.sent_log.common_prefix(lambda seq: event.key if (event := reader.event(seq)) else "")
+        self._save(core.after_restore(self.state, common))
+
+    # ── how it goes ────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _refused(self, error: TeamRefused) -> None:
+        self.note_failure("revoked" if error.status == 401 else "refused", error.message)
+        if error.status == 401:
+            with contextlib.suppress(HoldfastError):
+                items = [{"id": 0, "kind": "revoked"}]
+                self.daemon.ask("command", start=False, name="team.receive", args={"items": items})
+            self.state = msgspec.structs.replace(self.state, next_at=now_ms() + int(PAUSE_S * 1000))
+
+    def note_failure(self, state: str, error: str) -> None:
+        with self.lock:
+            self.state = core.after_failure(self.state, now_ms(), random.random())  # noqa: S311 - jitter
+        self._note_status(state, error)
+
+    def _note_status(self, state: str, error: str) -> None:
+        head = 0
+        with contextlib.suppress(HoldfastError), self.reading() as reader:
+            head = reader.head()
+        sending = state == "current" and head > self.state.cursor
+        if sending and self.status.state == "sending" and now_ms() - self.status.at < STATUS_S * 1000:
+            return  # While it catches up nobody needs to read every step.
+        self.status.state = "sending" if sending else state
+        self.status.error, self.status.at, self.status.cursor, self.status.head = (
+            error,
+            now_ms(),
+            self.state.cursor,
+            head,
+        )
+        self.status.not_shared = self.projects.problems()
+        self.files.save_status(self.status)
+
+    @contextlib.contextmanager
+    def reading(self) -> Iterator[Reader]:
+        """The same connection as long as it is the same file: a repaired database is another one."""
+        inode = self.paths.database.stat().st_ino if self.paths.database.exists() else 0
+        if self._reader is None or inode != self._inode:
+            if self._reader:
+                self._reader.close()
+            self._reader, self._inode = open_reader(store_url(self.paths, open_settings())), inode
+        yield self._reader
+
+
+def _first_half(batch: Batch) -> Batch:
+    some = batch.events[: len(batch.events) // 2]
+    return msgspec.structs.replace(batch, events=some, upto=some[-1].seq)
+
+
+def refusal(status: int, answer: bytes) -> HoldfastError:
+    """A server that is busy or down is no refusal: it is tried again."""
+    text = answer[:300].decode("utf-8", "replace")
+    if status in (408, 425, 429) or status >= 500:
+        return TeamUnreachable(f"it answered {status}: {text}")
+    return TeamRefused(status, f"the server answered {status}: {text}")
+
+
+# ── what was erased here is forgotten there ──────────────────────────────────────────────────────────────────────────
+
+
+def forget_erased(forwarder: Forwarder) -> ForgetReceipt | None:
+    """Compares what was sent with what the log has now; the server is told numbers and sessions, never the text."""
+    numbers, sessions, gone = [], set(), set()
+    with forwarder.reading() as reader:
+        for one in forwarder.sent_log.events():
+            event = reader.event(one.seq)
+            level = level_named(one.level)
+            again = forwarder.share_at(event, level) if event and level else None
+            if event is not None and event.kind != "event.erased" and again and digest_of(again) == one.digest:
+                continue
+            gone.add((one.stream, one.seq))
+            numbers.append(one.seq)
+            if event is None or event.kind == "event.erased":
+                sessions.add(one.session)
+    if not gone:
+        return None
+    whole = tuple(sorted(session for session in sessions if session and not _left(forwarder, session)))
+    request = ForgetRequest(sessions=whole, numbers=tuple(numbers))
+    receipt = forwarder.connection.ask("POST", "/v1/forget", ForgetReceipt, request)
+    forwarder.sent_log.drop_events(frozenset(gone))
+    note_receipt(forwarder.files, receipt)
+    return receipt
+
+
+def _left(forwarder: Forwarder, session: str) -> bool:
+    """Whether anything of the session is still in the log: then only single events of it were erased."""
+    with forwarder.reading() as reader:
+        return bool(reader.events(EventQuery(session=session, limit=1)))
+
+
+def note_receipt(files: TeamFiles, receipt: ForgetReceipt) -> None:
+    with (files.folder / "receipts.jsonl").open("ab") as out:
+        out.write(msgspec.json.encode(receipt) + b"\n")
+
+
+# ── what comes back, and leases ──────────────────────────────────────────────────────────────────────────────────────
+
+
+class Receiver:
+    """Follows the team's feed by number; each item becomes a local event."""
+
+    def __init__(self, forwarder: Forwarder) -> None:
+        self._forwarder = forwarder
+        self._connection: TeamConnection = connect_team(forwarder.membership, timeout=FEED_WAIT_S + 10)
+
+    def step(self, wait: float = FEED_WAIT_S) -> int:
+        """How many items came. Errors are the caller's to wait after."""
+        after = self._forwarder.state.feed
+        page = self._connection.ask("GET", f"/v1/feed?after={after}&wait={int(wait)}", FeedPage)
+        items = core.new_items(self._forwarder.state, page.items)
+        if items:
+            plain = [msgspec.to_builtins(item) for item in items]
+            self._forwarder.daemon.ask("command", start=False, name="team.receive", args={"items": plain})
+        if page.upto > after:
+            with self._forwarder.lock:
+                self._forwarder.state = msgspec.structs.replace(self._forwarder.state, feed=page.upto)
+                self._forwarder.files.save_upstream(self._forwarder.state)
+        return len(items)
+
+
+def tend_leases(forwarder: Forwarder, connection: TeamConnection) -> None:
+    """Renews the leases of processes that live, gives back those of processes that are gone."""
+    if not forwarder.files.leases():
+        return
+    with forwarder.files.changing_leases() as leases:
+        for lease in list(leases):
+            if _tend_lease(lease, connection) is None:
+                leases.remove(lease)
+
+
+def _tend_lease(lease: OwnLease, connection: TeamConnection) -> OwnLease | None:
+    """None when it is over."""
+    asked = monotonic_ms()
+    alive = not lease.pid or ((seen := look(lease.pid)) is not None and seen.start == lease.start)
+    if alive and lease.until - asked > lease.ttl_s * 1000 * 0.6:
+        return lease
+    act = "renew" if alive else "release"
+    request = LeaseRequest(act=act, project=lease.project, name=lease.name, session=lease.session, token=lease.token)  # type: ignore[arg-type]
+    try:
+        answer = connection.ask("POST", "/v1/lease", LeaseAnswer, request)
+    except TeamRefused:
+        return None
+    except TeamUnreachable:
+        return lease if alive and asked < lease.until else None
+    held = core.rely_on_lease(answer.token, lease.ttl_s, asked) if alive and answer.granted else None
+    if held is None:
+        return None
+    lease.until = held.until
+    return lease
+
+
+# ── the process ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+class ForwarderProcess:
+    def __init__(self, paths: Paths) -> None:
+        self._paths = paths
+        self._stopping = threading.Event()
+
+    def run(self) -> int:
+        membership = TeamFiles(self._paths).membership()
+        if membership is None:
+            return 0
+        forwarder = Forwarder(self._paths, membership)
+        receiver, leases = Receiver(forwarder), connect_team(membership)
+        threading.Thread(target=self._wait_for_end, name="end", daemon=True).start()
+        for name, work in (("feed", receiver.step), ("leases", lambda: tend_leases(forwarder, leases))):
+            pause = 0.0 if name == "feed" else 1.0
+            threading.Thread(target=self._again_and_again, args=(work, pause), name=name, daemon=True).start()
+        while not self._stopping.is_set():
+            more = self._step(forwarder)
+            self._stopping.wait(0.0 if more else LOOK_S)
+        return 0
+
+    def _step(self, forwarder: Forwarder) -> bool:
+        current = forwarder.files.membership()
+        if current is None or current.token != forwarder.membership.token:
+            self._stopping.set()  # It left, or its token was changed: the daemon starts another one.
+            return False
+        forwarder.membership = current
+        try:
+            return forwarder.step()
+        except Exception as error:
+            forwarder.note_failure("offline", f"{type(error).__name__}: {error}")
+            return False
+
+    def _again_and_again(self, work: Callable[[], object], pause: float) -> None:
+        failures = 0
+        while not self._stopping.wait(pause + min(60.0, 0.5 * 2**failures) * (failures > 0)):
+            try:
+                work()
+                failures = 0
+            except Exception:
+                failures = min(failures + 1, 8)
+
+    def _wait_for_end(self) -> None:
+        """The daemon holds the other end of our standard input."""
+        with contextlib.suppress(OSError, ValueError):
+            sys.stdin.buffer.read()
+        self._stopping.set()
+
+
+def main() -> None:
+    words = sys.argv[1:]
+    state = Path(words[words.index("--state") + 1])
+    os.nice(5)
+    sys.exit(ForwarderProcess(Paths(state.absolute())).run())
+
+
+if __name__ == "__main__":
+    main()

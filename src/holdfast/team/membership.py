@@ -1,0 +1,238 @@
+"""What a machine keeps of its team on disk (`team/` in the state folder), and how it speaks to the server."""
+
+import contextlib
+import fcntl
+import http.client
+import os
+import ssl
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, TypeVar
+from urllib.parse import urlsplit
+
+import msgspec
+
+from holdfast.core.errors import CommandRefused, HoldfastError
+from holdfast.paths import Paths, private_folder, write_atomically
+from holdfast.team.core import Upstream
+from holdfast.team.protocol import Level, Problem, Role
+
+LOOPBACK = frozenset(("localhost", "127.0.0.1", "::1"))
+TIMEOUT_S = 15.0
+T = TypeVar("T")
+
+
+class TeamUnreachable(HoldfastError):
+    """The team's server does not answer."""
+
+
+class TeamRefused(CommandRefused):
+    """The team's server refused"""
+
+    def __init__(self, status: int, detail: str, fix: str = "") -> None:
+        super().__init__(detail, fix=fix)
+        self.status = status
+
+
+class Membership(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """The token stands in this file, which only its owner can read."""
+
+    url: str
+    token: str
+    tenant: str
+    person: str
+    role: Role
+    machine: str
+    level: Level = "facts"
+    levels: dict[str, str] = {}
+    """Local folder of a project → another level for it, or `none`."""
+    joined_at: int = 0
+    certificate: str = ""
+    """A file with the certificate authority of the server, where it is not a public one."""
+
+    def level_for(self, folder: str) -> str:
+        return self.levels.get(folder, self.level)
+
+
+class OwnLease(msgspec.Struct, kw_only=True):
+    """A lease of this machine; renewed while its owner's process lives. `until` is by the monotonic clock, in ms."""
+
+    project: str
+    name: str
+    session: str
+    token: int
+    ttl_s: int
+    until: int
+    pid: int = 0
+    start: int = 0
+
+
+class ForwarderStatus(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """For people: how forwarding goes."""
+
+    state: str = ""
+    """current, sending, offline, refused or revoked."""
+    error: str = ""
+    at: int = 0
+    pid: int = 0
+    cursor: int = 0
+    head: int = 0
+    sent: int = 0
+    skipped: int = 0
+    """Events that the server would not take, one by one; they are not sent again."""
+    not_shared: dict[str, str] = {}
+    """Local folder → why it has no identity."""
+
+
+class TeamFiles:
+    """The files of `team/`. Each is written as a whole, or not at all."""
+
+    def __init__(self, paths: Paths) -> None:
+        self.folder = paths.state / "team"
+
+    @property
+    def membership_file(self) -> Path:
+        return self.folder / "membership.json"
+
+    @property
+    def sent_file(self) -> Path:
+        return self.folder / "sent.jsonl"
+
+    @property
+    def index_file(self) -> Path:
+        return self.folder / "sent.index"
+
+    def membership(self) -> Membership | None:
+        return self._load("membership.json", Membership)
+
+    def save_membership(self, value: Membership) -> None:
+        self._save("membership.json", value)
+
+    def upstream(self) -> Upstream | None:
+        return self._load("upstream.json", Upstream)
+
+    def save_upstream(self, value: Upstream) -> None:
+        self._save("upstream.json", value)
+
+    def status(self) -> ForwarderStatus:
+        return self._load("status.json", ForwarderStatus) or ForwarderStatus()
+
+    def save_status(self, value: ForwarderStatus) -> None:
+        self._save("status.json", value)
+
+    def leases(self) -> list[OwnLease]:
+        return self._load("leases.json", list[OwnLease]) or []
+
+    @contextlib.contextmanager
+    def changing_leases(self) -> Iterator[list[OwnLease]]:
+        """Commands and the forwarder change the list, one at a time."""
+        private_folder(self.folder)
+        fd = os.open(self.folder / "leases.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX)
+            leases = self.leases()
+            yield leases
+            self._save("leases.json", leases)
+        finally:
+            os.close(fd)
+
+    def remove_all(self) -> None:
+        """After leaving. What was sent stays on record for its person."""
+        for name in ("membership.json", "upstream.json", "leases.json", "status.json", "leases-in-force"):
+            (self.folder / name).unlink(missing_ok=True)
+
+    def _load(self, name: str, type_: type[T]) -> T | None:
+        try:
+            return msgspec.json.decode((self.folder / name).read_bytes(), type=type_)
+        except (FileNotFoundError, msgspec.DecodeError):
+            return None
+
+    def _save(self, name: str, value: Any) -> None:
+        write_atomically(private_folder(self.folder) / name, msgspec.json.encode(value))
+
+
+def need_membership(paths: Paths) -> Membership:
+    found = TeamFiles(paths).membership()
+    if found is None:
+        raise CommandRefused("this machine is in no team", fix="Run: holdfast team join URL --code CODE")
+    return found
+
+
+def check_url(url: str) -> str:
+    """Tokens and events travel encrypted, except on this machine itself."""
+    parts = urlsplit(url)
+    if parts.scheme not in ("http", "https") or not parts.hostname or parts.username or parts.password:
+        raise CommandRefused(f"{url[:100]!r} is no address of a server", fix="Use https://HOST.")
+    if parts.scheme == "http" and parts.hostname not in LOOPBACK:
+        raise CommandRefused("without TLS everything could be read on the way", fix="Use https://.")
+    return f"{parts.scheme}://{parts.netloc}{parts.path.rstrip('/')}"
+
+
+class TeamConnection:
+    """One connection that comes back by itself. Not for two threads at once."""
+
+    def __init__(self, url: str, token: str = "", certificate: str = "", timeout: float = TIMEOUT_S) -> None:
+        self._parts, self._token, self._timeout = urlsplit(url), token, timeout
+        self._certificate = certificate
+        self._http: http.client.HTTPConnection | None = None
+
+    def ask(self, method: str, path: str, type_: type[T], body: Any = None) -> T:
+        content = b"" if body is None else msgspec.json.encode(body)
+        status, answer = self.send(method, path, content)
+        if status >= 400:
+            raise _refusal(status, answer)
+        try:
+            return msgspec.json.decode(answer, type=type_)
+        except msgspec.DecodeError as error:
+            raise TeamUnreachable(
+                f"it answered something else ({str(error)[:80]})", fix="Is it a team server?"
+            ) from error
+
+    def send(self, method: str, path: str, content: bytes, timeout: float = 0.0) -> tuple[int, bytes]:
+        """(status, answer). A kept connection that the server closed meanwhile is opened anew, once."""
+        for attempt in (1, 2):
+            fresh = self._http is None
+            try:
+                return self._send(method, path, content, timeout or self._timeout)
+            except (OSError, http.client.HTTPException) as error:
+                self.close()
+                if fresh or attempt == 2 or isinstance(error, TimeoutError):
+                    raise TeamUnreachable(f"{self._parts.netloc}: {error or type(error).__name__}") from error
+        raise AssertionError
+
+    def _send(self, method: str, path: str, content: bytes, timeout: float) -> tuple[int, bytes]:
+        if self._http is None:
+            self._http = self._open()
+        self._http.timeout = timeout
+        if self._http.sock:
+            self._http.sock.settimeout(timeout)
+        headers = {"content-type": "application/json", "user-agent": "holdfast"}
+        if self._token:
+            headers["authorization"] = f"Bearer {self._token}"
+        self._http.request(method, self._parts.path + path, content or None, headers)
+        answer = self._http.getresponse()
+        return answer.status, answer.read()
+
+    def _open(self) -> http.client.HTTPConnection:
+        host = self._parts.hostname or ""
+        if self._parts.scheme == "http":
+            return http.client.HTTPConnection(host, self._parts.port, timeout=self._timeout)
+        context = ssl.create_default_context(cafile=self._certificate or None)
+        return http.client.HTTPSConnection(host, self._parts.port, timeout=self._timeout, context=context)
+
+    def close(self) -> None:
+        if self._http is not None:
+            self._http.close()
+            self._http = None
+
+
+def connect_team(membership: Membership, timeout: float = TIMEOUT_S) -> TeamConnection:
+    return TeamConnection(membership.url, membership.token, membership.certificate, timeout)
+
+
+def _refusal(status: int, answer: bytes) -> TeamRefused:
+    try:
+        problem = msgspec.json.decode(answer, type=Problem)
+    except msgspec.DecodeError:
+        problem = Problem(error=f"the server answered {status}")
+    return TeamRefused(status, problem.error, problem.fix)

@@ -1,0 +1,111 @@
+"""What leaves this machine: an allow-list of fields by kind and level. What is not listed does not leave.
+
+`presence` that and where somebody works · `facts` tools, files, verdicts, tokens, no text · `summaries` also what sessions
+came to, in words · `full` every field of every event of a session. Bodies, transcripts and paths outside of the project never leave
+below `full`; bodies and process ids never leave at all.
+"""
+
+import posixpath
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from holdfast.core.event import Event
+from holdfast.core.kinds import HOOK_KINDS, SESSION_ENDS, TEAM_KINDS, TURN_ENDS
+from holdfast.team.protocol import LEVELS, Level, SharedEvent
+
+Fields = Mapping[str, frozenset[str]]
+"""Kind → the fields of its payload that may leave."""
+
+_WHERE = ("branch",)
+_TOOL_FACTS = ("branch", "action", "paths", "ok", "exit_code", "ms", "lane_type", "interrupted")
+
+
+def _fields(kinds: Iterable[str], *names: str) -> dict[str, frozenset[str]]:
+    return dict.fromkeys(kinds, frozenset(names))
+
+
+PRESENCE: Fields = {
+    **_fields(("session.started", "prompt.submitted", "permission.requested", "notification", "elicitation.requested"), *_WHERE),
+    **_fields((*SESSION_ENDS, *TURN_ENDS), *_WHERE),
+}  # fmt: skip
+FACTS: Fields = {
+    **PRESENCE,
+    **_fields(("session.started",), "branch", "source", "model"),
+    **_fields(("tool.finished", "tool.failed"), *_TOOL_FACTS),
+    **_fields(("subagent.started", "subagent.ended"), "branch", "lane_type"),
+    **_fields(("compact.ended",), "trigger"),
+    **_fields(("check.finished",), "kind", "runner", "selection", "verdict", "passed", "failed", "skipped", "ms", "branch", "commit"),
+    **_fields(("git.acted",), "verb", "commits", "outside"),
+    **_fields(("model.answered",), "branch", "model", "tokens", "reported", "summed", "day", "compaction"),
+    **_fields(("decision.made",), "of_kind", "verdict", "branch"),
+    **_fields(("gates.triggered", "gates.bypassed"), "branch", "requirements"),
+    **_fields(("gates.satisfied", "gates.approved"), "branch", "requirements", "method"),
+}  # fmt: skip
+SUMMARIES: Fields = {
+    **FACTS,
+    **_fields(
+        ("session.summarised",), "title", "text", "prompts", "tools", "failed", "denied", "edits", "ms", "files",
+        "commits", "outcome", "end",
+    ),
+    **_fields(("check.finished",), *FACTS["check.finished"], "failures"),
+    **_fields(("decision.made",), *FACTS["decision.made"], "reasons"),
+}  # fmt: skip
+BY_LEVEL: Mapping[Level, Fields] = {"presence": PRESENCE, "facts": FACTS, "summaries": SUMMARIES}
+
+FULL_KINDS = frozenset(HOOK_KINDS) | SUMMARIES.keys() | {"turn.processed", "memory.observed", "session.linked"}
+NEVER = frozenset(
+    "process pid pid_start transcript lane_transcript settings_at same dedupe_key cwd repo worktree content git refs"
+    " touches written".split()
+)
+"""Fields that mean nothing on another machine."""
+PATH_FIELDS = frozenset(("paths", "files"))
+LEVEL_TEXT: Mapping[Level, str] = {
+    "presence": "that you work, in which project and branch, and whether an agent waits for you",
+    "facts": "also which tools ran, which files they wrote (names only), verdicts of checks and gates, tokens and models; no text",
+    "summaries": "also what each session came to in words, names of failed tests, reasons of refusals",
+    "full": "also prompts, answers, commands and their output, after redaction",
+}
+
+
+def share_event(event: Event, level: Level, project: str, root: str) -> SharedEvent | None:
+    """The event as it leaves, or None where nothing of it does. `root` is the local folder of the project."""
+    allowed = _allowed_fields(event.kind, level)
+    if allowed is None or event.kind in TEAM_KINDS or not event.session:
+        return None
+    data = {
+        name: value
+        for name, value in event.data.as_dict().items()
+        if name not in NEVER and (level == "full" or name in allowed)
+    }
+    for name in PATH_FIELDS & data.keys():
+        data[name] = inside_paths(data[name], root)
+    return SharedEvent(
+        seq=event.seq, key=event.key, at=event.at, kind=event.kind, session=event.session, project=project,
+        agent=event.agent, tool=event.tool if level != "presence" else "", data=clean_text(data),
+    )  # fmt: skip
+
+
+def _allowed_fields(kind: str, level: Level) -> frozenset[str] | None:
+    if level == "full":
+        return frozenset() if kind in FULL_KINDS else None
+    return BY_LEVEL[level].get(kind)
+
+
+def inside_paths(paths: Any, root: str) -> list[str]:
+    """Relative to the project; what lies outside of it does not leave."""
+    given = [path for path in paths if isinstance(path, str)] if isinstance(paths, list) else []
+    relative = (posixpath.normpath(path[len(root) + 1 :] if path.startswith(f"{root}/") else path) for path in given)
+    return [path for path in relative if not path.startswith(("/", "../", "~")) and path not in (".", "..")]
+
+
+def clean_text(value: Any) -> Any:
+    """Text that JSON can carry: half of a surrogate pair becomes a question mark."""
+    if isinstance(value, str):
+        return value if value.isascii() else value.encode("utf-8", "replace").decode()
+    if isinstance(value, dict):
+        return {clean_text(str(name)): clean_text(one) for name, one in value.items()}
+    return [clean_text(one) for one in value] if isinstance(value, list | tuple) else value
+
+
+def level_named(text: str) -> Level | None:
+    return next((level for level in LEVELS if level == text), None)

@@ -1,0 +1,209 @@
+"""What a machine and a team server say to one another. Unknown fields are ignored, so that either may be newer."""
+
+from typing import Any, Literal
+
+import msgspec
+
+VERSION, OLDEST_VERSION = 1, 1
+"""Of the protocol: a server refuses machines below the oldest it knows; a machine refuses such a server."""
+MOST_EVENTS = 500
+MOST_COMPRESSED, MOST_BYTES = 4 << 20, 32 << 20
+LARGEST_NUMBER = 1 << 62
+LONGEST_NAME = 200
+
+Level = Literal["presence", "facts", "summaries", "full"]
+LEVELS: tuple[Level, ...] = ("presence", "facts", "summaries", "full")
+Role = Literal["viewer", "member", "lead", "admin"]
+ROLES: tuple[Role, ...] = ("viewer", "member", "lead", "admin")
+"""Each may do what those before it may."""
+
+
+class Message(msgspec.Struct, omit_defaults=True, kw_only=True, frozen=True):
+    """Base of everything that travels."""
+
+
+class SharedEvent(Message, frozen=True):
+    """An event as it leaves a machine: `data` holds only what the level allows."""
+
+    seq: int
+    key: str
+    at: int
+    kind: str
+    session: str = ""
+    project: str = ""
+    """The project's identity (`team.identity`), never a path."""
+    agent: str = ""
+    tool: str = ""
+    level: str = ""
+    """Where its project has another level than the batch."""
+    data: dict[str, Any] = {}
+
+
+class SharedProject(Message, frozen=True):
+    """What a project is to the team."""
+
+    id: str
+    remote: str
+    root: str
+    """Its first commit."""
+
+
+class Batch(Message, frozen=True):
+    """All that a machine shares of its log in (`after`, `upto`]."""
+
+    stream: int
+    after: int
+    upto: int
+    restores: tuple[tuple[int, int], ...] = ()
+    """(stream, the last number that means the same as in the stream before it), for every time the log was replaced."""
+    sent_at: int = 0
+    level: Level = "facts"
+    projects: tuple[SharedProject, ...] = ()
+    events: tuple[SharedEvent, ...] = ()
+
+
+class BatchAnswer(Message, frozen=True):
+    """After the commit. `gap`: nothing was taken, because the batch begins above `cursor`."""
+
+    stream: int
+    cursor: int
+    taken: int = 0
+    known: int = 0
+    gap: bool = False
+    feed: int = 0
+    """The number of the newest item that may wait for this machine."""
+
+
+class EnrolRequest(Message, frozen=True):
+    code: str
+    machine: str
+    label: str = ""
+    cursor: int = 0
+    """Where its log stands: what is older is not sent, unless its person wants it."""
+    version: int = VERSION
+    program: str = ""
+
+
+class Enrolled(Message, frozen=True):
+    """The token is shown this once; the server keeps its hash."""
+
+    token: str
+    tenant: str
+    person: str
+    role: Role
+    stream: int = 1
+    cursor: int = 0
+    feed: int = 0
+
+
+FeedKind = Literal["rule", "rule_withdrawn", "memory", "lease", "lease_ended", "handover", "revoked"]
+
+
+class FeedItem(Message, frozen=True):
+    """Something the team tells a machine. `by` is the person whose words or act it is."""
+
+    id: int
+    kind: str
+    at: int = 0
+    by: str = ""
+    project: str = ""
+    payload: dict[str, Any] = {}
+
+
+class FeedPage(Message, frozen=True):
+    items: tuple[FeedItem, ...] = ()
+    upto: int = 0
+    """All items up to here that are for this machine are in this page or were in an earlier one."""
+
+
+class LeaseRequest(Message, frozen=True):
+    act: Literal["acquire", "renew", "release"]
+    project: str
+    name: str
+    session: str = ""
+    token: int = 0
+    ttl_s: int = 300
+    paths: tuple[str, ...] = ()
+    """Globs of files, relative to the project, that nobody else should edit meanwhile."""
+    why: str = ""
+
+
+class LeaseAnswer(Message, frozen=True):
+    """`token` grows with every grant of the name: whatever the lease protects can refuse an older one."""
+
+    granted: bool
+    token: int = 0
+    ttl_s: int = 0
+    person: str = ""
+    machine: str = ""
+    session: str = ""
+    why: str = ""
+
+
+class MemoryProposal(Message, frozen=True):
+    id: str
+    project: str
+    text: str
+    type: str = ""
+
+
+class HandoverRequest(Message, frozen=True):
+    project: str
+    to: str
+    text: str
+    session: str = ""
+
+
+class ForgetRequest(Message, frozen=True):
+    """Sessions and projects as a whole, or single events of this machine by number."""
+
+    sessions: tuple[str, ...] = ()
+    projects: tuple[str, ...] = ()
+    numbers: tuple[int, ...] = ()
+
+
+class ForgetReceipt(Message, frozen=True):
+    id: str
+    at: int
+    events: int
+    rows: int
+
+
+class CodeRequest(Message, frozen=True):
+    person: str
+    role: Role = "member"
+    hours: int = 24
+
+
+class CodeIssued(Message, frozen=True):
+    code: str
+    person: str
+    role: Role
+    until: int
+
+
+class RuleRequest(Message, frozen=True):
+    """A requirement of the gates, as it would stand in a settings file. It holds for every project of the team."""
+
+    name: str
+    requirement: dict[str, Any]
+
+
+class RevokeRequest(Message, frozen=True):
+    machine: str = ""
+    person: str = ""
+
+
+class RotateAnswer(Message, frozen=True):
+    token: str
+
+
+class Problem(Message, frozen=True):
+    """Every refusal: what happened, and what to do."""
+
+    error: str
+    fix: str = ""
+
+
+def may(role: str, needed: Role) -> bool:
+    return role in ROLES and ROLES.index(role) >= ROLES.index(needed)

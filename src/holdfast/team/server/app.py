@@ -1,0 +1,405 @@
+"""The team server's addresses. Every route says who may use it; the guard asks before any handler runs."""
+
+import asyncio
+import contextlib
+import zlib
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from typing import Any, Literal, NamedTuple, TypeVar
+
+import msgspec
+import psycopg
+import psycopg_pool
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from holdfast.team import protocol
+from holdfast.team.protocol import MOST_BYTES, MOST_COMPRESSED, OLDEST_VERSION, VERSION, Problem, Role, may
+from holdfast.team.server import acts, pages, reports
+from holdfast.team.server.acts import Member, Refused
+from holdfast.team.server.database import TeamDatabase, now_ms
+from holdfast.team.server.limits import Limits, Metrics
+
+LONGEST_WAIT_S = 25.0
+SMALL_BODY = 256 << 10
+COOKIE, COOKIE_MS, LINK_MS = "holdfast_team", 12 * 3_600_000, 60_000
+Access = Literal["public", "page"] | Role
+T = TypeVar("T")
+
+
+class Ask(NamedTuple):
+    """A request of a member, after the guard."""
+
+    request: Request
+    who: Member
+    team: "TeamServer"
+
+
+Handler = Callable[[Ask], Awaitable[Any]]
+
+
+class Address(NamedTuple):
+    method: str
+    path: str
+    access: Access
+    handler: Callable[..., Awaitable[Any]]
+
+
+class TeamServer:
+    """One process. It keeps nothing that another process would need."""
+
+    def __init__(self, url: str, connections: int = 8) -> None:
+        self.database = TeamDatabase(url, connections)
+        self.limits, self.metrics = Limits(), Metrics()
+
+    def build_app(self) -> Starlette:
+        routes = [Route(one.path, self._guarded(one), methods=[one.method]) for one in ADDRESSES]
+        return Starlette(routes=routes, lifespan=self._lifespan)
+
+    @contextlib.asynccontextmanager
+    async def _lifespan(self, _app: Starlette) -> AsyncIterator[None]:
+        await self.database.open()
+        try:
+            yield
+        finally:
+            await self.database.close()
+
+    def _guarded(self, address: Address) -> Callable[[Request], Awaitable[Response]]:
+        async def answer(request: Request) -> Response:
+            try:
+                response = await self._answer(address, request)
+            except Refused as refused:
+                response = problem(refused.status, refused.error, refused.fix)
+            except (msgspec.DecodeError, psycopg.DataError, UnicodeError) as error:
+                response = problem(400, f"the request cannot be read: {str(error).splitlines()[0][:200]}")
+            except (psycopg.OperationalError, psycopg_pool.PoolTimeout):
+                response = problem(503, "the database does not answer", "Try again; nothing was lost.")
+            self.metrics.count_request(address.path, response.status_code)
+            return response
+
+        return answer
+
+    async def _answer(self, address: Address, request: Request) -> Response:
+        if address.access == "public":
+            return as_response(await address.handler(self, request))
+        who = await self._member(request, page=address.access == "page")
+        needed: Role = "viewer" if address.access == "page" else address.access
+        if not may(who.role, needed):
+            raise Refused(403, f"this needs the role {needed}; you are {who.role}", "Ask an admin of your team.")
+        self.limits.take_request(who)
+        return as_response(await address.handler(Ask(request, who, self)))
+
+    async def _member(self, request: Request, page: bool) -> Member:
+        found: list[dict[str, Any]] = []
+        word, _, token = request.headers.get("authorization", "").partition(" ")
+        if page and (cookie := request.cookies.get(COOKIE)):
+            found = await self.database.call_function("find_cookie", acts.hash_secret(cookie), now_ms())
+        elif not page and word.lower() == "bearer" and token:
+            found = await self.database.call_function("find_token", acts.hash_secret(token))
+        if not found:
+            raise Refused(401, "this machine is not known here, or was revoked", "Join again: holdfast team join")
+        return Member(**found[0])
+
+
+def as_response(value: Any) -> Response:
+    if isinstance(value, Response):
+        return value
+    return Response(msgspec.json.encode(value), media_type="application/json")
+
+
+def problem(status: int, error: str, fix: str = "") -> Response:
+    return Response(msgspec.json.encode(Problem(error=error, fix=fix)), status, media_type="application/json")
+
+
+# ── bodies ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+async def read_body(request: Request, most: int = SMALL_BODY) -> bytes:
+    body = bytearray()
+    async for piece in request.stream():
+        body += piece
+        if len(body) > most:
+            raise Refused(413, f"a request has at most {most} bytes")
+    return bytes(body)
+
+
+async def read_message(request: Request, type_: type[T]) -> T:
+    return msgspec.json.decode(await read_body(request), type=type_)
+
+
+def inflate(body: bytes, most: int) -> bytes:
+    """Never more than `most`, however small it was on the way."""
+    reader = zlib.decompressobj()
+    try:
+        plain = reader.decompress(body, most)
+    except zlib.error as error:
+        raise Refused(400, f"the batch is not compressed with zlib: {error}") from error
+    if reader.unconsumed_tail or not reader.eof:
+        raise Refused(413, f"a batch has at most {most} bytes, and ends")
+    return plain
+
+
+# ── machines ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+async def enrol(team: TeamServer, request: Request) -> protocol.Enrolled:
+    team.limits.take_enrolment(request.client.host if request.client else "")
+    asked = await read_message(request, protocol.EnrolRequest)
+    if asked.version < OLDEST_VERSION:
+        raise Refused(426, f"this server speaks version {VERSION}", "Update Holdfast on this machine.")
+    if not 8 <= len(asked.machine) <= 64 or not 0 <= asked.cursor < protocol.LARGEST_NUMBER:
+        raise Refused(422, "a machine has an id of 8 to 64 characters")
+    token = acts.new_secret("hft")
+    found = await team.database.call_function(
+        "use_code", acts.hash_secret(asked.code), asked.machine, asked.label[:100], acts.hash_secret(token),
+        asked.cursor, now_ms(),
+    )  # fmt: skip
+    if not found:
+        raise Refused(401, "this code is not known, was used, or is too old", "Ask for a new one.")
+    return protocol.Enrolled(token=token, **found[0])
+
+
+async def post_batch(ask: Ask) -> Response:
+    body = await read_body(ask.request, MOST_COMPRESSED)
+    batch = msgspec.json.decode(inflate(body, MOST_BYTES), type=protocol.Batch)
+    ask.team.limits.take_events(ask.who, len(batch.events))
+    with ask.team.metrics.timing("batch"):
+        async with ask.team.database.transaction(ask.who.tenant) as tx:
+            answer, taken = await acts.store_batch(tx, ask.who, batch, now_ms())
+    ask.team.metrics.add("events_taken", taken)
+    ask.team.metrics.add("events_known", answer.known)
+    return Response(msgspec.json.encode(answer), 409 if answer.gap else 200, media_type="application/json")
+
+
+async def get_cursor(ask: Ask) -> protocol.BatchAnswer:
+    async with ask.team.database.transaction(ask.who.tenant) as tx:
+        row = await tx.one(acts.LOCK_MACHINE, {"machine": ask.who.machine})
+    if row is None:
+        raise Refused(401, "this machine is not known here")
+    return protocol.BatchAnswer(stream=row["stream"], cursor=row["cursor"], feed=row["feed_head"])
+
+
+async def get_feed(ask: Ask) -> protocol.FeedPage:
+    """Waits for news up to `wait` seconds."""
+    after = number_of(ask.request, "after")
+    wait = min(number_of(ask.request, "wait"), LONGEST_WAIT_S)
+    with ask.team.database.subscribe(ask.who.tenant) as news:
+        page = await _feed_page(ask, after)
+        if not page.items and wait:
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(news.wait(), wait)
+            page = await _feed_page(ask, after)
+    return page
+
+
+async def _feed_page(ask: Ask, after: int) -> protocol.FeedPage:
+    async with ask.team.database.transaction(ask.who.tenant) as tx:
+        return await acts.read_feed(tx, ask.who, after)
+
+
+def number_of(request: Request, name: str) -> int:
+    text = request.query_params.get(name, "0")
+    if not (text.isascii() and text.isdigit() and len(text) < 19):
+        raise Refused(422, f"{name} is a number")
+    return int(text)
+
+
+async def rotate(ask: Ask) -> protocol.RotateAnswer:
+    async with ask.team.database.transaction(ask.who.tenant) as tx:
+        return protocol.RotateAnswer(token=await acts.rotate_token(tx, ask.who, now_ms()))
+
+
+async def leave(ask: Ask) -> dict[str, int]:
+    async with ask.team.database.transaction(ask.who.tenant) as tx:
+        request = protocol.RevokeRequest(machine=ask.who.machine)
+        return {"revoked": await acts.revoke(tx, ask.team.database.channel, ask.who, request, now_ms())}
+
+
+# ── what members do ──────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+async def post_lease(ask: Ask) -> protocol.LeaseAnswer:
+    request = await read_message(ask.request, protocol.LeaseRequest)
+    async with ask.team.database.transaction(ask.who.tenant) as tx:
+        return await acts.change_lease(tx, ask.team.database.channel, ask.who, request, now_ms())
+
+
+async def post_memory(ask: Ask) -> dict[str, str]:
+    memory = await read_message(ask.request, protocol.MemoryProposal)
+    async with ask.team.database.transaction(ask.who.tenant) as tx:
+        await acts.propose_memory(tx, ask.who, memory, now_ms())
+    return {"id": memory.id}
+
+
+async def promote_memory(ask: Ask) -> dict[str, str]:
+    name = str(ask.request.path_params["id"])
+    async with ask.team.database.transaction(ask.who.tenant) as tx:
+        await acts.promote_memory(tx, ask.team.database.channel, ask.who, name, now_ms())
+    return {"id": name}
+
+
+async def post_handover(ask: Ask) -> dict[str, str]:
+    request = await read_message(ask.request, protocol.HandoverRequest)
+    async with ask.team.database.transaction(ask.who.tenant) as tx:
+        await acts.hand_over(tx, ask.team.database.channel, ask.who, request, now_ms())
+    return {"to": request.to}
+
+
+async def post_forget(ask: Ask) -> protocol.ForgetReceipt:
+    request = await read_message(ask.request, protocol.ForgetRequest)
+    async with ask.team.database.transaction(ask.who.tenant) as tx:
+        return await acts.forget(tx, ask.who, request, now_ms())
+
+
+async def post_code(ask: Ask) -> protocol.CodeIssued:
+    request = await read_message(ask.request, protocol.CodeRequest)
+    async with ask.team.database.transaction(ask.who.tenant) as tx:
+        return await acts.issue_code(tx, ask.who, request, now_ms())
+
+
+async def post_revoke(ask: Ask) -> dict[str, int]:
+    request = await read_message(ask.request, protocol.RevokeRequest)
+    async with ask.team.database.transaction(ask.who.tenant) as tx:
+        return {"revoked": await acts.revoke(tx, ask.team.database.channel, ask.who, request, now_ms())}
+
+
+async def post_rule(ask: Ask) -> dict[str, str]:
+    rule = await read_message(ask.request, protocol.RuleRequest)
+    if problem_found := check_requirement(rule):
+        raise Refused(422, problem_found, "A rule is written as in .claude/requirements.yaml.")
+    async with ask.team.database.transaction(ask.who.tenant) as tx:
+        await acts.set_rule(tx, ask.team.database.channel, ask.who, rule, now_ms())
+    return {"name": rule.name}
+
+
+def check_requirement(rule: protocol.RuleRequest) -> str:
+    """The same reading as on a machine: what no machine could follow is refused here."""
+    from holdfast.core.section import Unfit
+    from holdfast.features.gates.settings import GateSettings
+
+    try:
+        settings = GateSettings.of({"requirements": {rule.name: rule.requirement}})
+    except (Unfit, ValueError) as error:
+        return str(error)
+    return "" if rule.name in settings.requirements else "it is not a requirement"
+
+
+async def delete_rule(ask: Ask) -> dict[str, str]:
+    name = str(ask.request.path_params["name"])
+    async with ask.team.database.transaction(ask.who.tenant) as tx:
+        await acts.withdraw_rule(tx, ask.team.database.channel, ask.who, name, now_ms())
+    return {"name": name}
+
+
+# ── what members look at ─────────────────────────────────────────────────────────────────────────────────────────────
+
+
+async def get_board(ask: Ask) -> Any:
+    async with ask.team.database.transaction(ask.who.tenant) as tx:
+        return await reports.read_board(tx, now_ms())
+
+
+async def get_cost(ask: Ask) -> Any:
+    async with ask.team.database.transaction(ask.who.tenant) as tx:
+        return await reports.read_cost(tx)
+
+
+async def get_people(ask: Ask) -> Any:
+    async with ask.team.database.transaction(ask.who.tenant) as tx:
+        return await reports.list_people(tx)
+
+
+async def get_rules(ask: Ask) -> Any:
+    async with ask.team.database.transaction(ask.who.tenant) as tx:
+        return await reports.list_rules(tx)
+
+
+async def get_memories(ask: Ask) -> Any:
+    async with ask.team.database.transaction(ask.who.tenant) as tx:
+        return await reports.list_memories(tx)
+
+
+async def get_audit(ask: Ask) -> Any:
+    async with ask.team.database.transaction(ask.who.tenant) as tx:
+        return await reports.read_audit(tx, number_of(ask.request, "before"))
+
+
+# ── the page ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+async def post_link(ask: Ask) -> Mapping[str, str]:
+    """A word that opens the page once, within a minute, for the person of this machine."""
+    secret = acts.new_secret("link")
+    async with ask.team.database.transaction(ask.who.tenant) as tx:
+        await tx.execute(
+            "insert into browser_sessions (tenant, hash, machine, kind, until)"
+            " values (%(tenant)s, %(hash)s, %(machine)s, 'link', %(until)s)",
+            {"hash": acts.hash_secret(secret), "machine": ask.who.machine, "until": now_ms() + LINK_MS},
+        )
+    return {"path": f"/login?link={secret}"}
+
+
+async def login(team: TeamServer, request: Request) -> Response:
+    cookie, now = acts.new_secret("page"), now_ms()
+    link = acts.hash_secret(request.query_params.get("link", ""))
+    found = await team.database.call_function("use_link", link, acts.hash_secret(cookie), now + COOKIE_MS, now)
+    if not (found and found[0]["use_link"]):
+        raise Refused(401, "this link was used or is too old", "Run: holdfast team board --open")
+    response = Response(status_code=303, headers={"location": "/board", **pages.HEADERS})
+    secure = request.url.scheme == "https"
+    response.set_cookie(COOKIE, cookie, COOKIE_MS // 1000, httponly=True, samesite="strict", secure=secure)
+    return response
+
+
+async def board_page(ask: Ask) -> Response:
+    board = await get_board(ask)
+    return Response(pages.draw_board(board, ask.who), media_type="text/html", headers=pages.HEADERS)
+
+
+# ── operations ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+async def health(_team: TeamServer, _request: Request) -> Mapping[str, Any]:
+    return {"ok": True, "version": VERSION, "oldest": OLDEST_VERSION}
+
+
+async def ready(team: TeamServer, _request: Request) -> Response:
+    reason = await team.database.check()
+    return problem(503, reason) if reason else as_response({"ok": True})
+
+
+async def metrics(team: TeamServer, _request: Request) -> Response:
+    return Response(team.metrics.text(team.database.pool_figures()), media_type="text/plain; version=0.0.4")
+
+
+ADDRESSES = (
+    Address("GET", "/health", "public", health),
+    Address("GET", "/ready", "public", ready),
+    Address("GET", "/metrics", "public", metrics),
+    Address("GET", "/login", "public", login),
+    Address("POST", "/v1/enrol", "public", enrol),
+    Address("POST", "/v1/batch", "member", post_batch),
+    Address("GET", "/v1/cursor", "viewer", get_cursor),
+    Address("GET", "/v1/feed", "viewer", get_feed),
+    Address("POST", "/v1/lease", "member", post_lease),
+    Address("POST", "/v1/memory", "member", post_memory),
+    Address("POST", "/v1/memory/{id}/promote", "lead", promote_memory),
+    Address("POST", "/v1/handover", "member", post_handover),
+    Address("POST", "/v1/forget", "member", post_forget),
+    Address("POST", "/v1/rotate", "viewer", rotate),
+    Address("POST", "/v1/leave", "viewer", leave),
+    Address("POST", "/v1/link", "viewer", post_link),
+    Address("GET", "/v1/board", "viewer", get_board),
+    Address("GET", "/v1/cost", "viewer", get_cost),
+    Address("GET", "/v1/people", "viewer", get_people),
+    Address("GET", "/v1/rules", "viewer", get_rules),
+    Address("GET", "/v1/memories", "viewer", get_memories),
+    Address("POST", "/v1/rules", "lead", post_rule),
+    Address("DELETE", "/v1/rules/{name}", "lead", delete_rule),
+    Address("POST", "/v1/codes", "admin", post_code),
+    Address("POST", "/v1/revoke", "admin", post_revoke),
+    Address("GET", "/v1/audit", "admin", get_audit),
+    Address("GET", "/board", "page", board_page),
+)
+"""Every route and who may use it. `public` handlers get the server and the request, the others an `Ask`."""

@@ -1,0 +1,298 @@
+"""PostgreSQL under the team server: migrations, partitions, and transactions that can see one tenant only."""
+
+import asyncio
+import contextlib
+import re
+import time
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from importlib.resources import files
+from typing import Any
+
+import psycopg
+from psycopg import sql
+from psycopg.rows import dict_row
+from psycopg_pool import AsyncConnectionPool
+
+from holdfast.core.errors import BadSettings, SchemaTooNew, StoreUnavailable
+from holdfast.stores import hide_password
+from holdfast.stores.postgres_connection import PATIENCE, schema_of
+
+DEFAULT_SCHEMA = "holdfast_team"
+ROLE = "holdfast_team_app"
+"""Owns nothing and may not bypass row-level security: what the server is while it answers requests."""
+APPEND_ONLY = frozenset(("audit", "receipts"))
+MONTHS_AHEAD = 2
+MIGRATION_LOCK = 0x486F6C65
+STATEMENT_MS = 30_000
+
+AsyncConnection = psycopg.AsyncConnection[dict[str, Any]]
+
+
+def team_schema(url: str) -> str:
+    """`?options=-c search_path=NAME` puts the tables into another schema."""
+    return schema_of(url) if "search_path" in url else DEFAULT_SCHEMA
+
+
+def now_ms() -> int:
+    return time.time_ns() // 1_000_000
+
+
+# ── migrations, as the owner ─────────────────────────────────────────────────────────────────────────────────────────
+
+
+def migrate_database(url: str) -> int:
+    """Brings the tables up to this version, one transaction a step; safe while other servers run. The version."""
+    with owner_connection(url) as db:
+        _create_role(db)
+        _create_schema(db, team_schema(url))
+        with db.transaction():
+            db.execute("select pg_advisory_xact_lock(%s)", (MIGRATION_LOCK,))
+            db.execute("create table if not exists migrations (version integer primary key, at bigint not null)")
+            have = db.execute("select coalesce(max(version), 0) as n from migrations").fetchone()
+            known = _migrations()
+            version = int(have["n"]) if have else 0
+            if version > max(known):
+                raise SchemaTooNew(f"its tables are of version {version}", fix="Update Holdfast on this server.")
+            for number in sorted(n for n in known if n > version):
+                db.execute(_prepared(known[number], team_schema(url)))
+                db.execute("insert into migrations values (%s, %s)", (number, now_ms()))
+            _protect_tables(db, team_schema(url))
+            _create_partitions(db, now_ms())
+        return max(known)
+
+
+@contextlib.contextmanager
+def owner_connection(url: str) -> Iterator[psycopg.Connection[dict[str, Any]]]:
+    """For what only whoever runs the server may do: migrate, add tenants, remove what is too old."""
+    try:
+        db = psycopg.connect(url, autocommit=True, row_factory=dict_row, connect_timeout=5)
+    except psycopg.OperationalError as error:
+        raise StoreUnavailable(hide_password(str(error).strip()), fix="Is PostgreSQL up?") from error
+    except psycopg.ProgrammingError as error:
+        raise BadSettings(f"the address cannot be read: {hide_password(url)}") from error
+    with db:
+        db.execute(sql.SQL("set search_path to {}").format(sql.Identifier(team_schema(url))))
+        yield db
+
+
+def _migrations() -> dict[int, str]:
+    folder = files("holdfast.team.server") / "sql"
+    named = {re.match(r"(\d+)_", one.name): one for one in folder.iterdir()}
+    return {int(match[1]): one.read_text("utf-8") for match, one in named.items() if match}
+
+
+def _prepared(text: str, schema: str) -> sql.SQL:
+    return sql.SQL(text.replace(":schema", f'"{schema}"').replace(":role", ROLE))
+
+
+def _create_role(db: psycopg.Connection[dict[str, Any]]) -> None:
+    role = sql.Identifier(ROLE)
+    if not db.execute("select 1 from pg_roles where rolname = %s", (ROLE,)).fetchone():
+        try:
+            db.execute(sql.SQL("create role {} nologin nobypassrls").format(role))
+        except (psycopg.errors.DuplicateObject, psycopg.errors.UniqueViolation):
+            pass  # Another server was faster.
+        except psycopg.errors.InsufficientPrivilege as error:
+            raise BadSettings(
+                f"the role {ROLE} is missing and this user may not create it",
+                fix=f"As an administrator: CREATE ROLE {ROLE} NOLOGIN NOBYPASSRLS; GRANT {ROLE} TO the user of the server.",
+            ) from error
+    with contextlib.suppress(psycopg.errors.InsufficientPrivilege, psycopg.errors.InternalError_):
+        db.execute(sql.SQL("grant {} to current_user").format(role))
+
+
+def _create_schema(db: psycopg.Connection[dict[str, Any]], schema: str) -> None:
+    if not db.execute("select 1 from pg_namespace where nspname = %s", (schema,)).fetchone():
+        with contextlib.suppress(psycopg.errors.DuplicateSchema, psycopg.errors.UniqueViolation):
+            db.execute(sql.SQL("create schema {}").format(sql.Identifier(schema)))
+
+
+def _protect_tables(db: psycopg.Connection[dict[str, Any]], schema: str) -> None:
+    """Every table that has a tenant gets the policy, also one that a later migration adds and forgets it for."""
+    db.execute(sql.SQL("grant usage on schema {} to {}").format(sql.Identifier(schema), sql.Identifier(ROLE)))
+    for row in db.execute(TENANT_TABLES, (schema,)).fetchall():
+        table = sql.Identifier(row["name"])
+        if not row["protected"]:
+            db.execute(sql.SQL("alter table {} enable row level security").format(table))
+            db.execute(
+                sql.SQL(
+                    "create policy one_tenant on {} using (tenant = current_setting('holdfast.tenant', true))"
+                    " with check (tenant = current_setting('holdfast.tenant', true))"
+                ).format(table)
+            )
+        rights = "select, insert" if row["name"] in APPEND_ONLY else "select, insert, update, delete"
+        db.execute(sql.SQL("grant {} on {} to {}").format(sql.SQL(rights), table, sql.Identifier(ROLE)))
+
+
+TENANT_TABLES = """
+select c.relname as name, c.relrowsecurity as protected
+from pg_class c join pg_namespace n on n.oid = c.relnamespace
+join pg_attribute a on a.attrelid = c.oid and a.attname = 'tenant'
+where n.nspname = %s and c.relkind in ('r', 'p') and not c.relispartition
+"""
+
+
+def _create_partitions(db: psycopg.Connection[dict[str, Any]], now: int) -> None:
+    """This month and the next: what comes before they are made lands in the default partition, and is not lost."""
+    month = datetime.fromtimestamp(now / 1000, UTC).replace(day=1, hour=0, minute=0, second=0, microsecond=0)
+    for _ in range(MONTHS_AHEAD + 1):
+        after = month.replace(year=month.year + month.month // 12, month=month.month % 12 + 1)
+        name = f"events_{month:%Y_%m}"
+        if not db.execute("select to_regclass(%s) as found", (name,)).fetchone()["found"]:  # type: ignore[index]
+            statement = sql.SQL("create table {} partition of events for values from ({}) to ({})").format(
+                sql.Identifier(name),
+                sql.Literal(int(month.timestamp() * 1000)),
+                sql.Literal(int(after.timestamp() * 1000)),
+            )
+            with contextlib.suppress(psycopg.errors.CheckViolation), db.transaction():
+                db.execute(statement)
+        month = after
+
+
+OLD_ROWS = (
+    ("delete from edited_files where at < %s", 30),
+    ("delete from sessions where seen_at < %s", 365),
+    ("delete from feed where kind in ('lease', 'lease_ended') and at < %s", 7),
+    ("delete from browser_sessions where until < %s", 1),
+)
+"""What nobody looks at after so many days. A lease lasts an hour at most without a new item."""
+
+
+def remove_old_events(url: str, days: Mapping[str, int]) -> int:
+    """Retention by level: events that were sent at a level and received longer ago than its days."""
+    removed = 0
+    with owner_connection(url) as db:
+        _create_partitions(db, now_ms())
+        for level, keep in days.items():
+            before = now_ms() - keep * 86_400_000
+            removed += db.execute("delete from events where level = %s and received_at < %s", (level, before)).rowcount
+        for statement, kept in OLD_ROWS:
+            db.execute(statement, (now_ms() - kept * 86_400_000,))
+    return removed
+
+
+# ── transactions of one tenant ───────────────────────────────────────────────────────────────────────────────────────
+
+
+class TenantTransaction:
+    """Statements that row-level security confines to one tenant."""
+
+    def __init__(self, db: AsyncConnection, tenant: str) -> None:
+        self._db, self.tenant = db, tenant
+
+    async def execute(self, query: str, values: Mapping[str, Any] | None = None) -> int:
+        done = await self._db.execute(query, {**(values or {}), "tenant": self.tenant})
+        return done.rowcount
+
+    async def all(self, query: str, values: Mapping[str, Any] | None = None) -> list[dict[str, Any]]:
+        done = await self._db.execute(query, {**(values or {}), "tenant": self.tenant})
+        return await done.fetchall()
+
+    async def one(self, query: str, values: Mapping[str, Any] | None = None) -> dict[str, Any] | None:
+        found = await self.all(query, values)
+        return found[0] if found else None
+
+
+class TeamDatabase:
+    """A pool of connections, each of which is the role without rights from its first moment on."""
+
+    def __init__(self, url: str, connections: int = 8) -> None:
+        self.url, self.schema = url, team_schema(url)
+        self._pool: AsyncConnectionPool[AsyncConnection] = AsyncConnectionPool(
+            url, min_size=1, max_size=connections, open=False, timeout=10, configure=self._configure,
+            check=AsyncConnectionPool.check_connection,
+            kwargs={"row_factory": dict_row, "autocommit": True, **PATIENCE},
+        )  # fmt: skip
+        self._listeners: dict[str, set[asyncio.Event]] = {}
+        self._listening: asyncio.Task[None] | None = None
+
+    async def open(self) -> None:
+        await self._pool.open()
+        self._listening = asyncio.create_task(self._listen())
+
+    async def close(self) -> None:
+        if self._listening:
+            self._listening.cancel()
+        await self._pool.close()
+
+    async def _configure(self, db: AsyncConnection) -> None:
+        await db.execute(sql.SQL("set search_path to {}").format(sql.Identifier(self.schema)))
+        await db.execute(sql.SQL("set role {}").format(sql.Identifier(ROLE)))
+        await db.execute(f"set statement_timeout = {STATEMENT_MS}")
+        # Acknowledged means durable; a server default of `off` would break that promise, a stronger one is left alone.
+        await db.execute(
+            "select set_config('synchronous_commit', 'on', false)"
+            " where current_setting('synchronous_commit') in ('off', 'local')"
+        )
+
+    @contextlib.asynccontextmanager
+    async def transaction(self, tenant: str) -> AsyncIterator[TenantTransaction]:
+        async with self._pool.connection() as db, db.transaction():
+            await db.execute("select set_config('holdfast.tenant', %s, true)", (tenant,))
+            yield TenantTransaction(db, tenant)
+
+    async def call_function(self, name: str, *values: Any) -> list[dict[str, Any]]:
+        """One of the functions that are asked before a tenant is known."""
+        marks = sql.SQL(", ").join(sql.Placeholder() for _ in values)
+        async with self._pool.connection() as db:
+            done = await db.execute(sql.SQL("select * from {}({})").format(sql.Identifier(name), marks), values)
+            return await done.fetchall()
+
+    async def check(self) -> str:
+        """Why it is not ready; empty when it is. A role that could see every tenant is a reason."""
+        try:
+            async with self._pool.connection(timeout=3) as db:
+                done = await db.execute(READINESS, (self.schema,))
+                found = await done.fetchone()
+        except Exception as error:
+            return f"PostgreSQL: {hide_password(str(error).strip()) or type(error).__name__}"
+        if not found or found["version"] < max(_migrations()):
+            return "the tables are not migrated"
+        if found["privileged"] or found["unprotected"]:
+            return "row-level security is not in force"
+        return "" if not found["read_only"] else "the database is read-only"
+
+    def pool_figures(self) -> dict[str, int]:
+        return {name: int(value) for name, value in self._pool.get_stats().items()}
+
+    # ── LISTEN / NOTIFY ────────────────────────────────────────────────────────────────────────────────────────────
+
+    @property
+    def channel(self) -> str:
+        return f"holdfast_feed_{self.schema}"
+
+    @contextlib.contextmanager
+    def subscribe(self, tenant: str) -> Iterator[asyncio.Event]:
+        """Set when something new is in the tenant's feed; also after the listening connection was lost and is back."""
+        event = asyncio.Event()
+        self._listeners.setdefault(tenant, set()).add(event)
+        try:
+            yield event
+        finally:
+            self._listeners[tenant].discard(event)
+
+    async def _listen(self) -> None:
+        while True:
+            with contextlib.suppress(psycopg.Error):
+                async with await psycopg.AsyncConnection.connect(self.url, autocommit=True) as db:
+                    await db.execute(sql.SQL("listen {}").format(sql.Identifier(self.channel)))
+                    self._wake(self._listeners)
+                    async for notice in db.notifies():
+                        self._wake([notice.payload])
+            await asyncio.sleep(1)
+
+    def _wake(self, tenants: Sequence[str] | Mapping[str, Any]) -> None:
+        for tenant in list(tenants):
+            for event in self._listeners.get(tenant, ()):
+                event.set()
+
+
+READINESS = f"""
+select (select coalesce(max(version), 0) from migration_version()) as version,
+       (select rolsuper or rolbypassrls from pg_roles where rolname = current_user) as privileged,
+       exists ({TENANT_TABLES} and not c.relrowsecurity) as unprotected,
+       pg_is_in_recovery() or current_setting('default_transaction_read_only') = 'on' as read_only
+"""
+
+Clock = Callable[[], int]

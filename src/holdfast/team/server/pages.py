@@ -1,0 +1,73 @@
+"""The board as a page: plain HTML that refreshes itself, no script, nothing from elsewhere."""
+
+import html
+from datetime import UTC, datetime
+from typing import Any
+
+from holdfast.core.text import strip_controls
+from holdfast.team.server.acts import Member
+
+HEADERS = {
+    "content-security-policy": "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+    "x-content-type-options": "nosniff",
+    "referrer-policy": "no-referrer",
+    "cache-control": "no-store",
+}
+REFRESH_S = 5
+STYLE = """
+:root { color-scheme: light dark; font: 15px/1.45 system-ui, sans-serif; }
+body { max-width: 76rem; margin: 2rem auto; padding: 0 1rem; }
+table { border-collapse: collapse; width: 100%; margin-bottom: 2rem; }
+th, td { text-align: left; padding: .35rem .7rem; vertical-align: top; }
+td { border-top: 1px solid color-mix(in srgb, currentColor 20%, transparent); }
+"""
+
+
+def draw_board(board: dict[str, Any], who: Member) -> str:
+    now = int(board["now"])
+    parts = [
+        f"<h1>{_text(who.tenant)}</h1><p>Signed in as {_text(who.person)}, {_text(who.role)}. Refreshes every {REFRESH_S} s.</p>",
+        "<h2>Sessions</h2>",
+        _table(("Person", "Machine", "Project", "Branch", "Agent", "State", "Files", "Last seen"), [
+            (
+                one["person"], one["label"] or one["machine"][:8], one["remote"] or "", one["branch"], one["agent"],
+                one["state"], ", ".join(one["files"][:5]), _ago(one["seen_at"], now),
+            )
+            for one in board["sessions"]
+        ], "No session is running."),
+        "<h2>Overlaps</h2>",
+        _table(("File", "Project", "Written by"), [
+            (one["path"], one["remote"] or "", "; ".join(f"{s['person']} ({s['branch'] or 'no branch'})" for s in one["sessions"]))
+            for one in board["overlaps"]
+        ], "No file is written by two sessions."),
+        "<h2>Leases</h2>",
+        _table(("Name", "Held by", "Paths", "Token", "Left"), [
+            (one["name"], one["person"], ", ".join(one["paths"]), str(one["token"]), f"{max(0, one['until'] - now) // 1000} s")
+            for one in board["leases"]
+        ], "Nothing is held."),
+    ]  # fmt: skip
+    return (
+        f'<!doctype html><html lang="en"><head><meta charset="utf-8"><meta http-equiv="refresh" content="{REFRESH_S}">'
+        f"<title>Team board</title><style>{STYLE}</style></head><body>{''.join(parts)}</body></html>"
+    )
+
+
+def _table(heads: tuple[str, ...], rows: list[tuple[str, ...]], empty: str) -> str:
+    if not rows:
+        return f"<p>{_text(empty)}</p>"
+    head = "".join(f"<th scope=col>{_text(one)}</th>" for one in heads)
+    body = "".join(f"<tr>{''.join(f'<td>{_text(cell)}</td>' for cell in row)}</tr>" for row in rows)
+    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def _text(value: object) -> str:
+    return html.escape(strip_controls(str(value)))
+
+
+def _ago(at: int, now: int) -> str:
+    seconds = max(0, now - at) // 1000
+    if seconds < 120:
+        return f"{seconds} s ago"
+    return (
+        f"{seconds // 60} min ago" if seconds < 7200 else f"{datetime.fromtimestamp(at / 1000, UTC):%Y-%m-%d %H:%M} UTC"
+    )

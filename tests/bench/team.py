@@ -1,0 +1,247 @@
+"""A team: what a hook costs with an upstream that is dead or slow, how fast a server takes events in, how soon others see them."""
+
+import contextlib
+import http.client
+import os
+import shutil
+import socket
+import tempfile
+import threading
+import time
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+
+from holdfast.team.membership import Membership, TeamFiles
+from holdfast.team.protocol import MOST_EVENTS, Batch, SharedEvent, SharedProject
+from holdfast.team.server.run import add_tenant
+from tests.bench import event, floors
+from tests.bench.figures import fact, figure, heading, ms, p50, percentile
+from tests.kit import NATIVE_HOOK, World, wait_until
+from tests.stores import server
+from tests.team.processes import TeamHost, TeamMachine, code_for
+
+ROUNDS = int(os.environ.get("HOLDFAST_BENCH_ROUNDS", "300"))
+MACHINES, BATCHES, SENDERS = 100, 4, 8
+SLOW_S = 0.1
+CATCH_UP = 20_000
+SEEN = 40
+PROJECT = SharedProject(id="b" * 32, remote="example.org/bench/app", root="c" * 40)
+
+
+def main() -> None:
+    folder = Path(tempfile.mkdtemp(prefix="hfteam", dir="/tmp"))
+    try:
+        with server.postgres() as url:
+            host = TeamHost(url, folder)
+            host.start()
+            try:
+                _ingest(host)
+                _hooks(host, folder)
+                _visible(host, folder)
+                _catch_up(host, folder)
+                fact("memory of the server", f"{host.memory_mb():.0f} MB")
+            finally:
+                host.kill()
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+# ── the server ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _ingest(host: TeamHost) -> None:
+    heading(f"Ingest: {MACHINES} machines, {BATCHES} batches of 500 each, {SENDERS} connections, PostgreSQL here")
+    work = [(token, body) for n in range(MACHINES) for token, body in _batches(host, n)]
+    queues = [[one for m, one in enumerate(work) if m // BATCHES % SENDERS == n] for n in range(SENDERS)]
+    began = time.perf_counter()
+    senders = [threading.Thread(target=_send_all, args=(host.port, queue)) for queue in queues]
+    for sender in senders:
+        sender.start()
+    for sender in senders:
+        sender.join()
+    took = time.perf_counter() - began
+    [row] = host.rows("select count(*) as n from events")
+    assert row["n"] == len(work) * 500
+    figure("events a second, committed", row["n"] / took, 10_000, unit="/s", more_is_better=True)
+
+
+def _batches(host: TeamHost, number: int) -> list[tuple[str, bytes]]:
+    code = add_tenant(host.database, f"bench-{number % 5}", f"person-{number}").code
+    connection = http.client.HTTPConnection("127.0.0.1", host.port)
+    body = {"code": code, "machine": f"machine-{number:08}"}
+    connection.request("POST", "/v1/enrol", msgspec.json.encode(body))
+    token = msgspec.json.decode(connection.getresponse().read())["token"]
+    found = []
+    for n in range(BATCHES):
+        events = tuple(_an_event(number, n * 500 + k + 1) for k in range(500))
+        batch = Batch(stream=1, after=n * 500, upto=n * 500 + 500, projects=(PROJECT,), events=events)
+        found.append((token, zlib.compress(msgspec.json.encode(batch), 1)))
+    return found
+
+
+def _an_event(machine: int, seq: int) -> SharedEvent:
+    """A day's mixture: mostly tool calls, some answers of models, some turns."""
+    kinds = ("tool.finished", "tool.finished", "model.answered", "tool.finished", "turn.ended")
+    kind = kinds[seq % len(kinds)]
+    action = "edit" if seq % 4 == 0 else "shell"
+    data = {
+        "tool.finished": {
+            "branch": "main",
+            "action": action,
+            "paths": [f"src/module_{seq % 97}.py"],
+            "ok": True,
+            "ms": 212,
+        },
+        "model.answered": {"model": "model-x", "tokens": {"input": 1200, "output": 340, "cache_read": 45_000}},
+    }.get(kind, {"branch": "main"})
+    return SharedEvent(
+        seq=seq, key=f"{machine:08x}{seq:024x}", at=time.time_ns() // 1_000_000, kind=kind,
+        session=f"session-{machine}-{seq // 400}", project=PROJECT.id, agent="claude-code", tool="Edit", data=data,
+    )  # fmt: skip
+
+
+def _send_all(port: int, work: list[tuple[str, bytes]]) -> None:
+    connection = http.client.HTTPConnection("127.0.0.1", port)
+    for token, body in work:
+        connection.request("POST", "/v1/batch", body, {"authorization": f"Bearer {token}"})
+        answer = connection.getresponse()
+        text = answer.read()
+        assert answer.status == 200, text
+
+
+# ── hooks ────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _hooks(host: TeamHost, folder: Path) -> None:
+    heading(f"Hook with an upstream: native client, durable answer, {ROUNDS} rounds in shuffled order")
+    alone, also_alone = World(folder / "alone"), World(folder / "also-alone")
+    dead, slow = TeamMachine(folder / "dead"), TeamMachine(folder / "slow")
+    with _slow_way(host.port) as port:
+        _pretend_joined(dead, "http://127.0.0.1:9")
+        slow.start()
+        slow.join(host, code_for(host, "slow", "bench-hooks"), "full")
+        files = TeamFiles(slow.paths)
+        membership = files.membership()
+        assert membership
+        files.save_membership(msgspec.structs.replace(membership, url=f"http://127.0.0.1:{port}"))
+        slow.kill()
+        worlds = (alone, also_alone, dead, slow)
+        try:
+            for world in worlds:
+                world.start()
+            payload = event.write(folder / "small.json", cwd=str(slow.project))
+            commands = [_hook_in(world) for world in worlds]
+            floors.measure(commands, payload, 30, env=alone.env)
+            none, again, with_dead, with_slow = floors.measure(commands, payload, ROUNDS, env=alone.env)
+            fact("p50 without a team", ms(p50(none)))
+            fact("another machine without a team, to that one", f"{floors.ratio(again, none):.2f} ×")
+            figure("p50 with a dead upstream to none", floors.ratio(with_dead, none), 1.05)
+            figure("p50 with an upstream 100 ms away to none", floors.ratio(with_slow, none), 1.05)
+        finally:
+            for world in worlds:
+                world.close()
+
+
+def _hook_in(world: World) -> list[str | Path]:
+    env = [f"{name}={world.env[name]}" for name in ("HOLDFAST_STATE", "HOLDFAST_CONFIG", "HOME")]
+    return ["/usr/bin/env", *env, NATIVE_HOOK, "ask", "claude-code", "PostToolUse"]
+
+
+def _pretend_joined(world: TeamMachine, url: str) -> None:
+    world.start()
+    membership = Membership(url=url, token="t", tenant="t", person="p", role="member", machine="m", level="full")
+    TeamFiles(world.paths).save_membership(membership)
+    world.kill()
+
+
+@contextlib.contextmanager
+def _slow_way(port: int) -> Iterator[int]:
+    """Bytes to a server arrive 100 ms later, each way."""
+    listening = socket.create_server(("127.0.0.1", 0))
+
+    def copy(source: socket.socket, target: socket.socket) -> None:
+        with contextlib.suppress(OSError):
+            while piece := source.recv(65536):
+                time.sleep(SLOW_S)
+                target.sendall(piece)
+            target.shutdown(socket.SHUT_WR)
+
+    def serve() -> None:
+        with contextlib.suppress(OSError):
+            while True:
+                near, _ = listening.accept()
+                far = socket.create_connection(("127.0.0.1", port))
+                for pair in ((near, far), (far, near)):
+                    threading.Thread(target=copy, args=pair, daemon=True).start()
+
+    threading.Thread(target=serve, daemon=True).start()
+    try:
+        yield listening.getsockname()[1]
+    finally:
+        listening.close()
+
+
+# ── others see it ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _visible(host: TeamHost, folder: Path) -> None:
+    heading(f"From the end of a hook to the team's database, {SEEN} prompts one after the other")
+    machine = TeamMachine(folder / "seen")
+    try:
+        machine.start()
+        machine.join(host, code_for(host, "seen", "bench-seen"))
+        delays = []
+        for n in range(SEEN):
+            machine.fire("UserPromptSubmit", prompt=f"prompt {n}")
+            began = time.perf_counter()
+            wait_until(lambda n=n: _prompts(host, machine) > n, "it arrived")
+            delays.append(time.perf_counter() - began)
+        figure("p95 in seconds", percentile(delays, 0.95), 2.0, unit="s", note=f"p50 {p50(delays):.2f} s")
+    finally:
+        machine.close()
+
+
+def _prompts(host: TeamHost, machine: TeamMachine) -> int:
+    [row] = host.rows(
+        "select count(*) as n from events where machine = %s and kind = 'prompt.submitted'", machine.machine
+    )
+    return int(row["n"])
+
+
+def _catch_up(host: TeamHost, folder: Path) -> None:
+    """A machine that was offline: its log goes out as fast as both sides can."""
+    heading(f"Catching up: {CATCH_UP} events of a log, one machine")
+    machine = TeamMachine(folder / "late")
+    try:
+        machine.start()
+        _fill_log(machine)
+        code = code_for(host, "late", "bench-late")
+        machine.cli("team", "join", host.url, "--code", code, "--history", "--yes")
+        wait_until(machine.is_current, "everything was sent", 300)
+        [row] = host.rows(FIRST_TO_LAST, machine.machine)
+        assert row["stored"] >= CATCH_UP, row
+        rate = (row["stored"] - MOST_EVENTS) / max(0.001, row["ms"] / 1000)
+        figure("events a second, from the first batch to the last", rate, 5_000, unit="/s", more_is_better=True)
+    finally:
+        machine.close()
+
+
+FIRST_TO_LAST = """
+select count(*) as stored, max(received_at) - min(received_at) as ms from events where machine = %s and kind = 'tool.finished'
+"""
+
+
+def _fill_log(machine: TeamMachine) -> None:
+    for first in range(0, CATCH_UP, 5_000):
+        events = [
+            {
+                "key": f"{n:032x}", "kind": "tool.finished", "at": 1_700_000_000_000 + n, "session": f"late-{n // 500}",
+                "project": str(machine.project), "agent": "claude-code", "tool": "Edit",
+                "data": {"action": "edit", "paths": [str(machine.project / f"src/{n % 50}.py")], "ok": True, "imported": "bench"},
+            }
+            for n in range(first + 1, first + 5_001)
+        ]  # fmt: skip
+        machine.ask(op="ingest", events=events)

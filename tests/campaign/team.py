@@ -1,0 +1,345 @@
+"""A team in a simulated world: seeded clocks and network over the pure core that the server and the forwarder use.
+
+Machines append to their logs, send, crash, are restored from backups and lose their network; messages are dropped,
+doubled, delayed and overtake one another; clocks are wrong and run unequally fast; the server comes
+back from a backup. At the end the network heals, and the server must have every shared event once, of every stream, in
+its tenant; leases must never have been relied on twice.
+"""
+
+import heapq
+import itertools
+import os
+import random
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from holdfast.team import core
+from holdfast.team.protocol import Batch, FeedItem, LeaseRequest, SharedEvent
+
+FULL = 10_000
+MACHINES = 1_000
+END_MS = 600_000
+"""After this the network is whole and nothing new happens."""
+QUIET_MS = 600_000
+SHARED = 0.7
+LEASE_NAMES = 3
+DRIFT = 0.03
+
+
+class Clockwork:
+    """What happens when: a heap of acts by true time."""
+
+    def __init__(self) -> None:
+        self.now = 0
+        self._acts: list[tuple[int, int, Callable[[], None]]] = []
+        self._numbers = itertools.count()
+
+    def later(self, ms: float, act: Callable[[], None]) -> None:
+        heapq.heappush(self._acts, (self.now + max(0, int(ms)), next(self._numbers), act))
+
+    def run(self, until: int) -> None:
+        while self._acts and self._acts[0][0] <= until:
+            self.now, _, act = heapq.heappop(self._acts)
+            act()
+        self.now = until
+
+
+class Server:
+    """What is committed. Requests are handled one after the other, as the locked row of a machine makes them."""
+
+    def __init__(self, clock: Clockwork) -> None:
+        self.clock = clock
+        self.cursors: dict[tuple[str, str], core.MachineCursor] = {}
+        self.events: dict[tuple[str, str], list[tuple[int, int, str]]] = {}
+        self.leases: dict[tuple[str, str], core.Lease] = {}
+        self.feeds: dict[str, list[FeedItem]] = {}
+        self.accepted_tokens: dict[tuple[str, str], int] = {}
+        self.backup: tuple[dict[Any, Any], dict[Any, Any]] | None = None
+
+    def copy_events(self) -> tuple[dict[Any, Any], dict[Any, Any]]:
+        return dict(self.cursors), {key: list(events) for key, events in self.events.items()}
+
+    def restore_events(self) -> None:
+        """The database came back from a backup: what it had acknowledged since must come again."""
+        if self.backup:
+            self.cursors, self.events = self.backup
+            self.backup = None
+
+    def take_batch(self, tenant: str, machine: str, batch: Batch) -> core.Accepted:
+        key = tenant, machine
+        taken = core.accept_batch(self.cursors.get(key, core.MachineCursor()), batch)
+        if not taken.gap:
+            self.cursors[key] = taken.cursor
+            self.events.setdefault(key, []).extend((batch.stream, e.seq, e.key) for e in taken.fresh)
+        return taken
+
+    def take_lease(self, tenant: str, machine: str, request: LeaseRequest) -> tuple[core.Lease, str]:
+        key = tenant, request.name
+        lease, outcome = core.change_lease(
+            self.leases.get(key, core.Lease()), request, machine, machine, self.clock.now
+        )
+        assert lease.token >= self.leases.get(key, core.Lease()).token, "a token went back"
+        self.leases[key] = lease
+        return lease, outcome
+
+    def add_item(self, tenant: str) -> None:
+        feed = self.feeds.setdefault(tenant, [])
+        feed.append(FeedItem(id=len(feed) + 1, kind="rule"))
+
+    def write_guarded(self, tenant: str, name: str, token: int) -> bool:
+        """What a lease protects: it refuses a token older than one it has seen."""
+        newest = self.accepted_tokens.get((tenant, name), 0)
+        self.accepted_tokens[tenant, name] = max(newest, token)
+        return token >= newest
+
+
+class Machine:
+    def __init__(self, world: "World", tenant: str, name: str) -> None:
+        self.world, self.tenant, self.name = world, tenant, name
+        chance = world.chance
+        self.rate, self.offset = (
+            1 + chance.uniform(-DRIFT, DRIFT),
+            chance.randrange(-(365 * 86_400_000), 365 * 86_400_000),
+        )
+        self.log: list[tuple[str, bool]] = []
+        self.backup = 0
+        self.sent: dict[tuple[int, int], str] = {}
+        self.saved = self.state = core.Upstream(stream=1)
+        self.received: list[int] = []
+        self.held: dict[str, tuple[core.HeldLease, int]] = {}
+        self.given_back: dict[str, int] = {}
+        self.life = 0
+        self.waiting = False
+
+    def local_now(self) -> int:
+        return int(self.world.clock.now * self.rate) + self.offset
+
+    def true_time(self, local: int) -> float:
+        return (local - self.offset) / self.rate
+
+    # ── its own life ───────────────────────────────────────────────────────────────────────────────────────────────
+
+    def work(self) -> None:
+        chance, clock = self.world.chance, self.world.clock
+        if clock.now >= END_MS:
+            return
+        for _ in range(chance.randrange(1, 20)):
+            self.log.append((f"{self.name}-{next(self.world.keys)}", chance.random() < SHARED))
+        if chance.random() < 0.02:
+            self.backup = len(self.log)
+        if chance.random() < 0.03:
+            self.crash(restore=chance.random() < 0.2)
+        if chance.random() < 0.1:
+            self.ask_lease()
+        if chance.random() < 0.02:
+            self.world.server.add_item(self.tenant)
+        clock.later(chance.expovariate(1 / 20_000), self.work)
+
+    def crash(self, restore: bool) -> None:
+        """What was not on disk is gone; with `restore` also the newest part of the log."""
+        self.life += 1
+        self.state, self.waiting = self.saved, False
+        for name in list(self.held):
+            self.end_lease(name)
+        if restore and self.backup:
+            del self.log[self.backup :]
+
+    def forward(self) -> None:
+        clock = self.world.clock
+        if clock.now < END_MS + QUIET_MS:
+            clock.later(self.world.chance.uniform(500, 4_000), self.forward)
+        if self.waiting and self.world.chance.random() < 0.7:
+            return  # It times out some time.
+        # Where nothing is new, an empty batch now and then: the server may have been restored.
+        self.look_at_log()
+        head = len(self.log)
+        if head == self.state.cursor and self.world.chance.random() < 0.8:
+            return
+        batch = core.build_batch(self.state, head, self.shared(self.state.cursor, head), (), "facts", 0)
+        for event in batch.events:
+            assert self.sent.setdefault((batch.stream, event.seq), event.key) == event.key, "a number was used twice"
+        key = self.log[batch.upto - 1][0] if batch.upto else ""
+        self.state = core.before_sending(self.state, batch.upto, key)
+        self.saved = msgspec.structs.replace(self.saved, sent=self.state.sent, sent_key=self.state.sent_key)
+        self.waiting = True
+        self.call(lambda: self.world.server.take_batch(self.tenant, self.name, batch), self.answered(batch))
+
+    def look_at_log(self) -> None:
+        head = len(self.log)
+        here = self.log[self.state.sent - 1][0] if 0 < self.state.sent <= head else ""
+        if core.was_replaced(self.state, head, here):
+            same = [seq for (_, seq), key in self.sent.items() if seq <= head and self.log[seq - 1][0] == key]
+            self.state = self.saved = core.after_restore(self.state, max(same, default=0))
+
+    def shared(self, after: int, upto: int) -> list[SharedEvent]:
+        some = self.log[after:upto]
+        return [SharedEvent(seq=after + n, key=key, at=0, kind="k") for n, (key, yes) in enumerate(some, 1) if yes]
+
+    def answered(self, batch: Batch) -> Callable[[Any], None]:
+        def take(answer: core.Accepted) -> None:
+            self.waiting = False
+            cursor = answer.cursor
+            if (self.state.stream, batch.stream) == (cursor.stream, cursor.stream):
+                self.state = core.after_answer(self.state, cursor.stream, cursor.cursor, answer.gap)
+                if self.world.chance.random() < 0.9:
+                    self.saved = self.state
+
+        return take
+
+    def poll_feed(self) -> None:
+        clock = self.world.clock
+        if clock.now < END_MS + QUIET_MS:
+            clock.later(self.world.chance.uniform(2_000, 20_000), self.poll_feed)
+        after = self.state.feed
+        self.call(lambda: self.world.server.feeds.get(self.tenant, [])[after : after + 50], self.take_items)
+
+    def take_items(self, items: list[FeedItem]) -> None:
+        """The event and the cursor are on disk together."""
+        for item in core.new_items(self.state, items):
+            self.received.append(item.id)
+            self.state = msgspec.structs.replace(self.state, feed=item.id)
+            self.saved = msgspec.structs.replace(self.saved, feed=item.id)
+
+    # ── leases ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def ask_lease(self) -> None:
+        name = f"lease-{self.world.chance.randrange(LEASE_NAMES)}"
+        self.send_lease(LeaseRequest(act="acquire", project="p", name=name, ttl_s=30))
+
+    def send_lease(self, request: LeaseRequest) -> None:
+        asked, life = self.local_now(), self.life
+
+        def take(answer: tuple[core.Lease, str]) -> None:
+            lease, outcome = answer
+            if life == self.life and outcome in ("granted", "renewed"):
+                over = self.given_back.get(request.name, 0)
+                if held := core.rely_on_lease(lease.token, lease.ttl_s, asked, over):
+                    self.rely(request.name, held)
+
+        self.call(lambda: self.world.server.take_lease(self.tenant, self.name, request), take)
+
+    def rely(self, name: str, held: core.HeldLease) -> None:
+        before = self.held.get(name)
+        if held.until <= self.local_now() or (before and before[0].until >= held.until):
+            return
+        if before and before[0].until < self.local_now():
+            self.end_lease(name)
+            before = None
+        since = before[1] if before and before[0].token == held.token else self.world.clock.now
+        self.held[name] = held, since
+        assert self.world.server.write_guarded(self.tenant, name, held.token), "an older token after a newer one"
+        renew = LeaseRequest(act="renew", project="p", name=name, token=held.token)
+        done = LeaseRequest(act="release", project="p", name=name, token=held.token)
+        more = self.world.chance.random() < 0.6
+        self.world.clock.later(10_000, lambda: self.send_lease(renew) if more else self.give_back(done))
+
+    def give_back(self, request: LeaseRequest) -> None:
+        self.end_lease(request.name)
+        self.given_back[request.name] = request.token
+        self.send_lease(request)
+
+    def end_lease(self, name: str) -> None:
+        if name in self.held:
+            held, since = self.held.pop(name)
+            until = min(self.world.clock.now, self.true_time(held.until))
+            if until > since:
+                self.world.relied.setdefault((self.tenant, name), []).append((since, until, self.name))
+
+    # ── the network ────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def call(self, act: Callable[[], Any], take: Callable[[Any], None]) -> None:
+        """There and back, each with its own luck; an answer to a process that died is not heard."""
+        life = self.life
+
+        def back(answer: Any) -> None:
+            if life == self.life:
+                take(answer)
+
+        def there() -> None:
+            try:
+                answer = act()
+            except core.BatchRefused:
+                return
+            self.world.send(self, lambda: back(answer))
+
+        self.world.send(self, there)
+
+
+class World:
+    def __init__(self, seed: int, machines: int) -> None:
+        self.chance = random.Random(seed)
+        self.clock = Clockwork()
+        self.server = Server(self.clock)
+        self.keys = itertools.count(1)
+        self.relied: dict[tuple[str, str], list[tuple[float, float, str]]] = {}
+        self.cut: set[str] = set()
+        tenants = [f"tenant-{n}" for n in range(max(2, machines // 50))]
+        self.machines = [Machine(self, self.chance.choice(tenants), f"machine-{n}") for n in range(machines)]
+
+    def send(self, machine: Machine, act: Callable[[], None]) -> None:
+        calm = self.clock.now >= END_MS
+        if not calm and (machine.name in self.cut or self.chance.random() < 0.1):
+            return
+        for _ in range(1 if calm or self.chance.random() > 0.1 else 2):
+            slow = not calm and self.chance.random() < 0.05
+            self.clock.later(self.chance.expovariate(1 / (20_000 if slow else 150)), act)
+
+    def partition(self) -> None:
+        """Some machines lose their network, others get it back."""
+        self.cut = {m.name for m in self.machines if self.chance.random() < 0.2}
+        if self.chance.random() < 0.2:
+            self.server.backup = self.server.copy_events()
+        elif self.chance.random() < 0.1:
+            self.server.restore_events()
+        if self.clock.now < END_MS:
+            self.clock.later(self.chance.uniform(5_000, 60_000), self.partition)
+
+    def run(self) -> int:
+        for machine in self.machines:
+            for act in (machine.work, machine.forward, machine.poll_feed):
+                self.clock.later(self.chance.uniform(0, 5_000), act)
+        self.clock.later(0, self.partition)
+        self.clock.run(END_MS + QUIET_MS + 60_000)
+        for machine in self.machines:
+            for name in list(machine.held):
+                machine.end_lease(name)
+            self.check_machine(machine)
+        self.check_leases()
+        return sum(len(events) for events in self.server.events.values())
+
+    def check_machine(self, machine: Machine) -> None:
+        stored = self.server.events.get((machine.tenant, machine.name), [])
+        keys = [key for _, _, key in stored]
+        assert len(keys) == len(set(keys)), f"{machine.name}: doubled"
+        assert all(machine.sent[stream, seq] == key for stream, seq, key in stored), f"{machine.name}: mixed up"
+        lost = {key for key, shared in machine.log if shared} - set(keys)
+        assert not lost, f"{machine.name}: {len(lost)} lost"
+        assert not set(keys) & {key for key, shared in machine.log if not shared}, f"{machine.name}: leaked"
+        others = [tenant for tenant, name in self.server.events if name == machine.name and tenant != machine.tenant]
+        assert not others, f"{machine.name} in another tenant"
+        everything = list(range(1, len(self.server.feeds.get(machine.tenant, [])) + 1))
+        assert machine.received == everything, f"{machine.name}: feed {machine.received[-3:]} of {len(everything)}"
+
+    def check_leases(self) -> None:
+        for name, spans in self.relied.items():
+            spans.sort()
+            for (_, until, holder), (since, _, next_holder) in itertools.pairwise(spans):
+                assert until <= since or holder == next_holder, f"{name}: {holder} and {next_holder} both relied on it"
+
+
+def run(_folder: Path, size: int, machines: int = 0) -> str:
+    """`size` worlds; HOLDFAST_TEAM_SEED begins elsewhere, HOLDFAST_TEAM_MACHINES makes them smaller."""
+    first = int(os.environ.get("HOLDFAST_TEAM_SEED", "0"))
+    machines = machines or int(os.environ.get("HOLDFAST_TEAM_MACHINES", str(MACHINES)))
+    events = spans = 0
+    for seed in range(first, first + size):
+        world = World(seed, machines)
+        try:
+            events += world.run()
+        except AssertionError as failure:
+            raise AssertionError(f"seed {seed}: {failure}") from failure
+        spans += sum(map(len, world.relied.values()))
+    return f"{size} worlds of {machines} machines, {events} events, {spans} leases: 0 lost, 0 doubled, 0 leaked, 0 held twice"

@@ -1,0 +1,220 @@
+"""The forwarder against the real server: the log of a machine as a queue, in one process."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from holdfast.core.event import Event
+from holdfast.paths import Paths
+from holdfast.stores import open_store
+from holdfast.team import core, forwarder
+from holdfast.team.membership import Membership, TeamFiles, TeamUnreachable
+from holdfast.team.server.database import owner_connection
+
+from .conftest import Joined
+from .test_identity import a_repository
+
+SECRET = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
+
+
+class Wire:
+    """The server's own application in the place of the network; it can be cut."""
+
+    def __init__(self, joined: Joined) -> None:
+        self._joined, self.down, self.lose_answers = joined, False, False
+
+    def send(self, method: str, path: str, content: bytes, timeout: float = 0.0) -> tuple[int, bytes]:
+        if self.down:
+            raise TeamUnreachable("cut")
+        answer = self._joined.client.request(method, path, content=content, headers=self._joined.headers)
+        if self.lose_answers:
+            raise TeamUnreachable("the answer was lost")
+        return answer.status_code, answer.content
+
+    def ask(self, method: str, path: str, type_: Any, body: Any = None) -> Any:
+        import msgspec
+
+        return msgspec.json.decode(self.send(method, path, msgspec.json.encode(body))[1], type=type_)
+
+
+class NoDaemon:
+    """What the daemon would be told."""
+
+    def __init__(self) -> None:
+        self.told: list[tuple[str, Any]] = []
+
+    def ask(self, _op: str, *, start: bool, name: str, args: Any) -> None:
+        self.told.append((name, args))
+
+
+class Machine:
+    def __init__(self, folder: Path, joined: Joined, level: str = "facts") -> None:
+        self.paths = Paths(folder / "state").prepare()
+        self.project = str(a_repository(folder / "clone", "git@example.org:a/b.git"))
+        self.store = open_store(f"sqlite:///{self.paths.database}")
+        self.joined, self.wire = joined, Wire(joined)
+        membership = Membership(
+            url="http://localhost", token="t", tenant="x", person="ann", role="admin", machine=joined.machine
+        )
+        TeamFiles(self.paths).save_membership(Membership(**{**_fields(membership), "level": level}))
+        self.begin()
+
+    def begin(self) -> None:
+        """As after a crash: only what is on disk is known."""
+        membership = TeamFiles(self.paths).membership()
+        assert membership
+        self.forwarder = forwarder.Forwarder(self.paths, membership)
+        self.forwarder.connection, self.forwarder.daemon = self.wire, NoDaemon()  # type: ignore[assignment]
+
+    def add(self, *keys: str, kind: str = "prompt.submitted", project: str = "", **data: Any) -> None:
+        with self.store.transaction() as head:
+            self.store.append([
+                Event(key=key, kind=kind, at=n, session="s", project=project or self.project, data=data, seq=head + n)
+                for n, key in enumerate(keys, 1)
+            ])  # fmt: skip
+
+    def forward(self) -> str:
+        self.forwarder.state = core.after_answer(
+            self.forwarder.state, -1, 0, False
+        )  # without the pause after a failure
+        while self.forwarder.step():
+            pass
+        return self.forwarder.status.state
+
+    def stored(self, url: str) -> list[str]:
+        with owner_connection(url) as db:
+            rows = db.execute("select key from events where machine = %s order by stream, seq", (self.joined.machine,))
+            return [row["key"] for row in rows]
+
+
+def _fields(membership: Membership) -> dict[str, Any]:
+    return {name: getattr(membership, name) for name in membership.__struct_fields__}
+
+
+@pytest.fixture
+def machine(ann: Joined, tmp_path: Path) -> Machine:
+    return Machine(tmp_path, ann)
+
+
+def keys(prefix: str, count: int) -> list[str]:
+    return [f"{prefix}{n:06}" for n in range(count)]
+
+
+def test_a_log_longer_than_a_batch_arrives_whole_and_in_order(team_url: str, machine: Machine) -> None:
+    machine.add(*keys("a", 1200))
+    assert machine.forward() == "current"
+    assert machine.stored(team_url) == keys("a", 1200)
+    assert [name for name, _ in machine.forwarder.daemon.told] == ["team.locate"]
+
+
+def test_what_came_while_the_server_was_gone_follows_and_a_lost_answer_doubles_nothing(
+    team_url: str, machine: Machine
+) -> None:
+    machine.wire.down = True
+    machine.add(*keys("a", 3))
+    assert machine.forward() == "offline" and machine.forwarder.state.next_at > 0
+    machine.wire.down, machine.wire.lose_answers = False, True
+    assert machine.forward() == "offline"
+    machine.wire.lose_answers = False
+    machine.begin()
+    machine.add(*keys("b", 2))
+    assert machine.forward() == "current"
+    assert machine.stored(team_url) == [*keys("a", 3), *keys("b", 2)]
+
+
+def test_a_log_restored_from_a_backup_goes_on_without_a_loss(team_url: str, machine: Machine) -> None:
+    machine.add(*keys("a", 4))
+    machine.wire.lose_answers = True
+    machine.forward()
+    machine.store.close()
+    machine.paths.database.unlink()
+    machine.store = open_store(f"sqlite:///{machine.paths.database}")
+    machine.add(*keys("a", 2), *keys("new", 4))
+    machine.wire.lose_answers = False
+    machine.begin()
+    assert machine.forward() == "current"
+    assert machine.stored(team_url) == [*keys("a", 4), *keys("new", 4)]
+    assert machine.forwarder.state.stream == 2
+
+
+def test_an_event_that_the_server_will_not_take_is_left_out_and_counted(
+    team_url: str, machine: Machine, monkeypatch
+) -> None:
+    real = machine.wire.send
+
+    def refuse_one(method: str, path: str, content: bytes, timeout: float = 0.0) -> tuple[int, bytes]:
+        import zlib
+
+        return (422, b"{}") if b"poison" in zlib.decompress(content) else real(method, path, content, timeout)
+
+    monkeypatch.setattr(machine.wire, "send", refuse_one)
+    machine.add(*keys("a", 5), "poison", *keys("b", 5))
+    assert machine.forward() == "current"
+    assert machine.stored(team_url) == [*keys("a", 5), *keys("b", 5)] and machine.forwarder.status.skipped == 1
+
+
+def test_secrets_are_removed_again_and_what_left_is_on_record_word_for_word(
+    team_url: str, ann: Joined, tmp_path: Path
+) -> None:
+    machine = Machine(tmp_path, ann, "full")
+    machine.add("a", prompt=f"use {SECRET} and be kind")
+    machine.forward()
+    [event] = [event for batch in machine.forwarder.sent_log.batches() for event in batch.events]
+    assert SECRET not in event.data["prompt"] and "be kind" in event.data["prompt"]
+    with owner_connection(team_url) as db:
+        row = db.execute("select data from events where machine = %s", (ann.machine,)).fetchone()
+    assert row and row["data"] == event.data
+
+
+def test_a_project_of_level_none_and_a_folder_without_an_identity_send_nothing(
+    team_url: str, machine: Machine, tmp_path: Path
+) -> None:
+    machine.add("outside", project=str(tmp_path))
+    machine.forwarder.membership.levels = {machine.project: "none"}
+    machine.add("private")
+    assert machine.forward() == "current" and machine.stored(team_url) == []
+    assert machine.forwarder.status.not_shared == {str(tmp_path): "it is not in a git repository"}
+
+
+def test_a_revoked_machine_stops_and_the_daemon_is_told(ann: Joined, machine: Machine) -> None:
+    ann.ask("POST", "/v1/leave")
+    machine.add("a")
+    assert machine.forward() == "revoked"
+    assert machine.forwarder.daemon.told[-1] == ("team.receive", {"items": [{"id": 0, "kind": "revoked"}]})
+
+
+def test_a_server_that_came_back_from_an_older_backup_gets_again_what_it_lost(
+    team_url: str, machine: Machine, monkeypatch
+) -> None:
+    machine.add(*keys("a", 5))
+    machine.forward()
+    with owner_connection(team_url) as db:
+        db.execute("delete from events where machine = %s and seq > 2", (machine.joined.machine,))
+        db.execute("update machines set cursor = 2 where machine = %s", (machine.joined.machine,))
+    monkeypatch.setattr(forwarder, "BEAT_S", 0.0)
+    machine.forwarder.step()
+    machine.forwarder.step()
+    assert machine.stored(team_url) == keys("a", 5)
+
+
+def test_what_is_erased_while_the_server_is_gone_is_forgotten_when_it_is_back(
+    team_url: str, ann: Joined, tmp_path: Path
+) -> None:
+    machine = Machine(tmp_path, ann, "full")
+    machine.add("kept", prompt="harmless")
+    machine.add("erased", prompt="the embarrassing words")
+    machine.forward()
+    machine.wire.down = True
+    with machine.store.transaction():
+        machine.store.rewrite(
+            [b"the embarrassing words"], lambda content: content.replace(b"embarrassing", b"[erased]")
+        )
+    machine.add("done", kind="erase.finished")
+    assert machine.forward() == "offline"
+    machine.wire.down = False
+    machine.begin()
+    assert machine.forward() == "current"
+    assert machine.stored(team_url) == ["kept"]
+    left = [event.key for batch in machine.forwarder.sent_log.batches() for event in batch.events]
+    assert left == ["kept"] and (machine.paths.state / "team" / "receipts.jsonl").exists()
