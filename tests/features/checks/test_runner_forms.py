@@ -1,6 +1,8 @@
-"""Forms of eleven runners that were really run: the tests themselves wrote down whether they ran and how they ended.
+"""Forms of twenty runners that were really run: the tests themselves wrote down whether they ran and how they ended.
 
-`tests/corpus/runner_forms.jsonl` was recorded in projects whose tests pass and in ones where a test fails.
+`tests/corpus/runner_forms.jsonl` was recorded in projects whose tests pass and in ones where a test fails;
+`tool_forms.jsonl` later, of other tools and shell forms, each labelled before it was run: P the verdict shows,
+H it is hidden, N nothing is run.
 """
 
 from functools import lru_cache
@@ -22,14 +24,20 @@ class RunnerForm(msgspec.Struct):
     stderr: str
     ran: str
     """One letter for each test that was executed: `p` passes, `F` fails."""
+    label: str = ""
 
     @property
     def is_proof(self) -> bool:
         return "p" in self.ran and "F" not in self.ran
 
 
-RECORDED = Path(__file__).parents[2] / "corpus" / "runner_forms.jsonl"
-FORMS = [msgspec.json.decode(line, type=RunnerForm) for line in RECORDED.read_text().splitlines()]
+CORPUS = Path(__file__).parents[2] / "corpus"
+FORMS = [
+    msgspec.json.decode(line, type=RunnerForm)
+    for name in ("runner_forms.jsonl", "tool_forms.jsonl")
+    for line in (CORPUS / name).read_text().split("\n")
+    if line
+]
 RUNNERS = sorted({form.runner for form in FORMS})
 
 
@@ -55,7 +63,14 @@ def test_what_was_not_executed_is_not_called_failed_or_passed() -> None:
 
 def test_most_honest_forms_are_accepted() -> None:
     """Some hide how they ended or rewrite what is shown; those are not to be accepted."""
-    honest = [found for form, found in judged_forms() if form.kind == "pass" and form.is_proof]
+    honest = [found for form, found in judged_forms() if form.kind == "pass" and form.is_proof and not form.label]
     accepted = sum(found.proves_tests_pass for found in honest)
     print(f"accepted {accepted} of {len(honest)} forms in which every test passed")
     assert accepted >= 0.75 * len(honest)
+
+
+def test_labelled_forms_whose_verdict_shows_are_accepted() -> None:
+    honest = [(form, found) for form, found in judged_forms() if form.label == "P" and form.is_proof]
+    refused = [form.command for form, found in honest if not found.proves_tests_pass]
+    print(f"accepted {len(honest) - len(refused)} of {len(honest)} labelled forms")
+    assert len(refused) <= 0.06 * len(honest), refused

@@ -301,6 +301,8 @@ def sum_reports(reports: list[Report], runner: Runner) -> Report:
 def _attribute_entries(
     entries: list[Candidate], output: Output, literal: str, loud: list[int], direct: set[str]
 ) -> None:
+    if any(entry.entry and entry.entry.name in _PREFIXING for entry in entries):
+        output = Output(join_prefixed(output.out), join_prefixed(output.err), output.reported)
     reports = read_all(output, direct)
     faked = bool(literal) and bool(_UNKNOWN_LINE.search(literal) or read_all(Output(literal, "", True), set()))
     takers = [entry for entry in entries if entry.kind in (CheckKind.TEST, None)] or entries
@@ -318,6 +320,26 @@ def _attribute_entries(
     for candidate in takers:
         candidate.distrust = _entry_distrust(candidate, loud, faked, output)
         candidate.signs = [] if faked else [report for report in candidate.reports if report.failed][:1]
+
+
+_PREFIXING = frozenset(("turbo", "nx", "lerna", "moon"))
+_PREFIXED = re.compile(r"^(\[?@?[\w./-]+(?::[\w.-]+)*\]?(?: \||:))(?: (.*)|)$")
+
+
+_REPLAYED = re.compile(
+    r"cache hit, (?:replaying|suppressing)|\[(?:local|remote) cache\]|read the output from the cache|match the cache"
+)
+
+
+def join_prefixed(text: str) -> str:
+    """The output of several packages, each line marked with the package's name: one after the other, without marks."""
+    if _REPLAYED.search(text):
+        return ""  # What is shown is of an earlier run: nothing was run now.
+    groups: dict[str, list[str]] = {}
+    for line in text.splitlines():
+        match = _PREFIXED.match(line)
+        groups.setdefault(match[1] if match else "", []).append((match[2] or "") if match else line)
+    return "\n".join(line for lines in groups.values() for line in lines)
 
 
 def _entry_distrust(candidate: Candidate, loud: list[int], faked: bool, output: Output) -> str:
@@ -345,7 +367,9 @@ def read_all(output: Output, leave_out: set[str]) -> list[Report]:
         reports = read_reports(runner, output)
         if runner.sums and reports:
             reports = [sum_reports(reports, runner)]
-        found += reports
+        # Some runners end alike: the first that knows a summary is taken for the one that printed it.
+        places = {(report.stream, report.position) for report in found if not report.partial}
+        found += [report for report in reports if (report.stream, report.position) not in places]
     if any(report.runner != "bats" and not report.partial for report in found):
         found = [report for report in found if report.runner != "bats"]
     whole = [report for report in found if not report.partial]
