@@ -15,6 +15,7 @@ from holdfast.core.errors import HoldfastError
 from holdfast.core.times import format_bytes
 from holdfast.doctor import agents
 from holdfast.doctor.finding import Finding
+from holdfast.doctor.readiness import missing_git
 from holdfast.paths import INTENT_SUFFIX, plain_files
 
 OLDEST_SQLITE = (3, 51, 3)
@@ -72,6 +73,11 @@ def _erasures() -> Iterator[Finding]:
     waiting = [p for p in run.glob(f"*{INTENT_SUFFIX}") if time.time() - p.stat().st_mtime > STALE_ERASURE_S]
     if waiting:
         yield Finding(f"{len(waiting)} erasures are not finished", "holdfast daemon restart")
+
+
+def _git() -> Iterator[Finding]:
+    if problem := missing_git():
+        yield Finding(problem, "install git, then: holdfast daemon restart")
 
 
 def _sqlite() -> Iterator[Finding]:
@@ -133,4 +139,4 @@ def _owner() -> Iterator[Finding]:
         yield Finding(f"{state} belongs to another user", "set HOLDFAST_STATE to a folder of yours")
 
 
-CHECKS = (_owner, _permissions, _erasures, _sqlite, _daemon, _spool, _store, agents.check, _settings, _gates)
+CHECKS = (_owner, _permissions, _erasures, _git, _sqlite, _daemon, _spool, _store, agents.check, _settings, _gates)
