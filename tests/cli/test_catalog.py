@@ -13,7 +13,9 @@ MIGRATIONS = "stores/sql"
 
 def test_no_text_uses_an_older_spelling() -> None:
     files = [*ROOT.glob("src/holdfast/**/*.py"), *ROOT.glob("src/holdfast/**/*.html"), *ROOT.glob("docs/**/*.md")]
-    found = [f"{file}: {hit[0]}" for file in files if MIGRATIONS not in str(file) for hit in OLD.finditer(file.read_text())]
+    found = [
+        f"{file}: {hit[0]}" for file in files if MIGRATIONS not in str(file) for hit in OLD.finditer(file.read_text())
+    ]
     assert found == []
 
 
