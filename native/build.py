@@ -1,6 +1,6 @@
 """Build what is native: `python native/build.py OUT [TARGET]`, for this machine or for one of TARGETS.
 
-OUT is the hook client (hook.c); the library that finds anchors for redaction (anchors.c) is written beside it.
+OUT is the hook client (hook.c); the library of redaction (anchors.c, spellings.c) is written beside it.
 
 The compiler comes from the `ziglang` package, so the same command works on every host and for every target. The result
 is static (musl) on Linux, so one binary runs on every distribution.
@@ -18,7 +18,8 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 SOURCE = HERE / "hook.c"
-LIBRARY_SOURCE = HERE / "anchors.c"
+LIBRARY_SOURCES = (HERE / "anchors.c", HERE / "spellings.c")
+HEADER = HERE / "bytes.h"
 LIBRARY = "libanchors.so"
 VERSION_FILE = HERE.parent / "src" / "holdfast" / "__init__.py"
 
@@ -61,9 +62,8 @@ def version() -> str:
 
 def place(target: str) -> Path:
     """Where the client of this state of the source lies once it is built: an installation and the tests share it."""
-    state = hashlib.sha256(
-        b"".join(file.read_bytes() for file in (SOURCE, LIBRARY_SOURCE, Path(__file__), VERSION_FILE))
-    )
+    sources = (SOURCE, *LIBRARY_SOURCES, HEADER, Path(__file__), VERSION_FILE)
+    state = hashlib.sha256(b"".join(file.read_bytes() for file in sources))
     return HERE.parent / "build" / "native" / f"{target}-{state.hexdigest()[:16]}" / "holdfast-hook"
 
 
@@ -73,7 +73,7 @@ def commands(out: Path, target: str) -> list[list[str]]:
     compiler = [sys.executable, "-m", "ziglang", "cc", "-target", target]
     return [
         [*compiler, *static, *FLAGS, define, str(SOURCE), "-o", str(out)],
-        [*compiler, *LIBRARY_FLAGS, str(LIBRARY_SOURCE), "-o", str(out.with_name(LIBRARY))],
+        [*compiler, *LIBRARY_FLAGS, *map(str, LIBRARY_SOURCES), "-o", str(out.with_name(LIBRARY))],
     ]
 
 

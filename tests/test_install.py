@@ -17,9 +17,9 @@ from hypothesis import strategies as st
 
 from holdfast.agents import AGENTS
 from holdfast.core.errors import InstallRefused
-from holdfast.install import entries, hooks_text, locations
 from holdfast.install import hooks as install
-from holdfast.install.json_text import parse
+from holdfast.install import hooks_text, locations
+from holdfast.install.json_edit import parse
 
 CLAUDE = AGENTS["claude-code"]
 EVENTS = [hook.event for hook in CLAUDE.hooks if hook.register]
@@ -65,7 +65,7 @@ def enter(patch: pytest.MonkeyPatch, world: World) -> World:
     for name in ("HOLDFAST_STATE", "XDG_STATE_HOME", "HOLDFAST_CONFIG"):
         patch.delenv(name, raising=False)
     patch.setenv("HOME", str(world.home))
-    patch.setattr(entries, "_script_folders", lambda: [world.client.parent])
+    patch.setattr(hooks_text, "_script_folders", lambda: [world.client.parent])
     return world
 
 
@@ -238,7 +238,7 @@ def test_an_upgrade_still_gives_the_first_bytes_back(world, monkeypatch):
     world.install()
     newer = world.root / "newer"
     shutil.copytree(world.client.parent, newer)
-    monkeypatch.setattr(entries, "_script_folders", lambda: [newer])
+    monkeypatch.setattr(hooks_text, "_script_folders", lambda: [newer])
     assert any("out of date" in problem for problem in install.verify(CLAUDE, "project", world.project))
     assert world.install().changes
     assert str(newer).encode() in file.read_bytes()
@@ -284,9 +284,9 @@ def test_the_entry_is_the_exec_form_with_the_absolute_native_client(world):
 
 def test_without_the_native_client_python_runs_and_a_removed_script_never_refuses_a_tool(world, tmp_path):
     world.client.unlink()
-    command = entries.client_command()
+    command = hooks_text.client_command()
     assert command[0] == str(Path(sys.executable).absolute()) and command[-1] == str(SRC / "holdfast/hook.py")
-    assert entries.is_ours({"command": command[0], "args": command[1:]})
+    assert hooks_text.is_ours({"command": command[0], "args": command[1:]})
     script = tmp_path / "hook.py"
     script.write_text("import sys\ndef run():\n    print(sys.argv)\n")
     call = [*command[:-1], str(script), "ask", "claude-code", "Stop"]
@@ -296,10 +296,10 @@ def test_without_the_native_client_python_runs_and_a_removed_script_never_refuse
 
 
 def test_the_state_directory_is_named_only_where_a_hook_would_not_find_it(world, monkeypatch):
-    assert entries.state_words(world.state) == []
-    assert entries.state_words(world.root / "s") == ["--state", str(world.root / "s")]
+    assert hooks_text.state_words(world.state) == []
+    assert hooks_text.state_words(world.root / "s") == ["--state", str(world.root / "s")]
     monkeypatch.setenv("XDG_STATE_HOME", str(world.root / "xdg"))
-    assert entries.state_words(world.state) == ["--state", str(world.state)]
+    assert hooks_text.state_words(world.state) == ["--state", str(world.state)]
     monkeypatch.setenv("HOLDFAST_STATE", str(world.root / "own"))
     world.install()
     args = json.loads(world.file.read_text())["hooks"]["Stop"][0]["hooks"][0]["args"]
@@ -322,7 +322,7 @@ def test_the_state_directory_is_named_only_where_a_hook_would_not_find_it(world,
     ],
 )
 def test_which_entries_are_ours(value, ours):
-    assert entries.is_ours(value) is ours
+    assert hooks_text.is_ours(value) is ours
 
 
 # ---- looking ----
@@ -499,7 +499,7 @@ def killed_at(world: World, verb: str, call: int) -> int:
     """Runs install or remove in a process of its own, killed as it makes the numbered system call."""
     work = (
         "import sys; from pathlib import Path; from holdfast.install import hooks as install; from holdfast.agents import AGENTS;"
-        "from holdfast.install import entries; entries._script_folders = lambda: [Path(sys.argv[2])];"
+        "from holdfast.install import hooks_text; hooks_text._script_folders = lambda: [Path(sys.argv[2])];"
         "getattr(install, sys.argv[1])(AGENTS['claude-code'], 'project', Path(sys.argv[3]))"
     )
     calls = "fsync,rename,unlink,mkdir,rmdir"

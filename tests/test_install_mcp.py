@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from holdfast.agents import AGENTS
 from holdfast.core.errors import InstallRefused
-from holdfast.install import entries, mcp_servers
 from holdfast.install import hooks as install
-from holdfast.install.records import Records
+from holdfast.install import hooks_text, mcp_servers
+from holdfast.install.locations import Records
 from tests.kit import World
 from tests.test_install import FILES
 
@@ -30,7 +30,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     program.write_text("#!/bin/sh\n")
     program.chmod(0o755)
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
-    monkeypatch.setattr(entries, "_script_folders", lambda: [tmp_path / "bin"])
+    monkeypatch.setattr(hooks_text, "_script_folders", lambda: [tmp_path / "bin"])
     return tmp_path / "project"
 
 

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from holdfast.private import without_private
+from holdfast.core.text import without_private
 
 
 @pytest.mark.parametrize(

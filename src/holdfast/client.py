@@ -1,8 +1,7 @@
 """The one client of the daemon: one JSON request over its control socket, JSON lines back.
 
 `DaemonClient` is for whoever knows which state folder it wants (the dashboard); the functions below it are for programs
-that a person or an agent started, which say whose session and project they belong to.
-"""
+that a person or an agent started, which say whose session and project they belong to."""
 
 import contextlib
 import os
@@ -16,8 +15,8 @@ from typing import Any
 
 import msgspec
 
-from holdfast.core.caller import SESSION_VARIABLES
-from holdfast.core.errors import DaemonUnreachable, HoldfastError
+from holdfast.core.caller import LEASE_OWNERS_VARIABLE, SESSION_VARIABLES
+from holdfast.core.errors import CommandRefused, DaemonUnreachable, HoldfastError
 from holdfast.core.machine import holder
 from holdfast.paths import Paths, default_state_dir
 
@@ -211,3 +210,46 @@ def stop_daemon(reason: str = "asked to") -> int:
 
 def _whose() -> dict[str, str]:
     return {"session": session(), "project": project()}
+
+
+# Asking the daemon for a lease and waiting in line for it: for the command line and for MCP tools.
+
+TTL_S = 300.0
+FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.01, 0.25
+Pause = Callable[[float], object]
+Ask = Callable[..., Any]
+
+
+def acquire_lease(
+    name: str, pid: int, wait: float | None, *, pause: Pause = time.sleep, ask: Ask = command, **how: Any
+) -> dict[str, Any]:
+    """Asks, and asks again until it is granted, refused, or one has waited long enough. What `pause` raises ends the
+    waiting, and the request with it."""
+    waits = wait is None or wait > 0
+    told: dict[str, Any] = ask("project.acquire", lease=name, pid=pid, wait=waits, within=leases_held_above(), **how)
+    deadline = None if wait is None else time.monotonic() + wait
+    seconds = FIRST_PAUSE_S
+    try:
+        while told["answer"] == "waiting" and (deadline is None or time.monotonic() < deadline):
+            pause(seconds)
+            seconds = min(seconds * 1.5, LONGEST_PAUSE_S)
+            told |= ask("project.tend", lease=name, request=told["request"])
+    except BaseException:
+        release_lease(name, told["owner"])
+        raise
+    if told["answer"] == "waiting":
+        release_lease(name, told["owner"])
+        return {**told, "answer": "busy", "why": f"still held by others after {wait:g} s"}
+    if told["answer"] == "refused":
+        raise CommandRefused(told["why"])
+    return told
+
+
+def leases_held_above() -> list[str]:
+    """Those whose leases this command runs under: they wait for it, so it must not wait for them."""
+    return os.environ.get(LEASE_OWNERS_VARIABLE, "").split()
+
+
+def release_lease(name: str, owner: str) -> None:
+    with contextlib.suppress(HoldfastError):
+        command("project.release", lease=name, owner=owner)

@@ -12,13 +12,11 @@ import msgspec
 from holdfast.core.agent import Agent
 from holdfast.core.caller import HookOrigins
 from holdfast.core.decision import Delivery
-from holdfast.core.dedupe import AT_ONCE
-from holdfast.core.event import BODY_LIMIT, Event
+from holdfast.core.event import AT_ONCE, BODY_LIMIT, Event
 from holdfast.core.kinds import TOOL_ENDS, TURN_ENDS, HookPayload
 from holdfast.core.machine import boot, look, machine_id
 from holdfast.core.ports import GitContext
-from holdfast.core.text import CUT_MARK
-from holdfast.private import without_private
+from holdfast.core.text import CUT_MARK, without_private
 
 decode = msgspec.json.decode
 encode = msgspec.json.encode

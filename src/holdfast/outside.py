@@ -10,7 +10,7 @@ import shutil
 import subprocess
 import sys
 
-from holdfast.install.entries import client_command
+from holdfast.install.hooks_text import client_command
 
 PROGRAM = "holdfast-agent-"
 PATIENCE_S = 2.0

@@ -7,7 +7,7 @@ import pytest
 
 from holdfast.agents import AGENTS
 from holdfast.core.decision import Context, Decision, Delivery
-from holdfast.core.fence import VOICE, without_contexts
+from holdfast.core.text import VOICE, without_contexts
 
 REFUSAL = Decision(verdict="deny", reasons=("Run the tests first.",))
 

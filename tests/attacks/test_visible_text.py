@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 
 from holdfast.cli import render
 from holdfast.core.decision import Context
-from holdfast.core.fence import fenced
-from holdfast.core.text import escape_invisible, name_invisible, strip_controls
+from holdfast.core.text import escape_invisible, fenced, name_invisible, strip_controls
 from holdfast.features.project.document.text import dump_yaml
 from holdfast.mcp.answer import Answer
 from holdfast.mcp.connection import render_answer

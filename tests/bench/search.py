@@ -168,7 +168,7 @@ class Haystack:
             start = stop + 1
 
     def text(self, question: str) -> list[tuple[int, float]]:
-        return lexical.best_by_words(self.db, parse_query(question).telling_words, ranking.DEPTH)
+        return lexical.best_by_words(self.db, parse_query(question).telling_words, ranking.TEXT_DEPTH)
 
     def meaning(self, question: str) -> list[tuple[int, float]]:
         assert self.model
@@ -181,8 +181,8 @@ class Haystack:
     def product(self, question: str) -> list[tuple[int, float]]:
         """As `holdfast search` ranks: names that were typed as they are come first."""
         query = parse_query(question)
-        rarity = lexical.rarities(self.db, query.words, self.count)
-        ranked = ranking.Ranking(self.db, query, rarity, self._text_of, None)
+        known = lexical.WordChunks(self.db, query.words, self.count)
+        ranked = ranking.Ranking(self.db, query, known, self._text_of, None)
         return [(one.chunk, one.score) for one in ranked.ranked(self.meaning(question), self.text(question))]
 
     def _text_of(self, db: apsw.Connection, file: int) -> list[str]:

@@ -48,5 +48,5 @@ def test_an_old_python_gets_as_far_as_its_message(monkeypatch: pytest.MonkeyPatc
     ast.parse(RUN.read_text(), feature_version=(3, 7))
     monkeypatch.setattr(sys, "version_info", (3, 10, 0))
     monkeypatch.setattr(sys, "version", "3.10.0 (main)")
-    with pytest.raises(SystemExit, match="needs Python 3.11 or newer, this is 3.10.0"):
+    with pytest.raises(SystemExit, match=r"needs Python 3\.11 or newer, this is 3\.10\.0"):
         runpy.run_path(str(RUN), run_name="__main__")

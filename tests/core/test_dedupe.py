@@ -7,8 +7,8 @@ import pytest
 
 from holdfast.app import App, build
 from holdfast.core.decision import Delivery
-from holdfast.core.dedupe import AT_ONCE_MS, KEPT, WINDOW_MS, Deduplicator
 from holdfast.core.errors import StoreUnavailable
+from holdfast.core.event import AT_ONCE_MS, KEPT, WINDOW_MS, Deduplicator
 from holdfast.core.ids import delivery_key
 from holdfast.core.ports import EventQuery
 from holdfast.paths import Paths

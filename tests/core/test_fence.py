@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.core.decision import Context
-from holdfast.core.fence import fenced, tokens, within_budget
-from holdfast.core.text import FENCE_TAG, sanitise
+from holdfast.core.text import FENCE_TAG, fenced, sanitise, tokens, within_budget
 
 ROLES = ("system", "user", "assistant", "human", "function", "tool", "antml:x", "important", "hook", FENCE_TAG)
 PIECES = st.sampled_from(

@@ -46,8 +46,9 @@ def test_a_text_leaves_the_whole_state_folder(world: World) -> None:
     with world.paths.log_file.open("a") as log:
         log.write(f'{{"error": "{TEXT}"}}\n')
     assert leftovers(world.paths.state)
-    shown = world.cli("memory", "forget", "--text", TEXT)
-    assert "places repeat it" in shown
+    assert "places repeat it" in world.cli("memory", "forget", "--text", TEXT)
+    places = {one["table"] for one in world.json("memory", "forget", "--text", TEXT)}
+    assert places >= {"facts", "states", "backup", "log", "set aside"}
     assert leftovers(world.paths.state), "showing changes nothing"
     receipt = world.json("memory", "forget", "--text", TEXT, "--yes")
     assert receipt["rows"] >= 6

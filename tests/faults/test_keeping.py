@@ -9,9 +9,8 @@ from holdfast.core.errors import StoreDamaged, StoreUnavailable
 from holdfast.core.event import Event
 from holdfast.core.ports import EventQuery
 from holdfast.daemon import repair
-from holdfast.ingest.high_water_mark import HighWaterMark, forget
 from holdfast.ingest.log import Log
-from holdfast.ingest.store_guard import StoreGuard
+from holdfast.ingest.store_guard import HighWaterMark, StoreGuard, forget
 from holdfast.paths import Paths
 from holdfast.stores import backup
 from holdfast.stores.sqlite import SqliteStore

@@ -13,7 +13,7 @@ from pathlib import Path
 import apsw
 import pytest
 
-from holdfast.install import entries
+from holdfast.install import hooks_text
 from holdfast.stores import backup, migrate
 from tests.campaign.acks import fire, frame, judge, send, serving
 from tests.campaign.steps import an_old_schema
@@ -165,7 +165,7 @@ def installed(world: World, python: bool) -> list[str]:
     shutil.copy(entry["command"], place / "holdfast-hook")
     shutil.copy(PYTHON_HOOK, place / "holdfast" / "hook.py")
     os.symlink(sys.executable, place / "python")
-    before = [str(place / "python"), *entries.python_command()[1:-1], str(place / "holdfast" / "hook.py")]
+    before = [str(place / "python"), *hooks_text.python_command()[1:-1], str(place / "holdfast" / "hook.py")]
     world.close()
     return [*(before if python else [str(place / "holdfast-hook")]), *entry["args"]]
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import mcp
-from holdfast.core.fence import tokens
+from holdfast.core.text import tokens
 from holdfast.mcp.tools import TOOLS
 from tests.kit import BIN, World, awaited, wait_until
 from tests.mcp.clients import Connected, call_tools, over_stdio, text_of

@@ -7,6 +7,7 @@ import json
 import os
 import shutil
 import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -66,6 +67,7 @@ PROGRAMS = {
         Program("vitest", "vitest", "4.1.12", "vitest"),
         Program("mocha", "mocha", "12.0.3", "mocha"),
         Program("eslint", "eslint", "10.14.0", "eslint"),
+        Program("sprintf-js", "sprintf-js", "1.0.3", "sprintf-js/package.json"),
         Program("axe-core", "axe-core", "4.14.0", "axe-core/axe.min.js"),
     )
 }
@@ -149,3 +151,35 @@ def _npm_env() -> dict[str, str]:
         "npm_config_engine_strict": "false",
     }
     return {**os.environ, **ours}
+
+
+def python_sources(name: str, version: str, *needs: str) -> Path:
+    """A folder with the unpacked source package (`src`) of a Python project and, in `site`, what it needs to run."""
+    folder = CACHE / "python" / f"{name}-{version}"
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with folder.with_name(f"{folder.name}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not folder.exists():
+            _get_python_sources(folder, f"{name}=={version}", needs)
+    return folder
+
+
+def _get_python_sources(folder: Path, wanted: str, needs: tuple[str, ...]) -> None:
+    half, name = folder.with_name(f"{folder.name}.part"), wanted.partition("==")[0]
+    shutil.rmtree(half, ignore_errors=True)
+    _pip("download", "--no-deps", "--no-binary", name, "-d", str(half / "sdist"), wanted)
+    _pip("install", "--target", str(half / "site"), *needs)
+    (archive,) = (half / "sdist").glob("*.tar.gz")
+    shutil.unpack_archive(archive, half, filter="data")
+    (half / archive.name.removesuffix(".tar.gz")).rename(half / "src")
+    half.rename(folder)
+
+
+def _pip(*words: str) -> None:
+    command = [sys.executable, "-m", "pip", words[0], "-q", "--disable-pip-version-check", *words[1:]]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=INSTALL_SECONDS, check=False)
+    except subprocess.TimeoutExpired:
+        raise ProgramUnavailable(f"{words[-1]}: pip took over {INSTALL_SECONDS} s") from None
+    if done.returncode != 0:
+        raise ProgramUnavailable(f"{words[-1]}: pip could not get it: {done.stderr.strip()[-300:]}")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.core import fence
+from holdfast.core import text as fence
 from holdfast.features.memory.llm.call import OWN_TOKENS, SYSTEM
 from tests.kit import World, wait_until
 

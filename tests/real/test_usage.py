@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.usage.aggregate import total
 from holdfast.usage.model import Usage, UsageRecord, total_of
 from holdfast.usage.prices import load_table
+from holdfast.usage.report import total
 from holdfast.usage.scan import scan
 from tests.usage.generate import Generator
 

@@ -56,11 +56,11 @@ def make_texts() -> list[bytes]:
 
 
 def test_both_find_what_a_plain_search_finds() -> None:
-    searches = [anchors._Automaton(ANCHORS).find]
+    searches = [lambda text: anchors._Automaton(ANCHORS).find(text).hits]
     library = anchors.load_library()
     if library:
         native = anchors._NativeTables(library, ANCHORS)
-        searches.append(lambda text: native.find(text, once=False)[0])
+        searches.append(lambda text: native.find(text, once=False).hits)
     for text in make_texts():
         for search in searches:
             assert sorted(search(text)) == sorted(plain(text)), text
@@ -69,15 +69,23 @@ def test_both_find_what_a_plain_search_finds() -> None:
 def test_long_runs_after_a_prefix_are_found() -> None:
     text = b"x acme_" + b"aB3" * 12 + b" y-" + b"q" * 40 + b"! z" + b"w" * 50 + b" _" + b"v" * 31 + b" _" + b"u" * 129
     expected = [(9, 7, 43), (9, 46, 86)]
-    assert [hit for hit in anchors._Automaton(ANCHORS, 9).find(text) if hit[0] == 9] == expected
-    assert [hit for hit in AnchorSearch(ANCHORS, 9).find(text)[0] if hit[0] == 9] == expected
+    assert [hit for hit in anchors._Automaton(ANCHORS, 9).find(text).hits if hit[0] == 9] == expected
+    assert [hit for hit in AnchorSearch(ANCHORS, 9).find(text).hits if hit[0] == 9] == expected
 
 
 def test_repetitions_are_looked_at_once() -> None:
     search = AnchorSearch(ANCHORS)
     text = b"password is " * 20_000
-    hits, left_out = search.find(text, once=True)
-    everything, _ = search.find(text)
-    assert len(everything) == 40_000
-    assert left_out == search.is_native
-    assert not left_out or len(hits) < 300
+    once = search.find(text, once=True)
+    assert once.left_out == search.is_native
+    assert not once.left_out or len(once.hits) < 300
+
+
+def test_too_many_hits_are_told_by_where_they_lie() -> None:
+    text = b"password is " * 20_000
+    for search in (AnchorSearch(ANCHORS), anchors._Automaton(ANCHORS)):
+        got = search.find(text)
+        assert len(got.hits) == anchors.room_for(text)
+        assert got.rest is not None
+        assert got.rest[0] <= got.hits[-1][2] + 16
+        assert got.rest[1] == len(text) - len(b" is ")

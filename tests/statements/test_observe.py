@@ -20,16 +20,16 @@ def figures(rows: list[dict], outcomes: tuple[str, ...]) -> dict[str, float]:
     return statement_figures(rows, found)
 
 
-@pytest.mark.parametrize("name", ["held-out", "corpus"])
+@pytest.mark.parametrize("name", ["unseen_statements", "sealed_statements", "corpus"])
 def test_precision_recall_and_clean_prompts(name: str) -> None:
-    """The weights were not trained on the held-out set; on the corpus they were, so that it only guards the code."""
-    rows = read_own_statements("unseen_statements") if name == "held-out" else read_cases("statements")
+    """The weights were not trained on the first two; on the corpus they were, so that it only guards the code."""
+    rows = read_cases("statements") if name == "corpus" else read_own_statements(name)
     kept, both = figures(rows, ("kept",)), figures(rows, ("kept", "candidate"))
     print(f"{name}: kept {kept}, with candidates {both}")
-    assert kept["precision"] >= 0.95
-    assert kept["recall"] >= 0.65
-    assert kept["clean"] >= 0.97
-    assert both["recall"] >= 0.93
+    assert kept["precision"] >= 0.92
+    assert kept["recall"] >= 0.75
+    assert kept["clean"] >= 0.95
+    assert both["recall"] >= 0.9
 
 
 @pytest.mark.parametrize(

@@ -10,11 +10,10 @@ import pytest
 
 from holdfast.core.errors import SchemaTooNew, StoreDamaged, StoreUnavailable
 from holdfast.core.ports import EventQuery, Reader, StateQuery
-from holdfast.stores import backup, checkpoint, migrate, open_reader, open_store
+from holdfast.stores import backup, migrate, open_reader, open_store, sqlite
 from holdfast.stores.rows import select_events
-from holdfast.stores.sqlite import SqliteStore
+from holdfast.stores.sqlite import SqliteReader, SqliteStore
 from holdfast.stores.sqlite_connection import for_reading
-from holdfast.stores.sqlite_reader import SqliteReader
 from tests.factories import an_engine, an_event, counted, events
 
 NEXT = migrate.newest("sqlite") + 1
@@ -349,7 +348,7 @@ def test_a_reader_is_a_reader(grown: SqliteReader):
 def test_the_write_ahead_log_is_carried_over_beside_the_commits_and_stays_small(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(checkpoint, "FULL_PAGES", 500)
+    monkeypatch.setattr(sqlite, "FULL_PAGES", 500)
     store = SqliteStore(path)
     engine = an_engine(store)
     most = 0

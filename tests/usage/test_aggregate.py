@@ -7,11 +7,24 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.usage.aggregate import GROUPS, by_day, by_month, sums, total
-from holdfast.usage.blocks import BLOCK_MS, HOUR_MS, blocks
 from holdfast.usage.model import Usage, UsageRecord
 from holdfast.usage.prices import load_table
-from holdfast.usage.report import amounts, dollars, money, notes, plain, reported_money
+from holdfast.usage.report import (
+    BLOCK_MS,
+    GROUPS,
+    HOUR_MS,
+    amounts,
+    blocks,
+    by_day,
+    by_month,
+    dollars,
+    money,
+    notes,
+    plain,
+    reported_money,
+    sums,
+    total,
+)
 from holdfast.usage.scan import scan
 from holdfast.usage.spending import next_commit
 from tests.usage.kit import sample_home

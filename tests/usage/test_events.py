@@ -5,10 +5,9 @@ import pytest
 
 from holdfast.core.event import Event
 from holdfast.core.kinds import HOOK_KINDS
-from holdfast.usage.cost import cost_of_record
 from holdfast.usage.events import KIND, usage_event, usage_record
 from holdfast.usage.model import Usage, UsageRecord
-from holdfast.usage.prices import load_table
+from holdfast.usage.prices import cost_of_record, load_table
 from holdfast.usage.scan import scan
 from tests.usage.kit import EXPECTED, sample_home
 

@@ -2,9 +2,9 @@
 
 import os
 
-from holdfast.usage.aggregate import GROUPS, sums, total
 from holdfast.usage.model import total_of
 from holdfast.usage.prices import load_table
+from holdfast.usage.report import GROUPS, sums, total
 from holdfast.usage.scan import scan
 from tests.usage.generate import Generator
 

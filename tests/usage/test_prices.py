@@ -8,10 +8,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.usage.cost import UnknownCost, cost_of
 from holdfast.usage.model import Usage
-from holdfast.usage.own_prices import read_import, with_price, without_model
-from holdfast.usage.prices import SHIPPED, BadPrices, Price, PriceList, encode, load_table, names_of, read_prices
+from holdfast.usage.prices import (
+    SHIPPED,
+    BadPrices,
+    Price,
+    PriceList,
+    UnknownCost,
+    cost_of,
+    encode,
+    load_table,
+    names_of,
+    read_import,
+    read_prices,
+    with_price,
+    without_model,
+)
 
 TABLE = load_table()
 NOW = 1_794_700_000_000  # November 2026

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from holdfast.usage import follow
+from holdfast.usage import reader as follow
 from holdfast.usage.model import NOTHING, Usage, total_of
 from holdfast.usage.reader import LiveSession, Position
 from holdfast.usage.readers import READERS, claude_code, codex, copilot, files_of, gemini, opencode_files, qwen

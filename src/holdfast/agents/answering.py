@@ -8,8 +8,7 @@ import msgspec
 
 from holdfast.core.decision import Context, Decision
 from holdfast.core.event import Event
-from holdfast.core.fence import fenced, sanitise_around_fences
-from holdfast.core.text import sanitise
+from holdfast.core.text import fenced, sanitise, sanitise_around_fences
 
 NO_REASON = "Refused by Holdfast."
 NOBODY: frozenset[str] = frozenset()

@@ -9,7 +9,7 @@ from holdfast.agents.answering import reason_of
 from holdfast.agents.reading import Data
 from holdfast.core.agent import Payload
 from holdfast.core.decision import Decision
-from holdfast.core.fence import VOICE, without_contexts
+from holdfast.core.text import VOICE, without_contexts
 
 
 def spoken_reason(decision: Decision) -> str:

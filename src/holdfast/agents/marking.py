@@ -4,8 +4,7 @@ from typing import Any
 from zlib import crc32
 
 from holdfast.core.agent import Payload
-from holdfast.core.dedupe import AT_ONCE
-from holdfast.core.event import Event
+from holdfast.core.event import AT_ONCE, Event
 
 WHOLE_SESSION = frozenset({"session.started", "session.ended"})
 

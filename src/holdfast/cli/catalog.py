@@ -8,8 +8,8 @@ from importlib import import_module
 import typer
 from typer.core import TyperGroup
 
-from holdfast.cli.click_api import Command, Context, HelpFormatter
 from holdfast.cli.completion import offer_values
+from holdfast.cli.options import Command, Context, HelpFormatter
 
 SECTIONS: dict[str, dict[str, str]] = {
     "See what your agents do": {

@@ -6,7 +6,7 @@ Values come from the running daemon. Where none runs nothing is offered, and non
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from holdfast.cli.click_api import Command, CompletionItem, Context, Group, Parameter
+from holdfast.cli.options import Command, CompletionItem, Context, Group, Parameter
 
 MOST = 50
 Source = Callable[[], Iterable[tuple[str, str]]]

@@ -9,8 +9,7 @@ from rich.text import Text
 from holdfast.cli import render
 from holdfast.cli.options import Json
 from holdfast.cli.up import show_agents
-from holdfast.doctor.checks import run_checks
-from holdfast.doctor.finding import Finding
+from holdfast.doctor.checks import Finding, run_checks
 from holdfast.doctor.readiness import Readiness, look_at_agents
 
 

@@ -1,6 +1,7 @@
 """`holdfast erase`: a session, a project, a text or everything, gone for good."""
 
 import sys
+from collections import Counter
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -12,6 +13,7 @@ from holdfast.cli.options import Json
 from holdfast.core.errors import CommandRefused
 
 MOST_SHOWN = 40
+TABLE_NAMES = {"facts": "events", "bodies": "tool output", "states": "documents"}
 STDIN = "-"
 
 
@@ -60,11 +62,12 @@ def _show_repetitions(found: list[dict[str, Any]], json: bool) -> None:
         render.out.print(f"{render.clean(where, 60):<60}  {render.clean(one['excerpt'], 160)}")
     if len(found) > MOST_SHOWN:
         render.out.print(f"… and {len(found) - MOST_SHOWN} more")
-    render.out.print(
-        f"{len(found)} places repeat it. Erase them with --yes; this cannot be undone."
-        if found
-        else "Nothing in the store repeats it. Logs, backups and files are searched when it is done with --yes."
-    )
+    if not found:
+        render.out.print("Nothing repeats it: not the store, nor logs, backups, indexes or files in projects.")
+        return
+    counted = Counter(TABLE_NAMES.get(one["table"], one["table"]) for one in found)
+    kinds = ", ".join(f"{kind} {count}" for kind, count in counted.items())
+    render.out.print(f"{len(found)} places repeat it ({kinds}). Erase them with --yes; this cannot be undone.")
 
 
 def show_receipt(receipt: dict[str, Any], json: bool) -> None:

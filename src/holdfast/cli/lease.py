@@ -15,10 +15,10 @@ from rich.text import Text
 from holdfast import client
 from holdfast.cli import render
 from holdfast.cli.options import Json
+from holdfast.client import TTL_S, acquire_lease, leases_held_above, release_lease
 from holdfast.core.caller import LEASE_OWNERS_VARIABLE
 from holdfast.core.errors import CommandRefused, HoldfastError
 from holdfast.core.machine import pids_marked
-from holdfast.lease_client import TTL_S, acquire_lease, leases_held_above, release_lease
 
 app = typer.Typer(help="Hold a named thing while you work on it; others wait in line.", no_args_is_help=True)
 

@@ -1,6 +1,7 @@
 """Options that mean the same in every command."""
 
-from typing import Annotated
+from importlib import import_module
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -17,3 +18,20 @@ WithStatusline = Annotated[
     bool, typer.Option("--statusline", help="Also a status line where the agent shows one and none is set.")
 ]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Show what would change and stop.")]
+
+
+# The click that typer is built on: newer versions of typer bring their own copy of it, older ones import `click`.
+
+if TYPE_CHECKING:
+    from typer._click import ClickException, Command, Context, HelpFormatter, Parameter
+    from typer._click.shell_completion import CompletionItem
+    from typer.core import TyperGroup as Group
+else:
+    ClickException = next(base for base in typer.BadParameter.__mro__ if base.__name__ == "ClickException")
+    _package = ClickException.__module__.rpartition(".")[0]
+    _core = import_module(f"{_package}.core")
+    Command, Context, Group, Parameter = _core.Command, _core.Context, typer.core.TyperGroup, _core.Parameter
+    HelpFormatter = import_module(f"{_package}.formatting").HelpFormatter
+    CompletionItem = import_module(f"{_package}.shell_completion").CompletionItem
+
+__all__ = ["ClickException", "Command", "CompletionItem", "Context", "Group", "HelpFormatter", "Parameter"]

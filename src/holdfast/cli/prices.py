@@ -12,8 +12,19 @@ from holdfast.cli import render
 from holdfast.cli.options import DryRun, Json
 from holdfast.core.errors import CommandRefused
 from holdfast.paths import default_config_dir, private_folder, write_atomically
-from holdfast.usage.own_prices import read_import, with_price, without_model
-from holdfast.usage.prices import OWN_PRICES, Price, PriceList, Rates, encode, load_table, names_of, read_prices
+from holdfast.usage.prices import (
+    OWN_PRICES,
+    Price,
+    PriceList,
+    Rates,
+    encode,
+    load_table,
+    names_of,
+    read_import,
+    read_prices,
+    with_price,
+    without_model,
+)
 
 app = typer.Typer(help="Prices of models, in dollars per million tokens.", no_args_is_help=True)
 

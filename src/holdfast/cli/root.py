@@ -8,7 +8,7 @@ import typer
 
 from holdfast import __version__
 from holdfast.cli.catalog import RootGroup
-from holdfast.cli.click_api import ClickException, Command
+from holdfast.cli.options import ClickException, Command
 from holdfast.core.errors import CommandRefused, HoldfastError
 from holdfast.core.text import strip_controls
 

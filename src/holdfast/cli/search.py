@@ -10,7 +10,7 @@ from holdfast import client
 from holdfast.cli import render
 from holdfast.cli.options import Json
 
-_PATH_AND_LINE = re.compile(r"^(.+):(\d+)(?:-\d+)?$")
+_PATH_AND_LINE = re.compile(r"^(.+?)(?::(\d+)(?:-\d+)?)?$")
 MOST_SHOWN = 20
 
 
@@ -38,7 +38,7 @@ def search(
     these words.
     """
     match query:
-        case ["related", place] if _PATH_AND_LINE.match(place):
+        case ["related", place] if "/" in place or "." in place or ":" in place:
             _related(place, limit, json)
         case ["outline", file] if "/" in file or "." in file:
             _outline(file, json)
@@ -62,7 +62,7 @@ def _answer(told: dict[str, Any], json: bool) -> None:
 
 def _related(place: str, limit: int, json: bool) -> None:
     file, line = _PATH_AND_LINE.match(place).groups()  # type: ignore[union-attr]
-    _answer(client.view("reindex.related", file=_absolute(file), line=int(line), limit=limit), json)
+    _answer(client.view("reindex.related", file=_absolute(file), line=int(line or 1), limit=limit), json)
 
 
 def _outline(file: str, json: bool) -> None:
@@ -101,12 +101,24 @@ def _absolute(file: str) -> str:
 
 
 def _show(hit: dict[str, Any]) -> None:
-    line = Text(f"{render.clean(hit['path'])}:{hit['focus'] or hit['line']}", style="cyan")
+    line = Text(f"{render.clean(hit['path'])}:{hit['line']}-{hit['end']}", style="cyan")
     line.append(f"  {render.clean(hit['symbol'])}", style="bold")
     line.append(f"  ({'; '.join(render.clean(why) for why in hit['why'])})", style="dim")
     render.out.print(line)
-    for text in hit["excerpt"].split("\n"):
-        render.out.print(Text("    " + _as_is(text)))
+    for number, text in enumerate(hit["excerpt"].split("\n"), hit["excerpt_line"]):
+        render.out.print(Text(f"{number:>6}  ", style="dim") + Text(_as_is(text)))
+    if around := _around(hit):
+        render.out.print(Text(f"        {around}", style="dim"))
+
+
+def _around(hit: dict[str, Any]) -> str:
+    """`in Parser 10-90; before: open 12-20; after: close 41-50`."""
+    titles = {"within": "in", "before": "before:", "after": "after:"}
+    return "; ".join(
+        f"{title} {render.clean(one['symbol'], 80)} {one['line']}-{one['end']}"
+        for name, title in titles.items()
+        if (one := hit[name])
+    )
 
 
 def _as_is(text: str) -> str:

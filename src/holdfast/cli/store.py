@@ -11,8 +11,8 @@ from holdfast.cli import render
 from holdfast.cli.options import Json
 from holdfast.core.errors import CommandRefused
 from holdfast.core.times import format_bytes
-from holdfast.ingest.high_water_mark import forget
 from holdfast.ingest.journal import Journal
+from holdfast.ingest.store_guard import forget
 from holdfast.stores import backup as backups
 
 

@@ -14,7 +14,8 @@ from holdfast.cli import installing, render
 from holdfast.cli.options import AtProject, Json
 from holdfast.core.errors import HoldfastError, InstallRefused
 from holdfast.core.times import format_bytes, format_duration
-from holdfast.doctor.readiness import Readiness, look_at_agents, missing_git, next_commands, temporary_environment
+from holdfast.doctor.checks import missing_git
+from holdfast.doctor.readiness import Readiness, look_at_agents, next_commands, temporary_environment
 from holdfast.install import hooks
 from holdfast.install.locations import is_present
 

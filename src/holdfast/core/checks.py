@@ -44,6 +44,8 @@ class Check(msgspec.Struct, kw_only=True, frozen=True):
     """What part was asked for, where it is named."""
     presumed: bool = False
     """A script of the project that is a check by its name only; nothing showed that it ran one."""
+    could_not_start: bool = False
+    """It was meant to run and could not: a usage error, a missing program, test files that cannot be loaded."""
 
 
 class JudgedGitAct(msgspec.Struct, frozen=True, omit_defaults=True):

@@ -10,8 +10,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from holdfast.core.decision import Decision, Delivery
-from holdfast.core.dedupe import REMEMBERED, Deduplicator
-from holdfast.core.event import Event
+from holdfast.core.event import REMEMBERED, Deduplicator, Event
 from holdfast.core.feature import Decide, Derive, Enqueue, Enrich, Feature
 from holdfast.core.ports import Clock, Doc, EventQuery, Ref, Store
 from holdfast.core.state import HotDocuments

@@ -14,10 +14,13 @@ import msgspec
 
 from holdfast.core import git
 from holdfast.core.job import Run
+from holdfast.core.untracked_files import KnownFolders, file_stamps, ignore_files_in, read_folders
 
 MAX_CHANGED = 20_000
 MAX_HASHED_BYTES = 32_000_000
 MAX_SUBMODULE_DEPTH = 3
+MAX_REMEMBERED, MIN_REMEMBERED_FILES = 30, 1_000
+"""Of how many worktrees the folders are remembered, and from how many files on: git reads a small one as quickly."""
 _WIDTH = 1 << 128
 
 
@@ -75,6 +78,9 @@ class Fingerprinter:
         self._environment = git.environment(environment)
         self._hashes: dict[str, tuple[tuple[int, int, int], _Entry]] = {}
         self._indexes: dict[str, _Index] = {}
+        self._folders: dict[str, KnownFolders] = {}
+        self._asked_for: set[str] = set()
+        """Worktrees of which git had to be asked for new files."""
 
     def take(self, root: str, covers: Iterable[str] = (), budget_s: float = 0.15) -> Fingerprint:
         """`covers`: globs as in .gitignore; only matching files count. Over the budget the content is unknown."""
@@ -94,7 +100,14 @@ class Fingerprinter:
 
     def _look(self, root: str, deadline: float) -> "_Seen | Fingerprint":
         """What git shows of the worktree, or why nothing can be known."""
-        out = self._git(root, deadline, *git.status(filters=self._own_filters(root, deadline)))
+        filters = self._own_filters(root, deadline)
+        basis = self._basis(root)
+        known = self._folders.get(root)
+        untracked = known.still_untracked((*basis, *file_stamps(known.ignore_files))) if known and basis else None
+        if untracked is None:
+            self._asked_for.add(root)
+        how = "all" if untracked is None else "no"
+        out = self._git(root, deadline, *git.status(how, filters=filters))
         if out is None:
             return Fingerprint(why_unknown=f"git shows no worktree at {root}")
         status = git.parse_status(out)
@@ -103,8 +116,70 @@ class Fingerprinter:
         index = self._index(root, deadline)
         if index is None:
             return Fingerprint(head=status.head, branch=status.branch, why_unknown="git could not list the index")
+        status.changes += [git.Change(path, "??") for path in untracked or ()]
         changed = [change for change in status.changes if change.untracked or change.conflict or change.code[1:] != "."]
         return _Seen(root, status, index, changed)
+
+    # ── files that are new ───────────────────────────────────────────────────────────────────────────────────────────
+
+    def _basis(self, root: str) -> tuple[object, ...]:
+        """What decides which files are new, beside the folders: the index, git's settings and rules. Empty: not known."""
+        folder, stamp = git_folder(root), _index_stamp(root)
+        if folder is None or stamp is None:
+            return ()
+        own = [os.path.join(where, name) for where in git_folders(folder) for name in ("config", "info/exclude")]
+        home = self._environment.get("HOME", "")
+        settings = self._environment.get("XDG_CONFIG_HOME") or os.path.join(home, ".config")
+        users = [os.path.join(home, ".gitconfig"), *(os.path.join(settings, "git", n) for n in ("config", "ignore"))]
+        return (stamp, *file_stamps([*own, *users]))
+
+    def remember_folders(self, budget_s: float = 5.0) -> None:
+        """Reads the folders of large worktrees that were looked at, so that later looks need not ask git for new files.
+
+        Takes a moment: for a thread that nobody waits for.
+        """
+        while self._asked_for:
+            root = self._asked_for.pop()
+            try:
+                known = self._read_folders(root, time.monotonic() + budget_s)
+            except (_OutOfTime, OSError, ValueError):
+                known = None
+            if known is not None:
+                if len(self._folders) >= MAX_REMEMBERED:
+                    self._folders.clear()
+                self._folders[root] = known
+
+    def _read_folders(self, root: str, deadline: float) -> KnownFolders | None:
+        """The folders before git's answer: what is written in between shows in their stamps the next time."""
+        basis = self._basis(root)
+        index = self._index(root, deadline) if basis else None
+        if index is None or len(index.entries) < MIN_REMEMBERED_FILES:
+            return None
+        before = self._folders.get(root)
+        folders = read_folders(root, index.entries, lambda some: self._ignored(root, deadline, some), before)
+        if folders is None:
+            return None
+        rules = ignore_files_in(folders)
+        basis = (*basis, *file_stamps(rules))
+        out = self._git(root, deadline, *git.status(filters=self._own_filters(root, deadline)))
+        status = git.parse_status(out) if out else git.Status(cut=True)
+        new = tuple(change.path for change in status.changes if change.untracked)
+        seen = all(os.path.dirname(os.path.join(root, path.rstrip("/"))) in folders for path in new)
+        if status.cut or len(status.changes) > MAX_CHANGED or not seen:
+            return None
+        return KnownFolders(root, basis, folders, rules, new)
+
+    def _ignored(self, root: str, deadline: float, folders: list[str]) -> set[str] | None:
+        """Folders without any file that git knows: they are ignored, or empty and may get one."""
+        left = deadline - time.monotonic()
+        if left <= 0:
+            raise _OutOfTime
+        asked = b"".join(os.fsencode(f"./{path}/") + b"\0" for path in folders)
+        words = git.argv("check-ignore", "-z", "--stdin")
+        ran = self._run(words, cwd=root, env=self._environment, stdin=asked, timeout=left)
+        if ran.timed_out or ran.code not in (0, 1):
+            return None
+        return {os.fsdecode(name).removeprefix("./").rstrip("/") for name in ran.out.split(b"\0") if name}
 
     def _sum(self, seen: _Seen, covers: tuple[str, ...], deadline: float, depth: int) -> Fingerprint:
         matches = _matcher(covers)

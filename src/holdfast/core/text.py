@@ -2,13 +2,17 @@
 
 `strip_controls` takes away what a reader cannot see: control characters, escape sequences, marks of direction,
 invisible letters. `sanitise` also takes the power from marks of a conversation: tags of roles and tools, marks of chat
-templates, the fence around text of ours.
-"""
+templates, the fence around text of ours."""
 
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
+from typing import Any
+
+import msgspec
+
+from holdfast.core.decision import Context
 
 FENCE_TAG = "holdfast-context"
 DEFUSED = "\N{SINGLE LEFT-POINTING ANGLE QUOTATION MARK}"
@@ -198,3 +202,93 @@ def shorten(text: str, limit: int) -> str:
 def shorten_line(text: str, limit: int) -> str:
     """At most `limit` characters of one line, with `…` where it was cut."""
     return text if len(text) <= limit else f"{text[: max(0, limit - 1)]}…"[:limit]
+
+
+# Stored text goes into a context only inside a fence: attributed, budgeted, unable to close the fence (P10).
+
+CHARS_PER_TOKEN = 4
+_HOOK_CONTEXT = re.compile(r"\s*<hook_context>.*?</hook_context>\s*", re.DOTALL)
+_LEADING_FENCE = re.compile(rf"\s*<{FENCE_TAG} [^>]*>.*?</{FENCE_TAG}>\s*", re.DOTALL)
+_OWN_FENCE = re.compile(rf'(<{FENCE_TAG} source="[\w.:/-]*">\n)(.*?)(\n</{FENCE_TAG}>)', re.DOTALL)
+VOICE = "[Holdfast] "
+"""Before the reason of a refused stop, where the agent sends that reason to its hooks as if somebody had typed it."""
+
+
+def tokens(text: str) -> int:
+    """A careful estimate: four ASCII characters, or one of any other script, are a token."""
+    narrow = sum(1 for c in text if c < "\x80")
+    return -(-narrow // CHARS_PER_TOKEN) + (len(text) - narrow)
+
+
+def fenced(context: Context) -> str:
+    return wrap_untrusted(context.text, context.source)
+
+
+def without_contexts(prompt: str) -> str:
+    """What stands behind the contexts that hooks put before a prompt."""
+    while found := _HOOK_CONTEXT.match(prompt) or _LEADING_FENCE.match(prompt):
+        prompt = prompt[found.end() :]
+    return prompt
+
+
+def sanitise_around_fences(text: str) -> str:
+    """A text that may hold fences of ours: they stay, and what is inside and between them is made harmless."""
+    parts, end = [], 0
+    for match in _OWN_FENCE.finditer(text):
+        parts += [sanitise(text[end : match.start()]), match[1], sanitise(match[2]), match[3]]
+        end = match.end()
+    return "".join([*parts, sanitise(text[end:])])
+
+
+def within_budget(contexts: Iterable[Context], budget: int) -> tuple[list[Context], list[Context]]:
+    """(kept in their order, left out). The heaviest are chosen first; a text is never cut in the middle."""
+    offered = list(contexts)
+    left = budget
+    kept: set[int] = set()
+    for i in sorted(range(len(offered)), key=lambda i: -offered[i].weight):
+        cost = tokens(offered[i].text)
+        if cost <= left:
+            kept.add(i)
+            left -= cost
+    return [c for i, c in enumerate(offered) if i in kept], [c for i, c in enumerate(offered) if i not in kept]
+
+
+# `<private>…</private>` in a prompt is for the agent alone: it is taken out before anything is stored. Pure.
+
+SPOKEN = ("prompt", "user_prompt", "userPrompt", "command_args", "last_assistant_message", "prompt_response")
+"""Only words between person and agent. What a tool is given stays whole: a gate must see all of a command."""
+INSTEAD = "[private]"
+_PRIVATE = re.compile(r"<\s*private\s*>.*?(?:<\s*/\s*private\s*>|\Z)", re.DOTALL | re.IGNORECASE)
+
+
+def without_private(body: bytes) -> bytes:
+    """Never raises. A body that has none is the same bytes; one that nobody can read is stored with the words gone."""
+    if not _mentioned(body):
+        return body
+    try:
+        payload = msgspec.json.decode(body)
+        if not isinstance(payload, dict):
+            return body
+        spoken = {name: _cut(payload[name]) for name in SPOKEN if name in payload}
+        return body if all(payload[n] == v for n, v in spoken.items()) else msgspec.json.encode({**payload, **spoken})
+    except (msgspec.DecodeError, UnicodeError, RecursionError):
+        return _PRIVATE_BYTES.sub(INSTEAD.encode(), body)
+
+
+def _mentioned(body: bytes) -> bool:
+    """By the rarest letter of the word: several times as fast as a pattern that ignores case."""
+    return bool(_WITH_SMALL_V.search(body)) or (b"V" in body and bool(_WITH_LARGE_V.search(body)))
+
+
+_WITH_SMALL_V = re.compile(rb"v(?<=[Pp][Rr][Ii]v)[Aa][Tt][Ee]")
+_WITH_LARGE_V = re.compile(rb"V(?<=[Pp][Rr][Ii]V)[Aa][Tt][Ee]")
+_PRIVATE_BYTES = re.compile(
+    rb"(?:<|\\u003c)\s*private\s*(?:>|\\u003e).*?(?:(?:<|\\u003c)\s*\\?/\s*private\s*(?:>|\\u003e)|\Z)",
+    re.DOTALL | re.IGNORECASE,
+)
+
+
+def _cut(value: Any) -> Any:
+    if isinstance(value, str):
+        return _PRIVATE.sub(INSTEAD, value)
+    return [_cut(one) for one in value] if isinstance(value, list) else value

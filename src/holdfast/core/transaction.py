@@ -6,10 +6,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import msgspec
 
-from holdfast.core import fence
+from holdfast.core import text
 from holdfast.core.decision import NOTHING, Decision, merge
-from holdfast.core.dedupe import dedupe_key, near
-from holdfast.core.event import Event, derived_event
+from holdfast.core.event import Event, dedupe_key, derived_event, near
 from holdfast.core.feature import Decide, Feature
 from holdfast.core.job import Job
 from holdfast.core.kinds import HookPayload, ToolPayload
@@ -214,7 +213,7 @@ class Transaction:
         name, default = BUDGETS.get(event.kind, ("prompt_tokens", PROMPT_TOKENS))
         budget = getattr(limits, name, default)
         checked = [now for context in decision.contexts if (now := context.checked(lexists))]
-        kept, _ = fence.within_budget(checked, budget)
+        kept, _ = text.within_budget(checked, budget)
         return msgspec.structs.replace(decision, contexts=tuple(kept))
 
     # ── what is kept ───────────────────────────────────────────────────────────────────────────────────────────────
@@ -262,7 +261,7 @@ def undelivered_key(key: str) -> str:
 
 def decision_event(event: Event, decision: Decision) -> Event:
     """The record of an answer: what features count refusals and injections by."""
-    contexts = [InjectedContext(c.source, c.text, fence.tokens(c.text)) for c in decision.contexts]
+    contexts = [InjectedContext(c.source, c.text, text.tokens(c.text)) for c in decision.contexts]
     data = event.data
     hook = data if isinstance(data, HookPayload) else None
     return Event(

@@ -56,8 +56,8 @@ def find_repetitions(daemon: "Daemon", text: str) -> list[Repetition]:
         with daemon.app.store.transaction():
             return list(_repetitions(daemon, quotation))
 
-    value: list[Repetition] = daemon.call(look)
-    return value
+    rows: list[Repetition] = daemon.call(look)
+    return [*rows, *_repeating_files(daemon, quotation, bool(rows))]
 
 
 def _repetitions(daemon: "Daemon", quotation: Quotation) -> Iterator[Repetition]:
@@ -69,6 +69,38 @@ def _repetitions(daemon: "Daemon", quotation: Quotation) -> Iterator[Repetition]
         key = " ".join(str(part) for part in row.key)
         for field, said in excerpts(value, quotation):
             yield Repetition(row.table, key, field, said)
+
+
+def _repeating_files(daemon: "Daemon", quotation: Quotation, in_store: bool) -> Iterator[Repetition]:
+    """Files of the state folder besides the live database, and those in projects that show documents."""
+    paths, live = daemon.paths, sqlite_path(daemon.app.store.url)
+    for path in sorted(plain_files(paths.state)):
+        if path == live or erase_files.is_beside_database(path):
+            continue
+        name = str(path.relative_to(paths.state))
+        with contextlib.suppress(OSError):
+            if erase_files.quotes(path, [quotation]):
+                yield Repetition(_kind_of_file(daemon, path), name, "", "")
+            elif in_store and path.parent == paths.derived:
+                yield Repetition("index", name, "", "holds its words, not its text; it is made again without them")
+    reader = daemon.app.store.reader()
+    try:
+        shown = sorted(set(shown_files(daemon.app, reader)))
+    finally:
+        reader.close()
+    for name in shown:
+        with contextlib.suppress(OSError):
+            if erase_files.quotes(Path(name), [quotation]):
+                yield Repetition("file in a project", name, "", "")
+
+
+def _kind_of_file(daemon: "Daemon", path: Path) -> str:
+    kinds = {
+        daemon.paths.backups: "backup", daemon.paths.quarantine: "set aside", daemon.paths.logs: "log",
+        daemon.paths.spool: "spool", daemon.paths.derived: "index",
+    }  # fmt: skip
+    kind = next((kind for folder, kind in kinds.items() if folder in path.parents), "file")
+    return "journal" if daemon.paths.journal in (path, path.parent) else kind
 
 
 def erase(daemon: "Daemon", intent: EraseIntent) -> EraseFinished:

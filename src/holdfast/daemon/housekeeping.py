@@ -1,10 +1,16 @@
 """Backups, retention and health checks, a little at a time."""
 
+import threading
 import time
 from typing import TYPE_CHECKING
 
 from holdfast.app import now_ms
-from holdfast.core.errors import HoldfastError, StoreDamaged
+from holdfast.core.engine import Committed
+from holdfast.core.errors import HoldfastError, StoreDamaged, StoreUnavailable
+from holdfast.core.event import Event
+from holdfast.core.history import HistoryPage, next_page
+from holdfast.core.kinds import SESSION_ENDS
+from holdfast.ingest.log import Log
 from holdfast.paths import INTENT_SUFFIX
 from holdfast.stores import backup, sqlite_path
 
@@ -94,3 +100,74 @@ class Housekeeping:
         from holdfast.daemon.erase import finish_open_erasures  # Here, because a start should not wait for it.
 
         finish_open_erasures(self._daemon)
+
+
+# Keeps the full-text index of the log up with it: after the answers, in small portions, also for an old log.
+
+if TYPE_CHECKING:
+    from holdfast.daemon.service import Daemon
+
+PORTION = 32
+"""Events that the writer takes at once: a hook that comes meanwhile waits for no more than these."""
+COLLECT_S, PAUSE_S, LOOK_AGAIN_S = 0.5, 0.005, 5.0
+"""Collected for a while: an index that is brought up after every event would take the processor from the next hook."""
+
+
+class HistoryIndexer:
+    def __init__(self, daemon: "Daemon", stopping: threading.Event) -> None:
+        self._daemon, self._stopping = daemon, stopping
+        self._committed = threading.Event()
+
+    def wake(self) -> None:
+        self._committed.set()
+
+    def run(self) -> None:
+        """Until the daemon stops. Events of one moment are collected and indexed together."""
+        while not self._stopping.is_set():
+            self._catch_up()
+            self._committed.wait(LOOK_AGAIN_S)
+            self._committed.clear()
+            self._stopping.wait(COLLECT_S)
+
+    def _catch_up(self) -> None:
+        try:
+            reader = self._daemon.app.store.reader()
+            try:
+                while not self._stopping.is_set() and (page := next_page(reader, PORTION)):
+                    self._daemon.call(lambda page=page: self._write(page))
+                    self._stopping.wait(PAUSE_S)
+            finally:
+                reader.close()
+        except StoreDamaged:
+            self._daemon.background.look_for_damage()
+        except StoreUnavailable as error:
+            self._daemon.log.error("history.waits", error)
+        except Exception as error:
+            if not self._stopping.is_set():
+                self._daemon.log.error("history.failed", error)
+
+    def _write(self, page: HistoryPage) -> None:
+        """In the writer thread. It need not last: after a power cut the mark is as old as the index."""
+        store = self._daemon.app.store
+        with store.transaction(lasting=False):
+            store.index_history(page.entries, str(page.before), str(page.after))
+
+
+# The life of sessions in the daemon's log, for people who look there first (S4-20): one line per start and end.
+
+LOGGED_KINDS = SESSION_ENDS | {"session.started", "session.reopened"}
+DETAILS = ("source", "reason", "pid", "to")
+
+
+class LifecycleLog:
+    def __init__(self, log: Log) -> None:
+        self._log = log
+
+    def write(self, committed: Committed) -> None:
+        for event in committed.events:
+            if event.kind in LOGGED_KINDS and not event.get("imported"):
+                self._write(event)
+
+    def _write(self, event: Event) -> None:
+        details = {name: value for name in DETAILS if (value := event.get(name))}
+        self._log(event.kind, session=event.session, agent=event.agent, project=event.project, **details)

@@ -26,18 +26,15 @@ from holdfast.core.transaction import undelivered_answer, undelivered_event
 from holdfast.daemon import repair
 from holdfast.daemon.fallback_answers import FallbackAnswers
 from holdfast.daemon.files import FileWriter
-from holdfast.daemon.history import HistoryIndexer
-from holdfast.daemon.housekeeping import Housekeeping
-from holdfast.daemon.lifecycle_log import LifecycleLog
+from holdfast.daemon.housekeeping import HistoryIndexer, Housekeeping, LifecycleLog
 from holdfast.daemon.status_lines import StatusLines
 from holdfast.daemon.worker import Worker
-from holdfast.ingest.high_water_mark import HighWaterMark
 from holdfast.ingest.journal import Journal
 from holdfast.ingest.log import Log
 from holdfast.ingest.pipeline import IngestPipeline
 from holdfast.ingest.server import HookServer, listen
 from holdfast.ingest.spool import Drained, Spool
-from holdfast.ingest.store_guard import StoreGuard
+from holdfast.ingest.store_guard import HighWaterMark, StoreGuard
 from holdfast.ingest.writer import WriterCalls
 from holdfast.paths import INTENT_SUFFIX, Paths, remove_partials, write_atomically
 from holdfast.stores import sqlite_path

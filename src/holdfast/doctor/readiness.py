@@ -21,9 +21,9 @@ from holdfast import client
 from holdfast.agents import AGENTS
 from holdfast.core.agent import Agent
 from holdfast.core.errors import HoldfastError, InstallRefused
-from holdfast.doctor.agents import VERSION, plugin_is_on, trust_problem
+from holdfast.doctor.checks import VERSION, missing_git, plugin_is_on, trust_problem
 from holdfast.install import hooks
-from holdfast.install.entries import client_command, state_words, words_of
+from holdfast.install.hooks_text import client_command, state_words, words_of
 from holdfast.install.locations import is_present, levels
 
 VERSION_S = 10.0
@@ -205,11 +205,6 @@ def temporary_environment() -> str:
     """Why this installation will not stay, or nothing: `uvx` and `pipx run` keep it in a cache that gets emptied."""
     prefix = f"{Path(sys.prefix).resolve()}/"
     return f"Holdfast runs from a cache ({sys.prefix})" if any(part in prefix for part in TEMPORARY) else ""
-
-
-def missing_git() -> str:
-    """What does not work without git; empty where there is one."""
-    return "" if shutil.which("git") else "git is not on the PATH: branches and commits are not recorded"
 
 
 def next_commands(found: Iterable[Readiness]) -> list[str]:

@@ -9,8 +9,8 @@ import msgspec
 
 from holdfast.agents import normal, reading
 from holdfast.core.event import Event
-from holdfast.core.fence import VOICE, without_contexts
 from holdfast.core.ids import bounded
+from holdfast.core.text import VOICE, without_contexts
 from holdfast.imports.source import Found, Skipped, key_of, lines, session_name
 from holdfast.usage.events import usage_event
 from holdfast.usage.reader import Position, Statement, record_of

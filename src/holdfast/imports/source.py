@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from holdfast.core.event import Event
 from holdfast.core.ids import bounded
-from holdfast.usage.fields import milliseconds
+from holdfast.usage.model import milliseconds
 
 __all__ = [
     "Found", "Importer", "Place", "Skipped", "key_of", "lines", "merged", "milliseconds", "session_name",

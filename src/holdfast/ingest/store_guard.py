@@ -1,7 +1,10 @@
 """Storing a batch whatever happens: a full disk is waited out, damage is mended, a poisonous event is kept apart."""
 
+import contextlib
 import hashlib
+import os
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -140,3 +143,42 @@ def _body(delivery: Delivery, redact: Redact) -> dict[str, Any]:
         return {"body": kept, "body_size": len(body), "body_hash": digest}
     except Exception:
         return {"body_size": len(body), "body_hash": hashlib.sha256(body).hexdigest()}
+
+
+# How far the log had come, told by another file than the log itself.
+
+WIDTH = 20
+
+
+class HighWaterMark:
+    """Of one SQLite file; of nothing where the store is a server."""
+
+    def __init__(self, database: Path | None) -> None:
+        self._path, self._fd = database and _beside(database), -1
+        self.head = _read(self._path) if self._path else 0
+
+    def saw(self, head: int) -> None:
+        if head == self.head or not self._path:
+            return
+        self.head = head
+        with contextlib.suppress(OSError):  # A full disk: then it lags behind, which is allowed.
+            if self._fd < 0:
+                self._fd = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+            os.pwrite(self._fd, f"{head:{WIDTH}d}\n".encode(), 0)
+
+
+def forget(database: Path) -> None:
+    """Somebody went back to an older state on purpose: that is no loss."""
+    _beside(database).unlink(missing_ok=True)
+
+
+def _beside(database: Path) -> Path:
+    return database.with_suffix(".head")
+
+
+def _read(path: Path) -> int:
+    try:
+        text = path.read_bytes()[:WIDTH].strip()
+    except OSError:
+        return 0
+    return int(text) if text.isdigit() and len(text) < WIDTH - 1 else 0

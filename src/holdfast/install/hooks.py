@@ -9,10 +9,10 @@ from typing import Any, TypeVar
 from holdfast.core.agent import Agent
 from holdfast.core.errors import InstallRefused
 from holdfast.footprint import Footprint
-from holdfast.install import entries, layouts, locations
-from holdfast.install.json_text import BrokenJson, line_of
+from holdfast.install import hooks_text, layouts, locations
+from holdfast.install.json_edit import BrokenJson, line_of
 from holdfast.install.layouts import Layout
-from holdfast.install.records import KEPT_RESULTS, Record, Records, digest
+from holdfast.install.locations import KEPT_RESULTS, Record, Records, digest
 from holdfast.paths import default_state_dir
 
 T = TypeVar("T")
@@ -136,7 +136,7 @@ def installed(agent: Agent, level: str, project: Path, state: Path | None = None
             path=path,
             line=found.line,
             entry=found.entry,
-            missing=entries.missing_program(found.entry),
+            missing=hooks_text.missing_program(found.entry),
             current=found.entry == wanted.get(found.event),
         )
         for found in _careful(layout, path, text, lambda: layout.found(text))

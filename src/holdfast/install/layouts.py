@@ -5,11 +5,10 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from holdfast.core.agent import Agent
-from holdfast.install import entries, hooks_text
-from holdfast.install.codex_servers import CodexServers
-from holdfast.install.finding import Found
-from holdfast.install.json_text import BrokenJson, line_of, parse
-from holdfast.install.mcp_servers import Servers
+from holdfast.install import hooks_text
+from holdfast.install.json_edit import BrokenJson, line_of, parse
+from holdfast.install.locations import Found
+from holdfast.install.mcp_servers import CodexServers, Servers
 from holdfast.install.status_line import StatusLine
 
 COMMAND = "const COMMAND = "
@@ -40,10 +39,10 @@ class Settings:
     secret_at_home = False
 
     def wanted(self, agent: Agent, state: Path) -> dict[str, dict[str, Any]]:
-        return {event: hooks_text.entry_of(item) for event, item in entries.wanted(agent, state).items()}
+        return {event: hooks_text.entry_of(item) for event, item in hooks_text.wanted(agent, state).items()}
 
     def with_ours(self, text: str, agent: Agent, state: Path) -> str:
-        return hooks_text.with_ours(self._begun(text, agent), entries.wanted(agent, state))
+        return hooks_text.with_ours(self._begun(text, agent), hooks_text.wanted(agent, state))
 
     def _begun(self, text: str, agent: Agent) -> str:
         blank = agent.setup.blank if agent.setup else {}
@@ -80,13 +79,13 @@ class OwnFile:
     secret_at_home = False
 
     def wanted(self, agent: Agent, state: Path) -> dict[str, dict[str, Any]]:
-        command, *words = entries.our_words(state)
+        command, *words = hooks_text.our_words(state)
         return {"plugin": {"command": command, "args": words}} if agent.setup else {}
 
     def with_ours(self, text: str, agent: Agent, state: Path) -> str:
         if text.strip() and not self.found(text):
             raise BrokenJson("there is another file of this name", 0)
-        return agent.setup.text(entries.our_words(state)) if agent.setup and agent.setup.text else ""
+        return agent.setup.text(hooks_text.our_words(state)) if agent.setup and agent.setup.text else ""
 
     def without_ours(self, text: str, _before: str) -> str:
         return "" if self.found(text) else text

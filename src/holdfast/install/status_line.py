@@ -6,11 +6,10 @@ from pathlib import Path
 from typing import Any
 
 from holdfast.core.agent import Agent
-from holdfast.install import entries
-from holdfast.install.finding import Found
+from holdfast.install import hooks_text
 from holdfast.install.hooks_text import fresh
-from holdfast.install.json_edit import append, edited, remove, style_of
-from holdfast.install.json_text import BrokenJson, Node, line_of, parse
+from holdfast.install.json_edit import BrokenJson, Node, append, edited, line_of, parse, remove, style_of
+from holdfast.install.locations import Found
 
 MODE, EVENT = "show", "statusline"
 
@@ -23,7 +22,7 @@ def status_line_of(agent: Agent) -> Agent | None:
 
 
 def entry(agent: Agent, state: Path) -> dict[str, Any]:
-    words = [*entries.our_words(state), MODE, agent.name, EVENT]
+    words = [*hooks_text.our_words(state), MODE, agent.name, EVENT]
     return {"type": "command", "command": shlex.join(words)}
 
 
@@ -42,24 +41,24 @@ class StatusLine:
         root, there = self._checked(text)
         ours, style = entry(agent, state), style_of(text, root)
         if there is not None:
-            stale = entries.is_ours(there.value) and there.value != ours
+            stale = hooks_text.is_ours(there.value) and there.value != ours
             return edited(text, [(there.start, there.end, style.dumps(ours))] if stale else [])
         return edited(text, append(text, root, [style.member(self.name, style.dumps(ours))], style))
 
     def without_ours(self, text: str, _before: str) -> str:
         root, there = self._checked(fresh(text))
-        if there is None or not entries.is_ours(there.value):
+        if there is None or not hooks_text.is_ours(there.value):
             return text
         return edited(text, remove(text, root, root.items.index(there)))
 
     def found(self, text: str) -> list[Found]:
         _, there = self._checked(fresh(text))
-        ours = there is not None and entries.is_ours(there.value)
+        ours = there is not None and hooks_text.is_ours(there.value)
         return [Found(self.name, line_of(text, there.start), there.value)] if there is not None and ours else []
 
     def foreign(self, text: str) -> Any:
         value = dict(parse(fresh(text)).value)
-        return {k: v for k, v in value.items() if k != self.name or not entries.is_ours(v)}
+        return {k: v for k, v in value.items() if k != self.name or not hooks_text.is_ours(v)}
 
     def outline(self, text: str) -> bytes:
         return text.encode()

@@ -13,7 +13,7 @@ Limit = Annotated[int, Meta(ge=1, le=50)]
 TOLD = ("type", "items")
 """All that the list of tools says of a field: every agent reads the list at every start. What breaks a limit is
 answered with the limit."""
-RARE = frozenset(("limit", "files", "ttl_seconds", "why"))
+RARE = frozenset(("limit", "files", "ttl_seconds", "why", "tool"))
 """Fields with a good default: they are taken, but not told."""
 
 
@@ -72,6 +72,13 @@ class ShowRun(Arguments, kw_only=True):
 class SearchCode(Paged, kw_only=True):
     query: Annotated[str, Meta(min_length=1, max_length=1000)]
     path: Text = ""
+
+
+class SearchHistory(Paged, kw_only=True):
+    query: Annotated[str, Meta(min_length=1, max_length=1000)]
+    tool: Text = ""
+    file: Text = ""
+    failed: bool = False
 
 
 def input_schema(arguments: type[Arguments], hidden: frozenset[str]) -> dict[str, Any]:

@@ -2,8 +2,8 @@
 
 from typing import Any
 
+from holdfast.client import acquire_lease, release_lease
 from holdfast.core.errors import CommandRefused
-from holdfast.lease_client import acquire_lease, release_lease
 from holdfast.mcp.answer import Answer, date_of
 from holdfast.mcp.arguments import AcquireLease, ReleaseLease
 from holdfast.mcp.context import CallCancelled, Context

@@ -15,6 +15,7 @@ from holdfast.mcp.arguments import (
     Paged,
     ReleaseLease,
     SearchCode,
+    SearchHistory,
     SearchMemory,
     ShowRun,
     input_schema,
@@ -23,8 +24,8 @@ from holdfast.mcp.context import Context
 from holdfast.mcp.leases import acquire, release
 from holdfast.mcp.project_tools import show_state
 
-ITEMS = {"type": "object", "properties": {"items": {"type": "array"}}}
 OBJECT = {"type": "object"}
+"""What every tool returns; its fields are left out of the list, which every agent reads at every start."""
 READS = {"readOnlyHint": True}
 ADDS = {"readOnlyHint": False, "destructiveHint": False}
 
@@ -124,20 +125,70 @@ def show_run(args: ShowRun, context: Context) -> Answer:
 
 
 def search_code(args: SearchCode, context: Context) -> Answer:
-    asked = {"query": args.query, "path": args.path, "limit": min(50, args.offset + args.limit + 1)}
-    found = context.view("reindex.search", **asked)
-    status = "current" if not found.get("stale") else "stale"
-    rows = [
+    """As on the command line, `outline PATH`, `related PATH:LINE` and `symbol NAME` look something up."""
+    match args.query.split():
+        case ["outline", path]:
+            rows = _outline_rows(context.view("reindex.outline", file=path))
+        case ["related", place]:
+            path, _, line = place.rpartition(":")
+            where = {"file": path, "line": int(line)} if path and line.isdecimal() else {"file": place, "line": 1}
+            rows = _code_rows(context.view("reindex.related", **where, limit=args.offset + args.limit + 1))
+        case ["symbol", name]:
+            rows = _symbol_rows(context.view("reindex.symbol", symbol=name))
+        case _:
+            asked = {"query": args.query, "path": args.path, "limit": min(50, args.offset + args.limit + 1)}
+            rows = _code_rows(context.view("reindex.search", **asked))
+    return _sliced(rows, args, "Nothing found in the code.")
+
+
+def _code_rows(found: dict[str, Any]) -> list[Row]:
+    """The block with its lines, why it was found, and what is next to it, so that the file need not be read for that."""
+    return [
         Row(
-            f"{hit['path']}:{hit['line']}",
+            f"{hit['path']}:{hit['line']}-{hit['end']}",
             date_of(found["at"]),
-            status,
+            "; ".join(hit["why"][:3]),
             hit["kind"],
-            f"{hit['symbol']} {hit['excerpt']}",
+            f"{hit['symbol']}{_next_to(hit)}\n{hit['excerpt']}",
         )
         for hit in found["hits"]
     ]
-    return _sliced(rows, args, "Nothing found in the code.")
+
+
+def _next_to(hit: dict[str, Any]) -> str:
+    told = [
+        f"{title} {one['symbol']}:{one['line']}"
+        for name, title in (("within", "in"), ("before", "after"), ("after", "then"))
+        if (one := hit[name])
+    ]
+    return f" ({', '.join(told)})" if told else ""
+
+
+def _outline_rows(told: dict[str, Any]) -> list[Row]:
+    return [
+        Row(f"{told['path']}:{one['line']}-{one['end']}", type=one["kind"], text=one["symbol"])
+        for one in told["definitions"]
+    ]
+
+
+def _symbol_rows(told: dict[str, Any]) -> list[Row]:
+    rows = [
+        Row(f"{one['path']}:{one['line']}", status=title, text=one["text"])
+        for title, key in (("definition", "definitions"), ("use", "uses"), ("test", "tests"))
+        for one in told[key]
+    ]
+    return rows + [Row(name, status="similar name") for name in told["similar"]]
+
+
+def search_history(args: SearchHistory, context: Context) -> Answer:
+    asked = {"query": args.query, "tool": args.tool, "file": args.file, "failed": args.failed}
+    told = context.view("log.history", **asked, project=context.caller.project, limit=min(100, args.offset + args.limit + 1))
+    rows = [
+        Row(f"e{hit['seq']}", date_of(hit["at"]), "failed" if hit["failed"] else "", hit["tool"] or hit["kind"],
+            hit["snippet"], hit["session"])
+        for hit in told["hits"]
+    ]  # fmt: skip
+    return _sliced(rows, args, "Nothing like that happened here.")
 
 
 def _day(at: Any) -> str:
@@ -154,34 +205,35 @@ class Tool(msgspec.Struct, frozen=True):
     about: str
     takes: type[Arguments]
     run: Callable[..., Answer]
-    returns: dict[str, Any] = msgspec.field(default_factory=lambda: ITEMS)
     hints: dict[str, bool] = msgspec.field(default_factory=lambda: READS)
 
     def listed(self, hidden: frozenset[str]) -> dict[str, Any]:
         return {
             "name": self.name, "description": self.about, "inputSchema": input_schema(self.takes, hidden),
-            "outputSchema": self.returns, "annotations": self.hints,
+            "outputSchema": OBJECT, "annotations": self.hints,
         }  # fmt: skip
 
 
 TOOLS = {
     tool.name: tool
     for tool in (
-        Tool("memory_search", "What was said, decided or learned here. Search before asking the user.",
+        Tool("memory_search", "What was said, decided, learned. Search before asking the user.",
              SearchMemory, search_memory),
-        Tool("memory_timeline", "What was said just before and after an id.", MemoryTimeline, show_timeline),
-        Tool("memory_details", "One memory whole, with its evidence.", MemoryId, show_memory, OBJECT),
-        Tool("memory_add", "Keep what later sessions must know (500 characters). Others are told once a person keeps it.",
-             AddMemory, add_memory, OBJECT, ADDS),
+        Tool("memory_timeline", "What was said around an id.", MemoryTimeline, show_timeline),
+        Tool("memory_details", "One memory whole, with its evidence.", MemoryId, show_memory),
+        Tool("memory_add", "Keep what later sessions must know (500 characters); others are told once a person keeps it.",
+             AddMemory, add_memory, ADDS),
         Tool("gates", "What must be done before which action, and how.", Paged, list_gates),
         Tool("tasks", "Open tasks of this project, most urgent first.", Paged, list_tasks),
-        Tool("state", "Branch, changes, tests and blockers now.", Arguments, show_state, OBJECT),
+        Tool("state", "Branch, changes, tests and blockers now.", Arguments, show_state),
         Tool("leases", "Shared things that sessions hold now.", Paged, list_leases),
-        Tool("lease_acquire", "Hold a shared thing (database, port) while you use it.",
-             AcquireLease, acquire, OBJECT, ADDS),
-        Tool("lease_release", "Give a lease back.", ReleaseLease, release, OBJECT, ADDS),
+        Tool("lease_acquire", "Hold a shared thing (a port) while you use it.",
+             AcquireLease, acquire, ADDS),
+        Tool("lease_release", "Give a lease back.", ReleaseLease, release, ADDS),
         Tool("uat_runs", "Newest UAT runs.", Paged, list_runs),
-        Tool("uat_show", "One UAT run: steps, assertions, problems.", ShowRun, show_run, OBJECT),
-        Tool("code_search", "Places in this code, by meaning or name.", SearchCode, search_code),
+        Tool("uat_show", "One UAT run: steps, assertions, problems.", ShowRun, show_run),
+        Tool("code_search", "Code by meaning or name; or: outline PATH, related PATH:LINE, symbol NAME.",
+             SearchCode, search_code),
+        Tool("history", "What past sessions did.", SearchHistory, search_history),
     )
 }  # fmt: skip

@@ -15,6 +15,8 @@ Hit = tuple[int, int, int]
 
 _HASH_BITS, _BUCKET_BITS = 16, 13
 _SEEN = 1 << 13
+_ROOM_LEAST, _ROOM_PER = 2048, 256
+"""How many hits of a text are reported: so many, and one more for each so many bytes of it."""
 _ROOM = 4096
 _COMMON = ' etaoinsrhldcumfpgwybv0k\\1"_,.x'
 """The characters of ordinary payloads, the most frequent first."""
@@ -44,30 +46,66 @@ class Anchor(msgspec.Struct, frozen=True):
     follow: bytes = b""
     count: int = 0
     alone: bool = False
+    guard: int = 0
+    """What else is asked of it, as in native/anchors.c. Only `GUARD_FAR` changes what is found in the end: the others
+    spare a look that finds nothing."""
+
+
+GUARD_VALUE, GUARD_RANDOM, GUARD_WORD, GUARD_KEY, GUARD_TOKEN, GUARD_PASS, GUARD_SPOKEN, GUARD_PAREN = (
+    1 << bit for bit in range(8)
+)
+GUARD_CODE, GUARD_PLAIN, GUARD_COOKIE, GUARD_LOGIN, GUARD_FAR = (1 << bit for bit in range(11, 16))
+_FAR = 512
+
+
+class Guards(msgspec.Struct, frozen=True):
+    """The words that guards compare with, in lower case."""
+
+    tail: tuple[str, ...] = ()
+    said: tuple[str, ...] = ()
+    glued_key: tuple[str, ...] = ()
+    glued_token: tuple[str, ...] = ()
+    plain: tuple[str, ...] = ()
+    cookie: tuple[str, ...] = ()
+
+
+class Hits(msgspec.Struct, frozen=True):
+    """What a search found. `rest` is where the first and the last of those lie that are too many to be listed."""
+
+    hits: list[Hit]
+    left_out: bool = False
+    """Whether some stand in the same surroundings as an earlier one, and were left out."""
+    rest: tuple[int, int] | None = None
 
 
 class AnchorSearch:
     """Finds all of some anchors, overlapping ones too, in the order in which they begin or nearly so."""
 
-    def __init__(self, anchors: Iterable[Anchor], run_number: int = -1) -> None:
+    def __init__(self, anchors: Iterable[Anchor], run_number: int = -1, guards: Guards | None = None) -> None:
         """`run_number`: report long runs of letters and digits after `_` or `-` too, under this number."""
         self._anchors = [anchor for anchor in anchors if anchor.text]
         library = load_library()
         usable = library is not None and min((len(anchor.text) for anchor in self._anchors), default=0) > 1
-        self._native = _NativeTables(library, self._anchors, run_number) if library is not None and usable else None
+        self._native = (
+            _NativeTables(library, self._anchors, run_number, guards or Guards()) if library and usable else None
+        )
         self._automaton = None if self._native else _Automaton(self._anchors, run_number)
 
     @property
     def is_native(self) -> bool:
         return self._native is not None
 
-    def find(self, text: bytes, once: bool = False) -> tuple[list[Hit], bool]:
-        """The hits, and whether some were left out: with `once`, those that stand in the same surroundings as an
-        earlier one, in texts that have very many."""
+    def find(self, text: bytes, once: bool = False) -> Hits:
+        """With `once` those are left out that stand in the same surroundings as an earlier one, in texts that have
+        very many."""
         if self._native:
             return self._native.find(text, once)
         assert self._automaton is not None
-        return self._automaton.find(text), False
+        return self._automaton.find(text)
+
+
+def room_for(text: bytes) -> int:
+    return _ROOM_LEAST + len(text) // _ROOM_PER
 
 
 class _Automaton:
@@ -81,15 +119,39 @@ class _Automaton:
             [*by_text], matchkind=MatchKind.Standard, implementation=Implementation.DFA
         ).find_matches_as_indexes
 
-    def find(self, text: bytes) -> list[Hit]:
+    def find(self, text: bytes) -> Hits:
+        hits = self._list_hits(text)
+        room = room_for(text)
+        if len(hits) <= room:
+            return Hits(hits)
+        rest = hits[room:]
+        return Hits(hits[:room], rest=(min(hit[1] for hit in rest), max(hit[2] for hit in rest)))
+
+    def _list_hits(self, text: bytes) -> list[Hit]:
         runs = _RUN.finditer(text) if self._run_number >= 0 else ()
+        far = _Distance()
         hits = [
             (anchor.number, start, end)
             for n, start, end in self._search(text, overlapping=True)
             for anchor in self._by_text[n]
-            if (not anchor.count or _is_followed(text, end, anchor)) and (not anchor.alone or _is_alone(text, start))
+            if (not anchor.count or _is_followed(text, end, anchor))
+            and (not anchor.alone or _is_alone(text, start))
+            and (anchor.guard < GUARD_FAR or far.is_next(anchor.guard, start))
         ]
         return hits + [(self._run_number, *run.span()) for run in runs if len(run[0]) <= RUN_MOST]
+
+
+class _Distance:
+    """Of marks that stand close together one is enough."""
+
+    def __init__(self) -> None:
+        self._next: dict[int, int] = {}
+
+    def is_next(self, sort: int, start: int) -> bool:
+        if start < self._next.get(sort, 0):
+            return False
+        self._next[sort] = start + _FAR
+        return True
 
 
 def _is_followed(text: bytes, end: int, anchor: Anchor) -> bool:
@@ -109,14 +171,17 @@ class _Anchor(ctypes.Structure):
     _fields_ = (
         ("text", ctypes.c_uint32), ("number", ctypes.c_uint32), ("hash", ctypes.c_uint32), ("length", ctypes.c_uint16),
         ("key", ctypes.c_int16), ("follow", ctypes.c_uint16), ("class_", ctypes.c_uint16), ("left", ctypes.c_uint16),
-        ("unused", ctypes.c_uint16),
+        ("guard", ctypes.c_uint16),
     )  # fmt: skip
 
 
 class _Tables(ctypes.Structure):
     _fields_ = (
         ("filter", ctypes.c_void_p), ("first", ctypes.c_void_p), ("anchors", ctypes.c_void_p),
-        ("texts", ctypes.c_void_p), ("classes", ctypes.c_void_p), ("run_number", ctypes.c_uint32),
+        ("texts", ctypes.c_void_p), ("classes", ctypes.c_void_p), ("second", ctypes.c_void_p),
+        ("tail_words", ctypes.c_void_p), ("said_words", ctypes.c_void_p), ("glued_key", ctypes.c_void_p),
+        ("glued_token", ctypes.c_void_p), ("plain_words", ctypes.c_void_p),
+        ("cookie_words", ctypes.c_void_p), ("run_number", ctypes.c_uint32),
         ("run_least", ctypes.c_uint32), ("run_most", ctypes.c_uint32),
     )  # fmt: skip
 
@@ -127,16 +192,26 @@ def load_library() -> ctypes.CDLL | None:
     try:
         library = ctypes.CDLL(str(Path(__file__).with_name("libanchors.so")))
         find = library.holdfast_find_anchors
+        library.holdfast_flatten_json  # noqa: B018 (a library of an older build lacks it)
     except (OSError, AttributeError):
         return None
     pointer, size = ctypes.c_void_p, ctypes.c_size_t
     find.restype = size
-    find.argtypes = (pointer, ctypes.c_char_p, size, pointer, size, pointer, pointer)
+    find.argtypes = (pointer, ctypes.c_char_p, size, pointer, size, pointer, pointer, pointer)
+    text = ctypes.c_char_p
+    for name, arguments in (
+        ("holdfast_decode_view", (text, size, ctypes.c_int, pointer, pointer, pointer)),
+        ("holdfast_flatten_json", (text, size, pointer, pointer, pointer)),
+    ):
+        function = getattr(library, name)
+        function.restype, function.argtypes = size, arguments
     return library
 
 
 class _NativeTables:
-    def __init__(self, library: ctypes.CDLL, anchors: list[Anchor], run_number: int = -1) -> None:
+    def __init__(
+        self, library: ctypes.CDLL, anchors: list[Anchor], run_number: int = -1, guards: Guards | None = None
+    ) -> None:
         self._call = library.holdfast_find_anchors
         keyed = _choose_keys(anchors)
         filter_bits = bytearray(1 << _HASH_BITS)
@@ -148,40 +223,49 @@ class _NativeTables:
         for anchor in anchors:
             places.append(len(texts))
             texts += anchor.text
-        for at, (hashed, n, key, bits) in enumerate(keyed):
+        second = bytearray(2 * _SECOND)
+        for at, (hashed, n, key, bits, known) in enumerate(keyed):
             anchor = anchors[n]
             filter_bits[hashed] |= bits
+            _set_second(second, known)
             self._first[(hashed >> (_HASH_BITS - _BUCKET_BITS)) + 1] += 1
             number = classes.setdefault(anchor.follow if anchor.count else b"", len(classes))
             self._entries[at] = _Anchor(
-                places[n], anchor.number, hashed, len(anchor.text), key, anchor.count, number, int(anchor.alone)
-            )
+                places[n], anchor.number, hashed, len(anchor.text), key, anchor.count, number, int(anchor.alone),
+                anchor.guard,
+            )  # fmt: skip
         for bucket in range(1 << _BUCKET_BITS):
             self._first[bucket + 1] += self._first[bucket]
         self._filter = ctypes.create_string_buffer(bytes(filter_bits))
         self._texts = ctypes.create_string_buffer(bytes(texts))
         self._classes = ctypes.create_string_buffer(b"".join(map(_class_table, classes)))
+        self._second = ctypes.create_string_buffer(bytes(second))
+        self._lists = [ctypes.create_string_buffer(words) for words in _word_lists(guards or Guards())]
         self._tables = _Tables(
             ctypes.addressof(self._filter), ctypes.addressof(self._first), ctypes.addressof(self._entries),
-            ctypes.addressof(self._texts), ctypes.addressof(self._classes),
+            ctypes.addressof(self._texts), ctypes.addressof(self._classes), ctypes.addressof(self._second),
+            *map(ctypes.addressof, self._lists),
             max(run_number, 0), RUN_LEAST if run_number >= 0 else 0, RUN_MOST,
         )  # fmt: skip
         self._by_ref = ctypes.byref(self._tables)
         self._space = _Space()
 
-    def find(self, text: bytes, once: bool) -> tuple[list[Hit], bool]:
+    def find(self, text: bytes, once: bool) -> Hits:
         space = self._space
+        room = room_for(text)
+        hits = space.hits if room <= _ROOM else (ctypes.c_uint32 * (3 * room))()
         count = self._call(
-            self._by_ref, text, len(text), space.hits, _ROOM, space.seen if once else None, space.dropped_ref
+            self._by_ref, text, len(text), hits, room, space.seen if once else None, space.dropped_ref, space.rest
         )
-        hits = space.hits
-        if count > _ROOM:
-            hits = (ctypes.c_uint32 * (3 * count))()
-            self._call(self._by_ref, text, len(text), hits, count, space.seen if once else None, space.dropped_ref)
         if not count:
-            return [], False
-        flat = hits[: 3 * count]
-        return list(zip(flat[::3], flat[1::3], flat[2::3], strict=True)), space.dropped.value > 0
+            return _NO_HITS
+        flat = hits[: 3 * min(count, room)]
+        listed = list(zip(flat[::3], flat[1::3], flat[2::3], strict=True))
+        rest = (space.rest[0], space.rest[1]) if count > room else None
+        return Hits(listed, space.dropped.value > 0, rest)
+
+
+_NO_HITS = Hits([])
 
 
 class _Space(threading.local):
@@ -192,27 +276,32 @@ class _Space(threading.local):
         self.seen = (ctypes.c_uint64 * _SEEN)()
         self.dropped = ctypes.c_size_t()
         self.dropped_ref = ctypes.byref(self.dropped)
+        self.rest = (ctypes.c_size_t * 2)()
 
 
-def _choose_keys(anchors: list[Anchor]) -> list[tuple[int, int, int, int]]:
-    """Each anchor (by its place in the list) with the hash of the bytes it is looked for by, where they begin in it, and
-    the bits of the byte after them. Rare bytes are taken, and those of few other anchors."""
+Key = tuple[int, int, int, int, bytes]
+
+
+def _choose_keys(anchors: list[Anchor]) -> list[Key]:
+    """Each anchor (by its place in the list) with the hash of the bytes it is looked for by, where they begin in it, the
+    bits of the byte after them, and all of these bytes that are known. Rare bytes are taken, and those of few other
+    anchors."""
     load: dict[bytes, int] = {}
-    keyed: list[tuple[int, int, int, int]] = []
+    keyed: list[Key] = []
     for n, anchor in enumerate(anchors):
         text = anchor.text
         if len(text) == 2 and anchor.alone:
             bits = _fourth_bits(text, anchor)
-            keyed += [(_hash(bytes([left]) + text), n, -1, bits) for left in _LEFT + b"ntr"]
+            keyed += [(_hash(known := bytes([left]) + text), n, -1, bits, known) for left in _LEFT + b"ntr"]
             continue
         if len(text) == 2:
             lasts = anchor.follow if anchor.count else range(256)
-            keyed += [(_hash(text + bytes([last])), n, 0, 0xFF) for last in lasts]
+            keyed += [(_hash(known := text + bytes([last])), n, 0, 0xFF, known) for last in lasts]
             continue
         parts = [(text[at : at + 4], at) for at in range(max(1, len(text) - 3))]
         part, key = min(parts, key=lambda part: _frequency(part[0]) + _LOAD * load.get(part[0][:3], 0))
         load[part[:3]] = load.get(part[:3], 0) + 1
-        keyed.append((_hash(part[:3]), n, key, _fourth_bits(part, anchor)))
+        keyed.append((_hash(part[:3]), n, key, _fourth_bits(part, anchor), part))
     return sorted(keyed)
 
 
@@ -232,6 +321,20 @@ def _frequency(text: bytes) -> int:
 
 def _hash(three: bytes) -> int:
     return (int.from_bytes(three, "little") * 0x9E3779B1 & 0xFFFFFFFF) >> (32 - _HASH_BITS)
+
+
+_SECOND = 1 << 13
+
+
+def _set_second(second: bytearray, known: bytes) -> None:
+    """The bit for these three or four bytes in the second, closer filter."""
+    multiplier, offset = (0x85EBCA6B, 0) if len(known) == 4 else (0xC2B2AE35, _SECOND)
+    bit = (int.from_bytes(known, "little") * multiplier & 0xFFFFFFFF) >> 16
+    second[offset + (bit >> 3)] |= 1 << (bit & 7)
+
+
+def _word_lists(guards: Guards) -> list[bytes]:
+    return [b"".join(word.encode() + b"\0" for word in words) for words in msgspec.structs.astuple(guards)]
 
 
 def _class_table(members: bytes) -> bytes:

@@ -7,6 +7,7 @@ from functools import lru_cache
 import msgspec
 
 from holdfast.redact import judge, notation
+from holdfast.redact.anchors import Guards
 from holdfast.redact.rule import NameRule, Span
 from holdfast.redact.rules.names import PLAIN_QUALIFIERS, SECRET_QUALIFIERS
 
@@ -93,22 +94,27 @@ def _may_be_secret_key(before: bytes, last: bytes) -> bool:
     return last in (b"?", b"&") or last.isalnum()
 
 
-_NO_VALUE = frozenset(b");.[}+*/!&%^~@#;?$")
-_NO_VALUE_BYTES = frozenset(bytes([code]) for code in _NO_VALUE)
+_NO_VALUE_BYTES = frozenset(bytes([code]) for code in b");.[}+*/!&%^~@#;?$")
+_BEFORE_QUOTED = frozenset((b'"', b"'", b"`", b"\\", b" ", b"\t", b"\n"))
 _LETTERS = frozenset(b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_-0123456789")
 
 
 def _may_have_value(text: bytes, end: int) -> bool:
     """A cheap look at what follows the stem: in most places no value can."""
     after = text[end] if end < len(text) else 10
-    if after in _NO_VALUE:
-        return False
     if after in b"\r\n" or (after == 0x5C and text[end + 1 : end + 2] in (b"n", b"r", b"t")):
         return bool(notation.VALUE_BELOW.match(text, end))
     if after in _LETTERS:
         tail = notation.TAIL_ONLY.match(text, end)
-        return tail is not None and tail.end() > end and text[tail.end() : tail.end() + 1] not in _NO_VALUE_BYTES
-    return after not in b" \t" or bool(notation.AFTER_SPACE.match(text, end))
+        return tail is not None and tail.end() > end and _may_follow(text, tail.end())
+    return _may_follow(text, end)
+
+
+def _may_follow(text: bytes, end: int) -> bool:
+    after = text[end : end + 1]
+    if after in _NO_VALUE_BYTES or (after == b"(" and text[end + 1 : end + 2] not in _BEFORE_QUOTED):
+        return False
+    return after not in (b" ", b"\t") or bool(notation.AFTER_SPACE.match(text, end))
 
 
 def _whole_phrase(text: bytes, value: Value) -> Value:
@@ -119,11 +125,18 @@ def _whole_phrase(text: bytes, value: Value) -> Value:
     return value
 
 
+_ENDS_VALUE = (b"n", b"r", b"t", b'"')
+"""Escapes at which a value ends in decoded text too."""
+_LINE_BREAK = re.compile(rb"\\[nr]")
+
+
 def _is_cut(text: bytes, value: Value, raw: bool) -> bool:
-    """In raw JSON an escape may hide the rest of the value: only the decoded text can be judged."""
-    if not raw or text[value.end : value.end + 1] != b"\\" or text[value.end + 1 : value.end + 2] in (b"n", b"r", b"t"):
+    """In raw JSON an escape may hide the rest of the value, or its end: only the decoded text can be judged."""
+    if not raw or judge.is_reference(text[value.start : value.end]):
         return False
-    return not judge.is_reference(text[value.start : value.end])
+    if value.quoted and _LINE_BREAK.search(text, value.start, value.end):
+        return True
+    return text[value.end : value.end + 1] == b"\\" and text[value.end + 1 : value.end + 2] not in _ENDS_VALUE
 
 
 def _read_value(text: bytes, name: int, match: re.Match[bytes]) -> Value | None:
@@ -139,7 +152,7 @@ def _read_value(text: bytes, name: int, match: re.Match[bytes]) -> Value | None:
     stop = got.end() if got else start
     if ends is notation.UNQUOTED:
         stop = _cut_bare(text, name, start, stop)
-    if stop <= start:
+    if stop <= start or (after_key and text[stop : stop + 1] == KEY_END):  # the value is an object, and this its key
         return None
     return Value(start, stop, bool(quote) or after_key or ends is notation.TO_TAG, form, KEY_END if after_key else sign)
 
@@ -214,6 +227,15 @@ _GLUED_TOKEN = (
     "deploy",
     "oauth",
 )
+GUARD_WORDS = Guards(
+    tail=tuple(sorted({word.rstrip("0123456789") for word in notation.TAIL_WORDS})),
+    said=tuple(sorted({word.lower() for word in notation.SAID_WORDS})),
+    glued_key=_GLUED_KEY,
+    glued_token=_GLUED_TOKEN,
+    plain=tuple(sorted(PLAIN_QUALIFIERS)),
+    cookie=("sid", "sess", "auth", "jwt"),
+)
+"""What the native search refuses or lets through by."""
 _LAST_WORD = re.compile(rb"([A-Z]+|[A-Z]?[a-z0-9]+)[_.\- ]?$")
 
 
@@ -270,7 +292,7 @@ def _accept_password(text: bytes, _rule: NameRule, value: Value, found: bytes, b
         return False
     if _says_password(found):
         return False
-    if value.notation in ("said", "table") or stem.lower() in (b"pass", b"pw", b"psw", b"pwd", b"clave", b"mdp"):
+    if value.notation in ("said", "table") or stem.lower() in SHORT_NAMES:
         return _accept_short_name(value, found, before, stem)
     if value.notation == "typed":
         return b" " not in found or judge.is_phrase(found)
@@ -281,6 +303,7 @@ def _accept_password(text: bytes, _rule: NameRule, value: Value, found: bytes, b
     return _accept_bare_password(text, value, found, stem)
 
 
+SHORT_NAMES = frozenset((b"pass", b"pw", b"psw", b"pwd", b"clave", b"mdp"))
 _PUT_BY_NAME = frozenset(("assign", "inner", "pair", "block", "index", "xml", "plist"))
 
 

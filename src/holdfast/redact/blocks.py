@@ -18,6 +18,7 @@ _BODY_LINE = re.compile(
     rb"[ \t]*(?:[\w./-]{1,80}[:-]\d{1,5}[:-]|\d{1,5}[\t:| ]|[+>|-](?![+>|-]))?[ \t\"'+]*(?:\\n|\\r)*"
     rb"(?:[A-Za-z0-9+/=]{1,100}|(?:Proc-Type|DEK-Info|Version|Comment|Hash)[: ][^\r\n]{0,100}|)(?:\\n|\\r)*[ \t\"',+\\)]*\r?\n?\x1f?$"
 )
+_ESCAPED_BODY = re.compile(rb"(?:\\{1,7}[nr]|[A-Za-z0-9+/=\s]){16,}")
 _BODY_RUN = re.compile(rb"[A-Za-z0-9+/=]{16,}")
 KEY_ANCHORS = ("PRIVATE KEY",)
 PUTTY_ANCHORS = ("Private-Lines:",)
@@ -41,7 +42,7 @@ def find_private_key(text: bytes, start: int, end: int, raw: bool) -> Span | Non
     if begin:
         if raw:
             return begin.start(), begin.end(), "private-key"
-        closing = _END.search(text, begin.end(), begin.end() + _LONGEST)
+        closing = _next_end(text, begin.end())
         if closing and not _NOT_BODY.search(text, begin.end(), closing.start()):
             return begin.start(), closing.end(), "private-key"
         stop = _lines_after(text, begin.end())
@@ -53,6 +54,12 @@ def find_private_key(text: bytes, start: int, end: int, raw: bool) -> Span | Non
     return _find_tail(text, start, end, raw)
 
 
+def _next_end(text: bytes, at: int) -> re.Match[bytes] | None:
+    """The end of the key, if the next mark is one: only the text up to that mark is looked at."""
+    mark = text.find(b"PRIVATE KEY", at, at + _LONGEST)
+    return _END.search(text, max(at, mark - 60), mark + 30) if mark >= 0 else None
+
+
 def _lines_after(text: bytes, at: int) -> int:
     """Where the lines of base64 end. Whatever else is on the first line ends it at once."""
     stop = at
@@ -61,11 +68,9 @@ def _lines_after(text: bytes, at: int) -> int:
         if not line or line.end() == at or not _BODY_LINE.match(line[0]):
             break
         stop = at = line.end()
-    if stop > at or (stop > 0 and text[stop - 1 : stop] in b"\r\n\x1f"):
-        stop = len(text[:stop].rstrip(b"\r\n\x1f")) if stop - at < 400 else stop
-    escaped = re.compile(rb"(?:\\{1,7}[nr]|[A-Za-z0-9+/=\s]){16,}").match(
-        text, at if stop <= at else stop, at + _LONGEST
-    )
+    while stop > 0 and text[stop - 1] in b"\r\n\x1f":
+        stop -= 1
+    escaped = _ESCAPED_BODY.match(text, max(at, stop), at + _LONGEST)
     return max(stop, escaped.end() if escaped else 0)
 
 
@@ -99,6 +104,7 @@ _ENTRY = re.compile(
     rb"(?P<value>[^\s\"'\\\x1e\x1f]{4,20000}(?: [a-z0-9]{2,20}){0,24})"
 )
 _DOCUMENT = 16_000
+_MOST_DATA = 24
 
 
 def find_secret_values(text: bytes, start: int, end: int, raw: bool) -> list[Span]:
@@ -109,9 +115,22 @@ def find_secret_values(text: bytes, start: int, end: int, raw: bool) -> list[Spa
     last = text.find(b"\n---", end, end + _DOCUMENT)
     last = last if last >= 0 else min(len(text), end + _DOCUMENT)
     spans: list[Span] = []
-    for data in _DATA.finditer(text, first, last):
-        spans += _entries(text, data.end(), last)
+    at = first
+    for _ in range(_MOST_DATA):
+        data = _DATA.search(text, at, last)
+        if not data:
+            break
+        entries = _entries(text, data.end(), last)
+        spans += entries
+        at = entries[-1][1] if entries else data.end()
     return spans
+
+
+def work_of_document(text: bytes, start: int, end: int) -> int:
+    """How much there is to read for `find_secret_values`, in candidates of another kind."""
+    first = max(text.rfind(b"\n---", max(0, start - _DOCUMENT), start), start - _DOCUMENT, 0)
+    last = text.find(b"\n---", end, end + _DOCUMENT)
+    return 1 + ((last if last >= 0 else min(len(text), end + _DOCUMENT)) - first) // 500
 
 
 def _entries(text: bytes, at: int, last: int) -> list[Span]:

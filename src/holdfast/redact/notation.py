@@ -73,7 +73,7 @@ IN_QUOTES = {
 }
 IN_ESCAPED = re.compile(rb"[^\"'`\\\r\n\x1f]*")
 UNQUOTED = re.compile(rb"[^\s\"'`\\<>\x1e\x1f\x1b]*")
-TO_STRING_END = re.compile(rb"[^\x1f]*")
+TO_STRING_END = re.compile(rb"[^\x1e\x1f]*")
 TO_TAG = re.compile(rb"[^<\r\n\x1f]*")
 STOP = re.compile(rb"[,;)}\]|&]")
 LINE_END = re.compile(rb"[ \t]*(?:$|[\r\n\"'\x1f#]|\\[nr\"])")
@@ -91,9 +91,13 @@ WORDS_OF_LINE = re.compile(rb"[A-Za-z0-9 .,'!-]{8,200}(?=[\r\n\x1f\"\\]|$)")
 
 VALUE_BELOW = re.compile(LINE + rb"[ \t]{0,20}\\{0,3}[\"']?val", re.IGNORECASE)
 TAIL_ONLY = re.compile(TAIL + rb"(?![A-Za-z0-9])", re.IGNORECASE)
+SAID_WORDS = (
+    "is are was to for of on in ist lautet war es est sera er jest by or string String str value should will para pour per"
+    " de del della du da do von der stands je este adalah yra ir has you we they he she"
+).split()
 AFTER_SPACE = re.compile(
     rb"[ \t]{1,40}(?:[^A-Za-z0-9]"
-    rb"|(?:is|are|was|to|for|of|on|in|ist|lautet|war|es|est|sera|er|jest|by|or|string|String|str|value|should|will|f\xc3|para|pour|per|de|del|della|du|da|do|von|der|stands|je|este|adalah|yra|ir|has|you|we|they|he|she)\b"
+    rb"|(?:" + "|".join(SAID_WORDS).encode() + rb")\b"
     rb"|f\xc3\xbcr "
     rb"|[^\s]{0,24}[0-9!@#$%^&*]|[A-Za-z]{1,24}[A-Z])"
 )

@@ -6,7 +6,26 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 
 from holdfast.redact import assignment, blocks, judge, views
-from holdfast.redact.anchors import Anchor, AnchorSearch, Hit
+from holdfast.redact.anchors import (
+    GUARD_CODE,
+    GUARD_COOKIE,
+    GUARD_FAR,
+    GUARD_KEY,
+    GUARD_LOGIN,
+    GUARD_PAREN,
+    GUARD_PASS,
+    GUARD_PLAIN,
+    GUARD_RANDOM,
+    GUARD_SPOKEN,
+    GUARD_TOKEN,
+    GUARD_VALUE,
+    GUARD_WORD,
+    Anchor,
+    AnchorSearch,
+    Guards,
+    Hit,
+    Hits,
+)
 from holdfast.redact.judge import CHECKS
 from holdfast.redact.rule import NameRule, PlaceRule, Span, TokenRule
 from holdfast.redact.rules.cloud import CLOUD_TOKENS, KEY_TOKENS
@@ -25,7 +44,33 @@ _COLOUR = re.compile(rb"\[[0-9;]{0,12}m$")
 _LONGEST = 8192
 _MEMO_AFTER = 60
 _BEFORE, _AFTER = 48, 64
+_WORK_LEAST, _WORK_UNDECODED, _WORK_FREE, _WORK_PER, _WORK_OF_VIEW = 400, 60, 1 << 20, 2000, 4
+_UNJUDGED_BEFORE, _UNJUDGED_AFTER = 400, 20_000
+_STRING_ENDS = (assignment.KEY_END, assignment.STRING_END)
 _NEAR = 404
+
+
+class Work:
+    """How many candidates of one text are still judged. Beyond that a text is not read but removed: what costs more
+    than an agent waits for must neither hold it up nor be stored unread."""
+
+    __slots__ = ("known", "left", "spent")
+
+    def __init__(self, size: int, least: int = _WORK_LEAST) -> None:
+        self.left = least + max(0, size - _WORK_FREE) // _WORK_PER
+        self.spent = 0
+        self.known: dict[tuple[int, bytes], list[Span]] = {}
+        """What was found in which surroundings: a text is read again after something was removed from it."""
+
+    def begin_round(self) -> None:
+        """A text that was read once is read again for what the removal of something brought together."""
+        self.left = max(self.left, _WORK_UNDECODED)
+
+    def spend(self, units: int = 1) -> bool:
+        """Whether there is enough left."""
+        self.left -= units
+        self.spent += units
+        return self.left >= 0
 
 
 class Scanner:
@@ -34,47 +79,55 @@ class Scanner:
     def __init__(self, names: Iterable[str] = ()) -> None:
         finders: dict[Finder, int] = {}
         anchors = [
-            Anchor(text.encode(), finders.setdefault(finder, len(finders)), follow, count, alone)
-            for text, finder, follow, count, alone in _list_anchors([name for name in names if name])
+            Anchor(text.encode(), finders.setdefault(finder, len(finders)), follow, count, alone, guard)
+            for text, finder, follow, count, alone, guard in _list_anchors([name for name in names if name])
         ]
         runs = finders.setdefault(find_prefixed, len(finders))
         self._finders = [*finders]
         self._escapes = len(finders)
         self._decodes, self._percents, self._encoded = (self._escapes + n for n in (1, 2, 3))
         anchors += [
-            Anchor(mark.encode(), self._escapes, *views.AFTER_MARK.get(mark, ())) for mark in views.ESCAPE_MARKS
+            Anchor(mark.encode(), self._escapes, *views.AFTER_MARK.get(mark, ()), guard=_far(0))
+            for mark in views.ESCAPE_MARKS
         ]
-        anchors += [Anchor(mark.encode(), self._decodes) for mark in _decode_marks()]
-        anchors += [Anchor(mark.encode(), self._percents) for mark in views.PERCENT_MARKS]
+        anchors += [Anchor(mark.encode(), self._decodes, guard=_far(1)) for mark in _decode_marks()]
+        anchors += [Anchor(mark.encode(), self._percents, guard=_far(2)) for mark in views.PERCENT_MARKS]
         anchors += [Anchor(mark.encode(), self._encoded) for mark in views.base64_marks()]
-        self._search = AnchorSearch(anchors, run_number=runs)
+        self._search = AnchorSearch(anchors, runs, assignment.GUARD_WORDS)
 
-    def find(self, text: bytes, raw: bool = False, depth: int = 2) -> list[Span]:
+    def find(self, text: bytes, raw: bool = False, depth: int = 2, work: Work | None = None) -> list[Span]:
         """The spans in order, without overlap. `raw`: undecoded JSON, where too much is found rather than too little.
         `depth`: how many spellings within one another are read."""
-        found, hits = self._find_plain(text, raw)
+        work = work or Work(len(text))
+        found, hits = self._find_plain(text, raw, work)
         if depth and not (raw and found):
             spelt = [hit for hit in hits if hit[0] >= self._escapes]
-            found += self._find_spelt(spelt, text, raw, depth - 1) if spelt else []
+            found += self._find_spelt(spelt, text, raw, depth - 1, work) if spelt else []
         if found and not raw:
             found = [_extend(text, span) for span in found]
         return join_spans(found) if len(found) > 1 else found
 
-    def _find_plain(self, text: bytes, raw: bool) -> tuple[list[Span], list[Hit]]:
-        """What is repeated very often is looked at once; only where that is a secret are all of its places searched."""
-        hits, left_out = self._search.find(text, once=True)
-        found = self._check(hits, text, raw) if hits else []
-        if left_out and found and not raw:
-            hits = self._search.find(text)[0]
-            found = self._check(hits, text, raw)
-        return found, hits
+    def may_hold_secret(self, body: bytes, sure: int) -> bool:
+        """Whether it is worth decoding. A body of up to `sure` bytes is by any candidate."""
+        if len(body) > sure:
+            return bool(self.find(body, raw=True, work=Work(0, _WORK_UNDECODED)))
+        return bool(self._search.find(body, once=True).hits)
 
-    def _check(self, hits: list[Hit], text: bytes, raw: bool) -> list[Span]:
+    def _find_plain(self, text: bytes, raw: bool, work: Work) -> tuple[list[Span], list[Hit]]:
+        """What is repeated very often is looked at once; only where that is a secret are all of its places searched."""
+        got = self._search.find(text, once=True)
+        found = self._check(got, text, raw, work) if got.hits else []
+        if got.left_out and found and not raw:
+            got = self._search.find(text)
+            found = self._check(got, text, raw, work)
+        return found, got.hits
+
+    def _check(self, got: Hits, text: bytes, raw: bool, work: Work) -> list[Span]:
         found: list[Span] = []
         plain = self._escapes
-        known: dict[tuple[int, bytes], list[Span]] = {}
+        known, hits = work.known, got.hits
         many = len(hits) > _MEMO_AFTER
-        for number, start, end in hits:
+        for at, (number, start, end) in enumerate(hits):
             if number >= plain:
                 continue
             if many:
@@ -83,22 +136,27 @@ class Scanner:
                 if before is not None:
                     found += [(start + first, start + last, kind) for first, last, kind in before]
                     continue
-            got = _run_finder(self._finders[number], text, start, end, raw)
-            found += got
-            if got and raw:
+            finder = self._finders[number]
+            if not work.spend(blocks.work_of_document(text, start, end) if finder in _LONG else 1):
+                return found + unjudged_spans(text, [hit[1:] for hit in hits[at:] if hit[0] < plain], got.rest)
+            spans = _run_finder(finder, text, start, end, raw)
+            found += spans
+            if spans and raw:
                 return found
-            if many and all(start <= span[0] and span[1] < end + _AFTER - 1 for span in got):
-                known[around] = [(first - start, last - start, kind) for first, last, kind in got]
-        return found
+            if many and all(start <= span[0] and span[1] < end + _AFTER - 1 for span in spans):
+                known[around] = [(first - start, last - start, kind) for first, last, kind in spans]
+        return found + unjudged_spans(text, [], got.rest) if got.rest else found
 
-    def _find_spelt(self, hits: list[tuple[int, int, int]], text: bytes, raw: bool, depth: int) -> list[Span]:
+    def _find_spelt(self, hits: list[Hit], text: bytes, raw: bool, depth: int, work: Work) -> list[Span]:
         """What other spellings hide. In undecoded JSON an escape is reason enough to decode it."""
         found: list[Span] = []
         percents = sorted(hit[1] for hit in hits if hit[0] == self._percents)
         encoded = sorted(hit[1] for hit in hits if hit[0] == self._encoded)
 
         def find(inner: bytes) -> list[Span]:
-            return self.find(inner, raw, depth)
+            if not work.spend(_WORK_OF_VIEW):
+                return [(0, len(inner), views.UNJUDGED)]
+            return self.find(inner, raw, depth, work)
 
         escapes = sorted(hit[1] for hit in hits if hit[0] < self._percents)
         if raw and any(hit[0] == self._decodes for hit in hits):
@@ -110,6 +168,25 @@ class Scanner:
         if encoded and not (raw and found):
             found += views.find_in_base64(text, encoded, find)
         return found
+
+
+def unjudged_spans(text: bytes, places: Iterable[tuple[int, int]], rest: tuple[int, int] | None) -> list[Span]:
+    """What is removed where candidates could not be judged: the string of each, and for a key its value too."""
+    found: list[Span] = []
+    done = -1
+    for start, end in sorted([*places, *([rest] if rest else [])]):
+        if end <= done:
+            continue
+        first = max(0, start - _UNJUDGED_BEFORE, *(text.rfind(stop, 0, start) + 1 for stop in _STRING_ENDS))
+        done = _end_of_value(text, end)
+        found.append((first, done, views.UNJUDGED))
+    return found
+
+
+def _end_of_value(text: bytes, at: int) -> int:
+    limit = min(len(text), at + _UNJUDGED_AFTER)
+    end = text.find(assignment.STRING_END, at, limit)
+    return end if end >= 0 else limit
 
 
 _JOINED = re.compile(
@@ -174,8 +251,28 @@ def _decode_marks() -> tuple[str, ...]:
     return (*views.DUMP_MARKS, *sorted(spelt | {mark.upper().replace("\\U", "\\u") for mark in spelt}))
 
 
-AnchorOf = tuple[str, Finder, bytes, int, bool]
-"""A text to search for, what looks at it then, the bytes that must follow it and how many; whether it stands alone."""
+AnchorOf = tuple[str, Finder, bytes, int, bool, int]
+"""A text to search for, what looks at it then, the bytes that must follow it and how many; whether it stands alone; its
+guard."""
+
+
+def _far(sort: int) -> int:
+    return GUARD_FAR | sort << 8
+
+
+def _guard_of(rule: NameRule, stem: str) -> int:
+    """What native/anchors.c asks of a name: no more than `assignment.find_value` does."""
+    guard = GUARD_VALUE | rule.stem_width << 8
+    guard |= GUARD_RANDOM if rule.judge in ("token", "strong") else 0
+    guard |= GUARD_SPOKEN if rule.spoken else 0
+    guard |= GUARD_CODE if rule.judge in ("token", "strong", "password") else 0
+    if rule.judge == "password" and stem.lower().encode() not in assignment.SHORT_NAMES:
+        guard |= GUARD_PLAIN
+    if rule.part in ("", "tail"):
+        return guard
+    if rule.part == "key":
+        return guard | (GUARD_TOKEN if stem[-rule.stem_width :][:1] in "tT" else GUARD_KEY)
+    return guard | GUARD_WORD | (GUARD_PASS if stem.lower() in ("pass", "pwd") else 0)
 
 
 def _list_anchors(names: list[str]) -> Iterator[AnchorOf]:
@@ -184,14 +281,18 @@ def _list_anchors(names: list[str]) -> Iterator[AnchorOf]:
         alone = token.left == "strict" and not shape.head and any(map(_is_common, shape.anchors))
         finder = token_finder(token, shape, alone)
         for anchor in shape.anchors:
-            yield anchor, finder, shape.follow, shape.follow_count, alone
+            yield anchor, finder, shape.follow, shape.follow_count, alone, 0
     plain: list[tuple[Iterable[str], Finder]] = [(place.anchors, place_finder(place)) for place in PLACE_RULES]
-    own = (NameRule("named", (name,), "any", spoken=False) for name in names)
-    plain += [(_casings(rule), name_finder(rule)) for rule in (*NAME_RULES, *own)]
-    plain += _BLOCK_FINDERS
-    for anchors, finder in plain:
+    for anchors, finder in plain + _BLOCK_FINDERS:
         for anchor in anchors:
-            yield anchor, finder, _AFTER_SHORT.get(anchor, b""), int(anchor in _AFTER_SHORT), False
+            follow, count = _AFTER_PLACE.get(anchor, (b"", 0))
+            yield anchor, finder, follow, count, False, _GUARDS.get(anchor, 0)
+    own = (NameRule("named", (name,), "any", spoken=False) for name in names)
+    for rule in (*NAME_RULES, *own):
+        finder = name_finder(rule)
+        for stem in _casings(rule):
+            follow, count = _AFTER_SHORT.get(stem, (b"", 0))
+            yield stem, finder, follow, count, False, _guard_of(rule, stem)
 
 
 _BLOCK_FINDERS: list[tuple[Iterable[str], Finder]] = [
@@ -202,6 +303,15 @@ _BLOCK_FINDERS: list[tuple[Iterable[str], Finder]] = [
     (blocks.COOKIE_ANCHORS, blocks.find_cookies),
     (blocks.BASIC_ANCHORS, blocks.find_basic_login),
 ]
+
+
+_LONG = frozenset((blocks.find_secret_values,))
+"""What reads much more than a line."""
+_GUARDS = {
+    **dict.fromkeys(blocks.INSERT_ANCHORS, GUARD_PAREN),
+    **dict.fromkeys(("name\x1e", 'name"', "name'", "name\\"), GUARD_COOKIE),
+    "://": GUARD_LOGIN,
+}
 
 
 _COMMON = frozenset(
@@ -237,9 +347,14 @@ def _is_common(anchor: str) -> bool:
     return len(anchor) <= 2 or anchor in _COMMON
 
 
-_AFTER_SHORT = dict.fromkeys(("pw", "PW", "Pw"), b" =:\"'`_-.,|<>()[]\t\r\n\\\x1e\x1f\xef\xe3\xe60123456789")
+_AFTER_SHORT = dict.fromkeys(("pw", "PW", "Pw"), (b" =:\"'`_-.,|<>()[]\t\r\n\\\x1e\x1f\xef\xe3\xe60123456789", 1))
 _NOT_IN_WORD = bytes(code for code in range(128) if not chr(code).isalpha())
-_AFTER_SHORT |= dict.fromkeys(("_pat", "-pat", "_PAT", "-PAT", " PAT"), _NOT_IN_WORD)
+_AFTER_SHORT |= dict.fromkeys(("_pat", "-pat", "_PAT", "-PAT", " PAT"), (_NOT_IN_WORD, 1))
+_AFTER_PLACE = dict.fromkeys((".G", ".X", ".Y"), (bytes(code for code in range(128) if chr(code).isalnum()) + b"_-", 5))
+_AFTER_PLACE |= dict.fromkeys(("auth", "AUTH"), (b"\\\"'`:=\x1e", 1))
+_AFTER_PLACE |= dict.fromkeys(("curl", "wget"), (b"\\\"' \t\r\n\x1f", 1))
+_AFTER_PLACE |= dict.fromkeys(("redentials", "ogin", "ccount"), (b"s \t\r\n:=\\", 1))
+_AFTER_PLACE |= dict.fromkeys(("uthorization", "UTHORIZATION"), (b"\\\"'` \t\r\n:=\x1e", 1))
 """What stands after short names: they are not the beginning of a word."""
 
 
@@ -373,6 +488,9 @@ def name_finder(rule: NameRule) -> Finder:
     width = rule.stem_width
 
     def find(text: bytes, start: int, end: int, raw: bool) -> Span | None:
-        return assignment.find_value(text, rule, end - width if width else start, end, raw)
+        found = assignment.find_value(text, rule, end - width if width else start, end, raw)
+        if raw and not found and text.find(b"\\\\", end, end + _NEAR) >= 0:
+            return start, end, "escape"  # an escaped backslash hides how the value is written
+        return found
 
     return find

@@ -1,13 +1,19 @@
-"""Other spellings of a text: escapes, percent signs, base64. What is found in one is removed from the text itself."""
+"""Other spellings of a text: JSON, escapes, percent signs, base64. What is found in one is removed from the text itself."""
 
 import base64
 import binascii
+import ctypes
 import re
-from bisect import bisect_right
-from collections.abc import Callable, Iterator
-from urllib.parse import unquote_to_bytes
+import threading
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
-from holdfast.redact.rule import Span
+import msgspec
+
+from holdfast.redact.anchors import load_library
+from holdfast.redact.assignment import KEY_END, STRING_END
+from holdfast.redact.rule import Span, make_label
 
 Find = Callable[[bytes], list[Span]]
 
@@ -16,7 +22,6 @@ _ESCAPE = re.compile(
 )
 _ENTITIES = {b"quot": b'"', b"amp": b"&", b"apos": b"'", b"lt": b"<", b"gt": b">"}
 _PERCENT = re.compile(rb"%([2-7][0-9A-Fa-f])")
-_RUN = re.compile(rb"[^\s\"'<>\\\x1e\x1f`]{1,4096}")
 _WINDOW_BEFORE, _WINDOW_AFTER = 256, 2048
 _DUMP = b"00000010"
 _BASE64 = re.compile(rb"[A-Za-z0-9+/_-]{16,}={0,2}")
@@ -57,21 +62,12 @@ def base64_marks() -> tuple[str, ...]:
 
 
 class View:
-    """A text that was rewritten, and where each part of it came from."""
+    """A text that was rewritten, and where each part of it came from: pairs of places, one in the new text and one in
+    the old, at the start and at both ends of each change."""
 
-    def __init__(self, text: bytes, pattern: re.Pattern[bytes], replace: Callable[[re.Match[bytes]], bytes]) -> None:
-        parts: list[bytes] = []
-        self._out: list[int] = [0]
-        self._in: list[int] = [0]
-        at = size = 0
-        for match in pattern.finditer(text):
-            parts += (text[at : match.start()], replace(match))
-            size += len(parts[-2])
-            self._out += (size, size + len(parts[-1]))
-            self._in += (match.start(), match.end())
-            size += len(parts[-1])
-            at = match.end()
-        self.text = b"".join((*parts, text[at:]))
+    def __init__(self, text: bytes, percent: bool = False) -> None:
+        library = load_library()
+        self.text, self._out, self._in = _decode_natively(library, text, percent) if library else _decode(text, percent)
 
     def source_span(self, span: Span, offset: int = 0) -> Span:
         return offset + self._source(span[0]), offset + self._source_end(span[1]), span[2]
@@ -85,14 +81,70 @@ class View:
         return self._in[n] + at - self._out[n] if n % 2 == 0 else self._in[n + 1]
 
 
+Decoded = tuple[bytes, Sequence[int], Sequence[int]]
+
+
+def _decode(text: bytes, percent: bool) -> Decoded:
+    parts: list[bytes] = []
+    out, source = [0], [0]
+    at = size = 0
+    for match in (_PERCENT if percent else _ESCAPE).finditer(text):
+        parts += (text[at : match.start()], bytes([int(match[1], 16)]) if percent else _unescape(match))
+        size += len(parts[-2])
+        out += (size, size + len(parts[-1]))
+        source += (match.start(), match.end())
+        size += len(parts[-1])
+        at = match.end()
+    return b"".join((*parts, text[at:])), out, source
+
+
+def _decode_natively(library: ctypes.CDLL, text: bytes, percent: bool) -> Decoded:
+    out, places = _buffers.of_size(len(text) + 1, 2 * len(text) + 8)
+    size = library.holdfast_decode_view(text, len(text), int(percent), out, places, _buffers.count_ref)
+    pairs = _buffers.numbers(places, 2)
+    return ctypes.string_at(out, size), pairs[::2], pairs[1::2]
+
+
+class _Buffers(threading.local):
+    """What the library writes to. Kept between calls: fresh memory costs more than the work that is done in it."""
+
+    def __init__(self) -> None:
+        self.count = ctypes.c_size_t()
+        self.count_ref = ctypes.byref(self.count)
+        self._make(1 << 16, 1 << 16)
+
+    def _make(self, size: int, numbers: int) -> None:
+        self._text = ctypes.create_string_buffer(size)
+        self._numbers = (ctypes.c_uint32 * numbers)()
+
+    def of_size(self, size: int, numbers: int) -> tuple[Any, Any]:
+        if size > len(self._text) or numbers > len(self._numbers):
+            if size > _MOST_KEPT:
+                return ctypes.create_string_buffer(size), (ctypes.c_uint32 * numbers)()
+            self._make(max(size, len(self._text)), max(numbers, len(self._numbers)))
+        return self._text, self._numbers
+
+    def numbers(self, places: Any, width: int) -> memoryview:
+        """What the library wrote, as a copy: the next call writes over it."""
+        return memoryview(ctypes.string_at(places, 4 * width * self.count.value)).cast("I")
+
+
+_MOST_KEPT = 1 << 20
+_buffers = _Buffers()
+
+
 def find_in_escaped(text: bytes, hits: list[int], find: Find) -> list[Span]:
     """Secrets that appear once `\\u0070`, `\\x70`, `&quot;` and the like are read."""
     found = find_in_hex_dump(text, find) if _DUMP in text else []
+    return found + _find_in_windows(text, hits, find, percent=False)
+
+
+def _find_in_windows(text: bytes, hits: list[int], find: Find, percent: bool) -> list[Span]:
+    found: list[Span] = []
     for start, end in _windows(hits, len(text)):
         window = text[start:end]
-        plain = _ESCAPE.sub(_unescape, window)
-        if plain != window and find(plain):
-            view = View(window, _ESCAPE, _unescape)
+        view = View(window, percent)
+        if view.text != window:
             found += [view.source_span(span, start) for span in find(view.text)]
     return found
 
@@ -121,31 +173,7 @@ def _unescape(match: re.Match[bytes]) -> bytes:
 
 def find_in_percent(text: bytes, hits: list[int], find: Find) -> list[Span]:
     """Secrets in addresses and forms that are percent-encoded."""
-    found: list[Span] = []
-    for start, end in runs_around(text, hits):
-        if not find(unquote_to_bytes(text[start:end])):
-            continue
-        view = View(text[start:end], _PERCENT, lambda match: bytes([int(match[1], 16)]))
-        found += [view.source_span(span, start) for span in find(view.text)]
-    return found
-
-
-def runs_around(text: bytes, hits: list[int]) -> Iterator[tuple[int, int]]:
-    """The runs without a space or a quote that hold these places, each once. A run is at most 4 KB to either side."""
-    done = -1
-    for hit in hits:
-        if hit < done:
-            continue
-        start = max(done, hit - 1024, 0)
-        first = max(
-            (text.rfind(stop, start, hit) for stop in (b" ", b"\n", b'"', b"'", b"\x1e", b"\x1f", b"<", b"\t")),
-            default=-1,
-        )
-        start = max(start, first + 1)
-        run = _RUN.match(text, start)
-        if run and run.end() > hit:
-            done = run.end()
-            yield start, done
+    return _find_in_windows(text, hits, find, percent=True)
 
 
 def find_in_base64(text: bytes, hits: list[int], find: Find) -> list[Span]:
@@ -188,3 +216,113 @@ def find_in_hex_dump(text: bytes, find: Find) -> list[Span]:
         if find(content):
             found.append((dump.start(), dump.end(), "encoded-secret"))
     return found
+
+
+# ── The strings of a JSON document, decoded, as one text that can be scanned; and the document with some of it removed ──
+
+_TOKEN = re.compile(rb"\"([^\"\\]*(?:\\.[^\"\\]*)*)\"(\s*:)?|-?\d[\d.eE+-]*", re.DOTALL)
+_decode_string = msgspec.json.Decoder(str).decode
+UNJUDGED = "unjudged"
+"""The kind of what holds more candidates than can be judged: it is removed unread."""
+
+
+class Document:
+    """`text` holds every key, string and number in order; keys end with `KEY_END`, the others with `STRING_END`."""
+
+    def __init__(self, body: bytes) -> None:
+        self._body = body
+        library = load_library()
+        flatten = _flatten_natively if library else _flatten
+        self.text, self._begins, self._ends, self.starts = flatten(body)
+
+    def pieces(self) -> list[tuple[int, int]]:
+        """Where each string or number lies in `text`."""
+        return [self._piece(number) for number in range(len(self.starts))]
+
+    def _piece(self, number: int) -> tuple[int, int]:
+        last = self.starts[number + 1] if number + 1 < len(self.starts) else len(self.text)
+        return self.starts[number], last - 1
+
+    def without(self, spans: list[Span]) -> bytes:
+        """The document with these spans of `text` replaced by labels; everything else as it was."""
+        cuts: dict[int, list[Span]] = {}
+        unjudged: list[range] = []
+        for span in spans:
+            touched = self._touched(span)
+            if span[2] == UNJUDGED and len(touched) > 1:
+                unjudged.append(touched)
+                continue
+            for number in touched:
+                cuts.setdefault(number, []).append(span)
+        alone = (range(number, number + 1) for number in cuts if not any(number in many for many in unjudged))
+        parts: list[bytes] = []
+        at = 0
+        for numbers in sorted([*alone, *unjudged], key=lambda numbers: numbers[0]):
+            first, last = numbers[0], numbers[-1]
+            parts.append(self._body[at : self._begins[first]])
+            parts.append(self._rewritten(first, cuts[first]) if first == last else self._replaced(first, last))
+            at = self._ends[last]
+        return b"".join((*parts, self._body[at:]))
+
+    def _touched(self, span: Span) -> range:
+        first = bisect_right(self.starts, span[0]) - 1
+        return range(first, max(first + 1, bisect_left(self.starts, span[1])))
+
+    def _rewritten(self, number: int, spans: list[Span]) -> bytes:
+        start, end = self._piece(number)
+        inner = [(max(span[0], start) - start, min(span[1], end) - start, span[2]) for span in spans]
+        text = replace_spans(self.text[start:end], [span for span in inner if span[0] < span[1]])
+        return msgspec.json.encode(text.decode("utf-8", "replace"))
+
+    def _replaced(self, first: int, last: int) -> bytes:
+        """The part of the document that holds these strings, each of them replaced."""
+        label = msgspec.json.encode(make_label(UNJUDGED).decode())
+        begins, ends = self._begins, self._ends
+        gaps = (self._body[ends[n] : begins[n + 1]] for n in range(first, last))
+        return b"".join(label + gap for gap in gaps) + label
+
+
+Flat = tuple[bytes, Sequence[int], Sequence[int], Sequence[int]]
+
+
+def _flatten(body: bytes) -> Flat:
+    begins, ends, starts = [], [], []
+    parts: list[bytes] = []
+    size = 0
+    for match in _TOKEN.finditer(body):
+        decoded = _decoded(match)
+        begins.append(match.start())
+        ends.append(match.end() if match[1] is None else match.end(1) + 1)
+        starts.append(size)
+        parts += (decoded, KEY_END if match[2] else STRING_END)
+        size += len(decoded) + 1
+    return b"".join(parts), begins, ends, starts
+
+
+def _flatten_natively(body: bytes) -> Flat:
+    library = load_library()
+    assert library is not None
+    out, places = _buffers.of_size(len(body) + 16, 3 * (len(body) // 2 + 2))
+    size = library.holdfast_flatten_json(body, len(body), out, places, _buffers.count_ref)
+    triples = _buffers.numbers(places, 3)
+    return ctypes.string_at(out, size), triples[::3], triples[1::3], triples[2::3]
+
+
+def _decoded(match: re.Match[bytes]) -> bytes:
+    if match[1] is None:
+        return match[0]
+    if b"\\" not in match[1]:
+        return match[1]
+    try:
+        return _decode_string(b'"' + match[1] + b'"').encode("utf-8", "replace")
+    except (msgspec.DecodeError, UnicodeError):
+        return match[1]
+
+
+def replace_spans(text: bytes, spans: list[Span]) -> bytes:
+    parts: list[bytes] = []
+    at = 0
+    for start, end, kind in spans:
+        parts += (text[at:start], make_label(kind))
+        at = end
+    return b"".join((*parts, text[at:]))

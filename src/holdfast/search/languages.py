@@ -132,7 +132,11 @@ _TEST_CLASS = re.compile(r"[a-z0-9](?:Tests?|TestCase|Spec)\.\w+$")
 _TRANSLATION = re.compile(
     r"(?i)(?:^|/)(?:i18n|l10n|locales?|langs?|languages?|translations?)/.*\.(?:json|ya?ml|php|properties|js|ts|xml|toml|rb|py|po)$"
     r"|(?:^|/)messages?_[a-z]{2}(?:_[a-z]{2})?\.\w+$"
+    r"|(?:^|/)(?:readme|contributing|install|usage|guide|faq|index)[-_.]"
+    r"(?:ar|bg|bn|cs|da|de|el|es|fa|fi|fr|he|hi|hu|id|it|ja|jp|ko|kr|nb|nl|no|pl|pt|ro|ru|sk|sv|th|tr|uk|ur|vi|zh|cn|tw)"
+    r"(?:[-_](?:[a-z]{2}|hans|hant))?\.(?:md|rst|markdown|txt|adoc)$"
 )
+_RUST_TEST = re.compile(r"(?:^|\.)(?:tests?|test_\w+|\w+_tests?)(?:\.|$)")
 _CHANGELOG = re.compile(
     r"(?i)(?:^|/)(?:changelog|changes|history|news|release[-_]?notes|upgrade|authors|contributors)\b[^/.]*"
     r"(?:\.(?:md|rst|txt|adoc|org))?$"
@@ -155,3 +159,10 @@ def role_of(path: str) -> str:
     if language in PROSE:
         return DOCUMENT
     return CONFIGURATION if language in _CONFIGURATION_LANGUAGES else CODE
+
+
+def role_of_chunk(path: str, symbol: str) -> str:
+    """As `role_of`, and where the language keeps tests beside what they test, by the name of the definition."""
+    if path.endswith(".rs") and _RUST_TEST.search(symbol):
+        return TEST
+    return role_of(path)

@@ -2,6 +2,7 @@
 
 import math
 import re
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,8 @@ MOST_TOKEN_CHUNKS = 300
 MOST_PATHS = 20
 MOST_SIMILAR = 40
 LEAST_SIMILAR = 0.5
+COVERED, NAMED = 0.3, 0.15
+"""What a chunk gains that holds all words of the question, and more where they are in its name."""
 COMMON = 2_000
 """A word in more chunks than this is as good as a word in all of them."""
 
@@ -40,14 +43,37 @@ def best_by_words(db: apsw.Connection, words: tuple[str, ...], limit: int) -> Sc
     return [(row[0], row[1]) for row in rows]
 
 
-def rarities(db: apsw.Connection, words: tuple[str, ...], chunks: int) -> dict[str, float]:
-    """How much each word says: about 0 for one that is everywhere, about 10 for one that is in a single chunk."""
-    counted = "select count(*) from (select 1 from words where words match ? limit ?)"
-    found = {}
-    for word in words:
-        count = db.execute(counted, (f'"{word}"', COMMON)).fetchone()
-        found[word] = math.log(1 + chunks / (0.5 + (count[0] if count else 0)))
-    return found
+class WordChunks:
+    """Which chunks hold each word of a question, and how much the word says: about 0 for one that is everywhere, about
+    10 for one that is in a single chunk. Of a common word only that it is common is known."""
+
+    def __init__(self, db: apsw.Connection, words: tuple[str, ...], chunks: int) -> None:
+        self._db = db
+        self.rarity: dict[str, float] = {}
+        self.chunks: dict[str, frozenset[int]] = {}
+        for word in words:
+            found = _chunks_matching(db, f'"{word}"')
+            self.rarity[word] = math.log(1 + chunks / (0.5 + len(found)))
+            if len(found) < COMMON:
+                self.chunks[word] = found
+
+    def coverage(self, words: Sequence[str], chunks: Iterable[int]) -> dict[int, float]:
+        """For each chunk: the share of what the words say that is said there, and once more where its name says it."""
+        telling = [word for word in words if self.chunks.get(word)]
+        total = sum(self.rarity[word] for word in telling) or 1.0
+        found = dict.fromkeys(chunks, 0.0)
+        for word in telling:
+            named = _chunks_matching(self._db, f'name:"{word}"')
+            for chunk in self.chunks[word] & found.keys():
+                found[chunk] += self.rarity[word] / total * (COVERED + NAMED * (chunk in named))
+        return found
+
+
+def _chunks_matching(db: apsw.Connection, expression: str) -> frozenset[int]:
+    """At most COMMON of them, in one value: a row each would cost more than finding them."""
+    select = "select group_concat(id, ' ') from (select rowid id from words where words match ? limit ?)"
+    row = db.execute(select, (expression, COMMON)).fetchone()
+    return frozenset(map(int, row[0].split())) if row and row[0] else frozenset()
 
 
 def chunks_with_token(db: apsw.Connection, token: str) -> list[int]:

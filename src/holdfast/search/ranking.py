@@ -160,9 +160,15 @@ def examine(query: Query, names: Sequence[str], lines: Sequence[str], rarity: di
 
 
 Scored = Sequence[tuple[int, float]]
-MEANING = 0.64
+MEANING = 0.6
 """The share of meaning in the mixture, full text has the rest."""
 DEPTH = 100
+TEXT_DEPTH = 400
+"""Chunks that full text finds, to see which files hold several of them."""
+ASKED_DOCUMENT = 0.5
+"""A long document has every word somewhere: where documents are asked for, that says less."""
+FILE_SHARE, CHUNKS_OF_A_FILE = 0.3, 3
+"""What a chunk gains in the file whose best few chunks full text finds best."""
 
 
 class Weights(msgspec.Struct, frozen=True):
@@ -191,6 +197,18 @@ def mix(meaning: Scored, text: Scored, share: float = MEANING) -> dict[int, floa
     return mixed
 
 
+def file_scores(text: Scored, file_of: Callable[[int], int]) -> dict[int, float]:
+    """For each file, from 0 to 1: how well its best few chunks fit, for a subject is often spread over a file."""
+    found: dict[int, list[float]] = {}
+    for chunk, score in text:
+        best = found.setdefault(file_of(chunk), [])
+        if len(best) < CHUNKS_OF_A_FILE:
+            best.append(score)
+    sums = {file: sum(best) for file, best in found.items()}
+    most = max(sums.values(), default=0.0)
+    return {file: value / most for file, value in sums.items()} if most > 0 else {}
+
+
 def _spread(scored: Scored) -> list[tuple[int, float]]:
     if not scored:
         return []
@@ -199,10 +217,10 @@ def _spread(scored: Scored) -> list[tuple[int, float]]:
     return [(chunk, (score - low) / width if width > 0 else 1.0) for chunk, score in scored]
 
 
-def role_factor(query: Query, path: str, weights: Weights = WEIGHTS) -> float:
+def role_factor(query: Query, path: str, symbol: str = "", weights: Weights = WEIGHTS) -> float:
     """A test says the same words as what it tests, a translation the same as what is translated: they come behind it,
     unless they are asked for. Documents and configuration come first where the question asks for them."""
-    role = languages.role_of(path)
+    role = languages.role_of_chunk(path, symbol)
     if role == languages.TEST:
         return 1.0 if query.about_tests else weights.test
     if role == languages.TRANSLATION:
@@ -232,6 +250,7 @@ class ChunkRow(msgspec.Struct, frozen=True):
     path: str
     start: int
     stop: int
+    symbol: str
 
 
 TextOf = Callable[[apsw.Connection, int], list[str]]
@@ -255,12 +274,13 @@ class Ranking:
         self,
         db: apsw.Connection,
         query: Query,
-        rarity: dict[str, float],
+        words: lexical.WordChunks,
         text_of: TextOf,
         allowed: set[int] | None,
         kind: str = "",
     ) -> None:
-        self._db, self._query, self._rarity, self._text_of, self._allowed = db, query, rarity, text_of, allowed
+        self._db, self._query, self._text_of, self._allowed = db, query, text_of, allowed
+        self._words, self._rarity = words, words.rarity
         self._kind = kind
         self._found: dict[int, Ranked] = {}
         self._rows: dict[int, ChunkRow] = {}
@@ -268,15 +288,17 @@ class Ranking:
     def ranked(self, meaning: Scored, text: Scored) -> list[Ranked]:
         mixed = mix(meaning, text)
         uses = self._uses()
-        self._load([*mixed, *uses])
+        self._load([*mixed, *uses, *(chunk for chunk, _ in text)])
         for chunk, score in mixed.items():
             self._one(chunk).score = score
+        self._weigh_subject(text)
         if self._query.is_task:
             self._weigh_registries(sorted(mixed, key=lambda chunk: -mixed[chunk])[:EXAMINED_REGISTRIES])
         self._weigh_evidence([*dict.fromkeys([*(c for c, _ in text[:EXAMINED]), *uses])])
         self._weigh_definitions()
-        for chunk in self._found:
-            self._found[chunk].score *= role_factor(self._query, self._rows[chunk].path)
+        for chunk, one in self._found.items():
+            row = self._rows[chunk]
+            one.score *= role_factor(self._query, row.path, one.symbol or row.symbol)
         self._weigh_paths()
         return sorted(self._found.values(), key=lambda one: (-one.score, one.chunk))
 
@@ -292,13 +314,23 @@ class Ranking:
                     found.setdefault(chunk)
         return list(found)[:EXAMINED_USES]
 
+    def _weigh_subject(self, text: Scored) -> None:
+        """What a chunk alone does not show: its file is about the question, or it has all of the question's words."""
+        share = max(0.0, 1.0 - self._share_of_names()) * (ASKED_DOCUMENT if self._query.about_documents else 1.0)
+        if not share:
+            return
+        files = file_scores(text, lambda chunk: self._rows[chunk].file)
+        covered = self._words.coverage(self._query.telling_words, self._found)
+        for chunk, one in self._found.items():
+            one.score += share * (FILE_SHARE * files.get(self._rows[chunk].file, 0.0) + covered[chunk])
+
     def _load(self, chunks: Sequence[int]) -> None:
         wanted = [chunk for chunk in dict.fromkeys(chunks) if chunk not in self._rows]
         for at in range(0, len(wanted), 500):
             batch = wanted[at : at + 500]
             marks = ",".join("?" * len(batch))
             for id_, *row in self._db.execute(
-                "select c.id, c.file, f.path, c.start, c.stop from chunks c join files f on f.id = c.file"
+                "select c.id, c.file, f.path, c.start, c.stop, c.symbol from chunks c join files f on f.id = c.file"
                 f" where c.id in ({marks})", tuple(batch),
             ):  # fmt: skip
                 self._rows[id_] = ChunkRow(*row)

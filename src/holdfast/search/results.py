@@ -1,4 +1,4 @@
-"""What a search gives back: from ranked chunks to blocks of lines, the definition each is about, why it was found;."""
+"""What a search gives back: from ranked chunks to blocks of lines, the definition each is about, why it was found."""
 
 from collections.abc import Sequence
 
@@ -10,6 +10,15 @@ from holdfast.search.query import Query
 from holdfast.search.ranking import Ranked, TextOf
 
 # What a search gives back.
+
+
+class Neighbour(msgspec.Struct, frozen=True):
+    """A definition in the file of a hit."""
+
+    symbol: str
+    kind: str
+    line: int
+    end: int
 
 
 class Hit(msgspec.Struct, kw_only=True):
@@ -26,6 +35,11 @@ class Hit(msgspec.Struct, kw_only=True):
     focus: int = 0
     excerpt: str = ""
     chunk: int = 0
+    excerpt_line: int = 0
+    """Of the excerpt's first line."""
+    within: Neighbour | None = None
+    before: Neighbour | None = None
+    after: Neighbour | None = None
 
 
 class Answer(msgspec.Struct, kw_only=True):
@@ -107,10 +121,11 @@ def _hit(db: apsw.Connection, one: Ranked, query: Query, found: Found, text_of: 
         _narrow(block, one)
     else:
         _focus(db, block, one, asked, found.rarity, kind)
+    at, excerpt = _excerpt(block, asked)
     return Hit(
         path=block.path, line=block.start, end=block.stop, symbol=block.symbol, kind=block.kind, lang=block.lang,
         score=round(one.score, 4), why=_reasons(one, block, asked, found), focus=block.focus,
-        excerpt=_excerpt(block, asked), chunk=one.chunk,
+        excerpt=excerpt, excerpt_line=at, chunk=one.chunk,
     )  # fmt: skip
 
 
@@ -183,11 +198,12 @@ def _shared(asked: set[str], text: str) -> list[str]:
     return sorted(w for w in asked if w in low or (len(w) > 4 and w[: max(4, len(w) - 3)] in low))
 
 
-def _excerpt(block: Block, asked: set[str]) -> str:
-    """From the line to look at first, if the question names it; else the lines that say most of what was asked."""
+def _excerpt(block: Block, asked: set[str]) -> tuple[int, str]:
+    """(first line, text): from the line to look at first, if the question names it; else the lines that say most."""
     lines = block.lines[block.start - 1 : block.stop]
     best = block.focus - block.start
     if not best:
         scores = [sum(w in low for w in asked) for low in (line.lower() for line in lines)]
         best = max(range(len(lines)), key=lambda n: sum(scores[n : n + LONGEST_EXCERPT])) if any(scores) else 0
-    return "\n".join(line[:LONGEST_LINE].rstrip() for line in lines[best : best + LONGEST_EXCERPT])
+    shown = "\n".join(line[:LONGEST_LINE].rstrip() for line in lines[best : best + LONGEST_EXCERPT])
+    return block.start + best, shown

@@ -14,15 +14,15 @@ from holdfast.search.index import database
 from holdfast.search.index.database import IndexDir
 from holdfast.search.index.file_entry import unpack_text
 from holdfast.search.query import parse_query
-from holdfast.search.ranking import DEPTH, Ranked, Ranking
+from holdfast.search.ranking import DEPTH, TEXT_DEPTH, Ranked, Ranking
 from holdfast.search.results import Answer, Found, Question, shown
 from holdfast.search.settings import IndexSettings
 from holdfast.search.vectors import Vectors
 
 MOST_WORDS = 32
 MOST_TEXTS = 300
-RELATED_SPARE = 10
-"""More than are shown, because windows of the same text are left out."""
+RELATED_SPARE = 40
+"""More than are shown: windows of the same text are left out, and code comes before documents that only speak of it."""
 FILTERED_DEPTH = 2_000
 FAR = 0.15
 """What shares no word with the question and is no nearer to it than this has nothing to do with it."""
@@ -71,11 +71,13 @@ class Searcher:
         except NoEmbedder as error:
             nearest, note = [], f"no vectors: {error}"
         query = parse_query("")
-        ranked = [Ranked(other, score) for other, score in nearest if other != chunk]
-        found = Found(dict(nearest), set(), {})
         own = symbols.chunk_lines(db, chunk)
-        hits = shown(db, query, ranked, found, self._text_of, Question(text="", limit=limit + RELATED_SPARE))
-        return Answer(hits=[hit for hit in hits if not own.covers(hit.path, hit.line)][:limit], note=note, **sizes)
+        ranked = [Ranked(other, score) for other, score in nearest if other != chunk]
+        asked = Question(text="", limit=limit + RELATED_SPARE)
+        hits = shown(db, query, ranked, Found(dict(nearest), set(), {}), self._text_of, asked)
+        hits = symbols.same_role_first([hit for hit in hits if not own.covers(hit.path, hit.line)], own)[:limit]
+        symbols.name_neighbours(db, hits)
+        return Answer(hits=hits, note=note, **sizes)
 
     @contextlib.contextmanager
     def read(self) -> Iterator[apsw.Connection]:
@@ -109,17 +111,19 @@ class Searcher:
         allowed = _allowed(db, question)
         sizes = self._sizes(db)
         query = parse_query(question.text)
-        rarity = lexical.rarities(db, query.words[:MOST_WORDS], sizes["chunks"])
+        known = lexical.WordChunks(db, query.words[:MOST_WORDS], sizes["chunks"])
+        rarity = known.rarity
         meant = lexical.corrected(db, query, rarity, sizes["chunks"])
         meaning, note = self._meaning(db, " ".join([question.text, *meant.values()]), settings, allowed)
         words = tuple(dict.fromkeys([*query.telling_words, *meant.values()]))
-        text = lexical.best_by_words(db, words, DEPTH if allowed is None else FILTERED_DEPTH)
+        text = lexical.best_by_words(db, words, TEXT_DEPTH if allowed is None else FILTERED_DEPTH)
         kept = None if allowed is None else set(allowed)
         text = text if kept is None else [one for one in text if one[0] in kept]
-        near, worded = dict(meaning), {c for c, _ in text}
-        ranked = Ranking(db, query, rarity, self._text_of, kept, question.kind).ranked(meaning, text)
+        near, worded = dict(meaning), {chunk for chunk, _ in text}
+        ranked = Ranking(db, query, known, self._text_of, kept, question.kind).ranked(meaning, text)
         ranked = [one for one in ranked if one.why or one.chunk in worded or near.get(one.chunk, 0.0) >= FAR]
         hits = shown(db, query, ranked, Found(near, worded, rarity), self._text_of, question)
+        symbols.name_neighbours(db, hits)
         return Answer(hits=hits, note=note, **sizes)
 
     def _text_of(self, db: apsw.Connection, file: int) -> list[str]:

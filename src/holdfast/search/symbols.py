@@ -1,5 +1,7 @@
 """What is defined where: the outline of a file, a name with its definition, uses and tests, what is like a line."""
 
+from collections.abc import Sequence
+
 import apsw
 import msgspec
 
@@ -8,8 +10,11 @@ from holdfast.search.index.database import one
 from holdfast.search.index.file_entry import unpack_text
 from holdfast.search.query import dotted
 from holdfast.search.ranking import name_in_lines
+from holdfast.search.results import Hit, Neighbour
 
 MOST_USES = 50
+MOST_NEIGHBOURS = 5_000
+"""Definitions of one file that are looked at to name what is next to a hit."""
 
 
 class Outlined(msgspec.Struct, frozen=True):
@@ -66,12 +71,42 @@ def find_symbol(db: apsw.Connection, name: str) -> Symbol:
     seen = {(o.path, o.line) for o in definitions}
     last = dotted(name).rpartition(".")[2]
     uses = [o for o in _uses(db, last) if (o.path, o.line) not in seen]
-    tests = [o for o in uses if languages.role_of(o.path) == languages.TEST]
+    tests = [o for o in uses if _is_test(o)]
     similar = [] if named else list(dict.fromkeys(one_.symbol for one_ in lexical.similar_names(db, name)))[:5]
     return Symbol(
         name=name, definitions=definitions, tests=tests[:MOST_USES], similar=similar,
-        uses=[o for o in uses if languages.role_of(o.path) != languages.TEST][:MOST_USES],
+        uses=[o for o in uses if not _is_test(o)][:MOST_USES],
     )  # fmt: skip
+
+
+def _is_test(found: Occurrence) -> bool:
+    return languages.role_of_chunk(found.path, found.symbol) == languages.TEST
+
+
+def name_neighbours(db: apsw.Connection, hits: Sequence[Hit]) -> None:
+    """Says of each hit which definition it lies in, and which ones stand before and after it in the file."""
+    known: dict[str, list[Neighbour]] = {}
+    for hit in hits:
+        if hit.path not in known:
+            known[hit.path] = _definitions_of(db, hit.path)
+        around = known[hit.path]
+        holders = [d for d in around if d.line <= hit.line and hit.end <= d.end and (d.line, d.end) != (hit.line, hit.end)]
+        hit.within = min(holders, key=lambda d: d.end - d.line, default=None)
+        outer = {id(d) for d in holders}
+        hit.before = max((d for d in around if d.end < hit.line and id(d) not in outer), key=_position, default=None)
+        hit.after = min((d for d in around if d.line > hit.end), key=_position, default=None)
+
+
+def _position(found: Neighbour) -> tuple[int, int]:
+    return found.line, -found.end
+
+
+def _definitions_of(db: apsw.Connection, path: str) -> list[Neighbour]:
+    rows = db.execute(
+        "select d.symbol, d.kind, c.start + d.first, c.start + d.last from definitions d"
+        " join chunks c on c.id = d.chunk join files f on f.id = c.file where f.path = ? limit ?", (path, MOST_NEIGHBOURS),
+    )  # fmt: skip
+    return [Neighbour(*row) for row in rows]
 
 
 def chunk_at(db: apsw.Connection, path: str, line: int) -> int:
@@ -87,14 +122,28 @@ class ChunkLines(msgspec.Struct, frozen=True):
     path: str
     start: int
     stop: int
+    symbol: str
 
     def covers(self, path: str, line: int) -> bool:
         return path == self.path and self.start <= line <= self.stop
 
 
 def chunk_lines(db: apsw.Connection, chunk: int) -> ChunkLines:
-    select = "select f.path, c.start, c.stop from chunks c join files f on f.id = c.file where c.id = ?"
+    select = "select f.path, c.start, c.stop, c.symbol from chunks c join files f on f.id = c.file where c.id = ?"
     return ChunkLines(*one(db, select, (chunk,)))
+
+
+OTHER_ROLE = 0.5
+"""What a hit of another role counts: to a function another function is nearer than a document about it."""
+
+
+def same_role_first(hits: Sequence[Hit], own: ChunkLines) -> list[Hit]:
+    role = languages.role_of_chunk(own.path, own.symbol)
+
+    def worth(hit: Hit) -> float:
+        return hit.score if languages.role_of_chunk(hit.path, hit.symbol) == role else hit.score * OTHER_ROLE
+
+    return sorted(hits, key=worth, reverse=True)
 
 
 def _definition(db: apsw.Connection, found: lexical.NamedChunk) -> Occurrence:

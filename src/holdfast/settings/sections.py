@@ -80,6 +80,14 @@ class Dashboard(Section):
     idle_minutes: Annotated[
         int, Meta(ge=0, description="The web server ends after so long without a viewer; 0 = never.")
     ] = 60
+    editor: Annotated[
+        str,
+        Meta(
+            max_length=200,
+            description="Where links to code lead: vscode, cursor, windsurf, zed, idea, sublime, textmate, file, off, "
+            "or an address with {path} and {line}.",
+        ),
+    ] = "vscode"
 
 
 FOUNDATION: dict[str, type[Section]] = {

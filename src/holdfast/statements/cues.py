@@ -136,7 +136,7 @@ CUES: dict[str, str] = {
     r"aujourd'hui|maintenant|hoje|agora|ainda|amanhã|сейчас|сегодня|завтра|пока)\b|今天|现在|先|今日|いま|ちょっと",
     "bug_word": r"\b(?:bug|crash(?:es|ed)?|broken|breaks?|error|fails?|failing|failed|wrong|hangs?|stuck|leak|doesn'?t "
     r"work|does not work|not working|returns? (?:5|4)\d\d|5\d\d|nan|segfault|duplicate|twice|lost|missing|"
-    r"empty|blank|slow|dead|ignored?|bounces?|off by|"
+    r"empty|blank|slow|dead|ignored?|bounces?|off by|keeps? (?:getting|growing|crashing)|something is (?:off|odd|wrong)|no idea why|"
     r"kaputt|fehler|bricht|leer|stürzt|falla|error|roto|plante|erreur|vide|quebra|erro|em branco|падает|"
     r"ошибк\w*|пуст\w*)\b|报错|空|失败|真っ白|エラー",
     "bug_again": r"\b(?:since (?:yesterday|today|the (?:last|update|deploy|merge)|this|monday)|after the last|again|"
@@ -157,7 +157,7 @@ CUES: dict[str, str] = {
     r"früher|damals|letztes jahr|antes|el año pasado|avant|l'année dernière|antigamente|"
     r"раньше|в прошлом)\b|去年|以前|昔|でした|ました",
     "past_i": r"\b(?:i (?:tried|ran|remember|spent|noticed|decided|renamed|changed|pushed|merged|added|told|said|meant|"
-    r"asked|looked|saw|had|was|used|rebased|'ve|have|finished|fixed)|we (?:had|tried|went|lost|used))\b",
+    r"asked|looked|saw|had|was|used|rebased|'ve|have|finished|fixed)|we (?:had|tried|went|lost|used))\b|\bnever (?:used|seen|heard|tried|had|understood|saw)\b",
     "others": r"\b(?:my (?:last|old|other|hobby|colleague|friend|brother|boss|side)|at (?:my|home|university)|other "
     r"team|their|they|folks|people say|google|facebook|netflix|django|rails|fastapi|kubernetes|unreal|the "
     r"(?:blog|docs?|article|spec|ticket|comment|mail|user|customer) (?:says?|writes?|claims|reads)|"
@@ -169,8 +169,8 @@ CUES: dict[str, str] = {
     r"ненавижу|hasse)\b|太烂|嫌い",
     "chat": r"^(?:hi|hello|hey|ok|okay|yes|yep|no|nope|thanks?|thx|great|cool|perfect|fine|good|lgtm|looks good|sure|"
     r"continue|go on|next|wait|stop|hold on|never mind|gracias|merci|valeu|danke|super|спасибо)\b",
-    "stop_word": r"^(?:wait|stop|hold on|pause|not (?:yet|now|that)|undo|no,|nope|moment|warte|espera|attends|подожди)\b|等一下|待って",
-    "momentary": r"\b(?:i'm (?:on|in|at|going|nearly|leaving|still|rebasing)|in the middle of|i'll do|leave it|later|so "
+    "stop_word": r"^(?:wait|stop|hold on|pause|not (?:yet|now|that)|undo|no,|nope|moment|warte|espera|attends|подожди|nein|nicht die|pas celui)\b|等一下|待って",
+    "momentary": r"\b(?:same as (?:before|last)|do as you like|we'll (?:decide|see|talk)|decide (?:next|later)|i'm (?:on|in|at|going|nearly|leaving|still|rebasing)|in the middle of|i'll do|leave it|later|so "
     r"far|for a (?:moment|minute|while)|being (?:restored|patched|moved)|outage|is down|is busy|until (?:i|"
     r"the call|we see|tomorrow|monday|friday)|(?:until|till) (?:then|friday|monday))\b",
     "agent_address": r"\b(?:answers?|answer in|reply|replies|explain|commit messages?|your|diffs?|summary|summaries|ask (?:me|"
@@ -195,6 +195,19 @@ CUES: dict[str, str] = {
     r"weekly|daily|mondays|tuesdays|fridays|jede nacht|cada noche|chaque|toda noite|каждую ночь)\b|每天|每周|毎晩|毎週",
 }
 
+
+FLEETING_CUES = frozenset(
+    """
+    imperative question_start inner_question this_one bug_word bug_again past_i i_want i_want_to hypothetical sarcasm momentary
+    deadline complaint task_spec should stop_word exclaim you_subject verb_i_start
+    """.split()
+)
+"""Cues that mostly go with tasks, faults, wishes and moments."""
+FLEETING_TIME = re.compile(
+    r"\b(?:right now|for now|today|tonight|tomorrow|yesterday|this (?:morning|week|afternoon|sprint)|at the moment|"
+    r"for the (?:moment|next)|heute|gestern|morgen|hoy|ayer|mañana|aujourd'hui|hier|demain|hoje|ontem|сегодня|вчера|завтра)\b"
+    r"|今天|昨天|今日|昨日"
+)
 
 CASED = frozenset(("names_code",))
 """Looked for in the text as it was written; all others in its lower case, which is twice as fast as ignoring the case."""

@@ -6,12 +6,16 @@ import msgspec
 
 from holdfast.statements.classifier import Classifier, load_classifier
 from holdfast.statements.clauses import cut_clauses, shorten_to_quote
-from holdfast.statements.cues import find_cues
+from holdfast.statements.cues import FLEETING_CUES, FLEETING_TIME, find_cues
 from holdfast.statements.features import feature_names, feature_numbers
 from holdfast.statements.segments import OwnText, Segment, restore_quotations, split_prompt
 
 KEPT, CANDIDATE = "kept", "candidate"
-KEPT_FROM, CANDIDATE_FROM = 0.85, 0.3
+CANDIDATE_FROM = 0.3
+KEPT_PLAIN, KEPT_AMONG_MANY, KEPT_CUED = 0.66, 0.9, 0.92
+"""Chosen by cross-validation. A plain sentence, alone or one of two, is seldom misread; among many sentences of a task, or
+with a word that mostly goes with tasks, faults and moments, more certainty is asked for."""
+FEW_SENTENCES = 2
 MOST_OBSERVED = 8
 SHORTEST_ALONE = 2
 """A single word says something lasting only as the answer to a question of the agent."""
@@ -30,6 +34,7 @@ class Span(msgspec.Struct, frozen=True):
     text: str
     features: tuple[int, ...]
     asks: bool = False
+    kept_from: float = KEPT_CUED
 
 
 def observe_prompt(
@@ -41,7 +46,7 @@ def observe_prompt(
     for span in spans_of(prompt, context):
         chance = classifier.probability(span.features)
         if chance >= least and span.text not in found:
-            outcome = KEPT if chance >= KEPT_FROM and not span.asks else CANDIDATE
+            outcome = KEPT if chance >= span.kept_from and not span.asks else CANDIDATE
             found[span.text] = Observation(classifier.type_of(span.features), span.text, outcome, chance)
     return (
         sorted(found.values(), key=lambda one: -one.probability)[:MOST_OBSERVED]
@@ -59,7 +64,14 @@ def spans_of(prompt: str, context: str = "") -> Iterator[Span]:
         names = feature_names(segment, cues[number], context=context, pasted=own.pasted, neighbours=near)
         text = restore_quotations(shorten_to_quote(segment.text), own.quotations)
         if text and (context or _long_enough(text)):
-            yield Span(text, tuple(feature_numbers(names)), "question_mark" in cues[number])
+            features, asks = tuple(feature_numbers(names)), "question_mark" in cues[number]
+            yield Span(text, features, asks, _kept_from(segment, cues[number]))
+
+
+def _kept_from(segment: Segment, cues: set[str]) -> float:
+    if cues & FLEETING_CUES or FLEETING_TIME.search(segment.text.lower()):
+        return KEPT_CUED
+    return KEPT_PLAIN if segment.total <= FEW_SENTENCES else KEPT_AMONG_MANY
 
 
 def _long_enough(text: str) -> bool:

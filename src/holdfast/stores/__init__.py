@@ -33,7 +33,7 @@ def hide_password(text: str) -> str:
 
 def open_reader(url: str) -> Reader:
     if path := sqlite_path(url):
-        from holdfast.stores.sqlite_reader import SqliteReader
+        from holdfast.stores.sqlite import SqliteReader
 
         return SqliteReader(path)
     with _driver():

@@ -1,6 +1,7 @@
 """SQLite: WAL, synchronous FULL, one write connection. Acknowledged means durable (P2)."""
 
 import contextlib
+import threading
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -10,15 +11,203 @@ import apsw
 from holdfast.core.erase import Change
 from holdfast.core.event import Event
 from holdfast.core.job import ClaimedJob, Job
-from holdfast.core.ports import HistoryEntry, Ref, StateRow
+from holdfast.core.ports import EventQuery, HistoryEntry, HistoryQuery, Ref, StateQuery, StateRow
 from holdfast.stores import erase, migrate
-from holdfast.stores.checkpoint import Checkpointer
-from holdfast.stores.rows import decode, encode, facet_words
+from holdfast.stores.rows import (
+    as_event,
+    decode,
+    encode,
+    facet_words,
+    key_range,
+    match_expression,
+    select_events,
+    select_marks,
+)
 from holdfast.stores.sql import queries
-from holdfast.stores.sqlite_connection import for_writing, translated
-from holdfast.stores.sqlite_reader import SqliteReader
+from holdfast.stores.sqlite_connection import BUSY_MS, for_reading, for_writing, translated
+
+# Carries SQLite's write-ahead log over into the database, in a thread of its own.
+
+FULL_PAGES = 4000
+
+
+class Checkpointer:
+    """The thread begins with the first need: a store that is only looked at has none."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._due, self._closing = threading.Event(), False
+        self._thread: threading.Thread | None = None
+
+    def watch(self, db: apsw.Connection) -> None:
+        """In place of SQLite's own."""
+        db.set_wal_hook(self._grown)
+
+    def _grown(self, _db: apsw.Connection, _name: str, pages: int) -> int:
+        if pages >= FULL_PAGES and not self._due.is_set():
+            self._due.set()
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._run, name="checkpoint", daemon=True)
+                self._thread.start()
+        return apsw.SQLITE_OK
+
+    def _run(self) -> None:
+        db: apsw.Connection | None = None
+        while self._due.wait():
+            self._due.clear()  # Before the work, or what is asked for meanwhile would be forgotten.
+            if self._closing:
+                break
+            # A disk that is full, or damage: the writer meets that too, and says so. The next commit asks again.
+            with contextlib.suppress(apsw.Error):
+                db = db or self._connection()
+                db.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
+        if db:
+            db.close()
+
+    def _connection(self) -> apsw.Connection:
+        db = apsw.Connection(str(self._path), flags=apsw.SQLITE_OPEN_READWRITE)
+        db.set_busy_timeout(BUSY_MS)
+        db.pragma("journal_mode")  # Until it has looked into the file it knows of no log and carries nothing over.
+        return db
+
+    def close(self) -> None:
+        self._closing = True
+        self._due.set()
+        if self._thread:
+            self._thread.join()
+
+
+# The read side on SQLite: its own read-only connection, so that a slow read never sits in front of a hook.
 
 SQL = queries("sqlite")
+PAGE = 2_000
+LARGEST_SEQ = (1 << 63) - 1
+
+
+class SqliteReader:
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        with translated(path):
+            self._db = for_reading(path)
+        self._names: dict[int, str] = {}
+
+    def head(self) -> int:
+        value: int = self._value("head")
+        return value
+
+    def events(self, query: EventQuery) -> list[Event]:
+        wanted = select_events(query, self._id_of, "?")
+        if wanted is None:
+            return []
+        found = [as_event(row, self._name) for row in self._all(*wanted)]
+        return found[::-1] if query.newest else found
+
+    def marks(self, query: EventQuery, every: int) -> list[int]:
+        wanted = select_marks(query, every, self._id_of, "?")
+        return [seq for (seq,) in self._all(*wanted)] if wanted else []
+
+    def event(self, seq: int) -> Event | None:
+        found = self.events(EventQuery(after=seq - 1, before=seq + 1, limit=1, bodies=True))
+        return found[0] if found else None
+
+    def history(self, query: HistoryQuery) -> list[int]:
+        wanted = match_expression(query, self._id_of)
+        if wanted is None:
+            return []
+        before = query.before or LARGEST_SEQ
+        if query.since:
+            found = self._all(SQL["find_history_since"], [wanted, before, query.since, query.limit])
+        else:
+            found = self._all(SQL["find_history"], [wanted, before, query.limit])
+        return [seq for (seq,) in found]
+
+    def replay(self, after: int = 0, session: str = "", project: str = "") -> Iterator[Event]:
+        """In pages, so that no read transaction stays open long enough to hold back a checkpoint."""
+        while page := self.events(EventQuery(after=after, session=session, project=project, limit=PAGE)):
+            yield from page
+            after = page[-1].seq
+
+    def document(self, ref: Ref) -> bytes | None:
+        doc: bytes | None = self._value("state", ref.kind, ref.key)
+        return doc
+
+    def state(self, ref: Ref) -> dict[str, Any] | None:
+        doc = self.document(ref)
+        return None if doc is None else decode(doc)
+
+    def states(self, query: StateQuery) -> list[tuple[Ref, dict[str, Any]]]:
+        return [(Ref(query.kind, key), decode(doc)) for key, doc in self.documents(query)]
+
+    def documents(self, query: StateQuery) -> list[tuple[str, bytes]]:
+        clauses: list[str] = ["kind = ?"]
+        values: list[Any] = [query.kind]
+        if query.project:
+            clauses.append("project = ?")
+            values.append(self._id_of(query.project) or -1)
+        if query.status:
+            clauses.append("status = ?")
+            values.append(query.status)
+        if query.prefix:
+            clauses.append("key >= ? and key < ?")
+            values.extend(key_range(query.prefix))
+        if query.before:
+            clauses.append("(at, key) < (?, ?)")
+            values.extend((self._listed_at(query.kind, *query.before), query.before[1]))
+        # Few keys begin alike: they are found by key and then sorted, not filtered out of all in order of time.
+        order = "+at" if query.prefix else "at"
+        sql = f"select key, doc from states where {' and '.join(clauses)} order by {order} desc, key desc limit ?"
+        return [(key, doc) for key, doc in self._all(sql, [*values, query.limit])]
+
+    def _listed_at(self, kind: str, at: int, key: str) -> int:
+        """Where the last row seen stands in the list: a little below its own time, because that may lag."""
+        value: int = min((at, *(found for (found,) in self._all(SQL["listed_at"], [kind, key]))))
+        return value
+
+    def rows(self, feature: str) -> Iterator[StateRow]:
+        with translated(self._path):
+            for kind, key, *rest in self._db.execute(SQL["rows"], (feature,)):
+                yield StateRow(Ref(kind, key), *rest)
+
+    def counts(self) -> dict[str, int]:
+        names = ("events", "jobs", "dead_jobs", "oldest_body")
+        return dict(zip(names, self._all(SQL["counts"])[0], strict=True))
+
+    def jobs(self, limit: int = 100) -> list[dict[str, Any]]:
+        names = ("id", "kind", "dedupe", "run_at", "attempts", "owner", "lease_until", "dead", "error")
+        return [dict(zip(names, row, strict=True)) for row in self._all(SQL["jobs"], [limit])]
+
+    def any_due(self, now: int, kinds: Sequence[str]) -> bool:
+        return bool(self._all(SQL["any_due"], [now, now, encode(kinds).decode()]))
+
+    def known(self, keys: Iterable[str]) -> dict[str, int]:
+        return dict(self._all(SQL["known"], [encode(list(keys)).decode()]))
+
+    def meta(self, name: str) -> str:
+        return self._value("meta", name) or ""
+
+    def close(self) -> None:
+        self._db.close()
+
+    def _name(self, id_: int) -> str:
+        name = self._names.get(id_)
+        if name is None:
+            name = self._names[id_] = self._value("name", id_) or ""
+        return name
+
+    def _id_of(self, name: str) -> int | None:
+        value: int | None = self._value("name_id", name)
+        return value
+
+    def _all(self, sql: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+        """Every read goes through here, so that damage is called damage at every door."""
+        with translated(self._path):
+            return self._db.execute(sql, values).fetchall()
+
+    def _value(self, name: str, *values: Any) -> Any:
+        found = self._all(SQL[name], values)
+        return found[0][0] if found else None
+
+
 REMEMBERED_NAMES = 50_000
 AT_MAY_LAG_MS = 2_000
 

@@ -3,8 +3,8 @@
 from holdfast.core.event import Event
 from holdfast.core.ids import bounded
 from holdfast.core.kinds.agent_events import ModelAnswered
-from holdfast.usage.cost import prompt_of
 from holdfast.usage.model import KINDS, Usage, UsageRecord
+from holdfast.usage.prices import prompt_of
 
 KIND = ModelAnswered.KIND
 

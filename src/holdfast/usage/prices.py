@@ -1,20 +1,22 @@
 """Prices as data: model → what a million tokens of each kind cost, with the date it holds from.
 
 The table is `prices.json` beside this file: list prices in dollars. A person's own prices stand in a file of the same
-form and replace the models they name.
-"""
+form and replace the models they name."""
 
+import bisect
 import re
 from collections.abc import Iterable, Mapping
 from datetime import UTC, date, datetime
-from decimal import Decimal, InvalidOperation
+from decimal import ROUND_HALF_EVEN, Decimal, InvalidOperation
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
 from holdfast.core.errors import HoldfastError
 from holdfast.paths import default_config_dir
+from holdfast.usage.model import COUNTED, Usage, UsageRecord
 
 SHIPPED = Path(__file__).with_name("prices.json")
 OWN_PRICES = "prices.json"
@@ -179,3 +181,114 @@ def _plain(rates: Rates) -> dict[str, object]:
         elif value is not None:
             found[field.encode_name] = value
     return found
+
+
+# What token use costs, in whole micro-dollars. What cannot be priced says why.
+
+LONG_PROMPTS = (32_000, 64_000, 100_000, 128_000, 200_000, 256_000, 272_000, 400_000, 512_000, 1_000_000)
+"""Lengths of a prompt from which a provider may take another price: calls are added up apart between them."""
+
+
+class UnknownCost(msgspec.Struct, frozen=True):
+    """`model` has no price; it is named so that somebody can set one."""
+
+    model: str
+
+
+Cost = int | UnknownCost
+
+
+def cost_of(table: PriceTable, usage: Usage, model: str, at: int, *, prompt: int | None = None) -> Cost:
+    """For one call of a model. `prompt` decides whether it is a long one; by default it is what the usage says."""
+    if usage.is_empty:
+        return 0
+    price = table.price(model, at)
+    if price is None:
+        return UnknownCost(model)
+    rates = price.rates_for(prompt_of(usage) if prompt is None else prompt)
+    amounts = usage.amounts()[: len(COUNTED)]
+    total = sum((rate * (amount or 0) for rate, amount in zip(rates.of_kinds(), amounts, strict=True)), Decimal(0))
+    return int(total.to_integral_value(ROUND_HALF_EVEN))
+
+
+def prompt_of(usage: Usage) -> int:
+    """All that the model had to read."""
+    return sum(n or 0 for n in (usage.input, usage.cache_read, usage.cache_write_5m, usage.cache_write_1h))
+
+
+def limit_below(prompt: int) -> int:
+    """The longest of the limits that a prompt went over; 0 for a short one."""
+    passed = bisect.bisect_left(LONG_PROMPTS, prompt)
+    return LONG_PROMPTS[passed - 1] if passed else 0
+
+
+def cost_of_record(table: PriceTable, record: UsageRecord) -> Cost:
+    """A sum over many calls tells nothing of how long each prompt was: it is priced as short ones."""
+    return cost_of(table, record.spent, record.model, record.at, prompt=0 if record.summed else prompt_of(record.said))
+
+
+# A person's own prices: one set by hand, many from a file. The shipped table is never changed.
+
+PER_MILLION = 1_000_000
+
+
+class CatalogEntry(msgspec.Struct):
+    """A model in the catalogue format that several gateways share: dollars per single token."""
+
+    input_cost_per_token: Any = None
+    output_cost_per_token: Any = None
+    cache_read_input_token_cost: Any = None
+    cache_creation_input_token_cost: Any = None
+
+
+def with_price(own: PriceList, model: str, price: Price) -> PriceList:
+    """A price of the same day replaces the one that was there."""
+    others = [one for one in own.models.get(model, []) if one.since != price.since]
+    return PriceList({**own.models, model: checked(model, [*others, price])})
+
+
+def without_model(own: PriceList, model: str) -> PriceList:
+    return PriceList({name: prices for name, prices in own.models.items() if name != model})
+
+
+def read_import(path: Path, since: date) -> PriceList:
+    """A list of ours, or a catalogue with prices per token."""
+    try:
+        raw = msgspec.json.decode(path.read_bytes(), type=dict[str, msgspec.Raw])
+    except OSError as error:
+        raise BadPrices(error.strerror or str(error), where=str(path)) from error
+    except (msgspec.DecodeError, msgspec.ValidationError) as error:
+        raise BadPrices(str(error), where=str(path), fix="It has to be a JSON object.") from error
+    return read_prices(path) if "models" in raw else _from_catalog(raw, since, str(path))
+
+
+def _from_catalog(raw: dict[str, msgspec.Raw], since: date, where: str) -> PriceList:
+    """Entries without both prices (images, embeddings) are no models an agent would use."""
+    models: dict[str, list[Price]] = {}
+    for name, content in raw.items():
+        try:
+            entry = msgspec.json.decode(content, type=CatalogEntry)
+        except msgspec.ValidationError:
+            continue
+        price = _price(entry, since)
+        if price:
+            models[name.lower()] = checked(name, [price], where)
+    if not models:
+        raise BadPrices("it names no model with a price", where=where)
+    return PriceList(models)
+
+
+def _price(entry: CatalogEntry, since: date) -> Price | None:
+    read, write = entry.cache_read_input_token_cost, entry.cache_creation_input_token_cost
+    paid, earned = _per_million(entry.input_cost_per_token), _per_million(entry.output_cost_per_token)
+    if paid is None or earned is None:
+        return None
+    return Price(
+        since=since, input=paid, output=earned, cache_read=_per_million(read), cache_write_5m=_per_million(write)
+    )
+
+
+def _per_million(per_token: Any) -> Decimal | None:
+    if isinstance(per_token, bool) or not isinstance(per_token, int | float):
+        return None
+    return Decimal(repr(per_token)) * PER_MILLION

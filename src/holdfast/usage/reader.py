@@ -1,8 +1,11 @@
 """The shape of a usage reader: where an agent keeps its figures, and how one of its files is read on from a position."""
 
-from collections.abc import Callable, Iterable
+import os
+import stat
+from collections.abc import Callable, Iterable, Iterator
 from glob import escape
 from pathlib import Path
+from zlib import crc32
 
 import msgspec
 
@@ -134,3 +137,172 @@ def record_of(agent: str, statement: Statement, position: Position) -> UsageReco
         reported=statement.reported,
         summed=statement.summed,
     )
+
+
+# Reading files that grow: whole lines only, in bounded chunks, from where the last look ended.
+
+CHUNK = 4 << 20
+MOST_PER_READ = 32 << 20
+"""Bytes read at one go; the rest the next time."""
+LONGEST_LINE = 64 << 20
+TAIL = 256
+LARGEST_DOCUMENT = 256 << 20
+
+ParseLine = Callable[[bytes, Position], Statement | None]
+ParseDocument = Callable[[bytes, Position], Iterator[Statement]]
+Begin = Callable[[Path], FileContext]
+PARSE_ERRORS = (msgspec.DecodeError, msgspec.ValidationError, RecursionError, ValueError, TypeError, AttributeError)
+
+
+def open_regular(path: str, flags: int) -> int:
+    """For `open`: never waits for a pipe, never reads a device."""
+    fd = os.open(path, flags | os.O_NONBLOCK | os.O_NOCTTY)
+    if stat.S_ISREG(os.fstat(fd).st_mode):
+        return fd
+    os.close(fd)
+    raise OSError(f"not a plain file: {path}")
+
+
+def lines_reader(agent: str, parse: ParseLine, marks: tuple[bytes, ...], begin: Begin) -> Callable[[Position], Reading]:
+    """For files of one JSON object per line. Only lines with one of the marks are parsed: most are text."""
+
+    def read(position: Position) -> Reading:
+        reading = Reading(_copied(position), [])
+        for line in _new_lines(reading, begin):
+            if any(mark in line for mark in marks):
+                _take(agent, parse, line, reading)
+        return reading
+
+    return read
+
+
+def document_reader(agent: str, parse: ParseDocument, begin: Begin) -> Callable[[Position], Reading]:
+    """For files that the agent rewrites whole: read again when they changed, and only what grew is told."""
+
+    def read(position: Position) -> Reading:
+        reading = Reading(_copied(position), [])
+        content = _changed_document(reading.position, begin)
+        if content is None:
+            return reading
+        try:
+            for statement in parse(content, reading.position):
+                _add(agent, statement, reading)
+        except PARSE_ERRORS:
+            reading.bad += 1
+        return reading
+
+    return read
+
+
+def _take(agent: str, parse: ParseLine, line: bytes, reading: Reading) -> None:
+    try:
+        statement = parse(line, reading.position)
+    except PARSE_ERRORS:
+        reading.bad += 1
+        return
+    if statement is not None:
+        _add(agent, statement, reading)
+
+
+def _add(agent: str, statement: Statement, reading: Reading) -> None:
+    if record := record_of(agent, statement, reading.position):
+        reading.records.append(record)
+
+
+def _copied(position: Position) -> Position:
+    return msgspec.structs.replace(
+        position, context=msgspec.structs.replace(position.context), known=dict(position.known)
+    )
+
+
+# ---- lines ----
+
+
+def _new_lines(reading: Reading, begin: Begin) -> Iterator[bytes]:
+    position = reading.position
+    try:
+        with open(position.path, "rb", opener=open_regular) as file:
+            _find_place(file.fileno(), position, begin)
+            yield from _lines_from(file.fileno(), reading)
+    except OSError:
+        return
+
+
+def _find_place(fd: int, position: Position, begin: Begin) -> None:
+    """From the beginning where the file is new, rotated, cut or rewritten; what was counted stays known by its ids."""
+    status = os.fstat(fd)
+    same = position.inode == status.st_ino and status.st_size >= position.offset
+    if same and position.offset and _tail_at(fd, position.offset) == position.tail:
+        return
+    position.inode, position.offset, position.tail, position.skipping = status.st_ino, 0, 0, False
+    position.context = begin(Path(position.path))
+
+
+def _tail_at(fd: int, offset: int) -> int:
+    length = min(TAIL, offset)
+    return crc32(os.pread(fd, length, offset - length))
+
+
+def _lines_from(fd: int, reading: Reading) -> Iterator[bytes]:
+    """The offset moves only over what was handed out: a line torn at the end waits for its rest."""
+    position = reading.position
+    start, pending = position.offset, b""
+    while True:
+        chunk = os.pread(fd, CHUNK, position.offset + len(pending))
+        whole, newline, rest = chunk.rpartition(b"\n")
+        if newline:
+            yield from _split(pending + whole, position)
+            position.offset += len(pending) + len(whole) + 1
+            pending, position.skipping = rest, False
+        else:
+            pending += chunk
+        if len(chunk) < CHUNK:
+            yield from _last_line(pending, position)
+            break
+        if len(pending) > LONGEST_LINE:
+            position.offset, pending, position.skipping = position.offset + len(pending), b"", True
+        if position.offset - start >= MOST_PER_READ:
+            reading.more = True
+            break
+    position.tail = _tail_at(fd, position.offset)
+
+
+def _split(text: bytes, position: Position) -> Iterator[bytes]:
+    lines = text.split(b"\n")
+    yield from lines[1:] if position.skipping else lines
+
+
+def _last_line(pending: bytes, position: Position) -> Iterator[bytes]:
+    """A line without its end is whole when it is JSON already: an object that was cut never is."""
+    text = pending.strip()
+    if position.skipping or not (text.startswith(b"{") and text.endswith(b"}")):
+        return
+    try:
+        msgspec.json.decode(text, type=msgspec.Raw)
+    except PARSE_ERRORS:
+        return
+    yield text
+    position.offset += len(pending)
+
+
+# ---- whole documents ----
+
+
+def _changed_document(position: Position, begin: Begin) -> bytes | None:
+    try:
+        with open(position.path, "rb", opener=open_regular) as file:
+            status = os.fstat(file.fileno())
+            mark = (status.st_ino, status.st_mtime_ns, status.st_size)
+            if mark == (position.inode, position.stamp, position.offset) or status.st_size > LARGEST_DOCUMENT:
+                return None
+            content = file.read(LARGEST_DOCUMENT)
+    except OSError:
+        return None
+    if not position.stamp:
+        position.context = begin(Path(position.path))
+    position.inode, position.stamp, position.offset = mark
+    return content
+
+
+def begin_empty(_path: Path) -> FileContext:
+    return FileContext()

@@ -1,10 +1,105 @@
 """Sums as text and as plain values: what a command prints, and what scripts read."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from datetime import UTC, datetime, tzinfo
 from typing import Any
 
-from holdfast.usage.aggregate import Sum
-from holdfast.usage.model import KINDS
+import msgspec
+
+from holdfast.usage.model import KINDS, NOTHING, Usage, UsageRecord
+from holdfast.usage.prices import PriceTable, UnknownCost, cost_of_record
+
+# Sums of token use and money by session, day, model and the other usual groups.
+
+UNKNOWN = ""
+"""The group of records that do not tell what they are grouped by."""
+
+
+class Sum(msgspec.Struct):
+    """One group. `cost` leaves out what has no price: `unpriced` names those models."""
+
+    group: str
+    usage: Usage = NOTHING
+    cost: int = 0
+    reported: int | None = None
+    """What the agents themselves say it cost, where they do."""
+    compared: int = 0
+    """Our figure for just those calls that an agent reports money for."""
+    unpriced: set[str] = msgspec.field(default_factory=set)
+    models: set[str] = msgspec.field(default_factory=set)
+    sessions: set[str] = msgspec.field(default_factory=set)
+    calls: int = 0
+    first: int = 0
+    last: int = 0
+
+    def add(self, record: UsageRecord, table: PriceTable) -> None:
+        cost = cost_of_record(table, record)
+        known = 0 if isinstance(cost, UnknownCost) else cost
+        if isinstance(cost, UnknownCost):
+            self.unpriced.add(cost.model)
+        self.cost += known
+        if record.reported is not None:
+            self.reported, self.compared = (self.reported or 0) + record.reported, self.compared + known
+        self.usage = self.usage.plus(record.spent)
+        self.models.add(record.model)
+        self.sessions.add(record.session)
+        self.calls += record.calls
+        self.first = min(self.first or record.at, record.at)
+        self.last = max(self.last, record.at, record.until)
+
+    @property
+    def priced(self) -> int | None:
+        """Micro-dollars, or None when nothing of it has a price."""
+        return None if self.unpriced and not self.cost else self.cost
+
+    @property
+    def differs(self) -> bool:
+        """Whether the agents' own figure is another one than ours, by more than half a percent."""
+        return self.reported is not None and abs(self.reported - self.compared) > max(self.compared // 200, 1)
+
+
+GroupBy = Callable[[UsageRecord], str]
+
+
+def by_day(zone: tzinfo | None = None) -> GroupBy:
+    """The calendar day of a time zone; by default the machine's."""
+    return lambda record: datetime.fromtimestamp(record.at / 1000, zone).date().isoformat() if record.at else UNKNOWN
+
+
+def by_month(zone: tzinfo | None = None) -> GroupBy:
+    day = by_day(zone)
+    return lambda record: day(record)[:7]
+
+
+GROUPS: dict[str, GroupBy] = {
+    "session": lambda record: record.session,
+    "turn": lambda record: f"{record.session}/{record.turn_n}" if record.turn_n else UNKNOWN,
+    "commit": lambda record: record.commit,
+    "project": lambda record: record.project,
+    "agent": lambda record: record.agent,
+    "model": lambda record: record.model,
+    "branch": lambda record: record.branch,
+    "lane": lambda record: record.lane,
+    "day": by_day(),
+    "month": by_month(),
+}
+
+
+def sums(records: Iterable[UsageRecord], group: GroupBy, table: PriceTable) -> list[Sum]:
+    """One for each group, in the order of their names; what is not told comes first."""
+    found: dict[str, Sum] = {}
+    for record in records:
+        name = group(record)
+        found.setdefault(name, Sum(name)).add(record, table)
+    return [found[name] for name in sorted(found)]
+
+
+def total(records: Iterable[UsageRecord], table: PriceTable) -> Sum:
+    whole = Sum("total")
+    for record in records:
+        whole.add(record, table)
+    return whole
+
 
 UNTOLD = "–"
 COLUMNS = ("input", "output", "cache read", "cache write", "total", "cost")
@@ -69,3 +164,34 @@ def plain(one: Sum) -> dict[str, Any]:
         "models": sorted(one.models), "sessions": len(one.sessions), "calls": one.calls,
         "first": one.first, "last": one.last,
     }  # fmt: skip
+
+
+# Five-hour blocks, as subscriptions count them: one begins with the first use after the last one is over.
+
+HOUR_MS = 3_600_000
+BLOCK_MS = 5 * HOUR_MS
+
+
+class Block(msgspec.Struct):
+    """`start` is the full hour (UTC) of its first use; it is over five hours later."""
+
+    start: int
+    sum: Sum
+
+    @property
+    def end(self) -> int:
+        return self.start + BLOCK_MS
+
+    def is_open(self, now: int) -> bool:
+        return now < self.end and now - self.sum.last < BLOCK_MS
+
+
+def blocks(records: Iterable[UsageRecord], table: PriceTable) -> list[Block]:
+    """A block also ends when nothing was used for five hours."""
+    found: list[Block] = []
+    for record in sorted(records, key=lambda record: record.at):
+        if not found or record.at >= found[-1].end or record.at - found[-1].sum.last >= BLOCK_MS:
+            start = record.at - record.at % HOUR_MS
+            found.append(Block(start, Sum(datetime.fromtimestamp(start / 1000, UTC).isoformat())))
+        found[-1].sum.add(record, table)
+    return found

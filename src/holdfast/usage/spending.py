@@ -10,10 +10,9 @@ import msgspec
 from holdfast.core.document import DocumentType
 from holdfast.core.ports import Reader
 from holdfast.core.times import MINUTE
-from holdfast.usage.aggregate import Sum, total
-from holdfast.usage.cost import limit_below, prompt_of
 from holdfast.usage.model import NOTHING, Usage, UsageRecord
-from holdfast.usage.prices import PriceTable
+from holdfast.usage.prices import PriceTable, limit_below, prompt_of
+from holdfast.usage.report import Sum, total
 
 SLOT = 15 * MINUTE
 """Every time zone's day and every block begins with a full one of these."""

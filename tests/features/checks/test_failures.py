@@ -17,7 +17,9 @@ OUTPUTS = {
     "rspec": ("rspec ./spec/a_spec.rb:12 # adds\n", ["./spec/a_spec.rb:12"]),
     "phpunit": ("1) CartTest::adds\n", ["CartTest::adds"]),
     "ctest": ("\t  3 - adds (Failed)\n", ["adds"]),
-    "mocha": ("  1) cart adds:\n", ["cart adds"]),
+    "mocha": (
+        "  cart\n    1) adds\n\n  0 passing (3ms)\n  1 failing\n\n  1) cart\n       adds:\n     Error: no\n", ["cart adds"],
+    ),
     "node": ("not ok 2 - adds\n", ["adds"]),
     "bun": ("(fail) adds [0.1ms]\n", ["adds"]),
     "make": ("anything\n", []),

@@ -4,10 +4,9 @@ import json
 
 from holdfast.core.event import Event
 from holdfast.features.cost.state import keys, reduce
-from holdfast.usage.cost import LONG_PROMPTS, limit_below
 from holdfast.usage.events import usage_event
 from holdfast.usage.model import Usage, UsageRecord
-from holdfast.usage.prices import SHIPPED
+from holdfast.usage.prices import LONG_PROMPTS, SHIPPED, limit_below
 from holdfast.usage.spending import MOST_CELLS, SessionDay
 
 NOON = 1_794_744_000_000

@@ -14,12 +14,10 @@ from holdfast.core.ports import Store
 from holdfast.core.replay import Rebuild
 from holdfast.features.cost import FEATURE
 from holdfast.stores.sqlite import SqliteStore
-from holdfast.usage.aggregate import GROUPS, sums, total
-from holdfast.usage.blocks import blocks
 from holdfast.usage.events import usage_event
 from holdfast.usage.model import Usage, UsageRecord
 from holdfast.usage.prices import load_table
-from holdfast.usage.report import plain
+from holdfast.usage.report import GROUPS, blocks, plain, sums, total
 from holdfast.usage.scan import scan
 from tests.factories import an_engine
 from tests.usage.generate import Generator

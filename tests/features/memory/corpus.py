@@ -17,7 +17,7 @@ def read_cases(name: str) -> list[dict[str, Any]]:
 
 
 def read_own_statements(name: str = "own_statements") -> list[dict[str, Any]]:
-    """`own_statements` is trained on; `unseen_statements` was written before the judging code was read and is not."""
+    """`own_statements` is trained on; `unseen_statements` and `sealed_statements` were written before the code was changed and are not."""
     lines = (FOLDER / f"{name}.txt").read_text("utf-8").splitlines()
     return [_statement(line, n) for n, line in enumerate(lines) if line.strip() and not line.startswith("## ")]
 
@@ -37,12 +37,14 @@ def _statement(line: str, number: int) -> dict[str, Any]:
 
 
 def read_own_chains(name: str = "own_chains") -> list[dict[str, Any]]:
+    """`sealed_chains` was labelled before the rules were mended and its errors were never looked at; the others were used."""
     rows: list[dict[str, Any]] = []
     for line in (FOLDER / f"{name}.txt").read_text("utf-8").splitlines():
         if line.startswith("# "):
             given = dict(part.split("=") for part in line.split()[2:])
-            named = {key: [int(n) for n in given.get(key, "").split(",") if n] for key in ("valid", "either")}
-            rows.append({"statements": [], "asked_at": "2026-04-20", **named})
+            named = {key: [int(n) for n in given.get(key, "").split(",") if n] for key in ("valid", "either", "one_of")}
+            named["one_of"] = [named["one_of"]] if named["one_of"] else []
+            rows.append({"statements": [], "asked_at": given.get("asked", "2026-04-20"), **named})
         elif line.strip():
             said = rows[-1]["statements"]
             by = "agent" if line.startswith("a:") else "user"

@@ -1,6 +1,6 @@
 """What an agent is told, and when (S4-4, S4-17, pains 13–15, 25)."""
 
-from holdfast.core import fence
+from holdfast.core import text
 from tests.features.memory.harness import MemoryHarness
 
 DECISION = "We decided to use PostgreSQL for the event store."
@@ -170,7 +170,7 @@ def test_budgets_hold(tmp_path) -> None:
     for n in range(20):
         house.turn(f"We decided to use library{n} for the part called component{n} of the engine.")
     [context] = house.ask("session.started", session="s-2", source="startup")
-    assert fence.tokens(context) <= 120
+    assert text.tokens(context) <= 120
     house.close()
 
 

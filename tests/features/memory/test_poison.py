@@ -4,7 +4,7 @@ import itertools
 
 import pytest
 
-from holdfast.core import fence
+from holdfast.core import text as fence
 from holdfast.core.decision import Context
 from tests.features.memory.harness import MemoryHarness
 

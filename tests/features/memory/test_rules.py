@@ -9,7 +9,7 @@ from holdfast.features.memory.documents import observation_ref, session_ref
 from holdfast.features.memory.turn_rules import sentences
 from tests.features.memory.harness import MemoryHarness
 
-DOUBTFUL = "the billing sdk release slipped to summer"
+DOUBTFUL = "the gateway might need two certificates from now on"
 
 
 def texts(house: MemoryHarness, type_: str = "") -> list[str]:
@@ -207,7 +207,7 @@ def test_a_stop_that_is_told_twice_counts_once(house: MemoryHarness) -> None:
 
 def test_no_more_than_eight_from_one_turn_and_five_at_most_while_planning(house: MemoryHarness) -> None:
     """O4-f."""
-    house.turn("\n".join(f"We decided to use the library number {n} for part {n}{n}." for n in range(30)), mode="plan")
+    house.turn("\n".join(f"Part {n}{n} is built with library number {n}, never by hand." for n in range(30)), mode="plan")
     found = house.view("listed", limit=100)["observations"]
     assert 1 <= len(found) <= 8
 

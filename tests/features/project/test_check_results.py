@@ -123,7 +123,7 @@ def test_what_is_unknown_or_was_never_meant_to_run_changes_nothing(stage: Stage,
 
 
 def test_tests_that_could_not_be_started_are_a_task_of_their_own(stage: Stage) -> None:
-    stage.check("did_not_run", why="exit status 4")
+    stage.check("did_not_run", why="exit status 4", could_not_start=True)
     assert stage.tasks("tests_not_started") == ["The tests could not be started: pytest, exit status 4"]
     assert stage.gaps()["tests_not_started"].priority == "P2"
     assert stage.tasks(BROKEN) == [], "nothing is known to fail"
@@ -163,6 +163,31 @@ def test_a_new_branch_has_what_is_known_of_the_one_it_was_made_from(stage: Stage
     stage.git(branch="fix", head="c1")
     assert stage.tasks(BROKEN) == ["1 test failing"]
     stage.check("passed", passed=1, branch="fix")
+    assert stage.tasks(BROKEN) == []
+
+
+def switch(stage: Stage, old: str, new: str) -> None:
+    before, after = {"head": "c1", "branch": old}, {"head": "c1", "branch": new}
+    stage.say("git.acted", verb="checkout", worktree=ROOT, before=before, after=after)
+    stage.git(branch=new, head="c1")
+
+
+def test_a_failure_on_a_branch_does_not_come_along_to_one_that_was_there(stage: Stage) -> None:
+    stage.git(branch="main", head="c1")
+    stage.check("passed", passed=1)
+    switch(stage, "main", "topic")
+    stage.check("failed", failed=1, branch="topic")
+    switch(stage, "topic", "main")
+    assert stage.tasks(BROKEN) == []
+    switch(stage, "main", "topic")
+    assert stage.tasks(BROKEN) == ["1 test failing"]
+
+
+def test_a_part_by_another_command_closes_when_it_names_the_same_files(stage: Stage) -> None:
+    """Mocha names tests without their file; what was asked for tells that it is included."""
+    stage.check("failed", "mocha", failed=1, operands=["test/a.js"], command="npm test", failures=["cart adds"])
+    part = {"selection": "part", "operands": ["test/a.js"], "command": "mocha -R dot test/a.js"}
+    stage.check("passed", "mocha", passed=3, **part)
     assert stage.tasks(BROKEN) == []
 
 

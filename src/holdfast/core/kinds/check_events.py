@@ -24,6 +24,8 @@ class CheckFinished(Payload):
     operands: list[str] = []
     presumed: bool = False
     """A script of the project that is a check by its name only."""
+    could_not_start: bool = False
+    """It was meant to run and could not."""
     verdict: str = ""
     """passed, failed, did_not_run or unknown (`core.checks.Verdict`)."""
     passed: int | None = None

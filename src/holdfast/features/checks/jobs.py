@@ -97,6 +97,7 @@ def _watch_places(call: WatchCall, places: dict[str, Place]) -> None:
             if root in waiting or touched & set(_folders([place])):
                 _notice(call, place, staged)
         waiting.clear()
+        OBSERVER.remember_folders()
 
 
 def _notice(call: WatchCall, place: Place, staged: dict[str, str]) -> None:

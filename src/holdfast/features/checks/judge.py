@@ -55,6 +55,8 @@ def judge_command(
     if analysis.problem:
         return Judgement(why=analysis.problem)
     candidates = find_candidates(analysis)
+    for candidate in candidates:
+        candidate.status_told = exit_code is not None
     writes = [_relative(path, root) for path in written_files(analysis, command)]
     if not candidates:
         return Judgement(git=git_acts(analysis.commands, f"{out}\n{err}"), writes=writes, why=NO_TEST_RUN)
@@ -125,8 +127,10 @@ def _read_entries(candidates: list[Candidate], read_file: ReadFile) -> None:
         literal = "".join(piece.text for piece in inner.terminal if piece.invocation < 0)
         if literal and read_all(Output(literal, "", True), set()):
             candidate.distrust = candidate.distrust or f"{entry.target} itself prints a text like a summary"
-        known = [found.match.runner for found in find_candidates(inner) if found.match]
+        matches = [found.match for found in find_candidates(inner) if found.match]
+        known = [match.runner for match in matches]
         test = next((runner for runner in known if runner.kind is CheckKind.TEST), None)
+        entry.operands = matches[0].operands if len(matches) == 1 else []
         if test is not None:
             if entry.kind is None and candidate.distrust.startswith("nothing says"):
                 candidate.distrust = ""

@@ -234,6 +234,10 @@ class Observer:
         noticed = GitNoticed(worktree=root, repo=live.place.shared, git=look, staged=staged)
         return [own_event(noticed, now, project=live.project)]
 
+    def remember_folders(self) -> None:
+        """For the watcher's thread: later looks at large worktrees cost less."""
+        self._fingerprints.remember_folders()
+
     # ── looks ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def _look_at_git(self, event: Event, data: HookPayload, place: Place, *, outside: bool) -> None:

@@ -20,7 +20,7 @@ _PATTERNS = {
     "unittest": r"^(?:FAIL|ERROR): (\S+ \([^)\n]*\))",
     "jest": r"^[ \t]*● (.+ › .+)$",
     "vitest": r"^[ \t]*FAIL[ \t]+(\S+(?: > .+)?)$",
-    "mocha": r"^[ \t]+\d+\) (.+?):?$",
+    "mocha": r"^ {2}\d+\) (.+?(?:\n {5,}\S.*?)*?):$",
     "node": r"^(?:not ok \d+ - |✖ )(.+?)(?: \([\d.]+ms\))?$",
     "go test": r"^[ \t]*--- FAIL: (\S+)",
     "cargo test": r"^test (\S+) \.\.\. FAILED",
@@ -39,7 +39,7 @@ def read_failures(runner: str, output: str) -> list[str]:
     pattern = _PATTERNS.get(runner)
     if pattern is None:
         return []
-    names = (name.strip()[:300] for name in re.findall(pattern, output, re.MULTILINE))
+    names = (" ".join(name.split())[:300] for name in re.findall(pattern, output, re.MULTILINE))
     return list(dict.fromkeys(name for name in names if name))[:MAX_FAILURES]
 
 
@@ -80,6 +80,7 @@ def check_finished(event: Event, data: ToolEndPayload, judged: CommandJudgement,
         selection=check.selection.value,
         operands=check.operands,
         presumed=check.presumed,
+        could_not_start=check.could_not_start,
         verdict=check.verdict.value,
         passed=check.passed,
         failed=check.failed,

@@ -8,6 +8,7 @@ from holdfast.features.checks.runners.spec import Report, Runner
 
 _KILLED = frozenset((124, 130, 134, 137, 139, 141, 143))
 _NOT_STARTED = frozenset((126, 127))
+_EXIT = "exit status "
 
 
 def judge_runner(candidate: Candidate) -> list[Check]:
@@ -52,7 +53,8 @@ def _check(
         failed=report.failed if counted and report else None,
         skipped=report.skipped if counted and report else None,
         why=why,
-        operands=match.operands if match else [],
+        operands=match.operands if match else candidate.entry.operands if candidate.entry else [],
+        could_not_start=verdict is Verdict.DID_NOT_RUN and (why.startswith(_EXIT) or bool(report and report.broken)),
         presumed=bool(candidate.entry and candidate.entry.script and not candidate.entry.runner and report is None),
     )
 
@@ -191,6 +193,8 @@ def _why_unknown(candidate: Candidate) -> str:
         "lines": "the summary was filtered out",
         "whole": "no summary is shown",
     }[candidate.shown]
+    if not candidate.status_told:
+        return f"its exit status was not told, and {candidate.distrust or hidden}"
     return f"the exit status is not that of the run, and {candidate.distrust or hidden}; run it without the pipe, or with `set -o pipefail`"
 
 

@@ -10,11 +10,9 @@ from holdfast.core.errors import CommandRefused
 from holdfast.core.feature import Call
 from holdfast.core.ports import Reader, StateQuery
 from holdfast.core.times import DAY
-from holdfast.usage.aggregate import GROUPS, sums, total
-from holdfast.usage.blocks import Block, blocks
 from holdfast.usage.model import UsageRecord
 from holdfast.usage.prices import PriceTable, current_table
-from holdfast.usage.report import notes, plain
+from holdfast.usage.report import GROUPS, Block, blocks, notes, plain, sums, total
 from holdfast.usage.spending import SESSION_DAY, CostCell, SessionDay, next_commit
 
 GROUPINGS = ("day", "month", "session", "turn", "project", "agent", "model", "branch", "commit", "block")

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import msgspec
 
-from holdfast.core.bounded import with_newest
 from holdfast.core.caller import AgentProcess, Caller, has_session_variable, judge_caller
+from holdfast.core.document import with_newest
 from holdfast.core.errors import CommandRefused
 from holdfast.core.event import Event, own_event
 from holdfast.core.feature import Call, CommandResult

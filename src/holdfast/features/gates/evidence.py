@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from holdfast.core.bounded import with_newest, without
+from holdfast.core.document import with_newest, without
 from holdfast.core.event import Event
 from holdfast.core.fingerprint import content_key
 from holdfast.core.globs import any_matches

@@ -5,7 +5,7 @@ import re
 from collections.abc import Sequence
 
 from holdfast.core.decision import Context
-from holdfast.core.fence import fenced
+from holdfast.core.text import fenced
 from holdfast.features.gates.requirements import Finding, Here, by_hand_too, first_choice, kind_of
 from holdfast.features.gates.state.session import Bypass
 from holdfast.features.gates.triggers import Rule

@@ -6,8 +6,8 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from holdfast.core import fence
 from holdfast.core.event import Event
+from holdfast.core.text import tokens
 from holdfast.features.memory.documents import Act, MemorySession, Snapshot, day_of, one_line
 from holdfast.features.memory.terms import terms
 from holdfast.handover.summary import SessionEvent, Summary, build_summary, session_event
@@ -128,13 +128,13 @@ ABOUT_COMPACTION = "Before the compaction, and missing from its summary (data re
 def put_back(doc: MemorySession, budget: int) -> str:
     snapshot = _still_open(doc)
     kept = set(terms(doc.summary))
-    lines, left = [], budget - fence.tokens(ABOUT_COMPACTION)
+    lines, left = [], budget - tokens(ABOUT_COMPACTION)
     for label, text, mark in _pieces(snapshot, summarise_turn(doc)):
         words = f"- {label}: {text}{mark}"
         there = text in doc.summary if label == EXACT_COMMAND else _is_said(text, kept)
-        if not there and fence.tokens(words) < left:
+        if not there and tokens(words) < left:
             lines.append(words)
-            left -= fence.tokens(words) + 1
+            left -= tokens(words) + 1
     return "\n".join([ABOUT_COMPACTION, *lines]) if lines else ""
 
 

@@ -5,7 +5,6 @@ from datetime import date
 
 from msgspec.structs import replace
 
-from holdfast.core import fence
 from holdfast.core.decision import Context, ContextLine, Decision
 from holdfast.core.event import Event, derived_event
 from holdfast.core.feature import Settings as AnySettings
@@ -21,6 +20,7 @@ from holdfast.core.kinds.memory_events import (
     TurnQueued,
 )
 from holdfast.core.kinds.session_events import SessionSummarised
+from holdfast.core.text import tokens
 from holdfast.features.memory import handoff, session_state, turn_rules
 from holdfast.features.memory.documents import (
     AGENT,
@@ -212,11 +212,11 @@ def _is_about(item: ProjectItem, paths: Iterable[str]) -> bool:
 
 
 def _told(items: Sequence[ProjectItem], budget: int) -> Iterator[Context]:
-    lines, left = [], budget - fence.tokens(ABOUT)
+    lines, left = [], budget - tokens(ABOUT)
     for item in items:
         source = f"{day_of(item.at)}, {WHOSE.get(item.origin, item.origin)}"
         words = f"- {item.type} ({source}): {one_line(item.text, 300)} [{item.id}]"
-        cost = fence.tokens(words) + 1
+        cost = tokens(words) + 1
         if cost <= left:
             lines.append(ContextLine(words, tuple(item.paths)))
             left -= cost

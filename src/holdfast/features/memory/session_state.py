@@ -5,8 +5,8 @@ from collections.abc import Callable
 
 from msgspec.structs import replace
 
-from holdfast.core.bounded import with_newest, without
 from holdfast.core.checks import Verdict
+from holdfast.core.document import with_newest, without
 from holdfast.core.event import Event
 from holdfast.core.kinds import SESSION_ENDS, ToolEndPayload
 from holdfast.core.kinds.agent_events import (

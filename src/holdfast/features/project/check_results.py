@@ -83,14 +83,15 @@ def run_of_event(event: Event) -> CheckRun:
         kind=check.kind, runner=check.runner, suite=check.runner, dir=check.dir or ".", branch=check.branch,
         commit=check.commit, content=check.content.get("", ""), selection=check.selection or Selection.ALL.value,
         operands=check.operands, verdict=check.verdict, passed=check.passed, failed=check.failed, skipped=check.skipped,
+        could_not_start=check.could_not_start or check.why.startswith("exit status"),
         failures=check.failures[:MAX_FAILURES], why=check.why[:300], command=check.command[:300],
         began=event.at - int(check.ms or 0), at=event.at,
     )  # fmt: skip
 
 
 def could_not_start(run: CheckRun) -> bool:
-    """A usage error or a missing runner, told by an exit status. `pytest --version` was never meant to run tests."""
-    return run.verdict == Verdict.DID_NOT_RUN and run.why.startswith("exit status")
+    """A usage error, a missing runner, test files that cannot be loaded. `pytest --version` was never meant to run tests."""
+    return run.verdict == Verdict.DID_NOT_RUN and run.could_not_start
 
 
 # ── how a new run changes what is known ──────────────────────────────────────────────────────────────────────────────
@@ -150,9 +151,12 @@ def covers(run: CheckRun, old: CheckRun) -> bool:
         return encloses(run.dir, old.dir)
     if (run.dir, run.operands, run.command) == (old.dir, old.operands, old.command):
         return True
-    chosen = _chosen(run)
-    targets = _targets(old) if run.dir == old.dir else []
-    return bool(chosen and targets) and all(any(_within(t, c) for c in chosen) for t in targets)
+    chosen = _chosen(run) if run.dir == old.dir else []
+    return any(_all_within(targets, chosen) for targets in (_failed_names(old), _chosen(old)))
+
+
+def _all_within(targets: list[str], chosen: list[str]) -> bool:
+    return bool(targets) and all(any(_within(target, one) for one in chosen) for target in targets)
 
 
 def _same_tests(run: CheckRun, old: CheckRun) -> bool:
@@ -172,11 +176,9 @@ def _chosen(run: CheckRun) -> list[str]:
     return [] if any(word.startswith("-") for word in run.operands) else run.operands
 
 
-def _targets(old: CheckRun) -> list[str]:
-    """What failed, where all of it is known by name."""
-    if old.failures and len(old.failures) >= (old.failed or 0):
-        return old.failures
-    return [] if old.is_whole else _chosen(old)
+def _failed_names(old: CheckRun) -> list[str]:
+    """What failed, where all of it is known by name. Some runners name tests without the file they are in."""
+    return old.failures if len(old.failures) >= (old.failed or 0) else []
 
 
 def _within(target: str, chosen: str) -> bool:
@@ -195,10 +197,20 @@ def _bounded(runs: list[CheckRun]) -> list[CheckRun]:
     return [run for n, run in enumerate(runs) if n not in dropped]
 
 
-def copy_to_branch(runs: list[CheckRun], old: str, new: str) -> list[CheckRun]:
-    """A branch made from another one has the same content, so what is known of that holds for it."""
-    copies = [msgspec.structs.replace(run, branch=new) for run in runs if run.branch == old]
-    return _bounded([*(run for run in runs if run.branch != new), *copies])
+def copy_to_branch(runs: list[CheckRun], old: str, new: str, at: int) -> list[CheckRun]:
+    """A branch made from another one has the same content, so what is known of that holds for it.
+
+    One that has runs of its own was there before: nothing says that changes came along to it. A command may make the
+    branch and run checks on it: those of this moment are newer than what is copied.
+    """
+    if any(run.branch == new and run.at < at for run in runs):
+        return runs
+    copied = [run for run in runs if run.branch != new]
+    copied += [msgspec.structs.replace(run, branch=new) for run in runs if run.branch == old]
+    for run in runs:
+        if run.branch == new:
+            copied = add_run(copied, run)
+    return _bounded(copied)
 
 
 # ── what it means ────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -223,7 +235,7 @@ def failing_suites(runs: Iterable[CheckRun]) -> dict[tuple[str, str, str], list[
 
 def count_failed(runs: Iterable[CheckRun]) -> int:
     """At least one for each run that failed, whether or not its output told how many."""
-    return sum(max(run.failed or 0, len(run.failures), 1) for run in runs)
+    return sum(run.failed or max(len(run.failures), 1) for run in runs)
 
 
 def summarise_tests(runs: Iterable[CheckRun]) -> TestSummary:

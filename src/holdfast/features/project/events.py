@@ -174,7 +174,7 @@ def _git_acted(doc: Project, event: Event) -> Project:
         heads = dict.fromkeys([*doc.commits, *(act.commits or [act.after.head])])
         after = replace(doc, commits=[head for head in heads if head][-MAX_COMMITS:])
     if act.before.branch != act.after.branch and act.before.head == act.after.head and act.after.branch:
-        after = replace(after, results=copy_to_branch(doc.results, act.before.branch, act.after.branch))
+        after = replace(after, results=copy_to_branch(doc.results, act.before.branch, act.after.branch, event.at))
     return after
 
 

@@ -45,6 +45,7 @@ class CheckRun(Document, frozen=True, kw_only=True):
     selection: str = Selection.ALL.value
     operands: list[str] = []
     verdict: str
+    could_not_start: bool = False
     passed: int | None = None
     failed: int | None = None
     skipped: int | None = None

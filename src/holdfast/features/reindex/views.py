@@ -81,7 +81,8 @@ def search(call: Call) -> dict[str, Any]:
     )
     with _asking(call):
         answer = searcher(index_dir).ask(question, settings.index())
-    return dict(_with_age({"query": question.text, **msgspec.to_builtins(answer)}, _checkout(call)))
+    root, _ = checkout_of(_project(call))
+    return dict(_with_age({"query": question.text, "root": root, **msgspec.to_builtins(answer)}, _checkout(call)))
 
 
 def related(call: Call) -> dict[str, Any]:

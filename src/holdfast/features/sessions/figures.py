@@ -9,10 +9,9 @@ import msgspec
 from holdfast.core.ports import Reader
 from holdfast.features.sessions.settings import DEFAULTS, SessionsSettings
 from holdfast.features.sessions.state.documents import IDLE, WAITING, Session
-from holdfast.usage.aggregate import Sum
 from holdfast.usage.model import Usage
 from holdfast.usage.prices import BadPrices, PriceTable, current_table, load_table
-from holdfast.usage.report import UNTOLD, dollars
+from holdfast.usage.report import UNTOLD, Sum, dollars
 from holdfast.usage.spending import Spending, session_spending
 
 UNKNOWN = UNTOLD

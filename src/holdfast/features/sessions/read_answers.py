@@ -13,7 +13,7 @@ import msgspec
 from holdfast.core.event import Event
 from holdfast.core.kinds.agent_events import TurnEnded
 from holdfast.core.text import shorten
-from holdfast.usage.follow import open_regular
+from holdfast.usage.reader import open_regular
 
 AGENT = "copilot"
 MARK = b'"assistant.message"'

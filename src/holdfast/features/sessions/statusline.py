@@ -8,7 +8,7 @@ from holdfast.core.text import strip_controls
 from holdfast.features.sessions.figures import Figures, figures_of, format_counted, shown_state
 from holdfast.features.sessions.state.documents import SESSION, WAITING, WATCHED, Session
 from holdfast.features.sessions.state.queries import find_session
-from holdfast.usage.fields import micro_dollars
+from holdfast.usage.model import micro_dollars
 from holdfast.usage.report import UNTOLD, dollars, format_count
 
 SEPARATOR = " · "

@@ -7,10 +7,8 @@ from typing import Any
 
 import msgspec
 
-from holdfast.usage.fields import amount, milliseconds
-from holdfast.usage.follow import begin_empty, document_reader
-from holdfast.usage.model import Usage
-from holdfast.usage.reader import LiveSession, Position, Statement, UsageReader
+from holdfast.usage.model import Usage, amount, milliseconds
+from holdfast.usage.reader import LiveSession, Position, Statement, UsageReader, begin_empty, document_reader
 
 NAME = "auggie"
 

@@ -6,10 +6,8 @@ from typing import Any
 
 import msgspec
 
-from holdfast.usage.fields import amount, micro_dollars, milliseconds, part_of
-from holdfast.usage.follow import begin_empty, lines_reader
-from holdfast.usage.model import Usage
-from holdfast.usage.reader import LiveSession, Position, Statement, UsageReader
+from holdfast.usage.model import Usage, amount, micro_dollars, milliseconds, part_of
+from holdfast.usage.reader import LiveSession, Position, Statement, UsageReader, begin_empty, lines_reader
 
 NAME = "claude-code"
 NOT_A_MODEL = "<synthetic>"

@@ -10,10 +10,8 @@ from typing import Any
 
 import msgspec
 
-from holdfast.usage.fields import milliseconds, usage_of_prompt
-from holdfast.usage.follow import begin_empty, lines_reader
-from holdfast.usage.model import Usage
-from holdfast.usage.reader import FileContext, Position, Statement, UsageReader
+from holdfast.usage.model import Usage, milliseconds, usage_of_prompt
+from holdfast.usage.reader import FileContext, Position, Statement, UsageReader, begin_empty, lines_reader
 
 NAME = "codex"
 MARKS = (b'"session_meta"', b'"turn_context"', b'"token_usage_record"', b'"token_count"')

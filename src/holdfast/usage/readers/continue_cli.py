@@ -6,9 +6,8 @@ from typing import Any
 
 import msgspec
 
-from holdfast.usage.fields import micro_dollars, usage_of_prompt
-from holdfast.usage.follow import begin_empty, document_reader
-from holdfast.usage.reader import LiveSession, Position, Statement, UsageReader
+from holdfast.usage.model import micro_dollars, usage_of_prompt
+from holdfast.usage.reader import LiveSession, Position, Statement, UsageReader, begin_empty, document_reader
 
 NAME = "continue"
 LIST_OF_SESSIONS = "sessions.json"

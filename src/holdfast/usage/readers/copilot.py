@@ -9,10 +9,8 @@ from typing import Any
 
 import msgspec
 
-from holdfast.usage.fields import milliseconds, usage_of_prompt
-from holdfast.usage.follow import lines_reader
-from holdfast.usage.model import Usage
-from holdfast.usage.reader import FileContext, Position, Statement, UsageReader
+from holdfast.usage.model import Usage, milliseconds, usage_of_prompt
+from holdfast.usage.reader import FileContext, Position, Statement, UsageReader, lines_reader
 
 NAME = "copilot"
 MARKS = (b'"session.start"', b'"session.usage_record"', b'"session.shutdown"', b'"user.message"')

@@ -10,10 +10,8 @@ from typing import Any
 
 import msgspec
 
-from holdfast.usage.fields import amount
-from holdfast.usage.follow import document_reader
-from holdfast.usage.model import Usage
-from holdfast.usage.reader import FileContext, LiveSession, Position, Statement, UsageReader
+from holdfast.usage.model import Usage, amount
+from holdfast.usage.reader import FileContext, LiveSession, Position, Statement, UsageReader, document_reader
 
 NAME = "droid"
 SUFFIX = ".settings.json"

@@ -6,9 +6,16 @@ from typing import Any
 
 import msgspec
 
-from holdfast.usage.fields import milliseconds, usage_of_prompt
-from holdfast.usage.follow import document_reader, lines_reader
-from holdfast.usage.reader import FileContext, LiveSession, Position, Statement, UsageReader
+from holdfast.usage.model import milliseconds, usage_of_prompt
+from holdfast.usage.reader import (
+    FileContext,
+    LiveSession,
+    Position,
+    Statement,
+    UsageReader,
+    document_reader,
+    lines_reader,
+)
 
 NAME = "gemini"
 LONGEST_PATH = 4096

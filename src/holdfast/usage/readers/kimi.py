@@ -6,10 +6,8 @@ from typing import Any
 
 import msgspec
 
-from holdfast.usage.fields import amount, milliseconds
-from holdfast.usage.follow import lines_reader
-from holdfast.usage.model import Usage
-from holdfast.usage.reader import FileContext, LiveSession, Position, Statement, UsageReader
+from holdfast.usage.model import Usage, amount, milliseconds
+from holdfast.usage.reader import FileContext, LiveSession, Position, Statement, UsageReader, lines_reader
 
 NAME = "kimi"
 MAIN = "main"

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import apsw
 
-from holdfast.usage.follow import PARSE_ERRORS
-from holdfast.usage.reader import LiveSession, Position, Reading, UsageReader, record_of
+from holdfast.usage.reader import PARSE_ERRORS, LiveSession, Position, Reading, UsageReader, record_of
 from holdfast.usage.readers.opencode_message import decode, statement_of
 
 NAME = "opencode"

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import msgspec
 
-from holdfast.usage.follow import begin_empty, document_reader
-from holdfast.usage.reader import Position, Statement, UsageReader
+from holdfast.usage.reader import Position, Statement, UsageReader, begin_empty, document_reader
 from holdfast.usage.readers.opencode_message import decode, statement_of
 
 NAME = "opencode"

@@ -4,8 +4,7 @@ from typing import Any
 
 import msgspec
 
-from holdfast.usage.fields import amount, micro_dollars, milliseconds
-from holdfast.usage.model import Usage
+from holdfast.usage.model import Usage, amount, micro_dollars, milliseconds
 from holdfast.usage.reader import Statement
 
 

@@ -10,9 +10,8 @@ from typing import Any
 
 import msgspec
 
-from holdfast.usage.fields import milliseconds, usage_of_prompt
-from holdfast.usage.follow import begin_empty, lines_reader
-from holdfast.usage.reader import Position, Statement, UsageReader
+from holdfast.usage.model import milliseconds, usage_of_prompt
+from holdfast.usage.reader import Position, Statement, UsageReader, begin_empty, lines_reader
 
 NAME = "qwen"
 MARKS = (b'"usageMetadata"', b"api_response")

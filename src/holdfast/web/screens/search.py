@@ -1,13 +1,30 @@
 """Search: code, memory and history with one question."""
 
+import os.path
 from typing import Any
+from urllib.parse import quote
 
+from holdfast.app import now_ms
 from holdfast.core.errors import HoldfastError
+from holdfast.core.times import parse_moment
 from holdfast.web.screen import Screen, Visit
 
 HITS = 12
 MOST_INDEXES = 4
 SHORT = 3
+EDITORS = {
+    "vscode": "vscode://file{path}:{line}",
+    "cursor": "cursor://file{path}:{line}",
+    "windsurf": "windsurf://file{path}:{line}",
+    "zed": "zed://file{path}:{line}",
+    "idea": "idea://open?file={path}&line={line}",
+    "sublime": "subl://open?url=file://{path}&line={line}",
+    "textmate": "txmt://open?url=file://{path}&line={line}",
+    "file": "file://{path}",
+    "off": "",
+}
+FILTERS = ("agent", "session", "tool", "file", "since")
+PERIODS = {"": "any time", "1d": "last day", "7d": "last 7 days", "30d": "last 30 days"}
 
 
 def page(visit: Visit) -> dict[str, Any]:
@@ -27,6 +44,8 @@ def page(visit: Visit) -> dict[str, Any]:
         "words": _telling(question.split()),
         "projects": projects,
         "failed": visit.query.get("failed"),
+        "filters": {name: visit.query.get(name, "")[:500] for name in FILTERS},
+        "periods": PERIODS,
         **found,
     }
 
@@ -41,13 +60,32 @@ def _code(visit: Visit, question: str, projects: list[str]) -> dict[str, Any]:
     chosen = [visit.project] if visit.project else projects[:MOST_INDEXES]
     told = [(project, _asked(visit, "reindex.search", project, query=question, limit=HITS)) for project in chosen]
     good = [(project, answer) for project, answer in told if "hits" in answer]
-    hits = [{**hit, "project": project} for project, answer in good for hit in answer["hits"]]
+    address = _editor(visit)
+    hits = [
+        {**hit, "project": project, "link": editor_link(address, answer["root"], hit["path"], hit["focus"] or hit["line"])}
+        for project, answer in good
+        for hit in answer["hits"]
+    ]
     return {
         "hits": sorted(hits, key=lambda hit: -hit["score"])[:HITS],
         "files": sum(answer["files"] for _, answer in good),
         "projects": len(good),
         "problem": "" if good else next((answer["problem"] for _, answer in told), "No project is known yet."),
     }
+
+
+def _editor(visit: Visit) -> str:
+    """The form of a link into the user's editor; of the user's own settings, never of a repository's."""
+    chosen: str = visit.client.app.settings.for_project("")["dashboard"].editor
+    return EDITORS.get(chosen, chosen)
+
+
+def editor_link(address: str, root: str, path: str, line: int) -> str:
+    """Empty where links are switched off, or the address leads somewhere else than to a program on this machine."""
+    scheme = address.partition(":")[0].lower()
+    if "{path}" not in address or scheme in ("http", "https", "javascript", "data", "vbscript"):
+        return ""
+    return address.replace("{path}", quote(os.path.join(root, path))).replace("{line}", str(line))
 
 
 def _memory(visit: Visit, question: str) -> dict[str, Any]:
@@ -57,9 +95,11 @@ def _memory(visit: Visit, question: str) -> dict[str, Any]:
 
 def _history(visit: Visit, question: str) -> dict[str, Any]:
     """What happened. The page's own filters narrow it; each hit leads to its row in the timeline."""
-    filters = {name: visit.query.get(name, "")[:500] for name in ("agent", "session", "tool", "file")}
-    failed = bool(visit.query.get("failed"))
-    return _asked(visit, "log.history", "", query=question, project=visit.project, failed=failed, limit=HITS, **filters)
+    filters: dict[str, Any] = {name: visit.query.get(name, "")[:500] for name in FILTERS if name != "since"}
+    filters["failed"] = bool(visit.query.get("failed"))
+    since = visit.query.get("since", "")
+    filters["since"] = parse_moment(since, now_ms()) if since in PERIODS and since else 0
+    return _asked(visit, "log.history", "", query=question, project=visit.project, limit=HITS, **filters)
 
 
 def _asked(visit: Visit, view: str, project: str, /, **args: Any) -> dict[str, Any]:

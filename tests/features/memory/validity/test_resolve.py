@@ -19,26 +19,27 @@ def is_right(row: dict, got: set[int]) -> bool:
     return got - either == set(row["valid"]) - either and all(got & set(group) for group in groups)
 
 
-@pytest.mark.parametrize("name", ["corpus", "own_chains", "unseen_chains"])
-def test_chains_end_as_labelled(name: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "least"),
+    [("corpus", 0.95), ("own_chains", 0.95), ("unseen_chains", 0.95), ("more_chains", 0.95), ("sealed_chains", 0.85)],
+)
+def test_chains_end_as_labelled(name: str, least: float) -> None:
+    """The rules were mended with all but the sealed chains in view."""
     rows = read_cases("chains") if name == "corpus" else read_own_chains(name)
-    right = 0
+    right = whole = 0
     for row in rows:
         chain = [Statement(s["at"], s["by"], s["text"]) for s in row["statements"]]
         right += is_right(row, set(valid_statements(chain, row["asked_at"])))
-    print(f"{name}: {right} of {len(rows)} chains exactly right")
-    assert right / len(rows) >= 0.95
+        whole += is_right(row, _valid_of_kept(chain, row["asked_at"]))
+    print(f"{name}: {right} of {len(rows)} chains exactly right, with observing {whole}")
+    assert right / len(rows) >= least
+    assert whole / len(rows) >= 0.7
 
 
-def test_observing_and_superseding_together() -> None:
-    rows = read_cases("chains")
-    right = 0
-    for row in rows:
-        kept = {n for n, s in enumerate(row["statements"]) if s["by"] == "user" and _is_kept(s["text"])}
-        chain = [Statement(s["at"], s["by"], s["text"]) for s in row["statements"]]
-        right += is_right(row, set(valid_statements(chain, row["asked_at"])) & kept)
-    print(f"whole: {right} of {len(rows)}")
-    assert right / len(rows) >= 0.8
+def _valid_of_kept(chain: list[Statement], asked_at: str) -> set[int]:
+    """The rules pick first; what they miss is lost."""
+    kept = [n for n, one in enumerate(chain) if one.by == "user" and _is_kept(one.text)]
+    return {kept[n] for n in valid_statements([chain[n] for n in kept], asked_at)}
 
 
 def _is_kept(text: str) -> bool:

@@ -9,7 +9,7 @@ import pytest
 from holdfast.features.sessions.jobs import recovery
 from holdfast.features.sessions.jobs.recovery import MOST_FILES, Interrupts
 from holdfast.features.sessions.state.documents import Turn
-from holdfast.usage.fields import milliseconds
+from holdfast.usage.model import milliseconds
 from tests.features.sessions.jobs.test_read_usage import line, stamp
 from tests.features.sessions.story import House
 

@@ -93,6 +93,8 @@ class Candidate(msgspec.Struct, kw_only=True):
     """The whole command printed nothing."""
     signs: list[Report] = []
     """Failures that show without being trusted as a summary."""
+    status_told: bool = True
+    """The agent reported the exit status of the command."""
 
     @property
     def trusted(self) -> bool:

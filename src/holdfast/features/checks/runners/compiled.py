@@ -38,7 +38,7 @@ def read_go(text: str) -> list[Report]:
         failed = len(_GO_FAILED_TEST.findall(text))
         broken = len(_GO_BROKEN.findall(text))
         if broken and not failed and not ok:
-            return [Report(nothing="the packages do not build", position=failure.start())]
+            return [Report(nothing="the packages do not build", broken=True, position=failure.start())]
         return [Report(passed=len(_GO_PASS.findall(text)) or len(ok), failed=max(1, failed), position=failure.start())]
     if ok:
         return [Report(passed=len(_GO_PASS.findall(text)) or len(ok), position=ok[-1].start())]

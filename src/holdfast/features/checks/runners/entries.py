@@ -65,6 +65,8 @@ class Entry(msgspec.Struct):
     target: str = ""
     runner: str = ""
     """The tool it starts, where the project's files tell."""
+    operands: list[str] = []
+    """What it gives that tool, where the project's files tell."""
     script: bool = False
     """A file of the project, called a check for its name only."""
     several: bool = False

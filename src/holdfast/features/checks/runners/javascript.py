@@ -55,7 +55,7 @@ def _jest_report(match: re.Match[str], text: str) -> Report:
     skipped = numbers(match[1], ["skipped", "todo"])
     if broken and not failed:
         if not passed:
-            return Report(nothing="a test file could not be run", skipped=skipped, position=match.start())
+            return Report(nothing="a test file could not be run", broken=True, skipped=skipped, position=match.start())
         failed = broken
     return Report(passed=passed, failed=failed, skipped=skipped, position=match.start())
 
@@ -108,7 +108,7 @@ def read_node(text: str) -> list[Report]:
         failed = count(found["fail"]) + count(found["cancelled"])
         broken = len(_NODE_BROKEN_FILE.findall(text, 0, match.start())) if failed and not count(found["pass"]) else 0
         if broken and broken >= failed:
-            reports.append(Report(nothing="the test files could not be run", position=match.start()))
+            reports.append(Report(nothing="the test files could not be run", broken=True, position=match.start()))
             continue
         reports.append(
             Report(passed=count(found["pass"]), failed=failed, skipped=count(found["skipped"]), position=match.start())

@@ -50,7 +50,7 @@ def _pytest_report(summary: str, position: int, text: str) -> Report:
         if errors and not _COLLECTION.search(text):
             return Report(failed=errors, skipped=skipped, position=position)
         why = "an error while collecting the tests" if errors else "no test was run"
-        return Report(nothing=f"{why}: {summary.strip()}", skipped=skipped, position=position)
+        return Report(nothing=f"{why}: {summary.strip()}", skipped=skipped, broken=bool(errors), position=position)
     return Report(passed=passed, failed=failed + errors, skipped=skipped, position=position)
 
 
@@ -58,7 +58,7 @@ def read_unittest(text: str) -> list[Report]:
     reports = [_unittest_report(match) for match in _UNITTEST.finditer(text)]
     only_broken = len(reports) == 1 and not reports[0].passed and reports[0].failed
     if only_broken and text.count("unittest.loader._FailedTest") >= reports[0].failed:
-        return [Report(nothing="a test module could not be imported", position=reports[0].position)]
+        return [Report(nothing="a test module could not be imported", broken=True, position=reports[0].position)]
     return reports
 
 

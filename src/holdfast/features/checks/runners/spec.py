@@ -18,6 +18,8 @@ class Report(msgspec.Struct, kw_only=True):
     position: int = 0
     nothing: str = ""
     """Why no test was run, where the summary says so."""
+    broken: bool = False
+    """The tests could not be loaded or built."""
     stream: str = "stdout"
     partial: bool = False
     """Signs of failure without a summary."""

@@ -1,6 +1,6 @@
 """Who is satisfied on a branch, and which sessions are alive."""
 
-from holdfast.core.bounded import mapped, with_newest, without
+from holdfast.core.document import mapped, with_newest, without
 from holdfast.core.event import Event
 from holdfast.core.kinds import HookPayload, JsonObject
 from holdfast.core.kinds.gates_events import GatesApproved, GatesCleared, SatisfiedPayload, SatisfiedRequirement

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 
 import msgspec
 
-from holdfast.core.bounded import with_newest, without
+from holdfast.core.document import with_newest, without
 from holdfast.core.event import Event
 from holdfast.core.kinds import HookPayload, ToolPayload
 from holdfast.core.kinds.agent_events import PromptSubmitted

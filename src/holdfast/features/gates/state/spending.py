@@ -9,10 +9,18 @@ from holdfast.core.kinds.agent_events import PromptSubmitted
 from holdfast.core.times import DAY
 from holdfast.features.gates.state.document import Document, replace
 from holdfast.paths import default_config_dir
-from holdfast.usage.cost import UnknownCost, cost_of, limit_below, prompt_of
 from holdfast.usage.events import usage_record
 from holdfast.usage.model import NOTHING, Usage, UsageRecord
-from holdfast.usage.prices import OWN_PRICES, BadPrices, PriceTable, load_table
+from holdfast.usage.prices import (
+    OWN_PRICES,
+    BadPrices,
+    PriceTable,
+    UnknownCost,
+    cost_of,
+    limit_below,
+    load_table,
+    prompt_of,
+)
 
 MOST_MODELS = 60
 

@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from holdfast.core import fence
+from holdfast.core import text as fence
 from holdfast.core.job import Run
 from holdfast.features.memory.documents import one_line
 from holdfast.features.memory.llm.turns import ReadTurn

@@ -26,7 +26,7 @@ _UNTIL_WEEKDAY = re.compile(rf"\b{_UNTIL} (?:next )?([a-zäéû]+)\b", re.IGNORE
 _UNTIL_MONTH = re.compile(rf"\b{_UNTIL} (?:the end of |end of |ende )?([a-zäéû]+)\b(?! \d)", re.IGNORECASE)
 _DAY = re.compile(
     (
-        r"\b(?:for today|today|tonight|right now|for now|at the moment|this (?:morning|afternoon|evening)|heute|"
+        r"\b(?:for today|today|tonight|right now|for now|at the moment|this (?:morning|afternoon|evening)|heute|oggi|vandaag|dzisiaj|"
         r"hoy|aujourd'hui|hoje|сегодня|until tomorrow)\b|今天|今日"
     ),
     re.IGNORECASE,
@@ -34,14 +34,21 @@ _DAY = re.compile(
 _TOMORROW = re.compile(r"\b(?:tomorrow|morgen|mañana|demain|amanhã|завтра)\b", re.IGNORECASE)
 _WEEK = re.compile(
     (
-        r"\b(?:this week|diese woche|esta semana|cette semaine|на этой неделе|(?:for )?the next few days|for a "
+        r"\b(?:this (?:week|sprint|weekend)|diese woche|die nächsten tage|esta semana|cette semaine|на этой неделе|(?:for )?the next few days|for a "
         r"few days)\b|这周|今週"
     ),
     re.IGNORECASE,
 )
 _SPAN = re.compile(
-    r"\bfor (?:the next |a |an |one |(\d+|two|three|four) )?(day|week|fortnight|month)s?\b", re.IGNORECASE
+    r"\b(?:for|over|during|in) (?:the )?(?:next |coming )?(?:a |an |one |(\d+|two|three|four|five|six) )?(day|week|fortnight|month)s?\b"
+    r"(?<!\bin a day)(?<!\bin a week)(?<!\bin a month)",
+    re.IGNORECASE,
 )
+_LENGTH = re.compile(
+    r"\b(?:kept|keeps?|retained|stored|saved|held|archived|valid|lives?|lasts?|stays?|cached|remembered|good|open) (?:\w+ ){0,2}(?:for|in)\b",
+    re.IGNORECASE,
+)
+"""How long something is kept is no end of the rule that says so."""
 _MONTH = re.compile(r"\b(?:this month|diesen monat|este mes|ce mois)\b", re.IGNORECASE)
 _LASTING_FROM = re.compile(
     r"\b(?:(?:from|since) (?:this|today|now|tomorrow|yesterday)|seit (?:heute|gestern|dieser)|"
@@ -56,7 +63,7 @@ _HAPPENED = re.compile(
     re.IGNORECASE,
 )
 """With these words "today" is the day of a change, not its end."""
-_COUNT = {"two": 2, "three": 3, "four": 4}
+_COUNT = {"two": 2, "three": 3, "four": 4, "five": 5, "six": 6}
 _DAYS = {"day": 1, "week": 7, "fortnight": 14, "month": 31}
 
 
@@ -82,7 +89,7 @@ def _dated_end(text: str, said: date) -> date | None:
 
 
 def _near_end(text: str, said: date) -> date | None:
-    if found := _SPAN.search(text):
+    if (found := _SPAN.search(text)) and not _LENGTH.search(text):
         return said + timedelta(
             days=_DAYS[found[2].lower()] * int(_COUNT.get((found[1] or "1").lower(), found[1] or 1))
         )

@@ -38,32 +38,49 @@ _STOP = frozenset(
     through between about final size der die das ein eine ist sind und oder jetzt nur im zum zur von mit für auf
     dürfen darf haben nicht noch el la los las un una de del en para con y o es son se por que le les des du et
     est sur dans on nous utilise passe pasamos usamos a à todo toute
+    went brought bring write written based please show shows give given everywhere nowhere else's still currently
+    today tomorrow yesterday since week weeks month april may june say said call called tell told have's look looks
+    find found listen listens lasts lasting period long duration being être tener laufen erst subimos bajamos aumentamos got thrown bother meanwhile we'll i'll we'd per raus own voluntary optional
+    wir ihr sie ich es sich dem den des einen einem einer als wie bei nach vor bis ab wird werden wurde kann können muss
+    müssen soll sollen hat hatte läuft laufen gibt geben alle alles immer nie wieder mehr keine kein künftig bitte dabei dort
+    lo al su sus como más muy pero si no ni ya ahora hay fue ser está están puede pueden debe deben lleva llevan va van tiene
+    tienen hasta desde siempre nunca nada sin sobre entre cada
+    au aux un une ce cette ces il elle ils sont avec pour par pas plus ne ni ou où mais donc car doit doivent peut peuvent
+    faut fait toujours jamais désormais maintenant dure durent
+    o os as um uma do da dos das no na nos nas em com que não é são foi ser está estão pode podem deve devem ter tem até agora
+    mais sempre nunca sem sobre cada vai vão fica
+    и в на с не по из для что это мы я он она все всегда никогда только без если то но к у за от теперь надо нужно больше уже
+    il lo gli i di che è sono si per con non più sempre mai solo del della
+    het de een van naar met voor en niet wordt worden we
+    は が を に で の と も へ から まで です ます する した して いる
+    的 了 在 是 和 与 都 用 把 被 要 会 到 从 现 在 改 成 为 换
     """
     .split()
 )  # fmt: skip
 _CLAUSE_END = re.compile(r"[,;:(]| (?:because|since|so that|so|to keep|as|weil|porque|parce que)\b", re.IGNORECASE)
 _EXCEPTION = re.compile(
     r"\b(?:except|exempt|exception|is (?:ok|fine|allowed) (?:in|for|on)|are (?:ok|fine|allowed) (?:in|for|on)|"
-    r"(?:comments|names|it) are fine|may (?:keep|return|use|deploy|skip|stay)|can go in without|sauf|außer|"
+    r"(?:comments|names|it) are fine|still|noch immer|todavía|encore|ainda|need no|needs no|(?:doesn't|don't) (?:need|count)|may (?:keep|return|use|deploy|skip|stay)|can go in without|sauf|außer|"
     r"ausgenommen|excepto|salvo|exceto|кроме|без исключения|at any hour|are open|is open|is public)\b|除了|以外",
     re.IGNORECASE,
 )
-_AS_WELL = re.compile(r"\b(?:too|as well|also|auch|también|aussi|também|тоже)\b|也|も", re.IGNORECASE)
+_AS_WELL = re.compile(r"\btoo\b(?=\s*(?:[,;.!]|$|now|since|from))|\b(?:as well|also|auch|también|aussi|também|тоже)\b|也|も", re.IGNORECASE)
 _STRONG_CHANGE = re.compile(
     r"\b(?:after all|final|it is again|again|back to|took over|takes over|replaces?|replaced|instead|moving "
-    r"(?:from|to|away)|moved|moves? to|move to|switch(?:ed|ing)? (?:to|the)|from today on|from now on|is gone|"
+    r"(?:from|to|away)|moved|moves? to|move to|switch(?:ed|ing)? (?:to|the)|from (?:today|now|tomorrow|january|february|march|april|may|june|july|august|"
+    r"september|october|november|december)\b|went (?:back |up |down )?to|thrown out|swapped|took .{1,20} place|handed .{1,40} (?:to|over)|is gone|"
     r"are gone|goes away|"
-    r"no more|no longer|any ?more|forget|drop(?:ped)?|we go to|goes (?:up|down)|rewriting|rewritten|raised|"
+    r"no more|no longer|any ?more|forget|never mind|don't bother|no need to|rewrote|redone|(?:was|were|got) rebuilt|reworked|doubled|halved|migramos|migré\w*|subimos|bajamos|aumentamos|on (?:monte|baisse|augmente)|erhöht|gesenkt|подняли|снизили|увеличили|converted|redid|nur noch|переехал\w*|перенесли|volver a|drop(?:ped)?|we go to|goes (?:up|down)|rewriting|rewritten|raised|"
     r"lowered|we stay with|stays? (?:in|with|on)|is over|are over|is off|left for|belongs to|passe de|pasamos|"
-    r"nicht mehr|statt|umgestiegen|from here on|going forward|ported|migrated|ab jetzt|ab sofort|künftig|umgezogen|"
+    r"wieder|otra vez|de nuevo|à nouveau|de novo|снова|nicht mehr|statt|umgestiegen|from here on|going forward|ported|migrated|ab jetzt|ab sofort|künftig|umgezogen|"
     r"wechseln|a partir de (?:ahora|agora|hoy|hoje)|ya no|en (?:vez|lugar) de|cambiamos|désormais|dorénavant|"
     r"à partir de maintenant|au lieu de|on passe|n[e'].{1,25} plus|não .{1,25} mais|em vez de|trocamos|mudamos|"
     r"больше не|вместо|переходим|перешли|с этого момента|впредь|d'ora in poi|non più|invece di)\b"
-    r"|改回|换成|不再|换|以后|从现在起|改[为成用]|今後|これから|に変更|に切り替え",
+    r"|改回|换成|不再|换|迁移?到|切[换到]|移到|调[到成]|[提降](?:高|低)?到|移行|乗り換え|以后|从现在起|改[为成用]|今後|これから|に変更|に切り替え",
     re.IGNORECASE,
 )
 _NOW = re.compile(
-    r"\b(?:now|jetzt|ahora|maintenant|agora|теперь|these days|since|minimum is|only takes|is enough|is fine|"
+    r"\b(?:now|jetzt|ahora|maintenant|agora|теперь|these days|since|desde|depuis|seit|minimum is|only takes|is enough|is fine|"
     r"can run|may be up to|can be)\b|现在|今",
     re.IGNORECASE,
 )
@@ -91,19 +108,21 @@ _DONE = re.compile(
     r"over|finished|complete[d]?|deleted|gone|shipped|upgraded|merged|closed|ended|supported|supports?|moved|"
     r"migrated|ready|here|off|through|passed|signed off|approved)\b|\b(?:support|upgraded everything)\b"
     r"|\b(?:ist|sind|wurde|est|sont|está|foi) .{0,25}\b(?:durch|fertig|abgeschlossen|beendet|vorbei|erledigt|aufgehoben|"
-    r"fini\w*|terminé\w*|levé\w*|terminad\w+|acabad\w+|concluíd\w+|levantad\w+)\b|\b(?:завершен\w*|закончен\w*|снят\w*)\b"
+    r"fini\w*|terminé\w*|gemacht|gelaufen|gefallen|levé\w*|terminad\w+|acabad\w+|concluíd\w+|levantad\w+)\b|\b(?:завершен\w*|закончен\w*|снят\w*|закончил\w*|завершил\w*|прош[её]?л[аи]?)\b"
+    r"|\b(?:ha|han|a|ont|è|sono|hat|haben)\b.{0,25}\b(?:terminad[oa]s?|acabad[oa]s?|concluid[oa]s?|été \w+|pris fin|finit[oaie]|"
+    r"terminat[oaie]|geendet)\b|\b(?:terminou|acabou|terminó|acabó)\b|\b(?:works?|runs?|running|starts?|started) (?:again|with|now)\b"
     r"|(?:完成|结束|解除|終わ|完了)",
     re.IGNORECASE,
 )
 _UNTIL = re.compile(
-    r"\b(?:until|till|as long as|before|bis|solange|hasta|jusqu'à ce que|até|пока)\b(.{3,80})", re.IGNORECASE
+    r"\b(?:until|till|as long as|while|während|mientras|before|bis|solange|hasta|jusqu'à ce que|até|пока)\b(.{3,80})|在(.{2,12})[之以]?前", re.IGNORECASE
 )
 _TAKEN_BACK = (
     re.compile(r"\b(?:from|de|von) ([\w.+#/-]+(?: [\w.+#/-]+)?) (?:to|a|à|auf|nach|zu)\b", re.IGNORECASE),
     re.compile(r"\b(?:replac(?:es|ed|ing)|took over from|takes over from|takes the place of|instead of|in place of|"
 r"rather than|no longer|no more|forget|dropp?(?:ed|ing|s)?|off|statt) ((?:the )?[\w.+#/-]+(?: "
 r"[\w.+#/-]+)?)", re.IGNORECASE),
-    re.compile(r"((?:[\w.+#/-]+ ){1,3})(?:thing |stuff |rule )?(?:is|are|was|were|gets?|goes?|went) (?:(?:now|finally|"
+    re.compile(r"((?:[\w.+#/-]+ ){1,3})(?:thing |stuff |rule )?(?:is|are|was|were|gets?|got|goes?|went) (?:(?:now|finally|"
 r"also) )?(?:gone|over|closed|deleted|dropped|off|lifted|away|switched off|removed|dead|cancelled|too \w+|"
 r"history|ended|not (?:needed|required)|n't (?:needed|required))\b", re.IGNORECASE),
     re.compile(r"((?:[\w.+#/-]+ ){1,4})(?:aren't|isn't|are not|is not) (?:needed|required|necessary|used)\b", re.IGNORECASE),
@@ -121,7 +140,37 @@ r"отказались от) ([\w.+#/-]+)", re.IGNORECASE),
     re.compile(r"([\w.+#/-]+) (?:goes|is on its way out|wird abgeschafft|fliegt raus|queda descartad\w+)\b(?! (?:to|in|"
 r"up|down|through|on|against))", re.IGNORECASE),
 )  # fmt: skip
-_NEGATED = re.compile(r"\b(?:not|no|nicht|kein|non|pas|не) (?:the )?([\w.-]+)", re.IGNORECASE)
+_ENDED = (
+    r"(?:gone|dead|history|retired|abandoned|discontinued|decommissioned|obsolete|buried|cancelled|canceled|deleted|closed|dropped|"
+    r"removed|scrapped|axed|thrown out|kicked out|ripped out|switched off|turned off|shut down|phased out|on (?:its|the) way out|"
+    r"out|no more|replaced|over|left|a thing of the past|abolished|stopped|suspended|repealed|disbanded|dissolved|withdrawn)"
+)
+_DEAD = (
+    re.compile(rf"([\w.+#/-]+)(?:'s)? (?:(?:is|are|was|were|got|gets|has been|have been|has|have|will be) (?:now |finally |all )*{_ENDED}|left|quit|"
+               r"retired|resigned|went away|goes away|went(?=[,;.]|$))\b(?! (?:in|on|at|by|under|with|of|from))", re.IGNORECASE),
+    re.compile(r"([\w.+#/-]+)(?:'s)? (?:contract|licen[cs]e|subscription|plan|account|trial)? ?(?:has )?(?:ended|expired|ran out|run out|"
+               r"been (?:retired|removed|dropped|deleted|replaced|closed|cancelled))\b", re.IGNORECASE),
+    re.compile(r"\b(?:dropped|threw out|got rid of|scrapped|abandoned|killed|removed|retired|ditched|swapped(?: out)?|left|quit|took) "
+               r"(?:the )?([\w.+#/-]+?)(?:'s place)?(?= |,|;|\.|$)", re.IGNORECASE),
+    re.compile(r"([\w.+#/-]+) (?:haben wir |wurde |ist |sind |wird |werden )+(?:abgeschaltet|abgelöst|abgeschafft|ersetzt|entfernt|gestrichen|"
+               r"geschichte|raus|weg|vom tisch|gekündigt)", re.IGNORECASE),
+    re.compile(r"(?:quitté|abandonné|lâché|dejamos|dejado|largamos|abandonamos|trocamos|cambiamos|substituímos|sustituimos|remplaçons|on remplace|ersetzen) (?:o |a |el |la |le |los |as |os )?([\w.+#/-]+)"
+               r"|([\w.+#/-]+) (?:убрали|отключили|выкинули|выключили|удалили|закрыли|l[oa]s? (?:cerramos|dejamos|quitamos|eliminamos)|foi (?:desligad|desativad|abandonad)\w+|fue (?:eliminad|descartad)\w+|foi (?:descartad|removid)\w+|a été \w+)", re.IGNORECASE),
+)  # fmt: skip
+"""Says outright that something has ended: whatever was built on it does not hold any more."""
+_PLACED = re.compile(
+    r"\b(?:is|are|lives?|sits?|moved|moves|kept|stored|found|goes|go|come|comes|loaded|read|written|documented|defined|sind|ist|"
+    r"liegen|liegt|está|están|viven?|vive|sont|est|fica|ficam) (?:now )?(?:in|at|to|from|under|into|on|nach|en|dans|em|à) "
+    r"(?:the )?([\w.-]*/[\w./-]*|[\w-]+\.\w{1,4})",
+    re.IGNORECASE,
+)
+"""A path that says where something is, not where a rule holds."""
+_NEGATED = re.compile(r"\b(?:not|no|don't|doesn't|never|nicht|keine?|non|pas(?: de)?|не|without) (?:the |in |to |via |with )?([\w.-]+)", re.IGNORECASE)
+_NEGATION = re.compile(
+    r"\b(?:not|no|never|don't|doesn't|isn't|aren't|mustn't|can't|without|nobody|nicht|nie|kein\w*|ne|pas|jamais|nunca|sin|não|не|"
+    r"никогда|nessun\w*|non|geen|niet|nie)\b|不|别|ない|ません",
+    re.IGNORECASE,
+)
 _SCOPE_WORDS = frozenset(
     "staging production prod dev test local locally frontend backend unit e2e integration mobile web python "
     "yaml typescript golang sql ios android partners partner kiosk admin admins internal public windows mac "
@@ -138,7 +187,8 @@ _FOR_SCOPE = re.compile(
 BOUND_WORDS = frozenset(
     map(
         stem,
-        "floor ceiling limit cap minimum maximum min max least most fall drop exceed bound threshold quota".split(),
+        "floor ceiling limit cap minimum maximum min max least most fall drop exceed bound threshold quota limite límite "
+        "máximo mínimo plafond höchstens mindestens grenze лимит предел maximal minimal large high up size length".split(),
     )
 )
 """Words that say a number is a bound, not what it bounds."""
@@ -155,8 +205,10 @@ class Parsed(msgspec.Struct, frozen=True):
     tools: dict[str, set[str]]
     scopes: frozenset[str]
     taken_back: frozenset[str]
+    dead: frozenset[str]
     negated: frozenset[str]
     until: frozenset[str]
+    negative: bool
     exception: bool
     as_well: bool
     strong: bool
@@ -182,10 +234,11 @@ def parse_statement(text: str) -> Parsed:
     return Parsed(
         text=plain, main=frozenset(main), words=frozenset(content_words(plain)), subject=tuple(_subject(tokens)),
         tokens=tuple(tokens), numbers=frozenset(_numbers(tokens)), units=frozenset(units), tools=tools_in(set(tokens)),
-        scopes=frozenset(_scopes(plain, tokens)), taken_back=frozenset(_taken_back(plain)),
-        negated=frozenset(word.lower() for word in _NEGATED.findall(plain)),
-        until=frozenset(content_words(until[1])) if until else frozenset(),
-        exception=bool(_EXCEPTION.search(plain)), as_well=bool(_AS_WELL.search(plain)),
+        scopes=frozenset(_scopes(plain, tokens, end.start() if end else len(plain))), taken_back=frozenset(_taken_back(plain)),
+        dead=frozenset(_dead(plain)),
+        negated=frozenset(form for word in _NEGATED.findall(plain) for form in (word.lower(), normal_word(word))),
+        until=frozenset(_awaited(until)) if until else frozenset(),
+        negative=bool(_NEGATION.search(plain)), exception=bool(_EXCEPTION.search(plain)), as_well=bool(_AS_WELL.search(plain)),
         strong=bool(_STRONG_CHANGE.search(plain)), now=bool(_NOW.search(plain)), only=bool(_ONLY.search(plain)),
         universal=bool(_UNIVERSAL.search(plain)), general=bool(_GENERAL_SCOPE.search(plain)),
         others=bool(_OTHERS.search(plain)), done=bool(_DONE.search(plain)), not_yet=bool(_NOT_YET.search(plain)),
@@ -196,18 +249,27 @@ def content_words(text: str) -> set[str]:
     return {normal_word(token) for token in _WORD.findall(text) if _is_content(token.lower())} - {""}
 
 
+_STOP_STEMS = frozenset(stem(word) for word in _STOP if word.isascii() and len(word) > 3)
+_SHORT_PLURALS = {"prs": "pr", "mrs": "mr", "ids": "id", "vms": "vm", "dbs": "db", "apis": "api", "jobs": "job", "pods": "pod"}
+
+
 def normal_word(token: str) -> str:
     word = token.lower().replace("’", "'").removesuffix("'s").rstrip("./")
     if not (word.isascii() and word.isalpha()):
         return word
-    bare = stem(word)
-    return bare[:-3] if bare.endswith("ion") and len(bare) > 6 else bare
+    bare = stem(_SHORT_PLURALS.get(word, word))
+    bare = bare[:-3] if bare.endswith("ing") and len(bare) > 6 else bare
+    bare = bare[:-2] if bare.endswith(("ungen", "eiten", "ionen")) else bare
+    bare = bare[:-3] if bare.endswith("ion") and len(bare) > 6 else bare
+    # "linter" and "lint", "scheduler" and "schedules" speak of one thing; "order" and "user" are no doers.
+    return bare[:-2] if bare.endswith(("er", "or")) and len(bare) > 5 else bare
 
 
 def _is_content(token: str) -> bool:
     word = token.rstrip("./").removesuffix("'s")
     return (
         word not in _STOP
+        and not (word.endswith(("ing", "ed")) and stem(word) in _STOP_STEMS)
         and word not in _NUMBER_WORDS
         and word not in _UNITS
         and not re.fullmatch(r"v?\d[\d.]*(?:s|ms|mb|gb|kb)?", word)
@@ -224,11 +286,27 @@ def _subject(tokens: list[str]) -> list[str]:
     return [normal_word(t) for t in tokens if _is_content(t)][:2]
 
 
-def _scopes(text: str, tokens: list[str]) -> set[str]:
+def _scopes(text: str, tokens: list[str], main: int) -> set[str]:
+    """What stands behind the main clause gives a reason ("too much for the chip"), no scope; a path is one anywhere."""
     named = {normal_word(t) for t in tokens if t in _SCOPE_WORDS}
-    paths = {normal_word(m.group(0).strip("/.")) for m in _PATH.finditer(text)} - {""}
-    after = {normal_word(m[1] or m[2]) for m in _FOR_SCOPE.finditer(text) if _is_content((m[1] or m[2]).lower())}
+    placed = {found[1].strip("/.") for found in _PLACED.finditer(text)}
+    said = {found.group(0).strip("/.") for found in _PATH.finditer(text)}
+    paths = {normal_word(path) for path in said - placed} - {""}
+    after = {normal_word(m[1] or m[2]) for m in _FOR_SCOPE.finditer(text, 0, main) if _is_content((m[1] or m[2]).lower())}
     return {scope for scope in named | paths | after if scope not in GROUP_OF}
+
+
+def _awaited(until: re.Match[str]) -> list[str]:
+    """What a rule waits for: up to the comma; where the sentence begins with it, its first words."""
+    said = until[1] or until[2]
+    clause = said.split(",")[0]
+    words = [normal_word(token) for token in _WORD.findall(clause) if _is_content(token.lower())]
+    return words[:2] if until.start() < 3 and clause == said else words
+
+
+def _dead(text: str) -> set[str]:
+    gone = (part for pattern in _DEAD for found in pattern.finditer(text) for part in found.groups() if part)
+    return {normal_word(word) for word in gone if _is_content(word.lower())} - {""}
 
 
 def _taken_back(text: str) -> set[str]:

@@ -9,9 +9,26 @@ COVERED, HALF = 0.33, 0.5
 
 
 def replaces(new: Parsed, old: Parsed) -> bool:
-    if new.exception and not _withdraws_exception(new, old):
+    if _is_exception(new, old) and not _withdraws_exception(new, old):
         return lifts_end(new, old)
     return any(rule(new, old) for rule in _RULES) if not _other_scope(new, old) else lifts_end(new, old)
+
+
+def _is_exception(new: Parsed, old: Parsed) -> bool:
+    """An exception names a part; what speaks of nothing but the older one's subject changes it."""
+    return new.exception and not new.main <= old.words
+
+
+def _is_of_less(new: Parsed, old: Parsed) -> bool:
+    """ "debug logs …" after "logs …": a word before the common subject makes it narrower."""
+    content = [token for token in new.tokens[:6] if normal_word(token) in new.words]
+    if len(content) < 2 or normal_word(content[0]) in old.words or normal_word(content[1]) not in old.subject[:1]:
+        return False
+    at = new.tokens.index(content[0])
+    return new.tokens[at + 1] == content[1] and content[0] not in _QUANTIFIERS
+
+
+_QUANTIFIERS = frozenset("all every each any new entire whole alle jede todos todas tous toutes todo".split())
 
 
 def _other_scope(new: Parsed, old: Parsed) -> bool:
@@ -25,7 +42,12 @@ def _other_scope(new: Parsed, old: Parsed) -> bool:
 
 def lifts_end(new: Parsed, old: Parsed) -> bool:
     """ "until X is released", and X is out; a freeze that is over."""
-    if new.not_yet or not new.done:
+    if new.not_yet:
+        return False
+    # "until the catalogue is printed", and then just that: "the catalogue is printed".
+    if old.until and new.words and new.words <= old.until and not new.negative and len(new.words) * 2 >= len(old.until):
+        return not new.until
+    if not new.done:
         return False
     shared = old.until & new.words
     return (bool(shared) and (len(shared) * 2 >= len(old.until) or bool(old.numbers & new.numbers))) or _until_number(
@@ -50,11 +72,80 @@ def _until_number(new: Parsed, old: Parsed) -> bool:
 
 
 def _withdraws_exception(new: Parsed, old: Parsed) -> bool:
-    return old.exception and new.as_well and bool(new.words & old.words)
+    taken_up = new.main <= old.words and old.negative and not new.negative
+    return new.as_well and bool(new.words & old.words) and (old.exception or taken_up)
+
+
+def _built_on_the_dead(new: Parsed, old: Parsed) -> bool:
+    """ "poeditor is cancelled": what named it as its means or its person ends with it; what bans it does not."""
+    return bool(new.dead & old.words - old.negated) and not new.not_yet and not new.until & new.dead
+
+
+def _denied_value(new: Parsed, old: Parsed) -> bool:
+    """ "logs go to a file, not stdout": the value of the older one is denied, and the rest of it is spoken of."""
+    denied = new.negated & old.words - old.negated
+    rest = old.words - new.negated
+    of_less = _is_of_less(new, old) and not new.only
+    return bool(denied) and bool(rest) and rest <= new.words and not new.as_well and not of_less
+
+
+def _reversed(new: Parsed, old: Parsed) -> bool:
+    """ "comments are welcome", then "no comments": nothing but the older one's subject, once with a "no" and once without."""
+    return bool(new.main) and new.main <= old.words and new.negative != old.negative and len(old.main - new.words) <= 1
+
+
+_DONE_BY = re.compile(r"\bby (?:the )?([\w-]+)", re.IGNORECASE)
+
+
+def _other_doer(new: Parsed, old: Parsed) -> bool:
+    """ "releases are cut by hand", then "the bot cuts the releases"."""
+    found = _DONE_BY.search(old.text)
+    doer = normal_word(found[1]) if found else ""
+    rest = old.main - {doer}
+    return doer in old.main and doer not in new.words and len(rest) >= 2 and rest <= new.main and not _is_of_less(new, old)
+
+
+_PREPOSITIONS = frozenset("in on at with by from to over through via using en dans mit über con avec com на в по auf bei nach per".split())
+_GENERIC_VERBS = frozenset(
+    "is are live lives kept stored sit sits go goes come comes found run runs done handled made now held sind ist liegen está "
+    "están sont est vont va são é läuft laufen geht gehen meet".split()
+)
+
+
+_NOWS = frozenset("now jetzt ahora maintenant agora теперь only nur noch".split())
+
+
+def _placed_anew(new: Parsed, old: Parsed) -> bool:
+    """ "meetings are in zoom", then "we meet in jitsi now": one subject, one slot, another filler."""
+    if not (new.now or new.strong) or new.as_well or _is_of_less(new, old) or not (new.subject and old.subject):
+        return False
+    slot, before = _slot(new), _slot(old)
+    if not slot or not before or slot[1] == before[1] or not _same_topic(new, old, slot[1], before[1]):
+        return False
+    return slot[0] == before[0] or "" in (slot[0], before[0])
+
+
+def _same_topic(new: Parsed, old: Parsed, *fillers: str) -> bool:
+    """The same first word, or the same two however they are inflected ("guardamos las sesiones", "las sesiones se guardan")."""
+    if new.subject[0] == old.subject[0]:
+        return True
+    topics = [{word[:5] for word in one.subject if word not in map(normal_word, fillers)} for one in (new, old)]
+    return len(topics[0]) > 1 and topics[0] == topics[1]
+
+
+def _slot(one: Parsed) -> tuple[str, str] | None:
+    """The verb before the first preposition ("" where it says nothing by itself), and the word behind it."""
+    at = next((n for n, token in enumerate(one.tokens) if n and token in _PREPOSITIONS), 0)
+    if not at or at + 1 >= len(one.tokens):
+        return None
+    verb = next((token for token in reversed(one.tokens[:at]) if token not in _NOWS), "")
+    filler = [t for t in one.tokens[at + 1 :] if t not in ("the", "a", "an", "our", "la", "el", "le")]
+    generic = verb in _GENERIC_VERBS or normal_word(verb) in one.subject
+    return ("" if generic else normal_word(verb), filler[0]) if filler else None
 
 
 def _taken_back(new: Parsed, old: Parsed) -> bool:
-    gone = new.taken_back & (old.words | old.numbers)
+    gone = new.taken_back & (old.main | old.numbers)
     if not gone or (new.as_well and not new.strong):
         return False
     named = any(word in group for word in gone for group in old.tools.values()) or any(
@@ -68,7 +159,9 @@ def _taken_back(new: Parsed, old: Parsed) -> bool:
 
 def _new_value(new: Parsed, old: Parsed) -> bool:
     """Another number for the same thing."""
-    if not (new.numbers and old.numbers) or new.numbers == old.numbers or new.exception:
+    if not (new.numbers and old.numbers) or new.numbers == old.numbers:
+        return False
+    if _is_exception(new, old) or (_is_of_less(new, old) and not new.strong and not new.now):
         return False
     if new.units and old.units and not new.units & old.units:
         return False
@@ -105,7 +198,9 @@ def _rival_tool(new: Parsed, old: Parsed) -> bool:
         same_thing = bool(new_only & old_only) or not new_only or not old_only
         if new.strong or (new.now and (same_thing or new.general)):
             return True
-        if new_only & old_only and not (new_only ^ old_only):
+        # Said of the same thing, or of less: "summaries in german" after "write the summaries in english".
+        of_new, of_old = _about(new, group), _about(old, group)
+        if of_new and of_new <= of_old and not (new.scopes - old.words):
             return True
     return False
 
@@ -156,7 +251,8 @@ def _before_verb(one: Parsed) -> tuple[str, ...]:
 
 _OWNER = re.compile(
     r"^(?P<person>[A-Z]\w+)(?: now)? (?:owns|maintains|looks after|runs|is responsible for) (?P<area>.+)$"
-    r"|(?P<area2>[\w /-]+?) (?:goes to|belongs to|is owned by|is maintained by|moves to|is now|is) (?P<person2>[A-Z]\w+)\W*$"
+    r"|(?P<area2>[\w /-]+?) (?:goes? to|belongs to|is owned by|is maintained by|is (?:done|handled|run|granted|approved|checked) by|moves to|"
+    r"is with|is now|is) (?P<person2>[A-Z]\w+)(?:'s)?(?: now)?\W*$"
 )
 
 
@@ -186,7 +282,8 @@ def _changed(new: Parsed, old: Parsed) -> bool:
 
 
 def _only_adds(new: Parsed, old: Parsed) -> bool:
-    return bool(new.numbers) != bool(old.numbers) and not new.only and not new.taken_back and not old.numbers
+    adds = bool(new.numbers) != bool(old.numbers) and not new.only and not new.taken_back and not old.numbers
+    return adds and not new.main <= old.words
 
 
 def _narrowed(new: Parsed, old: Parsed) -> bool:
@@ -211,6 +308,11 @@ _RULES = (
     _same_slot,
     _new_owner,
     lifts_end,
+    _built_on_the_dead,
+    _denied_value,
+    _reversed,
+    _other_doer,
+    _placed_anew,
     _is_lifted,
     _withdraws_exception,
     _taken_back,
@@ -225,17 +327,10 @@ _RULES = (
 
 # ── contradictions that cannot be decided ────────────────────────────────────────────────────────────────────────────
 
-_NO = re.compile(
-    r"\b(?:not|no|never|don't|doesn't|isn't|aren't|mustn't|can't|without|nicht|nie|kein\w*|ne|pas|jamais|nunca|sin|não|не|"
-    r"никогда)\b|不|别|ない|ません",
-    re.IGNORECASE,
-)
-
-
 def may_contradict(new: Parsed, old: Parsed) -> bool:
     """Both cannot well be told together, yet the newer does not say that it replaces the older: a person decides.
     Asked only where `replaces` found nothing."""
-    if new.exception or new.as_well or old.exception or _other_scope(new, old) or new.text.lower() == old.text.lower():
+    if _is_exception(new, old) or new.as_well or old.exception or _other_scope(new, old) or new.text.lower() == old.text.lower():
         return False
     return _opposite(new, old) or _tool_against_tool(new, old)
 
@@ -243,7 +338,7 @@ def may_contradict(new: Parsed, old: Parsed) -> bool:
 def _opposite(new: Parsed, old: Parsed) -> bool:
     """The same words, once with a "no" and once without. What says more than the older is narrower: an exception."""
     same = bool(new.words) and new.words <= old.words and len(old.words - new.words) <= 1
-    return same and bool(_NO.search(new.text)) != bool(_NO.search(old.text))
+    return same and new.negative != old.negative
 
 
 def _tool_against_tool(new: Parsed, old: Parsed) -> bool:

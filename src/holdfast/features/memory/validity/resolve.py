@@ -14,7 +14,7 @@ from holdfast.statements.cues import QUESTION_START, find_cues
 from holdfast.statements.observe import spans_of
 
 USER = "user"
-NEVER_LASTING, DOUBTFUL, REPORTED = 0.03, 0.4, 0.97
+NEVER_LASTING, DOUBTFUL, REPORTED = 0.08, 0.4, 0.97
 _QUESTION = re.compile(r"[?？]\s*$")
 _WONDERING = re.compile(
     (
@@ -25,7 +25,7 @@ _WONDERING = re.compile(
 )
 _REPORT = re.compile(
     (
-        r"\b(?:please check|can you (?:check|look)|look (?:at|into) it|please look|fix (?:it|this)|no idea why|"
+        r"\b(?:please check|can you (?:check|look)|look (?:at|into) it|please look|(?:fix|check|mend) (?:it|this|that|these|those)|looks? wrong|can you fix|no idea why|"
         r"schau mal|revísalo|regarde|посмотри)\b|看一下|调べて"
     ),
     re.IGNORECASE,
@@ -86,10 +86,22 @@ def _may_replace(newer: Statement) -> bool:
     return until is None
 
 
+_ELSEWHERE = re.compile(
+    r"\b(?:in|at) (?:the|my|your|their|our) (?:\w+ )?(?:office|team|company|job|firm|repo|project)\b.{0,20}\b(?:they|people|everybody|we had)\b",
+    re.IGNORECASE,
+)
+"""How others do it."""
+_WISH_OF_OTHERS = re.compile(
+    r"\b(?:a|one|some|the|our|my|another) (?:\w+ )?(?:customers?|clients?|users?|colleagues?|reviewers?|boss|people|vendor|someone) "
+    r"(?:asked|asks|wants?|would like|requested|complain\w*|wished|says?|said|thinks?)\b",
+    re.IGNORECASE,
+)
+
+
 def _is_said(text: str) -> bool:
     """A statement about the present: no question, no memory, nothing that is done just once."""
     asked = _QUESTION.search(text) or QUESTION_START.match(text)
-    if asked or _PAST.search(text) or _ONCE.search(text):
+    if asked or _PAST.search(text) or _ONCE.search(text) or _ELSEWHERE.search(text) or _WISH_OF_OTHERS.search(text):
         return False
     return not _INCIDENT.search(text) or bool(find_cues(text) & {"we_decide", "we_move", "from_now", "deontic"})
 

@@ -7,7 +7,7 @@ GROUPS: dict[str, str] = {
         "cloudflare scaleway"
     ),
     "ci": (
-        "jenkins travis circleci github-actions gitlab-ci woodpecker drone buildkite teamcity tekton argo "
+        "jenkins gitlab travis circleci github-actions gitlab-ci woodpecker drone buildkite teamcity tekton argo "
         "ansible flux spinnaker"
     ),
     "test runner": "jest vitest mocha jasmine karma pytest unittest nose tox nox rspec minitest junit testng",
@@ -28,8 +28,8 @@ GROUPS: dict[str, str] = {
     "orm": "sqlalchemy django-orm prisma typeorm drizzle hibernate sequelize peewee tortoise",
     "rpc": "rest grpc graphql soap trpc thrift",
     "dates": "moment date-fns dayjs luxon joda arrow pendulum",
-    "http client": "axios fetch requests httpx got ky aiohttp",
-    "css": "tailwind bootstrap scss sass less styled-components emotion",
+    "http client": "axios fetch requests httpx ky aiohttp",
+    "css": "tailwind bootstrap scss sass styled-components emotion",
     "state": "redux zustand mobx recoil jotai pinia vuex signals",
     "flags": "launchdarkly unleash flagsmith flags.yaml configcat growthbook",
     "errors": "sentry glitchtip rollbar bugsnag airbrake",

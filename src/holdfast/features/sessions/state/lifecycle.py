@@ -7,11 +7,11 @@ from collections.abc import Iterable, Iterator
 import msgspec
 
 from holdfast.core.event import Event
-from holdfast.core.fence import VOICE, without_contexts
 from holdfast.core.kinds import ToolPayload
 from holdfast.core.kinds.agent_events import PromptSubmitted, SessionStarted, SubagentEnded
 from holdfast.core.kinds.engine_events import DecisionMade
 from holdfast.core.kinds.gates_events import SatisfiedPayload, requirement_names
+from holdfast.core.text import VOICE, without_contexts
 from holdfast.features.sessions.state.documents import (  # fmt: skip  # fmt: skip
     ACTIVE,
     COMPLETED,

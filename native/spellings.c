@@ -1,0 +1,209 @@
+/* Reads the strings of a JSON document, escapes and percent signs for src/holdfast/redact/views.py: the decoded text, and
+ * where each part of it came from. Nothing is allocated, no library is called. */
+#include "bytes.h"
+
+static int hex_digit(uint8_t c) {
+    if (is_digit(c)) return c - '0';
+    c = lowered(c);
+    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+/* Two hexadecimal digits that stand for a printable character or for 0x7f; 0 if they do not. */
+static uint8_t hex_pair(const uint8_t *at, size_t left) {
+    if (left < 2 || at[0] < '2' || at[0] > '7') return 0;
+    int low = hex_digit(at[1]);
+    return low < 0 ? 0 : (uint8_t)((at[0] - '0') * 16 + low);
+}
+
+static int begins_with(const uint8_t *at, size_t left, const char *word) {
+    size_t n = 0;
+    for (; word[n]; n++)
+        if (n >= left || at[n] != (uint8_t)word[n]) return 0;
+    return 1;
+}
+
+struct change { size_t length; uint8_t byte; int same; };
+
+/* `\u0070`, `\x70`, `\/`, after one to eight backslashes. */
+static struct change read_backslash(const uint8_t *at, size_t left) {
+    size_t n = 0;
+    while (n < left && n < 8 && at[n] == '\\') n++;
+    const uint8_t *rest = at + n;
+    size_t after = left - n;
+    if (after && *rest == '/') return (struct change){n + 1, '/', 0};
+    size_t head = begins_with(rest, after, "u00") ? 3 : begins_with(rest, after, "x") ? 1 : 0;
+    uint8_t byte = head ? hex_pair(rest + head, after - head) : 0;
+    return byte ? (struct change){n + head + 2, byte, 0} : (struct change){0, 0, 0};
+}
+
+/* `&#x70;`, `&#112;`, `&quot;`. A number that is no printable character stays as it is. */
+static struct change read_entity(const uint8_t *at, size_t left) {
+    static const struct { const char *word; uint8_t byte; } ENTITIES[] = {
+        {"&quot;", '"'}, {"&amp;", '&'}, {"&apos;", '\''}, {"&lt;", '<'}, {"&gt;", '>'}};
+    for (size_t n = 0; n < 5; n++)
+        if (begins_with(at, left, ENTITIES[n].word)) {
+            size_t length = 0;
+            while (ENTITIES[n].word[length]) length++;
+            return (struct change){length, ENTITIES[n].byte, 0};
+        }
+    if (!begins_with(at, left, "&#")) return (struct change){0, 0, 0};
+    if (left > 5 && at[2] == 'x') {
+        uint8_t byte = hex_pair(at + 3, left - 3);
+        return byte && at[5] == ';' ? (struct change){6, byte, 0} : (struct change){0, 0, 0};
+    }
+    size_t n = 2;
+    unsigned value = 0;
+    for (; n < left && n < 5 && is_digit(at[n]); n++) value = value * 10 + (unsigned)(at[n] - '0');
+    if (n < 4 || n >= left || at[n] != ';') return (struct change){0, 0, 0};
+    return (struct change){n + 1, (uint8_t)value, value < 32 || value > 126};
+}
+
+/* The text with its escapes (or, with `percent`, its percent signs) read. `places` gets pairs (in the result, in the
+ * text): the start of the text, then start and end of each change; `count` tells how many pairs there are. */
+size_t holdfast_decode_view(const uint8_t *text, size_t length, int percent, uint8_t *out, uint32_t *places, size_t *count) {
+    size_t size = 0, n = 1, at = 0;
+    places[0] = places[1] = 0;
+    while (at < length) {
+        struct change c = {0, 0, 0};
+        uint8_t byte = text[at];
+        if (percent && byte == '%') {
+            uint8_t code = hex_pair(text + at + 1, length - at - 1);
+            c = code ? (struct change){3, code, 0} : c;
+        } else if (!percent && byte == '\\') {
+            size_t run = at;
+            while (run < length && text[run] == '\\') run++;
+            for (; run - at > 8; at++) out[size++] = '\\';
+            c = read_backslash(text + at, length - at);
+            if (!c.length)
+                for (; at + 1 < run; at++) out[size++] = '\\';
+        } else if (!percent && byte == '&') {
+            c = read_entity(text + at, length - at);
+        }
+        if (!c.length) {
+            out[size++] = text[at++];
+            continue;
+        }
+        places[2 * n] = (uint32_t)size;
+        places[2 * n + 1] = (uint32_t)at;
+        for (size_t m = 0; c.same && m < c.length; m++) out[size++] = text[at + m];
+        if (!c.same) out[size++] = c.byte;
+        at += c.length;
+        places[2 * n + 2] = (uint32_t)size;
+        places[2 * n + 3] = (uint32_t)at;
+        n += 2;
+    }
+    *count = n;
+    return size;
+}
+
+static long read_unit(const uint8_t *at, size_t left) {
+    long value = 0;
+    if (left < 4) return -1;
+    for (size_t n = 0; n < 4; n++) {
+        int digit = hex_digit(at[n]);
+        if (digit < 0) return -1;
+        value = value * 16 + digit;
+    }
+    return value;
+}
+
+static size_t write_utf8(uint8_t *out, unsigned long code) {
+    if (code < 0x80) return out[0] = (uint8_t)code, 1;
+    if (code < 0x800) return out[0] = (uint8_t)(0xC0 | code >> 6), out[1] = (uint8_t)(0x80 | (code & 63)), 2;
+    size_t n = 0;
+    if (code >= 0x10000) out[n++] = (uint8_t)(0xF0 | code >> 18), out[n++] = (uint8_t)(0x80 | (code >> 12 & 63));
+    else out[n++] = (uint8_t)(0xE0 | code >> 12);
+    out[n++] = (uint8_t)(0x80 | (code >> 6 & 63));
+    out[n++] = (uint8_t)(0x80 | (code & 63));
+    return n;
+}
+
+/* One escape of a JSON string at a backslash: its length, and in `size` how many bytes it wrote; 0 if it is none. */
+static size_t read_json_escape(const uint8_t *at, size_t left, uint8_t *out, size_t *size) {
+    static const char FROM[] = "n\"\\t/rbf", TO[] = "\n\"\\\t/\r\b\f";
+    if (left < 2) return 0;
+    for (size_t n = 0; n < 8; n++)
+        if (at[1] == (uint8_t)FROM[n]) return out[0] = (uint8_t)TO[n], *size = 1, 2;
+    long high = at[1] == 'u' ? read_unit(at + 2, left - 2) : -1;
+    if (high < 0 || (high >= 0xDC00 && high < 0xE000)) return 0;
+    if (high < 0xD800 || high > 0xDFFF) return *size = write_utf8(out, (unsigned long)high), 6;
+    long low = left >= 12 && at[6] == '\\' && at[7] == 'u' ? read_unit(at + 8, left - 8) : -1;
+    if (low < 0xDC00 || low > 0xDFFF) return 0;
+    *size = write_utf8(out, 0x10000ul + ((unsigned long)(high - 0xD800) << 10) + (unsigned long)(low - 0xDC00));
+    return 12;
+}
+
+/* How many bytes stand before the next quote or backslash; they are copied, and at most seven more. */
+static size_t copy_plain(const uint8_t *from, size_t left, uint8_t *out) {
+    const uint64_t ONES = 0x0101010101010101u, HIGH = 0x8080808080808080u;
+    size_t n = 0;
+    for (; n + 8 <= left; n += 8) {
+        uint64_t bytes;
+        __builtin_memcpy(&bytes, from + n, 8);
+        __builtin_memcpy(out + n, &bytes, 8);
+        uint64_t quote = bytes ^ (ONES * '"'), slash = bytes ^ (ONES * '\\');
+        uint64_t found = (((quote - ONES) & ~quote) | ((slash - ONES) & ~slash)) & HIGH;
+        if (found) return n + (size_t)(__builtin_ctzll(found) >> 3);
+    }
+    for (; n < left && from[n] != '"' && from[n] != '\\'; n++) out[n] = from[n];
+    return n;
+}
+
+static size_t find_string_end(const uint8_t *body, size_t length, size_t at) {
+    while (at < length && body[at] != '"') at += body[at] == '\\' ? 2 : 1;
+    return at < length ? at : 0;
+}
+
+/* A JSON string from its opening quote: where it ends (after the closing quote; 0: nowhere). What it holds is written
+ * decoded; as it stands where an escape is none. */
+static size_t read_json_string(const uint8_t *body, size_t length, size_t start, uint8_t *out, size_t *size) {
+    size_t at = start + 1, n = 0;
+    for (;;) {
+        size_t plain = copy_plain(body + at, length - at, out + n);
+        at += plain;
+        n += plain;
+        if (at >= length) return 0;
+        if (body[at] == '"') break;
+        size_t written = 0, read = read_json_escape(body + at, length - at, out + n, &written);
+        if (!read) {
+            size_t end = find_string_end(body, length, at);
+            if (!end) return 0;
+            for (n = 0, at = start + 1; at < end; at++) out[n++] = body[at];
+            break;
+        }
+        at += read;
+        n += written;
+    }
+    *size = n;
+    return at + 1;
+}
+
+/* Every key, string and number of a JSON document in order, decoded; 0x1e ends a key, 0x1f the others. `places` gets for
+ * each of them where it begins and ends in the document and where it begins in `out`; `count` tells how many there are. */
+size_t holdfast_flatten_json(const uint8_t *body, size_t length, uint8_t *out, uint32_t *places, size_t *count) {
+    size_t size = 0, n = 0, at = 0;
+    while (at < length) {
+        size_t end = at, written = 0;
+        if (body[at] == '"') {
+            end = read_json_string(body, length, at, out + size, &written);
+            if (!end) break;
+        } else if (is_digit(body[at]) || (body[at] == '-' && at + 1 < length && is_digit(body[at + 1]))) {
+            do out[size + written++] = body[end++];
+            while (end < length && (is_digit(body[end]) || is_one_of(body[end], ".eE+-")));
+        } else {
+            at++;
+            continue;
+        }
+        places[3 * n] = (uint32_t)at;
+        places[3 * n + 1] = (uint32_t)end;
+        places[3 * n + 2] = (uint32_t)size;
+        n++;
+        size_t next = end;
+        while (body[at] == '"' && next < length && is_one_of(body[next], " \t\r\n\f\v")) next++;
+        size += written;
+        out[size++] = body[at] == '"' && next < length && body[next] == ':' ? 0x1e : 0x1f;
+        at = end;
+    }
+    *count = n;
+    return size;
+}

@@ -1,0 +1,76 @@
+"""The native library and the Python that stands in for it give the same results."""
+
+import json
+import random
+from itertools import islice
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from holdfast.redact import anchors, views
+from holdfast.redact.scanner import Scanner
+from tests.redact import corpus
+from tests.redact.test_redactor import INNOCENT, SECRETS
+
+pytestmark = pytest.mark.skipif(anchors.load_library() is None, reason="the native library is not built here")
+
+ESCAPES = st.lists(
+    st.sampled_from(
+        ["\\", "u0041", "\\u0070", "\\x41", "\\/", "&#x41;", "&#65;", "&#9;", "&quot;", "&amp", ";", "%41", "%4", "a"]
+    ),
+    max_size=12,
+).map("".join)
+VALUES = st.recursive(
+    st.one_of(st.text(max_size=12), st.integers(), st.floats(allow_nan=False, allow_infinity=False), st.none(), ESCAPES),
+    lambda inner: st.one_of(st.lists(inner, max_size=4), st.dictionaries(st.text(max_size=6), inner, max_size=4)),
+    max_leaves=12,
+)
+
+
+def make_python_scanner() -> Scanner:
+    """A scanner as it is where the library is missing."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(anchors, "load_library", lambda: None)
+        return Scanner()
+
+
+def sample_texts() -> list[bytes]:
+    """Texts with secrets and texts without, and both in pieces: what is cut must be read alike too."""
+    texts = [*(text for text, _ in SECRETS), *INNOCENT, *(record.text for record in islice(corpus.records(), 0, None, 7))]
+    bodies = [text.encode() for text in texts]
+    chance = random.Random(11)
+    pieces = [text[chance.randrange(len(text) + 1) :][: chance.randint(4, 60)] for text in bodies for _ in range(3)]
+    mixed = [b"".join(chance.sample(pieces, 6)) for _ in range(600)]
+    return [*bodies, *mixed]
+
+
+def test_both_find_the_same_secrets() -> None:
+    native, python_scanner = Scanner(), make_python_scanner()
+    for text in sample_texts():
+        assert native.find(text) == python_scanner.find(text), text
+
+
+def test_undecoded_text_that_holds_a_secret_is_decoded() -> None:
+    native = Scanner()
+    for text in sample_texts():
+        body = json.dumps(text.decode("utf-8", "replace")).encode()
+        if native.find(views.Document(body).text):
+            assert native.may_hold_secret(body, len(body)), body
+
+
+@settings(max_examples=200, deadline=None)
+@given(ESCAPES.map(str.encode), st.booleans())
+def test_both_read_escapes_alike(text: bytes, percent: bool) -> None:
+    library = anchors.load_library()
+    assert library is not None
+    decoded, out, source = views._decode_natively(library, text, percent)
+    assert (decoded, list(out), list(source)) == views._decode(text, percent)
+
+
+@settings(max_examples=200, deadline=None)
+@given(VALUES, st.booleans())
+def test_both_read_json_alike(value: object, ascii_only: bool) -> None:
+    body = json.dumps(value, ensure_ascii=ascii_only).encode("utf-8", "surrogatepass")
+    text, *places = views._flatten_natively(body)
+    assert (text, *map(list, places)) == views._flatten(body)
