@@ -274,4 +274,4 @@ def _owner() -> Iterator[Finding]:
         yield Finding(f"{state} belongs to another user", "set HOLDFAST_STATE to a folder of yours")
 
 
-CHECKS = (_owner, _permissions, _erasures, _sqlite, _daemon, _spool, _store, check_agents, _settings, _gates)
+CHECKS = (_owner, _permissions, _erasures, _git, _sqlite, _daemon, _spool, _store, check_agents, _settings, _gates)

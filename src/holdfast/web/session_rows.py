@@ -92,7 +92,7 @@ def list_flat(rows: Sequence[Mapping[str, Any]], *, fold_idle: bool = True) -> l
 
 
 def is_turn_head(row: Mapping[str, Any]) -> bool:
-    return row["kind"] == "prompt.submitted" and row["seq"] == row["turn_first"]
+    return bool(row["kind"] == "prompt.submitted" and row["seq"] == row["turn_first"])
 
 
 def _nest_lanes(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:

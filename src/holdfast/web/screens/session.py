@@ -21,7 +21,9 @@ def page(visit: Visit) -> dict[str, Any]:
     only = visit.query.get("only", "")
     # The tree is drawn by a script from then on; what it does not draw is shown anew with the page.
     drawn_by_script = bool(visit.query.get("live")) and not visit.query.get("q") and only != CONVERSATION
-    found = {"rows": [], "older": 0} if drawn_by_script else load_rows(visit, shown["id"], FIRST_ROWS)
+    found: dict[str, Any] = {"rows": [], "older": 0}
+    if not drawn_by_script:
+        found = load_rows(visit, shown["id"], FIRST_ROWS)
     return {
         "session": shown,
         "overview": overview.shapes(visit.view("sessions.overview", id=shown["id"])),
