@@ -12,7 +12,7 @@ from tests.browser.places import SHOWN, address
 SAYS = {
     "now": ("Waiting for you", "Fill tags for the old notes", "psql notes -f build/backfill.sql"),
     "sessions": ("Fill tags for the old notes",),
-    "session": ("The receipt page shows no VAT", "place_order"),
+    "session": ("The receipt page shows no VAT", "Committed."),
     "moment": ("State after this event", "Open gates"),
     "event": ("denied", "requirement is open"),
     "gates": ("tests_green", "Refused lately", "paused until"),
