@@ -22,7 +22,9 @@ ESCAPES = st.lists(
     max_size=12,
 ).map("".join)
 VALUES = st.recursive(
-    st.one_of(st.text(max_size=12), st.integers(), st.floats(allow_nan=False, allow_infinity=False), st.none(), ESCAPES),
+    st.one_of(
+        st.text(max_size=12), st.integers(), st.floats(allow_nan=False, allow_infinity=False), st.none(), ESCAPES
+    ),
     lambda inner: st.one_of(st.lists(inner, max_size=4), st.dictionaries(st.text(max_size=6), inner, max_size=4)),
     max_leaves=12,
 )
@@ -37,7 +39,11 @@ def make_python_scanner() -> Scanner:
 
 def sample_texts() -> list[bytes]:
     """Texts with secrets and texts without, and both in pieces: what is cut must be read alike too."""
-    texts = [*(text for text, _ in SECRETS), *INNOCENT, *(record.text for record in islice(corpus.records(), 0, None, 7))]
+    texts = [
+        *(text for text, _ in SECRETS),
+        *INNOCENT,
+        *(record.text for record in islice(corpus.records(), 0, None, 7)),
+    ]
     bodies = [text.encode() for text in texts]
     chance = random.Random(11)
     pieces = [text[chance.randrange(len(text) + 1) :][: chance.randint(4, 60)] for text in bodies for _ in range(3)]

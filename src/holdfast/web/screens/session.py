@@ -4,7 +4,7 @@ from itertools import groupby
 from typing import Any
 
 from holdfast.core.errors import CommandRefused
-from holdfast.web import overview, session_rows
+from holdfast.web import session_rows
 from holdfast.web.screen import Screen, Visit
 
 FILTERS = (
@@ -26,7 +26,7 @@ def page(visit: Visit) -> dict[str, Any]:
         found = load_rows(visit, shown["id"], FIRST_ROWS)
     return {
         "session": shown,
-        "overview": overview.shapes(visit.view("sessions.overview", id=shown["id"])),
+        "overview": session_rows.shapes(visit.view("sessions.overview", id=shown["id"])),
         **found,
         "turns": group_turns(found["rows"]),
         "flat": session_rows.list_flat(found["rows"]) if visit.query.get("q") else [],
