@@ -31,9 +31,15 @@ def _state_dir(state: str | None, xdg: str | None, _home: str | None) -> Path:
 
 
 def default_config_dir() -> Path:
-    if config := os.environ.get("HOLDFAST_CONFIG"):
+    environ = os.environ
+    return _config_dir(environ.get("HOLDFAST_CONFIG"), environ.get("XDG_CONFIG_HOME"), environ.get("HOME"))
+
+
+@lru_cache(8)
+def _config_dir(config: str | None, xdg: str | None, _home: str | None) -> Path:
+    if config:
         return Path(config)
-    return Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config") / "holdfast"
+    return Path(xdg or Path.home() / ".config") / "holdfast"
 
 
 INTENT_SUFFIX = ".erase"

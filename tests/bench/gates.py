@@ -1,6 +1,7 @@
 """Gates: what deciding costs with 30 requirements, and how fast a rule set is tried on the past."""
 
 import itertools
+import json
 import os
 import tempfile
 import time
@@ -10,11 +11,13 @@ from typing import Any
 from holdfast.core.event import Event
 from holdfast.core.ids import delivery_key
 from holdfast.features.gates.policy import decide, derive
-from holdfast.features.gates.settings import GateSettings
+from holdfast.features.gates.settings import PRESETS, GateSettings
 from holdfast.features.gates.views import Simulation, simulate
 from holdfast.stores import open_store
+from tests.bench import floors
 from tests.bench.figures import fact, figure, heading, p50
 from tests.factories import NOON
+from tests.kit import NATIVE_HOOK, World, git
 
 PROJECT, REPO = "/home/ada/engine", "/home/ada/engine/.git"
 AS_STORED = {
@@ -67,6 +70,54 @@ def main() -> None:
     _deciding()
     _without_gates()
     _rehearsing()
+    _asked_hook()
+
+
+ASKED = {
+    "an edit": {
+        "tool_name": "Edit",
+        "tool_input": {"file_path": "src/a.py", "old_string": "a", "new_string": "b" * 400},
+    },
+    "a command": {
+        "tool_name": "Bash",
+        "tool_input": {"command": "cd src && pytest -q tests/test_a.py 2>&1 | tail -20"},
+    },
+}
+
+
+def _asked_hook() -> None:
+    """A PreToolUse that every rule of the strict preset looks at, from the client's start to its end."""
+    rounds = int(os.environ.get("HOLDFAST_BENCH_GATE_ROUNDS", "300"))
+    with tempfile.TemporaryDirectory() as folder:
+        root = Path(folder)
+        world = World(root / "w")
+        git(world.project, "init", "-q", "-b", "feature/x")
+        git(world.project, "commit", "-q", "--allow-empty", "-m", "first")
+        (world.root / "config").mkdir()
+        rules = "".join(f"  {name}: {{enabled: true}}\n" for name in PRESETS["strict"])
+        (world.root / "config" / "settings.yaml").write_text(f"requirements:\n{rules}")
+        world.start()
+        try:
+            world.session("s-1").start()
+            with floors.server(root / "c.sock"), floors.server(root / "d.sock", root / "d.log"):
+                for what, asked in ASKED.items():
+                    _against_floors(world, root, what, asked, rounds)
+        finally:
+            world.close()
+
+
+def _against_floors(world: World, root: Path, what: str, asked: dict[str, Any], rounds: int) -> None:
+    payload = root / "asked.json"
+    common = {"session_id": "s-1", "cwd": str(world.project), "hook_event_name": "PreToolUse"}
+    payload.write_text(json.dumps({**common, **asked}))
+    client = floors.clients()["glibc" if "glibc" in floors.clients() else "musl"]
+    hook = [NATIVE_HOOK, "ask", "claude-code", "PreToolUse"]
+    floors.measure([hook], payload, 30, env=world.env)
+    c, durable, ours = floors.measure(
+        [[client, root / "c.sock"], [client, root / "d.sock"], hook], payload, rounds, env=world.env
+    )
+    figure(f"{what} asked for under the strict preset, p50 to C client", floors.ratio(ours, c), 1.8)
+    figure(f"{what} asked for under the strict preset, p50 to C durable", floors.ratio(ours, durable), 1.3)
 
 
 def _deciding() -> None:

@@ -1,12 +1,16 @@
 """What can be done from the dashboard, with the keyboard and with the mouse; each is an event in the log."""
 
+import os
 import uuid
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from tests.browser.harness import Demo
 
 LIVE = '[data-wire="live"]'
+SHOTS = Path(os.environ["HOLDFAST_SHOTS"]) if os.environ.get("HOLDFAST_SHOTS") else None
+"""Where pictures are kept for somebody who looks."""
 
 
 def test_keys(page: Any) -> None:
@@ -55,6 +59,35 @@ def test_a_requirement_is_satisfied_and_a_place_paused_from_here(open_page: Call
     page.get_by_text("paused until").wait_for(state="detached")
     kinds = [event["kind"] for event in demo.json("events", "list", "--limit", "200", project="notes-api")["events"]]
     assert {"gates.satisfied", "gates.paused", "gates.resumed"} <= set(kinds)
+
+
+def test_looser_settings_wait_until_a_person_accepts_them_here(open_page: Callable[..., Any], demo: Demo) -> None:
+    settings = demo.root / "atlas-ui" / ".claude" / "requirements.yaml"
+    settings.parent.mkdir(exist_ok=True)
+    settings.write_text("requirements:\n  tide_plan: {manual: false, command_pattern: 'make tide'}\n")
+    session, call = str(uuid.uuid4()), {"tool_name": "Bash", "tool_input": {"command": "python3 x.py"}}
+    try:
+        demo.hook("SessionStart", session, "atlas-ui", mode="start", source="startup")
+        demo.hook("PreToolUse", session, "atlas-ui", tool_use_id="call-1", **call)
+        settings.write_text("requirements: {}\n")  # by the command that runs
+        demo.hook("PostToolUse", session, "atlas-ui", tool_use_id="call-1", tool_response={"stdout": ""}, **call)
+        page = open_page(f"/gates?project={demo.project('atlas-ui')}")
+        page.wait_for_selector(LIVE)
+        banner = page.locator(".banner", has_text="tide_plan: is gone")
+        banner.wait_for()
+        page.locator("th", has_text="tide_plan").first.wait_for()
+        asked: list[str] = []
+        page.on("dialog", lambda dialog: (asked.append(dialog.message), dialog.accept()))
+        page.screenshot(path=SHOTS / "accept.png", full_page=True) if SHOTS else None
+        banner.get_by_role("button", name="Accept the looser settings").click()
+        banner.wait_for(state="detached")
+        assert "ask for less than what is in force" in asked[0]
+        assert page.locator("th", has_text="tide_plan").count() == 0
+        assert b"deny" not in demo.hook("PreToolUse", session, "atlas-ui", tool_use_id="c2", tool_name="Bash",
+                                        tool_input={"command": "make tide"})  # fmt: skip
+    finally:
+        settings.unlink()
+        demo.hook("SessionEnd", session, "atlas-ui", mode="tell", reason="prompt_input_exit")
 
 
 def test_a_refusal_is_on_screen_while_it_happens(open_page: Callable[..., Any], demo: Demo) -> None:
@@ -136,7 +169,7 @@ def test_a_used_link_opens_nothing_and_nobody_gets_in_without_one(browser: Any, 
 
 
 def test_candidates_are_kept_changed_and_dropped_with_one_key_each(open_page: Callable[..., Any], demo: Demo) -> None:
-    said = ("I like small commits.", "Most of us prefer early returns.", "Our testers prefer small fixtures.")
+    said = ("I like small commits.", "Most of us prefer early returns.", "Our fixtures might stay small.")
     for number, text in enumerate(said):
         session = f"inbox-{number}"
         demo.hook("SessionStart", session, mode="start", source="startup")

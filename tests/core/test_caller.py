@@ -88,3 +88,14 @@ def test_a_shell_that_only_starts_the_hook_is_looked_through(tmp_path: Path) -> 
         shell = machine.look(parent.parent)
         assert shell and shell.name == "holdfast-hook"
         assert ProcessChains().above(shell.pid)[0] == os.getpid()
+
+
+def test_a_detached_shell_calls_no_hooks_for_an_agent_that_lives() -> None:
+    origins, chain = HookOrigins(), tuple(process.pid for process in list_ancestors(os.getpid()))
+    assert not origins.is_claim("s-1", chain)
+    with started(["sh", "-c", f'"{sys.executable}" -c "{WAITS}"; true']) as pid:
+        shell = list_ancestors(pid)[1].pid
+        assert origins.is_claim("s-1", (shell,))
+    assert origins.is_claim("s-1", (shell,)), "the process is gone: no agent ends so soon"
+    assert not origins.is_claim("s-1", chain)
+    assert not origins.is_claim("s-2", (2**22 + 5,)), "of a session that nobody knows nothing can be said"

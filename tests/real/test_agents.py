@@ -18,7 +18,7 @@ from .conftest import Place
 from .copilot import Copilot
 from .droid import Droid
 from .gemini import Gemini
-from .model_server import ModelServer, Turn, call, text
+from .model_server import ModelServer, Turn, call, slow, text
 from .opencode import OpenCode
 from .programs import program
 from .qwen import Qwen
@@ -26,6 +26,10 @@ from .qwen import Qwen
 pytestmark = pytest.mark.real
 
 REPOSITORY = Path(__file__).parents[2]
+RELEASE = """\
+requirements:
+  checked: {type: evidence, check: tool, command_pattern: 'touch\\s+released', evidence: {command: 'sh check.sh*'}}
+"""
 
 
 def _patch(path: Path) -> Turn:
@@ -86,6 +90,12 @@ class Scene:
         ]
         return [file for file in places if file.exists() and b"holdfast" in file.read_bytes()]
 
+    def require_check(self) -> None:
+        """A requirement of the project: no release before the check passed."""
+        (self.agent.project / "check.sh").write_text("exit 0\n")
+        (self.agent.project / ".claude").mkdir(exist_ok=True)
+        (self.agent.project / ".claude" / "requirements.yaml").write_text(RELEASE)
+
     def play(self, *turns: Turn, prompt: str = "please do it") -> Result:
         self.model.script(turns)
         result = self.agent.run(prompt)
@@ -106,10 +116,10 @@ class Scene:
         ]
         assert len([prompt for prompt in prompts if "NOT-YET" not in prompt]) == 1, "a refusal may come back as one"
         begun, finished = (self.world.hooks_seen(kinds=(kind,)) for kind in ("tool.started", "tool.finished"))
-        assert [e.data["action"] for e in begun] == ["shell", "shell", "edit", "shell"]
-        assert [e.data["action"] for e in finished] == ["shell", "shell", "edit"]
+        assert [e.data["action"] for e in begun] == ["shell", "shell", "edit", *["shell"] * 4]
+        assert [e.data["action"] for e in finished] == ["shell", "shell", "edit", "shell", "shell"]
         assert all(e.data["ok"] for e in finished)
-        assert finished[-1].data["paths"] == [str(note)]
+        assert finished[2].data["paths"] == [str(note)]
         assert note.read_text() == "one\n"
 
     def check_answer(self) -> None:
@@ -125,7 +135,10 @@ class Scene:
         assert self.model.saw("is not allowed", "main"), "the reason reached the model"
         assert self.model.saw("are refused", "main"), "so did the context given at the start"
         made = self.world.hooks_seen(kinds=("decision.made",))
-        assert [e.data["of_kind"] for e in made if e.data["verdict"] == "deny"] == ["tool.started", "turn.ended"]
+        denied = [e.data["of_kind"] for e in made if e.data["verdict"] == "deny"]
+        assert denied == ["tool.started", "tool.started", "turn.ended"]
+        assert self.model.saw("no `sh check.sh*` that passed is on record", "main"), "what the gate asks for was told"
+        assert (self.agent.project / "released.txt").exists(), "and after the check it let go"
         assert self.model.saw("NOT-YET", "main") is self.kind.goes_on, "and so did the reason to go on"
 
 
@@ -149,14 +162,17 @@ def scene(name: str, place: Place) -> Iterator[Scene]:
 
 @EVERY
 def test_a_session_is_on_record_once_and_a_gate_holds(scene: Scene) -> None:
-    """A prompt, the same command twice, a file, a refused command, the end of turn and session.
+    """A prompt, the same command twice, a file, a refused command, one that is refused until a check passed, the end.
 
     The hooks are in twice, for the project and for the user, by commands that differ: each happening is one event.
     """
     scene.install("--project")
     scene.install("--user", HOLDFAST_STATE=f"{scene.world.paths.state}/.")
     note, echo = scene.agent.project / "note.txt", scene.kind.run("echo from-main")
-    scene.play(echo, echo, scene.kind.file(note), scene.kind.run("touch forbidden.txt"), text("done"), text("done"))
+    scene.require_check()
+    forbidden, release = scene.kind.run("touch forbidden.txt"), scene.kind.run("touch released.txt")
+    checked = (release, scene.kind.run("sh check.sh"), slow(release, 0.5))
+    scene.play(echo, echo, scene.kind.file(note), forbidden, *checked, text("done"), text("done"))
     ends = 1 + scene.kind.goes_on
     wait_until(lambda: scene.kinds().count("turn.ended") == ends, "the end that was refused, and the one that was not")
     if scene.kind.says_when_over:

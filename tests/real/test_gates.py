@@ -9,7 +9,8 @@ import pytest
 from tests.kit import World, git
 
 from .claude import ClaudeCode
-from .model_server import ModelServer, Turn, call, text
+from .model_server import ModelServer, Turn, call, slow, text
+from .turns import spending
 
 pytestmark = pytest.mark.real
 
@@ -117,3 +118,20 @@ def test_the_agent_satisfies_by_hand_in_its_own_shell(claude: ClaudeCode, model:
     (satisfied,) = held.events(kinds=("gates.satisfied",))
     assert satisfied.data["method"] == "agent"
     assert satisfied.session == held.events(kinds=("session.started",))[0].session
+
+
+def test_a_budget_warns_and_then_stops_within_one_tool_call(
+    claude: ClaudeCode, model: ModelServer, held: World
+) -> None:
+    """Issue 16, point 9: what the model says it spent is read from the transcript beside the hooks."""
+    requirements(held, "requirements:\n  purse: {type: budget, tokens: 50000}\n")
+    read = call("Bash", command="echo read")
+    costly = spending(read, input=44_000)
+    far_over = spending(call("Bash", command="touch paid.txt"), input=20_000)
+    late = call("Bash", command="touch late.txt")
+    model.script([costly, slow(far_over, 0.5), slow(late, 0.5), text("stopped")])
+    claude.run("spend it")
+
+    assert not (held.project / "late.txt").exists()
+    assert model.saw("of 50,000 tokens in this session", "main"), "it was warned"
+    assert model.saw("the budget is used up", "main"), "and then stopped"

@@ -65,7 +65,7 @@ def test_undecoded_text_that_holds_a_secret_is_decoded() -> None:
             assert native.may_hold_secret(body, len(body)), body
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(ESCAPES.map(str.encode), st.booleans())
 def test_both_read_escapes_alike(text: bytes, percent: bool) -> None:
     library = anchors.load_library()
@@ -74,7 +74,7 @@ def test_both_read_escapes_alike(text: bytes, percent: bool) -> None:
     assert (decoded, list(out), list(source)) == views._decode(text, percent)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(VALUES, st.booleans())
 def test_both_read_json_alike(value: object, ascii_only: bool) -> None:
     body = json.dumps(value, ensure_ascii=ascii_only).encode("utf-8", "surrogatepass")

@@ -76,6 +76,8 @@ class ProcessChains:
             client = None
         if client is None:
             return ()
+        if client.parent <= 1:
+            return (1,)  # Left behind by whoever started it, or the agent is the first process of a container.
         known = self._known.get(client.parent)
         if known is None or time.monotonic() - known[0] > self.FRESH_S:
             if len(self._known) > self.MOST:
@@ -101,9 +103,16 @@ class HookOrigins:
         known = self._parents.get(session)
         if known is not None and ancestors[0] == known[0]:
             return False
-        if known is not None and known[0] in ancestors and self._is_alive(known):
+        if known is not None and self._is_alive(known) and (known[0] in ancestors or self._is_detached(ancestors[0])):
             return True
         return self._register(session, ancestors)
+
+    @staticmethod
+    def _is_detached(pid: int) -> bool:
+        """A shell, or a process that is gone already or whose starter is: no agent calls its hooks from there while it
+        is alive itself."""
+        parent = machine.look(pid)
+        return parent is None or parent.name in _SHELLS or parent.parent in (0, 1)
 
     def _register(self, session: str, ancestors: tuple[int, ...]) -> bool:
         """The first hook of a session, or of its next process. A shell below an agent calls none of the agent's hooks."""

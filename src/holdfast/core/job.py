@@ -11,6 +11,8 @@ import msgspec
 MAX_ATTEMPTS = 8
 FIRST_DELAY_S = 2.0
 LONGEST_DELAY_S = 3600.0
+READ_USAGE = "sessions.read_usage"
+"""Reads what a session's transcript says of tokens. Whoever has to know at once asks for it."""
 
 
 class Job(msgspec.Struct, kw_only=True, frozen=True):

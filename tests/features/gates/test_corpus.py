@@ -22,7 +22,7 @@ from holdfast.git_context import locate
 
 CORPUS = Path(__file__).parents[2] / "corpus"
 GATES: dict[str, dict[str, Any]] = {
-    "tests-before-commit": {"tested_commit": {"type": "evidence", "command_pattern": r"git\s+commit", "evidence": {"command": ["pytest*", "make test*"], "after_edit": "src/**"}}},
+    "tests-before-commit": {"tested_commit": {"scope": "single_use", "command_pattern": r"git\s+commit", "manual": False}},
     "protected-branch": {"protected_branch": {"type": "guard", "guard_type": "protected_branch"}},
     "protected-paths": {"infra_approved": {"scope": "single_use", "paths": ["infra/**", ".github/**"], "manual": False}},
     "approval": {"deploy_approved": {"scope": "single_use", "command_pattern": r"make\s+deploy|kubectl\s+apply", "manual": False}},

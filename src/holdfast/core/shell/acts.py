@@ -9,12 +9,15 @@ import binascii
 import re
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
+from itertools import pairwise
 
 import msgspec
 
 from holdfast.core.shell.analysis import Analysis, Ran, ShellCommand, analyse_command
 from holdfast.core.shell.flow import Pieces
+from holdfast.core.shell.program_code import CODE_FLAGS, INTERPRETER, read_commands, sed_acts
 from holdfast.core.shell.programs import SHELLS
+from holdfast.core.shell.recipes import RUNNERS, make_recipe
 from holdfast.core.shell.redirects import join
 from holdfast.core.shell.syntax import UNKNOWN
 from holdfast.core.shell.written_files import code_of, written_files
@@ -42,21 +45,26 @@ _LAUNCHERS = frozenset(
     "linux32 ld-linux-x86-64.so.2 toybox chpst s6-setuidgid daemonize start-stop-daemon dtach abduco fish tcsh csh pwsh powershell xonsh elvish nu rlwrap just "
     "gnome-terminal konsole kitty alacritty wezterm foot zellij open osascript".split()
 )
-_INTERPRETER = re.compile(
-    r"^(?:python|pypy|perl|ruby|node|nodejs|deno|bun|php|lua|Rscript|tclsh|osascript|awk|gawk|mawk|m4|vim?|nvim|ex|ed)[\d.]*$"
-)
-_STARTS_PROGRAMS = re.compile(
-    r"system|popen|Popen|subprocess|exec|spawn|child_process|qx|`|pty|runpy|importlib|__import__|eval|compile\(|fork|shell|sh\b"
-)
-_LITERAL = re.compile(r"""([rbfu]?)(\"(?:[^"\\]|\\.)*\"|'(?:[^'\\]|\\.)*'|`[^`]*`)""", re.S)
 _LOOKED_UP = re.compile(
     r"""\$\((?:which|command -v|type -P|type -p)\s+([\w.-]+)\s*\)|`(?:which|command -v)\s+([\w.-]+)\s*`"""
 )
 """`$(which git)` is git."""
 _COPROC = re.compile(r"(?:^|(?<=[;&|\n]))\s*coproc\s+(?=[\w./])")
+_TELLS_ONLY = frozenset("echo printf gh glab git".split())
+_RUNS_VALUE = re.compile(r"exec|command|cmd|filter|program|pager|editor|action|rsh|shell|hook|run|call|init")
+_TAKES_TEXT = re.compile(r"^-[a-zA-Z]*[mFCct]$|^--(?:message|file|author|date|trailer|template|reuse-message)$")
+_GIT_PROGRAMS = re.compile(
+    r"^core\.(?:pager|editor|sshcommand|fsmonitor|askpass|alternaterefscommand)$|^sequence\.editor$|^(?:diff|merge)\..*(?:external|command|driver|textconv|cmd)$|^pager\.|^credential\.helper$|^gpg\.program$|^filter\..*\.(?:clean|smudge|process)$"
+)
+"""Settings whose value git starts as a command."""
+_GIT_PROGRAM_VARIABLES = (
+    "GIT_PAGER", "GIT_EDITOR", "GIT_SEQUENCE_EDITOR", "GIT_EXTERNAL_DIFF", "GIT_SSH_COMMAND", "GIT_ASKPASS", "PAGER", "EDITOR", "VISUAL",
+)  # fmt: skip
+_RECIPE_NOTHING = frozenset(
+    "--list -l --list-all --summary --show --dump --evaluate --dry-run -n --dry --version --help -h -T --tasks --choose".split()
+)
+_RUNNER_VALUES = frozenset("--set -f --justfile -d --working-directory -t --taskfile --dir -C -p --prefix -w".split())
 _GIT_RUNS = re.compile(r"^(?:-x|--exec|--extcmd|--upload-pack|--tool-help)$|^--(?:exec|extcmd)=")
-_JOINED = re.compile(r"^\s*[+.]\s*$|^\s*$")
-_LISTED = re.compile(r"^\s*,\s*\[?\s*$")
 _DECODERS = {"base64": ("-d", "-D", "--decode"), "base32": ("-d", "--decode"), "xxd": ("-r",), "openssl": ("-d",)}
 
 
@@ -75,24 +83,24 @@ class CommandActs(msgspec.Struct, frozen=True):
 
 def read_acts(command: str, cwd: str = ".", meanings: Mapping[str, str] | None = None) -> CommandActs:
     """`meanings`: what names stand for that only the disk tells (`git ci`, `npm run ship`, `./deploy.sh`), as shell text."""
-    return _read_acts(command[:LONGEST_COMMAND], cwd, tuple(sorted((meanings or {}).items())))
+    return _read_acts(command[:LONGEST_COMMAND], cwd, tuple(sorted((meanings or {}).items())))[0]
 
 
 @lru_cache(2_000)
-def _read_acts(command: str, cwd: str, meanings: tuple[tuple[str, str], ...]) -> CommandActs:
+def _read_acts(command: str, cwd: str, meanings: tuple[tuple[str, str], ...]) -> tuple[CommandActs, tuple[str, ...]]:
+    """With the names that the disk may know more about."""
     reader = _Reader(dict(meanings))
     reader.read(command, cwd, 0)
-    return CommandActs(
+    acts = CommandActs(
         tuple(dict.fromkeys(reader.readings))[:MAX_READINGS], tuple(dict.fromkeys(reader.writes)),
         tuple(dict.fromkeys(reader.hidden)), reader.problem,
     )  # fmt: skip
+    return acts, tuple(dict.fromkeys(reader.unresolved))
 
 
 def names_to_resolve(command: str, cwd: str = ".") -> list[str]:
     """The keys of `meanings` that would say more about this command."""
-    reader = _Reader({})
-    reader.read(command[:LONGEST_COMMAND], cwd, 0)
-    return list(dict.fromkeys(reader.unresolved))
+    return list(_read_acts(command[:LONGEST_COMMAND], cwd, ())[1])
 
 
 class _Reader:
@@ -111,40 +119,67 @@ class _Reader:
             self.hidden.append("too many commands inside one another")
             return
         analysis = analyse_command(text, cwd=cwd)
+        if analysis.problem and depth:
+            self.hidden.append("a script that could not be followed")
         if analysis.problem:
-            self.problem = self.problem or analysis.problem
-            self.readings.append(" ".join(text.split()))
+            self.problem = self.problem or ("" if depth else analysis.problem)
+            self.readings += (
+                [" ".join(text.split())] if not depth else [" ".join(one.split()) for one in text.splitlines()]
+            )
             return
-        self.writes += written_files(analysis, text)
+        self.writes += [
+            name for file in written_files(analysis, text) for name in (file, self._behind_link(file)) if name
+        ]
         for command in analysis.commands:
             if command.ran is not Ran.NO and not command.invocation.shadowed:
                 self._read_command(command, analysis, depth)
+        self.writes += [name for file in self.writes if (name := self._behind_link(file))]
+        for file in analysis.sourced:
+            for later in self._known_meanings([f"file {file}"]):
+                self.read(later, cwd, depth + 1)
+        for later in analysis.run_later:
+            self.read(later, cwd, depth + 1)
 
     def _read_command(self, command: ShellCommand, analysis: Analysis, depth: int) -> None:
         words, cwd = command.words, command.invocation.cwd
         name = self._links.get(join(cwd, words[0]), words[0]).rpartition("/")[2]
+        if name.startswith("git-") and name[4:] in GIT_VERBS:
+            name, words = "git", ["git", name[4:], *words[1:]]
         if name in ("{", "!", "then", "do", "spawn"):
             words = words[1:] or words
             name = words[0].rpartition("/")[2]
-        if UNKNOWN in words[0]:
+        if UNKNOWN in words[0] or re.search(r"[*?\[]", name.rstrip("[")):
             self.hidden.append("a program whose name is not known")
         inner: list[str] = []
-        if name == "ln":
+        if name in ("ln", "cp", "install"):
             self._note_link(words, cwd)
+            self._add(name, words[1:])
+        elif name in ("rm", "unlink"):
+            self._links = {
+                link: to for link, to in self._links.items() if link not in {join(cwd, w) for w in words[1:]}
+            }
+            self._add(name, words[1:])
         elif name == "git":
-            inner += self._git(words)
+            inner += self._git(words, command.invocation.environment)
         elif name in ("make", "gmake"):
-            self._make(words)
+            inner += self._make(words, command.invocation.stdin)
         elif name in SHELLS:
             inner += self._shell(command)
         else:
             self._add(name, words[1:])
         if name in _LAUNCHERS:
             inner += _launched(words[1:], command.invocation.stdin)
-        if _INTERPRETER.match(name):
+        elif name not in _TELLS_ONLY:
+            inner += _option_commands(words)
+        if INTERPRETER.match(name):
             inner += self._code(name, code_of(command) or _awk_text(name, words))
+        if name in ("sed", "gsed"):
+            inner += sed_acts(words[1:])[0]
         inner += _decoded(name, words, command.invocation.stdin)
         inner += self._meaning(name, words, cwd)
+        for wrapper in command.invocation.wrappers[-1:]:
+            if wrapper in ("pdm run", "hatch run", "rye run"):
+                inner += self._known_meanings([f"recipe {wrapper.partition(' ')[0]}\0{cwd}\0{words[0]}"])
         for text in inner:
             self.read(text, cwd, depth + 1)
 
@@ -164,42 +199,53 @@ class _Reader:
                 if at + 1 < len(arguments) and arguments[at + 1].startswith("-"):
                     at += 1
 
-    def _git(self, words: list[str]) -> list[str]:
-        at, aliases = 1, {}
+    def _git(self, words: list[str], environment: Mapping[str, str]) -> list[str]:
+        at, given = 1, _configured(environment)
         while at < len(words) and words[at].startswith("-"):
-            if words[at] == "-c" and at + 1 < len(words) and words[at + 1].lower().startswith("alias."):
-                key, _, value = words[at + 1][6:].partition("=")
-                aliases[key] = value
+            if words[at] == "-c" and at + 1 < len(words):
+                key, _, value = words[at + 1].partition("=")
+                given[key.lower()] = value
             at += 2 if words[at] in _GIT_VALUES else 1
         if at >= len(words):
             return []
         verb, rest = words[at], words[at + 1 :]
+        aliases = {key[6:]: value for key, value in given.items() if key.startswith("alias.")}
+        started = [value.removeprefix("!") for key, value in given.items() if _GIT_PROGRAMS.search(key)]
+        started += [environment[name] for name in _GIT_PROGRAM_VARIABLES if environment.get(name)]
         if verb == "config" and (set_ := _alias_set(rest)):
             self._meanings[f"git {set_[0]}"] = _alias_command(set_[1], [])
         if verb in aliases:
             return [_alias_command(aliases[verb], rest)]
-        if any(_DRY.match(word) or word == _SHORT_DRY.get(verb) for word in rest) or rest == ["-h"]:
-            return []
+        flags = _without_values(rest) if verb in ("commit", "tag", "merge") else rest
+        if any(_DRY.match(word) or word == _SHORT_DRY.get(verb) for word in flags) or rest == ["-h"]:
+            return started
+        if UNKNOWN in verb:
+            self.hidden.append("git with a verb that is not known")
         self.readings.append(_joined("git", [verb, *rest]))
-        return _run_by_git(verb, rest)
+        return [*started, *_run_by_git(verb, rest)]
 
-    def _make(self, words: list[str]) -> None:
+    def _make(self, words: list[str], stdin: Pieces | None) -> list[str]:
         if any(_MAKE_NOTHING.match(word) for word in words[1:]):
-            return
-        targets, at, makefile = [], 1, ""
+            return []
+        targets, at, makefile, rules = [], 1, "", ""
         while at < len(words):
             word = words[at]
             if word in ("-f", "--file", "--makefile"):
                 makefile = words[at + 1] if at + 1 < len(words) else ""
             elif word.startswith(("-f", "--file=", "--makefile=")) and len(word) > 2:
                 makefile = word.partition("=")[2] or word[2:]
+            if word == "--eval" or word.startswith("--eval="):
+                rules += "\n" + (word.partition("=")[2] or " ".join(words[at + 1 : at + 2]))
             takes = word in _MAKE_VALUES
             if not word.startswith("-") and "=" not in word:
                 targets.append(word)
             at += 2 if takes and not _is_bare_jobs(words, at) else 1
         self.readings += [_joined("make", words[1:]), *(_joined("make", [target]) for target in targets)]
-        if makefile not in _MAKEFILES:
+        if makefile == "-":
+            rules += "".join(piece.text for piece in stdin or () if piece.invocation < 0)
+        if makefile.rpartition("/")[2] not in _MAKEFILES:
             self.hidden.append(f"targets of the makefile {makefile}")
+        return [text for target in targets or [""] if rules and (text := make_recipe(rules, target))]
 
     def _shell(self, command: ShellCommand) -> list[str]:
         """A shell whose text the parse could not follow."""
@@ -210,7 +256,7 @@ class _Reader:
         self._add(words[0].rpartition("/")[2], words[1:])
         text = self._meanings.get(f"file {join(command.invocation.cwd, script)}") if script else None
         if text is not None:
-            return [text]
+            return [_with_arguments(text, words[words.index(script) + 1 :])]
         if script:
             self.unresolved.append(f"file {join(command.invocation.cwd, script)}")
         self.hidden.append(
@@ -220,26 +266,69 @@ class _Reader:
 
     def _code(self, name: str, code: str) -> list[str]:
         """Commands in quotes inside of a program text."""
-        if not code or not _STARTS_PROGRAMS.search(code):
-            return []
-        texts = _literals(code)
-        found = [text for text in texts if " " in text.strip()]
-        if not found or "decode" in code or "chr(" in code or "fromhex" in code:
+        found, hides = read_commands(code)
+        if hides:
             self.hidden.append(f"{name} code that starts programs")
         return found
 
     def _meaning(self, name: str, words: list[str], cwd: str) -> list[str]:
         if name in ("make", "gmake") and any(_MAKE_NOTHING.match(word) for word in words[1:]):
             return []
-        keys = _meaning_keys(name, words, cwd)
+        found = self._known_meanings(keys := _meaning_keys(name, words, cwd))
+        return (
+            [_with_arguments(text, words[1:]) for text in found] if keys[:1] and keys[0].startswith("file ") else found
+        )
+
+    def _known_meanings(self, keys: list[str]) -> list[str]:
         known = [self._meanings.pop(key) for key in keys if key in self._meanings]
         self.unresolved += [key for key in keys if key not in self._meanings]
         return known
+
+    def _behind_link(self, file: str) -> str:
+        """`ln -s infra/prod.tf z; echo > z` in one command."""
+        for link, target in self._links.items():
+            if file == link or file.startswith(f"{link}/"):
+                return join(link.rpartition("/")[0] or ".", target) + file[len(link) :]
+        return ""
 
     def _note_link(self, words: list[str], cwd: str) -> None:
         operands = [word for word in words[1:] if not word.startswith("-")]
         if len(operands) == 2:
             self._links[join(cwd, operands[1])] = operands[0]
+
+
+def _configured(environment: Mapping[str, str]) -> dict[str, str]:
+    """Settings that git is given by variables, by their names in small letters."""
+    found = {
+        value.lower(): environment.get(f"GIT_CONFIG_VALUE_{name[15:]}", "")
+        for name, value in environment.items()
+        if name.startswith("GIT_CONFIG_KEY_")
+    }
+    given = environment.get("GIT_CONFIG_PARAMETERS", "")
+    return found | {key.lower(): value for key, value in re.findall(r"'([^'=]+)'?='?([^']*)'", given)}
+
+
+def _without_values(rest: list[str]) -> list[str]:
+    """Options without what follows them: the message of a commit may be `--help`."""
+    return [word for at, word in enumerate(rest) if not at or not _TAKES_TEXT.match(rest[at - 1])]
+
+
+def _option_commands(words: list[str]) -> list[str]:
+    """`--filter='…'`, `--checkpoint-action=exec=…`: options whose name says that their value is run."""
+    found = []
+    for at, word in enumerate(words[1:], 1):
+        flag, equals, value = word.partition("=")
+        if flag.startswith("--") and _RUNS_VALUE.search(flag):
+            value = value if equals else "".join(words[at + 1 : at + 2])
+            found += [value.removeprefix("exec=")] if " " in value else []
+        elif word.startswith((".shell ", ".system ")):
+            found.append(word.partition(" ")[2])
+    return found
+
+
+def _with_arguments(text: str, arguments: list[str]) -> str:
+    """A script as it is called: `$1` is what stands behind its name."""
+    return f"set -- {' '.join(_quoted(word) for word in arguments)}\n{text}" if arguments else text
 
 
 def _run_by_git(verb: str, rest: list[str]) -> list[str]:
@@ -287,32 +376,6 @@ def _launched(arguments: list[str], stdin: Pieces | None) -> list[str]:
     return [*found[:12], *([text] if text.strip() and UNKNOWN not in text else ())]
 
 
-def _literals(code: str) -> list[str]:
-    """Texts in quotes, joined where the code joins them, and as one command where they are a list of words."""
-    found: list[str] = []
-    row: list[str] = []
-    end = None
-    for match in _LITERAL.finditer(code):
-        text = match[2][1:-1].replace('\\"', '"').replace("\\'", "'")
-        between = code[end : match.start()] if end is not None else None
-        if between is not None and found and _JOINED.match(between):
-            found[-1] += text
-            row[-1:] = [found[-1]]
-        else:
-            if between is not None and _LISTED.match(between):
-                row.append(text)
-            else:
-                found += _as_command(row)
-                row = [text]
-            found.append(text)
-        end = match.end()
-    return [*found, *_as_command(row)]
-
-
-def _as_command(row: list[str]) -> list[str]:
-    return [" ".join(_quoted(word) for word in row)] if len(row) > 1 else []
-
-
 def _awk_text(name: str, words: list[str]) -> str:
     if name in ("vi", "vim", "nvim", "ex", "ed", "m4"):
         return "system '" + " ".join(words[1:]).replace(":!", "' '") + "'"
@@ -345,18 +408,76 @@ def _meaning_keys(name: str, words: list[str], cwd: str) -> list[str]:
         while at < len(words) and words[at].startswith("-"):
             at += 2 if words[at] in _GIT_VALUES else 1
         verb = words[at] if at < len(words) else ""
+        if verb in ("apply", "am"):
+            return [f"patch {join(cwd, word)}" for word in words[at + 1 :] if not word.startswith("-")][:4]
         return [f"git {verb}"] if verb and verb not in GIT_VERBS and UNKNOWN not in verb else []
-    if name in ("npm", "pnpm", "yarn", "bun"):
-        operands = [word for word in words[1:] if not word.startswith("-")]
-        script = (
-            operands[1] if operands[:1] in (["run"], ["run-script"]) and len(operands) > 1 else "".join(operands[:1])
-        )
-        return [f"script {cwd}\0{script}"] if script else []
     if name in ("make", "gmake"):
-        return [f"make {cwd}\0{word}" for word in words[1:] if not word.startswith("-") and "=" not in word]
+        return _make_keys(words, cwd)
+    if name == "patch":
+        return [f"patch {join(cwd, word)}" for flag, word in pairwise(words) if flag in ("-i", "--input")]
+    if script := _script_file(name, words):
+        return [f"code {join(cwd, script)}"]
+    if name in RUNNERS and not _RECIPE_NOTHING.intersection(words[1:]):
+        target = _recipe_target(name, words[1:])
+        return [f"recipe {name}\0{cwd}\0{target}"] if target or name in ("just", "task", "go-task") else []
     if "/" in words[0] and UNKNOWN not in words[0]:
         return [f"file {join(cwd, words[0])}"]
     return []
+
+
+def _make_keys(words: list[str], cwd: str) -> list[str]:
+    folder, makefile, targets, at = cwd, "", [], 1
+    while at < len(words):
+        word, following = words[at], "".join(words[at + 1 : at + 2])
+        if word in ("-C", "--directory"):
+            folder = join(folder, following)
+        elif word.startswith("--directory="):
+            folder = join(folder, word.partition("=")[2])
+        elif word in ("-f", "--file", "--makefile"):
+            makefile = following
+        elif word.startswith(("--file=", "--makefile=")):
+            makefile = word.partition("=")[2]
+        elif not word.startswith("-") and "=" not in word:
+            targets.append(word)
+        at += 2 if word in _MAKE_VALUES and not _is_bare_jobs(words, at) else 1
+    makefile = "" if makefile.startswith(("-", "&")) else makefile
+    keys = [f"recipe make\0{folder}\0{target}" for target in targets or [""]]
+    return [f"{key}\0{makefile}" if makefile else key for key in keys]
+
+
+def _script_file(name: str, words: list[str]) -> str:
+    """The file that an interpreter is given to run."""
+    by_file = name in ("sed", "gsed", "awk", "gawk", "mawk")
+    if by_file:
+        return next((words[at + 1] for at, word in enumerate(words[:-1]) if re.match(r"^-[a-zA-Z]*f$", word)), "")
+    if not INTERPRETER.match(name) or name in ("vi", "vim", "nvim", "ex", "ed", "m4"):
+        return ""
+    rest = [word for word in words[1:] if word not in ("run",)] if name in ("deno", "bun") else words[1:]
+    if "-m" in rest[:-1] and name.startswith(("python", "pypy")):
+        return rest[rest.index("-m") + 1].replace(".", "/") + ".py"
+    if any(word in CODE_FLAGS for word in rest):
+        return ""
+    script = next((word for word in rest if not word.startswith("-")), "")
+    return script if "." in script or "/" in script else ""
+
+
+def _recipe_target(name: str, arguments: list[str]) -> str:
+    """The recipe that is asked for: behind `run` where the program has other verbs too."""
+    while "--set" in arguments:
+        at = arguments.index("--set")
+        arguments = [*arguments[:at], *arguments[at + 3 :]]
+    operands = [word for at, word in enumerate(arguments) if not word.startswith("-") and "=" not in word
+                and not (at and arguments[at - 1] in _RUNNER_VALUES)]  # fmt: skip
+    if name == "node":
+        return next((word for flag, word in pairwise(arguments) if flag == "--run"), "")
+    if name in ("nox",):
+        return next((word for flag, word in pairwise(arguments) if flag in ("-s", "--session", "-e")), "")
+    if operands[:1] and operands[0] in ("run", "run-script", "task", "exec", "x"):
+        operands = operands[1:]
+    elif name in ("pdm", "hatch", "mise", "deno", "rye"):
+        return ""
+    target = operands[0] if operands else ""
+    return target.rpartition(":")[2] if name == "hatch" else target
 
 
 GIT_VERBS = frozenset(

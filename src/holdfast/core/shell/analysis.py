@@ -60,6 +60,12 @@ class Analysis(msgspec.Struct):
     paths: list[Path] = []
     """The ways that fit the report."""
     killed: bool = False
+    sourced: tuple[str, ...] = ()
+    """Files that a shell of the command reads commands from (`. FILE`), not followed here."""
+    run_later: tuple[str, ...] = ()
+    """Shell texts of traps and aliases, not followed here."""
+    redirected: tuple[tuple[int, str], ...] = ()
+    """How many programs came before, and the file that output was sent to then."""
     reads_files: bool = False
     """Files of the repository decide what it does: the same text may mean something else the next time."""
 
@@ -80,6 +86,9 @@ class _Walk(msgspec.Struct, frozen=True):
     invocations: list[Invocation] = []
     paths: list[Path] = []
     problem: str = ""
+    sourced: tuple[str, ...] = ()
+    run_later: tuple[str, ...] = ()
+    redirected: tuple[tuple[int, str], ...] = ()
     reads_files: bool = False
 
 
@@ -102,7 +111,11 @@ def analyse_command(
     `cwd` is None where the caller does not look at folders: then one that was followed before serves as well.
     """
     walk = _walk(text, cwd, _cd_errors(text, stdout, stderr), read_file)
-    return Analysis(problem=walk.problem) if walk.problem else _conclude(walk, exit_code, stdout)
+    if walk.problem:
+        return Analysis(problem=walk.problem)
+    concluded = _conclude(walk, exit_code, stdout)
+    concluded.sourced, concluded.run_later, concluded.redirected = walk.sourced, walk.run_later, walk.redirected
+    return concluded
 
 
 def remember_by_text(judge: Callable[[str], bool]) -> Callable[[str], bool]:
@@ -157,7 +170,10 @@ def _follow(executor: Executor, text: str, cwd: str) -> _Walk:
         return _Walk(problem="the command has too many parts to be followed")
     except ShellUnreadable:
         return _Walk(problem="a part of the command could not be parsed as shell text")
-    return _Walk(executor.invocations, paths, reads_files=executor.asked_for_files)
+    return _Walk(
+        executor.invocations, paths, "", tuple(executor.sourced), tuple(executor.run_later), tuple(executor.redirected),
+        executor.asked_for_files,
+    )  # fmt: skip
 
 
 def _conclude(walk: _Walk, exit_code: int | None, stdout: str | None) -> Analysis:
@@ -173,7 +189,7 @@ def _conclude(walk: _Walk, exit_code: int | None, stdout: str | None) -> Analysi
     by_signal = killed and exit_code is not None
     for command in commands:
         _update(command, fitting, by_signal)
-    return Analysis(commands, _terminal(fitting), defined, "", fitting, by_signal, walk.reads_files)
+    return Analysis(commands, _terminal(fitting), defined, "", fitting, by_signal, reads_files=walk.reads_files)
 
 
 def _contains_literals(path: Path, stdout: str) -> bool:

@@ -37,17 +37,23 @@ _TOOL_MANAGERS = frozenset(
     "pyenv rbenv nodenv direnv conda mamba micromamba ssh-agent fnm mise rtx brew opam asdf jenv goenv nvm starship".split()
 )
 _PRINTF = re.compile(r"%(?:%|[-+ 0#]*\d*(?:\.\d+)?[sdiqbxucf])")
-_ESCAPES = {"\\n": "\n", "\\t": "\t", "\\\\": "\\", "\\r": "\r", '\\"': '"', "\\033": "\x1b", "\\e": "\x1b"}
-_ESCAPE = re.compile(r"\\(?:n|t|\\|r|\"|033|e)")
+_ESCAPES = {"\\n": "\n", "\\t": "\t", "\\\\": "\\", "\\r": "\r", '\\"': '"', "\\e": "\x1b"}
+_ESCAPE = re.compile(r"\\(?:x([0-9a-fA-F]{1,2})|0?([0-7]{3})|n|t|\\|r|\"|e)")
 
 
 def assign(path: Path, name: str, value: Value, append: bool = False) -> None:
     """Sets a variable of the shell; a search path that leads to other programs is remembered."""
     if append:
-        old = path.variables.get(name)
-        value = Value(f"{old.text}{value.text}" if old and not value.pieces else UNKNOWN)
+        value = _appended(path.variables.get(name), value)
     path.variables = {**path.variables, name: value}
     path.tampered = path.tampered or tampering(name, value.text)
+
+
+def _appended(old: Value | None, value: Value) -> Value:
+    if value.fields is not None and (old is None or old.fields is not None):
+        fields = (*(old.fields or () if old else ()), *value.fields)
+        return Value(" ".join(fields), fields=fields)
+    return Value(f"{old.text}{value.text}" if old and not value.pieces else UNKNOWN)
 
 
 def tampering(name: str, value: str) -> str:
@@ -102,7 +108,13 @@ def _unescaped(piece: Piece) -> Piece:
 
 
 def unescape(text: str) -> str:
-    return _ESCAPE.sub(lambda match: _ESCAPES[match[0]], text)
+    return _ESCAPE.sub(_unescape, text)
+
+
+def _unescape(match: re.Match[str]) -> str:
+    if match[1] or match[2]:
+        return chr(int(match[1], 16) if match[1] else int(match[2], 8) % 256)
+    return _ESCAPES[match[0]]
 
 
 def _printf(executor: "Executor", call: "Call", path: Path) -> list[Path]:
@@ -110,7 +122,9 @@ def _printf(executor: "Executor", call: "Call", path: Path) -> list[Path]:
     path.status = SUCCESS
     first = "".join(expand_word(path, words[0])) if words else ""
     if first == "-v" and len(words) > 1:
-        assign(path, "".join(expand_word(path, words[1])), Value(UNKNOWN))
+        form = "".join(expand_word(path, words[2])) if len(words) > 2 else ""
+        text = _plain_text(_formatted(path, unescape(form), words[3:]))
+        assign(path, "".join(expand_word(path, words[1])), Value(UNKNOWN if text is None else text))
         return [path]
     path.write(call.streams.stdout, _formatted(path, unescape(first), words[1:]))
     return [path]
@@ -128,7 +142,8 @@ def _formatted(path: Path, form: str, words: list[Word]) -> Pieces:
             if match[0] == "%%":
                 pieces.append(Piece(text="%"))
             elif rest:
-                pieces += word_pieces(path, rest.pop(0))
+                given = word_pieces(path, rest.pop(0))
+                pieces += [_unescaped(piece) for piece in given] if match[0].endswith("b") else given
         pieces.append(Piece(text=form[at:]))
         if not rest or not _PRINTF.search(form):
             break
@@ -270,6 +285,8 @@ def _trap(executor: "Executor", call: "Call", path: Path) -> list[Path]:
     action, signals = words[0], words[1:]
     if any(s in ("EXIT", "0") for s in signals):
         path.trap = None if action in ("-", "") else _parse_or_unknown(executor, path, action)
+    if any(s not in ("EXIT", "0") for s in signals) and action not in ("-", ""):
+        executor.run_later.append(action)
     if any(s in ("ERR", "DEBUG", "RETURN") for s in signals) and action not in ("-", ""):
         path.tampered = path.tampered or "a trap runs between the commands"
     return [path]
@@ -305,10 +322,22 @@ def _read(executor: "Executor", call: "Call", path: Path) -> list[Path]:
     names = [word for word in call.words[1:] if not word.startswith("-")]
     pieces = call.streams.stdin or ()
     whole = call.words[0] != "read"
+    line = _plain_text(pieces) if pieces and not whole else None
+    if line is not None and line.strip() and names:
+        return _read_line(path, names, line.strip().split("\n")[0])
     for name in names[-1:]:
         kept = pieces if whole else tuple(piece.through("lines") for piece in pieces)
         path.variables = {**path.variables, name: Value(UNKNOWN, kept)}
     path.status = SUCCESS if whole else UNKNOWN_STATUS
+    return [path]
+
+
+def _read_line(path: Path, names: list[str], line: str) -> list[Path]:
+    """A line that the command itself spells out; the last name takes what is left of it."""
+    fields = line.split(maxsplit=len(names) - 1)
+    values = {name: Value(fields[at] if at < len(fields) else "") for at, name in enumerate(names)}
+    path.variables = {**path.variables, **values}
+    path.status = UNKNOWN_STATUS
     return [path]
 
 
@@ -334,8 +363,12 @@ def _sets_up_tools(executor: "Executor", call: "Call", path: Path) -> bool:
 
 def _source(executor: "Executor", call: "Call", path: Path) -> list[Path]:
     name = call.words[1] if len(call.words) > 1 else ""
-    if UNKNOWN not in name and not _HARMLESS_SOURCE.search(name):
+    if name == "/dev/stdin" or name.startswith("&$("):
+        written = call.streams.stdin if name == "/dev/stdin" else path.outputs.get(name)
+    else:
+        executor.note_sourced(path, name)
         written = path.outputs.get(join(path.cwd, name))
+    if UNKNOWN not in name and not _HARMLESS_SOURCE.search(name):
         text = _plain_text(written) if written is not None else executor.read_file(join(path.cwd, name))
         if text is not None:
             return executor.run(executor.parse(text), path, call.streams, True)

@@ -65,6 +65,12 @@ class Executor:
         self.background = 0
         self.looping = 0
         self.functions_mentioned: list[str] = []
+        self.run_later: list[str] = []
+        """Shell texts that the command hands over for a moment that is not followed: traps of signals, aliases."""
+        self.redirected: list[tuple[int, str]] = []
+        """How many programs had been met before, and the file that output was sent to then."""
+        self.sourced: dict[str, None] = {}
+        """Files that a shell reads commands from, besides scripts that are started by name."""
         self._known: dict[tuple[object, ...], int] = {}
         self._steps = 0
         self._inner_characters = 0
@@ -108,6 +114,16 @@ class Executor:
         """The text of a file of the repository, where it may be read. What it says can be different the next time."""
         self.asked_for_files = True
         return self._read_file(path) if self._read_file else None
+
+    def note_sourced(self, path: Path, name: str) -> None:
+        file = file_name(path, name)
+        if not name or UNKNOWN in file:
+            return
+        written = path.outputs.get(file)
+        if written is None:
+            self.sourced[file] = None
+        elif all(piece.invocation < 0 and not piece.status and UNKNOWN not in piece.text for piece in written):
+            self.run_later.append("".join(piece.text for piece in written))
 
     def sink(self) -> str:
         self._sinks += 1
@@ -251,7 +267,9 @@ class Executor:
 
     def _endless(self, node: For, path: Path, streams: Streams) -> list[Path]:
         before = path.clone()
-        path.variables[node.variable] = Value(UNKNOWN)
+        values = expand_words(path, node.values)
+        # One pattern: what is done to its files is done to the pattern, for those who ask what is written.
+        path.variables[node.variable] = Value(values[0] if len(values) == 1 and UNKNOWN not in values[0] else UNKNOWN)
         once = self._looped(node.body, path.clone(), streams)
         return [self._blurred(before, path), self._blurred(before, once)]
 
@@ -378,6 +396,8 @@ class Executor:
     def redirect(self, path: Path, redirects: tuple[Redirect, ...], streams: Streams) -> Streams:
         for one in redirects:
             streams = apply_redirect(path, one, streams)
+            if one.operator in (">", ">>"):
+                self.redirected.append((len(self.invocations), file_name(path, word_text(path, one.target))))
         return streams
 
     def file_name(self, path: Path, name: str) -> str:

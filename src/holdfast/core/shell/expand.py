@@ -102,7 +102,7 @@ def expand_word(path: Path, word: Word) -> list[str]:
         if part.quoted or part.kind == "text":
             current, started = current + text, started or part.quoted or bool(text)
             continue
-        pieces = text.split()
+        pieces = _split_fields(path, text)
         if not pieces:
             continue
         if text[:1].isspace() and started:
@@ -117,6 +117,13 @@ def expand_word(path: Path, word: Word) -> list[str]:
     return list(itertools.chain.from_iterable(map(_braces, fields))) if plain else fields
 
 
+def _split_fields(path: Path, text: str) -> list[str]:
+    separators = path.variables.get("IFS")
+    if separators is None or separators.pieces or not separators.text.strip() or UNKNOWN in separators.text:
+        return text.split()
+    return re.split(f"[{re.escape(separators.text)}]", text)
+
+
 def _is_list(part: Part) -> bool:
     return part.kind == "variable" and (part.text == "@" or part.text.endswith("[@]")) and part.default is None
 
@@ -124,7 +131,7 @@ def _is_list(part: Part) -> bool:
 def assigned_value(path: Path, assignment: Assignment) -> Value:
     if assignment.elements is not None:
         fields = tuple(expand_words(path, assignment.elements))
-        return Value(" ".join(fields), fields=fields) if not assignment.append else Value(UNKNOWN)
+        return Value(" ".join(fields), fields=fields)
     return Value(UNKNOWN) if assignment.value is None else word_value(path, assignment.value)
 
 

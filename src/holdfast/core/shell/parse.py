@@ -47,6 +47,7 @@ _PARENTHESIS = re.compile(r"[()]")
 _QUOTED = re.compile(r"""\\.|\$'(?:\\.|[^'\\])*'|'[^']*'|"(?:\\.|[^"\\])*\"""", re.DOTALL)
 _GLOB = re.compile(r"[*?\[]")
 _ESCAPE = re.compile(r"\\(\n|.)", re.DOTALL)
+_ANSI_ESCAPE = re.compile(r"\\(?:x([0-9a-fA-F]{1,2})|u([0-9a-fA-F]{1,4})|([0-7]{1,3})|(\n|.))", re.DOTALL)
 _ANSI_ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "\\": "\\", "'": "'", '"': '"', "e": "\x1b", "0": "\0"}
 
 
@@ -172,12 +173,21 @@ class _Builder:
     def redirected(self, leaf: "Leaf") -> Node:
         body: Node = syntax.NOTHING
         redirects: list[Redirect] = []
+        words: list[Word] = []
         for child in leaf.children:
             if child.type.endswith("_redirect"):
                 redirects.append(self.redirect(child))
+                words += self._words_behind(child)
             else:
                 body = self.statement(child)
+        if words and isinstance(body, Simple):
+            body = msgspec.structs.replace(body, words=(*body.words, *words))
         return _add_redirects(body, tuple(redirects))
+
+    def _words_behind(self, leaf: "Leaf") -> list[Word]:
+        """`tee < a b`: the parser takes all words after the operator for the redirection's."""
+        named = [child for child in leaf.children if child.is_named and child.type != "file_descriptor"]
+        return [self.word(child) for child in named[1:]] if leaf.type == "file_redirect" else []
 
     def redirect(self, leaf: "Leaf") -> Redirect:
         descriptor, operator, target = None, "", Word(())
@@ -186,7 +196,7 @@ class _Builder:
                 descriptor = int(_text(child)) if _text(child).isdecimal() else None
             elif not child.is_named:
                 operator = operator or _text(child)
-            else:
+            elif not target.parts:
                 target = self.word(child)
         return self._redirect(descriptor, operator, target)
 
@@ -341,7 +351,7 @@ class _Builder:
         if kind == "raw_string":
             return [Part("text", _text(leaf)[1:-1], True)]
         if kind == "ansi_c_string":
-            return [Part("text", _ESCAPE.sub(_unescape_ansi, _text(leaf)[2:-1]), True)]
+            return [Part("text", _ANSI_ESCAPE.sub(_unescape_ansi, _text(leaf)[2:-1]), True)]
         if kind in ("string", "translated_string", "heredoc_body"):
             return self._string_parts(leaf)
         if kind == "concatenation":
@@ -395,7 +405,9 @@ def _unescape(match: re.Match[str]) -> str:
 
 
 def _unescape_ansi(match: re.Match[str]) -> str:
-    return _ANSI_ESCAPES.get(match[1], syntax.UNKNOWN)
+    if code := match[1] or match[2]:
+        return chr(int(code, 16))
+    return chr(int(match[3], 8) % 256) if match[3] else _ANSI_ESCAPES.get(match[4], syntax.UNKNOWN)
 
 
 def _text(leaf: "Leaf") -> str:

@@ -88,6 +88,7 @@ def _alias_text(path: Path, name: str, line: int) -> str | None:
 
 def _run_alias(executor: "Executor", call: Call, path: Path, text: str) -> list[Path]:
     if "expand_aliases" not in path.options:
+        executor.run_later.append(" ".join([text, *(_quote(word) for word in call.words[1:])]))
         path.tampered = path.tampered or f"{call.words[0]} may be an alias"
         path.aliases = {k: v for k, v in path.aliases.items() if k != call.words[0]}
         return run_call(executor, call, path)
@@ -128,9 +129,10 @@ def _run_program(executor: "Executor", call: Call, path: Path) -> list[Path]:
     if unwrapped is not None:
         if len(call.wrappers) >= MAX_WRAPPERS:
             raise ShellTooLarge
+        given = _stdin_text(call.streams.stdin) if unwrapped.name == "xargs" and not unwrapped.repeated else None
         inner = msgspec.structs.replace(
             call,
-            words=unwrapped.words,
+            words=[*unwrapped.words, *(given or "").split()[:MAX_WRAPPERS]],
             environment={**call.environment, **unwrapped.environment},
             wrappers=(*call.wrappers, unwrapped.name),
             repeated=call.repeated or unwrapped.repeated,
@@ -274,12 +276,16 @@ def _run_shell(executor: "Executor", call: Call, path: Path) -> list[Path]:
                 flags.append(call.words[at])
         elif word in ("--rcfile", "--init-file"):
             at += 1
+            executor.note_sourced(path, call.words[at] if at < len(call.words) else "")
         at += 1
     rest = call.words[at:]
+    for variable in ("BASH_ENV", "ENV"):
+        executor.note_sourced(path, call.environment.get(variable, ""))
     options = set_options(frozenset(), flags)
     if text_follows:
         text = rest[0] if rest else ""
-        return _run_nested(executor, call, path, None if UNKNOWN in text else text, rest[2:], options)
+        zeroth = rest[1] if len(rest) > 1 else ""
+        return _run_nested(executor, call, path, None if UNKNOWN in text else text, rest[2:], options, zeroth)
     if rest and not from_stdin:
         script = _script_text(executor, path, rest[0])
         return (
@@ -304,7 +310,13 @@ def _script_text(executor: "Executor", path: Path, name: str) -> str | None:
 
 
 def _run_nested(
-    executor: "Executor", call: Call, path: Path, text: str | None, arguments: list[str], options: frozenset[str]
+    executor: "Executor",
+    call: Call,
+    path: Path,
+    text: str | None,
+    arguments: list[str],
+    options: frozenset[str],
+    zeroth: str = "",
 ) -> list[Path]:
     """A new shell: functions and options are not handed down, the folder and exported variables are."""
     node = _parsed(executor, text)
@@ -319,6 +331,8 @@ def _run_nested(
         path.tampered = path.tampered or tampering(name, value)
     path.exported |= frozenset(call.environment)
     positional(path, arguments)
+    if zeroth:
+        path.variables = {**path.variables, "0": Value(zeroth)}
     outer = executor.context
     executor.context = (*outer, id(call.node))
     if call.repeated:

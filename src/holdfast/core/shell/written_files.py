@@ -4,11 +4,28 @@ import re
 
 from holdfast.core.shell.analysis import Analysis, Ran, ShellCommand
 from holdfast.core.shell.flow import TERMINAL, Pieces
+from holdfast.core.shell.program_code import CODE_FLAGS, INTERPRETER, awk_writes, code_writes, sed_acts
 from holdfast.core.shell.redirects import join
 from holdfast.core.shell.syntax import UNKNOWN
 
 MAX_FILES = 200
-_ALL_OPERANDS = frozenset("rm touch truncate tee sponge unlink shred mv patch ed ex vi vim nvim nano emacs".split())
+_ALL_OPERANDS = frozenset(
+    "rm touch truncate tee sponge unlink shred mv patch ed ex vi vim nvim nano emacs mkdir rmdir mkfifo dos2unix unix2dos".split()
+)
+_WITHOUT_FIRST = frozenset(("chmod", "chown", "chgrp", "setfacl", "chattr"))
+"""Their first operand is the mode or the owner."""
+_FORMATTERS: dict[str, re.Pattern[str]] = {
+    **dict.fromkeys(("black", "isort", "autopep8", "yapf", "autoflake", "pyupgrade", "yamlfmt", "taplo"), re.compile(r"")),
+    **dict.fromkeys(("prettier", "biome"), re.compile(r"^(?:--write|-w|--fix|--apply\S*)$")),
+    **dict.fromkeys(("eslint", "stylelint", "rubocop", "rome", "markdownlint", "standard", "oxlint"), re.compile(r"^(?:--fix\S*|-[aA]|--auto\S*)$")),
+    **dict.fromkeys(("gofmt", "goimports", "hclfmt", "shfmt", "gofumpt"), re.compile(r"^-\w*w\w*$")),
+    **dict.fromkeys(("clang-format", "yq", "rustfmt", "sd", "xmllint", "gsed"), re.compile(r"^-i$|^--in-?place$")),
+    "ruff": re.compile(r"^(?:format|--fix\S*)$"),
+    **dict.fromkeys(("terraform", "tofu", "cargo", "buf", "dprint", "mix"), re.compile(r"^(?:fmt|format)$")),
+}  # fmt: skip
+"""Program → the word that makes it write; what it is given are files and folders that it writes."""
+_CHECKS_ONLY = re.compile(r"^(?:--check\S*|-check\S*|--diff|--dry-run|-n|-l|--list-different|--no-write|-write=false)$")
+_FORMATTER_VERBS = frozenset(("fmt", "format", "check", "lint", "run"))
 _LAST_OPERAND = frozenset(("cp", "install", "rsync", "scp"))
 _IN_PLACE = frozenset(("sed", "gsed", "perl", "ruby"))
 _IN_PLACE_FLAG = re.compile(r"^(?:-[a-zA-Z]*i|--in-place)")
@@ -27,25 +44,18 @@ _OUTPUT_FLAGS = {
     "zip": (),
     "script": (),
 }
+_OUTPUT_NAMES = ("--output", "--out", "--outfile", "--output-file", "--output-dir", "--out-dir", "--outdir", "--dest")
+_OUTPUT = re.compile(r"^--(?:out|dest)")
 _TARGET_FLAGS = ("-t", "--target-directory")
 _GIT_WRITES = frozenset(("mv", "rm", "restore", "checkout"))
 _PATCHED = re.compile(
     r"^(?:\+\+\+ (?:b/)?|--- (?:a/)?|\*\*\* (?:Update|Add|Delete) File: |\*\*\* Move to: |rename to )(\S.*?)\s*$", re.M
 )
-_CODE_FLAGS = ("-c", "-e", "-E", "--eval", "-r", "-pe", "-ne")
-_INTERPRETER = re.compile(r"^(?:python|pypy|perl|ruby|node|nodejs|deno|bun|php|lua|Rscript|tclsh|osascript)[\d.]*$")
-_OPENED = re.compile(
-    r"""(?:open|fopen|File\.(?:write|open|new)|writeFile(?:Sync)?|appendFile(?:Sync)?|createWriteStream|truncate(?:Sync)?|file_put_contents|Path|PosixPath|spurt)"""
-    r"""\s*\(?\s*(?:[<>+]*\s*)["']([^"'\n]{1,300})["']([^;\n]{0,80})"""
+_LISTED = re.compile(
+    r"""\b(?:grep|rg|git grep)\s+(?:-\S+\s+)*(?:'[^']*'|"[^"]*"|\S+)((?:\s+[^\s|;&<>]+)+)\s*\|\s*xargs"""
 )
-_WRITES = re.compile(
-    r"""["'][rbt]*[wax+][bt+]*["']|write|append|truncate|put_contents|unlink|touch|rename|replace\(|>"""
-)
-_MOVED = re.compile(
-    r"""(?:os\.(?:remove|unlink|rename|replace|truncate)|shutil\.\w+|(?:unlink|rename|rm|cp|copyFile)(?:Sync)?|FileUtils\.\w+)\s*\(([^)\n]{1,300})\)"""
-)
+"""`grep -l PATTERN FOLDER … | xargs`: where the files lie that are handed on."""
 _FIND = re.compile(r"""\bfind\s+((?:[^-\s(!;|&][^\s;|&]*\s+)+)""")
-_QUOTED = re.compile(r"""["']([^"'\n]{1,300})["']""")
 
 
 def written_files(analysis: Analysis, text: str) -> list[str]:
@@ -60,6 +70,15 @@ def written_files(analysis: Analysis, text: str) -> list[str]:
             for name in (*command.invocation.writes, *_expand_found(_program_writes(command), text)):
                 found[join(command.invocation.cwd, name)] = None
     return [name for name in found if _is_file(name)][:MAX_FILES]
+
+
+def written_after(analysis: Analysis, index: int) -> list[str]:
+    """Files that the command writes after one of its programs was started."""
+    found = [name for before, name in analysis.redirected if before > index]
+    for command in analysis.commands:
+        if command.ran is not Ran.NO and command.invocation.index > index:
+            found += [join(command.invocation.cwd, name) for name in _program_writes(command)]
+    return [name for name in dict.fromkeys(found) if _is_file(name)][:MAX_FILES]
 
 
 def patched_files(text: str) -> list[str]:
@@ -83,23 +102,34 @@ def _program_writes(command: ShellCommand) -> list[str]:
     if name == "ln":
         # A hard link is another name of the same content: whoever writes to one writes to both.
         return _operands(words)[-1:] if any("s" in w for w in words[1:] if w[:1] == "-") else _operands(words)
+    if name in _WITHOUT_FIRST:
+        return _operands(words)[1:]
+    if name in _FORMATTERS or name == "sd":
+        return _formatted_files(name, words)
     if name in _LAST_OPERAND:
         target = [words[i + 1] for i, w in enumerate(words[:-1]) if w in _TARGET_FLAGS]
         return target or (_operands(words)[-1:] if len(_operands(words)) > 1 else [])
     if name in _IN_PLACE and any(_IN_PLACE_FLAG.match(word) for word in words[1:]):
         return _in_place_files(words)
-    if name in ("awk", "gawk") and "inplace" in words:
-        return _operands(words)[2:]
+    if name in ("awk", "gawk", "mawk"):
+        return _operands(words)[2:] if "inplace" in words else awk_writes(" ".join(words[1:]))
+    if name in ("sed", "gsed"):
+        return sed_acts(words[1:])[1]
+    if name == "find" and "-delete" in words:
+        return [f"{root.rstrip('/')}/**" for root in _operands(words[: words.index("-delete")])[:1]]
     if name == "dd":
         return [word[3:] for word in words if word.startswith("of=")]
     if name in ("tar", "bsdtar") and any(re.match(r"^-?[a-zA-Z]*x|^--extract", w) for w in words[1:2]):
         return [words[i + 1] + "/**" for i, w in enumerate(words[:-1]) if w in ("-C", "--directory")]
     if name == "unzip":
         return [words[i + 1] + "/**" for i, w in enumerate(words[:-1]) if w == "-d"]
+    if name not in _OUTPUT_FLAGS and any(word.startswith("--") and _OUTPUT.match(word) for word in words):
+        named = _flag_values(words, _OUTPUT_NAMES)
+        return [value for value in named if "/" in value or "." in value or "-dir" in " ".join(words)]
     if name in _OUTPUT_FLAGS:
         return _flag_values(words, _OUTPUT_FLAGS[name])
-    if _INTERPRETER.match(name):
-        return _code_writes(code_of(command))
+    if INTERPRETER.match(name):
+        return code_writes(code_of(command))
     return []
 
 
@@ -114,23 +144,45 @@ def _operands(words: list[str]) -> list[str]:
     return kept
 
 
+def _formatted_files(name: str, words: list[str]) -> list[str]:
+    """Without `.`: what a formatter changes in a whole worktree shows afterwards."""
+    if any(_CHECKS_ONLY.match(word) for word in words[1:]):
+        return []
+    if name != "sd" and not any(_FORMATTERS[name].search(word) for word in words[1:]):
+        return []
+    operands = [word for word in _operands(words) if word not in _FORMATTER_VERBS]
+    operands = operands[2:] if name == "sd" else operands[1:] if name == "yq" else operands
+    folders = [word.partition("=")[2] for word in words if word.startswith("-chdir=")]
+    return [word for word in (*operands, *folders) if word.strip("./*")]
+
+
 def _in_place_files(words: list[str]) -> list[str]:
-    """The first operand is the program, unless options give it."""
-    given = any(word in ("-e", "-f", "--expression", "--file") for word in words[1:])
-    operands = _operands(words)
-    return operands if given else operands[1:]
+    """The first word that is no option is the program, also behind `-e`. Without files: those that `xargs` hands on."""
+    return _operands(words)[1:] or ["{}"]
 
 
 def _expand_found(names: list[str], text: str) -> list[str]:
     """`find infra … -exec sed -i … {} +`: anything below the folders that were searched."""
     if not any("{}" in name for name in names):
         return names
+    if not _FIND.search(text):
+        found = [
+            root for listed in _LISTED.findall(text) for root in listed.split() if not root.startswith(("-", "'", '"'))
+        ]
+        return [name for name in names if "{}" not in name] + [
+            f"{root.rstrip('/')}/**" for root in found if root.strip("./")
+        ]
     roots = [root for found in _FIND.findall(text) for root in found.split()] or ["."]
     return [name for name in names if "{}" not in name] + [f"{root.rstrip('/')}/**" for root in roots]
 
 
 def _flag_values(words: list[str], flags: tuple[str, ...]) -> list[str]:
-    found = [words[i + 1] for i, word in enumerate(words[:-1]) if word in flags]
+    letters = {flag[1] for flag in flags if len(flag) == 2}
+    found = [
+        words[i + 1]
+        for i, word in enumerate(words[:-1])
+        if word in flags or (re.fullmatch(r"-[a-zA-Z]{2,6}", word) and word[-1] in letters)
+    ]
     return found + [word.partition("=")[2] for word in words if "=" in word and word.partition("=")[0] in flags]
 
 
@@ -139,6 +191,8 @@ def _git_writes(words: list[str], stdin: Pieces | None) -> list[str]:
     while at < len(words) and words[at].startswith("-"):
         at += 2 if words[at] in ("-C", "-c", "--git-dir", "--work-tree") else 1
     verb, rest = words[at] if at < len(words) else "", words[at:]
+    if verb == "checkout-index":
+        return _operands(rest)
     if verb in ("apply", "am"):
         return patched_files(_text(stdin)) if not any(w in ("--check", "--stat", "--numstat") for w in rest) else []
     if verb not in _GIT_WRITES:
@@ -157,19 +211,7 @@ def _text(pieces: Pieces | None) -> str:
 def code_of(command: ShellCommand) -> str:
     """The text that an interpreter is given to run: behind `-c` or `-e`, or on its input."""
     words = command.words
-    found = [words[i + 1] for i, word in enumerate(words[:-1]) if word in _CODE_FLAGS]
+    found = [words[i + 1] for i, word in enumerate(words[:-1]) if word in CODE_FLAGS]
     if not found and (len(words) == 1 or words[1] == "-"):
         found = [_text(command.invocation.stdin)]
     return "\n".join(found)
-
-
-def _code_writes(code: str) -> list[str]:
-    """Names in quotes that code opens for writing, as far as they stand there."""
-    found = [
-        name
-        for name, rest in _OPENED.findall(code)
-        if _WRITES.search(rest) or _WRITES.search(code.partition(name)[0][-40:])
-    ]
-    for arguments in _MOVED.findall(code):
-        found += _QUOTED.findall(arguments)
-    return found

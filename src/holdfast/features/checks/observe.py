@@ -150,7 +150,8 @@ class Observer:
 
     def enrich(self, event: Event, settings: Settings, parts: ContentParts) -> bool:
         data = event.data
-        if not isinstance(data, HookPayload) or data.imported or data.paused:
+        # What an agent's own command tells of itself is a claim: it is kept, and judged as nothing.
+        if not isinstance(data, HookPayload) or data.imported or data.paused or data.claimed:
             return False
         if isinstance(data, ToolEndPayload) and event.kind in TOOL_ENDS:
             if data.action in ACTING:
@@ -257,7 +258,8 @@ class Observer:
     def _take_content(
         self, event: Event, data: HookPayload, place: Place, settings: Settings, parts: ContentParts
     ) -> None:
-        if time.time() * 1000 - event.at > LATE_MS:
+        # Whoever lets a look take longer, as on a loaded machine, takes later events as well.
+        if time.time() * 1000 - event.at > max(LATE_MS, settings.look_ms):
             return
         wanted = [(), *_distinct(parts())]
         taken = self._fingerprints.take_parts(place.root, wanted, settings.look_ms / 1000)

@@ -3,7 +3,7 @@
 import fnmatch
 import re
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -18,6 +18,7 @@ from holdfast.core.kinds.gates_events import GatesLooked, GatesMeasured
 from holdfast.core.kinds.session_events import ToolExitRead
 from holdfast.core.shell.acts import BLANK
 from holdfast.core.shell.analysis import Analysis, Ran, ShellCommand, analyse_command, remember_by_text
+from holdfast.core.shell.written_files import written_after
 from holdfast.features.gates.events import UAT
 from holdfast.features.gates.triggers import Rule
 
@@ -30,7 +31,9 @@ MOST_EDITS, MOST_COMMANDS, MOST_SKILLS, MOST_COMMITS, MOST_RUNS, MOST_SIZES = 60
 LONGEST_COMMAND = 400
 SOMEWHERE = "*"
 """Stands for an edit whose files the agent did not name: it may be any file."""
-MOST_PROGRAMS, MOST_READINGS = 12, 3
+MOST_PROGRAMS, MOST_READINGS, MOST_CHANGED = 12, 3, 20
+_QUIET_MAKE = re.compile(r"^(?:-s|-j\d*|--silent|--no-print-directory|-w)$")
+_COPIES = re.compile(r"^(?:cp|rsync|mktemp|tar|git clone|git worktree|git archive)(?: |$)")
 _LOOKS_ONLY = frozenset(
     "ls cat head tail grep rg find fd cd echo pwd wc which sleep tree stat file env date whoami jq less awk true holdfast sed sort".split()
 )
@@ -52,6 +55,8 @@ class RunFact(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     content: dict[str, str] = {}
     """Fingerprints of what it ran on, by what they cover."""
     why: str = ""
+    changed_after: list[str] = []
+    """Files that the same command wrote after it: what they held when it ran is not known."""
 
     @property
     def passed(self) -> bool:
@@ -155,11 +160,15 @@ def with_run(doc: Facts, event: Event, data: ToolEndPayload | ToolExitRead) -> F
         if outcome is None:
             continue
         fact = RunFact(seq=seq, at=event.at, outcome=outcome, session=event.session, branch=data.branch,
-                       content=dict(ended.content))  # fmt: skip
+                       content=dict(ended.content), changed_after=_changed_after(analysis, command))  # fmt: skip
         ran = _with_latest(ran, reading_of(command)[:LONGEST_COMMAND], fact, MOST_COMMANDS)
         if outcome == 1 and reading_of(command).startswith("git commit"):
             made = _with_latest(made, event.session, replace(fact, content={}), MOST_COMMITS)
     return None if ran is doc.ran else replace(doc, ran=ran, commits=made, at=event.at)
+
+
+def _changed_after(analysis: Analysis, command: ShellCommand) -> list[str]:
+    return written_after(analysis, command.invocation.index)[:MOST_CHANGED]
 
 
 def _outcome(command: ShellCommand, code: int, alone: bool) -> int | None:
@@ -184,10 +193,29 @@ def is_real_run(words: list[str]) -> bool:
     return not (name in ("make", "gmake") and any(re.match(r"^-[a-zA-Z]*[nq]", word) for word in words[1:]))
 
 
+_MAY_ACT = {
+    "awk": re.compile(r"[>|]|system|getline|^-f|inplace"),
+    "sed": re.compile(r"^-[a-zA-Z]*[if]|^--(?:in-place|file)|(?:^|[;\n{}/$gp\d])\s*[we](?:\s|$)|/\w*[we]\w*$"),
+    "find": re.compile(r"^-(?:exec|ok|delete|fprint|fls)"),
+    "sort": re.compile(r"^-[a-zA-Z]*o|^--(?:output|compress-program)"),
+    "env": re.compile(r"^[^-=]+$"),
+    "fd": re.compile(r"^(?:-[xX]|--exec)"),
+}
+"""Programs that mostly look, and the word by which they may do more."""
+
+
 @remember_by_text
 def only_looks(command: str) -> bool:
+    """Nothing of it can have changed a file or a branch."""
     found = analyse_command(command, cwd=None)
-    return not found.problem and not any(is_real_run(one.words) for one in found.commands)
+    if found.problem or found.run_later or found.sourced:
+        return False
+    return not any(is_real_run(one.words) or one.invocation.writes or _may_act(one.words) for one in found.commands)
+
+
+def _may_act(words: list[str]) -> bool:
+    pattern = _MAY_ACT.get(words[0].rpartition("/")[2])
+    return pattern is not None and any(pattern.search(word) for word in words[1:])
 
 
 def is_named_by(rule: Rule, command: str) -> bool:
@@ -210,6 +238,8 @@ def reading_words(given: list[str]) -> list[str]:
         while at < len(words) and words[at].startswith("-"):
             at += 2 if words[at] in ("-C", "-c", "--git-dir", "--work-tree", "--namespace") else 1
         words = ["git", *words[at:]]
+    if words[0] in ("make", "gmake"):
+        words = ["make", *(word for word in words[1:] if not _QUIET_MAKE.match(word))]
     return words
 
 
@@ -219,17 +249,46 @@ def _one_word(word: str) -> str:
 
 def with_check(doc: Facts, event: Event, check: CheckFinished) -> Facts:
     """What was found out about a check goes before what its exit code alone says."""
-    if check.presumed and check.verdict == "unknown":
+    if check.verdict == "unknown" and (check.presumed or _is_plain_entry(check)):
         return doc  # A script that nobody knows more of: how it ended is what the rule asked for.
     readings = _readings_of(check)
+    analysis = analyse_command(check.command, cwd=None)
+    verdict = {"passed": 1, "failed": 0}.get(check.verdict, -1)
+    copied = check.dir == "?" and any(_COPIES.match(reading_of(one)) for one in analysis.commands)
     ran = {command: fact for command, fact in doc.ran.items() if fact.seq != check.of or command not in readings}
     fact = RunFact(
-        seq=check.of, at=event.at, outcome={"passed": 1, "failed": 0}.get(check.verdict, -1), session=event.session,
-        branch=check.branch, content=dict(check.content), why=check.why,
+        seq=check.of, at=event.at, outcome=-1 if copied else verdict, session=event.session,
+        branch=check.branch, content=dict(check.content), why=COPIED if copied else check.why,
+        changed_after=_changed_after_check(analysis, check),
     )  # fmt: skip
     for reading in readings:
         ran = with_newest(ran, reading[:LONGEST_COMMAND], fact, MOST_COMMANDS)
     return replace(doc, ran=ran, at=event.at)
+
+
+_PLAIN_MAKE = re.compile(r"make(?: -s| -j ?\d*| --silent| --no-print-directory)*(?: [\w./][\w./-]*)+$")
+
+
+def _is_plain_entry(check: CheckFinished) -> bool:
+    """`make test` of a project whose tests print no summary, without options that change what its status means."""
+    commands = analyse_command(check.command, cwd=None).commands
+    named = [one for one in commands if reading_words(one.words)[:1] == ["make"]]
+    plain = all(
+        _PLAIN_MAKE.match(" ".join(one.words)) and "MAKEFLAGS" not in one.invocation.environment for one in named
+    )
+    return check.why.endswith(NO_SUMMARY) and bool(named) and plain
+
+
+NO_SUMMARY = "shows no summary of a test run"
+COPIED = "it ran in a copy of the project"
+
+
+def _changed_after_check(analysis: Analysis, check: CheckFinished) -> list[str]:
+    if check.verdict != "passed" or (len(analysis.commands) == 1 and not analysis.redirected):
+        return []
+    named = [one for one in analysis.commands if check.runner in (word.rpartition("/")[2] for word in one.words)]
+    last = (named or [one for one in analysis.commands if is_real_run(one.words)] or analysis.commands)[-1:]
+    return _changed_after(analysis, last[0]) if last else []
 
 
 def _readings_of(check: CheckFinished) -> list[str]:
@@ -271,6 +330,8 @@ def with_measure(doc: Facts, event: Event, data: GatesMeasured) -> Facts:
 
 
 EVERYTHING = ("**",)
+_REPORT = re.compile(r"\.(?:txt|log|xml|json|html|out|csv|tap|lcov|info)$|/[^./]+$")
+"""What people write beside a run: no source."""
 _TEST_FILE = re.compile(r"(?:^|/)tests?/|(?:^|/)test_[^/]*$|[._]test\.|[._]spec\.|(?:^|/)specs?/")
 
 
@@ -307,7 +368,7 @@ class Asked:
         return [
             path.removeprefix(f"{self.project}/")
             for path, seq in self.facts.edits.items()
-            if _TEST_FILE.search(path) and any(seq < proof.seq for proof in proofs)
+            if _TEST_FILE.search(path) and any(seq <= proof.seq for proof in proofs)
         ]
 
     def latest(self) -> list[RunFact]:
@@ -324,6 +385,8 @@ class Asked:
             return f"the last {what} failed"
         if newest.outcome < 0:
             return f"the last {what} proves nothing: {newest.why or 'how it ended is not known'}"
+        if changed := self._undone(one, newest):
+            return f"{changed} was changed after the last {what}, in the same command"
         if self._is_too_old(one, newest):
             return f"the last {what} is older than {one.within} s"
         return (
@@ -340,7 +403,7 @@ class Asked:
         found = [
             fact
             for fact in self._candidates(one)
-            if fact.passed and fact.seq > self.used and not self._is_too_old(one, fact)
+            if fact.passed and fact.seq > self.used and not self._is_too_old(one, fact) and not self._undone(one, fact)
         ]
         same = [fact for fact in found if self._is_same_content(one, fact)]
         own = [fact for fact in found if self._is_ours(fact) and not fact.content and not self._change(one, fact)]
@@ -355,6 +418,13 @@ class Asked:
 
     def _is_too_old(self, one: "Evidence", fact: RunFact) -> bool:
         return bool(one.within) and self.now - fact.at > one.within * 1000
+
+    def _undone(self, one: "Evidence", fact: RunFact) -> str:
+        """A file it covers that the very command changed after the run: `echo fix >> f; pytest; git checkout f`."""
+        root = f"{self.project}/"
+        paths = (name if name.startswith("/") else root + name.removeprefix("./") for name in fact.changed_after)
+        covered = (path for path in paths if path.startswith(root) and any_matches(one.after_edit, path, self.project))
+        return next((path.removeprefix(root) for path in covered if not _REPORT.search(path)), "")
 
     def _is_same_content(self, one: "Evidence", fact: RunFact) -> bool:
         key = _key(one)
@@ -416,48 +486,3 @@ def matches(command: str, globs: tuple[str, ...]) -> bool:
     bare = f"{name.rpartition('/')[2]} {rest}".strip()
     texts = {command.replace(BLANK, " "), bare.replace(BLANK, " ")}
     return any(fnmatch.fnmatchcase(text, " ".join(glob.split())) for glob in globs for text in texts)
-
-
-# ── a command that brings its own proof ──────────────────────────────────────────────────────────────────────────────
-
-
-def proves_itself(rule: Rule, command: str) -> bool:
-    """`pytest && git commit`: what it asks for is reached only where the proof passed in the same line, and nothing it
-    covers is written there. A line that is the proof itself is never refused for want of it."""
-    analysis = analyse_command(command, cwd=None)
-    if analysis.problem:
-        return False
-    return all(one.command and _is_guarded(rule, one, analysis) for one in rule.spec.evidence)
-
-
-def _is_guarded(rule: Rule, one: "Evidence", analysis: Analysis) -> bool:
-    proofs = [c.invocation.index for c in analysis.commands if _is_proof(c, one)]
-    acts = [c.invocation.index for c in analysis.commands if rule.is_about(reading_of(c))]
-    if not proofs:
-        return False
-    if not acts:
-        return all(_passed(path.ran, path.assumed, proofs) for path in analysis.paths if _may_succeed(path))
-    reached = [path for path in analysis.paths if any(index in path.ran for index in acts)]
-    return all(_passed(path.ran, path.assumed, proofs) for path in reached) and not any(
-        path.outputs.keys() - {"terminal"} for path in reached
-    )
-
-
-def _is_proof(command: ShellCommand, one: "Evidence") -> bool:
-    invocation = command.invocation
-    real = (
-        command.ran is not Ran.NO and not invocation.tampered and not invocation.shadowed and not invocation.background
-    )
-    return real and is_real_run(command.words) and matches(reading_of(command), one.command)
-
-
-def _passed(ran: dict[int, bool], assumed: dict[int, int], proofs: list[int]) -> bool:
-    return any(index in ran and assumed.get(index) == 0 for index in proofs)
-
-
-def _may_succeed(path: Any) -> bool:
-    status = path.status
-    if status.kind == "of":
-        path.assumed.setdefault(status.invocation, 0)
-        return bool(path.assumed[status.invocation] == 0)
-    return not (status.kind == "code" and status.code != 0)

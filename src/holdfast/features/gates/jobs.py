@@ -14,7 +14,8 @@ from holdfast.core import git
 from holdfast.core.event import Event, own_event
 from holdfast.core.feature import JobCall, State
 from holdfast.core.globs import any_matches
-from holdfast.core.job import Job
+from holdfast.core.job import READ_USAGE, Job
+from holdfast.core.kinds import TOOL_ENDS
 from holdfast.core.kinds.gates_events import GatesLooked, GatesMeasured
 from holdfast.features.gates.events import action_of, branch_of, repo_of
 from holdfast.features.gates.evidence import NO_FACTS
@@ -34,6 +35,13 @@ MOST_FILES = 50_000
 MOST_NEW_FILES, LARGEST_NEW_FILE = 200, 1 << 20
 FRESH_MS = 60_000
 TIMEOUT_S = 20.0
+
+
+def wants_usage(event: Event, settings: "GateSettings") -> Iterable[Job]:
+    """A budget stops at the next call: what the last one cost is read when it ends, not at the end of the turn."""
+    if event.kind not in TOOL_ENDS or not event.session or not any(rule.type == "budget" for rule in settings.rules):
+        return ()
+    return (Job(kind=READ_USAGE, dedupe=event.session, payload={"session": event.session}),)
 
 
 def wants_measure(state: State, event: Event, settings: "GateSettings") -> Iterable[Job]:

@@ -5,12 +5,14 @@ The only part of the gates that touches the disk in front of a hook. What it see
 
 import os
 import re
+import shlex
 from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
+from glob import iglob
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
-
-import msgspec
 
 from holdfast.core import git
 from holdfast.core.event import Event
@@ -18,10 +20,12 @@ from holdfast.core.fingerprint import Fingerprinter, content_key
 from holdfast.core.job import run_briefly
 from holdfast.core.kinds import HookPayload, ToolPayload
 from holdfast.core.shell.acts import CommandActs, names_to_resolve, read_acts
+from holdfast.core.shell.program_code import shell_of_code
 from holdfast.core.shell.written_files import patched_files
 from holdfast.features.gates.evidence import is_named_by, only_looks
 from holdfast.features.gates.in_force import any_in_force
 from holdfast.features.gates.requirements import kind_of, triggered
+from holdfast.features.gates.triggers import command_of
 from holdfast.paths import default_config_dir, default_state_dir
 
 if TYPE_CHECKING:
@@ -30,6 +34,7 @@ if TYPE_CHECKING:
 HEAD, HEAD_BRANCH, HEAD_VERB = "HEAD", "HEAD branch", "HEAD verb"
 LARGEST_SCRIPT = 64 * 1024
 MOST_FILES = 100
+MOST_NAMES, MEANING_DEPTH = 20, 4
 GIT_S = 0.3
 CONTENT_S = 0.4
 _FINGERPRINTS = Fingerprinter(run_briefly, os.environ)
@@ -44,13 +49,14 @@ _READING_TOOL = re.compile(
     r"(?:^|_)(?:read|get|list|ls|search|find|grep|view|show|stat|info|fetch|query|describe|tree|diff|open|look|check|lint|analy[sz]e)(?:_|$)",
     re.IGNORECASE,
 )
-_PATH_KEY = re.compile(r"(?:path|file|filename|uri|destination|dest|target|source|src|from|to)s?$", re.IGNORECASE)
+_PATH_KEY = re.compile(
+    r"^path|(?:path|file|filename|uri|notebook|document|destination|dest|target|source|src|from|to)s?$", re.IGNORECASE
+)
 _CONTENT_KEY = re.compile(
     r"^(?:new_?)?(?:content|text|body|data|edit|patch|diff|value|code|string|str|source)s?$", re.IGNORECASE
 )
 LONGEST_PATH = 4096
 _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
-_TARGET = re.compile(r"^([^\s:#=][^:=#]*):(?![=:])([^#\n]*)$")
 _KILLS = re.compile(r"\b(?:kill|pkill|killall|skill)\b")
 _HOOK_FILES = re.compile(
     r"/\.claude/settings(?:\.local)?\.json$|/\.codex/(?:hooks\.json|config\.toml)$|/\.(?:gemini|qwen)/settings\.json$|/\.cursor/hooks\.json$|/\.github/hooks/[^/]+\.json$"
@@ -64,6 +70,15 @@ _LOOKS_INTO = re.compile(
     re.I | re.S,
 )
 _OUR_PROGRAM = re.compile(r"/(?:holdfast|holdfast-hook)$")
+_AGENT_PROGRAM = re.compile(
+    r"^(?:claude|codex|gemini|copilot|qwen|droid|opencode|cursor-agent|kimi|amp|auggie|cn)(?: |$)"
+)
+_WITHOUT_HOOKS = re.compile(
+    r"disableAllHooks|--setting-sources|--disable[ =]\S*hooks|features\.hooks\s*=\s*false|--no-hooks|--settings[ =]\S*(?:hooks|\{)|--bare\b"
+    r"|(?:^|[\s;&|(])(?:HOME|USERPROFILE|XDG_CONFIG_HOME|CLAUDE_CONFIG_DIR|CODEX_HOME|GEMINI_\w*HOME|QWEN_HOME|COPILOT_HOME)=",
+    re.IGNORECASE,
+)
+"""An agent of its own that is started so that its hooks are not: with other settings, or another home."""
 _ABOUT_HOOKS = re.compile(r"hooks|disableAllHooks|holdfast", re.IGNORECASE)
 
 
@@ -87,18 +102,18 @@ def observe(event: Event, settings: "GateSettings | None", _parts: Any = None) -
 
 def _observe_tool(event: Event, data: ToolPayload, settings: "GateSettings") -> None:
     root = data.worktree or event.project
-    if data.action == "shell" and data.command:
-        _observe_command(data, root)
+    if data.action in ("shell", "mcp", "other") and (command := command_of(data)):
+        _observe_command(data, command, root)
     elif data.action == "edit":
         data.written = resolve_links(data.paths)
-    elif data.action in ("mcp", "other") and writes_files(event.tool.rpartition("__")[2], data.input):
-        data.written = resolve_links([*data.paths, *_named_files(data.input, data.cwd or root)])
+    if data.action in ("mcp", "other") and writes_files(event.tool.rpartition("__")[2], data.input):
+        data.written += resolve_links([*data.paths, *_named_files(data.input, data.cwd or root)])
     data.touches = _touched(event, data)
     if data.repo and not data.content and _wants_content(event, data, settings):
         parts = [(), *content_parts(settings)]
         taken = _FINGERPRINTS.take_parts(root, parts, CONTENT_S)
         data.content = {content_key(part): one.content for part, one in zip(parts, taken, strict=True) if one.known}
-    if data.action == "shell" and data.repo:
+    if data.action in ("shell", "mcp") and data.repo and not (data.command and only_looks(data.command)):
         data.refs = _observe_refs(data, settings)
 
 
@@ -115,10 +130,10 @@ def _wants_content(event: Event, data: ToolPayload, settings: "GateSettings") ->
     return guarded or any(rule.spec.paths and rule.at_tool and not kind_of(rule).is_proven for rule in settings.rules)
 
 
-def _observe_command(data: ToolPayload, root: str) -> None:
+def _observe_command(data: ToolPayload, command: str, root: str) -> None:
     cwd = data.cwd or root
-    home = str(Path.home())
-    text = re.sub(r"\$HOME\b|\$\{HOME\}", lambda _: home, data.command)
+    home = os.path.expanduser("~")
+    text = re.sub(r"\$HOME\b|\$\{HOME\}", lambda _: home, command)
     data.meanings = _meanings(names_to_resolve(text, cwd), cwd)
     acts = read_acts(text, cwd, data.meanings)
     data.written = without_ignored(resolve_links(_absolute(acts.writes, cwd, home)), root)
@@ -136,7 +151,15 @@ def _absolute(names: Iterable[str], cwd: str, home: str) -> list[str]:
 
 def resolve_links(paths: Sequence[str]) -> list[str]:
     """Where a write would really go: `cfg/prod.tf` may be `infra/prod.tf`."""
-    return list(dict.fromkeys(_real(path) for path in paths[:MOST_FILES]))
+    named = [name for path in paths[:MOST_FILES] for name in _matching_files(path)]
+    return list(dict.fromkeys(_real(path) for path in named[:MOST_FILES]))
+
+
+def _matching_files(path: str) -> list[str]:
+    """`in*ra/prod.tf` is what lies there; where nothing does, the name itself."""
+    if path.endswith("/**") or not re.search(r"[*?\[]", path):
+        return [path]
+    return list(islice(iglob(path), MOST_NAMES)) or [path]
 
 
 def _real(path: str) -> str:
@@ -146,19 +169,50 @@ def _real(path: str) -> str:
         return path
 
 
+_IGNORED: dict[tuple[str, str, tuple[int, ...]], bool] = {}
+"""Root, file and when its ignore files changed → what git said."""
+MOST_IGNORED = 2_000
+
+
 def without_ignored(paths: list[str], root: str) -> list[str]:
     """Logs and build results that git ignores are no edits. Where git does not answer nothing is left out."""
     inside = [path for path in paths if path.startswith(f"{root}/") and "\n" not in path and "*" not in path]
-    if not inside:
-        return paths
+    keys = {path: (root, path, _ignore_stamp(root, path)) for path in inside}
+    fresh = [path for path, key in keys.items() if key not in _IGNORED]
+    if fresh:
+        answered = _ask_ignored(fresh, root)
+        if answered is None:
+            return paths
+        if len(_IGNORED) > MOST_IGNORED:
+            _IGNORED.clear()
+        _IGNORED.update({keys[path]: path in answered for path in fresh})
+    return [path for path in paths if path not in keys or not _IGNORED.get(keys[path])]
+
+
+def _ignore_stamp(root: str, path: str) -> tuple[int, ...]:
+    """When the files were changed that say what git ignores there."""
+    folder, stamps = os.path.dirname(path), [_changed_at(f"{root}/.git/info/exclude")]
+    while folder.startswith(root) and len(stamps) < MOST_NAMES:
+        stamps.append(_changed_at(f"{folder}/.gitignore"))
+        folder = os.path.dirname(folder)
+    return tuple(stamps)
+
+
+def _changed_at(path: str) -> int:
+    try:
+        return os.stat(path).st_mtime_ns
+    except OSError:
+        return 0
+
+
+def _ask_ignored(inside: list[str], root: str) -> set[str] | None:
     asked = b"\0".join(os.fsencode(path) for path in inside)
     argv = git.argv("check-ignore", "-z", "--stdin")
     try:
         ran = run_briefly(argv, cwd=root, env=git.environment(os.environ), stdin=asked, timeout=GIT_S)
     except OSError:
-        return paths
-    ignored = {os.fsdecode(name) for name in ran.out.split(b"\0") if name} if ran.code == 0 else set()
-    return [path for path in paths if path not in ignored]
+        return None
+    return {os.fsdecode(name) for name in ran.out.split(b"\0") if name} if ran.code in (0, 1) else None
 
 
 def writes_files(tool: str, given: dict[str, Any]) -> bool:
@@ -198,9 +252,15 @@ def _strings_in(given: Any, key: str = "", depth: int = 6) -> Iterator[tuple[str
 
 
 def _meanings(names: list[str], cwd: str) -> dict[str, str]:
-    found = {name: text for name in names[:20] if (text := _meaning(name, cwd))}
-    more = [name for text in list(found.values()) for name in names_to_resolve(text, cwd) if name not in found]
-    return found | {name: text for name in more[:20] if (text := _meaning(name, cwd))}
+    """Also of the names that these stand for in turn: a recipe that runs a script that runs a recipe."""
+    found: dict[str, str] = {}
+    for _ in range(MEANING_DEPTH):
+        fresh = {name: text for name in names[:MOST_NAMES] if name not in found and (text := _meaning(name, cwd))}
+        if not fresh:
+            break
+        found |= fresh
+        names = [name for text in fresh.values() for name in names_to_resolve(text, cwd)]
+    return found
 
 
 def _meaning(name: str, cwd: str) -> str:
@@ -209,9 +269,14 @@ def _meaning(name: str, cwd: str) -> str:
         return _git_alias(rest, cwd)
     if kind == "file":
         return _script(os.path.join(cwd, rest))
-    folder, _, target = rest.partition("\0")
-    where = os.path.join(cwd, folder)
-    return _package_script(where, target) if kind == "script" else _make_target(where, target)
+    if kind == "code":
+        return shell_of_code(_read(os.path.join(cwd, rest)), rest.rpartition(".")[2])
+    if kind == "patch":
+        return "\n".join(f": > {shlex.quote(name)}" for name in patched_files(_read(os.path.join(cwd, rest))))
+    from holdfast.core.shell.recipes import read_recipe
+
+    runner, folder, target, *more = rest.split("\0")
+    return read_recipe(runner, target, os.path.join(cwd, folder), _read, "".join(more))
 
 
 def _git_alias(verb: str, cwd: str) -> str:
@@ -229,32 +294,10 @@ def _git_alias(verb: str, cwd: str) -> str:
 def _script(path: str) -> str:
     text = _read(path)
     first = text.partition("\n")[0]
-    is_shell = not first.startswith("#!") or re.search(r"\b(?:ba|da|z|k)?sh\b", first)
-    return text if is_shell and "\0" not in text else ""
-
-
-def _package_script(folder: str, name: str) -> str:
-    try:
-        scripts = msgspec.json.decode(_read(os.path.join(folder, "package.json")) or b"{}").get("scripts", {})
-        found = [scripts.get(key) for key in (f"pre{name}", name, f"post{name}")]
-    except (msgspec.DecodeError, AttributeError):
+    if "\0" in text:
         return ""
-    return "\n".join(text for text in found if isinstance(text, str))
-
-
-def _make_target(folder: str, target: str) -> str:
-    """Its recipe, and `make` of what it needs first."""
-    text = next((t for name in ("GNUmakefile", "makefile", "Makefile") if (t := _read(os.path.join(folder, name)))), "")
-    lines, taking = [], False
-    for line in text.splitlines():
-        if match := _TARGET.match(line):
-            taking = target in match[1].split()
-            lines += [f"make {need}" for need in match[2].split() if taking and re.fullmatch(r"[\w./-]+", need)]
-        elif line.startswith("\t") and taking:
-            lines.append(re.sub(r"^[@+-]+", "", line.strip()).replace("$(MAKE)", "make").replace("${MAKE}", "make"))
-        elif line.strip() and not line.startswith(("#", "\t")):
-            taking = False
-    return "\n".join(lines)
+    is_shell = not first.startswith("#!") or re.search(r"\b(?:ba|da|z|k)?sh\b", first)
+    return text if is_shell else shell_of_code(text)
 
 
 def _read(path: str) -> str:
@@ -309,16 +352,22 @@ def read_refs(repo: str, branches: Iterable[str]) -> dict[str, str]:
 
 def _touched(event: Event, data: ToolPayload) -> list[str]:
     found = {what for path in data.written if (what := _own(path, event, data))}
-    if data.action == "shell":
-        found |= _touched_by_command(data)
+    if data.action in ("shell", "mcp", "other") and (command := command_of(data)):
+        found |= _touched_by_command(command)
     return sorted(found)
 
 
 def _own(path: str, event: Event, data: ToolPayload) -> str:
-    if _is_below(path, str(default_state_dir())):
-        return "state"
-    if _is_below(path, str(default_config_dir())) or path == str(Path.home() / ".claude" / "requirements.yaml"):
+    folders = _own_folders(default_state_dir(), default_config_dir())
+    what = next((what for folder, what in folders if path == folder or path.startswith(f"{folder}/")), "")
+    if what:
+        return what
+    home = os.path.expanduser("~")
+    if path == f"{home}/.claude/requirements.yaml":
         return "settings"
+    above = path == home or any(folder.startswith(f"{path}/") for folder, _ in folders)
+    if above or path in (f"{home}/.claude", f"{home}/.codex", f"{home}/.gemini", f"{home}/.qwen"):
+        return "hooks" if data.action == "shell" and not _only_makes(data) else ""
     if _OUR_PROGRAM.search(path):
         return "hooks"
     if _HOOK_FILES.search(path):
@@ -326,8 +375,17 @@ def _own(path: str, event: Event, data: ToolPayload) -> str:
     return ""
 
 
-def _is_below(path: str, folder: str) -> bool:
-    return path == folder or path.startswith((f"{folder}/", f"{_real(folder)}/")) or folder.startswith(f"{path}/")
+def _only_makes(data: ToolPayload) -> bool:
+    """`mkdir -p ~/.claude`: the folder is there already, or empty."""
+    names = {one.partition(" ")[0] for one in read_acts(data.command).readings}
+    return not names & {"rm", "mv", "chmod", "chown", "ln", "rmdir", "unlink", "find", "git"}
+
+
+@lru_cache(8)
+def _own_folders(state: Path, config: Path) -> tuple[tuple[str, str], ...]:
+    """Also where they really lie. Asked for every file that a call writes: looked up once."""
+    named = ((state, "state"), (config, "settings"))
+    return tuple(dict.fromkeys((name, what) for path, what in named for name in (str(path), _real(str(path)))))
 
 
 def _is_about_hooks(event: Event, data: ToolPayload, path: str) -> bool:
@@ -341,8 +399,8 @@ def _is_about_hooks(event: Event, data: ToolPayload, path: str) -> bool:
     return bool(replaced) or any(_ABOUT_HOOKS.search(text) for text in given)
 
 
-def _touched_by_command(data: ToolPayload) -> set[str]:
-    text, found = data.command, set()
+def _touched_by_command(text: str) -> set[str]:
+    found = set()
     named = str(os.getpid()) in re.findall(r"\d+", text) or "daemon.lock" in text or re.search(r"holdfast", text)
     if _KILLS.search(text) and named and not _only_quotes(text):
         found.add("daemon")
@@ -350,12 +408,14 @@ def _touched_by_command(data: ToolPayload) -> set[str]:
         found.add("pause")
     if _opens_state(text):
         found.add("state")
+    if _WITHOUT_HOOKS.search(text) and any(_AGENT_PROGRAM.match(one) for one in read_acts(text).readings):
+        found.add("hooks")
     return found
 
 
 def _opens_state(text: str) -> bool:
     """Sockets, keys and the database are asked by `holdfast`; what only looks at logs and the like is nobody's concern."""
-    home = str(Path.home())
+    home = os.path.expanduser("~")
     text = re.sub(r"(?<![\w/])~(?=/)|\$HOME\b|\$\{HOME\}", lambda _: home, text)
     state = str(default_state_dir())
     if state not in text:

@@ -15,15 +15,18 @@ from holdfast.core.kinds import HookPayload, JsonObject, ToolEndPayload, ToolPay
 from holdfast.core.kinds.agent_events import PromptExpanded, PromptSubmitted, TurnEnded
 from holdfast.core.kinds.gates_events import (
     GatePayload,
+    GatesApproved,
+    GatesAttempted,
     GatesBypassed,
     GatesCleared,
     GatesSatisfied,
     GatesTriggered,
     SatisfiedRequirement,
 )
+from holdfast.core.kinds.session_events import ToolExitRead
 from holdfast.features.gates.events import action_of, branch_of, repo_of
 from holdfast.features.gates.in_force import any_in_force, review_rules, rules_in_force
-from holdfast.features.gates.jobs import wants_look, wants_measure
+from holdfast.features.gates.jobs import wants_look, wants_measure, wants_usage
 from holdfast.features.gates.messages import (
     again,
     at_start,
@@ -130,7 +133,7 @@ def _unseen(checker: Checker, rule: Rule, event: Event, data: ToolPayload) -> st
         if moved and not any(_FETCHES.match(one) for one in acts_of(event).readings):
             return f"the branch {moved[0]} was moved without approval"
         return _changed(before, data, "", rule) if data.branch in rule.spec.protected_branches else ""
-    if data.action == "shell" and rule.patterns and rule.at_tool:
+    if data.action in ("shell", "mcp") and rule.patterns and rule.at_tool:
         return _acted(before, data, rule) or _hidden(rule, event)
     return _changed(before, data, content_key(rule.spec.paths), rule) if rule.spec.paths and rule.at_tool else ""
 
@@ -167,7 +170,11 @@ def _changed(before: GateSession, data: ToolPayload, key: str, rule: Rule) -> st
 
 
 def derive(state: State, event: Event, settings: "GateSettings | None") -> Iterable[Event]:
-    if settings is None or not event.session or is_claimed(event):
+    if settings is None or not event.session:
+        return
+    if is_claimed(event):
+        if event.kind in CLAIMS and settings.rules:
+            yield derived_event(event, GatesAttempted(act=CLAIMED_ACT, why="it is kept as a claim and proves nothing"))
         return
     if event.kind in REVIEWING:
         yield from review_rules(state, event, settings)
@@ -243,10 +250,39 @@ def _use_up(state: State, event: Event, settings: "GateSettings") -> Iterable[Ev
     single = [rule for rule in triggered(settings, event) if rule.scope == "single_use"]
     if not single:
         return
-    known = Checker(state, Here.of(event)).branch
+    checker = Checker(state, Here.of(event))
+    single = [rule for rule in single if not _did_not_commit(checker.session, event, rule)]
+    known = checker.branch
     names = [r.name for r in single if kind_of(r).is_proven or known.entry_for(r.name, event.session, event.at)]
     if names:
         yield gate_event(event, GatesCleared(requirements=names, method="used"))
+
+
+def _did_not_commit(before: GateSession, event: Event, rule: Rule) -> bool:
+    """Where the agent tells no exit code (Codex) git tells: the branch stands where it stood, so nothing was committed."""
+    data = event.data
+    if not isinstance(data, ToolEndPayload) or data.exit_code is not None or not rule.is_about("git commit"):
+        return False
+    was, now = before.refs.get(HEAD), data.refs.get(HEAD)
+    others = [one for one in acts_of(event).readings if rule.is_about(one) and not one.startswith("git commit")]
+    return bool(was and now) and was == now and not others
+
+
+def _give_back(state: State, event: Event, settings: "GateSettings") -> Iterable[Event]:
+    """A call that used something up turns out to have failed, by an exit code that was read later."""
+    data = event.data
+    if not isinstance(data, ToolExitRead) or not data.exit_code:
+        return
+    known = Checker(state, Here.of(event)).branch.requirements
+    for rule in settings.rules:
+        used = known[rule.name].used.get(event.session) if rule.scope == "single_use" and rule.name in known else None
+        if used is None or used.of != data.of or event.session in known[rule.name].sessions:
+            continue
+        entry = used.entry
+        given = SatisfiedRequirement(name=rule.name, scope=rule.scope, until=entry.until)
+        made = GatesApproved if entry.approved else GatesSatisfied
+        metadata = {**entry.metadata, "given_back": data.of}
+        yield gate_event(event, made(requirements=[given], method=entry.by, metadata=metadata))
 
 
 def _carry_over(state: State, event: Event, settings: "GateSettings") -> Iterable[Event]:
@@ -268,12 +304,15 @@ def _session_ended(_state: State, event: Event, settings: "GateSettings") -> Ite
         yield gate_event(event, GatesCleared(requirements=names, method="session_end"))
 
 
+CLAIMS = frozenset({"tool.finished", "tool.failed", "prompt.submitted", "prompt.expanded", "session.ended"})
+CLAIMED_ACT = "a hook that was called by a command of the agent, not by the agent"
 REVIEWING = frozenset(
     {"session.started", "prompt.submitted", "tool.started", "tool.finished", "tool.failed", "turn.ended"}
 )
 DERIVATIONS = {
     "tool.finished": _finished,
     "tool.failed": _failed,
+    "tool.exit_read": _give_back,
     "prompt.submitted": _prompted,
     "prompt.expanded": _expanded,
     "session.started": _carry_over,
@@ -420,4 +459,5 @@ DECISIONS = {"tool.started": _tool, "turn.ended": _stop, "session.started": _sta
 def enqueue(state: State, event: Event, settings: "GateSettings | None") -> Iterable[Job]:
     if not settings or not settings.rules:
         return ()
-    return (*wants_measure(state, event, settings), *wants_look(state, event, settings))
+    wanted = (*wants_measure(state, event, settings), *wants_look(state, event, settings))
+    return (*wanted, *wants_usage(event, settings))

@@ -3,14 +3,23 @@
 import fnmatch
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from holdfast.core.event import Event
 from holdfast.core.feature import State
 from holdfast.core.globs import any_matches
 from holdfast.core.kinds import HookPayload, ToolPayload
+from holdfast.core.shell.analysis import Analysis, Ran, ShellCommand, analyse_command
 from holdfast.features.gates.events import EVERYWHERE, branch_key, branch_of, place, spending_key
-from holdfast.features.gates.evidence import NO_FACTS, Asked, Facts, RunFact, proves_itself
+from holdfast.features.gates.evidence import (
+    NO_FACTS,
+    Asked,
+    Facts,
+    RunFact,
+    is_real_run,
+    matches,
+    reading_of,
+)
 from holdfast.features.gates.state import BRANCHES, FACTS_OF, PAUSES, SESSIONS, SPENDINGS, live_sessions
 from holdfast.features.gates.state.branches import BranchState, Entry
 from holdfast.features.gates.state.session import GateSession, OpenRequirement
@@ -388,3 +397,48 @@ def _is_resolution(rule: Rule, event: Event) -> bool:
     if data.skill:
         return rule.resolved_by(data.skill)
     return bool(data.command) and kind_of(rule).is_proven and proves_itself(rule, data.command)
+
+
+# ── a command that brings its own proof ──────────────────────────────────────────────────────────────────────────────
+
+
+def proves_itself(rule: Rule, command: str) -> bool:
+    """`pytest && git commit`: what it asks for is reached only where the proof passed in the same line, and nothing it
+    covers is written there. A line that is the proof itself is never refused for want of it."""
+    analysis = analyse_command(command, cwd=None)
+    if analysis.problem:
+        return False
+    return all(one.command and _is_guarded(rule, one, analysis) for one in rule.spec.evidence)
+
+
+def _is_guarded(rule: Rule, one: "Evidence", analysis: Analysis) -> bool:
+    proofs = [c.invocation.index for c in analysis.commands if _is_proof(c, one)]
+    acts = [c.invocation.index for c in analysis.commands if rule.is_about(reading_of(c))]
+    if not proofs:
+        return False
+    if not acts:
+        return all(_passed(path.ran, path.assumed, proofs) for path in analysis.paths if _may_succeed(path))
+    reached = [path for path in analysis.paths if any(index in path.ran for index in acts)]
+    return all(_passed(path.ran, path.assumed, proofs) for path in reached) and not any(
+        path.outputs.keys() - {"terminal"} for path in reached
+    )
+
+
+def _is_proof(command: ShellCommand, one: "Evidence") -> bool:
+    invocation = command.invocation
+    real = (
+        command.ran is not Ran.NO and not invocation.tampered and not invocation.shadowed and not invocation.background
+    )
+    return real and is_real_run(command.words) and matches(reading_of(command), one.command)
+
+
+def _passed(ran: dict[int, bool], assumed: dict[int, int], proofs: list[int]) -> bool:
+    return any(index in ran and assumed.get(index) == 0 for index in proofs)
+
+
+def _may_succeed(path: Any) -> bool:
+    status = path.status
+    if status.kind == "of":
+        path.assumed.setdefault(status.invocation, 0)
+        return bool(path.assumed[status.invocation] == 0)
+    return not (status.kind == "code" and status.code != 0)

@@ -1,6 +1,7 @@
 """A requirement made ready for the hook: what triggers it, what resolves it, where it refuses."""
 
 import re
+import shlex
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -96,11 +97,11 @@ def _trigger_way(trigger: "str | Trigger", spec: "Requirement") -> Way:
     pattern = spec.command_pattern if isinstance(trigger, str) else trigger.command_pattern or spec.command_pattern
     paths = spec.paths if isinstance(trigger, str) else trigger.paths or spec.paths
     if pattern and _action(tool) in ("shell", ""):
-        return Way(_names_tool(tool), _command_test(re.compile(pattern)))
+        return Way(_names_command_tool(tool), _command_test(re.compile(pattern)))
     if paths or spec.except_paths:
         return Way(_names_tool(tool), _path_test(paths, spec.except_paths))
     if spec.guard_type == "protected_branch" and _action(tool) == "edit":
-        return Way(_names_tool(tool), _edits_worktree)
+        return Way(_names_tool(tool), _branch_test(spec.protected_branches))
     if _action(tool) == "edit":
         return Way(_names_tool(tool), _edits_something)
     return Way(_names_tool(tool))
@@ -112,17 +113,38 @@ _UNSEEN_EDITS = re.compile(
 """They change files of the worktree that the command does not name."""
 
 
+_SWITCHES = re.compile(
+    r"^git (?:checkout|switch)(?: -[qftm]+| --(?:quiet|force|track|merge))*(?: (-[bBcC]|--create|--orphan))? ([^-\s][^\s]*)$"
+)
+
+
+def _branch_test(protected: Sequence[str]) -> Test:
+    """`git checkout -b topic && …`: files are carried over to the branch that the command ends on."""
+
+    def test(event: Event) -> bool:
+        switches = [match[2] for one in acts_of(event).readings if (match := _SWITCHES.match(one))]
+        leaves = bool(switches) and switches[-1] not in protected and not _names_file(event, switches[-1])
+        return not leaves and _edits_worktree(event)
+
+    return test
+
+
+def _names_file(event: Event, name: str) -> bool:
+    """`git checkout src/app.py` switches nothing: what it names is written."""
+    return any(path.endswith(f"/{name}") for path in written_paths(event)) or "." in name.rpartition("/")[2]
+
+
 def _edits_worktree(event: Event) -> bool:
     """A branch is about the files of its worktree, not about notes elsewhere."""
     if any(_UNSEEN_EDITS.match(reading) for reading in acts_of(event).readings):
         return True
-    paths = written_paths(event)
+    paths = changed_paths(event)
     root = (event.data.worktree if isinstance(event.data, HookPayload) else "") or event.project
     return any(path.startswith(f"{root}/") for path in paths) if paths else _action_of(event) == "edit"
 
 
 def _edits_something(event: Event) -> bool:
-    return _action_of(event) == "edit" or bool(written_paths(event))
+    return _action_of(event) == "edit" or bool(changed_paths(event))
 
 
 def _action(tool: str) -> str:
@@ -142,6 +164,12 @@ def _names_tool(tool: str) -> Test:
     return lambda event: event.tool == tool or (event.agent != CLAUDE and _action_of(event) == action)
 
 
+def _names_command_tool(tool: str) -> Test:
+    """Also tools of MCP servers: those that run commands, and those named after one (`git_commit`)."""
+    named = _names_tool(tool)
+    return lambda event: named(event) or _action_of(event) in ("mcp", "other")
+
+
 def _action_of(event: Event) -> str:
     return event.data.action if isinstance(event.data, ToolPayload) else ""
 
@@ -152,11 +180,39 @@ def _is_edit(event: Event) -> bool:
 
 
 def acts_of(event: Event) -> CommandActs:
-    """What the shell command of a tool call may do."""
+    """What a tool call may start: a shell command, or what a tool of an MCP server stands for."""
     data = event.data
-    if not isinstance(data, ToolPayload) or data.action != "shell" or not data.command:
+    if not isinstance(data, ToolPayload) or data.action not in ("shell", "mcp", "other"):
         return NO_ACTS
-    return read_acts(data.command, data.cwd or event.project or ".", data.meanings)
+    command = command_of(data)
+    acts = read_acts(command, data.cwd or event.project or ".", data.meanings) if command else NO_ACTS
+    if data.action == "shell":
+        return acts
+    return CommandActs((*_named_acts(event.tool), *acts.readings), acts.writes, acts.hidden, acts.problem)
+
+
+_COMMAND_KEYS = ("command", "cmd", "commandLine", "command_line", "shell_command", "shellCommand", "script", "commands")
+_CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
+
+
+def command_of(data: ToolPayload) -> str:
+    """The command line of a call; of an MCP tool what its input names as one."""
+    if data.action == "shell" or data.command:
+        return data.command
+    given = next((data.input[key] for key in _COMMAND_KEYS if data.input.get(key)), "")
+    if isinstance(given, list):
+        given = " ".join(shlex.quote(str(word)) for word in given)
+    arguments = data.input.get("args") or data.input.get("arguments")
+    if isinstance(given, str) and isinstance(arguments, list):
+        given = " ".join([given, *(shlex.quote(str(word)) for word in arguments)])
+    return given if isinstance(given, str) else ""
+
+
+def _named_acts(tool: str) -> tuple[str, ...]:
+    """`mcp__git__git_commit` and `mcp__git__commit` are both `git commit`."""
+    server, _, name = tool.rpartition("__")
+    words = " ".join(_CAMEL.sub("_", name).lower().split("_"))
+    return (words, f"{server.rpartition('__')[2].lower()} {words}") if server else (words,)
 
 
 NO_ACTS = CommandActs()
@@ -187,9 +243,23 @@ def _matches_reading(pattern: re.Pattern[str], reading: str) -> bool:
 def _command_test(pattern: re.Pattern[str]) -> Test:
     def test(event: Event) -> bool:
         data = event.data
-        return isinstance(data, ToolPayload) and matches_command(pattern, acts_of(event), data.command)
+        return isinstance(data, ToolPayload) and matches_command(pattern, acts_of(event), command_of(data))
 
     return test
+
+
+def _made_folders(event: Event) -> tuple[str, ...]:
+    """An empty folder is nothing that git or a reader of the project sees."""
+    readings = acts_of(event).readings if _action_of(event) == "shell" else ()
+    made = (word for one in readings if one.startswith("mkdir ") for word in one.split(" ")[1:] if word[:1] != "-")
+    return tuple(f"/{name.strip('./')}" for name in made)
+
+
+def changed_paths(event: Event) -> list[str]:
+    """The files that a call writes; folders that it only makes are none."""
+    paths = written_paths(event)
+    made = _made_folders(event) if paths else ()
+    return [path for path in paths if not path.endswith(made)] if made else paths
 
 
 def written_paths(event: Event) -> list[str]:
@@ -200,7 +270,8 @@ def written_paths(event: Event) -> list[str]:
         return []
     if data.action == "edit":
         return list(dict.fromkeys((*data.written, *data.paths)))
-    found = data.written or ([] if data.action != "shell" else _unresolved(event))
+    looked = data.written or data.settings_at or data.action != "shell"
+    found = data.written if looked else _unresolved(event)
     return [path for path in found if path.startswith((f"{event.project}/", f"{data.worktree or event.project}/"))]
 
 

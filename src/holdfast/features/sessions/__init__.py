@@ -1,6 +1,7 @@
 """Sessions: the whole life of an agent session, its turns and tool calls, and whether it is alive."""
 
 from holdfast.core.feature import Feature
+from holdfast.core.job import READ_USAGE
 from holdfast.core.lazy import lazy_function
 from holdfast.features.sessions import commands, events, policy, views
 from holdfast.features.sessions.jobs import process_turns, read_exits, recovery, summarise
@@ -47,7 +48,7 @@ FEATURE = Feature(
         WATCH: recovery.keep_watch,
         policy.FIND: recovery.find_process,
         policy.PROCESS: process_turns.process_turns,
-        policy.READ_USAGE: process_turns.read_usage,
+        READ_USAGE: process_turns.read_usage,
         policy.SUMMARISE: summarise.summarise_session,
         policy.LINK: recovery.link_parent,
         policy.ADOPT: recovery.adopt,

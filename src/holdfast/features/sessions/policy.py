@@ -9,7 +9,7 @@ import msgspec
 from holdfast.core.decision import Decision, tell
 from holdfast.core.event import Event
 from holdfast.core.feature import ContentParts, Settings, State
-from holdfast.core.job import Job
+from holdfast.core.job import READ_USAGE, Job
 from holdfast.core.kinds import HOOK_KINDS, SESSION_ENDS, TOOL_ENDS, TURN_ENDS, HookPayload
 from holdfast.core.kinds.agent_events import SessionStarted
 from holdfast.core.times import format_duration
@@ -24,8 +24,8 @@ SOURCE = "holdfast/sessions"
 MAX_OTHERS = 5
 RECENT_MS = 7 * 86_400_000
 
-FIND, PROCESS, SUMMARISE, LINK, ADOPT, READ_USAGE = (
-    f"sessions.{verb}" for verb in ("find", "process", "summarise", "link", "adopt", "read_usage")
+FIND, PROCESS, SUMMARISE, LINK, ADOPT = (
+    f"sessions.{verb}" for verb in ("find", "process", "summarise", "link", "adopt")
 )
 CALLS_BETWEEN_LOOKS = 10
 """Tool calls after which token use is read in the middle of a turn: a turn may last for hours."""

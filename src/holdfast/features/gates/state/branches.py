@@ -9,7 +9,7 @@ from holdfast.features.gates.state.document import Document, replace
 
 SHARED = frozenset({"branch", "permanent"})
 MOST_REQUIREMENTS, MOST_SESSIONS, MOST_LIVE = 100, 1_000, 200
-MOST_OVER = 50
+MOST_OVER, MOST_USED = 50, 20
 
 
 class Entry(Document, frozen=True):
@@ -29,10 +29,20 @@ class Entry(Document, frozen=True):
         return not self.until or now < self.until
 
 
+class UsedEntry(Document, frozen=True):
+    """What a call used up whose end was not known then; it is given back if the call turns out to have failed."""
+
+    entry: Entry
+    of: int
+    """The event of the call."""
+
+
 class RequirementEntries(Document, frozen=True):
     scope: str = "session"
     sessions: dict[str, Entry] = {}
     everyone: Entry | None = None
+    used: dict[str, UsedEntry] = {}
+    """By session: the last one."""
 
 
 NO_ENTRIES = RequirementEntries()
@@ -109,11 +119,18 @@ def _clear_entries(doc: BranchState, data: GatesCleared, event: Event) -> Branch
     def cut(known: RequirementEntries) -> RequirementEntries:
         if data.everyone:
             return RequirementEntries(scope=known.scope)
-        return replace(known, sessions=without(known.sessions, [event.session]))
+        mine = known.sessions.get(event.session)
+        spent = mine is not None and data.method == "used"
+        used = {**known.used, event.session: UsedEntry(entry=mine, of=data.of)} if mine and spent else known.used
+        return replace(known, sessions=without(known.sessions, [event.session]), used=_newest_used(used))
 
     named = set(data.requirements)
     requirements = {name: cut(known) if name in named else known for name, known in doc.requirements.items()}
     return replace(doc, requirements=requirements, at=event.at)
+
+
+def _newest_used(used: dict[str, UsedEntry]) -> dict[str, UsedEntry]:
+    return dict(list(used.items())[-MOST_USED:])
 
 
 def _mark_ended(doc: BranchState, event: Event) -> BranchState | None:

@@ -1,0 +1,178 @@
+"""What the text of a program (Python, JavaScript, awk, sed and the like) starts and writes, as far as literals in it show.
+
+Text behind `-c` or `-e` is read generously: it was written for this one call. The file of a script is read strictly, by
+the calls that start programs, because its other texts are help, logs and data.
+"""
+
+import base64
+import binascii
+import re
+from collections.abc import Iterable
+
+INTERPRETER = re.compile(
+    r"^(?:python|pypy|perl|ruby|node|nodejs|deno|bun|php|lua|Rscript|tclsh|osascript|awk|gawk|mawk|m4|vim?|nvim|ex|ed|tsx|ts-node)[\d.]*$"
+)
+CODE_FLAGS = ("-c", "-e", "-E", "--eval", "-r", "-pe", "-ne", "-ie", "-pie", "-i.bak -pe")
+MAX_CODE = 64_000
+MAX_SHOWN = 60
+_STARTS_PROGRAMS = re.compile(
+    r"system|popen|Popen|subprocess|exec|spawn|child_process|qx|`|pty|runpy|importlib|__import__|eval|compile\(|fork|shell|sh\b|getline|\|\s*\""
+)
+_CALL = re.compile(
+    r"(?:\b(?:system|popen|Popen|check_call|check_output|getoutput|getstatusoutput|run|call|exec\w*|spawn\w*|posix_spawn\w*|"
+    r"shell_exec|passthru|proc_open|capture[23e]*|sh|local|sudo|execa\w*|zx|execute|create_subprocess_\w+)|\$)\s*\("
+)
+_BARE_CALL = re.compile(r"\b(?:system|exec|sh|run|spawn)\s+(?=[\"'])([^\n;]{1,400})|\bqx\s*[({/](.{1,400}?)[)}/]")
+_LITERAL = re.compile(r"""([rbfu]?)(\"(?:[^"\\]|\\.)*\"|'(?:[^'\\]|\\.)*'|`[^`]*`)""", re.S)
+_WORDS = re.compile(r"\b(?:qw|%w)\s*[(\[{/]([^)\]}/]{1,400})[)\]}/]")
+_JOINED = re.compile(r"^\s*[+.]\s*$|^\s*$")
+_LISTED = re.compile(r"^\s*,\s*[\[(]?\s*$")
+_HIDES = re.compile(r"decode|chr\(|fromhex|fromCharCode|atob|unhexlify|rot13|pack\(|\.reverse|\[::-1\]")
+_QUOTED_TEXT = r"""(?:"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*')"""
+_CONSTANT = re.compile(
+    rf"""(?:^|[;\n{{(]|\bBEGIN\s*\{{)\s*(?:const\s+|let\s+|var\s+|my\s+)?\$?([A-Za-z_]\w*)\s*=\s*(?:(?:[\w.]*expanduser|(?:pathlib\.)?Path)\(\s*)?"""
+    rf"""({_QUOTED_TEXT}(?:\s*[+.]\s*{_QUOTED_TEXT})*)\s*\)?\s*(?=[;\n}}]|$)"""
+)
+_CONSTANT_LIST = re.compile(
+    rf"(?m)^\s*(?:const\s+|let\s+|var\s+)?([A-Za-z_]\w*)\s*=\s*(\[\s*{_QUOTED_TEXT}(?:\s*,\s*{_QUOTED_TEXT})*\s*,?\s*\])\s*;?$"
+)
+_OPENED = re.compile(
+    r"""(?:open|fopen|File\.(?:write|open|new)|writeFile(?:Sync)?|appendFile(?:Sync)?|createWriteStream|truncate(?:Sync)?|file_put_contents|Path|PosixPath|spurt|writeTextFile(?:Sync)?)"""
+    r"""\s*\(?\s*(?:[\w.]*expanduser\(|[\w.]*Path\()?\s*(?:[<>+]*\s*)["']([^"'\n]{1,300})["']([^;\n]{0,80})"""
+)
+_WRITES = re.compile(
+    r"""["'][rbt]*[wax+][bt+]*["']|write|append|truncate|put_contents|unlink|touch|rename|replace\(|mkdir|chmod|>"""
+)
+_MOVED = re.compile(
+    r"""(?:os\.(?:remove|unlink|rename|replace|truncate|chmod|makedirs|mkdir|symlink|link)|shutil\.\w+|(?:unlink|rename|rm|cp|copyFile|mkdir|chmod)(?:Sync)?|FileUtils\.\w+)\s*\(([^)\n]{1,300})\)"""
+)
+_QUOTED = re.compile(r"""["']([^"'\n]{1,300})["']""")
+_PRINTED = re.compile(r""">>?\s*\(?\s*"([^"\n]{1,300})\"""")
+_SED_RUNS = re.compile(r"(?:^|[;\n{}/$]|\d)\s*e\s+([^\n}]{2,400})")
+_SED_WRITES = re.compile(r"(?:^|[;\n{}/$gp]|\d)\s*w\s+([^\s;}]{1,300})")
+
+
+def read_commands(code: str) -> tuple[list[str], bool]:
+    """Commands inside of a text that was given to be run, and whether it may start some that cannot be read."""
+    if not code or not _STARTS_PROGRAMS.search(code):
+        return [], False
+    code = inline_constants(code)
+    texts = [*literal_texts(code), *_WORDS.findall(code)]
+    if _HIDES.search(code):
+        texts += [text for one in texts if (text := _decoded(one))]
+    inner = [command for one in texts if _CALL.search(one) for command in literal_texts(inline_constants(one))]
+    found = [text for text in (*texts, *inner) if " " in text.strip()]
+    return found[:MAX_SHOWN], not found or bool(_HIDES.search(code))
+
+
+def shell_of_code(code: str, language: str = "") -> str:
+    """The script of an interpreter as shell text: the commands that it starts, and `: > FILE` for each file it writes.
+
+    `language`: how its file's name ends.
+    """
+    if language == "sed":
+        runs, written = sed_acts([code])
+        return "\n".join([*runs, *(f": > {_quoted(name)}" for name in written)])
+    code = inline_constants(_without_comments(code[:MAX_CODE]))
+    given = [_arguments(code, match.end()) for match in _CALL.finditer(code)]
+    given += [first or _quoted(second) for first, second in _BARE_CALL.findall(code)]
+    commands = [text for one in given[:MAX_SHOWN] for text in [*literal_texts(one), *_WORDS.findall(one)]]
+    lines = [text.replace("\n", " ; ") for text in commands if " " in text.strip()]
+    written = [*code_writes(code), *(awk_writes(code) if language == "awk" else ())]
+    lines += [f": > {_quoted(name)}" for name in written if "\n" not in name]
+    return "\n".join(dict.fromkeys(lines[:MAX_SHOWN]))
+
+
+def code_writes(code: str) -> list[str]:
+    """Names in quotes that code opens for writing, moves or removes, as far as they stand there."""
+    code = inline_constants(code)
+    found = [
+        name
+        for name, rest in _OPENED.findall(code)
+        if _WRITES.search(rest) or _WRITES.search(code.partition(name)[0][-40:])
+    ]
+    for arguments in _MOVED.findall(code):
+        found += _QUOTED.findall(arguments)
+    return found
+
+
+def awk_writes(program: str) -> list[str]:
+    return _PRINTED.findall(inline_constants(program))
+
+
+def sed_acts(scripts: Iterable[str]) -> tuple[list[str], list[str]]:
+    """Commands that a sed script runs (`1e CMD`), and files that it writes (`w FILE`)."""
+    text = "\n".join(scripts)
+    return _SED_RUNS.findall(text), _SED_WRITES.findall(text)
+
+
+def inline_constants(code: str) -> str:
+    """Names that stand for one text are replaced by it: `p = 'infra' + '/prod.tf'; open(p, 'w')`."""
+    if "=" not in code:
+        return code
+    known = {name: f'"{_joined_text(text)}"' for name, text in _CONSTANT.findall(code)[:MAX_SHOWN]}
+    known |= dict(_CONSTANT_LIST.findall(code)[:MAX_SHOWN])
+    if not known:
+        return code
+    names = re.compile(
+        rf"{_QUOTED_TEXT}|(?<![\w.$'\"])\$?({'|'.join(map(re.escape, known))})(?![\w'\"(])(?!\s*=(?!=))", re.S
+    )
+    return names.sub(lambda match: known[match[1]] if match[1] else match[0], code)
+
+
+def _joined_text(text: str) -> str:
+    return "".join(part[1:-1] for part in re.findall(_QUOTED_TEXT, text))
+
+
+def _without_comments(code: str) -> str:
+    return re.sub(r"(?m)^\s*(?:#|//|--\s).*$", "", code)
+
+
+def _arguments(code: str, at: int) -> str:
+    """What stands between the brackets of a call."""
+    depth, end = 1, at
+    while end < len(code) and depth and end - at < 600:
+        depth += {"(": 1, ")": -1}.get(code[end], 0)
+        end += 1
+    return code[at : end - 1 if not depth else end]
+
+
+def literal_texts(code: str) -> list[str]:
+    """Texts in quotes, joined where the code joins them, and as one command where they are a list of words."""
+    found: list[str] = []
+    row: list[str] = []
+    end = None
+    for match in _LITERAL.finditer(code):
+        text = match[2][1:-1].replace('\\"', '"').replace("\\'", "'")
+        between = code[end : match.start()] if end is not None else None
+        if between is not None and found and _JOINED.match(between):
+            found[-1] += text
+            row[-1:] = [found[-1]]
+        else:
+            if between is not None and _LISTED.match(between):
+                row.append(text)
+            else:
+                found += _as_command(row)
+                row = [text]
+            found.append(text)
+        end = match.end()
+    return [*found, *_as_command(row)]
+
+
+def _as_command(row: list[str]) -> list[str]:
+    """`execvp('make', ['make', 'deploy'])` names the program twice."""
+    words = row[1:] if len(row) > 2 and row[0] == row[1] else row
+    return [" ".join(_quoted(word) for word in words)] if len(words) > 1 else []
+
+
+def _quoted(word: str) -> str:
+    return "'" + word.replace("'", "'\\''") + "'"
+
+
+def _decoded(text: str) -> str:
+    if len(text) < 8 or not re.fullmatch(r"[A-Za-z0-9+/=]+", text):
+        return ""
+    try:
+        return (bytes.fromhex(text) if re.fullmatch(r"[0-9a-f]+", text) else base64.b64decode(text)).decode()
+    except (ValueError, binascii.Error):
+        return ""

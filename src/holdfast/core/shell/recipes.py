@@ -1,0 +1,195 @@
+"""Recipes of task runners (make, just, task, npm and the like) as shell text: what `just ship` comes down to."""
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from holdfast.core.shell.redirects import join
+
+ReadText = Callable[[str], str]
+"""The text of a file; empty when it cannot be read."""
+MAKE_FILES = ("GNUmakefile", "makefile", "Makefile")
+MAX_INCLUDES = 5
+_SCRIPTS_OF_PACKAGE = frozenset(("npm", "pnpm", "yarn", "bun", "node"))
+_TARGET = re.compile(r"^([^\s:#=][^:=#]*):(?![=:])([^#\n]*)$")
+_EVAL_TARGET = re.compile(r"^([^\s:#=][^:=#;]*):(?![=:])([^;#\n]*);(.*)$")
+_INCLUDE = re.compile(r"^-?include\s+(\S+)\s*$", re.M)
+_DEFAULT_GOAL = re.compile(r"^\.DEFAULT_GOAL\s*:?=\s*(\S+)", re.M)
+_JUST_TARGET = re.compile(r"^@?([\w-]+)((?:\s+[^:\n]*)?):(?!=)([^#\n]*)$")
+RUNNERS = frozenset(
+    "make gmake just task go-task npm pnpm yarn bun node deno composer poe pdm hatch mise rake invoke inv fab nox taskipy rye".split()
+)
+"""Programs whose operand names a recipe of a file in the repository."""
+
+
+def read_recipe(runner: str, target: str, folder: str, read: ReadText, makefile: str = "") -> str:
+    """Shell text; empty where the file or the recipe is not there. `target` is empty for the one that is the default."""
+
+    def first(*names: str) -> str:
+        return next((text for name in names if (text := read(join(folder, name)))), "")
+
+    if runner in ("make", "gmake"):
+        text = read(join(folder, makefile)) if makefile else first(*MAKE_FILES)
+        return make_recipe(_with_includes(text, folder, read), target, makefile)
+    if runner == "just":
+        return _just_recipe(first("justfile", "Justfile", ".justfile"), target)
+    if runner in ("task", "go-task"):
+        return _task_recipe(first("Taskfile.yml", "Taskfile.yaml", "taskfile.yml", "Taskfile.dist.yml"), target)
+    if runner in _SCRIPTS_OF_PACKAGE:
+        return _package_scripts(_json(first("package.json")).get("scripts"), target)
+    if runner == "deno":
+        return _shell_text(_json(first("deno.json", "deno.jsonc")).get("tasks"), target)
+    if runner == "composer":
+        return _shell_text(_json(first("composer.json")).get("scripts"), target)
+    if runner in ("poe", "pdm", "hatch", "taskipy", "rye"):
+        return _pyproject_recipe(_toml(first("pyproject.toml")), target)
+    if runner == "mise":
+        return _shell_text(_toml(first("mise.toml", ".mise.toml")).get("tasks"), target)
+    return _code_block(first("Rakefile", "noxfile.py", "tasks.py", "fabfile.py", "Rakefile.rb"), target)
+
+
+def _with_includes(text: str, folder: str, read: ReadText) -> str:
+    for name in _INCLUDE.findall(text)[:MAX_INCLUDES]:
+        text += "\n" + read(join(folder, name))
+    return text
+
+
+def make_recipe(text: str, target: str, makefile: str = "") -> str:
+    """Its lines, and `make` of what it needs first. Without a target the first one counts."""
+    needs = f"make -f {makefile}" if makefile else "make"
+    if not target:
+        return f"{needs} {default}" if (default := _default_target(text)) else ""
+    lines: list[str] = []
+    taking = False
+    for line in text.splitlines():
+        if match := _EVAL_TARGET.match(line):
+            if target in match[1].split():
+                lines.append(_recipe_line(match[3]))
+        elif match := _TARGET.match(line):
+            taking = target in match[1].split()
+            lines += [f"{needs} {need}" for need in match[2].split() if taking and re.fullmatch(r"[\w./-]+", need)]
+        elif line.startswith("\t") and taking:
+            lines.append(_recipe_line(line))
+        elif line.strip() and not line.startswith(("#", "\t")):
+            taking = False
+    return "\n".join(lines)
+
+
+def _recipe_line(line: str) -> str:
+    return re.sub(r"^[@+-]+", "", line.strip()).replace("$(MAKE)", "make").replace("${MAKE}", "make")
+
+
+def _default_target(text: str) -> str:
+    if named := _DEFAULT_GOAL.search(text):
+        return named[1]
+    targets = [match[1].split()[0] for line in text.splitlines() if (match := _TARGET.match(line))]
+    return next((name for name in targets if not name.startswith(".")), "")
+
+
+def _just_recipe(text: str, target: str) -> str:
+    lines: list[str] = []
+    taking = False
+    for line in text.splitlines():
+        if line[:1] in (" ", "\t"):
+            lines += [line.strip().lstrip("@-")] if taking else []
+        elif match := _JUST_TARGET.match(line):
+            target = target or match[1]
+            taking = match[1] == target
+            needs = re.findall(r"[\w-]+", match[3].replace("&&", " "))
+            lines += [f"just {need}" for need in needs if taking]
+        elif line.strip():
+            taking = False
+    return "\n".join(lines)
+
+
+def _task_recipe(text: str, target: str) -> str:
+    """A Taskfile without anchors and other rare YAML: its commands stand behind `- ` or `cmd:`, or in one line."""
+    block = _yaml_block(_yaml_block(text, "tasks"), target or "default")
+    lines = []
+    for line in block.splitlines():
+        found = re.match(r"^\s*(?:-\s+)?(?:(cmd|task|deps|sh|cmds)\s*:\s*)?(.*?)\s*$", line)
+        kind, value = (found[1] or "", found[2].strip("'\"")) if found else ("", "")
+        names = re.findall(r"[\w:-]+", value) if kind in ("task", "deps") else []
+        lines += [f"task {name}" for name in names] or ([value] if value and kind != "cmds" else [])
+    return "\n".join(lines)
+
+
+def _yaml_block(text: str, key: str) -> str:
+    """What is below a key, with what stands in its own line."""
+    lines, indent = [], -1
+    for line in text.splitlines():
+        at = len(line) - len(line.lstrip())
+        if indent >= 0 and line.strip() and at <= indent:
+            break
+        if indent >= 0:
+            lines.append(line)
+        elif match := re.match(rf"^\s*['\"]?{re.escape(key)}['\"]?\s*:\s*(.*)$", line):
+            indent = at
+            lines.append(match[1])
+    return "\n".join(lines)
+
+
+def _package_scripts(scripts: Any, target: str) -> str:
+    """With what runs before and after it."""
+    return "\n".join(filter(None, (_shell_text(scripts, name) for name in (f"pre{target}", target, f"post{target}"))))
+
+
+def _pyproject_recipe(document: dict[str, Any], target: str) -> str:
+    tool = document.get("tool", {})
+    tables = [
+        tool.get("poe", {}).get("tasks"),
+        tool.get("pdm", {}).get("scripts"),
+        tool.get("taskipy", {}).get("tasks"),
+    ]
+    tables += [one.get("scripts") for one in tool.get("hatch", {}).get("envs", {}).values() if isinstance(one, dict)]
+    tables += [tool.get("rye", {}).get("scripts")]
+    return "\n".join(filter(None, (_shell_text(table, target) for table in tables)))
+
+
+def _shell_text(table: Any, name: str) -> str:
+    """An entry of a table of tasks: a text, a list of them, or a table that names it."""
+    value = table.get(name) if isinstance(table, dict) else None
+    if isinstance(value, dict):
+        value = next((value[key] for key in ("cmd", "shell", "run", "command", "script") if value.get(key)), "")
+    if isinstance(value, list):
+        return "\n".join(str(one) for one in value)
+    return value if isinstance(value, str) else ""
+
+
+def _code_block(text: str, target: str) -> str:
+    """`task :ship do … end` or `def ship(c): …`, as the commands that its code starts."""
+    from holdfast.core.shell.program_code import shell_of_code
+
+    name = re.escape(target.replace("-", "_"))
+    begins = (
+        re.search(rf"(?m)^(\s*)(?:task\s+[:\"']?{name}\b|(?:async\s+)?def\s+{name}\b).*$", text) if target else None
+    )
+    if begins is None:
+        return ""
+    rest = text[begins.start() :].splitlines()
+    indent = len(begins[1].strip("\n"))
+    body = [rest[0]]
+    for line in rest[1:]:
+        if line.strip() and len(line) - len(line.lstrip()) <= indent:
+            break
+        body.append(line)
+    return shell_of_code("\n".join(body))
+
+
+def _json(text: str) -> dict[str, Any]:
+    try:
+        found = msgspec.json.decode(text or b"{}")
+    except msgspec.DecodeError:
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _toml(text: str) -> dict[str, Any]:
+    import tomllib
+
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError:
+        return {}
