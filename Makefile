@@ -8,7 +8,7 @@ PYTEST := $(BIN)/python -m pytest
 
 .PHONY: run run-team test bench campaign check fmt docs release pictures clean setup system
 
-run:                     ## install what it needs (about 140 MB), play a short session in a throw-away folder, show it
+run:                     ## install what it needs (about 200 MB), play a short session in a throw-away folder, show it
 	@$(PYTHON) tools/run.py
 
 run-team: setup          ## PostgreSQL, a team server and three machines with made-up sessions, in a throw-away folder; FLAGS=--once ends by itself
@@ -41,7 +41,7 @@ docs: $(READY)           ## write the pages that are generated from code, then b
 release: setup           ## wheels for every platform, source archive, formula, container file, plugin: dist/, each checked
 	$(BIN)/python tools/release.py $(FLAGS)
 
-pictures: setup system   ## a picture of each screen of the dashboard: docs/pictures/*.png
+pictures: setup system   ## the dashboard in pictures: docs/pictures, and every page at 400, 1280, 2560 in both themes in .cache/pictures
 	$(BIN)/python tools/pictures.py $(ONLY)
 
 setup: $(READY)

@@ -1,4 +1,5 @@
-"""`make pictures`: each screen of the dashboard with the demo's day, as docs/pictures/*.png. `… pictures.py gates now` makes some."""
+"""`make pictures`: the dashboard with the demo's day. Those of the docs go to docs/pictures, every page at three widths in both
+themes to .cache/pictures. `… pictures.py gates now` makes some."""
 
 import base64
 import struct
@@ -15,9 +16,13 @@ ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
 
 from tests.browser.harness import CHROMIUM, FLAGS, Demo, missing, start_demo  # noqa: E402
+from tests.browser.places import SHOWN, address  # noqa: E402
 
 FOLDER = ROOT / "docs" / "pictures"
-WIDE, NARROW = (1280, 800), (400, 800)
+EVERY_SIZE = ROOT / ".cache" / "pictures"
+"""Every page at every size in both themes, to be looked at: too many bytes to be kept."""
+WIDE = (1280, 800)
+SIZES = ((400, 850), (1280, 800), (2560, 1300))
 MOST_BYTES = 2_000_000
 
 
@@ -29,31 +34,38 @@ class Picture:
     size: tuple[int, int] = WIDE
     click: str = ""
     """A row to click first, by its words."""
+    folder: Path = FOLDER
 
 
 def pictures(demo: Demo) -> Iterator[Picture]:
+    """Those that the docs show."""
     shop = demo.project("harbor-shop")
-    session = next(
-        one["id"]
-        for one in demo.json("sessions", "list", "--all")["sessions"]
-        if one["title"].startswith("The receipt")
-    )
-    runs = [one["id"] for one in demo.json("uat", "list")["runs"]]
     yield Picture("now", "/")
     yield Picture("now-dark", "/", dark=True)
-    yield Picture("now-narrow", "/", size=NARROW)
-    yield Picture("session", f"/session/{session}", click="checkout.py")
-    yield Picture("session-dark", f"/session/{session}", dark=True, click="checkout.py")
+    yield Picture("now-narrow", "/", size=(400, 800))
+    yield Picture("sessions", "/sessions")
+    yield Picture("session", address("session", demo), click="checkout.py")
+    yield Picture("session-dark", address("session", demo), dark=True)
     yield Picture("gates", "/gates")
     yield Picture("gates-dark", "/gates", dark=True)
     yield Picture("tasks", "/tasks")
     yield Picture("state", f"/state?project={shop}&step=12")
-    yield Picture("uat", f"/uat/{runs[0]}")
-    yield Picture("uat-compare", f"/uat/{runs[0]}?with={runs[1]}")
-    yield Picture("search", f"/search?q=vat&project={shop}")
+    yield Picture("uat", address("run", demo).partition("?")[0])
+    yield Picture("uat-compare", address("run", demo))
+    yield Picture("search", address("search", demo))
     yield Picture("memory", "/memory")
     yield Picture("activity", "/activity")
+    yield Picture("cost", "/cost")
     yield Picture("health", "/health")
+
+
+def every_size(demo: Demo) -> Iterator[Picture]:
+    EVERY_SIZE.mkdir(parents=True, exist_ok=True)
+    for name in SHOWN:
+        for size in SIZES:
+            for dark in (False, True):
+                theme = "dark" if dark else "light"
+                yield Picture(f"{name}-{size[0]}-{theme}", address(name, demo), dark, size, folder=EVERY_SIZE)
 
 
 def main() -> None:
@@ -66,12 +78,14 @@ def main() -> None:
     try:
         with sync_playwright() as driver:
             browser = driver.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
-            taken = [_take(browser, demo, one) for one in pictures(demo) if _wanted(one)]
+            listed = [*pictures(demo), *every_size(demo)]
+            taken = [_take(browser, demo, one) for one in listed if _wanted(one)]
             browser.close()
     finally:
         demo.end()
     whole = sum(path.stat().st_size for path in FOLDER.glob("*.png"))
-    print(f"{sum(taken)} pictures, {whole / 1e6:.2f} MB in {FOLDER.relative_to(ROOT)}")
+    kept, all_sizes = FOLDER.relative_to(ROOT), EVERY_SIZE.relative_to(ROOT)
+    print(f"{sum(taken)} pictures: {whole / 1e6:.2f} MB in {kept}, every page at every size in {all_sizes}")
     if whole > MOST_BYTES:
         raise SystemExit(f"more than {MOST_BYTES} bytes: leave some out")
 
@@ -96,7 +110,9 @@ def _take(browser: Any, demo: Demo, picture: Picture) -> bool:
             page.get_by_role("link", name="Tools").first.click()
             page.locator("[data-row]", has_text=picture.click).last.click()
         page.wait_for_timeout(400)
-        (FOLDER / f"{picture.name}.png").write_bytes(_small(browser, page.screenshot()))
+        shot = page.screenshot()
+        kept = picture.folder == FOLDER
+        (picture.folder / f"{picture.name}.png").write_bytes(_small(browser, shot) if kept else shot)
     else:
         print(f"{picture.name}: {answer.status}")
     context.close()

@@ -34,7 +34,7 @@ def _is_fresh() -> bool:
 
 
 def install() -> None:
-    print("Installing what Holdfast needs into .cache/run-venv (about 140 MB on disk, once).", flush=True)
+    print("Installing what Holdfast needs into .cache/run-venv (about 200 MB on disk, once).", flush=True)
     try:
         venv.create(SMALL, with_pip=True, clear=True)
     except (OSError, subprocess.CalledProcessError) as error:
@@ -47,7 +47,9 @@ def install() -> None:
     (SMALL / ".ready").touch()
 
 
-def _follow(command: list[str], env: dict[str, str]) -> None:
+def _follow(
+    command: "list[str]", env: "dict[str, str]"
+) -> None:  # quoted: an old Python must get as far as its message
     """Runs pip with one line that says what it does and for how long; the whole text only when it fails."""
     began, said = time.monotonic(), []
     process = subprocess.Popen(

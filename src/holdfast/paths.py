@@ -123,7 +123,7 @@ def private_folder(folder: Path) -> Path:
         raise UnsafePath(f"{folder} is not a plain folder", fix="Move it away and try again.") from error
     except OSError as error:
         raise UnsafePath(
-            f"{folder} cannot be made ({error.strerror})", fix="Set HOLDFAST_STATE to a folder that you may write."
+            f"{folder} cannot be created ({error.strerror})", fix="Set HOLDFAST_STATE to a folder that you may write."
         ) from error
     found = folder.lstat()
     if stat.S_ISLNK(found.st_mode) or not stat.S_ISDIR(found.st_mode):

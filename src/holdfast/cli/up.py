@@ -14,6 +14,7 @@ from holdfast.cli import installing, render
 from holdfast.cli.options import AtProject, Json
 from holdfast.core.errors import HoldfastError, InstallRefused
 from holdfast.core.times import format_bytes, format_duration
+from holdfast.doctor.checks import missing_git
 from holdfast.doctor.readiness import Readiness, look_at_agents, next_commands, temporary_environment
 from holdfast.install import hooks
 from holdfast.install.locations import is_present
@@ -45,10 +46,16 @@ def up(
         render.json_line({**told, "refused": refused})
         return
     render.out.print(f"The daemon is running (pid {pid}); its state is in {client.paths().state}.")
+    shown = {f"{one.title}: {step.text}" for one in found for step in one.steps}
     for problem in refused:
-        render.out.print(Text(f"✗ {render.clean(problem, 400)}", style="red"))
+        if not any(problem.startswith(text) for text in shown):
+            render.out.print(Text(f"✗ {render.clean(problem, 400)}", style="red"))
     show_agents(found)
+    if problem := missing_git():
+        render.out.print(Text(f"! {problem}", style="yellow"))
     _show_next(found, todo, history)
+    if refused:
+        raise typer.Exit(1)
 
 
 def _start() -> int:

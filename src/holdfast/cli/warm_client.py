@@ -30,7 +30,7 @@ spent: list[int] = []
 """Milliseconds of CPU that the server's side of the commands took, for the benchmark."""
 COMPLETE = "_HOLDFAST_COMPLETE"
 OFF = "HOLDFAST_CLI_SERVER"
-SIGINT = 2
+SIGINT, INTERRUPTED = 2, 130
 """As everywhere in POSIX; the module `signal` costs a tenth of the whole command."""
 
 
@@ -94,13 +94,20 @@ def _send_command(channel: _socket.socket, arguments: list[str], streams: tuple[
 
 def _follow(channel: _socket.socket, pid: int, control: str) -> int:
     """Connects to the daemon for the command as often as it asks, until it ends."""
+    interrupted = False
     while True:
         try:
             message = channel.recv(MESSAGE, _socket.MSG_WAITALL)
         except KeyboardInterrupt:
-            os.kill(pid, SIGINT)
+            interrupted = True
+            try:
+                os.kill(pid, SIGINT)
+            except ProcessLookupError:
+                return INTERRUPTED  # The same key press has ended it already.
             continue
         if len(message) < MESSAGE:
+            if interrupted:
+                return INTERRUPTED
             sys.stderr.write("holdfast: the command ended unexpectedly. See: holdfast daemon logs\n")
             return 1
         if message[:1] == EXITED:

@@ -10,10 +10,14 @@ class HoldfastError(Exception):
 
     @property
     def message(self) -> str:
+        return f"{self.problem}. {self.fix}" if self.fix else self.problem
+
+    @property
+    def problem(self) -> str:
+        """What happened and where, without what to do about it."""
         head = (self.__doc__ or "").strip().rstrip(".")
         text = f"{head}: {self.detail}" if self.detail else head
-        text = f"{text} ({self.where})" if self.where else text
-        return f"{text}. {self.fix}" if self.fix else text
+        return f"{text} ({self.where})" if self.where else text
 
 
 class BadSettings(HoldfastError):
@@ -48,11 +52,10 @@ class CommandRefused(HoldfastError):
     """Not possible"""
 
     @property
-    def message(self) -> str:
+    def problem(self) -> str:
         """The reason first: it is what the person wants to know."""
         text = self.detail or "Not possible"
-        text = f"{text} ({self.where})" if self.where else text
-        return f"{text}. {self.fix}" if self.fix else text
+        return f"{text} ({self.where})" if self.where else text
 
 
 class InstallRefused(HoldfastError):

@@ -205,6 +205,16 @@ def _erasures() -> Iterator[Finding]:
         yield Finding(f"{len(waiting)} erasures are not finished", "holdfast daemon restart")
 
 
+def missing_git() -> str:
+    """What does not work without git; empty where there is one."""
+    return "" if shutil.which("git") else "git is not on the PATH: branches and commits are not recorded"
+
+
+def _git() -> Iterator[Finding]:
+    if problem := missing_git():
+        yield Finding(problem, "install git, then: holdfast daemon restart")
+
+
 def _sqlite() -> Iterator[Finding]:
     version = tuple(int(part) for part in apsw.sqlite_lib_version().split("."))
     if version < OLDEST_SQLITE:
@@ -264,4 +274,4 @@ def _owner() -> Iterator[Finding]:
         yield Finding(f"{state} belongs to another user", "set HOLDFAST_STATE to a folder of yours")
 
 
-CHECKS = (_owner, _permissions, _erasures, _sqlite, _daemon, _spool, _store, check_agents, _settings, _gates)
+CHECKS = (_owner, _permissions, _erasures, _git, _sqlite, _daemon, _spool, _store, check_agents, _settings, _gates)

@@ -21,7 +21,7 @@ from holdfast import client
 from holdfast.agents import AGENTS
 from holdfast.core.agent import Agent
 from holdfast.core.errors import HoldfastError, InstallRefused
-from holdfast.doctor.checks import VERSION, plugin_is_on, trust_problem
+from holdfast.doctor.checks import VERSION, missing_git, plugin_is_on, trust_problem
 from holdfast.install import hooks
 from holdfast.install.hooks_text import client_command, state_words, words_of
 from holdfast.install.locations import is_present, levels
@@ -81,7 +81,7 @@ def _hooks_step(agent: Agent, project: Path) -> tuple[list[hooks.Installed], Ste
                 text = wrong[0] if wrong else f"in {_short(found[0].path)}"
                 return found, Step("hooks", not wrong, text, again if wrong else "")
     except InstallRefused as refusal:
-        return [], Step("hooks", False, refusal.message, refusal.fix)
+        return [], Step("hooks", False, refusal.problem, refusal.fix)
     if agent.name == "claude-code" and plugin_is_on(project):
         return [], Step("hooks", True, "by the Holdfast plugin")
     return [], Step("hooks", False, "not in its settings", f"holdfast install --agent {agent.name}")
@@ -211,6 +211,7 @@ def next_commands(found: Iterable[Readiness]) -> list[str]:
     """What is still to do, each once: first what keeps an agent from being recorded, then what has yet to be seen."""
     steps = [step for one in found for step in one.steps if step.next and not step.done]
     keep = ["uv tool install holdfast-agents && holdfast up"] if temporary_environment() else []
+    keep += ["install git, then: holdfast up"] if missing_git() else []
     ordered = [step.next for step in steps if step.done is False] + [step.next for step in steps if step.done is None]
     return list(dict.fromkeys([*keep, *ordered]))
 

@@ -184,7 +184,7 @@ def _careful(layout: Layout, path: Path, text: str, work: Callable[[], T]) -> T:
         same = not isinstance(result, str) or layout.foreign(result) == layout.foreign(text)
     except BrokenJson as error:
         where = f"{path}:{line_of(text, error.at)}"
-        raise InstallRefused(error.problem, where=where, fix="Mend the file and try again.") from error
+        raise InstallRefused(error.problem, where=where, fix="Correct the file, then run: holdfast up") from error
     if not same:
         raise InstallRefused("it cannot be edited safely", where=str(path), fix="Please report this file's shape.")
     return result

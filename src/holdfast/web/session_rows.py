@@ -1,5 +1,7 @@
 """The rows of a session as a tree: what each is called, how it looks, what lies under what, where its bar is. Pure."""
 
+import bisect
+import itertools
 import re
 import zlib
 from bisect import bisect_right
@@ -94,7 +96,7 @@ def list_flat(rows: Sequence[Mapping[str, Any]], *, fold_idle: bool = True) -> l
 
 
 def is_turn_head(row: Mapping[str, Any]) -> bool:
-    return row["kind"] == "prompt.submitted" and row["seq"] == row["turn_first"]
+    return bool(row["kind"] == "prompt.submitted" and row["seq"] == row["turn_first"])
 
 
 def _nest_lanes(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -198,3 +200,55 @@ def _longest_gap(gaps: Sequence[int], busy: int) -> float:
             return max(0.0, (allowed - shorter) / left)
         shorter += gap
     return max(gaps)
+
+
+# A session at a glance, as shapes: turns side by side (the waiting between them cut short), lanes below. Pure.
+
+WIDTH = 1000.0
+GAP = 4.0
+SHORTEST = 3.0
+LANE_ROWS = 5
+
+
+def shapes(told: Mapping[str, Any]) -> dict[str, Any]:
+    turns = [{**turn, "end": max(turn["end"] or told["to"], turn["at"] + 1)} for turn in told["turns"]]
+    if not turns:
+        return {"turns": [], "lanes": [], "ticks": [], "rows": 0}
+    axis = _Axis(turns)
+    lanes = [_lane(axis, lane, told["to"], row) for row, lane in enumerate(told["lanes"][-LANE_ROWS:])]
+    return {
+        "turns": [
+            {**turn, "x": round(axis.left[n], 2), "width": round(axis.width[n], 2)} for n, turn in enumerate(turns)
+        ],
+        "lanes": lanes,
+        "ticks": [{**one, "x": round(axis.x(one["at"]), 1)} for one in told["decisions"]],
+        "rows": len(lanes),
+    }
+
+
+def _lane(axis: "_Axis", lane: Mapping[str, Any], to: int, row: int) -> dict[str, Any]:
+    start, end = axis.x(lane["at"]), axis.x(lane["end"] or to)
+    width = round(max(SHORTEST, end - start), 1)
+    return {**lane, "x": round(start, 1), "width": width, "row": row, "class": lane_class(lane["id"])}
+
+
+class _Axis:
+    """Time → place. Only what lies in a turn takes up width."""
+
+    def __init__(self, turns: Sequence[Mapping[str, Any]]) -> None:
+        gap = min(GAP, WIDTH / (4 * len(turns)))
+        width = WIDTH - gap * (len(turns) - 1)
+        lasted = [turn["end"] - turn["at"] for turn in turns]
+        least = min(SHORTEST, width / len(turns) / 2)
+        spare, whole = width - least * len(turns), sum(lasted)
+        self.width = [least + spare * ms / whole for ms in lasted]
+        before = itertools.accumulate(self.width, initial=0.0)
+        self.left = [x + gap * n for n, x in zip(range(len(turns)), before, strict=False)]
+        self._starts = [turn["at"] for turn in turns]
+        self._lasted = lasted
+
+    def x(self, at: int) -> float:
+        n = max(0, bisect.bisect_right(self._starts, at) - 1)
+        share = min(1.0, max(0.0, (at - self._starts[n]) / self._lasted[n]))
+        value: float = self.left[n] + share * self.width[n]
+        return value

@@ -4,7 +4,7 @@ from itertools import groupby
 from typing import Any
 
 from holdfast.core.errors import CommandRefused
-from holdfast.web import overview, session_rows
+from holdfast.web import session_rows
 from holdfast.web.screen import Screen, Visit
 
 FILTERS = (
@@ -21,10 +21,12 @@ def page(visit: Visit) -> dict[str, Any]:
     only = visit.query.get("only", "")
     # The tree is drawn by a script from then on; what it does not draw is shown anew with the page.
     drawn_by_script = bool(visit.query.get("live")) and not visit.query.get("q") and only != CONVERSATION
-    found = {"rows": [], "older": 0} if drawn_by_script else load_rows(visit, shown["id"], FIRST_ROWS)
+    found: dict[str, Any] = {"rows": [], "older": 0}
+    if not drawn_by_script:
+        found = load_rows(visit, shown["id"], FIRST_ROWS)
     return {
         "session": shown,
-        "overview": overview.shapes(visit.view("sessions.overview", id=shown["id"])),
+        "overview": session_rows.shapes(visit.view("sessions.overview", id=shown["id"])),
         **found,
         "turns": group_turns(found["rows"]),
         "flat": session_rows.list_flat(found["rows"]) if visit.query.get("q") else [],

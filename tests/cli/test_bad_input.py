@@ -1,0 +1,52 @@
+"""A machine that is not as it should be: one clear sentence, the next command, and nothing half-done."""
+
+import ast
+import runpy
+import sys
+from pathlib import Path
+
+import pytest
+
+from holdfast.doctor import checks, readiness
+from tests.kit import World
+
+RUN = Path(__file__).parents[2] / "tools" / "run.py"
+
+
+def test_without_home_nothing_is_done(world: World) -> None:
+    said = world.cli("up", code=1, HOME="")
+    assert said == "holdfast: HOME is not set, and agents' settings are found by it. Run: export HOME=~\n"
+
+
+def test_a_home_that_cannot_be_written(world: World) -> None:
+    """/proc takes no folder, from root neither."""
+    said = world.cli("up", code=1, HOME="/proc", HOLDFAST_STATE="/proc/holdfast")
+    assert said.count("\n") == 1
+    assert "/proc/holdfast cannot be created" in said and "Set HOLDFAST_STATE" in said
+
+
+def test_a_broken_settings_file_is_left_alone_and_up_fails(world: World) -> None:
+    """Also what a narrow terminal without colours and without UTF-8 gets."""
+    file = Path(world.env["HOME"]) / ".claude" / "settings.json"
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text("{ broken")
+    said = world.cli("up", "--no-self-test", code=1, TERM="dumb", LANG="C", LC_ALL="C", PYTHONUTF8="0", COLUMNS="40")
+    assert file.read_text() == "{ broken"
+    assert str(file) in said.replace("\n", "") and "Correct the file, then run: holdfast up" in " ".join(said.split())
+    assert said.isascii()
+    assert world.cli("who", TERM="dumb", LANG="C", LC_ALL="C", PYTHONUTF8="0", COLUMNS="40").isascii()
+
+
+def test_a_machine_without_git_is_told_so(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    assert list(checks._git()) == []
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert [finding.mend for finding in checks._git()] == ["install git, then: holdfast daemon restart"]
+    assert readiness.next_commands([])[-1] == "install git, then: holdfast up"
+
+
+def test_an_old_python_gets_as_far_as_its_message(monkeypatch: pytest.MonkeyPatch) -> None:
+    ast.parse(RUN.read_text(), feature_version=(3, 7))
+    monkeypatch.setattr(sys, "version_info", (3, 10, 0))
+    monkeypatch.setattr(sys, "version", "3.10.0 (main)")
+    with pytest.raises(SystemExit, match=r"needs Python 3\.11 or newer, this is 3\.10\.0"):
+        runpy.run_path(str(RUN), run_name="__main__")
