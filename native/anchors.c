@@ -60,6 +60,7 @@ struct search {
     uint64_t *seen;                 /* null: report repetitions too */
     size_t seen_count;
     size_t *rest;
+    size_t clear_from, clear_to;
     size_t next[SORTS];             /* for GUARD_FAR: where the next one may begin */
 };
 
@@ -175,6 +176,14 @@ static int may_follow(const struct tables *t, const uint8_t *text, size_t length
     return (after != ' ' && after != '\t') || follows_space(t, text, length, end);
 }
 
+/* `_banco` in `senha_banco=`: one or two further words, then a sign. */
+static int has_other_tail(const uint8_t *text, size_t length, size_t at) {
+    for (int words = 0; words < 2 && at < length && (text[at] == '_' || text[at] == '-'); words++)
+        for (at++; at < length && is_letter(text[at]);) at++;
+    while (at < length && is_one_of(text[at], "0123456789\"'`\\ \t")) at++;
+    return at < length && is_one_of(text[at], "=:\x1e");
+}
+
 static int may_have_value(const struct tables *t, const uint8_t *text, size_t length, size_t end) {
     uint8_t after = end < length ? text[end] : '\n', next = end + 1 < length ? text[end + 1] : 0;
     if (after == '\n' || after == '\r' || (after == '\\' && is_one_of(next, "nrt"))) {
@@ -184,16 +193,19 @@ static int may_have_value(const struct tables *t, const uint8_t *text, size_t le
     }
     if (!is_letter(after) && !is_digit(after) && after != '_' && after != '-') return may_follow(t, text, length, end);
     size_t tail = skip_tail(t, text, length, end);
-    if (!tail) return 0;
+    if (!tail) return has_other_tail(text, length, end);
     return tail >= length || is_letter(text[tail]) || is_one_of(text[tail], "_.-") || may_follow(t, text, length, tail);
 }
 
-/* A run of eight bytes or more with a digit, or with wild case, or that an escape may hide. */
-static int has_random(const uint8_t *text, size_t length, size_t end) {
-    size_t stop = end + 300 < length ? end + 300 : length, run = 0, flips = 0;
-    if (end + 4 < length && text[end] == '(' && (is_one_of(text[end + 1], "\"'`\\ ") || is_one_of(text[end + 2], "\"'`\\"))) return 1;
+/* A run of eight bytes or more with a digit, or with wild case, or that an escape may hide. Where there was none for an
+ * earlier anchor, `clear` tells it, and the same bytes are not read again: a text full of names is read once. */
+static int has_random(struct search *s, size_t end) {
+    const uint8_t *text = s->text;
+    size_t length = s->length, stop = end + 300 < length ? end + 300 : length, run = 0, flips = 0, at = end;
     int digit = 0;
-    for (size_t at = end; at < stop; at++) {
+    if (end + 4 < length && text[end] == '(' && (is_one_of(text[end + 1], "\"'`\\ ") || is_one_of(text[end + 2], "\"'`\\"))) return 1;
+    if (end >= s->clear_from && end < s->clear_to) at = s->clear_to;
+    for (; at < stop; at++) {
         uint8_t c = text[at];
         if (c == ' ' || c == 0x1f) {
             run = flips = 0;
@@ -205,7 +217,9 @@ static int has_random(const uint8_t *text, size_t length, size_t end) {
         flips += is_upper(c) && at > end && (is_lower(text[at - 1]) || (at + 1 < length && is_upper(text[at - 1]) && is_lower(text[at + 1])));
         if (run >= 8 && (digit || flips >= 2)) return 1;
     }
-    return stop < length && run > 0 && stop == end + 300;
+    if (end < s->clear_from || end >= s->clear_to) s->clear_from = end;
+    s->clear_to = at - run;
+    return stop < length && run > 0;
 }
 
 /* The word right before a name: `cache` in `cache_` and in `theCache`. */
@@ -319,7 +333,7 @@ static int is_plausible(struct search *s, const struct anchor *a, size_t start, 
     }
     if (width) start = end - width;
     if ((a->guard & (GUARD_WORD | GUARD_KEY | GUARD_TOKEN)) && !is_part(s, a, start, end)) return 0;
-    if (!((a->guard & GUARD_RANDOM) && !has_random(text, s->length, end)) && may_have_value(s->tables, text, s->length, end) &&
+    if (!((a->guard & GUARD_RANDOM) && !has_random(s, end)) && may_have_value(s->tables, text, s->length, end) &&
         !((a->guard & GUARD_CODE) && is_assigned_code(s, a, start, end)))
         return 1;
     if (!(a->guard & GUARD_SPOKEN)) return 0;
@@ -383,7 +397,7 @@ static void find_runs(struct search *s) {
  * and `dropped` tells how many. `rest` tells where the first and the last of those lie that `out` has no room for. */
 size_t holdfast_find_anchors(const struct tables *tables, const uint8_t *text, size_t length, struct found *out,
                              size_t room, uint64_t *seen, size_t *dropped, size_t *rest) {
-    struct search s = {tables, text, length, 0, room, 0, out, seen, 0, rest, {0}};
+    struct search s = {tables, text, length, 0, room, 0, out, seen, 0, rest, 0, 0, {0}};
     rest[0] = rest[1] = 0;
     const uint8_t *filter = tables->filter;
     size_t at = 0;

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from holdfast.core.text import without_private
+from holdfast.core.text import PrivateWords, without_private
 
 
 @pytest.mark.parametrize(
@@ -42,3 +42,19 @@ def test_odd_bodies_stay_as_they_are(body: bytes) -> None:
 
 def test_a_body_nobody_can_read_loses_the_words_too() -> None:
     assert b"swordfish" not in without_private(b'{"prompt": "<private>swordfish</private> cut of')
+
+
+def test_an_answer_that_repeats_what_was_private_is_cleaned_too() -> None:
+    words = PrivateWords()
+    words.clean(b'{"prompt": "the code is <private>plum \\"cake\\" 7</private>, open it"}')
+    answer = words.clean(b'{"last_assistant_message": "done with plum \\"cake\\" 7", "tool_input": "plum \\"cake\\" 7"}')
+    assert json.loads(answer) == {"last_assistant_message": "done with [private]", "tool_input": 'plum "cake" 7'}
+    assert words.clean_own(b'{"text": "plum \\"cake\\" 7"}') == b'{"text": "[private]"}'
+
+
+def test_short_private_words_and_other_bodies_are_left_alone() -> None:
+    words = PrivateWords()
+    words.clean(b'{"prompt": "<private>no</private>"}')
+    body = b'{"last_assistant_message": "no, not now"}'
+    assert words.clean(body) is body
+    assert words.clean(b"not json private") == b"not json private"

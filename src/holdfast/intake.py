@@ -16,7 +16,7 @@ from holdfast.core.event import AT_ONCE, BODY_LIMIT, Event
 from holdfast.core.kinds import TOOL_ENDS, TURN_ENDS, HookPayload
 from holdfast.core.machine import boot, look, machine_id
 from holdfast.core.ports import GitContext
-from holdfast.core.text import CUT_MARK, without_private
+from holdfast.core.text import CUT_MARK, PrivateWords
 
 decode = msgspec.json.decode
 encode = msgspec.json.encode
@@ -45,12 +45,13 @@ class Intake:
         # The same branch and the same folder come with every event.
         self._redact_short = lru_cache(SHORT_TEXTS)(lambda text: _redact_string(redact, text))
         self._origins = HookOrigins()
+        self._private = PrivateWords()
 
     def clean(self, delivery: Delivery) -> Delivery:
         """As it may be written to disk: secrets and what is private are out of it."""
         if delivery.cleaned:
             return delivery
-        whole = without_private(delivery.body)
+        whole = self._private.clean(delivery.body)
         # Before it is cut: half a key is still most of a key, and no rule knows it any more.
         body, _, digest = capped(self._redact(_bounded(whole))[0])
         return msgspec.structs.replace(
@@ -96,7 +97,7 @@ class Intake:
         """The same for an event of our own making: its text may quote a person, a file or a program."""
         if not event.data:
             return event
-        data, _ = self._redact(_written(event.data))
+        data, _ = self._redact(self._private.clean_own(_written(event.data)))
         # Read back always: reducers must see now what they will see in a replay (lists for tuples, null for NaN).
         return msgspec.structs.replace(event, data=decode(data))
 

@@ -169,7 +169,7 @@ def test_a_used_link_opens_nothing_and_nobody_gets_in_without_one(browser: Any, 
 
 
 def test_candidates_are_kept_changed_and_dropped_with_one_key_each(open_page: Callable[..., Any], demo: Demo) -> None:
-    said = ("I like small commits.", "Most of us prefer early returns.", "Our testers prefer small fixtures.")
+    said = ("I like small commits.", "Most of us prefer early returns.", "Our fixtures might stay small.")
     for number, text in enumerate(said):
         session = f"inbox-{number}"
         demo.hook("SessionStart", session, mode="start", source="startup")

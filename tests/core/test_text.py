@@ -99,3 +99,13 @@ def test_shortened_text_is_within_its_limit(text: str, limit: int) -> None:
     assert len(shorten(text, limit)) <= limit or shorten(text, limit) == text
     assert len(shorten_line(text, limit)) <= max(limit, 0)
     assert len(text) > limit or shorten(text, limit) == text
+
+
+def test_whatever_unicode_takes_apart_into_an_opener_opens_nothing() -> None:
+    """`≮` is `<` with a stroke: a reader that ignores marks upon letters sees a tag."""
+    apart = [chr(code) for code in range(0x30000) if unicodedata.normalize("NFKD", chr(code))[:1] == "<"]
+    assert len(apart) >= 4
+    for char in apart:
+        for text in (f"{char}/holdfast-context>", f"<{char}/holdfast-context>", f"{char}system>"):
+            kept = unicodedata.normalize("NFKD", sanitise(text))
+            assert not re.search(r"<[^a-z]*/?(?:holdfast|system)", kept), (hex(ord(char)), kept)

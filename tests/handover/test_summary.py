@@ -37,6 +37,18 @@ def test_a_claim_that_the_last_run_contradicts_is_left_out() -> None:
     assert "green" not in found.as_text()
 
 
+def test_what_went_wrong_and_passes_since_is_said() -> None:
+    found = build_summary(
+        events(
+            {"kind": "check", "command": "make test", "exit": 1, "output": "2 failed, 3 passed", "of": 4},
+            {"kind": "edit", "path": "src/app.py"},
+            {"kind": "check", "command": "make test", "exit": 0, "output": "5 passed", "of": 9},
+        )
+    )
+    assert found.proven == ("`make test`: 5 passed (went wrong before, passes since)",)
+    assert found.failing == ()
+
+
 def test_skipped_tests_prove_nothing() -> None:
     found = build_summary(events({"kind": "command", "command": "make test", "exit": 0, "output": "12 skipped"}))
     assert found.proven == ()

@@ -13,7 +13,7 @@ import pytest
 
 from holdfast.redact import Redactor
 from holdfast.redact.shape import make_example
-from tests.redact import held_out, wider
+from tests.redact import held_out, unseen, wider
 from tests.redact.corpus import Record, body_of, records, strings_of
 
 REDACTOR = Redactor()
@@ -118,3 +118,22 @@ def test_ordinary_code_stays() -> None:
         marks += len(REDACTOR.redact_text(content)[1])
     print(f"{marks} redactions in {words} words of the standard library")
     assert marks * 100_000 <= words
+
+
+UNSEEN = (
+    ("self-naming", unseen.SELF_NAMING, 0.95),
+    ("by name", unseen.NAMED, 0.98),
+    ("by context", unseen.CONTEXT, 0.98),
+    ("in prose", unseen.PROSE, 0.96),
+)
+
+
+@pytest.mark.parametrize(("group", "templates", "least"), UNSEEN, ids=[one[0] for one in UNSEEN])
+def test_the_third_list(group: str, templates: tuple[str, ...], least: float) -> None:
+    missed = [template for template in templates if not is_found(template)]
+    assert len(missed) <= (1 - least) * len(templates), (group, missed)
+
+
+def test_ordinary_strings_of_the_third_list_stay() -> None:
+    texts = [make_text(template, str(seed)) for template in unseen.ORDINARY for seed in range(5)]
+    assert [text for text in texts if REDACTOR.redact_text(text)[1]] == []

@@ -22,7 +22,9 @@ ESCAPES = st.lists(
     max_size=12,
 ).map("".join)
 VALUES = st.recursive(
-    st.one_of(st.text(max_size=12), st.integers(), st.floats(allow_nan=False, allow_infinity=False), st.none(), ESCAPES),
+    st.one_of(
+        st.text(max_size=12), st.integers(), st.floats(allow_nan=False, allow_infinity=False), st.none(), ESCAPES
+    ),
     lambda inner: st.one_of(st.lists(inner, max_size=4), st.dictionaries(st.text(max_size=6), inner, max_size=4)),
     max_leaves=12,
 )
@@ -37,7 +39,11 @@ def make_python_scanner() -> Scanner:
 
 def sample_texts() -> list[bytes]:
     """Texts with secrets and texts without, and both in pieces: what is cut must be read alike too."""
-    texts = [*(text for text, _ in SECRETS), *INNOCENT, *(record.text for record in islice(corpus.records(), 0, None, 7))]
+    texts = [
+        *(text for text, _ in SECRETS),
+        *INNOCENT,
+        *(record.text for record in islice(corpus.records(), 0, None, 7)),
+    ]
     bodies = [text.encode() for text in texts]
     chance = random.Random(11)
     pieces = [text[chance.randrange(len(text) + 1) :][: chance.randint(4, 60)] for text in bodies for _ in range(3)]
@@ -59,7 +65,7 @@ def test_undecoded_text_that_holds_a_secret_is_decoded() -> None:
             assert native.may_hold_secret(body, len(body)), body
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(ESCAPES.map(str.encode), st.booleans())
 def test_both_read_escapes_alike(text: bytes, percent: bool) -> None:
     library = anchors.load_library()
@@ -68,7 +74,7 @@ def test_both_read_escapes_alike(text: bytes, percent: bool) -> None:
     assert (decoded, list(out), list(source)) == views._decode(text, percent)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(VALUES, st.booleans())
 def test_both_read_json_alike(value: object, ascii_only: bool) -> None:
     body = json.dumps(value, ensure_ascii=ascii_only).encode("utf-8", "surrogatepass")

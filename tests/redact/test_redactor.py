@@ -324,6 +324,19 @@ def test_the_rest_of_the_text_stays():
     assert redact(b"postgresql://app:s3cretpw@db/app")[0] == b"postgresql://app:[redacted:url-password]@db/app"
 
 
+def test_a_value_that_a_program_repeats_in_its_own_words_goes_too():
+    typed = "Tulip" + "Garden42x"
+    call = {"element": "Password field", "ref": "e5", "text": typed}
+    told = f'Typed "{typed}" into the second box. Not {typed}s, nor x{typed}.'
+    gone, _ = redact(json.dumps({"tool_input": call, "tool_response": told}).encode())
+    assert json.loads(gone)["tool_response"] == (
+        f'Typed "[redacted:password]" into the second box. Not {typed}s, nor x{typed}.'
+    )
+    assert (
+        typed not in json.loads(redact(json.dumps({"told": f"Typed {typed}", "tool_input": call}).encode())[0])["told"]
+    )
+
+
 def test_a_bare_number_becomes_a_string():
     assert json.loads(redact(b'{"password": 12345678, "n": 1}')[0]) == {"password": "[redacted:password]", "n": 1}
 

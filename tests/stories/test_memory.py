@@ -88,7 +88,7 @@ def test_private_words_are_nowhere(world: World) -> None:
     agent = world.session()
     agent.start()
     agent.prompt("The door code is <private>Zebrafinch-marmalade</private>, open it")
-    agent.stop("I opened it.")
+    agent.stop("I opened it. The code is Zebrafinch-marmalade, remember it.")
     wait_until(lambda: world.events(kinds=("turn.ended",)), "the turn is in the log")
     assert anywhere(world, "Zebrafinch-marmalade") == []
     assert "[private]" in world.events(kinds=("prompt.submitted",))[0].get("prompt")

@@ -91,9 +91,9 @@ _ROLES = (
 _TAG = re.compile(r"<+[!?]?/?(?:\||(?:[a-z0-9]{1,12}[:_])?(?:" + "|".join(map(re.escape, _ROLES)) + r"))")
 _BRACKET = re.compile(r"\[/?(?:inst|sys|system_prompt|available_tools|tool_calls|tool_results|assistant|avail)")
 _TURN = re.compile(r"(?m)^([ \t]*(?:Human|Assistant|System|H|A))(:)(?=\s|$)")
-_OPENERS = "<[\uff1c\ufe64\u2329\u3008\u27e8\u276c\u276e\u2770\u1438\u02c2\u300a\u226a\u00ab\uff3b\u3010\u27e6\u02f1\u29fc\u2a79"
+_OPENERS = "<[\uff1c\ufe64\u2329\u3008\u27e8\u276c\u276e\u2770\u1438\u02c2\u300a\u226a\u00ab\uff3b\u3010\u27e6\u02f1\u29fc\u2a79\u226e"
 _FOLDED_OPENERS = dict.fromkeys(
-    "\uff1c\ufe64\u2329\u3008\u27e8\u276c\u276e\u2770\u1438\u02c2\u300a\u226a\u00ab\u02f1\u29fc\u2a79", "<"
+    "\uff1c\ufe64\u2329\u3008\u27e8\u276c\u276e\u2770\u1438\u02c2\u300a\u226a\u00ab\u02f1\u29fc\u2a79\u226e", "<"
 ) | dict.fromkeys("\uff3b\u3010\u27e6", "[")
 _LOOKALIKES = str.maketrans(
     {
@@ -292,3 +292,64 @@ def _cut(value: Any) -> Any:
     if isinstance(value, str):
         return _PRIVATE.sub(INSTEAD, value)
     return [_cut(one) for one in value] if isinstance(value, list) else value
+
+
+LEAST_PRIVATE, MOST_PRIVATE = 6, 100
+"""Shorter words are too common to be taken out wherever they stand."""
+_PRIVATE_WORDS = re.compile(r"<\s*private\s*>(.*?)(?:<\s*/\s*private\s*>|\Z)", re.DOTALL | re.IGNORECASE)
+
+
+class PrivateWords:
+    """What was marked private since this process began, in its memory alone: an agent that repeats it in an answer, without the
+    mark, is not stored with it either."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, bytes] = {}
+
+    def clean(self, body: bytes) -> bytes:
+        if not _mentioned(body):
+            return self._without_repeats(body) if self._known else body
+        self._learn(body)
+        return self._without_repeats(without_private(body))
+
+    def clean_own(self, content: bytes) -> bytes:
+        """The same for JSON of our own making, whatever its fields."""
+        for written in self._known.values():
+            content = content.replace(written, INSTEAD.encode())
+        return content
+
+    def _learn(self, body: bytes) -> None:
+        try:
+            payload = msgspec.json.decode(body)
+        except (msgspec.DecodeError, UnicodeError, RecursionError):
+            return
+        spoken = [payload[name] for name in SPOKEN if name in payload] if isinstance(payload, dict) else []
+        for said in (text for text in spoken if isinstance(text, str)):
+            for marked in _PRIVATE_WORDS.findall(said):
+                for words in {marked.strip(), *(line.strip() for line in marked.splitlines())}:
+                    if len(words) >= LEAST_PRIVATE:
+                        self._known[words] = msgspec.json.encode(words)[1:-1]
+        for oldest in list(self._known)[:-MOST_PRIVATE]:
+            del self._known[oldest]
+
+    def _without_repeats(self, body: bytes) -> bytes:
+        repeated = [words for words, written in self._known.items() if written in body]
+        if not repeated:
+            return body
+        try:
+            payload = msgspec.json.decode(body)
+            if not isinstance(payload, dict):
+                return body
+            return msgspec.json.encode(
+                payload | {name: _blanked(payload[name], repeated) for name in SPOKEN if name in payload}
+            )
+        except (msgspec.DecodeError, UnicodeError, RecursionError):
+            return self.clean_own(body)
+
+
+def _blanked(value: Any, words: list[str]) -> Any:
+    if isinstance(value, str):
+        for one in sorted(words, key=len, reverse=True):
+            value = value.replace(one, INSTEAD)
+        return value
+    return [_blanked(one, words) for one in value] if isinstance(value, list) else value

@@ -161,7 +161,7 @@ def build_summary(events: Sequence[SessionEvent]) -> Summary:
     return Summary(
         goals=tuple(_goals(prompts)) if worked else (),
         outcome=tuple(_outcome(events, bool(failing)))[:MOST_LINES],
-        proven=tuple(_line(run.result()) for run in working_runs(runs) if run.is_check)[-3:],
+        proven=tuple(_line(_proof(run, runs)) for run in working_runs(runs) if run.is_check)[-3:],
         failing=tuple(_line(run.result()) for run in failing)[-3:],
         open=tuple(dict.fromkeys(open_))[:MOST_LINES],
         next=tuple(dict.fromkeys(next_))[:3],
@@ -170,6 +170,12 @@ def build_summary(events: Sequence[SessionEvent]) -> Summary:
         files=tuple(list(edited)[:10]),
         commits=tuple(_line(e.text, 120) for e in events if e.kind == "commit")[-5:],
     )  # fmt: skip
+
+
+def _proof(run: CommandRun, runs: Sequence[CommandRun]) -> str:
+    """A check that went wrong first says more than one that never did."""
+    mended = any(before.command == run.command and not before.ok and before.at < run.at for before in runs)
+    return f"{run.result()} (went wrong before, passes since)" if mended else run.result()
 
 
 def _goals(prompts: Sequence[tuple[int, str]]) -> Iterator[str]:

@@ -1,29 +1,23 @@
 """`holdfast mcp --http`: the same over streamable HTTP, on loopback, for whoever shows the token, for all projects."""
 
 import asyncio
-import hmac
 import socket
-from collections.abc import Awaitable, Callable, Iterable
-from typing import Any
+from collections.abc import Iterable
 from urllib.parse import parse_qs
 
 import msgspec
 
-from holdfast import peers
 from holdfast.core.errors import CommandRefused, HoldfastError
 from holdfast.core.ids import delivery_key
+from holdfast.loopback_guard import AskedHeaders, LoopbackGuard, Receive, Refusal, Scope, Send
 from holdfast.mcp.connection import INVALID_REQUEST, Connection, error_reply
 from holdfast.mcp.context import Caller, Context, resolve_project
 
 HOST, PATH = "127.0.0.1", "/mcp"
-NAMES = (HOST, "localhost")
 LARGEST_BODY = 1 << 20
 MOST_SESSIONS = 100
 SESSION_HEADER = b"mcp-session-id"
 JSON, EVENTS = b"application/json", b"text/event-stream"
-Scope = dict[str, Any]
-Receive = Callable[[], Awaitable[dict[str, Any]]]
-Send = Callable[[dict[str, Any]], Awaitable[None]]
 Headers = list[tuple[bytes, bytes]]
 
 
@@ -49,33 +43,31 @@ def serve(sock: socket.socket, token: str, project: str) -> None:
     uvicorn.Server(config).run(sockets=[sock])
 
 
-class Guard:
-    """Default deny, before anything is read: wrong host, any web page, another user, no token."""
+class Guard(LoopbackGuard):
+    """Before anything is read: wrong host, any web page, another user, no token."""
 
-    def __init__(self, app: "Endpoint", token: str, port: int) -> None:
-        self._app, self._token, self._port = app, token.encode(), port
-        self._hosts = {f"{name}:{port}".encode() for name in NAMES}
+    def __init__(self, endpoint: "Endpoint", token: str, port: int) -> None:
+        super().__init__(port, token, LARGEST_BODY)
+        self._endpoint = endpoint
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             return
-        refused = self._refusal(scope)
-        await (_reply(send, *refused) if refused else self._app(scope, receive, send))
+        refused = self._refusal(scope, AskedHeaders(scope))
+        body = b"" if refused or scope["method"] != "POST" else await self.read_body(receive)
+        if refused or body is None:
+            status, why = refused or self.too_large()
+            await _reply(send, status, why.encode())
+        else:
+            await self._endpoint(scope, body, send)
 
-    def _refusal(self, scope: Scope) -> tuple[int, bytes] | None:
-        headers = [(name.lower(), value) for name, value in scope["headers"]]
-        hosts = [value.lower() for name, value in headers if name == b"host"]
-        if len(hosts) != 1 or hosts[0] not in self._hosts:
-            return 421, b"This is not the host you are looking for."
-        if any(name in (b"origin", b"sec-fetch-site") for name, _ in headers):
-            return 403, b"Web pages may not talk to Holdfast."
-        if peers.is_owner(tuple(scope["client"] or ("", 0)), self._port) is False or not self._has_token(headers):
-            return 401, b"This needs the token that `holdfast mcp --http` names."
-        return None if scope["path"] == PATH else (404, f"There is only {PATH} here.".encode())
-
-    def _has_token(self, headers: Headers) -> bool:
-        given = [value for name, value in headers if name == b"authorization"]
-        return len(given) == 1 and hmac.compare_digest(given[0], b"Bearer " + self._token)
+    def _refusal(self, scope: Scope, asked: AskedHeaders) -> Refusal | None:
+        if refused := self.refuse_place(asked, own_pages=False):
+            return refused
+        has_token = self.has_token(asked)
+        if self.is_owner(scope, has_token) is False or not has_token:
+            return 401, "This needs the token that `holdfast mcp --http` names."
+        return None if scope["path"] == PATH else (404, f"There is only {PATH} here.")
 
 
 class Endpoint:
@@ -86,21 +78,17 @@ class Endpoint:
         self._project = project
         self._sessions: dict[bytes, Connection] = {}
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def __call__(self, scope: Scope, body: bytes, send: Send) -> None:
         named = next((value for name, value in scope["headers"] if name.lower() == SESSION_HEADER), b"")
         if scope["method"] == "POST":
-            await self._post(scope, named, receive, send)
+            await self._post(scope, named, body, send)
         elif scope["method"] == "DELETE" and (ended := self._sessions.pop(named, None)):
             await asyncio.to_thread(ended.close)
             await _reply(send, 204, b"")
         else:
             await _reply(send, 405, b"Send messages with POST.", ((b"allow", b"POST, DELETE"),))
 
-    async def _post(self, scope: Scope, named: bytes, receive: Receive, send: Send) -> None:
-        body = await _read_body(receive)
-        if body is None:
-            await _reply(send, 413, f"A message is at most {LARGEST_BODY} bytes long.".encode())
-            return
+    async def _post(self, scope: Scope, named: bytes, body: bytes, send: Send) -> None:
         connection = self._sessions.get(named)
         if body.lstrip().startswith(b"["):
             await _reply(send, 400, error_reply(None, INVALID_REQUEST, "send one message at a time"), type_=JSON)
@@ -176,17 +164,6 @@ def _begins(body: bytes) -> bool:
         return msgspec.json.decode(body, type=_Kind).method == "initialize"
     except msgspec.DecodeError:
         return False
-
-
-async def _read_body(receive: Receive) -> bytes | None:
-    body = bytearray()
-    while True:
-        part = await receive()
-        body += part.get("body", b"")
-        if len(body) > LARGEST_BODY:
-            return None
-        if not part.get("more_body"):
-            return bytes(body)
 
 
 def _headers(type_: bytes, more: Iterable[tuple[bytes, bytes]]) -> Headers:

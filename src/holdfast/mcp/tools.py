@@ -182,7 +182,9 @@ def _symbol_rows(told: dict[str, Any]) -> list[Row]:
 
 def search_history(args: SearchHistory, context: Context) -> Answer:
     asked = {"query": args.query, "tool": args.tool, "file": args.file, "failed": args.failed}
-    told = context.view("log.history", **asked, project=context.caller.project, limit=min(100, args.offset + args.limit + 1))
+    told = context.view(
+        "log.history", **asked, project=context.caller.project, limit=min(100, args.offset + args.limit + 1)
+    )
     rows = [
         Row(f"e{hit['seq']}", date_of(hit["at"]), "failed" if hit["failed"] else "", hit["tool"] or hit["kind"],
             hit["snippet"], hit["session"])

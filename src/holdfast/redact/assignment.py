@@ -41,10 +41,14 @@ def find_value(text: bytes, rule: NameRule, start: int, end: int, raw: bool) -> 
         return None
     if rule.judge in ("token", "strong") and not _RANDOM_NEARBY.search(text, end, end + _WINDOW):
         return _find_used(text, start, before) if rule.spoken and b" as " in before else None
+    other = notation.OTHER_TAIL.match(text, end) if text[end : end + 1] in (b"_", b"-") else None
+    if other and not _has_known_tail(text, end):
+        return _find_after_other(text, rule, start, other.end())
     if not _may_have_value(text, end):
         return _find_used(text, start, before) if rule.spoken and b" as " in before else None
     refused = -1
-    for pattern in (notation.AFTER_NAME, notation.SAID) if rule.spoken else (notation.AFTER_NAME,):
+    after_name = notation.after_name(text, end)
+    for pattern in (after_name, notation.SAID) if rule.spoken else (after_name,):
         match = pattern.match(text, end)
         if not match or match.start("value") == refused:  # a sentence asks for more than an assignment does
             continue
@@ -59,6 +63,24 @@ def find_value(text: bytes, rule: NameRule, start: int, end: int, raw: bool) -> 
                 rule.kind.partition("-")[0] if rule.kind.startswith("password-") else rule.kind,
             )
     return _find_used(text, start, before) if rule.spoken and b" as " in before else None
+
+
+def _has_known_tail(text: bytes, end: int) -> bool:
+    tail = notation.TAIL_ONLY.match(text, end)
+    return tail is not None and tail.end() > end
+
+
+def _find_after_other(text: bytes, rule: NameRule, start: int, end: int) -> Span | None:
+    """The value of `password_shop`: only what is clearly random, because the further word may say anything."""
+    match = notation.AFTER_WHOLE_NAME.match(text, end)
+    value = _read_value(text, start, match) if match else None
+    if not value or value.notation != "assign" or rule.judge not in ("password", "token"):
+        return None
+    found = text[value.start : min(value.end, value.start + _PEEK)]
+    if b"[redacted:" in found or b" " in found or text[value.end : value.end + 1] in (b"(", b"["):
+        return None
+    least = 10 if rule.judge == "password" else 20
+    return (value.start, value.end, rule.kind) if len(found) >= least and judge.looks_random(found) else None
 
 
 _COLOUR = re.compile(rb"\[[0-9;]{0,12}m$")
@@ -141,7 +163,7 @@ def _is_cut(text: bytes, value: Value, raw: bool) -> bool:
 
 def _read_value(text: bytes, name: int, match: re.Match[bytes]) -> Value | None:
     quote, start = match["open"], match.start("value")
-    form = "said" if match.re is notation.SAID else next(kind for kind in notation.NOTATIONS if match[kind] is not None)
+    form = notation.notation_of(match)
     sign = match[0][: start - match.start()].strip(b" \t\"'`\\")[-1:]
     after_key = text[start - 1 : start] == KEY_END
     if quote and text[start - len(quote) - 1 : start - len(quote)] == KEY_END:
@@ -257,6 +279,8 @@ def _accept(text: bytes, rule: NameRule, value: Value, before: bytes, stem: byte
         return False
     if value.notation == "space" and not notation.FLAG.search(before + stem):
         return _accept_bare_space(rule, found, value.quoted, before)
+    if before[-1:] == b":" and before[-2:-1].isdigit():  # `arn:…:4711:secret:name` tells where it is kept
+        return False
     if value.notation == "call":
         return bool(_SETTER.search(before)) and judge.is_mixed_password(found) and b" " not in found
     if value.notation == "comma" and not notation.CALL_BEFORE.search(before):

@@ -130,7 +130,7 @@ def work_of_document(text: bytes, start: int, end: int) -> int:
     """How much there is to read for `find_secret_values`, in candidates of another kind."""
     first = max(text.rfind(b"\n---", max(0, start - _DOCUMENT), start), start - _DOCUMENT, 0)
     last = text.find(b"\n---", end, end + _DOCUMENT)
-    return 1 + ((last if last >= 0 else min(len(text), end + _DOCUMENT)) - first) // 500
+    return 1 + ((last if last >= 0 else min(len(text), end + _DOCUMENT)) - first) // 200
 
 
 def _entries(text: bytes, at: int, last: int) -> list[Span]:

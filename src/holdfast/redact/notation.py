@@ -1,6 +1,7 @@
 """How a value is put to a name: the patterns of every notation, and where a value ends."""
 
 import re
+from collections.abc import Iterable
 
 Q = rb"\\{0,7}[\"'`]"
 TAIL_WORDS = (
@@ -47,24 +48,61 @@ _CHOICES = (
     (b"said", rb""),
 )  # fmt: skip
 OPEN = rb"(?P<open>\"\"\"|'\'\'|" + Q + rb"(?:\\{1,7}[\"'])?)?"
-AFTER_NAME = re.compile(
-    TAIL + rb"(?P<close>" + Q + rb")?" + ANSI + rb"(?:" + b"|".join(b"(?P<%b>%b)" % pair for pair in _CHOICES[:-1]) + rb")"
-    + ANSI + OPEN + rb"(?P<value>)", re.IGNORECASE,
-)  # fmt: skip
+
+
+def _compile_after_name(choices: Iterable[tuple[bytes, bytes]], tail: bytes = TAIL) -> re.Pattern[bytes]:
+    named = b"|".join(b"(?P<%b>%b)" % pair for pair in choices)
+    return re.compile(
+        tail + rb"(?P<close>" + Q + rb")?" + ANSI + rb"(?:" + named + rb")" + ANSI + OPEN + rb"(?P<value>)",
+        re.IGNORECASE,
+    )
+
+
+_OF_BROWSERS = (b"fill", b"typed")
+AFTER_NAME = _compile_after_name(_CHOICES[:-1])
+AFTER_NAME_BRIEF = _compile_after_name(pair for pair in _CHOICES[:-1] if pair[0] not in _OF_BROWSERS)
+"""The same without what programs that drive a browser write: that is costly to look for, and rare."""
+AFTER_WHOLE_NAME = _compile_after_name(
+    (pair for pair in _CHOICES[:-1] if pair[0] not in _OF_BROWSERS), tail=rb"(?P<tail>)"
+)
+"""The same where the name is at its end."""
+_GOES_ON = frozenset(b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-")
+_BROWSER = re.compile(rb"\)\.|\x1f|[\"'`]\s{0,2},")
+_BROWSER_WORD = re.compile(rb"\)\.|text|value", re.IGNORECASE)
+_BROWSER_REACH = 340
+
+
+def after_name(text: bytes, end: int) -> re.Pattern[bytes]:
+    """The pattern that reads what follows a name here."""
+    near = _BROWSER.search(text, end, end + 90) and _BROWSER_WORD.search(text, end, end + _BROWSER_REACH)
+    if near:
+        return AFTER_NAME
+    return AFTER_NAME_BRIEF if end < len(text) and text[end] in _GOES_ON else AFTER_WHOLE_NAME
+
+
 SAID = re.compile(
     rb"(?P<tail>s?)(?P<close>" + Q + rb")?"
     rb"(?:\s(?:for|of|to|on|in|f\xc3\xbcr|para|pour|per|de|del|della|du|da|do|von|der|\xd0\xbe\xd1\x82|\xd0\xb4\xd0\xbb\xd1\x8f)\s[^\s:=]{1,40}(?:\s[^\s:=]{1,24}){0,3}?)?"
     rb"(?:\s(?:you|we|they|he|she|i)\s[a-z]{2,12}(?:\s[a-z]{1,12}){0,3}?)?"
     rb"(?:[ \t\xe3\x80\x80]{0,3})(?:"
     rb"(?:is now|is set to|should be|will be|is|are|was|to|ist|lautet|war|es|est|sera|\xc3\xa8|\xc3\xa9|\xc3\xa4r|er|jest|on|je|este|l\xc3\xa0|\xce\xb5\xce\xaf\xce\xbd\xce\xb1\xce\xb9|\xd9\x87\xd9\x8a|\xd7\x94\xd7\x99\xd7\x90"
-    rb"|\xe0\xa4\xb9\xe0\xa5\x88|adalah|yra|ir|is currently|has been set to|has changed to"
+    rb"|\xe0\xa4\xb9\xe0\xa5\x88|adalah|yra|ir|is currently|used to be|has been set to|has changed to"
     rb"|stands for)(?=[ \t:\"'`])"
     rb"|\|\|=|=|:|\xe3\x81\xaf|\xe6\x98\xaf|\xe4\xb8\xba|\xe7\x82\xba|\xec\x9d\x80|\xeb\x8a\x94|\xef\xbc\x9a"
     rb"|\xe0\xb8\x84\xe0\xb8\xb7\xe0\xb8\xad|->|\xe2\x86\x92|\xe2\x80\x94|\((?=[^\s()]{8}))"
     rb"(?P<said>[ \t:]{0,3})(?P<open>" + Q + rb")?(?P<value>)", re.IGNORECASE,
 )  # fmt: skip
 
-NOTATIONS = [kind.decode() for kind, _ in _CHOICES[:-1]]
+_KINDS = {
+    pattern: [kind.decode() for kind, _ in _CHOICES[:-1] if kind.decode() in pattern.groupindex]
+    for pattern in (AFTER_NAME, AFTER_NAME_BRIEF, AFTER_WHOLE_NAME)
+}
+
+
+def notation_of(match: re.Match[bytes]) -> str:
+    """How the value is put to the name."""
+    return "said" if match.re is SAID else next(kind for kind in _KINDS[match.re] if match[kind] is not None)
+
 
 IN_QUOTES = {
     b'"': re.compile(rb"(?:[^\"\\\r\n\x1f]|\\(?=[^\"])|\\\")*"),
@@ -85,7 +123,7 @@ FLAG = re.compile(
     rb"|(?:#define|setx?|set -[gxU]{1,3}|ENV|secret set|secrets? add|export|machine \S+.{0,60}|login \S+)\s+(?:/M )?[\w.$:-]*$",
     re.DOTALL,
 )
-CELL = re.compile(rb"(?:^|[\n|\x1e\x1f]|\\n)[ \t`*]*[\w.$-]*$")
+CELL = re.compile(rb"(?:^|[\n|\x1e\x1f]|\\n)[ \t`*]*(?:[\w.$-]{1,20} ){0,2}[\w.$-]*$")
 WORDS_OF_LINE = re.compile(rb"[A-Za-z0-9 .,'!-]{8,200}(?=[\r\n\x1f\"\\]|$)")
 
 
@@ -93,8 +131,16 @@ VALUE_BELOW = re.compile(LINE + rb"[ \t]{0,20}\\{0,3}[\"']?val", re.IGNORECASE)
 TAIL_ONLY = re.compile(TAIL + rb"(?![A-Za-z0-9])", re.IGNORECASE)
 SAID_WORDS = (
     "is are was to for of on in ist lautet war es est sera er jest by or string String str value should will para pour per"
-    " de del della du da do von der stands je este adalah yra ir has you we they he she"
+    " de del della du da do von der stands je este adalah yra ir has you we they he she used field input box textbox"
 ).split()
+OTHER_TAIL = re.compile(
+    rb"(?:[_-](?!(?:id|ids|name|names|url|uri|type|types|path|paths|file|files|length|len|size|min|max|count|expiry|expires|ttl|at|version"
+    rb"|arn|ref|policy|hint|field|label|reset|rounds|hash|hashes|algorithm|format|prefix|suffix|index|pattern|regex|rule|rules|status"
+    rb"|error|message|strength|manager|provider|store|limit|budget|usage|kind|mode|code|info|required|changed|updated|created|date|in)"
+    rb"(?![A-Za-z]))[A-Za-z]{2,16}){1,2}\d{0,3}(?=[\"'`\\]{0,3}[ \t]{0,3}(?:=(?![=>])|:(?!:)|\x1e))",
+    re.IGNORECASE,
+)
+"""`_banco` in `senha_banco=`: any further word but those that make a name one of something else."""
 AFTER_SPACE = re.compile(
     rb"[ \t]{1,40}(?:[^A-Za-z0-9]"
     rb"|(?:" + "|".join(SAID_WORDS).encode() + rb")\b"

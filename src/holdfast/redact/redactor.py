@@ -1,18 +1,21 @@
 """Removes secrets from payloads and from text: the one place that everything stored passes through."""
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from functools import cache
+from itertools import islice
 from typing import Any
 
 import msgspec
 
+from holdfast.redact.judge import is_mixed_password
 from holdfast.redact.rule import Finding, Span
 from holdfast.redact.scanner import Scanner, Work, join_spans
-from holdfast.redact.views import Document, replace_spans
+from holdfast.redact.views import UNJUDGED, Document, replace_spans
 
 _LABEL = re.compile(rb"\[redacted:[a-z0-9-]{1,60}\]")
 _skip_json = msgspec.json.Decoder(msgspec.Raw).decode
+
 
 def labels_in(text: bytes) -> list[tuple[int, int]]:
     """Where labels of an earlier redaction stand."""
@@ -33,6 +36,8 @@ def is_json(body: bytes) -> bool:
 
 _MOST_ROUNDS = 4
 _DECODE_AT_ONCE = 1 << 16
+_ECHO_LEAST, _ECHO_MOST, _ECHOED = 8, 200, 16
+"""How long a value must be to be looked for elsewhere, and how many of one text are."""
 Clean = Callable[[bytes, Work], tuple[bytes, list[Span]]]
 
 
@@ -99,14 +104,14 @@ class Redactor:
         if self._patterns:
             pieces = document.pieces()
             spans = _merge(spans, self._find_patterns(document.text, pieces))
-        spans = self._without_kept(document.text, spans)
+        spans = self._without_kept(document.text, add_echoes(document.text, spans))
         return (document.without(spans), spans) if spans else (body, [])
 
     def _clean_text(self, body: bytes, work: Work) -> tuple[bytes, list[Span]]:
         spans = self._scanner.find(body, work=work)
         if self._patterns:
             spans = _merge(spans, self._find_patterns(body, [(0, len(body))]))
-        spans = self._without_kept(body, spans)
+        spans = self._without_kept(body, add_echoes(body, spans))
         return (replace_spans(body, spans), spans) if spans else (body, [])
 
     def _find_patterns(self, text: bytes, pieces: list[tuple[int, int]]) -> list[Span]:
@@ -123,6 +128,32 @@ class Redactor:
 
     def _without_kept(self, text: bytes, spans: list[Span]) -> list[Span]:
         return [span for span in spans if text[span[0] : span[1]] not in self._keep] if self._keep else spans
+
+
+def add_echoes(text: bytes, spans: list[Span]) -> list[Span]:
+    """These spans, and wherever else the same values stand: programs repeat in their own words what was typed."""
+    values: dict[bytes, str] = {}
+    for start, end, kind in spans:
+        value = text[start:end]
+        if _ECHO_LEAST <= len(value) <= _ECHO_MOST and kind != UNJUDGED and is_mixed_password(value):
+            values.setdefault(value, kind)
+    echoes = [
+        (at, at + len(value), kind)
+        for value, kind in islice(values.items(), _ECHOED)
+        if text.count(value) > 1
+        for at in _places(text, value)
+    ]
+    return _merge(spans, echoes) if echoes else spans
+
+
+def _places(text: bytes, value: bytes) -> Iterator[int]:
+    """Where it stands, except within a longer word."""
+    at = text.find(value)
+    while at >= 0:
+        end = at + len(value)
+        if not text[max(0, at - 1) : at].isalnum() and not text[end : end + 1].isalnum():
+            yield at
+        at = text.find(value, end)
 
 
 def _merge(one: list[Span], other: list[Span]) -> list[Span]:

@@ -22,7 +22,6 @@ from holdfast.redact.anchors import (
     GUARD_WORD,
     Anchor,
     AnchorSearch,
-    Guards,
     Hit,
     Hits,
 )
@@ -44,7 +43,7 @@ _COLOUR = re.compile(rb"\[[0-9;]{0,12}m$")
 _LONGEST = 8192
 _MEMO_AFTER = 60
 _BEFORE, _AFTER = 48, 64
-_WORK_LEAST, _WORK_UNDECODED, _WORK_FREE, _WORK_PER, _WORK_OF_VIEW = 400, 60, 1 << 20, 2000, 4
+_WORK_LEAST, _WORK_UNDECODED, _WORK_FREE, _WORK_PER, _WORK_OF_VIEW = 320, 60, 1 << 20, 2000, 4
 _UNJUDGED_BEFORE, _UNJUDGED_AFTER = 400, 20_000
 _STRING_ENDS = (assignment.KEY_END, assignment.STRING_END)
 _NEAR = 404
@@ -69,7 +68,7 @@ class Work:
     def spend(self, units: int = 1) -> bool:
         """Whether there is enough left."""
         self.left -= units
-        self.spent += units
+        self.spent += units if self.left >= 0 else 0
         return self.left >= 0
 
 
@@ -87,7 +86,7 @@ class Scanner:
         self._escapes = len(finders)
         self._decodes, self._percents, self._encoded = (self._escapes + n for n in (1, 2, 3))
         anchors += [
-            Anchor(mark.encode(), self._escapes, *views.AFTER_MARK.get(mark, ()), guard=_far(0))
+            Anchor(mark.encode(), self._escapes, *views.AFTER_MARK.get(mark, (b"", 0)), False, _far(0))
             for mark in views.ESCAPE_MARKS
         ]
         anchors += [Anchor(mark.encode(), self._decodes, guard=_far(1)) for mark in _decode_marks()]

@@ -211,7 +211,7 @@ def find_in_hex_dump(text: bytes, find: Find) -> list[Span]:
     """Dumps of `xxd` and `hexdump -C` whose bytes hold a secret are removed whole."""
     found: list[Span] = []
     for dump in _HEX_DUMP.finditer(text):
-        digits = b"".join(line[1].replace(b" ", b"") for line in _HEX_LINE.finditer(dump[0]))
+        digits = b"".join(_HEX_LINE.findall(dump[0])).replace(b" ", b"")
         content = bytes.fromhex(digits[: len(digits) // 2 * 2].decode())
         if find(content):
             found.append((dump.start(), dump.end(), "encoded-secret"))

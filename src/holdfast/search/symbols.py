@@ -90,7 +90,9 @@ def name_neighbours(db: apsw.Connection, hits: Sequence[Hit]) -> None:
         if hit.path not in known:
             known[hit.path] = _definitions_of(db, hit.path)
         around = known[hit.path]
-        holders = [d for d in around if d.line <= hit.line and hit.end <= d.end and (d.line, d.end) != (hit.line, hit.end)]
+        holders = [
+            d for d in around if d.line <= hit.line and hit.end <= d.end and (d.line, d.end) != (hit.line, hit.end)
+        ]
         hit.within = min(holders, key=lambda d: d.end - d.line, default=None)
         outer = {id(d) for d in holders}
         hit.before = max((d for d in around if d.end < hit.line and id(d) not in outer), key=_position, default=None)

@@ -157,7 +157,8 @@ CUES: dict[str, str] = {
     r"früher|damals|letztes jahr|antes|el año pasado|avant|l'année dernière|antigamente|"
     r"раньше|в прошлом)\b|去年|以前|昔|でした|ました",
     "past_i": r"\b(?:i (?:tried|ran|remember|spent|noticed|decided|renamed|changed|pushed|merged|added|told|said|meant|"
-    r"asked|looked|saw|had|was|used|rebased|'ve|have|finished|fixed)|we (?:had|tried|went|lost|used))\b|\bnever (?:used|seen|heard|tried|had|understood|saw)\b",
+    r"asked|looked|saw|had|was|used|rebased|'ve|have|finished|fixed)|we (?:had|tried|went|lost|used))\b|"
+    r"\bnever (?:used|seen|heard|tried|had|understood|saw)\b",
     "others": r"\b(?:my (?:last|old|other|hobby|colleague|friend|brother|boss|side)|at (?:my|home|university)|other "
     r"team|their|they|folks|people say|google|facebook|netflix|django|rails|fastapi|kubernetes|unreal|the "
     r"(?:blog|docs?|article|spec|ticket|comment|mail|user|customer) (?:says?|writes?|claims|reads)|"
@@ -169,8 +170,10 @@ CUES: dict[str, str] = {
     r"ненавижу|hasse)\b|太烂|嫌い",
     "chat": r"^(?:hi|hello|hey|ok|okay|yes|yep|no|nope|thanks?|thx|great|cool|perfect|fine|good|lgtm|looks good|sure|"
     r"continue|go on|next|wait|stop|hold on|never mind|gracias|merci|valeu|danke|super|спасибо)\b",
-    "stop_word": r"^(?:wait|stop|hold on|pause|not (?:yet|now|that)|undo|no,|nope|moment|warte|espera|attends|подожди|nein|nicht die|pas celui)\b|等一下|待って",
-    "momentary": r"\b(?:same as (?:before|last)|do as you like|we'll (?:decide|see|talk)|decide (?:next|later)|i'm (?:on|in|at|going|nearly|leaving|still|rebasing)|in the middle of|i'll do|leave it|later|so "
+    "stop_word": r"^(?:wait|stop|hold on|pause|not (?:yet|now|that)|undo|no,|nope|moment|warte|espera|attends|"
+    r"подожди|nein|nicht die|pas celui)\b|等一下|待って",
+    "momentary": r"\b(?:same as (?:before|last)|do as you like|we'll (?:decide|see|talk)|decide (?:next|later)|"
+    r"i'm (?:on|in|at|going|nearly|leaving|still|rebasing)|in the middle of|i'll do|leave it|later|so "
     r"far|for a (?:moment|minute|while)|being (?:restored|patched|moved)|outage|is down|is busy|until (?:i|"
     r"the call|we see|tomorrow|monday|friday)|(?:until|till) (?:then|friday|monday))\b",
     "agent_address": r"\b(?:answers?|answer in|reply|replies|explain|commit messages?|your|diffs?|summary|summaries|ask (?:me|"
@@ -203,6 +206,8 @@ FLEETING_CUES = frozenset(
     """.split()
 )
 """Cues that mostly go with tasks, faults, wishes and moments."""
+OUTRIGHT_CUES = frozenset(("careful", "remember", "from_now"))
+"""Say outright that it lasts, whatever else the sentence looks like: a fault becomes a trap, a task a rule."""
 FLEETING_TIME = re.compile(
     r"\b(?:right now|for now|today|tonight|tomorrow|yesterday|this (?:morning|week|afternoon|sprint)|at the moment|"
     r"for the (?:moment|next)|heute|gestern|morgen|hoy|ayer|mañana|aujourd'hui|hier|demain|hoje|ontem|сегодня|вчера|завтра)\b"

@@ -6,7 +6,7 @@ import msgspec
 
 from holdfast.statements.classifier import Classifier, load_classifier
 from holdfast.statements.clauses import cut_clauses, shorten_to_quote
-from holdfast.statements.cues import FLEETING_CUES, FLEETING_TIME, find_cues
+from holdfast.statements.cues import FLEETING_CUES, FLEETING_TIME, OUTRIGHT_CUES, find_cues
 from holdfast.statements.features import feature_names, feature_numbers
 from holdfast.statements.segments import OwnText, Segment, restore_quotations, split_prompt
 
@@ -69,7 +69,8 @@ def spans_of(prompt: str, context: str = "") -> Iterator[Span]:
 
 
 def _kept_from(segment: Segment, cues: set[str]) -> float:
-    if cues & FLEETING_CUES or FLEETING_TIME.search(segment.text.lower()):
+    fleeting = cues & FLEETING_CUES or FLEETING_TIME.search(segment.text.lower())
+    if fleeting and not cues & OUTRIGHT_CUES:
         return KEPT_CUED
     return KEPT_PLAIN if segment.total <= FEW_SENTENCES else KEPT_AMONG_MANY
 

@@ -30,7 +30,10 @@ _LOG_LINE = re.compile(
     r"|[EWI] \(\d+\)|thread '|goroutine |\d{4}-\d\d-\d\d[T ]\d\d:|\d\d:\d\d:\d\d|\d+ (?:failed|passed|skipped)\b"
     r"|[-*] \[[ x]\]|[\w./-]+\.\w{1,5}:\d+(?::\d+)?:?\s|exit code \d|^\s{4,}\S)"
 )
-_ERROR_TEXT = re.compile(r"(?:[a-z_]\w*\.)*[A-Z]\w*(?:Error|Exception|Warning|Failure|NotAvailable|Fault)\b(?:\(|:| in | at )|[\w.]+\.[A-Z]\w+: ")
+_ERROR_TEXT = re.compile(
+    r"(?:[a-z_]\w*\.)*[A-Z]\w*(?:Error|Exception|Warning|Failure|NotAvailable|Fault)\b(?:\(|:|"
+    r" in | at )|[\w.]+\.[A-Z]\w+: "
+)
 """The words of a program in the middle of a line."""
 _DIFF_LINE = re.compile(r"^[+-](?!\s*-|\s+[a-z]+ [a-z]+ [a-z]+)")
 _CHAT_LINE = re.compile(r"^\s*[A-Za-zÀ-ÿ]{2,15}: \S")
@@ -181,5 +184,10 @@ def _pieces(text: str) -> Iterator[tuple[str, bool]]:
             continue
         words = " ".join(piece.split())
         plain = _BULLET.sub("", words).strip()
-        if plain and INSTEAD not in plain and not _ERROR_TEXT.match(plain) and any(char.isalnum() or char == QUOTE_OPEN for char in plain):
+        if (
+            plain
+            and INSTEAD not in plain
+            and not _ERROR_TEXT.match(plain)
+            and any(char.isalnum() or char == QUOTE_OPEN for char in plain)
+        ):
             yield plain[:LONGEST_SEGMENT], plain != words

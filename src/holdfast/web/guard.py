@@ -1,32 +1,27 @@
 """Default deny, before any route: web pages, other users and other hosts never get as far as our code."""
 
-import asyncio
 import hmac
-import time
-from collections.abc import Awaitable, Callable, MutableMapping
-from typing import Any
 
 import msgspec
 
-from holdfast import peers
+from holdfast.loopback_guard import (
+    App,
+    AskedHeaders,
+    LoopbackGuard,
+    Message,
+    Receive,
+    Refusal,
+    Scope,
+    Send,
+    replay_body,
+)
 from holdfast.web.keys import Keys, same
 from holdfast.web.routes import Permission, Routes
 
-Scope = MutableMapping[str, Any]
-Message = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[Message]]
-Send = Callable[[Message], Awaitable[None]]
-App = Callable[[Scope, Receive, Send], Awaitable[None]]
-Refusal = tuple[int, str]
-
 LARGEST_BODY = 10 << 20
-BODY_WITHIN_S = 15.0
-OWNER_KNOWN_S = 5.0
 JSON = b"application/json"
-HOSTS = ("127.0.0.1", "localhost")
 NOT_FOR_PAGES = (Permission.HOOK, Permission.TOKEN)
 CSRF = b"x-holdfast-csrf"
-SAFE = (b"none", b"same-origin")
 HEADERS = (
     (b"content-security-policy", b"default-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"),
     (b"x-content-type-options", b"nosniff"),
@@ -49,15 +44,12 @@ NOWHERE = """<!doctype html><html lang="en"><head><meta charset="utf-8"><title>N
 </section></main></div></body></html>"""
 
 
-class Guard:
-    """An ASGI layer. The kernel says whose connection it is; where it does not, only the token counts."""
+class Guard(LoopbackGuard):
+    """An ASGI layer before the dashboard and its API."""
 
     def __init__(self, app: App, routes: Routes, keys: Keys, port: int, largest_body: int = LARGEST_BODY) -> None:
-        self._app, self._routes, self._keys, self._port = app, routes, keys, port
-        self._largest = largest_body
-        self._owners: dict[tuple[str, int], tuple[float, bool | None]] = {}
-        self._hosts = {f"{host}:{port}".encode() for host in HOSTS}
-        self._origins = {f"http://{host}:{port}".encode() for host in HOSTS}
+        super().__init__(port, keys.token, largest_body)
+        self._app, self._routes, self._keys = app, routes, keys
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
@@ -65,60 +57,38 @@ class Guard:
             return
         if scope["type"] != "http":
             return  # No websockets here: the connection is closed unanswered.
-        asked = _Asked(scope)
+        asked = AskedHeaders(scope)
         refused = self._refusal(scope, asked)
         if refused:
             await _answer(send, asked, *refused)
             return
         if scope["method"] != "GET":
-            body = await self._body(receive)
+            body = await self.read_body(receive)
             if body is None:
-                await _answer(send, asked, *self._too_large())
+                await _answer(send, asked, *self.too_large())
                 return
-            receive = _replayed(body, receive)
+            receive = replay_body(body, receive)
         await self._app(scope, receive, _with_headers(send))
 
-    def _refusal(self, scope: Scope, asked: "_Asked") -> Refusal | None:
+    def _refusal(self, scope: Scope, asked: AskedHeaders) -> Refusal | None:
         permission, status = self._routes.of(scope)
         return (
-            self._wrong_place(asked, permission)
-            or self._wrong_person(scope, asked)
+            self.refuse_place(asked, own_pages=permission not in NOT_FOR_PAGES)
+            or self._refuse_person(scope, asked)
             or (None if permission else (status, "There is nothing here." if status == 404 else "Not that way."))
-            or self._no_key(asked, permission)
-            or (self._wrong_body(asked) if scope["method"] != "GET" else None)
+            or self._refuse_keyless(asked, permission)
+            or (self._refuse_body(asked) if scope["method"] != "GET" else None)
         )
 
-    def _wrong_place(self, asked: "_Asked", permission: Permission | None) -> Refusal | None:
-        hosts = [value.lower() for name, value in asked.headers if name == b"host"]
-        if len(hosts) != 1 or hosts[0] not in self._hosts:
-            return 421, "This is not the host you are looking for."
-        origins = {value for name, value in asked.headers if name == b"origin"}
-        from_page = bool(origins) or asked.get(b"sec-fetch-site", b"none") != b"none"
-        if from_page and permission in NOT_FOR_PAGES:
-            return 403, "Web pages may not talk to Holdfast."
-        if not origins <= self._origins or asked.get(b"sec-fetch-site", b"none") not in SAFE:
-            return 403, "Other web pages may not talk to Holdfast."
-        return None
-
-    def _wrong_person(self, scope: Scope, asked: "_Asked") -> Refusal | None:
-        has_key = self._has_token(asked) or self._has_cookie(asked)
-        known = self._owner(tuple(scope["client"] or ("", 0)), has_key)
+    def _refuse_person(self, scope: Scope, asked: AskedHeaders) -> Refusal | None:
+        has_key = self.has_token(asked) or self._has_cookie(asked)
+        known = self.is_owner(scope, has_key)
         if known is None:
             known = has_key or scope["path"] == "/open"
         return None if known else (401, "Only the user who runs Holdfast may talk to it.")
 
-    def _owner(self, client: tuple[str, int], has_key: bool) -> bool | None:
-        """ViewClient the kernel takes milliseconds on a busy machine: who has a key is asked once every few seconds."""
-        now = time.monotonic()
-        seen, known = self._owners.get(client, (0.0, None))
-        if not has_key or now - seen > OWNER_KNOWN_S:
-            seen, known = now, peers.is_owner(client, self._port)
-            fresh = {c: found for c, found in self._owners.items() if now - found[0] < OWNER_KNOWN_S}
-            self._owners = {**fresh, client: (seen, known)} if known else fresh
-        return known
-
-    def _no_key(self, asked: "_Asked", permission: Permission | None) -> Refusal | None:
-        if permission in (Permission.HOOK, Permission.LINK) or self._has_token(asked):
+    def _refuse_keyless(self, asked: AskedHeaders, permission: Permission | None) -> Refusal | None:
+        if permission in (Permission.HOOK, Permission.LINK) or self.has_token(asked):
             return None
         if permission is Permission.TOKEN or not self._has_cookie(asked):
             return 401, "This needs a key. Open the dashboard with: holdfast dashboard"
@@ -126,72 +96,21 @@ class Guard:
             return 403, "This was not asked from a page of ours."
         return None
 
-    def _wrong_body(self, asked: "_Asked") -> Refusal | None:
+    def _refuse_body(self, asked: AskedHeaders) -> Refusal | None:
         if asked.get(b"content-type").split(b";")[0].strip().lower() != JSON:
             return 415, "Only application/json."
         length = asked.get(b"content-length", b"0")
-        return None if length.isdigit() and int(length) <= self._largest else self._too_large()
+        return None if length.isdigit() and int(length) <= self._largest else self.too_large()
 
-    def _too_large(self) -> Refusal:
-        return 413, f"A body has at most {self._largest} bytes, and does not take for ever."
-
-    def _has_token(self, asked: "_Asked") -> bool:
-        given = asked.get(b"authorization")
-        return given.startswith(b"Bearer ") and hmac.compare_digest(given[7:], self._keys.token.encode())
-
-    def _has_cookie(self, asked: "_Asked") -> bool:
+    def _has_cookie(self, asked: AskedHeaders) -> bool:
         return any(
             same(self._keys.cookie, value)
             for name, value in asked.cookies()
             if name == self._keys.cookie_name
         )  # fmt: skip
 
-    def _has_csrf(self, asked: "_Asked") -> bool:
+    def _has_csrf(self, asked: AskedHeaders) -> bool:
         return hmac.compare_digest(asked.get(CSRF), self._keys.csrf.encode())
-
-    async def _body(self, receive: Receive) -> bytes | None:
-        try:
-            return await asyncio.wait_for(self._whole_body(receive), BODY_WITHIN_S)
-        except TimeoutError:
-            return None
-
-    async def _whole_body(self, receive: Receive) -> bytes | None:
-        """None when it is too long: a chunked body names no length beforehand."""
-        body = bytearray()
-        while True:
-            message = await receive()
-            body += message.get("body", b"")
-            if message["type"] != "http.request" or len(body) > self._largest:
-                return None
-            if not message.get("more_body"):
-                return bytes(body)
-
-
-class _Asked:
-    """The headers of a request, names in small letters."""
-
-    def __init__(self, scope: Scope) -> None:
-        self.headers: list[tuple[bytes, bytes]] = [(name.lower(), value) for name, value in scope["headers"]]
-        self._named = dict(self.headers)
-        accepts = self.get(b"accept")
-        self.for_people = scope["method"] == "GET" and b"text/html" in accepts
-
-    def get(self, name: bytes, default: bytes = b"") -> bytes:
-        return self._named.get(name, default)
-
-    def cookies(self) -> list[tuple[str, str]]:
-        pairs = self.get(b"cookie").decode("latin-1").split(";")
-        return [(name.strip(), value.strip()) for name, _, value in (pair.partition("=") for pair in pairs)]
-
-
-def _replayed(body: bytes, receive: Receive) -> Receive:
-    """For the app behind: the body that was read already, then whatever else comes (the end of the connection)."""
-    waiting = [{"type": "http.request", "body": body, "more_body": False}]
-
-    async def next_message() -> Message:
-        return waiting.pop() if waiting else await receive()
-
-    return next_message
 
 
 def _with_headers(send: Send) -> Send:
@@ -203,7 +122,7 @@ def _with_headers(send: Send) -> Send:
     return sent
 
 
-async def _answer(send: Send, asked: _Asked, status: int, text: str) -> None:
+async def _answer(send: Send, asked: AskedHeaders, status: int, text: str) -> None:
     kind, body = JSON, msgspec.json.encode({"status": "error", "error": {"message": text, "status": status}})
     if asked.for_people and status in (401, 404, 405):
         kind, body = b"text/html; charset=utf-8", (LOST if status == 401 else NOWHERE).encode()

@@ -233,14 +233,22 @@ def test_news_ends_a_rule_that_waited_for_it(house: MemoryHarness) -> None:
 
 
 def test_a_contradiction_that_nobody_decided_waits_for_a_person(house: MemoryHarness) -> None:
-    house.turn("Always squash commits before merging.")
-    house.turn("Never squash commits before merging.", session="s-2")
+    house.turn("We use npm here.")
+    house.turn("We use pnpm here.", session="s-2")
     [waiting] = house.memories(status="candidate")
-    assert waiting["detail"].startswith("may contradict: Always squash")
+    assert waiting["detail"].startswith("may contradict: We use npm")
     heard = told(house.ask("session.started", session="s-3", source="startup"))
-    assert "Always squash" in heard
-    assert "Never squash" not in heard
+    assert "We use npm" in heard
+    assert "We use pnpm" not in heard
     house.command("keep", id=waiting["id"])
     heard = told(house.ask("session.started", session="s-4", source="startup"))
+    assert "We use pnpm" in heard
+    assert "We use npm" not in heard
+
+
+def test_the_newer_of_two_opposites_holds(house: MemoryHarness) -> None:
+    house.turn("Always squash commits before merging.")
+    house.turn("Never squash commits before merging.", session="s-2")
+    heard = told(house.ask("session.started", session="s-3", source="startup"))
     assert "Never squash" in heard
     assert "Always squash" not in heard

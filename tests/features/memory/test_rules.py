@@ -207,7 +207,9 @@ def test_a_stop_that_is_told_twice_counts_once(house: MemoryHarness) -> None:
 
 def test_no_more_than_eight_from_one_turn_and_five_at_most_while_planning(house: MemoryHarness) -> None:
     """O4-f."""
-    house.turn("\n".join(f"Part {n}{n} is built with library number {n}, never by hand." for n in range(30)), mode="plan")
+    house.turn(
+        "\n".join(f"Part {n}{n} is built with library number {n}, never by hand." for n in range(30)), mode="plan"
+    )
     found = house.view("listed", limit=100)["observations"]
     assert 1 <= len(found) <= 8
 

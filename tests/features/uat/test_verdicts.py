@@ -5,8 +5,12 @@ from xml.etree import ElementTree as Xml
 
 import pytest
 
-from holdfast.core.event import Event
+from holdfast.core.event import Event, own_event
+from holdfast.core.kinds.agent_events import ToolFinished
+from holdfast.features.checks.judge import judge_result
+from holdfast.features.checks.observe import ShellResult
 from holdfast.features.uat.report import rendered
+from holdfast.features.uat.results import result_of
 from tests.features.uat.kit import CLICK, FILL, LOGIN, NAVIGATE, SESSION, SHOT, SNAPSHOT, URL, Lab
 from tests.features.uat.test_recording import PAGE, begin
 
@@ -282,3 +286,20 @@ def test_a_run_may_last_two_days_as_long_as_something_happens(lab: Lab) -> None:
     lab.now += 25 * 3_600_000
     lab.tend()
     assert (lab.run["reason"], lab.run["outcome"]) == ("expired", "incomplete")
+
+
+@pytest.mark.parametrize(
+    ("command", "output", "ok"),
+    [
+        ("pytest -q", "2 passed in 0.1s", True),
+        ("pytest -q || true", "1 failed, 1 passed in 0.1s", False),
+        ("pytest -q > /dev/null; true", "", False),
+        ("pytest --version", "pytest 8.3.3", True),
+        ("ls", "a", True),
+    ],
+)
+def test_a_shell_step_is_done_when_its_checks_passed(command: str, output: str, ok: bool) -> None:
+    judgement = judge_result(ShellResult(command, 0, output), "/nowhere")
+    ended = ToolFinished(action="shell", command=command, ok=True, exit_code=0, output=output, judgement=judgement)
+    result = result_of(own_event(ended, 0), b"", browser=False)
+    assert (result.ok, bool(result.error)) == (ok, not ok)

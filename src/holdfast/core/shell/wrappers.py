@@ -41,6 +41,8 @@ _UV = "--extra --group --with --python -p --package --env-file --index-url --wit
 _COMPOSE = "-e --env -u --user -w --workdir -v --volume -p --publish --name --entrypoint -l --label"
 _DOCKER = f"{_COMPOSE} --network --mount -m --memory --cpus --platform --env-file -h --hostname --add-host --pull --gpus --shm-size --tmpfs --user"
 
+_COVERAGE = "-r --reporter -o --reports-dir --report-dir -t --temp-dir --temp-directory -n --include -x --exclude -e --extension"
+
 SIMPLE: dict[str, _Spec] = {
     "timeout": _spec("-s -k --signal --kill-after", 1),
     "gtimeout": _spec("-s -k --signal --kill-after", 1),
@@ -93,6 +95,11 @@ SIMPLE: dict[str, _Spec] = {
     "infisical run": _spec("--env --path"),
     "dotenv run": _spec("-f --file"),
     "dotenv": _spec("-f --file -e -c"),
+    "dotenvx run": _spec("-f --env-file -e --env"),
+    "env-cmd": _spec("-f --file -e --environments -r --rc-file"),
+    "cross-env": _spec(),
+    "c8": _spec(_COVERAGE),
+    "nyc": _spec(_COVERAGE),
     "chronic": _spec(),
     "catchsegv": _spec(),
     "strace": _spec("-o -e -p -s -u"),
@@ -130,8 +137,8 @@ _DIRECTORY_GLOBALS = frozenset(("--directory", "-C", "--dir"))
 def unwrap(words: list[str]) -> Unwrapped | None:
     """The command that a wrapper starts; None when the first word is no wrapper or starts nothing."""
     name = words[0].rpartition("/")[2]
-    if name == "find":
-        return _unwrap_find(words)
+    if name in _LAUNCHERS:
+        return _LAUNCHERS[name](words)
     if words[1:2] == ["-m"] and len(words) > 3 and words[2] in _MODULES:
         words = [words[2], *words[3:]]
         name = words[0]
@@ -182,6 +189,8 @@ def _take_options(name: str, spec: _Spec, rest: list[str]) -> Unwrapped | None:
         if name == "nix develop" and word in ("-c", "--command"):
             at += 1
             break
+        if name == "flock" and word in ("-c", "--command"):
+            return Unwrapped(words=["sh", "-c", *rest[at + 1 : at + 2]], name=name)
         if name in ("npx", "npm exec") and word in ("-c", "--call"):
             return Unwrapped(words=["sh", "-c", *rest[at + 1 : at + 2]], name=name)
         if name == "env" and flag in ("-S", "--split-string"):
@@ -198,7 +207,7 @@ def _take_options(name: str, spec: _Spec, rest: list[str]) -> Unwrapped | None:
             if flag in spec.directory_flags:
                 directory = value if equals else (rest[at + 1] if at + 1 < len(rest) else "")
             at += 2 if flag in spec.takes_value and not equals else 1
-        elif name in ("env", "sudo", "doas") and ASSIGNMENT.match(word):
+        elif name in ("env", "sudo", "doas", "cross-env") and ASSIGNMENT.match(word):
             environment[flag] = value
             at += 1
         elif operands:
@@ -234,3 +243,62 @@ def _unwrap_find(words: list[str]) -> Unwrapped | None:
                 return None
             return Unwrapped(words=inner[:end], name="find", repeated=True, code_hidden=True, uncertain=True)
     return None
+
+
+_SCRIPT_VALUES = frozenset("-I -O -B -T -m -o --log-in --log-out --log-io --log-timing --logging-format".split())
+
+
+def _unwrap_script(words: list[str]) -> Unwrapped | None:
+    """`script -qec CMD FILE`: what it prints is shown, but only with `-e` it ends as the command does."""
+    text, returns, skip = "", False, False
+    for at, word in enumerate(words[1:], 1):
+        flag, equals, value = word.partition("=")
+        if skip or not word.startswith("-"):
+            skip = False
+        elif flag in ("--version", "--help", "-V", "-h"):
+            return None
+        elif word.startswith("--"):
+            returns = returns or flag == "--return"
+            text = text or (value if equals else "".join(words[at + 1 : at + 2]) if flag == "--command" else "")
+            skip = not equals and flag in ("--command", *_SCRIPT_VALUES)
+        else:
+            returns = returns or "e" in word
+            if "c" in word:
+                text = word.partition("c")[2] or "".join(words[at + 1 : at + 2])
+                skip = word.endswith("c")
+    if not text:
+        return None
+    return Unwrapped(words=["sh", "-c", text], name="script", uncertain=not returns)
+
+
+_PARALLEL_VALUES = frozenset(
+    "-j --jobs -P --max-procs -N -n --max-args --halt --delay --retries --timeout --joblog --results --tmpdir --colsep -C "
+    "-I --tagstring --workdir --wd --shellquote --env --load --memfree --nice -S --sshlogin".split()
+)
+_PARALLEL_SEPARATORS = frozenset((":::", ":::+"))
+MAX_JOBS = 12
+
+
+def _unwrap_parallel(words: list[str]) -> Unwrapped | None:
+    """`parallel CMD ::: a b`: its status is 0 when every job's was. Where the jobs come from a file they are not known."""
+    at = 1
+    while at < len(words) and words[at].startswith("-"):
+        flag = words[at].partition("=")[0]
+        if flag in ("--dry-run", "--dryrun", "--version", "--help", "-V", "-h", "--show-limits"):
+            return None
+        at += 2 if flag in _PARALLEL_VALUES and "=" not in words[at] else 1
+    split = next((n for n in range(at, len(words)) if words[n] in _PARALLEL_SEPARATORS), len(words))
+    template, given = words[at:split], words[split + 1 :]
+    if not given or len(given) > MAX_JOBS or any(word in _PARALLEL_SEPARATORS for word in given):
+        return None
+    jobs = [_parallel_job(" ".join(template), argument) for argument in given]
+    return Unwrapped(words=["sh", "-c", " && ".join(jobs)], name="parallel", code_hidden=True)
+
+
+def _parallel_job(template: str, argument: str) -> str:
+    if not template:
+        return argument
+    return template.replace("{}", argument) if "{}" in template else f"{template} {argument}"
+
+
+_LAUNCHERS = {"find": _unwrap_find, "script": _unwrap_script, "parallel": _unwrap_parallel}

@@ -17,7 +17,7 @@ from holdfast.core.text import CUT_MARK
 from holdfast.features.checks.git_watch import Place, find_place
 from holdfast.features.checks.observe import ShellResult
 from holdfast.features.checks.runners.attribution import Candidate, Output, attribute_reports, clean_output, read_all
-from holdfast.features.checks.runners.entries import RepositoryFiles, read_recipe, recognise_entry
+from holdfast.features.checks.runners.entries import RepositoryFiles, read_recipe, recognise_entry, runs_tests_by_hook
 from holdfast.features.checks.runners.recognise import recognise
 from holdfast.features.checks.runners.reports import add_report
 from holdfast.features.checks.verdicts import judge_entry, judge_runner
@@ -154,7 +154,7 @@ def _candidate(command: ShellCommand) -> Candidate | None:
     if UNKNOWN in words[0]:
         return None
     match = recognise(words, command.invocation.environment)
-    if match is not None:
+    if match is not None and not runs_tests_by_hook(match):
         return Candidate(command=command, match=match)
     entry = recognise_entry(command)
     if entry is None:

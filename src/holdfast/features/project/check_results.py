@@ -19,11 +19,11 @@ MAX_RUNS = 40
 MAX_FAILURES = 50
 
 TOOL_FAMILIES = {
-    **dict.fromkeys(("pytest", "unittest"), "python"),
+    **dict.fromkeys(("pytest", "unittest", "nose2"), "python"),
     **dict.fromkeys(("cargo test", "nextest"), "rust"),
     **{name: name for name in ("go test", "maven", "gradle", "dotnet", "ctest", "jest", "vitest", "mocha", "node")},
     **{name: name for name in ("bun", "deno", "playwright", "cypress", "ava", "rspec", "minitest", "phpunit", "bats")},
-    "prove": "prove",
+    **{name: name for name in ("prove", "tape")},
 }
 """Test tools, by which of them run the same tests. What is not named is an entry point: make, npm, a script."""
 

@@ -6,7 +6,9 @@ from typing import Any
 
 import msgspec
 
+from holdfast.core.checks import Verdict
 from holdfast.core.event import Event
+from holdfast.core.kinds import ToolEndPayload
 from holdfast.features.uat.match import text_fits
 from holdfast.features.uat.settings import MOST_PROBLEMS, line
 
@@ -67,6 +69,15 @@ class Result(msgspec.Struct, frozen=True):
     logs: tuple[tuple[str, int, int], ...] = ()
 
 
+def _unproved_check(event: Event) -> str:
+    """A shell step that runs tests or a linter is done when those passed: `pytest || true` ends with 0 in any case."""
+    judgement = event.data.judgement if isinstance(event.data, ToolEndPayload) else None
+    for check in judgement.checks if judgement else ():
+        if check.verdict in (Verdict.FAILED, Verdict.UNKNOWN) or check.could_not_start:
+            return f"{check.runner}: {check.verdict.value.replace('_', ' ')}, {check.why}"
+    return ""
+
+
 def result_of(event: Event, body: bytes, page: str = "", *, browser: bool) -> Result:
     """The body is there while an event is handled; a replay reads what was made of it then."""
     response = response_of(body)
@@ -77,12 +88,14 @@ def result_of(event: Event, body: bytes, page: str = "", *, browser: bool) -> Re
     facts = value if isinstance(value, Mapping) else {}
     ok = event.kind == "tool.finished" and event.data.ok is not False and facts.get("success") is not False
     ok = bool(ok and not (browser and _FAILED.match(text.lstrip())))
+    unproved = _unproved_check(event) if ok else ""
+    ok = ok and not unproved
     problems = tuple(_problems(text))
     return Result(
         value=bounded(value),
         text=text,
         ok=ok,
-        error="" if ok else _error(event, facts, text),
+        error="" if ok else unproved or _error(event, facts, text),
         url=_word(facts, "url", "currentUrl") or _first(_URL, text),
         title=_word(facts, "title", "pageTitle") or _first(_TITLE, text),
         status=_number(facts, "statusCode", "status") or int(_first(_STATUS, text) or 0),

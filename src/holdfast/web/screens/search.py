@@ -62,7 +62,11 @@ def _code(visit: Visit, question: str, projects: list[str]) -> dict[str, Any]:
     good = [(project, answer) for project, answer in told if "hits" in answer]
     address = _editor(visit)
     hits = [
-        {**hit, "project": project, "link": editor_link(address, answer["root"], hit["path"], hit["focus"] or hit["line"])}
+        {
+            **hit,
+            "project": project,
+            "link": editor_link(address, answer["root"], hit["path"], hit["focus"] or hit["line"]),
+        }
         for project, answer in good
         for hit in answer["hits"]
     ]

@@ -10,6 +10,7 @@ from holdfast.core.checks import CheckKind
 from holdfast.core.shell.analysis import ShellCommand
 from holdfast.core.shell.execute import ReadFile
 from holdfast.core.shell.flow import Pieces
+from holdfast.features.checks.runners.recognise import Match
 
 # Entry points of a project that start check tools: make, npm scripts, just, tox, nox, scripts, drivers in Python.
 
@@ -17,6 +18,7 @@ _TESTS = re.compile(
     r"(?:^|[^a-z])(?:tests?|spec|specs|ci|check|checks|verify|validate|unit|integration|e2e|cov|coverage|qa|t|all)(?:[^a-z]|$)|test|jest|mocha|playwright|cypress|karma|rspec|^ava$",
     re.I,
 )
+_TEST_FOLDER = re.compile(r"(?:^|/)(?:tests?|specs?|__tests__|t)/")
 _LINT = re.compile(r"lint|ruff|eslint|flake|style|clippy", re.I)
 _TYPES = re.compile(r"type|mypy|tsc|pyright", re.I)
 _FORMAT = re.compile(r"format|fmt|prettier|black", re.I)
@@ -111,6 +113,10 @@ def recognise_entry(command: ShellCommand) -> Entry | None:
         "bazelisk",
     ):
         return _task(name, words)
+    if name == "deno" and words[1:2] == ["task"]:
+        return _task(name, [name, *words[2:]]) if len(words) > 2 else None
+    if name in ("pre-commit", "prek"):
+        return Entry(name, CheckKind.TEST, target=" ".join(words[2:]))
     if name == "rye" and words[1:2] == ["test"]:
         return Entry("rye", CheckKind.TEST)
     if name in ("tox", "nox", "hatch") or (
@@ -145,6 +151,11 @@ def recognise_entry(command: ShellCommand) -> Entry | None:
     return None
 
 
+def runs_tests_by_hook(match: Match) -> bool:
+    """`pre-commit run pytest -v`: a hook that is named like tests prints their summary."""
+    return match.runner.name == "pre-commit" and not match.nothing and main_kind(match.operands) is CheckKind.TEST
+
+
 def _asks_version(words: list[str]) -> str:
     return f"{words[1]} runs no check" if len(words) == 2 and words[1] in ("--version", "--help", "-h") else ""
 
@@ -175,9 +186,7 @@ def _make(words: list[str], environment: dict[str, str]) -> Entry:
     if re.match(r"^[a-zA-Z]*n", environment.get("MAKEFLAGS", "").replace("--no-print-directory", "").lstrip("-")):
         nothing = "MAKEFLAGS makes it a dry run"
     tampered = any(word.startswith("SHELL=") for word in words)
-    kinds = [kind_of(target) for target in targets]
-    kind = CheckKind.TEST if CheckKind.TEST in kinds else next((k for k in kinds if k), None)
-    entry = Entry("make", kind, directory, nothing, " ".join(targets))
+    entry = Entry("make", main_kind(targets), directory, nothing, " ".join(targets))
     entry.nothing = entry.nothing or ("SHELL is replaced" if tampered else "")
     return entry
 
@@ -234,16 +243,45 @@ def _task(name: str, words: list[str]) -> Entry | None:
     nothing = next(
         (f"{word} runs no recipe" for word in words[1:] if word in lists or word in ("--version", "--help")), ""
     )
-    targets = [word for word in words[1:] if not word.startswith("-") and "=" not in word and word != "run"]
-    target = targets[0] if targets else "default"
+    targets = _targets(words[1:]) if name not in ("nx", "lerna") else [*_flag_values(words), *_targets(words[1:])]
     several = name in ("turbo", "nx", "lerna", "moon")
-    return Entry(
-        name,
-        kind_of(target) or (CheckKind.TEST if target == "default" else None),
-        nothing=nothing,
-        target=target,
-        several=several,
-    )
+    kind = main_kind(targets) if targets else CheckKind.TEST
+    return Entry(name, kind, nothing=nothing, target=targets[0] if targets else "default", several=several)
+
+
+_TASK_VALUES = frozenset(
+    "-f --justfile --set --shell --shell-arg -d --dir --working-directory -t --taskfile -o --output -c --collection -r "
+    "--search-root --color --filter -F --concurrency --scope --ignore --projects --cwd --output-logs".split()
+)
+
+
+def _targets(words: list[str]) -> list[str]:
+    """The recipes that are named, without flags, their values and variables."""
+    found: list[str] = []
+    skip = False
+    for word in words:
+        if word == "--":
+            break
+        if not skip and not word.startswith("-") and "=" not in word and word not in ("run", "default"):
+            found.append(word)
+        skip = word in _TASK_VALUES
+    return found
+
+
+def _flag_values(words: list[str]) -> list[str]:
+    """`nx run-many -t test`: the target is the value of a flag there."""
+    pairs = zip(words, [*words[1:], ""], strict=True)
+    given = [word.partition("=")[2] or value for word, value in pairs if word.partition("=")[0] in _TARGET_FLAGS]
+    return [target for value in given for target in value.split(",") if target]
+
+
+_TARGET_FLAGS = frozenset(("-t", "--target", "--targets"))
+
+
+def main_kind(targets: list[str]) -> CheckKind | None:
+    """What several targets are for together: tests where any of them is."""
+    kinds = [kind_of(target) for target in targets]
+    return CheckKind.TEST if CheckKind.TEST in kinds else next((kind for kind in kinds if kind), None)
 
 
 def _session_tool(words: list[str]) -> Entry | None:
@@ -271,7 +309,7 @@ def _session_tool(words: list[str]) -> Entry | None:
     )
     nothing = next((f"{word} runs no session" for word in words[1:] if word in listing), "")
     target = " ".join(word for word in words[1:] if not word.startswith("-"))
-    kind = kind_of(target) if target and name == "nox" else CheckKind.TEST
+    kind = main_kind(target.replace(",", " ").split()) if target and name == "nox" else CheckKind.TEST
     if name == "tox" and target and not _TESTS.search(target) and kind_of(target):
         kind = kind_of(target)
     return Entry(name, kind or CheckKind.TEST, "", nothing, target)
@@ -297,7 +335,7 @@ def _driver(words: list[str], stdin: Pieces | None) -> Entry | None:
         return Entry("manage.py", CheckKind.TEST, target="test")
     if script.endswith("setup.py") and "test" not in words:
         return None
-    kind = kind_of(stem)
+    kind = kind_of(stem) or (CheckKind.TEST if _TEST_FOLDER.search(script) else None)
     if kind is None:
         return None
     return Entry(words[0].rpartition("/")[2], kind, target=script, nothing=_asks_version(words[1:]), script=True)

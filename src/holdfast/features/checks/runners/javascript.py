@@ -27,6 +27,7 @@ _NODE_BROKEN_FILE = re.compile(
 _NODE_FAILURE = re.compile(r"^not ok \d+ - |^\s*✖ .* \([\d.]+ms\)$", re.MULTILINE)
 _BUN = re.compile(r"^ *(\d+) pass\s*$", re.MULTILINE)
 _BUN_FAILED = re.compile(r"^ *(\d+) fail\s*$", re.MULTILINE)
+_BUN_FAILURE = re.compile(r"^\(fail\) |^Bailed out after \d+ failure", re.MULTILINE)
 _BUN_RAN = re.compile(r"^Ran (\d+) tests? across \d+ files?", re.MULTILINE)
 _DENO = re.compile(r"^(ok|FAILED) \| (\d+) passed(?: \([^)]*\))? \| (\d+) failed", re.MULTILINE)
 _PLAYWRIGHT = re.compile(r"^ {2}(\d+) passed \([\d.]+(?:ms|s|m|h)\)\s*$", re.MULTILINE)
@@ -36,6 +37,14 @@ _CYPRESS = re.compile(
     r"^\s*[✔✖]\s+(?:All specs passed!|(\d+) of \d+ failed \(\d+%\))\s+\S+\s+(\d+)\s+(\d+|-)\s+(\d+|-)", re.MULTILINE
 )
 _AVA = re.compile(r"^ {2}(\d+) tests? passed\s*$|^ {2}(\d+) tests? failed\s*$", re.MULTILINE)
+
+
+_TAPE = re.compile(r"^# tests +(\d+)\s*\n# pass +(\d+)\s*$(?:\n# fail +(\d+)\s*$)?", re.MULTILINE)
+
+
+def read_tape(text: str) -> list[Report]:
+    """TAP with counts at its end; what failed stands there only where something did."""
+    return [Report(passed=int(m[2]), failed=count(m, 3), position=m.start()) for m in _TAPE.finditer(text)]
 
 
 def read_jest(text: str) -> list[Report]:
@@ -121,7 +130,8 @@ def read_node(text: str) -> list[Report]:
 def read_bun(text: str) -> list[Report]:
     ran, passed = _BUN_RAN.search(text), _BUN.search(text)
     if ran is None or passed is None:
-        return []
+        sign = _BUN_FAILURE.search(text)  # With `--bail` it ends without its counts.
+        return [Report(failed=1, position=sign.start(), partial=True)] if sign else []
     return [Report(passed=count(passed), failed=count(_BUN_FAILED.search(text)), position=ran.start())]
 
 
@@ -149,7 +159,7 @@ def read_cypress(text: str) -> list[Report]:
 def read_ava(text: str) -> list[Report]:
     found = list(_AVA.finditer(text))
     if not found:
-        return []
+        return read_tape(text)
     return [
         Report(
             passed=sum(count(m, 1) for m in found), failed=sum(count(m, 2) for m in found), position=found[0].start()
@@ -243,4 +253,13 @@ CYPRESS = Runner(
 AVA = Runner(
     name="ava", programs=("ava",), runs_nothing=flags("--help --version"), selects=flags("-m --match"), read=read_ava
 )
-TESTS = (JEST, VITEST, MOCHA, NODE, BUN, DENO, PLAYWRIGHT, CYPRESS, AVA)
+TAPE = Runner(
+    name="tape",
+    programs=("tape",),
+    runs_nothing=flags("--help --version"),
+    takes_value=flags("-r --require -i --ignore"),
+    selects=flags("--only"),
+    empty_succeeds=True,
+    read=read_tape,
+)
+TESTS = (JEST, VITEST, MOCHA, NODE, BUN, DENO, PLAYWRIGHT, CYPRESS, AVA, TAPE)

@@ -54,10 +54,15 @@ def _pytest_report(summary: str, position: int, text: str) -> Report:
     return Report(passed=passed, failed=failed + errors, skipped=skipped, position=position)
 
 
+_LOAD_FAILURE = re.compile(
+    r"unittest\.loader\._FailedTest|nose2\.loader\.LoadTestsFailure|^ImportError: Failed to import", re.M
+)
+
+
 def read_unittest(text: str) -> list[Report]:
     reports = [_unittest_report(match) for match in _UNITTEST.finditer(text)]
     only_broken = len(reports) == 1 and not reports[0].passed and reports[0].failed
-    if only_broken and text.count("unittest.loader._FailedTest") >= reports[0].failed:
+    if only_broken and len(_LOAD_FAILURE.findall(text)) >= reports[0].failed:
         return [Report(nothing="a test module could not be imported", broken=True, position=reports[0].position)]
     return reports
 
@@ -117,4 +122,18 @@ UNITTEST = Runner(
     read=read_unittest,
     stream="stderr",
 )
-TESTS = (PYTEST, UNITTEST)
+NOSE2 = Runner(
+    name="nose2",
+    programs=("nose2",),
+    modules=("nose2",),
+    runs_nothing=flags("-h --help --version"),
+    takes_value=flags(
+        "-s --start-dir -t --top-level-directory -c --config --project-directory --log-level -P --plugin"
+    ),
+    whole_operands=re.compile(r"^tests?$"),
+    codes={0: Verdict.PASSED, 1: Verdict.FAILED, 2: Verdict.DID_NOT_RUN, 5: Verdict.DID_NOT_RUN},
+    empty_succeeds=True,
+    read=read_unittest,
+    stream="stderr",
+)
+TESTS = (PYTEST, UNITTEST, NOSE2)

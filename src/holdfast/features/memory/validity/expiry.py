@@ -34,7 +34,8 @@ _DAY = re.compile(
 _TOMORROW = re.compile(r"\b(?:tomorrow|morgen|mañana|demain|amanhã|завтра)\b", re.IGNORECASE)
 _WEEK = re.compile(
     (
-        r"\b(?:this (?:week|sprint|weekend)|diese woche|die nächsten tage|esta semana|cette semaine|на этой неделе|(?:for )?the next few days|for a "
+        r"\b(?:this (?:week|sprint|weekend)|diese woche|die nächsten tage|esta semana|cette semaine|на этой неделе|"
+        r"(?:for )?the next few days|for a "
         r"few days)\b|这周|今週"
     ),
     re.IGNORECASE,
@@ -45,7 +46,8 @@ _SPAN = re.compile(
     re.IGNORECASE,
 )
 _LENGTH = re.compile(
-    r"\b(?:kept|keeps?|retained|stored|saved|held|archived|valid|lives?|lasts?|stays?|cached|remembered|good|open) (?:\w+ ){0,2}(?:for|in)\b",
+    r"\b(?:kept|keeps?|retained|stored|saved|held|archived|valid|lives?|lasts?|stays?|cached|remembered|good|"
+    r"open) (?:\w+ ){0,2}(?:for|in)\b",
     re.IGNORECASE,
 )
 """How long something is kept is no end of the rule that says so."""

@@ -40,7 +40,8 @@ _STOP = frozenset(
     est sur dans on nous utilise passe pasamos usamos a à todo toute
     went brought bring write written based please show shows give given everywhere nowhere else's still currently
     today tomorrow yesterday since week weeks month april may june say said call called tell told have's look looks
-    find found listen listens lasts lasting period long duration being être tener laufen erst subimos bajamos aumentamos got thrown bother meanwhile we'll i'll we'd per raus own voluntary optional
+    find found listen listens lasts lasting period long duration being être tener laufen erst subimos bajamos
+    aumentamos got thrown bother meanwhile we'll i'll we'd per raus own voluntary optional
     wir ihr sie ich es sich dem den des einen einem einer als wie bei nach vor bis ab wird werden wurde kann können muss
     müssen soll sollen hat hatte läuft laufen gibt geben alle alles immer nie wieder mehr keine kein künftig bitte dabei dort
     lo al su sus como más muy pero si no ni ya ahora hay fue ser está están puede pueden debe deben lleva llevan va van tiene
@@ -60,19 +61,29 @@ _STOP = frozenset(
 _CLAUSE_END = re.compile(r"[,;:(]| (?:because|since|so that|so|to keep|as|weil|porque|parce que)\b", re.IGNORECASE)
 _EXCEPTION = re.compile(
     r"\b(?:except|exempt|exception|is (?:ok|fine|allowed) (?:in|for|on)|are (?:ok|fine|allowed) (?:in|for|on)|"
-    r"(?:comments|names|it) are fine|still|noch immer|todavía|encore|ainda|need no|needs no|(?:doesn't|don't) (?:need|count)|may (?:keep|return|use|deploy|skip|stay)|can go in without|sauf|außer|"
+    r"(?:comments|names|it) are fine|still|noch immer|todavía|encore|ainda|need no|needs no|(?:doesn't|"
+    r"don't) (?:need|count)|may (?:keep|return|use|deploy|skip|stay)|can go in without|sauf|außer|"
     r"ausgenommen|excepto|salvo|exceto|кроме|без исключения|at any hour|are open|is open|is public)\b|除了|以外",
     re.IGNORECASE,
 )
-_AS_WELL = re.compile(r"\btoo\b(?=\s*(?:[,;.!]|$|now|since|from))|\b(?:as well|also|auch|también|aussi|também|тоже)\b|也|も", re.IGNORECASE)
+_AS_WELL = re.compile(
+    r"\btoo\b(?=\s*(?:[,;.!]|$|now|since|from))|\b(?:as well|also|auch|también|aussi|também|тоже)\b|也|も",
+    re.IGNORECASE,
+)
 _STRONG_CHANGE = re.compile(
     r"\b(?:after all|final|it is again|again|back to|took over|takes over|replaces?|replaced|instead|moving "
-    r"(?:from|to|away)|moved|moves? to|move to|switch(?:ed|ing)? (?:to|the)|from (?:today|now|tomorrow|january|february|march|april|may|june|july|august|"
-    r"september|october|november|december)\b|went (?:back |up |down )?to|thrown out|swapped|took .{1,20} place|handed .{1,40} (?:to|over)|is gone|"
+    r"(?:from|to|away)|moved|moves? to|move to|switch(?:ed|ing)? (?:to|the)|from (?:today|now|tomorrow|january|"
+    r"february|march|april|may|june|july|august|"
+    r"september|october|november|december)\b|went (?:back |up |down )?to|thrown out|swapped|took .{1,20} place|"
+    r"handed .{1,40} (?:to|over)|is gone|"
     r"are gone|goes away|"
-    r"no more|no longer|any ?more|forget|never mind|don't bother|no need to|rewrote|redone|(?:was|were|got) rebuilt|reworked|doubled|halved|migramos|migré\w*|subimos|bajamos|aumentamos|on (?:monte|baisse|augmente)|erhöht|gesenkt|подняли|снизили|увеличили|converted|redid|nur noch|переехал\w*|перенесли|volver a|drop(?:ped)?|we go to|goes (?:up|down)|rewriting|rewritten|raised|"
+    r"no more|no longer|any ?more|forget|never mind|don't bother|no need to|rewrote|redone|(?:was|were|got) rebuilt|"
+    r"reworked|doubled|halved|migramos|migré\w*|subimos|bajamos|aumentamos|on (?:monte|baisse|augmente)|erhöht|"
+    r"gesenkt|подняли|снизили|увеличили|converted|redid|nur noch|переехал\w*|перенесли|volver a|drop(?:ped)?|"
+    r"we go to|goes (?:up|down)|rewriting|rewritten|raised|"
     r"lowered|we stay with|stays? (?:in|with|on)|is over|are over|is off|left for|belongs to|passe de|pasamos|"
-    r"wieder|otra vez|de nuevo|à nouveau|de novo|снова|nicht mehr|statt|umgestiegen|from here on|going forward|ported|migrated|ab jetzt|ab sofort|künftig|umgezogen|"
+    r"wieder|otra vez|de nuevo|à nouveau|de novo|снова|nicht mehr|statt|umgestiegen|from here on|going forward|"
+    r"ported|migrated|ab jetzt|ab sofort|künftig|umgezogen|"
     r"wechseln|a partir de (?:ahora|agora|hoy|hoje)|ya no|en (?:vez|lugar) de|cambiamos|désormais|dorénavant|"
     r"à partir de maintenant|au lieu de|on passe|n[e'].{1,25} plus|não .{1,25} mais|em vez de|trocamos|mudamos|"
     r"больше не|вместо|переходим|перешли|с этого момента|впредь|d'ora in poi|non più|invece di)\b"
@@ -115,7 +126,9 @@ _DONE = re.compile(
     re.IGNORECASE,
 )
 _UNTIL = re.compile(
-    r"\b(?:until|till|as long as|while|während|mientras|before|bis|solange|hasta|jusqu'à ce que|até|пока)\b(.{3,80})|在(.{2,12})[之以]?前", re.IGNORECASE
+    r"\b(?:until|till|as long as|while|während|mientras|before|bis|solange|hasta|jusqu'à ce que|até|"
+    r"пока)\b(.{3,80})|在(.{2,12})[之以]?前",
+    re.IGNORECASE,
 )
 _TAKEN_BACK = (
     re.compile(r"\b(?:from|de|von) ([\w.+#/-]+(?: [\w.+#/-]+)?) (?:to|a|à|auf|nach|zu)\b", re.IGNORECASE),
@@ -146,16 +159,21 @@ _ENDED = (
     r"out|no more|replaced|over|left|a thing of the past|abolished|stopped|suspended|repealed|disbanded|dissolved|withdrawn)"
 )
 _DEAD = (
-    re.compile(rf"([\w.+#/-]+)(?:'s)? (?:(?:is|are|was|were|got|gets|has been|have been|has|have|will be) (?:now |finally |all )*{_ENDED}|left|quit|"
+    re.compile(rf"([\w.+#/-]+)(?:'s)? (?:(?:is|are|was|were|got|gets|has been|have been|has|have|"
+               rf"will be) (?:now |finally |all )*{_ENDED}|left|quit|"
                r"retired|resigned|went away|goes away|went(?=[,;.]|$))\b(?! (?:in|on|at|by|under|with|of|from))", re.IGNORECASE),
     re.compile(r"([\w.+#/-]+)(?:'s)? (?:contract|licen[cs]e|subscription|plan|account|trial)? ?(?:has )?(?:ended|expired|ran out|run out|"
                r"been (?:retired|removed|dropped|deleted|replaced|closed|cancelled))\b", re.IGNORECASE),
     re.compile(r"\b(?:dropped|threw out|got rid of|scrapped|abandoned|killed|removed|retired|ditched|swapped(?: out)?|left|quit|took) "
                r"(?:the )?([\w.+#/-]+?)(?:'s place)?(?= |,|;|\.|$)", re.IGNORECASE),
-    re.compile(r"([\w.+#/-]+) (?:haben wir |wurde |ist |sind |wird |werden )+(?:abgeschaltet|abgelöst|abgeschafft|ersetzt|entfernt|gestrichen|"
+    re.compile(r"([\w.+#/-]+) (?:haben wir |wurde |ist |sind |wird |werden )+(?:abgeschaltet|abgelöst|abgeschafft|"
+               r"ersetzt|entfernt|gestrichen|"
                r"geschichte|raus|weg|vom tisch|gekündigt)", re.IGNORECASE),
-    re.compile(r"(?:quitté|abandonné|lâché|dejamos|dejado|largamos|abandonamos|trocamos|cambiamos|substituímos|sustituimos|remplaçons|on remplace|ersetzen) (?:o |a |el |la |le |los |as |os )?([\w.+#/-]+)"
-               r"|([\w.+#/-]+) (?:убрали|отключили|выкинули|выключили|удалили|закрыли|l[oa]s? (?:cerramos|dejamos|quitamos|eliminamos)|foi (?:desligad|desativad|abandonad)\w+|fue (?:eliminad|descartad)\w+|foi (?:descartad|removid)\w+|a été \w+)", re.IGNORECASE),
+    re.compile(r"(?:quitté|abandonné|lâché|dejamos|dejado|largamos|abandonamos|trocamos|cambiamos|substituímos|"
+               r"sustituimos|remplaçons|on remplace|ersetzen) (?:o |a |el |la |le |los |as |os )?([\w.+#/-]+)"
+               r"|([\w.+#/-]+) (?:убрали|отключили|выкинули|выключили|удалили|закрыли|l[oa]s? (?:cerramos|dejamos|"
+               r"quitamos|eliminamos)|foi (?:desligad|desativad|abandonad)\w+|fue (?:eliminad|descartad)\w+|"
+               r"foi (?:descartad|removid)\w+|a été \w+)", re.IGNORECASE),
 )  # fmt: skip
 """Says outright that something has ended: whatever was built on it does not hold any more."""
 _PLACED = re.compile(
@@ -165,7 +183,11 @@ _PLACED = re.compile(
     re.IGNORECASE,
 )
 """A path that says where something is, not where a rule holds."""
-_NEGATED = re.compile(r"\b(?:not|no|don't|doesn't|never|nicht|keine?|non|pas(?: de)?|не|without) (?:the |in |to |via |with )?([\w.-]+)", re.IGNORECASE)
+_NEGATED = re.compile(
+    r"\b(?:not|no|don't|doesn't|never|nicht|keine?|non|pas(?: de)?|не|without) (?:the |in |to |"
+    r"via |with )?([\w.-]+)",
+    re.IGNORECASE,
+)
 _NEGATION = re.compile(
     r"\b(?:not|no|never|don't|doesn't|isn't|aren't|mustn't|can't|without|nobody|nicht|nie|kein\w*|ne|pas|jamais|nunca|sin|não|не|"
     r"никогда|nessun\w*|non|geen|niet|nie)\b|不|别|ない|ません",
@@ -250,7 +272,16 @@ def content_words(text: str) -> set[str]:
 
 
 _STOP_STEMS = frozenset(stem(word) for word in _STOP if word.isascii() and len(word) > 3)
-_SHORT_PLURALS = {"prs": "pr", "mrs": "mr", "ids": "id", "vms": "vm", "dbs": "db", "apis": "api", "jobs": "job", "pods": "pod"}
+_SHORT_PLURALS = {
+    "prs": "pr",
+    "mrs": "mr",
+    "ids": "id",
+    "vms": "vm",
+    "dbs": "db",
+    "apis": "api",
+    "jobs": "job",
+    "pods": "pod",
+}
 
 
 def normal_word(token: str) -> str:
@@ -292,7 +323,9 @@ def _scopes(text: str, tokens: list[str], main: int) -> set[str]:
     placed = {found[1].strip("/.") for found in _PLACED.finditer(text)}
     said = {found.group(0).strip("/.") for found in _PATH.finditer(text)}
     paths = {normal_word(path) for path in said - placed} - {""}
-    after = {normal_word(m[1] or m[2]) for m in _FOR_SCOPE.finditer(text, 0, main) if _is_content((m[1] or m[2]).lower())}
+    after = {
+        normal_word(m[1] or m[2]) for m in _FOR_SCOPE.finditer(text, 0, main) if _is_content((m[1] or m[2]).lower())
+    }
     return {scope for scope in named | paths | after if scope not in GROUP_OF}
 
 

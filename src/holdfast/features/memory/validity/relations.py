@@ -102,10 +102,14 @@ def _other_doer(new: Parsed, old: Parsed) -> bool:
     found = _DONE_BY.search(old.text)
     doer = normal_word(found[1]) if found else ""
     rest = old.main - {doer}
-    return doer in old.main and doer not in new.words and len(rest) >= 2 and rest <= new.main and not _is_of_less(new, old)
+    return (
+        doer in old.main and doer not in new.words and len(rest) >= 2 and rest <= new.main and not _is_of_less(new, old)
+    )
 
 
-_PREPOSITIONS = frozenset("in on at with by from to over through via using en dans mit über con avec com на в по auf bei nach per".split())
+_PREPOSITIONS = frozenset(
+    "in on at with by from to over through via using en dans mit über con avec com на в по auf bei nach per".split()
+)
 _GENERIC_VERBS = frozenset(
     "is are live lives kept stored sit sits go goes come comes found run runs done handled made now held sind ist liegen está "
     "están sont est vont va são é läuft laufen geht gehen meet".split()
@@ -251,7 +255,8 @@ def _before_verb(one: Parsed) -> tuple[str, ...]:
 
 _OWNER = re.compile(
     r"^(?P<person>[A-Z]\w+)(?: now)? (?:owns|maintains|looks after|runs|is responsible for) (?P<area>.+)$"
-    r"|(?P<area2>[\w /-]+?) (?:goes? to|belongs to|is owned by|is maintained by|is (?:done|handled|run|granted|approved|checked) by|moves to|"
+    r"|(?P<area2>[\w /-]+?) (?:goes? to|belongs to|is owned by|is maintained by|is (?:done|handled|run|granted|"
+    r"approved|checked) by|moves to|"
     r"is with|is now|is) (?P<person2>[A-Z]\w+)(?:'s)?(?: now)?\W*$"
 )
 
@@ -327,10 +332,17 @@ _RULES = (
 
 # ── contradictions that cannot be decided ────────────────────────────────────────────────────────────────────────────
 
+
 def may_contradict(new: Parsed, old: Parsed) -> bool:
     """Both cannot well be told together, yet the newer does not say that it replaces the older: a person decides.
     Asked only where `replaces` found nothing."""
-    if _is_exception(new, old) or new.as_well or old.exception or _other_scope(new, old) or new.text.lower() == old.text.lower():
+    if (
+        _is_exception(new, old)
+        or new.as_well
+        or old.exception
+        or _other_scope(new, old)
+        or new.text.lower() == old.text.lower()
+    ):
         return False
     return _opposite(new, old) or _tool_against_tool(new, old)
 

@@ -25,7 +25,8 @@ _WONDERING = re.compile(
 )
 _REPORT = re.compile(
     (
-        r"\b(?:please check|can you (?:check|look)|look (?:at|into) it|please look|(?:fix|check|mend) (?:it|this|that|these|those)|looks? wrong|can you fix|no idea why|"
+        r"\b(?:please check|can you (?:check|look)|look (?:at|into) it|please look|(?:fix|check|mend) (?:it|this|"
+        r"that|these|those)|looks? wrong|can you fix|no idea why|"
         r"schau mal|revísalo|regarde|посмотри)\b|看一下|调べて"
     ),
     re.IGNORECASE,
@@ -87,7 +88,8 @@ def _may_replace(newer: Statement) -> bool:
 
 
 _ELSEWHERE = re.compile(
-    r"\b(?:in|at) (?:the|my|your|their|our) (?:\w+ )?(?:office|team|company|job|firm|repo|project)\b.{0,20}\b(?:they|people|everybody|we had)\b",
+    r"\b(?:in|at) (?:the|my|your|their|our) (?:\w+ )?(?:office|team|company|job|firm|repo|"
+    r"project)\b.{0,20}\b(?:they|people|everybody|we had)\b",
     re.IGNORECASE,
 )
 """How others do it."""

@@ -1,0 +1,141 @@
+"""What every HTTP server of ours checks before a route is looked at: host, web pages, the connection's owner, the token, the body.
+
+The dashboard's API and MCP over HTTP listen on loopback, where any program and any web page of this machine can knock.
+"""
+
+import asyncio
+import hmac
+import os
+import socket
+import time
+from collections.abc import Awaitable, Callable, MutableMapping
+from pathlib import Path
+from typing import Any
+
+Scope = MutableMapping[str, Any]
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+App = Callable[[Scope, Receive, Send], Awaitable[None]]
+Refusal = tuple[int, str]
+
+HOSTS = ("127.0.0.1", "localhost")
+SAFE_SITES = (b"none", b"same-origin")
+BODY_WITHIN_S = 15.0
+OWNER_KNOWN_S = 5.0
+TABLES = ("/proc/net/tcp", "/proc/net/tcp6")
+LOCAL, REMOTE, UID = 1, 2, 7
+
+
+class AskedHeaders:
+    """The headers of a request, names in small letters."""
+
+    def __init__(self, scope: Scope) -> None:
+        self.all: list[tuple[bytes, bytes]] = [(name.lower(), value) for name, value in scope["headers"]]
+        self._named = dict(self.all)
+        self.for_people = scope["method"] == "GET" and b"text/html" in self.get(b"accept")
+
+    def get(self, name: bytes, default: bytes = b"") -> bytes:
+        return self._named.get(name, default)
+
+    def values(self, name: bytes) -> list[bytes]:
+        return [value for known, value in self.all if known == name]
+
+    def cookies(self) -> list[tuple[str, str]]:
+        pairs = self.get(b"cookie").decode("latin-1").split(";")
+        return [(name.strip(), value.strip()) for name, _, value in (pair.partition("=") for pair in pairs)]
+
+
+class LoopbackGuard:
+    """Default deny. The kernel says whose connection it is; where it does not, only a key counts."""
+
+    def __init__(self, port: int, token: str, largest_body: int) -> None:
+        self._port, self._token, self._largest = port, token.encode(), largest_body
+        self._owners: dict[tuple[str, int], tuple[float, bool | None]] = {}
+        self._hosts = {f"{host}:{port}".encode() for host in HOSTS}
+        self._origins = {f"http://{host}:{port}".encode() for host in HOSTS}
+
+    def refuse_place(self, asked: AskedHeaders, *, own_pages: bool) -> Refusal | None:
+        """A name that was bent to 127.0.0.1, or a page in a browser; `own_pages`: those we served ourselves may ask."""
+        hosts = [value.lower() for value in asked.values(b"host")]
+        if len(hosts) != 1 or hosts[0] not in self._hosts:
+            return 421, "This is not the host you are looking for."
+        origins, site = set(asked.values(b"origin")), asked.get(b"sec-fetch-site", b"none")
+        if not own_pages and (origins or site != b"none"):
+            return 403, "Web pages may not talk to Holdfast."
+        if not origins <= self._origins or site not in SAFE_SITES:
+            return 403, "Other web pages may not talk to Holdfast."
+        return None
+
+    def is_owner(self, scope: Scope, has_key: bool) -> bool | None:
+        """Asking the kernel takes milliseconds on a busy machine: who has a key is asked once every few seconds."""
+        client, now = tuple(scope["client"] or ("", 0)), time.monotonic()
+        seen, known = self._owners.get(client, (0.0, None))
+        if not has_key or now - seen > OWNER_KNOWN_S:
+            seen, known = now, is_owner(client, self._port)
+            fresh = {c: found for c, found in self._owners.items() if now - found[0] < OWNER_KNOWN_S}
+            self._owners = {**fresh, client: (seen, known)} if known else fresh
+        return known
+
+    def has_token(self, asked: AskedHeaders) -> bool:
+        given = asked.values(b"authorization")
+        return len(given) == 1 and hmac.compare_digest(given[0], b"Bearer " + self._token)
+
+    def too_large(self) -> Refusal:
+        return 413, f"A body has at most {self._largest} bytes, and does not take for ever."
+
+    async def read_body(self, receive: Receive) -> bytes | None:
+        """None when it is too long or too slow: a chunked body names no length beforehand."""
+        try:
+            return await asyncio.wait_for(self._whole_body(receive), BODY_WITHIN_S)
+        except TimeoutError:
+            return None
+
+    async def _whole_body(self, receive: Receive) -> bytes | None:
+        body = bytearray()
+        while True:
+            message = await receive()
+            body += message.get("body", b"")
+            if message["type"] != "http.request" or len(body) > self._largest:
+                return None
+            if not message.get("more_body"):
+                return bytes(body)
+
+
+def replay_body(body: bytes, receive: Receive) -> Receive:
+    """For the app behind: the body that was read already, then whatever else comes (the end of the connection)."""
+    waiting: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
+
+    async def next_message() -> Message:
+        return waiting.pop() if waiting else await receive()
+
+    return next_message
+
+
+# ── who is at the other end of a loopback connection? The kernel knows (P8) ──────────────────────────────────────────
+
+
+def is_owner(client: tuple[str, int], server_port: int) -> bool | None:
+    """None where the kernel does not say (no /proc): then a token decides."""
+    uid = owner_of(client, server_port)
+    return None if uid is None else uid == os.geteuid()
+
+
+def owner_of(client: tuple[str, int], server_port: int) -> int | None:
+    """The user whose socket this is, by its own address and the port it talks to."""
+    wanted = _address(*client)
+    for table in TABLES:
+        try:
+            lines = Path(table).read_text(encoding="ascii").splitlines()[1:]
+        except OSError:
+            continue
+        for fields in map(str.split, lines):
+            if fields[LOCAL].endswith(wanted) and fields[REMOTE].endswith(f":{server_port:04X}"):
+                return int(fields[UID])
+    return None
+
+
+def _address(host: str, port: int) -> str:
+    """As /proc writes it: the bytes of an IPv4 address in the machine's order (also at the end of a mapped one)."""
+    packed = socket.inet_aton(host)
+    return f"{int.from_bytes(packed, 'little'):08X}:{port:04X}"

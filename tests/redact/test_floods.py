@@ -1,0 +1,79 @@
+"""Texts that were written to be costly: a bounded number of candidates is judged, and what is not judged is not kept."""
+
+import json
+import random
+from collections.abc import Callable
+from functools import cache
+
+import pytest
+
+from holdfast.redact import Redactor, scanner
+from holdfast.redact.scanner import Scanner, Work
+
+SIZE = 200_000
+LETTERS = "abcdefghijkmnpqrstuvwxyzABCDEFGHJKLMNPQRSTUVWXYZ23456789"
+
+
+@cache
+def value(n: int) -> str:
+    return "".join(random.Random(n).choices(LETTERS, k=14)) + "7q"
+
+
+FLOODS: dict[str, Callable[[int], str]] = {
+    "names": lambda n: f"A{n}_PASSWORD={value(n)}\n",
+    "words": lambda n: f"password word{n} ",
+    "said": lambda n: f"the password for a{n} is {value(n)}. ",
+    "used": lambda n: f"use {value(n)} as the api key ",
+    "keys": lambda n: f"k{n}_key: [a, b] ",
+    "pem": lambda n: f"-----BEGIN PRIVATE KEY-----\nMIIE{n}\n",
+    "documents": lambda n: f"kind: Secret\ndata:\n  a{n}: {value(n)}\n",
+    "inserts": lambda n: f"(password, b{n}) VALUES ('{value(n)}', 'x')\n",
+    "cookies": lambda n: f"Cookie: a{n}={value(n)}; b={value(n + 1)}\n",
+    "base64": lambda n: f"cGFzc3dvcmQ{value(n)} ",
+    "escapes": lambda n: f"\\u0070\\u0061ssword={value(n)} ",
+    "percent": lambda n: f"%70%61ssword={value(n)} ",
+    "nested": lambda n: f'{{"a":{{"password":{{"token":"{value(n)}",',
+    "addresses": lambda n: f"https://u{n}:{value(n)}@h/ ",
+    "runs": lambda n: f"acme_{value(n)}{value(n + 1)}{value(n + 2)} ",
+    "dumps": lambda n: f"{n * 16:08x}: 7061 7373 776f 7264 3d{n % 90 + 10:02x}  passw\n",
+}
+
+
+def flood(name: str) -> str:
+    parts: list[str] = []
+    size = n = 0
+    while size < SIZE:
+        parts.append(FLOODS[name](n))
+        size += len(parts[-1])
+        n += 1
+    return "".join(parts)
+
+
+@pytest.mark.parametrize("name", FLOODS)
+def test_a_flood_is_judged_in_part_and_kept_in_no_part(name: str) -> None:
+    text = flood(name)
+    work = Work(len(text))
+    Scanner().find(text.encode(), work=work)
+    assert work.spent <= 2 * scanner._WORK_LEAST
+    cleaned, _ = Redactor().redact(json.dumps({"session_id": "s-1", "c": text, "cwd": "/home/ada"}).encode())
+    kept = json.loads(cleaned)
+    assert (kept["session_id"], kept["cwd"]) == ("s-1", "/home/ada")
+    secrets = [value(n) for n in range(0, 4000, 41)]
+    if value(0) in text and name not in ("keys", "base64"):
+        assert not [secret for secret in secrets if secret in text and secret in kept["c"]]
+
+
+def test_a_long_text_with_few_candidates_is_judged_to_its_end() -> None:
+    text = "y = 2  # a line of a program\n" * 9000 + f"password={value(1)}\n" + "y = 2\n" * 9000
+    cleaned, findings = Redactor().redact_text(text)
+    assert [finding.kind for finding in findings] == ["password"]
+    assert len(cleaned) > len(text) - 40
+
+
+def test_many_strings_with_candidates_stay_a_document_of_the_same_shape() -> None:
+    body = json.dumps({"session_id": "s-1", "rows": [{"password": value(n), "n": n} for n in range(6000)], "z": 1})
+    cleaned, _ = Redactor().redact(body.encode())
+    kept = json.loads(cleaned)
+    assert len(kept["rows"]) == 6000
+    assert (kept["session_id"], kept["z"]) == ("s-1", 1)
+    assert not any(value(n).encode() in cleaned for n in range(0, 6000, 60))
