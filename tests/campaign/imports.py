@@ -24,6 +24,7 @@ MOST_MEMORY = 400 << 20
 
 def run(folder: Path, size: int) -> str:
     world, chance, kills = World(folder), random.Random(size), min(KILLS, 1 + size // 20)
+    before = largest_child()
     try:
         write_transcripts(world.home, size)
         world.start()
@@ -36,10 +37,15 @@ def run(folder: Path, size: int) -> str:
         assert again["taken"] == 0, again
     finally:
         world.close()
-    used = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024
-    assert used < MOST_MEMORY, f"a process took {used >> 20} MB"
+    used = largest_child()
+    # The system tells the largest child of all: one that was there before (a browser of another test) says nothing here.
+    assert used in (before, min(used, MOST_MEMORY)), f"a process took {used >> 20} MB"
     once = f"every prompt once, the second import took 0 of {again['known']} events"
     return f"{size} transcripts, {kills} kills: {once}, at most {used >> 20} MB"
+
+
+def largest_child() -> int:
+    return resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024
 
 
 def write_transcripts(home: Path, size: int) -> None:

@@ -151,16 +151,19 @@ class Scene:
         finally:
             house.close()
 
-    def check_refusal(self) -> None:
+    def check_refusal(self, *refused: str) -> None:
         assert not (self.agent.project / "forbidden.txt").exists()
         assert self.model.saw("is not allowed", "main"), "the reason reached the model"
         assert self.model.saw("are refused", "main"), "so did the context given at the start"
         made = self.world.hooks_seen(kinds=("decision.made",))
-        denied = [e.data["of_kind"] for e in made if e.data["verdict"] == "deny"]
-        assert denied == ["tool.started", "tool.started", "turn.ended"]
+        assert [e.data["of_kind"] for e in made if e.data["verdict"] == "deny"] == [*refused, "turn.ended"]
+        assert self.model.saw("NOT-YET", "main") is self.kind.goes_on, "and so did the reason to go on"
+
+    def check_release(self) -> None:
+        """The second call was refused by a gate, and let go after its check had passed."""
+        self.check_refusal("tool.started", "tool.started")
         assert self.model.saw("no `sh check.sh*` that passed is on record", "main"), "what the gate asks for was told"
         assert (self.agent.project / "released.txt").exists(), "and after the check it let go"
-        assert self.model.saw("NOT-YET", "main") is self.kind.goes_on, "and so did the reason to go on"
 
 
 def shown_rows(rows: list[dict[str, Any]]) -> list[tuple[str, str, str]]:
@@ -217,7 +220,7 @@ def test_a_session_is_on_record_once_and_a_gate_holds(scene: Scene, tmp_path: Pa
     if scene.kind.says_when_over:
         wait_until(lambda: "session.ended" in scene.kinds(), "the session has ended")
     scene.check_events(note)
-    scene.check_refusal()
+    scene.check_release()
     scene.check_answer()
     scene.check_import(tmp_path)
     assert len(scene.holding_us()) == 2
@@ -250,7 +253,7 @@ def test_droid_is_on_record_and_a_gate_holds(scene: Scene) -> None:
     finished = scene.world.hooks_seen(kinds=("tool.finished",))
     assert [(e.data["action"], e.data["ok"]) for e in finished] == [("shell", True), ("edit", True)]
     assert finished[1].data["paths"] == [str(note)]
-    scene.check_refusal()
+    scene.check_refusal("tool.started")
     scene.world.cli("uninstall")
     assert scene.holding_us() == []
 

@@ -250,7 +250,7 @@ ORDINARY = (
     "sha256:<h64>",
     "sha512-<b86>==",
     'integrity="sha384-<b64>"',
-    '"resolved": "https://registry.npmjs.org/a/-/a-1.0.0.tgz#<h40>"',
+    '"resolved": "https://registry.example.org/a/-/a-1.0.0.tgz#<h40>"',
     'checksum = "<h64>"',
     "id: <uuid>",
     "trace_id=<h32> span_id=<h16>",

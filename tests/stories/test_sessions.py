@@ -292,7 +292,7 @@ def test_the_seeds_queries_run_on_our_database(world: World) -> None:
     assert tools == [["sql-1", "Bash", "1", "1"], ["sql-2", "Bash", "1", "1"]]
     force_close = "UPDATE sessions SET status='completed' WHERE id='sql-2';"
     done = subprocess.run(["sqlite3", world.paths.database, force_close], capture_output=True, text=True, check=False)
-    assert done.returncode != 0 and "holdfast session close ID" in done.stderr
+    assert done.returncode != 0 and "holdfast sessions close ID" in done.stderr
 
 
 def query(world: World, sql: str) -> list[list[str]]:

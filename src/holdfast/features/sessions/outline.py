@@ -16,6 +16,7 @@ from holdfast.core.event import Event
 from holdfast.core.feature import Call
 from holdfast.core.history import MARK, HistoryMark
 from holdfast.core.ports import EventQuery, Reader
+from holdfast.core.text import name_invisible
 from holdfast.features.sessions.events import SUBSCRIBED_KINDS
 from holdfast.features.sessions.figures import NOTHING_SPENT, Figures, figures_of
 from holdfast.features.sessions.state.documents import TURN, Session, Turn, one_line
@@ -102,8 +103,10 @@ def _split_rows(
 def _outline_turn(turn: Turn, numbers: Sequence[int], figures: Figures) -> OutlineTurn:
     spent = figures.by_turn.get(turn.n, NOTHING_SPENT)
     return OutlineTurn(
-        n=turn.n, first=turn.first, at=turn.at, end=turn.end, how=turn.how, prompt=one_line(turn.prompt, PROMPT_LENGTH), tools=turn.tools,
-        failed=turn.failed, rows=len(numbers), blocks=list(numbers[::BLOCK_ROWS]), tokens=spent.total_tokens,
+        n=turn.n, first=turn.first, at=turn.at, end=turn.end, how=turn.how, tools=turn.tools, failed=turn.failed,
+        # A script of the page shows it as it is: no template goes over it.
+        prompt=name_invisible(one_line(turn.prompt, PROMPT_LENGTH)),
+        rows=len(numbers), blocks=list(numbers[::BLOCK_ROWS]), tokens=spent.total_tokens,
         cost=spent.cost,
     )  # fmt: skip
 
