@@ -585,7 +585,7 @@ LAYOUTS = pytest.mark.parametrize("wanted", [GROUPS, ENTRIES], ids=["in groups",
 
 
 @LAYOUTS
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(text=texts)
 def test_any_text_takes_ours_in_and_gives_it_back(wanted, text):
     put_in = hooks_text.with_ours(text, wanted)
@@ -597,7 +597,7 @@ def test_any_text_takes_ours_in_and_gives_it_back(wanted, text):
 
 
 @LAYOUTS
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(text=texts, older=st.sets(st.sampled_from([*EVENTS, "Gone"]), min_size=1))
 def test_any_mixture_of_older_entries_ends_the_same(wanted, text, older):
     old = {event: {"command": "/old/holdfast-hook", "args": [event]} for event in older}

@@ -121,7 +121,7 @@ names = st.text(min_size=1, max_size=8)
 values = st.recursive(st.none() | st.integers() | names, lambda v: st.lists(v, max_size=3) | st.dictionaries(names, v))
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(
     st.dictionaries(names, values, max_size=4), st.none() | st.dictionaries(names, values, min_size=1, max_size=3),
     st.sampled_from((None, 2, 4, "\t")),

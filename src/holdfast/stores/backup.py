@@ -23,7 +23,8 @@ def write(source: Path, folder: Path, reason: str = "daily", keep: int = KEEP) -
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     stamp = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime())
     target = _free_name(folder, f"{stamp}-{reason}")
-    partial = folder / f".{target.name}.partial"
+    # With our number: a daemon that starts meanwhile removes what nobody is writing any more.
+    partial = folder / f".{target.name}.{os.getpid()}.partial"
     with translated(source):
         _copy(source, partial)
     check(partial)

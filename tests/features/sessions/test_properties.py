@@ -78,7 +78,7 @@ def told(events: list[Event]) -> list[Event]:
 
 
 @given(stories)
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 def test_any_order_of_events_leaves_only_legal_states(story: list[Event]):
     docs: dict[Ref, Doc] = {}
     for event in told(story):
