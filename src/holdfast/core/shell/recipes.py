@@ -58,9 +58,11 @@ def _with_includes(text: str, folder: str, read: ReadText) -> str:
 
 def make_recipe(text: str, target: str, makefile: str = "") -> str:
     """Its lines, and `make` of what it needs first. Without a target the first one counts."""
-    needs = f"make -f {makefile}" if makefile else "make"
+    # In both spellings where another file is named: a rule about `make deploy` means the target, whatever file leads to it.
+    calls = (f"make -f {makefile}", "make") if makefile else ("make",)
     if not target:
-        return f"{needs} {default}" if (default := _default_target(text)) else ""
+        default = _default_target(text)
+        return "\n".join(f"{call} {default}" for call in calls) if default else ""
     lines: list[str] = []
     taking = False
     for line in text.splitlines():
@@ -69,7 +71,8 @@ def make_recipe(text: str, target: str, makefile: str = "") -> str:
                 lines.append(_recipe_line(match[3]))
         elif match := _TARGET.match(line):
             taking = target in match[1].split()
-            lines += [f"{needs} {need}" for need in match[2].split() if taking and re.fullmatch(r"[\w./-]+", need)]
+            needs = [need for need in match[2].split() if taking and re.fullmatch(r"[\w./-]+", need)]
+            lines += [f"{call} {need}" for need in needs for call in calls]
         elif line.startswith("\t") and taking:
             lines.append(_recipe_line(line))
         elif line.strip() and not line.startswith(("#", "\t")):
