@@ -1,4 +1,4 @@
-"""Build step of the wheel: compile native/hook.c and ship it as the script `holdfast-hook`; and native/anchors.c, which
+"""Build step of the wheel: compile native/hook.c and ship it as the script `holdfast-hook`; and the library of redaction, which
 ships as `holdfast/redact/libanchors.so`.
 
 Set HOLDFAST_TARGET (see native/build.py) to build for another platform, or HOLDFAST_TARGET=none to leave it out.

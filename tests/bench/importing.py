@@ -1,16 +1,21 @@
 """How fast transcripts come in: megabytes per second of `holdfast import`, and a second time when nothing is new."""
 
 import json
+import random
 import tempfile
 import time
+from functools import cache
 from pathlib import Path
+from typing import Any
 
 from tests.bench.figures import fact, figure, heading
 from tests.kit import World
 
 MEGABYTES = 60
+SOURCES = Path(tempfile.__file__).parent
+SAMPLE = Path(__file__).parents[1] / "imports" / "samples" / "claude.jsonl"
 COMMANDS = ("git status", "rg -n TODO src", "pytest -q tests/unit", "sed -n 1,80p README.md")
-OUTPUT = "collected 42 items, all of them passed in a reasonable time on this machine. " * 60
+LONGEST_OUTPUT = 6_000
 
 
 def main() -> None:
@@ -32,34 +37,52 @@ def main() -> None:
 def write(folder: Path, wanted: int) -> int:
     """Sessions of fifty turns: a prompt, four calls with their results, what the agent writes besides."""
     folder.mkdir(parents=True)
-    total = session = 0
+    texts, total, session = Texts(), 0, 0
     while total < wanted:
         session += 1
-        text = "".join(_turn(f"session-{session}", n) for n in range(50))
+        text = "".join(make_turn(f"session-{session}", n, texts) for n in range(50))
         (folder / f"session-{session}.jsonl").write_text(text)
         total += len(text)
     return total
 
 
-def _turn(session: str, n: int) -> str:
-    records = [_record(session, f"{n}-p", "user", f"please do thing {n}")]
+class Texts:
+    """Pieces of the source code of the standard library, as an agent reads files: the same ones in every run."""
+
+    def __init__(self) -> None:
+        self._random = random.Random(17)
+        self._sources = [file.read_text() for file in sorted(SOURCES.glob("*.py"))]
+
+    def piece(self) -> str:
+        source = self._random.choice(self._sources)
+        begin = self._random.randrange(max(1, len(source) - 200))
+        return source[begin : begin + self._random.randrange(100, LONGEST_OUTPUT)]
+
+
+def make_turn(session: str, n: int, texts: Texts) -> str:
+    """In the records of the real program: a prompt, four calls and an answer, with the requests it writes down between them."""
+    records = [make_record("user", session, f"{n}-p", f"please do thing {n}")]
     for c in range(4):
+        output = texts.piece()
         call = {"type": "tool_use", "id": f"toolu_{n}_{c}", "name": "Bash", "input": {"command": COMMANDS[c]}}
-        result = {"type": "tool_result", "tool_use_id": f"toolu_{n}_{c}", "content": OUTPUT}
+        result = {"type": "tool_result", "tool_use_id": f"toolu_{n}_{c}", "content": output}
         records += [
-            _record(session, f"{n}-{c}-a", "assistant", [call]),
-            _record(session, f"{n}-{c}-u", "user", [result]),
+            make_record("api-request", session, f"{n}-{c}-r"),
+            make_record("assistant", session, f"{n}-{c}-a", [call]),
+            make_record("user", session, f"{n}-{c}-u", [result]) | {"toolUseResult": {"stdout": output, "stderr": ""}},
         ]
-        records.append(
-            {"type": "attachment", "sessionId": session, "uuid": f"{n}-{c}-x", "attachment": {"text": OUTPUT}}
-        )
-    records.append(_record(session, f"{n}-z", "assistant", [{"type": "text", "text": "Done."}]))
+    records.append(make_record("assistant", session, f"{n}-z", [{"type": "text", "text": "Done."}]))
     return "".join(json.dumps(record) + "\n" for record in records)
 
 
-def _record(session: str, uuid: str, kind: str, content: object) -> dict:
-    return {
-        "type": kind, "uuid": uuid, "sessionId": session, "timestamp": "2026-11-15T10:11:26.684Z", "cwd": "/p",
-        "gitBranch": "main", "message": {"role": kind, "content": content, "model": "m", "usage": {"input_tokens": 10}},
-        "toolUseResult": {"stdout": OUTPUT, "stderr": "", "interrupted": False} if kind == "user" else None,
-    }  # fmt: skip
+def make_record(kind: str, session: str, uuid: str, content: object = None) -> dict[str, Any]:
+    made = {**_templates()[kind], "sessionId": session, "uuid": f"{session}-{uuid}"}
+    if content is not None:
+        made["message"] = {**made["message"], "id": f"msg-{session}-{uuid}", "content": content}
+    return made
+
+
+@cache
+def _templates() -> dict[str, dict[str, Any]]:
+    """The last record of each kind that Claude Code 2.1.325 wrote in a recorded session."""
+    return {record["type"]: record for record in map(json.loads, SAMPLE.read_text().splitlines())}

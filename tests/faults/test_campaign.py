@@ -8,6 +8,7 @@ from tests.campaign import (
     damage,
     erase,
     full_disk,
+    imports,
     indexing,
     kills,
     kills_postgres,
@@ -42,6 +43,11 @@ def test_kill_9_of_daemon_and_hooks_under_eight_clients(tmp_path: Path) -> None:
 def test_the_same_with_postgresql_under_the_daemon(tmp_path: Path) -> None:
     """P2, P3."""
     assert "0 lost" in sampled(kills_postgres, tmp_path, 5)
+
+
+def test_an_import_that_is_killed_goes_on(tmp_path: Path) -> None:
+    """Issue 17, point 6: resumable, and twice is once."""
+    assert "every prompt once" in sampled(imports, tmp_path, 10)
 
 
 def test_power_cuts(tmp_path: Path) -> None:

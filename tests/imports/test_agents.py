@@ -11,10 +11,14 @@ from hypothesis import strategies as st
 
 from holdfast.core.event import Event
 from holdfast.core.kinds import HOOK_KINDS
-from holdfast.imports import IMPORTERS
+from holdfast.features.sessions.figures import build_figures
+from holdfast.features.sessions.state.reducer import reduce_session
+from holdfast.imports import IMPORTERS, source
+from holdfast.imports.history import number_turns
 from holdfast.imports.source import Place, Skipped
 from holdfast.usage.model import KINDS, Usage, total_of
 from holdfast.usage.scan import Ledger, scan
+from holdfast.usage.spending import Spending
 from tests.usage.kit import EXPECTED, sample_home
 
 EVERY = pytest.mark.parametrize("agent", EXPECTED)
@@ -151,3 +155,85 @@ def test_a_compaction_of_claude_code(tmp_path):
         file.write(json.dumps(record) + "\n")
     (compacted,) = [e for e in told(home, "claude-code")[0] if e.kind == "compact.ended"]
     assert compacted.data["summary"] == "This session goes on from another."
+
+
+# ── what no real program could be asked for, and files that misbehave ────────────────────────────────────────────────
+
+
+def test_auggies_sessions_as_its_code_writes_them(tmp_path):
+    """Not verified with the real program."""
+    use = {
+        "tool_use_id": "t1",
+        "tool_name": "launch-process",
+        "input_json": '{"command": "make", "cwd": "/home/dev/project"}',
+    }
+    result = {"tool_use_id": "t1", "content": "no rule", "is_error": True}
+    spent = {"token_usage": {"input_tokens": 7, "output_tokens": 3}}
+    exchanges = [
+        {"request_id": "r1", "request_message": "Build it", "response_text": "", "response_nodes": [{"tool_use": use}, spent]},
+        {"request_id": "r2", "request_message": "", "response_text": "It fails.", "request_nodes": [{"tool_result_node": result}]},
+        {"request_id": "r3", "request_message": "Why?", "response_text": "No rule.", "response_nodes": [{}]},
+    ]  # fmt: skip
+    history = [{"exchange": one, "finishedAt": f"2026-11-15T10:00:0{n}.000Z"} for n, one in enumerate(exchanges)]
+    file = tmp_path / ".augment" / "sessions" / "s.json"
+    file.parent.mkdir(parents=True)
+    file.write_text(json.dumps({"sessionId": "s", "created": "2026-11-15T10:00:00.000Z", "chatHistory": history}))
+    events, skipped = told(tmp_path, "auggie")
+    assert skipped == [] and {(e.session, e.project) for e in events} == {("s", "/home/dev/project")}
+    assert [e.data["prompt"] for e in main(events, "prompt.submitted")] == ["Build it", "Why?"]
+    assert [e.data["message"] for e in main(events, "turn.ended")] == ["It fails.", "No rule."]
+    (failed,) = main(events, "tool.failed")
+    assert (failed.tool, failed.data["command"], failed.data["error"]) == ("launch-process", "make", "no rule")
+    assert spent_total(events) == 10
+    file.write_text('{"sessionId": "s", "chatHistory": [{"exchange": 3}, 4]}')
+    assert [s.why.split(":")[0] for s in told(tmp_path, "auggie")[1]] == ["not a session"]
+
+
+def spent_total(events) -> int:
+    return spent(events).total or 0
+
+
+def test_a_line_and_a_document_beyond_all_bounds_are_named_and_not_read(tmp_path, monkeypatch):
+    monkeypatch.setattr(source, "LONGEST_LINE", 2_000)
+    monkeypatch.setattr(source, "LONGEST_DOCUMENT", 100)
+    home = sample_home(tmp_path, "claude-code")
+    whole, _ = told(home, "claude-code")
+    (file, *_) = IMPORTERS["claude-code"].find(Place(home, home))
+    file.write_text(json.dumps({"type": "user", "message": "x" * 9_000}) + "\n" + file.read_text())
+    events, skipped = told(home, "claude-code")
+    assert [e.key for e in events] == [e.key for e in whole]
+    assert [s.where for s in skipped] == [f"{file}:1"]
+    home = sample_home(tmp_path / "other", "continue")
+    assert "that are read at once" in told(home, "continue")[1][0].why
+
+
+def test_a_transcript_that_grows_while_it_is_read_is_read_to_its_new_end(tmp_path):
+    home = sample_home(tmp_path, "claude-code")
+    place, importer = Place(home, home), IMPORTERS["claude-code"]
+    (file, *_) = importer.find(place)
+    lines_of = file.read_text().splitlines(keepends=True)
+    whole, _ = told(home, "claude-code")
+    file.write_text("".join(lines_of[:5]))
+    reading = importer.read(file, place)
+    first = next(reading)
+    with file.open("a") as more:
+        more.write("".join(lines_of[5:]))
+    found = [one for one in (first, *reading) if isinstance(one, Event)]
+    assert [e.key for e in found] == [e.key for e in whole]
+
+
+@pytest.mark.parametrize(
+    "wrong", ["1970-01-01T00:00:00.000Z", "2199-01-01T00:00:00.000Z", "yesterday", None, -5, 1e300]
+)
+def test_a_clock_that_is_wrong_makes_no_figure_negative(wrong, tmp_path):
+    home = sample_home(tmp_path, "claude-code")
+    (file, *_) = IMPORTERS["claude-code"].find(Place(home, home))
+    records = [json.loads(line) for line in file.read_text().splitlines()]
+    for record in records[len(records) // 2 :: 3]:
+        record["timestamp"] = wrong
+    file.write_text("".join(json.dumps(record) + "\n" for record in records))
+    session = None
+    for event in number_turns(told(home, "claude-code")[0]):
+        session = reduce_session(session, event)
+    shown = build_figures(session, Spending(), session.at)
+    assert shown.duration_ms >= 0 and (shown.prompts, shown.calls) == (2, 3)

@@ -60,7 +60,9 @@ def test_a_recorded_session_is_what_its_hooks_had_told(name, place):
     assert begun[0].data["command"] == "echo from-main"
     assert begun[2].data["paths"] == ["/home/dev/project/note.txt"]
     ended = [e for e in events if e.kind in ("tool.finished", "tool.failed")]
-    assert [e.data["call"] for e in ended] == [e.data["call"] for e in begun]
+    (denied,) = [e for e in events if e.kind == "permission.denied"]
+    assert [e.data["call"] for e in (*ended, denied)] == [e.data["call"] for e in begun]
+    assert "“forbidden” is not allowed" in denied.data["reason"]
     assert {(e.project, e.agent, e.data.get("branch", "main")) for e in events} == {("/home/dev/project", name, "main")}
     assert all(e.at > 1_700_000_000_000 for e in events)
     assert next(e for e in events if e.kind == "turn.ended").data["message"] == "all done"

@@ -5,10 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from holdfast.agents import AGENTS
+from holdfast.core.event import Event
+from holdfast.imports import IMPORTERS
+from holdfast.imports.history import number_turns
+from holdfast.imports.source import Place as ImportPlace
+from tests.features.sessions.story import House
 from tests.kit import World, wait_until
 
 from .agent import Agent, Result
@@ -124,11 +130,26 @@ class Scene:
 
     def check_answer(self) -> None:
         """What the model said last is the answer of the turn, also where the hook itself does not say it."""
-        ends = self.world.hooks_seen(kinds=("turn.ended",))
-        answer = ends[-1].data.message
-        if self.name == "copilot" and not answer:
-            return  # It writes the answer to its file about when it calls the hook: what is not there yet stays unknown.
-        assert answer.splitlines()[-1] == "done", self.name
+        if self.name == "copilot":
+            wait_until(lambda: len(self.world.events(kinds=("turn.answer_read",))) == 2, "both answers were read")
+        session = self.world.hooks_seen(kinds=("turn.ended",))[-1].session
+        rows = self.world.view("sessions.rows", id=session)["rows"]
+        answers = [row["text"].splitlines()[-1] for row in rows if row["kind"] == "turn.ended"]
+        assert answers[-1] == "done" and all(answers), self.name
+
+    def check_import(self, folder: Path) -> None:
+        """The same session from the agent's own files shows the same, but for what Holdfast itself did."""
+        house, place = House(folder), ImportPlace(self.agent.home, self.agent.project)
+        try:
+            importer = IMPORTERS[self.name]
+            found = (one for file in importer.find(place) for one in importer.read(file, place))
+            house.take(list(number_turns(one for one in found if isinstance(one, Event))))
+            session = self.world.hooks_seen(kinds=("turn.ended",))[-1].session
+            live = shown_rows(self.world.view("sessions.timeline", id=session)["entries"])
+            past = shown_rows(house.view("timeline", id=session)["entries"])
+            assert past == live
+        finally:
+            house.close()
 
     def check_refusal(self) -> None:
         assert not (self.agent.project / "forbidden.txt").exists()
@@ -140,6 +161,24 @@ class Scene:
         assert self.model.saw("no `sh check.sh*` that passed is on record", "main"), "what the gate asks for was told"
         assert (self.agent.project / "released.txt").exists(), "and after the check it let go"
         assert self.model.saw("NOT-YET", "main") is self.kind.goes_on, "and so did the reason to go on"
+
+
+def shown_rows(rows: list[dict[str, Any]]) -> list[tuple[str, str, str]]:
+    """(what, text, outcome) of prompts, calls and answers. A call that we refused is in some agents' files no more than one that
+    failed; the prompt with our reason to go on is nobody's, and the answer that was refused is followed by the next."""
+    kinds = {"prompt.submitted": "prompt", "turn.ended": "answer"}
+    found = [
+        (
+            kinds.get(row["kind"]) or row["tool"],
+            row["text"].splitlines()[-1],
+            row["outcome"].replace("denied", "failed"),
+        )
+        for row in rows
+        if (row["kind"] in kinds or row["kind"].startswith("tool.")) and not row["synthetic"]
+    ]
+    return [
+        row for row, following in zip(found, [*found[1:], None], strict=True) if row != following or row[0] != "answer"
+    ]
 
 
 @pytest.fixture
@@ -161,7 +200,7 @@ def scene(name: str, place: Place) -> Iterator[Scene]:
 
 
 @EVERY
-def test_a_session_is_on_record_once_and_a_gate_holds(scene: Scene) -> None:
+def test_a_session_is_on_record_once_and_a_gate_holds(scene: Scene, tmp_path: Path) -> None:
     """A prompt, the same command twice, a file, a refused command, one that is refused until a check passed, the end.
 
     The hooks are in twice, for the project and for the user, by commands that differ: each happening is one event.
@@ -180,6 +219,7 @@ def test_a_session_is_on_record_once_and_a_gate_holds(scene: Scene) -> None:
     scene.check_events(note)
     scene.check_refusal()
     scene.check_answer()
+    scene.check_import(tmp_path)
     assert len(scene.holding_us()) == 2
     scene.world.cli("uninstall")
     assert scene.holding_us() == []

@@ -4,7 +4,6 @@ import json
 import shutil
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,50 +11,8 @@ from typing import Any
 
 import pytest
 
-from holdfast.agents import shell_entry
-from tests.kit import World, hook_command, needs, wait_until
-
-FAKE_AGENT = """
-import json, subprocess, sys
-for line in sys.stdin:
-    words, payload = json.loads(line)
-    done = subprocess.run(words, input=json.dumps(payload).encode(), capture_output=True)
-    print(json.dumps([done.returncode, done.stdout.decode(), done.stderr.decode()]), flush=True)
-"""
-
-
-class FakeAgent:
-    """A process of its own that fires hooks, so that it can be killed."""
-
-    def __init__(self, world: World, session: str, shell: bool = False) -> None:
-        self.world, self.session, self.shell = world, session, shell
-        env = {**world.env, "CLAUDECODE": "1", "CLAUDE_PROJECT_DIR": str(world.project)}
-        self.process = subprocess.Popen(
-            [sys.executable, "-c", FAKE_AGENT], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=env,
-            cwd=world.project,
-        )  # fmt: skip
-
-    def fire(self, event: str, mode: str = "ask", **fields: Any) -> None:
-        payload = {
-            "session_id": self.session, "transcript_path": str(self.world.home / f"{self.session}.jsonl"),
-            "cwd": str(self.world.project), "hook_event_name": event, **fields,
-        }  # fmt: skip
-        assert self.process.stdin and self.process.stdout
-        words = [*hook_command(), mode, "claude-code", event]
-        words = ["sh", "-c", shell_entry.line(words)] if self.shell else words
-        self.process.stdin.write(json.dumps([words, payload]) + "\n")
-        self.process.stdin.flush()
-        assert json.loads(self.process.stdout.readline())[0::2] == [0, ""]
-
-    def fire_and_die(self, event: str, after_ms: int) -> None:
-        """Killed so long after the hook's answer has reached it."""
-        self.fire(event, "start" if event == "SessionStart" else "ask", source="startup", prompt="work")
-        time.sleep(after_ms / 1000)  # What is tried is the moment of the kill.
-        self.kill()
-
-    def kill(self) -> None:
-        self.process.kill()
-        self.process.wait()
+from tests.campaign.agent_deaths import FakeAgent
+from tests.kit import World, needs, wait_until
 
 
 @pytest.fixture

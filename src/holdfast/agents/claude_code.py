@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
-from holdfast.agents import answering, marking, normal, reading
+from holdfast.agents import answering, normal, reading
 from holdfast.agents.normal import flag, number, one_path, words
 from holdfast.agents.reading import (
     COMPACT,
@@ -305,6 +305,6 @@ CLAUDE_CODE = Agent(
     recognise=recognise,
     enforces=ENFORCES,
     tools=TOOLS,
-    mark=marking.by_ids,
+    mark=reading.by_ids,
     setup=SETUP,
 )

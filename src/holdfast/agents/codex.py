@@ -4,7 +4,7 @@ import re
 from functools import partial
 from typing import Any
 
-from holdfast.agents import answering, marking, normal, reading, shell_entry
+from holdfast.agents import answering, normal, reading, shell_entry
 from holdfast.agents.normal import one_path
 from holdfast.agents.reading import COMPACT, ENDED, LANE_ENDED, OVER, PROMPT, STARTED, TOOL, Data, error, name
 from holdfast.core.agent import Agent, Enforcement, Hook, Payload, Setup
@@ -153,6 +153,6 @@ CODEX = Agent(
     recognise=recognise,
     enforces=ENFORCES,
     tools=TOOLS,
-    mark=marking.by_numbered_ids,
+    mark=reading.by_numbered_ids,
     setup=SETUP,
 )

@@ -2,7 +2,7 @@
 
 from functools import partial
 
-from holdfast.agents import answering, marking, normal, reading, shell_entry
+from holdfast.agents import answering, normal, reading, shell_entry
 from holdfast.agents.normal import one_path
 from holdfast.agents.reading import COMPACT, FAILURE, LANE_ENDED, NOTE, OVER, PROMPT, STARTED, TOOL, Data, message, name
 from holdfast.core.agent import Agent, Enforcement, Hook, Payload, Setup
@@ -119,6 +119,6 @@ CONTINUE = Agent(
     recognise=recognise,
     enforces=ENFORCES,
     tools=TOOLS,
-    mark=marking.by_ids,
+    mark=reading.by_ids,
     setup=SETUP,
 )

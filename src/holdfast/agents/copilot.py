@@ -7,7 +7,7 @@ Claude's settings file, which it runs too) gets `tool_name`. Both are read, and 
 from collections.abc import Sequence
 from typing import Any
 
-from holdfast.agents import echo, marking, normal, reading, shell_entry
+from holdfast.agents import normal, reading, shell_entry
 from holdfast.agents.answering import context_of, encoded, reason_of
 from holdfast.agents.normal import flag, one_path
 from holdfast.agents.reading import OVER, PROMPT, STARTED, Data, Fields, error, message, name
@@ -154,7 +154,7 @@ TABLES = reading.Tables(
         "postToolUse": _add_result,
         "postToolUseFailure": _add_failure,
         "sessionStart": _first_prompt,
-        "userPromptSubmitted": echo.take_out,
+        "userPromptSubmitted": reading.take_out,
     },
 )
 
@@ -174,7 +174,7 @@ def write(event: Event, decision: Decision) -> bytes:
     if native == "preToolUse" and decision.verdict in ("deny", "ask", "allow"):
         reply = {"permissionDecision": decision.verdict, "permissionDecisionReason": reason_of(decision)}
     if native == "agentStop" and decision.verdict == "deny":
-        reply = {"decision": "block", "reason": echo.spoken_reason(decision)}
+        reply = {"decision": "block", "reason": reading.spoken_reason(decision)}
     if native in TAKES_CONTEXT and decision.contexts:
         reply["additionalContext"] = context_of(decision.contexts)
     return encoded(reply)
@@ -205,7 +205,7 @@ def mark(event: Event, payload: Payload) -> str:
         return ""
     data = event.data
     about = {key: data[key] for key in ("input", "prompt", "error", "message") if key in data}
-    return f"@{stamp}{marking.about(about)}"
+    return f"@{stamp}{reading.about(about)}"
 
 
 # ---- installing ----

@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from holdfast.agents import marking, normal, reading, shell_entry
+from holdfast.agents import normal, reading, shell_entry
 from holdfast.agents.answering import context_of, encoded, notice_of, reason_of
 from holdfast.agents.normal import flag, number, one_path
 from holdfast.agents.reading import OVER, PROMPT, Data, error, message, name
@@ -207,6 +207,6 @@ CURSOR = Agent(
     recognise=recognise,
     enforces=ENFORCES,
     tools=TOOLS,
-    mark=marking.by_numbered_ids,
+    mark=reading.by_numbered_ids,
     setup=SETUP,
 )

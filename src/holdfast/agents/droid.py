@@ -3,7 +3,7 @@
 from functools import partial
 from typing import Any
 
-from holdfast.agents import answering, marking, normal, reading, shell_entry
+from holdfast.agents import answering, normal, reading, shell_entry
 from holdfast.agents.normal import flag, number, one_path
 from holdfast.agents.reading import COMPACT, NOTE, OVER, PROMPT, STARTED, Data, name
 from holdfast.core.agent import Agent, Enforcement, Hook, Payload, Setup
@@ -117,6 +117,6 @@ DROID = Agent(
     recognise=recognise,
     enforces=ENFORCES,
     tools=TOOLS,
-    mark=marking.by_ids,
+    mark=reading.by_ids,
     setup=SETUP,
 )

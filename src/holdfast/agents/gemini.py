@@ -4,7 +4,7 @@ import itertools
 from functools import partial
 from typing import Any
 
-from holdfast.agents import echo, marking, normal, reading, shell_entry
+from holdfast.agents import normal, reading, shell_entry
 from holdfast.agents.answering import context_of, encoded, notice_of, reason_of
 from holdfast.agents.normal import flag, one_path
 from holdfast.agents.reading import COMPACT, NOTE, OVER, PROMPT, STARTED, Data, message
@@ -105,7 +105,7 @@ TABLES = reading.Tables(
     with_tool=frozenset({"BeforeTool", "AfterTool"}),
     tools=TOOLS,
     project=lambda delivery, _payload: one_path(delivery.env.get("GEMINI_PROJECT_DIR")),
-    extras={"BeforeAgent": echo.take_out, "AfterTool": _add_result, "Notification": _one_word},
+    extras={"BeforeAgent": reading.take_out, "AfterTool": _add_result, "Notification": _one_word},
     kind_of=_kind,
 )
 
@@ -117,7 +117,7 @@ def write(event: Event, decision: Decision) -> bytes:
     native = event.get("native")
     reply: dict[str, Any] = {}
     if decision.verdict == "deny" and native in TAKES_DENIAL:
-        reason = echo.spoken_reason(decision) if native == "AfterAgent" else reason_of(decision)
+        reason = reading.spoken_reason(decision) if native == "AfterAgent" else reason_of(decision)
         reply = {"decision": "deny", "reason": reason}
     if decision.verdict == "ask" and native == "BeforeTool":
         reply = {"decision": "ask", "reason": reason_of(decision)}
@@ -156,6 +156,6 @@ GEMINI = Agent(
     recognise=recognise,
     enforces=ENFORCES,
     tools=TOOLS,
-    mark=marking.by_time,
+    mark=reading.by_time,
     setup=SETUP,
 )

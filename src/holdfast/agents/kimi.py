@@ -7,7 +7,7 @@ the session and no mark of their own.
 from functools import partial
 from typing import Any
 
-from holdfast.agents import marking, normal, reading
+from holdfast.agents import normal, reading
 from holdfast.agents.answering import context_of, encoded, reason_of
 from holdfast.agents.normal import flag, one_path
 from holdfast.agents.reading import COMPACT, NOTE, OVER, Data, name
@@ -135,5 +135,5 @@ KIMI = Agent(
     recognise=recognise,
     enforces=ENFORCES,
     tools=TOOLS,
-    mark=marking.by_numbered_ids,
+    mark=reading.by_numbered_ids,
 )

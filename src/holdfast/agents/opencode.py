@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from holdfast.agents import echo, normal, reading
+from holdfast.agents import normal, reading
 from holdfast.agents.answering import context_of, encoded, notice_of, reason_of
 from holdfast.agents.normal import one_path
 from holdfast.agents.reading import Data, error, message, name
@@ -134,7 +134,7 @@ TABLES = reading.Tables(
     native=lambda _delivery, payload: payload.get("hook"),
     project=lambda _delivery, payload: one_path(payload.get("worktree")) if payload.get("worktree") != "/" else None,
     extras={
-        "chat.message": echo.take_out,
+        "chat.message": reading.take_out,
         "tool.execute.after": _add_result,
         "tool.error": _add_failure,
         "session.created": _started,
@@ -152,7 +152,7 @@ def write(event: Event, decision: Decision) -> bytes:
     reply: dict[str, Any] = {}
     if decision.verdict == "deny" and event.kind in ENFORCES:
         goes_on = event.kind == "turn.ended"  # Our plugin sends the reason as a prompt then.
-        reply = {"deny": echo.spoken_reason(decision) if goes_on else reason_of(decision)}
+        reply = {"deny": reading.spoken_reason(decision) if goes_on else reason_of(decision)}
     if decision.contexts:
         reply["context"] = context_of(decision.contexts)
     if decision.notices:

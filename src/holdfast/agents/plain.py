@@ -4,7 +4,7 @@ words (docs/agents.md). What comes from it is read here.
 
 from typing import Any
 
-from holdfast.agents import marking, normal, reading
+from holdfast.agents import normal, reading
 from holdfast.agents.answering import context_of, encoded, notice_of, reason_of
 from holdfast.agents.normal import one_path
 from holdfast.core.agent import Agent, Payload
@@ -86,5 +86,5 @@ PLAIN = Agent(
     read=read,
     write=write,
     recognise=recognise,
-    mark=marking.by_numbered_ids,
+    mark=reading.by_numbered_ids,
 )

@@ -2,7 +2,7 @@
 
 from functools import partial
 
-from holdfast.agents import answering, echo, gemini, marking, normal, reading, shell_entry
+from holdfast.agents import answering, gemini, normal, reading, shell_entry
 from holdfast.agents.normal import flag, number, one_path
 from holdfast.agents.reading import (
     COMPACT,
@@ -116,7 +116,7 @@ TABLES = reading.Tables(
     with_tool=frozenset({"PreToolUse", "PostToolUse", "PostToolUseFailure", "PermissionRequest", "PermissionDenied"}),
     tools=TOOLS,
     project=lambda delivery, _payload: one_path(delivery.env.get("QWEN_PROJECT_DIR")),
-    extras={"PostToolUse": _add_result, "PostToolUseFailure": _add_failure, "UserPromptSubmit": echo.take_out},
+    extras={"PostToolUse": _add_result, "PostToolUseFailure": _add_failure, "UserPromptSubmit": reading.take_out},
     kind_of=_kind,
 )
 
@@ -147,10 +147,10 @@ QWEN = Agent(
     title="Qwen Code",
     hooks=HOOKS,
     read=partial(reading.read, TABLES),
-    write=partial(answering.write, ANSWERS, stop_reason=echo.spoken_reason),
+    write=partial(answering.write, ANSWERS, stop_reason=reading.spoken_reason),
     recognise=recognise,
     enforces=ENFORCES,
     tools=TOOLS,
-    mark=marking.by_time,
+    mark=reading.by_time,
     setup=SETUP,
 )

@@ -3,13 +3,16 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
+from zlib import crc32
 
 from holdfast.agents import normal
+from holdfast.agents.answering import reason_of
 from holdfast.agents.normal import NAME, flag, number, one_path, words
 from holdfast.core.agent import Payload
-from holdfast.core.decision import Delivery
-from holdfast.core.event import Event
+from holdfast.core.decision import Decision, Delivery
+from holdfast.core.event import AT_ONCE, Event
 from holdfast.core.ids import bounded
+from holdfast.core.text import VOICE, without_contexts
 
 Data = dict[str, Any]
 Fields = tuple[tuple[str, str, Callable[[Any], Any]], ...]
@@ -140,3 +143,76 @@ NOTE: Fields = (("message", "message", message), ("topic", "notification_type", 
 FAILURE: Fields = (*TOOL, ("error", "error", error), ("interrupted", "is_interrupt", flag))
 LANE_ENDED: Fields = (*ENDED, ("lane_transcript", "agent_transcript_path", one_path))
 PROMPT: Fields = (("prompt", "prompt", prompt),)
+
+
+# Our own words that an agent hands back: contexts put before a prompt, and the reason of a refused stop as a prompt.
+
+
+def spoken_reason(decision: Decision) -> str:
+    return VOICE + reason_of(decision)
+
+
+def take_out(data: Data, _payload: Payload) -> None:
+    """For a prompt: contexts are cut off, and what is left without a person's words is nobody's."""
+    prompt: Any = data.get("prompt")
+    if isinstance(prompt, str):
+        data["prompt"] = prompt = without_contexts(prompt)
+    if not prompt or prompt.startswith(VOICE):
+        data["synthetic"] = True
+
+
+# What tells one happening from another, so that two registrations of ours do not make two events of it.
+
+WHOLE_SESSION = frozenset({"session.started", "session.ended"})
+
+
+def by_ids(event: Event, _payload: Payload) -> str:
+    """For agents that number their tool calls and turns.
+
+    A turn may end several times (a refused end is followed by another) and ask for the same permission again: with no
+    number of its own such a happening is only the same when it comes at once.
+    """
+    data = event.data
+    if call := data.get("call"):
+        return f"c{call}"
+    turn = data.get("turn", "")
+    if turn and event.kind == "prompt.submitted":
+        return f"t{turn}{about(data)}"
+    if event.kind in WHOLE_SESSION and data.get("pid_start"):
+        return f"p{data['pid']}.{data['pid_start']}{data.get('source', '')}"
+    return "" if not turn or event.kind == "permission.requested" else f"{AT_ONCE}{turn}{about(data)}"
+
+
+def by_numbered_ids(event: Event, payload: Payload) -> str:
+    """The same where the model makes up the numbers of its calls, and may count from 0 again."""
+    mark = by_ids(event, payload)
+    return mark + about(event.data) if mark.startswith("c") else mark
+
+
+def by_time(event: Event, payload: Payload) -> str:
+    """For agents that put a time into every payload: it is made once, however many hooks then get it."""
+    stamp = payload.get("timestamp")
+    data = event.data
+    return f"@{stamp}{data.get('call', '')}{about(data)}" if isinstance(stamp, str | int) and stamp else ""
+
+
+SHORT = ("source", "reason", "topic", "task", "trigger", "status", "calls", "again")
+LONG = ("prompt", "message", "error", "output")
+
+
+def about(data: Any) -> str:
+    """The facts that vary, as a number; one turn has many events."""
+    told: list[Any] = [data[name] for name in SHORT if name in data]
+    told += [data[name] for name in LONG if name in data]
+    told.append(data.get("command") or data.get("input"))
+    return f"#{crc32(repr(told).encode('utf-8', 'replace')):x}"
+
+
+# What the hook clients send along of their environment. Both have the list written in by `tools/generated_blocks.py`.
+
+HOOK_ENVIRONMENT = (
+    "CLAUDECODE", "CLAUDE_PROJECT_DIR", "CLAUDE_PID", "CLAUDE_CODE_SESSION_ID", "CLAUDE_CODE_ENTRYPOINT",
+    "CLAUDE_PROJECT", "GEMINI_SESSION_ID", "GEMINI_PROJECT_DIR", "CODEX_HOME", "COPILOT_HOME", "CURSOR_VERSION",
+    "CURSOR_PROJECT_DIR", "QWEN_PROJECT_DIR", "TERM_PROGRAM", "TMUX_PANE",
+    "HOLDFAST_PROJECT", "HOLDFAST_PAUSE", "CLAUDE_SKIP_REQUIREMENTS",
+)  # fmt: skip

@@ -1,10 +1,13 @@
 """`holdfast import`: history from transcripts and from older systems, so that the first day is not empty."""
 
 import collections
+import queue
+import threading
+import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Self
 
 import msgspec
 import typer
@@ -17,11 +20,14 @@ from holdfast.cli.options import DryRun, Json
 from holdfast.core.errors import CommandRefused
 from holdfast.core.event import Event
 from holdfast.imports import IMPORTERS
+from holdfast.imports.history import number_turns
 from holdfast.imports.source import Found, Importer, Place, Skipped
-from holdfast.imports.turn_numbers import number_turns
 from holdfast.paths import private_folder, write_atomically
 
-BATCH_EVENTS, BATCH_BYTES = 1_000, 4 << 20
+BATCH_EVENTS, BATCH_BYTES, BATCH_FILES = 1_000, 4 << 20, 200
+MOST_WAITING = 2
+"""Batches that are read and not sent yet."""
+SAVE_EVERY_S = 2.0
 SHOWN_SKIPS = 20
 
 
@@ -38,24 +44,29 @@ def import_(
 ) -> None:
     """Bring in what happened before. Sources are only read; doing it twice changes nothing."""
     place = Place((home or Path.home()).absolute(), Path(client.project()))
-    known = _Known()
+    known = KnownFiles()
     work = [(importer, file) for importer in chosen(what or []) for file in importer.find(place)]
     fresh = [(i, f) for i, f in work if again or not known.has(f)]
     total = Totals(files=len(fresh), unchanged=len(work) - len(fresh))
-    with _progress(quiet=json) as bar:
-        task = bar.add_task("import", total=sum(file.stat().st_size for _, file in fresh))
-        for importer, file in fresh:
-            size = file.stat().st_size
-            _import_file(importer, file, place, total, dry_run)
-            if not dry_run:
-                known.add(file)
-            bar.advance(task, size)
+    with _progress(quiet=json) as bar, known:
+        task = bar.add_task("import", total=sum(_size_of(file) for _, file in fresh))
+        with BatchSender(total, known, dry_run) as sender:
+            for importer, file in fresh:
+                _import_file(importer, file, place, sender)
+                bar.advance(task, _size_of(file))
     render.json_line(total.told()) if json else _show(total, dry_run)
+
+
+def _size_of(file: Path) -> int:
+    try:
+        return file.stat().st_size
+    except OSError:
+        return 0  # Removed meanwhile.
 
 
 def files_to_import() -> list[Path]:
     """Every file an import would read now."""
-    place, known = Place(Path.home(), Path(client.project())), _Known()
+    place, known = Place(Path.home(), Path(client.project())), KnownFiles()
     return [file for importer in chosen([]) for file in importer.find(place) if not known.has(file)]
 
 
@@ -75,12 +86,6 @@ class Totals:
     """Events of sessions that hooks told of themselves."""
     expected: collections.Counter[str] = field(default_factory=collections.Counter)
     skipped: list[Skipped] = field(default_factory=list)
-    asked: dict[str, bool] = field(default_factory=dict)
-
-    def by_hooks(self, session: str) -> bool:
-        if session not in self.asked:
-            self.asked[session] = bool(client.ask("told", sessions=[session]))
-        return self.asked[session]
 
     def told(self) -> dict[str, Any]:
         return {
@@ -90,12 +95,14 @@ class Totals:
         }  # fmt: skip
 
 
-def _import_file(importer: Importer, file: Path, place: Place, total: Totals, dry_run: bool) -> None:
+def _import_file(importer: Importer, file: Path, place: Place, sender: "BatchSender") -> None:
+    total, stamp = sender.total, file_stamp(file)
     try:
-        for batch in _batches(number_turns(_events(importer.read(file, place), total))):
-            _send(importer, batch, total, dry_run)
+        for event in number_turns(_events(importer.read(file, place), total)):
+            sender.add(event, whole_session=importer.whole_sessions)
     except OSError as error:
         total.skipped.append(Skipped(str(file), error.strerror or str(error)))
+    sender.end_file(file, stamp)
 
 
 def _events(found: Iterable[Found], total: Totals) -> Iterator[Event]:
@@ -108,53 +115,140 @@ def _events(found: Iterable[Found], total: Totals) -> Iterator[Event]:
             total.skipped.append(one)
 
 
-def _batches(events: Iterable[Event]) -> Iterator[list[Event]]:
-    batch: list[Event] = []
-    size = 0
-    for event in events:
-        batch.append(event)
-        size += 400 + sum(len(v) for v in event.data.as_dict().values() if isinstance(v, str))
-        if len(batch) == BATCH_EVENTS or size > BATCH_BYTES:
-            yield batch
-            batch, size = [], 0
-    if batch:
-        yield batch
+@dataclass
+class Batch:
+    """Events that are sent together: a part of one file, or several small files."""
+
+    events: list[tuple[str, msgspec.Raw]] = field(default_factory=list)
+    """The session of each, and the event as it is sent."""
+    size: int = 0
+    of_sessions: set[str] = field(default_factory=set)
+    """Sessions of transcripts: none is taken that hooks told of."""
+    ended: list[tuple[Path, list[int]]] = field(default_factory=list)
+    """Files that end in it, as they were when they were read."""
+
+    @property
+    def is_full(self) -> bool:
+        return len(self.events) >= BATCH_EVENTS or self.size > BATCH_BYTES
 
 
-def _send(importer: Importer, batch: list[Event], total: Totals, dry_run: bool) -> None:
-    if importer.whole_sessions:
-        untold = [event for event in batch if not total.by_hooks(event.session)]
-        total.left += len(batch) - len(untold)
-        batch = untold
-    if dry_run or not batch:
-        total.taken += len(batch)
-        return
-    done = client.ask("ingest", events=batch)
-    total.taken += done["taken"]
-    total.known += done["known"]
+class BatchSender:
+    """Sends batches from a thread of its own: the next files are read while the daemon works."""
+
+    def __init__(self, total: Totals, known: "KnownFiles", dry_run: bool) -> None:
+        self.total = total
+        self._known, self._dry_run = known, dry_run
+        self._batch = Batch()
+        self._told_by_hooks: dict[str, bool] = {}
+        self._waiting: queue.Queue[Batch | None] = queue.Queue(MOST_WAITING)
+        self._error: BaseException | None = None
+        self._thread = threading.Thread(target=self._run, name="import-sender", daemon=True)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is None:
+            self._hand_over()
+        self._waiting.put(None)
+        self._thread.join()
+        if kind is None:
+            self._raise_error()
+
+    def add(self, event: Event, *, whole_session: bool) -> None:
+        batch, encoded = self._batch, msgspec.json.encode(event)
+        batch.events.append((event.session, msgspec.Raw(encoded)))
+        batch.size += len(encoded)
+        if whole_session:
+            batch.of_sessions.add(event.session)
+        if batch.is_full:
+            self._hand_over()
+
+    def end_file(self, file: Path, stamp: list[int]) -> None:
+        self._batch.ended.append((file, stamp))
+        if len(self._batch.ended) >= BATCH_FILES:
+            self._hand_over()
+
+    def _hand_over(self) -> None:
+        self._raise_error()
+        self._waiting.put(self._batch)
+        self._batch = Batch()
+
+    def _raise_error(self) -> None:
+        if self._error is not None:
+            raise self._error
+
+    def _run(self) -> None:
+        while (batch := self._waiting.get()) is not None:
+            if self._error is None:  # After an error the rest is taken from the queue, so that nobody waits for ever.
+                try:
+                    self._send(batch)
+                except BaseException as error:  # Raised again in the thread that reads.
+                    self._error = error
+
+    def _send(self, batch: Batch) -> None:
+        events = self._without_told(batch)
+        if self._dry_run or not events:
+            self.total.taken += len(events)
+        else:
+            done = client.ask("ingest", events=events)
+            self.total.taken += done["taken"]
+            self.total.known += done["known"]
+        if not self._dry_run:
+            self._known.add(batch.ended)
+
+    def _without_told(self, batch: Batch) -> list[msgspec.Raw]:
+        new = sorted(batch.of_sessions - self._told_by_hooks.keys())
+        if new:
+            told = set(client.ask("told", sessions=new))
+            self._told_by_hooks.update((session, session in told) for session in new)
+        by_hooks = {session for session in batch.of_sessions if self._told_by_hooks[session]}
+        events = [event for session, event in batch.events if session not in by_hooks]
+        self.total.left += len(batch.events) - len(events)
+        return events
 
 
-class _Known:
-    """Which files were read to their end, as they were then."""
+class KnownFiles:
+    """Which files were read to their end, as they were then. Written now and then: a file that is read again adds nothing."""
 
     def __init__(self) -> None:
         self._file = client.paths().state / "imports" / "read.json"
+        self._changed, self._saved = False, 0.0
         try:
             self._read: dict[str, list[int]] = msgspec.json.decode(self._file.read_bytes(), type=dict[str, list[int]])
         except (OSError, msgspec.DecodeError, msgspec.ValidationError):
             self._read = {}
 
-    def has(self, file: Path) -> bool:
-        return self._read.get(str(file)) == self._stamp(file)
+    def __enter__(self) -> Self:
+        return self
 
-    def add(self, file: Path) -> None:
-        self._read[str(file)] = self._stamp(file)
+    def __exit__(self, *_: object) -> None:
+        if self._changed:
+            self._save()
+
+    def has(self, file: Path) -> bool:
+        return self._read.get(str(file)) == file_stamp(file)
+
+    def add(self, files: Iterable[tuple[Path, list[int]]]) -> None:
+        for file, stamp in files:
+            self._read[str(file)] = stamp
+            self._changed = True
+        if self._changed and time.monotonic() - self._saved > SAVE_EVERY_S:
+            self._save()
+
+    def _save(self) -> None:
         private_folder(self._file.parent)
         write_atomically(self._file, msgspec.json.encode(self._read))
+        self._changed, self._saved = False, time.monotonic()
 
-    def _stamp(self, file: Path) -> list[int]:
+
+def file_stamp(file: Path) -> list[int]:
+    try:
         found = file.stat()
-        return [found.st_size, found.st_mtime_ns]
+    except OSError:
+        return []
+    return [found.st_size, found.st_mtime_ns]
 
 
 def _progress(quiet: bool) -> Progress:

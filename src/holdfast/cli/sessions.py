@@ -305,7 +305,7 @@ def timeline_line(entry: dict[str, Any]) -> Text:
     kind = entry["kind"]
     line = Text(f"{entry['seq']:>7}  {render.clock(entry['at'])}  ", style="dim")
     if entry["lane"]:
-        line.append(f"[{render.clean(entry['lane_type'] or entry['lane'], 16)}] ", style="magenta")
+        line.append(f"[{render.clean(entry['lane_type'] or entry['lane'], 24)}] ", style="magenta")
     line.append(f"{render.clean(entry['label'])}  ", style=render.STYLES.get(kind.partition(".")[0], ""))
     if entry["tool"] and entry["label"] != entry["tool"]:
         line.append(f"{render.clean(entry['tool'])}: ")

@@ -114,9 +114,10 @@ def session_event(event: Event) -> SessionEvent | None:
         return None
     if event.kind == "prompt.submitted" and not event.get("synthetic"):
         return SessionEvent("prompt", text=str(event.get("prompt") or "")[:LONGEST_EVENT])
-    if event.kind in ("turn.ended", "turn.interrupted"):
-        kind = "answer" if event.kind == "turn.ended" else "note"
-        return SessionEvent(kind, text=str(event.get("message") or "")[:LONGEST_EVENT] or "interrupted")
+    if event.kind in ("turn.ended", "turn.answer_read"):
+        return SessionEvent("answer", text=str(event.get("message") or "")[:LONGEST_EVENT])
+    if event.kind == "turn.interrupted":
+        return SessionEvent("note", text="interrupted")
     if isinstance(event.data, CheckFinished):
         return _check_event(event.data)
     if event.kind in ("tool.finished", "tool.failed"):

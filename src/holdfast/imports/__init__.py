@@ -1,6 +1,7 @@
 """Old formats and transcripts → events. Nothing here writes: sources stay as they are."""
 
 from holdfast.imports import (
+    auggie_sessions,
     claude_transcripts,
     codex_rollouts,
     continue_sessions,
@@ -20,7 +21,7 @@ from holdfast.imports.source import Importer
 
 _AGENTS = (
     claude_transcripts, codex_rollouts, gemini_chats, copilot_events, qwen_chats, opencode_database, droid_sessions,
-    kimi_wire, continue_sessions,
+    kimi_wire, continue_sessions, auggie_sessions,
 )  # fmt: skip
 _SYSTEMS = (reindex_state, session_state, requirements_state, uat_sessions, oak)
 

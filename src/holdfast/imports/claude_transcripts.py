@@ -43,6 +43,8 @@ class Record(msgspec.Struct):
     isMeta: bool | None = None  # noqa: N815
     isSidechain: bool | None = None  # noqa: N815
     isCompactSummary: bool | None = None  # noqa: N815
+    toolDenialKind: Any = None  # noqa: N815
+    """Set where a hook, a rule or a person refused the call whose result this is."""
     message: Message | None = None
 
 
@@ -90,6 +92,7 @@ class _Transcript:
     last: Record | None = None
     answer: str = ""
     turn: str = ""
+    at: int = 0
     calls: dict[str, tuple[str, dict[str, Any]]] = field(default_factory=dict)
     position: Position = field(default_factory=lambda: Position(""))
 
@@ -151,6 +154,9 @@ class _Transcript:
     def _result(self, record: Record, part: Any, n: int) -> Event:
         call = part.get("tool_use_id") if isinstance(part.get("tool_use_id"), str) else ""
         tool, data = self.calls.pop(call, ("", {"action": "other"}))
+        if record.toolDenialKind:
+            reason = normal.output_text(part.get("content"))[: normal.ERROR]
+            return self._event(record, "permission.denied", n, tool=tool, call=call, reason=reason)
         data = {**data, "ok": part.get("is_error") is not True}
         if not data["ok"]:
             data["error"] = normal.output_text(part.get("content"))[: normal.ERROR]
@@ -171,6 +177,11 @@ class _Transcript:
             if not self.last.agentId:
                 yield self._event(self.last, "session.ended", reason="import")
 
+    def _time_of(self, record: Record) -> int:
+        """A record without a time that can be read is of the time of the one before it."""
+        self.at = milliseconds(record.timestamp) or self.at
+        return self.at
+
     def _event(self, record: Record, kind: str, n: int = 0, tool: str = "", **data: Any) -> Event:
         session = session_name(record.sessionId)
         more = {
@@ -181,7 +192,7 @@ class _Transcript:
         return Event(
             key=key_of(NAME, session, record.uuid, kind, n),
             kind=kind,
-            at=milliseconds(record.timestamp),
+            at=self._time_of(record),
             session=session,
             project=normal.one_path(record.cwd) or "",
             agent=NAME,

@@ -19,6 +19,9 @@ from holdfast.usage.readers import codex as usage
 
 NAME = "codex"
 CALLS = ("function_call", "custom_tool_call", "local_shell_call")
+REFUSED = "Command blocked by PreToolUse hook:"
+NAMES_IN_HOOKS = dict.fromkeys(("exec_command", "shell", "shell_command", "local_shell"), "Bash")
+"""A rollout names tools as the model does; hooks name them as Claude Code does, and so do sessions."""
 RESULTS = ("function_call_output", "custom_tool_call_output", "local_shell_call_output")
 ENDS = {"task_complete": "turn.ended", "turn_aborted": "turn.interrupted"}
 
@@ -121,11 +124,15 @@ class _Rollout:
             return
         if payload.get("type") in CALLS:
             name = str(payload.get("name") or "shell")
+            name = NAMES_IN_HOOKS.get(name, name)
             data = self._tool(name, payload)
             self.calls[call] = (name, data)
             yield self._event("tool.started", at, number, tool=name, call=call, **data)
         elif payload.get("type") in RESULTS:
             name, data = self.calls.pop(call, ("", {"action": "other"}))
+            if refusal := _refusal(payload.get("output")):
+                yield self._event("permission.denied", at, number, tool=name, call=call, reason=refusal)
+                return
             yield self._event("tool.finished", at, number, tool=name, call=call, **_result(data, payload.get("output")))
 
     def _tool(self, name: str, payload: Mapping[str, Any]) -> dict[str, Any]:
@@ -171,6 +178,13 @@ def _arguments(payload: Mapping[str, Any]) -> dict[str, Any]:
     if isinstance(command, list):
         command = str(command[-1]) if command else ""
     return {**found, **({"command": command} if isinstance(command, str) else {})}
+
+
+def _refusal(output: Any) -> str:
+    """The reason why a hook refused the call; empty when none did."""
+    if not isinstance(output, str) or not output.startswith(REFUSED):
+        return ""
+    return output.removeprefix(REFUSED).rpartition(". Command:")[0].strip()[: normal.ERROR] or "refused by a hook"
 
 
 def _result(data: dict[str, Any], output: Any) -> dict[str, Any]:

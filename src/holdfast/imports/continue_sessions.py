@@ -10,7 +10,7 @@ from holdfast.agents import normal
 from holdfast.agents.continue_cli import TABLES
 from holdfast.core.event import Event
 from holdfast.imports.history import PARSE_ERRORS, History, text_of
-from holdfast.imports.source import Found, Importer, Place, Skipped
+from holdfast.imports.source import Found, Importer, Place, Skipped, read_document
 from holdfast.usage.events import usage_event
 from holdfast.usage.readers import continue_cli as usage
 from holdfast.usage.scan import records_of
@@ -33,7 +33,7 @@ def find(place: Place) -> Iterable[Path]:
 
 def read(path: Path, _place: Place) -> Iterator[Found]:
     try:
-        session = decode(path.read_bytes())
+        session = decode(read_document(path))
     except PARSE_ERRORS as error:
         yield Skipped(str(path), f"not a session: {str(error)[:120]}")
         return

@@ -16,6 +16,7 @@ from holdfast.usage.reader import Position
 from holdfast.usage.readers import copilot as usage
 
 NAME = "copilot"
+REFUSED = "Denied by preToolUse hook:"
 
 
 class Line(msgspec.Struct, rename={"agent": "agentId"}):
@@ -94,6 +95,9 @@ def _ended(history: History, data: Mapping[str, Any], at: int, ident: str) -> It
     problem = normal.mapping(data.get("error")).get("message")
     output = problem if failed and problem else result.get("content")
     call = str(data.get("toolCallId") or ident)
+    if failed and isinstance(problem, str) and problem.startswith(REFUSED):
+        yield history.denied(at, call, problem.removeprefix(REFUSED).strip())
+        return
     yield history.result(at, call, output, failed=failed, code=int(code) if code is not None else None)
 
 

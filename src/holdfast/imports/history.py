@@ -1,5 +1,6 @@
 """What a transcript tells, as the events its hooks would have been: shared by the importers of all agents."""
 
+from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -10,7 +11,10 @@ import msgspec
 from holdfast.agents import normal, reading
 from holdfast.core.event import Event
 from holdfast.core.ids import bounded
+from holdfast.core.kinds.agent_events import ModelAnswered
 from holdfast.core.text import VOICE, without_contexts
+from holdfast.features.sessions.state.documents import Session
+from holdfast.features.sessions.state.reducer import reduce_session
 from holdfast.imports.source import Found, Skipped, key_of, lines, session_name
 from holdfast.usage.events import usage_event
 from holdfast.usage.reader import Position, Statement, record_of
@@ -72,6 +76,11 @@ class History:
         else:
             reading.add_output(data, output)
         return self.event("tool.failed" if failed else "tool.finished", at, call, tool=tool, call=call, **data)
+
+    def denied(self, at: int, call: str, reason: str) -> Event:
+        """A hook refused the call: it never ran."""
+        tool, _ = self.calls.pop(call, ("", {}))
+        return self.event("permission.denied", at, call, tool=tool, call=call, reason=reason[: normal.ERROR])
 
     def compacted(self, at: int, ident: str, summary: str = "", trigger: str = "") -> Event:
         facts = {"summary": normal.capped(summary, normal.PROMPT), "trigger": trigger}
@@ -148,3 +157,29 @@ def text_of(parts: Any, key: str = "text") -> str:
         return parts
     found = [part.get(key) for part in map(normal.mapping, parts)] if isinstance(parts, list) else []
     return "\n".join(text for text in found if isinstance(text, str))
+
+
+# Which turn each call of a model belongs to, found as a live session would have numbered its turns.
+
+MAX_SESSIONS = 100
+"""Sessions of one file that are followed at a time; a database holds many."""
+
+
+def number_turns(events: Iterable[Event]) -> Iterator[Event]:
+    """Events of one file, in order. The rules are those of the feature `sessions`, so that both count alike."""
+    sessions: OrderedDict[str, Session] = OrderedDict()
+    for event in events:
+        known = sessions.pop(event.session, None)
+        session = reduce_session(known, event)
+        if session is not None:
+            sessions[event.session] = session
+            if len(sessions) > MAX_SESSIONS:
+                sessions.popitem(last=False)
+        yield _numbered(event, session)
+
+
+def _numbered(event: Event, session: Session | None) -> Event:
+    data = event.data
+    if not isinstance(data, ModelAnswered) or session is None or session.turn is None:
+        return event
+    return msgspec.structs.replace(event, data=msgspec.structs.replace(data, turn_n=session.turn.n))

@@ -12,7 +12,8 @@ from holdfast.core.ids import bounded
 from holdfast.usage.model import milliseconds
 
 __all__ = [
-    "Found", "Importer", "Place", "Skipped", "key_of", "lines", "merged", "milliseconds", "session_name",
+    "Found", "Importer", "Place", "Skipped", "key_of", "lines", "merged", "milliseconds",
+    "read_document", "session_name",
 ]  # fmt: skip
 
 
@@ -68,8 +69,28 @@ def session_name(value: Any) -> str:
     return bounded(value) if isinstance(value, str) and value else ""
 
 
+LONGEST_LINE, LONGEST_DOCUMENT = 64 << 20, 256 << 20
+"""Memory stays bounded whatever a file holds."""
+TOO_LONG = b"a line that is too long"
+
+
 def lines(path: Path) -> Iterator[tuple[int, bytes]]:
+    """A line that is too long is given as one that is no record, so that it is named."""
     with path.open("rb") as file:
-        for number, line in enumerate(file, 1):
+        number = 0
+        while line := file.readline(LONGEST_LINE):
+            number += 1
+            if len(line) == LONGEST_LINE and not line.endswith(b"\n"):
+                while (rest := file.readline(LONGEST_LINE)) and not rest.endswith(b"\n"):
+                    pass
+                line = TOO_LONG
             if not line.isspace():
                 yield number, line
+
+
+def read_document(path: Path) -> bytes:
+    """A file that is one JSON document, whole."""
+    size = path.stat().st_size
+    if size > LONGEST_DOCUMENT:
+        raise ValueError(f"it has {size >> 20} MB, more than the {LONGEST_DOCUMENT >> 20} MB that are read at once")
+    return path.read_bytes()

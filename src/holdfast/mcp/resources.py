@@ -6,6 +6,7 @@ from typing import Any
 import msgspec
 
 from holdfast.core.errors import CommandRefused
+from holdfast.core.times import format_duration
 from holdfast.mcp.answer import Row, date_of, format_row
 from holdfast.mcp.arguments import Arguments, Paged
 from holdfast.mcp.context import Context
@@ -72,11 +73,25 @@ def read_resource(uri: str, context: Context) -> Content:
 
 
 def timeline_lines(session: str, context: Context) -> Iterator[str]:
-    found = context.view("sessions.timeline", session=session, limit=ENTRIES)
+    found = context.view("sessions.timeline", id=session, limit=ENTRIES)
     about = found["session"]
-    yield f"session {about['id']} | {about['agent']} | {date_of(about['started_at'])} | {about['status']}"
+    yield f"session {about['id']} | {about['agent']} | {date_of(about['started_at'])} | {about['state']}"
+    yield _figures_line(about)
     if found["next"]:
         yield f"(only the last {ENTRIES} entries)"
     for entry in found["entries"]:
         text = f"{entry['tool']} {entry['text']}".strip()
         yield format_row(Row(f"e{entry['seq']}", date_of(entry["at"]), f"turn {entry['turn']}", entry["kind"], text))
+
+
+def _figures_line(session: dict[str, Any]) -> str:
+    """The figures that every list and page shows."""
+    from holdfast.usage.report import UNTOLD, dollars  # Only who asks for a session needs prices.
+
+    counted = (
+        ("turn_n", "turns"), ("prompts", "prompts"), ("tools", "tool calls"), ("failed", "failed"), ("denied", "denied"),
+        ("edits", "edits"), ("open_gates", "open gates"),
+    )  # fmt: skip
+    tokens = UNTOLD if session["total_tokens"] is None else f"{session['total_tokens']} tokens"
+    parts = [f"{session[name]} {words}" for name, words in counted]
+    return " | ".join((format_duration(session["duration_ms"]), ", ".join(parts), tokens, dollars(session["cost"])))

@@ -342,7 +342,7 @@ def _accept_short_name(value: Value, found: bytes, before: bytes, stem: bytes) -
 def _accept_bare_password(text: bytes, value: Value, found: bytes, stem: bytes) -> bool:
     if judge.is_code(found) or text[value.end : value.end + 1] in (b"(", b"["):
         return False
-    if not judge.is_word(found):
+    if not judge.is_word(found) or judge.is_mixed_password(found):
         return True
     if value.notation == "space":
         return False

@@ -116,7 +116,9 @@ TO_TAG = re.compile(rb"[^<\r\n\x1f]*")
 STOP = re.compile(rb"[,;)}\]|&]")
 LINE_END = re.compile(rb"[ \t]*(?:$|[\r\n\"'\x1f#]|\\[nr\"])")
 LINE_STARTS = (b"\n", b"\r", b"\x1e", b"\x1f", b'"', b"\\n")
-BEFORE_NAME = re.compile(rb"[ \t+>#/*;-]*(?:export |set |ENV |declare -x |[\w./-]+:\d+:|\d+\s)?[\w.:;$ -]{0,60}")
+BEFORE_NAME = re.compile(
+    rb"[ \t+>#/*;-]*(?:[\w.-]{1,40}@[\w.-]{1,60}'s |export |set |ENV |declare -x |[\w./-]+:\d+:|\d+\s)?[\w.:;$ -]{0,60}"
+)
 CALL_BEFORE = re.compile(rb"\(\s{0,3}(?:[\"']String[\"']\s{0,2},\s{0,2})?" + Q + rb"[\w.-]*$|--?[\w-]*$")
 FLAG = re.compile(
     rb"(?:^|[\s\"'])(?:--?|/)[A-Za-z][\w.-]*$"

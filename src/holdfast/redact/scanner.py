@@ -488,7 +488,7 @@ def name_finder(rule: NameRule) -> Finder:
 
     def find(text: bytes, start: int, end: int, raw: bool) -> Span | None:
         found = assignment.find_value(text, rule, end - width if width else start, end, raw)
-        if raw and not found and text.find(b"\\\\", end, end + _NEAR) >= 0:
+        if raw and not found and text.find(b"\\\\", end, end + _BEFORE) >= 0:
             return start, end, "escape"  # an escaped backslash hides how the value is written
         return found
 

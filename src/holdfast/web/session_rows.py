@@ -41,6 +41,8 @@ def label(row: Mapping[str, Any]) -> str:
         return "Denied" if row["verdict"] == "deny" else "Injected context" if row["injected"] else "Decided"
     if row["kind"].startswith("tool."):
         return str(row["tool"] or "Tool").rpartition("__")[2].removeprefix("browser_")  # mcp__SERVER__TOOL
+    if row["kind"] == "turn.ended" and not row["text"]:
+        return "Turn end"  # What was answered is not known.
     value: str = LABELS.get(row["kind"], row["kind"])
     return value
 

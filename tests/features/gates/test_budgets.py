@@ -38,6 +38,13 @@ def test_a_session_is_warned_once_and_then_stopped_at_the_next_call_of_any_tool(
     assert read(stage.later(61)).verdict == "deny"
 
 
+def test_history_that_was_imported_uses_up_no_budget() -> None:
+    stage = Stage(purse={"type": "budget", "tokens": 100, "per": "project"})
+    stage.start()
+    stage.take("model.answered", "old-1", tokens={"input": 9_000}, model="claude-sonnet-4-5", imported="claude-code")
+    assert read(stage).silent
+
+
 def test_a_turn_a_day_and_a_project_are_counted_apart() -> None:
     for per, elsewhere, later in (("turn", True, False), ("day", False, True), ("project", False, False)):
         stage = Stage(purse={"type": "budget", "tokens": 100, "per": per})

@@ -4,7 +4,10 @@ from typing import Any
 
 import pytest
 
+from holdfast.core.event import Event
+from holdfast.features.gates.files import registry_file
 from holdfast.features.gates.settings import GateSettings
+from holdfast.features.gates.state.branches import reduce_registry
 from tests.features.gates.stage import Stage, names
 
 REVIEW: dict[str, Any] = {"pre_commit_review": {}}
@@ -80,6 +83,15 @@ def test_clear_session_state_at_the_end_is_off_by_default_and_touches_nobody_els
         stage.end()
         assert (stage.edit().verdict == "deny") is clear
         assert stage.edit(session="s-2").silent
+
+
+@pytest.mark.parametrize("over", ["session.ended", "session.lost", "session.stale", "session.closed"])
+def test_every_end_takes_a_session_out_of_the_registry(over: str) -> None:
+    """S2-1, S2-11, D6: also one that was killed and told nothing."""
+    doc = None
+    for n, (kind, session) in enumerate([("session.started", "s-1"), ("session.started", "s-2"), (over, "s-1")]):
+        doc = reduce_registry(doc, Event(key=f"k{n}", kind=kind, at=n, session=session, project="/p")) or doc
+    assert doc is not None and list(registry_file(doc)["sessions"]) == ["s-2"]
 
 
 def test_a_branch_level_override_satisfies_every_session() -> None:

@@ -14,7 +14,7 @@ HOUR = 3_600_000
 
 
 def test_stop_alone_does_not_end_a_run(lab: Lab) -> None:
-    """D11, C2: Stop is the end of a turn."""
+    """S3-2, D11, C2: Stop is the end of a turn."""
     begin(lab)
     for _ in range(3):
         lab.hook("Stop", last_assistant_message="more later")

@@ -143,6 +143,17 @@ class TurnAdopted(Payload):
     first: int = 0
 
 
+@event_kind("turn.answer_read")
+class TurnAnswerRead(Payload):
+    """What the agent answered was read from its transcript; `of` is the event of the turn's end, `n` the turn."""
+
+    of: int = 0
+    n: int = 0
+    lane: str = ""
+    turn: str = ""
+    message: str = ""
+
+
 class TurnFacts(Record):
     """What a turn came to."""
 

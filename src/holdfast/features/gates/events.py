@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from holdfast.core.event import Event
 from holdfast.core.ids import bounded
-from holdfast.core.kinds import ToolPayload
+from holdfast.core.kinds import HookPayload, ToolPayload
 from holdfast.core.kinds.engine_events import DecisionMade
 from holdfast.core.kinds.gates_events import GatesPaused, GatesPruned, GatesResumed, GatesRulesAccepted, GatesRulesKept
 from holdfast.core.kinds.session_events import ToolExitRead
@@ -152,7 +152,9 @@ def spending_key(of: str, name: str) -> str:
 
 
 def spending_refs(event: Event) -> Iterable[Ref]:
-    """By whom and where it was spent."""
+    """By whom and where it was spent. A budget is for what is spent from now on: what was imported is in the cost alone."""
+    if isinstance(event.data, HookPayload) and event.data.imported:
+        return ()
     named = (("session", event.session), ("project", event.project))
     return [Ref(SPENT, spending_key(of, name)) for of, name in named if name]
 

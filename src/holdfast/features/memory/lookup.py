@@ -5,9 +5,10 @@ from holdfast.core.event import Event
 from holdfast.core.feature import Call
 from holdfast.core.kinds.agent_events import PromptSubmitted, TurnEnded
 from holdfast.core.kinds.memory_events import RememberedPayload
+from holdfast.core.kinds.session_events import TurnAnswerRead
 from holdfast.features.memory.documents import FORGOTTEN, OBSERVATION, PLACE, SESSION, Observation, place_ref
 
-SAID = ("prompt.submitted", "turn.ended")
+SAID = ("prompt.submitted", "turn.ended", "turn.answer_read")
 FIX = "Look for it with: holdfast memory search WORDS"
 
 
@@ -41,7 +42,7 @@ def text_of(event: Event) -> str:
     data = event.data
     if isinstance(data, PromptSubmitted):
         return data.prompt
-    if isinstance(data, TurnEnded):
+    if isinstance(data, TurnEnded | TurnAnswerRead):
         return data.message
     return data.text if isinstance(data, RememberedPayload) else ""
 

@@ -19,7 +19,7 @@ from holdfast.core.kinds.memory_events import (
     RememberedPayload,
     TurnQueued,
 )
-from holdfast.core.kinds.session_events import SessionSummarised
+from holdfast.core.kinds.session_events import SessionSummarised, TurnAnswerRead
 from holdfast.core.text import tokens
 from holdfast.features.memory import handoff, session_state, turn_rules
 from holdfast.features.memory.documents import (
@@ -241,6 +241,9 @@ def derive(state: State, event: Event, given: AnySettings) -> Iterator[Event]:
     if isinstance(event.data, SessionSummarised):
         yield from observed_events(state, event, [_summary(event.data, event.seq)])
         return
+    if isinstance(event.data, TurnAnswerRead):
+        yield from _derive_from_answer(state, event, event.data)
+        return
     in_lane = isinstance(event.data, HookPayload) and bool(event.data.lane)
     if event.kind not in session_state.ENDS or in_lane or not event.session:
         return
@@ -251,6 +254,12 @@ def derive(state: State, event: Event, given: AnySettings) -> Iterator[Event]:
         yield from observed_events(state, event, found)
         yield from _ended_memories(state, event, turn)
         yield from _queued_for_model(doc, turn, event, settings)
+
+
+def _derive_from_answer(state: State, event: Event, read: TurnAnswerRead) -> Iterator[Event]:
+    """The end of the turn was gone through without its answer."""
+    if not read.lane and event.session:
+        yield from observed_events(state, event, list(turn_rules.by_agent(read.message, event.seq))[:MOST_PER_TURN])
 
 
 def _queued_for_model(doc: MemorySession, turn: Turn, event: Event, settings: MemorySettings) -> Iterator[Event]:

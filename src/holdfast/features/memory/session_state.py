@@ -21,7 +21,7 @@ from holdfast.core.kinds.agent_events import (
 from holdfast.core.kinds.engine_events import DecisionMade, InjectedContext
 from holdfast.core.kinds.gates_events import GatesCleared, GatesTriggered, SatisfiedPayload
 from holdfast.core.kinds.memory_events import MemoryPayload, RememberedPayload, TurnQueued
-from holdfast.core.kinds.session_events import SessionLinked, ToolExitRead
+from holdfast.core.kinds.session_events import SessionLinked, ToolExitRead, TurnAnswerRead
 from holdfast.features.memory import turn_rules
 from holdfast.features.memory.documents import (
     CANDIDATE,
@@ -104,6 +104,14 @@ def _turn_over(doc: MemorySession, event: Event) -> MemorySession:
         return doc
     message = data.message[:PROMPT] if isinstance(data, TurnEnded | TurnFailed) else ""
     return replace(doc, message=message, message_seq=event.seq, closed=True, turn_ended=True, previous=None)
+
+
+def _answer_read(doc: MemorySession, event: Event) -> MemorySession:
+    """The hook had said no more than that the turn ended; the next prompt may be here already."""
+    data: TurnAnswerRead = event.data
+    if data.lane or doc.message_seq != data.of:
+        return doc
+    return replace(doc, message=data.message[:PROMPT], message_seq=event.seq)
 
 
 def _session_over(doc: MemorySession, _event: Event) -> MemorySession:
@@ -275,6 +283,7 @@ STEPS: dict[str, Step] = {
     "tool.failed": _acted,
     "tool.exit_read": _failed_after_all,
     **dict.fromkeys(("turn.ended", "turn.interrupted", "turn.failed"), _turn_over),
+    "turn.answer_read": _answer_read,
     **dict.fromkeys(SESSION_ENDS, _session_over),
     "task.created": _task_opened,
     "task.completed": _task_done,

@@ -12,11 +12,11 @@ from holdfast.core.feature import ContentParts, Settings, State
 from holdfast.core.job import READ_USAGE, Job
 from holdfast.core.kinds import HOOK_KINDS, SESSION_ENDS, TOOL_ENDS, TURN_ENDS, HookPayload
 from holdfast.core.kinds.agent_events import SessionStarted
+from holdfast.core.kinds.session_events import TurnAnswerRead
 from holdfast.core.times import format_duration
-from holdfast.features.sessions.jobs import read_exits
+from holdfast.features.sessions.jobs import read_answers, read_exits
 from holdfast.features.sessions.jobs.recovery import LINKED_SOURCES, same_process
 from holdfast.features.sessions.liveness import NAMES_PROCESS, ProcessLookup
-from holdfast.features.sessions.read_answers import add_answer
 from holdfast.features.sessions.settings import DEFAULTS
 from holdfast.features.sessions.state.documents import COMPLETED, RECENT_SESSIONS, SESSION, SUMMARY, Session
 
@@ -38,13 +38,13 @@ ENRICHED_KINDS = frozenset(HOOK_KINDS) - {"unknown", "message.displayed", "model
 _PROCESSES = ProcessLookup()
 
 
-def enrich(event: Event, settings: Settings, _parts: ContentParts) -> bool:
+def enrich(event: Event, _settings: Settings, _parts: ContentParts) -> bool:
     """The process is looked for before the answer leaves: an agent killed right after it is known all the same."""
     data = event.data
     if not isinstance(data, HookPayload) or not event.session or data.imported:
         return False
     data.process = _PROCESSES.identify(event.session, event.kind, data, event.at)
-    return (settings or DEFAULTS).transcripts and add_answer(event)
+    return False
 
 
 # ── what the agent is told ────────────────────────────────────────────────────────────────────────────────────────────
@@ -131,6 +131,7 @@ def enqueue(state: State, event: Event, _settings: Settings) -> Iterator[Job]:
         return
     yield from _find_process(session, event)
     yield from read_exits.wanted(event)
+    yield from read_answers.wanted(event)
     yield from _end_work(session, event)
     if event.kind in TOOL_ENDS and session.tools % CALLS_BETWEEN_LOOKS == 0:
         yield _job(READ_USAGE, session)
@@ -152,6 +153,8 @@ def _find_process(session: Session, event: Event) -> Iterator[Job]:
 
 
 def _end_work(session: Session, event: Event) -> Iterator[Job]:
+    if event.kind == TurnAnswerRead.KIND and session.status == COMPLETED:
+        yield _job(SUMMARISE, session)
     if event.kind not in CLOSES_TURN:
         return
     if session.has_unprocessed_turns:

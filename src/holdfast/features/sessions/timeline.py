@@ -5,16 +5,17 @@ lane, tool, input and order within the turn.
 """
 
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 import msgspec
 
 from holdfast.core.event import Event
 from holdfast.core.kinds import SESSION_KINDS, TOOL_ENDS, ToolEndPayload, ToolPayload
-from holdfast.core.kinds.agent_events import PromptSubmitted, SubagentEnded
+from holdfast.core.kinds.agent_events import PromptSubmitted, SessionEnded, SessionStarted, SubagentEnded, TurnEnded
 from holdfast.core.kinds.check_events import CheckFinished, GitActed
 from holdfast.core.kinds.engine_events import AnswerUndelivered, DecisionMade
 from holdfast.core.kinds.gates_events import requirement_names
-from holdfast.core.kinds.session_events import ToolExitRead
+from holdfast.core.kinds.session_events import ToolExitRead, TurnAnswerRead
 from holdfast.core.ports import EventQuery, Reader
 from holdfast.features.sessions.state.documents import Session
 from holdfast.features.sessions.state.lifecycle import about_call, is_synthetic, prompt_text
@@ -22,7 +23,7 @@ from holdfast.features.sessions.state.queries import Turns
 
 HIDDEN_KINDS = frozenset((
     "permission.granted", "turn.processed", "turn.adopted", "session.process", "session.summarised",
-    "tool.exit_read",
+    "tool.exit_read", "turn.answer_read",
 ))  # fmt: skip
 SHOWN_KINDS = (
     "session.started", "session.ended", "prompt.submitted", "tool.started", *sorted(TOOL_ENDS), "permission.requested",
@@ -56,6 +57,14 @@ LABELS = {
     "task.created": "task", "task.completed": "task done",
 }  # fmt: skip
 
+
+ORDINARY_STARTS = ("startup", "new")
+ENDS_IN_WORDS = {
+    **dict.fromkeys(("other", "exit", "complete", "completed", "end_turn"), ""),
+    **dict.fromkeys(("prompt_input_exit", "user_exit", "user_close", "window_close"), "by the user"),
+    "clear": "by a clear", "logout": "by a logout", "import": "as far as it was imported",
+}  # fmt: skip
+"""What agents call the end of a session; some of their words say nothing."""
 
 replace = msgspec.structs.replace
 
@@ -208,11 +217,11 @@ def rows_of(
     """
     turns = turns or Turns(session, reader)
     pairing = pair_calls(_around(session, page, reader, with_starts=not fold_denials))
-    exits = _exits_read(session, page, reader)
+    later = _read_later(session, page, reader)
     shown = [e for e in page if e.seq not in pairing.folded or (not fold_denials and e.kind in DENIAL_KINDS)]
     numbers = _turn_numbers(shown, turns)
     return [
-        _row(event, n, session, pairing, exits)
+        _row(event, n, session, pairing, later.get(event.seq))
         for event, n in zip(shown, numbers, strict=True)
         if _is_shown(event, n, turns)
     ]
@@ -235,8 +244,11 @@ def _around(session: Session, page: Sequence[Event], reader: Reader, *, with_sta
 
 
 def _is_shown(event: Event, turn: int, turns: Turns) -> bool:
-    """Prompts that nobody typed are no rows, unless the agent began a turn with one; nor is a compaction's own end."""
+    """Prompts that nobody typed are no rows, unless the agent began a turn with one; nor is what a compaction starts and
+    ends besides."""
     data = event.data
+    if isinstance(data, SessionStarted):
+        return data.source != "compact"
     if isinstance(data, PromptSubmitted):
         return bool(prompt_text(data)) and (not is_synthetic(data) or turns.first_event(turn) == event.seq)
     return not (isinstance(data, SubagentEnded) and data.compaction)
@@ -256,29 +268,43 @@ def _turn_numbers(page: Sequence[Event], turns: Turns) -> list[int]:
     return numbers[::-1]
 
 
-def _exits_read(session: Session, page: Sequence[Event], reader: Reader) -> dict[int, ToolExitRead]:
-    """How commands ended that the agent's hook said nothing of, by the numbers of their events."""
-    silent = [e.seq for e in page if _is_silent(e.data)]
+ReadLater = ToolExitRead | TurnAnswerRead
+"""What an agent's hook did not say and its transcript did."""
+
+
+def _read_later(session: Session, page: Sequence[Event], reader: Reader) -> dict[int, ReadLater]:
+    """By the numbers of the events that said nothing."""
+    silent = [event for event in page if _is_silent(event.data)]
     if not silent:
         return {}
-    query = EventQuery(session=session.id, kinds=(ToolExitRead.KIND,), after=silent[0], limit=len(page) + LOOK_AROUND)
-    return {e.data.of: e.data for e in reader.events(query)}
+    kinds = (ToolExitRead.KIND, TurnAnswerRead.KIND)
+    query = EventQuery(session=session.id, kinds=kinds, after=silent[0].seq, limit=2 * len(page) + LOOK_AROUND)
+    return {event.data.of: event.data for event in reader.events(query)}
 
 
 def _is_silent(data: object) -> bool:
+    if isinstance(data, TurnEnded):
+        return not data.message
     return isinstance(data, ToolEndPayload) and data.action == "shell" and data.exit_code is None
 
 
-def _row(event: Event, turn: int, session: Session, pairing: CallPairing, exits: dict[int, ToolExitRead]) -> Row:
-    data = event.data
+def _lane_of(data: Any, session: Session) -> tuple[str, str]:
+    """Name and type. Some agents tell the type only when a subagent begins, Cursor only the type when it ends."""
+    lane, lane_type = data.get("lane", ""), data.get("lane_type", "")
+    known = session.lanes.get(lane)
+    return lane or lane_type, lane_type or (known.type if known else "")
+
+
+def _row(event: Event, turn: int, session: Session, pairing: CallPairing, later: ReadLater | None) -> Row:
+    data, (lane, lane_type) = event.data, _lane_of(event.data, session)
     row = Row(
-        seq=event.seq, at=event.at, kind=event.kind, label=label_of(event), turn=turn, tool=event.tool,
-        lane=data.get("lane", ""), lane_type=data.get("lane_type", ""), text=text_of(event), began=event.at,
+        seq=event.seq, at=event.at, kind=event.kind, label=label_of(event), turn=turn, tool=event.tool, lane=lane,
+        lane_type=lane_type, text=text_of(event), began=event.at,
     )  # fmt: skip
     if isinstance(data, ToolPayload):
         row.call, row.action = data.call, data.action
     if isinstance(data, ToolEndPayload):
-        _add_end(row, event, pairing, exits.get(event.seq))
+        _add_end(row, event, pairing, later if isinstance(later, ToolExitRead) else None)
     elif event.kind == "tool.started":
         _add_unended(row, event, session, pairing)
     elif isinstance(data, DecisionMade):
@@ -288,6 +314,10 @@ def _row(event: Event, turn: int, session: Session, pairing: CallPairing, exits:
         row.verdict, row.of_kind, row.reason = data.verdict, data.of_kind, "; ".join(data.reasons)
     elif isinstance(data, PromptSubmitted):
         row.synthetic = is_synthetic(data)
+    elif isinstance(later, TurnAnswerRead):
+        row.text = later.message
+    if event.kind == "turn.ended" and not row.text:
+        row.label = "turn ended"  # What was answered is not known.
     return row
 
 
@@ -323,7 +353,11 @@ def text_of(event: Event) -> str:
     data = event.data
     if isinstance(data, PromptSubmitted):
         return prompt_text(data)
-    if event.kind in ("turn.ended", "turn.failed", "notification"):
+    if isinstance(data, SessionStarted):
+        return "" if data.source in ORDINARY_STARTS else data.source
+    if isinstance(data, SessionEnded):
+        return ENDS_IN_WORDS.get(data.reason, data.reason)
+    if event.kind in ("turn.ended", "turn.failed", "notification", "subagent.ended"):
         return str(data.message or data.get("error") or "")
     if isinstance(data, DecisionMade):
         sources = ", ".join(context.source for context in data.contexts)

@@ -65,19 +65,21 @@ def reduce_spending(doc: Spending | None, event: Event) -> Spending | None:
     record = usage_record(event)
     if record is None or record.spent.is_empty:
         return None
-    doc, day = doc or Spending(), event.at // DAY
-    today = add_record(doc.today if doc.day == day else [], record) if day >= doc.day else doc.today
+    doc, day, new = doc or Spending(), event.at // DAY, cell_of(record)
+    today = add_cell(doc.today if doc.day == day else [], new) if day >= doc.day else doc.today
     return Spending(
-        whole=add_record(doc.whole, record), turn=add_record(doc.turn, record), day=max(day, doc.day), today=today,
-        at=event.at,
+        whole=add_cell(doc.whole, new), turn=add_cell(doc.turn, new), day=max(day, doc.day), today=today, at=event.at,
     )  # fmt: skip
 
 
-def add_record(cells: Cells, record: UsageRecord) -> Cells:
+def cell_of(record: UsageRecord) -> SpentCell:
     longer_than = 0 if record.summed else limit_below(prompt_of(record.said))
-    new = SpentCell(
+    return SpentCell(
         model=record.model, longer_than=longer_than, usage=record.spent, reported=record.reported, at=record.at
     )
+
+
+def add_cell(cells: Cells, new: SpentCell) -> Cells:
     for at, cell in enumerate(cells):
         if (cell.model, cell.longer_than) == (new.model, new.longer_than):
             return [*cells[:at], _plus(cell, new), *cells[at + 1 :]]
@@ -86,7 +88,10 @@ def add_record(cells: Cells, record: UsageRecord) -> Cells:
 
 def _plus(cell: SpentCell, new: SpentCell) -> SpentCell:
     told = [part for part in (cell.reported, new.reported) if part is not None]
-    return replace(cell, usage=cell.usage.plus(new.usage), reported=sum(told) if told else None, at=new.at)
+    return SpentCell(
+        model=cell.model, longer_than=cell.longer_than, usage=cell.usage.plus(new.usage),
+        reported=sum(told) if told else None, at=new.at,
+    )  # fmt: skip
 
 
 def tokens_of(cells: Cells) -> int:

@@ -17,6 +17,7 @@ import msgspec
 from holdfast.core.event import Event
 from holdfast.core.kinds.agent_events import PromptSubmitted, TurnEnded
 from holdfast.core.kinds.memory_events import RememberedPayload
+from holdfast.core.kinds.session_events import TurnAnswerRead
 from holdfast.core.ports import EventQuery, Reader
 from holdfast.features.memory.documents import MODEL, place_of
 from holdfast.features.memory.index import file
@@ -150,7 +151,7 @@ class Catalogue:
             self._observed(event, data)
         elif isinstance(data, PromptSubmitted) and not data.synthetic:
             self._moment(event, PROMPT, data.prompt)
-        elif isinstance(data, TurnEnded) and not data.lane:
+        elif isinstance(data, TurnEnded | TurnAnswerRead) and not data.lane:
             self._moment(event, ANSWER, data.message)
 
     def _moment(self, event: Event, kind: int, text: str) -> None:

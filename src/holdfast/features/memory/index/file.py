@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-TEXTS = ("prompt.submitted", "turn.ended", "memory.observed")
+TEXTS = ("prompt.submitted", "turn.ended", "turn.answer_read", "memory.observed")
 """The events whose words are in it."""
 FOLDER = "derived"
 """Of the state directory: what can be made again from the log. It is emptied when something is forgotten."""

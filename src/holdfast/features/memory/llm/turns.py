@@ -14,13 +14,16 @@ from holdfast.core.event import Event
 from holdfast.core.kinds import ToolEndPayload
 from holdfast.core.kinds.agent_events import HookPayload, PromptSubmitted, TurnEnded, TurnFailed
 from holdfast.core.kinds.memory_events import TurnQueued
+from holdfast.core.kinds.session_events import TurnAnswerRead
 from holdfast.core.ports import EventQuery, Reader
 from holdfast.core.text import sanitise
 from holdfast.features.memory.documents import MODEL, MOST_PER_TURN, TYPES, USER, one_line, shortened, strings
 from holdfast.features.memory.settings import MemorySettings, is_excluded
 from holdfast.features.memory.turn_rules import Candidate, sentences
 
-KINDS = ("prompt.submitted", "tool.finished", "tool.failed", "turn.ended", "turn.interrupted", "turn.failed")
+KINDS = (
+    "prompt.submitted", "tool.finished", "tool.failed", "turn.ended", "turn.answer_read", "turn.interrupted", "turn.failed",
+)  # fmt: skip
 MOST_EVENTS, MOST_COMMANDS, MOST_FILES = 500, 15, 10
 PROMPT, MESSAGE, COMMAND, HEARD = 3_000, 3_000, 160, 160
 
@@ -74,7 +77,7 @@ def _of_turn(reader: Reader, queued: Event, head: int) -> Iterator[Event]:
 
 
 def _message(end: Event) -> str:
-    return end.data.message if isinstance(end.data, TurnEnded | TurnFailed) else ""
+    return end.data.message if isinstance(end.data, TurnEnded | TurnAnswerRead | TurnFailed) else ""
 
 
 def _commands(acts: Sequence[Event]) -> Iterable[str]:

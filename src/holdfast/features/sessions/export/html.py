@@ -50,9 +50,9 @@ def _row(row: Row) -> str:
         return f'<h3>Turn {row.turn}</h3>\n<div class="prompt">{at}{lane}<pre>{text}</pre></div>\n'
     if is_call(row):
         return _call(row, f"{at}{lane}<b>{escape(row.tool)}</b> <code>{text}</code>")
-    if row.kind == "turn.ended":
+    if row.kind == "turn.ended" and row.text:
         return f'<div class="answer">{at}{lane}<pre>{text}</pre></div>\n'
-    return f"<div>{at}{lane}{escape(row.label)} {text}</div>\n"
+    return f"<div>{at}{lane}{f'{escape(row.label)} {text}'.rstrip()}</div>\n"
 
 
 def _call(row: Row, line: str) -> str:

@@ -30,7 +30,7 @@ def format_outcome(row: Row) -> str:
 
 
 def session_facts(session: Session, figures: Figures) -> list[tuple[str, str]]:
-    ended = f", ended {format_moment(session.ended_at)} ({session.reason})" if session.ended_at else ""
+    ended = f" {format_moment(session.ended_at)} ({session.reason})" if session.ended_at else ""
     facts: list[tuple[str, Any]] = [
         ("session", session.id),
         ("agent", session.agent),

@@ -30,9 +30,9 @@ def _row(row: Row) -> str:
     if is_call(row):
         line = f"- {at}{lane} **{_one_line(row.tool)}** {_one_line(row.text)} — {_one_line(format_outcome(row))}\n"
         return line + (f"\n{_fenced(row.output)}\n\n" if row.output else "")
-    if row.kind == "turn.ended":
+    if row.kind == "turn.ended" and row.text:
         return f"\n{at}{lane}\n\n{_quoted(row.text)}\n\n"
-    return f"- {at}{lane} {row.label} {_one_line(row.text)}\n"
+    return f"- {at}{lane} {row.label} {_one_line(row.text)}".rstrip() + "\n"
 
 
 def escape(text: str) -> str:

@@ -251,6 +251,16 @@ def _exit_read(session: Session, event: Event) -> None:
             session.turn = msgspec.structs.replace(session.turn, failed=session.turn.failed + 1)
 
 
+def _answer_read(session: Session, event: Event) -> None:
+    """The session's last event is this one: a summary that was made before lacks the answer."""
+    data: kinds.TurnAnswerRead = event.data
+    session.seq = event.seq
+    if session.turn and lifecycle.is_answered_by(session.turn, data):
+        session.turn = replace(session.turn, answer=one_line(data.message))
+    elif session.previous and lifecycle.is_answered_by(session.previous, data):
+        session.previous = replace(session.previous, answer=one_line(data.message))
+
+
 def _session_lost(session: Session, event: Event) -> None:
     data: kinds.SessionLost = event.data
     process = session.process
@@ -343,4 +353,5 @@ OWN_HANDLERS: dict[str, Handler] = {
     "turn.adopted": _turn_adopted,
     "turn.processed": _turn_processed,
     "tool.exit_read": _exit_read,
+    "turn.answer_read": _answer_read,
 }

@@ -11,6 +11,7 @@ from holdfast.core.kinds import ToolPayload
 from holdfast.core.kinds.agent_events import PromptSubmitted, SessionStarted, SubagentEnded
 from holdfast.core.kinds.engine_events import DecisionMade
 from holdfast.core.kinds.gates_events import SatisfiedPayload, requirement_names
+from holdfast.core.kinds.session_events import TurnAnswerRead
 from holdfast.core.text import VOICE, without_contexts
 from holdfast.features.sessions.state.documents import (  # fmt: skip  # fmt: skip
     ACTIVE,
@@ -28,6 +29,7 @@ from holdfast.features.sessions.state.documents import (  # fmt: skip  # fmt: sk
     RunningCall,
     Session,
     Turn,
+    TurnDocument,
     one_line,
 )
 
@@ -65,6 +67,11 @@ def close_turn(session: Session, event: Event, how: str, answer: str = "") -> No
 def reopen_turn(session: Session) -> None:
     if session.turn:
         session.turn = msgspec.structs.replace(session.turn, end=0, how="")
+
+
+def is_answered_by(turn: Turn | TurnDocument, read: TurnAnswerRead) -> bool:
+    """Not when the turn went on after that end and has a later answer."""
+    return turn.n == read.n and not read.lane and (read.of >= turn.seq or not turn.answer)
 
 
 def count_in_turn(session: Session, event: Event, *, tools: int = 0, failed: int = 0, begins: bool = False) -> None:

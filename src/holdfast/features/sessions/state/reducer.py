@@ -9,7 +9,7 @@ import msgspec
 from holdfast.core.event import Event
 from holdfast.core.kinds import HOOK_KINDS, HookPayload
 from holdfast.core.kinds.agent_events import ModelAnswered
-from holdfast.core.kinds.session_events import TurnProcessed
+from holdfast.core.kinds.session_events import TurnAnswerRead, TurnProcessed
 from holdfast.core.ports import Ref
 from holdfast.features.sessions.state import activity, event_handlers
 from holdfast.features.sessions.state.documents import (
@@ -31,6 +31,7 @@ from holdfast.features.sessions.state.documents import (
     Session,
     Summary,
     TurnDocument,
+    one_line,
     turn_key,
 )  # fmt: skip
 from holdfast.features.sessions.state.lifecycle import (
@@ -38,6 +39,7 @@ from holdfast.features.sessions.state.lifecycle import (
     clear_running,
     close_turn,
     end_all_lanes,
+    is_answered_by,
     new_session,
     proves_life,
     reactivate,
@@ -55,6 +57,8 @@ def keys(event: Event) -> Iterable[Ref]:
         refs.append(RECENT_SESSIONS.ref(event.project))
     elif isinstance(data, TurnProcessed):
         refs += [TURN.ref(turn_key(event.session, data.n)), *activity.keys(event)]
+    elif isinstance(data, TurnAnswerRead) and data.n:
+        refs.append(TURN.ref(turn_key(event.session, data.n)))
     elif isinstance(data, ModelAnswered) and data.day:
         refs += activity.keys(event)
     elif event.kind == "session.summarised":
@@ -144,7 +148,10 @@ def _state_of(session: Session) -> str:
 # ── the smaller documents ──────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _reduce_turn(doc: TurnDocument | None, event: Event, ref: Ref) -> TurnDocument:
+def _reduce_turn(doc: TurnDocument | None, event: Event, ref: Ref) -> TurnDocument | None:
+    if isinstance(event.data, TurnAnswerRead):
+        answered = doc is not None and is_answered_by(doc, event.data)
+        return msgspec.structs.replace(doc, answer=one_line(event.data.message)) if doc and answered else doc
     n = int(ref.key.rpartition("/")[2])
     turn = copy.copy(doc) if doc else TurnDocument(session=event.session)
     turn.n, turn.project = n, event.project

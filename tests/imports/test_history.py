@@ -6,8 +6,8 @@ import pytest
 
 from holdfast.core.event import Event
 from holdfast.imports import IMPORTERS
+from holdfast.imports.history import number_turns
 from holdfast.imports.source import Place
-from holdfast.imports.turn_numbers import number_turns
 from tests.usage.kit import EXPECTED, sample_home
 
 

@@ -1,8 +1,0 @@
-"""What the hook clients send along of their environment. Both have the list written in by `tools/generated_blocks.py`."""
-
-HOOK_ENVIRONMENT = (
-    "CLAUDECODE", "CLAUDE_PROJECT_DIR", "CLAUDE_PID", "CLAUDE_CODE_SESSION_ID", "CLAUDE_CODE_ENTRYPOINT",
-    "CLAUDE_PROJECT", "GEMINI_SESSION_ID", "GEMINI_PROJECT_DIR", "CODEX_HOME", "COPILOT_HOME", "CURSOR_VERSION",
-    "CURSOR_PROJECT_DIR", "QWEN_PROJECT_DIR", "TERM_PROGRAM", "TMUX_PANE",
-    "HOLDFAST_PROJECT", "HOLDFAST_PAUSE", "CLAUDE_SKIP_REQUIREMENTS",
-)  # fmt: skip

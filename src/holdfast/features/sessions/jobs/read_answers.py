@@ -1,0 +1,217 @@
+"""What an agent answered, where the hook at the end of a turn does not say it but the agent's own file does.
+
+Copilot writes its answer into `events.jsonl` at about the time when it calls the hook, droid and Kimi Code into their session's
+file. A quick job looks for it a few times and reports it as an event of its own. A path that comes from a payload is opened as
+every transcript is.
+"""
+
+import os
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import msgspec
+
+from holdfast.core.event import Event, derived_event
+from holdfast.core.feature import JobCall
+from holdfast.core.job import Job
+from holdfast.core.kinds.agent_events import TurnEnded
+from holdfast.core.kinds.session_events import TurnAnswerRead
+from holdfast.core.ports import Reader
+from holdfast.core.text import shorten
+from holdfast.features.sessions.settings import DEFAULTS
+from holdfast.features.sessions.state.documents import SESSION
+from holdfast.features.sessions.state.queries import Turns
+from holdfast.usage.model import milliseconds
+from holdfast.usage.reader import LiveSession, open_regular
+from holdfast.usage.readers import files_of, kimi
+
+READ = "sessions.read_answer"
+WAITS_S = (0.0, 0.05, 0.15, 0.3, 0.5, 1.0)
+"""Before each look. Where the answer is not there after the last one, it stays unknown."""
+LOOKS = (256 << 10, 8 << 20)
+"""Bytes from the end of the file: it may have hundreds of megabytes, and the answer is one of its last lines."""
+LONGEST_ANSWER = 5_000
+
+
+def wanted(event: Event) -> Iterator[Job]:
+    data = event.data
+    if event.agent not in SPEAKERS or not isinstance(data, TurnEnded) or data.message or data.imported:
+        return
+    if data.transcript or event.agent in UNNAMED_FILES:
+        yield Job(kind=READ, dedupe=str(event.seq), run_at=event.at, payload={"of": event.seq})
+
+
+def read_answer(call: JobCall) -> list[Event]:
+    ended = call.reader.event(int(call.job.payload["of"]))
+    if ended is None or not (call.settings(ended.project) or DEFAULTS).transcripts:
+        return []
+    message = _look_repeatedly(ended, call)
+    return [_report(ended, message, call.reader)] if message else []
+
+
+def _report(ended: Event, message: str, reader: Reader) -> Event:
+    """Of the time when the turn ended, however late we know it."""
+    data: TurnEnded = ended.data
+    session = SESSION.load(reader, ended.session)
+    n = Turns(session, reader).at_event(ended.seq) if session and not data.lane else 0
+    found = TurnAnswerRead(of=ended.seq, n=n, lane=data.lane, turn=data.turn, message=message)
+    return msgspec.structs.replace(derived_event(ended, found), key=f"{ended.key}/answer")
+
+
+def _look_repeatedly(ended: Event, call: JobCall) -> str:
+    with suppress(OSError, ValueError):  # A file that cannot be opened is not waited for.
+        path = ended.data.transcript or _file_of(ended)
+        for wait in WAITS_S if path else ():
+            time.sleep(wait)
+            message = _look(path, ended)
+            if message or call.cancelled():
+                return message
+    return ""
+
+
+def _file_of(ended: Event) -> str:
+    """Where the hook does not name it: the file that its token use is read from."""
+    live = LiveSession(ended.session, Path.home())
+    return str(next((path for _, path in files_of(ended.agent, live) if path.parent.name == kimi.MAIN), ""))
+
+
+def _look(path: str, ended: Event) -> str:
+    with open(path, "rb", opener=open_regular) as file:
+        size = os.fstat(file.fileno()).st_size
+        for most in LOOKS:
+            tail = os.pread(file.fileno(), most, max(0, size - most))
+            message = find_answer(ended.agent, tail, ended.at, ended.data.lane)
+            if message or size <= most:
+                return message
+    return ""
+
+
+class Spoken(msgspec.Struct):
+    """What a line of a transcript says that somebody said. Words with which the model calls tools are no answer yet."""
+
+    at: int
+    by_user: bool = False
+    text: str = ""
+    calls_tools: bool = False
+    lane: str = ""
+
+
+def find_answer(agent: str, tail: bytes, ended_at: int, lane: str = "") -> str:
+    """The last words of the model in the turn that ended at that time; empty while they are not written. A turn begins
+    with words of the user."""
+    last: Spoken | None = None
+    for spoken in _spoken_backwards(agent, tail, lane):
+        if not spoken.by_user:
+            last = last or spoken
+        elif spoken.at <= ended_at:
+            break
+        else:
+            last = None  # What was said after this belongs to a later turn.
+    return "" if last is None or last.calls_tools else shorten(last.text, LONGEST_ANSWER)
+
+
+def _spoken_backwards(agent: str, tail: bytes, lane: str) -> Iterator[Spoken]:
+    marks, parse = SPEAKERS[agent]
+    for line in reversed(tail.split(b"\n")):
+        if any(mark in line for mark in marks):
+            with suppress(*PARSE_ERRORS):  # The first line may be cut.
+                spoken = parse(line)
+                if spoken and spoken.lane == lane:
+                    yield spoken
+
+
+PARSE_ERRORS = (msgspec.DecodeError, RecursionError, ValueError)
+
+
+class _CopilotData(msgspec.Struct, rename="camel"):
+    content: str = ""
+    tool_requests: list[msgspec.Raw] | None = None
+
+
+class _CopilotLine(msgspec.Struct, rename={"lane": "agentId"}):
+    type: str
+    timestamp: str | int
+    lane: str | None = None
+    data: _CopilotData = msgspec.field(default_factory=_CopilotData)
+
+
+_copilot_line = msgspec.json.Decoder(_CopilotLine).decode
+
+
+def _copilot(line: bytes) -> Spoken | None:
+    """1.0.102."""
+    told = _copilot_line(line)
+    if told.type not in ("user.message", "assistant.message"):
+        return None
+    return Spoken(
+        milliseconds(told.timestamp), told.type == "user.message", told.data.content, bool(told.data.tool_requests),
+        told.lane or "",
+    )  # fmt: skip
+
+
+class _Part(msgspec.Struct):
+    type: str = ""
+    text: str = ""
+
+
+class _DroidMessage(msgspec.Struct):
+    role: str
+    content: list[_Part] = []
+    visibility: str = ""
+
+
+class _DroidLine(msgspec.Struct):
+    type: str
+    timestamp: str | int
+    message: _DroidMessage
+
+
+_droid_line = msgspec.json.Decoder(_DroidLine).decode
+
+
+def _droid(line: bytes) -> Spoken | None:
+    """0.225.2. Results of tools and reports of hooks are messages of the user too."""
+    told = _droid_line(line)
+    message, texts = told.message, [part.text for part in told.message.content if part.type == "text"]
+    at, calls = milliseconds(told.timestamp), any(part.type == "tool_use" for part in message.content)
+    if message.role == "assistant":
+        return Spoken(at, False, "\n".join(texts), calls)
+    return Spoken(at, True) if texts and message.visibility != "user_only" else None
+
+
+class _KimiEvent(msgspec.Struct):
+    type: str = ""
+    part: _Part = msgspec.field(default_factory=_Part)
+
+
+class _KimiLine(msgspec.Struct):
+    type: str
+    time: int
+    event: _KimiEvent = msgspec.field(default_factory=_KimiEvent)
+
+
+_kimi_line = msgspec.json.Decoder(_KimiLine).decode
+
+
+def _kimi(line: bytes) -> Spoken | None:
+    """2.1.0: words and calls of tools are records of their own."""
+    told = _kimi_line(line)
+    if told.type == "turn.prompt":
+        return Spoken(told.time, True)
+    if told.type != "context.append_loop_event" or told.event.type not in ("content.part", "tool.call"):
+        return None
+    if told.event.type == "content.part" and told.event.part.type != "text":
+        return None  # Thinking.
+    return Spoken(told.time, False, told.event.part.text, told.event.type == "tool.call")
+
+
+SPEAKERS: dict[str, tuple[tuple[bytes, ...], Callable[[bytes], Spoken | None]]] = {
+    "copilot": ((b'"user.message"', b'"assistant.message"'), _copilot),
+    "droid": ((b'"role"',), _droid),
+    "kimi": ((b'"turn.prompt"', b'"content.part"', b'"tool.call"'), _kimi),
+}
+"""Agents whose hooks do not say what they answered: what their lines have in them, and how one is read."""
+UNNAMED_FILES = frozenset(("kimi",))
+"""Their hooks do not name the transcript either."""

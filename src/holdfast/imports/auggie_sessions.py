@@ -1,0 +1,114 @@
+"""Augment auggie's sessions: `~/.augment/sessions/SESSION.json`, as the code of version 0.36.0 writes them.
+
+Not verified: the program runs only with a login. An exchange is one request to the model; the results of the tools that it asked
+for stand in the request of the next one. No file says which project it belongs to: the folder of the first command does.
+"""
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from holdfast.agents import normal
+from holdfast.agents.auggie import TABLES
+from holdfast.core.event import Event
+from holdfast.imports.history import PARSE_ERRORS, History
+from holdfast.imports.source import Found, Importer, Place, Skipped, milliseconds, read_document
+from holdfast.usage.events import usage_event
+from holdfast.usage.readers import auggie as usage
+from holdfast.usage.scan import records_of
+
+NAME = "auggie"
+
+
+class ToolResult(msgspec.Struct):
+    tool_use_id: str = ""
+    content: Any = None
+    is_error: bool = False
+
+
+class RequestNode(msgspec.Struct):
+    tool_result_node: ToolResult | None = None
+
+
+class ToolUse(msgspec.Struct):
+    tool_use_id: str = ""
+    tool_name: str = ""
+    input_json: str = ""
+
+
+class ResponseNode(msgspec.Struct):
+    tool_use: ToolUse | None = None
+
+
+class Exchange(msgspec.Struct):
+    request_id: str | None = None
+    request_message: str | None = None
+    response_text: str | None = None
+    request_nodes: list[RequestNode] = []
+    response_nodes: list[ResponseNode] = []
+
+
+class Entry(msgspec.Struct, rename="camel"):
+    exchange: Exchange | None = None
+    finished_at: Any = None
+
+
+class Session(msgspec.Struct, rename="camel"):
+    session_id: str = ""
+    created: Any = None
+    chat_history: list[Entry] = []
+
+
+decode = msgspec.json.Decoder(Session).decode
+
+
+def find(place: Place) -> Iterable[Path]:
+    return usage.find(place.home)
+
+
+def read(path: Path, _place: Place) -> Iterator[Found]:
+    try:
+        session = decode(read_document(path))
+    except PARSE_ERRORS as error:
+        yield Skipped(str(path), f"not a session: {str(error)[:120]}")
+        return
+    exchanges = [(entry.exchange, milliseconds(entry.finished_at)) for entry in session.chat_history if entry.exchange]
+    history = History(NAME, path, TABLES, session=session.session_id, project=_project([one for one, _ in exchanges]))
+    yield from history.begin(milliseconds(session.created))
+    for number, (exchange, at) in enumerate(exchanges):
+        yield from _read_exchange(history, exchange, at or history.last, exchange.request_id or str(number))
+    for record in records_of(usage.READER, path):
+        yield usage_event(msgspec.structs.replace(record, project=history.project), imported=NAME)
+    yield from history.close()
+
+
+def _read_exchange(history: History, exchange: Exchange, at: int, ident: str) -> Iterator[Event]:
+    if exchange.request_message:
+        yield from history.prompt(at, ident, exchange.request_message)
+    for request in exchange.request_nodes:
+        result = request.tool_result_node
+        if result and result.tool_use_id:
+            yield history.result(at, result.tool_use_id, result.content, failed=result.is_error)
+    history.answer = exchange.response_text or history.answer
+    for response in exchange.response_nodes:
+        use = response.tool_use
+        if use and use.tool_use_id:
+            yield from history.call(at, use.tool_use_id, use.tool_name, _input(use))
+
+
+def _input(use: ToolUse) -> dict[str, Any]:
+    try:
+        return dict(normal.mapping(msgspec.json.decode(use.input_json)))
+    except PARSE_ERRORS:
+        return {}
+
+
+def _project(exchanges: Iterable[Exchange]) -> str:
+    uses = (node.tool_use for exchange in exchanges for node in exchange.response_nodes if node.tool_use)
+    folders = (_input(use).get("cwd") for use in uses)
+    return next((folder for folder in folders if isinstance(folder, str) and folder.startswith("/")), "")
+
+
+IMPORTER = Importer(NAME, "Augment auggie sessions (not verified)", find, read, whole_sessions=True)

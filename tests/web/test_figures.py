@@ -1,0 +1,107 @@
+"""One figure, one source: what the API, the pages, MCP and the exports say of the same session of each agent."""
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+import pytest
+
+from holdfast.agents import AGENTS
+from holdfast.core.decision import Delivery
+from holdfast.core.event import Event
+from holdfast.core.times import format_duration
+from holdfast.git_context import CachedGitContext
+from holdfast.intake import Intake
+from holdfast.mcp.context import Caller, Context
+from holdfast.mcp.resources import timeline_lines
+from holdfast.usage.report import dollars
+from holdfast.web.text import span
+from tests.factories import a_key
+from tests.features.sessions.test_timelines import PARTS, SESSION, a_whole_session
+from tests.kit import World
+from tests.web.conftest import Door, serving
+
+FIGURES = (
+    "state", "duration_ms", "turn_n", "prompts", "tools", "failed", "denied", "edits", "tokens", "total_tokens", "cost",
+    "open_gates",
+)  # fmt: skip
+BEGIN = 1_794_724_359_000
+
+
+def events_of(agent: str) -> Iterator[Event]:
+    """A scripted session through the agent's adapter; one permission is refused, and the model tells what it took."""
+    intake = Intake(AGENTS, CachedGitContext(), lambda body: (body, 0))
+    for n, (stem, payload) in enumerate(a_whole_session(agent).hooks):
+        name = str(payload.get("hook_event_name") or payload.get("hook") or stem.partition(".")[0])
+        at, body = BEGIN + n * 1000, json.dumps(payload).replace(SESSION, f"{agent}-figures").encode()
+        read = intake.read(Delivery(key=a_key(), agent=agent, event=name, mode="tell", at=at, cwd="/p", body=body))
+        yield msgspec.structs.replace(read, key=a_key().replace("-", ""), at=at)
+    told = {"permission.denied": {"reason": "no"}, "model.answered": {
+        "tokens": {"input": 900, "output": 50}, "turn_n": 1, "model": "claude-opus-5-5", "day": "2026-11-15"}}  # fmt: skip
+    for kind, data in told.items():
+        yield Event(
+            key=a_key().replace("-", ""), kind=kind, at=BEGIN + 3000, session=f"{agent}-figures",
+            agent=agent, project="/p", data=data,
+        )  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def door(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Door]:
+    world = World(tmp_path_factory.mktemp("figures"))
+    try:
+        world.start()
+        for agent in PARTS:
+            world.ask(op="ingest", events=msgspec.to_builtins(list(events_of(agent))))
+        with serving(world) as opened:
+            yield opened
+    finally:
+        world.close()
+
+
+def figures(row: dict[str, Any]) -> dict[str, Any]:
+    return {name: row[name] for name in FIGURES}
+
+
+@pytest.mark.parametrize("agent", PARTS)
+def test_every_door_says_the_same(door: Door, agent: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    name = f"{agent}-figures"
+    shown = door.api(f"sessions/{name}")["data"]
+    assert (shown["total_tokens"], shown["denied"], shown["turn_n"]) == (950, 1, 2)
+    listed = {row["id"]: row for row in door.api("sessions?all=true&limit=50")["data"]["sessions"]}
+    timeline = door.api(f"sessions/{name}/timeline")["data"]["session"]
+    exported = json.loads(door.world.view("sessions.export", id=name, format="jsonl")["text"].splitlines()[0])
+    for row in (listed[name], timeline, exported, door.world.view("sessions.show", id=name)):
+        assert figures(row) == figures(shown)
+    check_page(door.page(f"/session/{name}"), shown)
+    for variable, value in door.world.env.items():
+        monkeypatch.setenv(variable, value)
+    check_resource(list(timeline_lines(name, Context(Caller("/elsewhere"), lambda *_: None))), name, shown)
+    markdown = door.world.view("sessions.export", id=name, format="md")["text"].replace("\\", "")
+    assert f"**cost**: {dollars(shown['cost'])}" in markdown and f"**state**: {shown['state']}" in markdown
+    assert f"**duration**: {format_duration(shown['duration_ms'])}" in markdown
+
+
+def check_page(page: str, shown: dict[str, Any]) -> None:
+    facts = {
+        label: re.sub(r"<[^>]+>", "", text).strip()
+        for label, text in re.findall(r"<dt>([^<]+)</dt><dd>(.*?)</dd>", page, re.DOTALL)
+    }
+    failed = f" {shown['failed']} failed" if shown["failed"] else ""
+    wanted = {
+        "Prompts": f"{shown['prompts']}", "Tools": f"{shown['tools']}{failed}", "Denied": f"{shown['denied']}",
+        "Edits": f"{shown['edits']}", "Open gates": f"{shown['open_gates']}", "Tokens": f"{shown['total_tokens']}",
+        "Cost": dollars(shown["cost"]), "Duration": span(shown["duration_ms"]),
+    }  # fmt: skip
+    assert {label: facts[label] for label in wanted} == wanted
+
+
+def check_resource(lines: list[str], name: str, shown: dict[str, Any]) -> None:
+    assert lines[0].startswith(f"session {name} |") and lines[0].endswith(f"| {shown['state']}")
+    counts = [
+        int(n) for n in re.findall(r"(\d+) (?:turns|prompts|tool calls|failed|denied|edits|open gates)", lines[1])
+    ]
+    names = ("turn_n", "prompts", "tools", "failed", "denied", "edits", "open_gates")
+    assert counts == [shown[figure] for figure in names]
+    assert lines[1].endswith(f"| {shown['total_tokens']} tokens | {dollars(shown['cost'])}")
