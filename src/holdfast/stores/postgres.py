@@ -17,6 +17,8 @@ from holdfast.stores import erase, migrate
 from holdfast.stores.postgres_connection import SQL, Link, for_reading, for_writing, translated
 from holdfast.stores.rows import (
     FACETS,
+    PAGE,
+    DecodedReads,
     as_event,
     decode,
     encode,
@@ -29,12 +31,11 @@ from holdfast.stores.rows import (
 
 # The read side on PostgreSQL: its own read-only connection, one per thread. Each question is one statement or two.
 
-PAGE = 2_000
 NAME_COLUMNS = (1, 2, 4, 5, 6)
 """Where session, project, kind, tool and agent stand in a row of events."""
 
 
-class PostgresReader:
+class PostgresReader(DecodedReads):
     def __init__(self, url: str) -> None:
         self._link = Link(url, for_reading)
         self._names: dict[int, str] = {}
@@ -84,21 +85,9 @@ class PostgresReader:
         sql = f"select h.seq from history h join events e on e.seq = h.seq where {where} order by h.seq desc limit %s"
         return [seq for (seq,) in self._all(sql.encode(), *(value for _, value in asked), query.limit)]
 
-    def replay(self, after: int = 0, session: str = "", project: str = "") -> Iterator[Event]:
-        while page := self.events(EventQuery(after=after, session=session, project=project, limit=PAGE)):
-            yield from page
-            after = page[-1].seq
-
     def document(self, ref: Ref) -> bytes | None:
         found = self._all(SQL["state"], ref.kind, ref.key)
         return bytes(found[0][0]) if found else None
-
-    def state(self, ref: Ref) -> dict[str, Any] | None:
-        doc = self.document(ref)
-        return None if doc is None else decode(doc)
-
-    def states(self, query: StateQuery) -> list[tuple[Ref, dict[str, Any]]]:
-        return [(Ref(query.kind, key), decode(doc)) for key, doc in self.documents(query)]
 
     def documents(self, query: StateQuery) -> list[tuple[str, bytes]]:
         clauses, values = ["kind = %s"], list[Any]([query.kind])

@@ -1,6 +1,7 @@
 """Rows and queries: how an event lies in the tables, and how a question becomes each engine's full text."""
 
-from collections.abc import Callable, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import msgspec
@@ -8,7 +9,7 @@ import msgspec
 from holdfast.core.event import Event
 from holdfast.core.history import split_words
 from holdfast.core.kinds import decode_payload
-from holdfast.core.ports import EventQuery, HistoryEntry, HistoryQuery
+from holdfast.core.ports import EventQuery, HistoryEntry, HistoryQuery, Ref, StateQuery
 
 # Rows ↔ events: the one place that knows how an event lies in the tables, on every engine.
 
@@ -155,3 +156,32 @@ def tsquery_of_file(query: HistoryQuery) -> str:
 def _sequence(phrase: str) -> str:
     words = [f"'{word}'" for word in split_words(phrase)]
     return f"({' <-> '.join(words)})" if words else ""
+
+
+PAGE = 2_000
+
+
+class DecodedReads(ABC):
+    """What every reader makes of its pages and documents, whatever engine they come from."""
+
+    @abstractmethod
+    def events(self, query: EventQuery) -> list[Event]: ...
+
+    @abstractmethod
+    def document(self, ref: Ref) -> bytes | None: ...
+
+    @abstractmethod
+    def documents(self, query: StateQuery) -> list[tuple[str, bytes]]: ...
+
+    def replay(self, after: int = 0, session: str = "", project: str = "") -> Iterator[Event]:
+        """In pages, so that no read transaction stays open long enough to hold back a checkpoint."""
+        while page := self.events(EventQuery(after=after, session=session, project=project, limit=PAGE)):
+            yield from page
+            after = page[-1].seq
+
+    def state(self, ref: Ref) -> dict[str, Any] | None:
+        doc = self.document(ref)
+        return None if doc is None else decode(doc)
+
+    def states(self, query: StateQuery) -> list[tuple[Ref, dict[str, Any]]]:
+        return [(Ref(query.kind, key), decode(doc)) for key, doc in self.documents(query)]

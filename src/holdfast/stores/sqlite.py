@@ -14,6 +14,7 @@ from holdfast.core.job import ClaimedJob, Job
 from holdfast.core.ports import EventQuery, HistoryEntry, HistoryQuery, Ref, StateQuery, StateRow
 from holdfast.stores import erase, migrate
 from holdfast.stores.rows import (
+    DecodedReads,
     as_event,
     decode,
     encode,
@@ -80,11 +81,10 @@ class Checkpointer:
 # The read side on SQLite: its own read-only connection, so that a slow read never sits in front of a hook.
 
 SQL = queries("sqlite")
-PAGE = 2_000
 LARGEST_SEQ = (1 << 63) - 1
 
 
-class SqliteReader:
+class SqliteReader(DecodedReads):
     def __init__(self, path: Path) -> None:
         self._path = path
         with translated(path):
@@ -121,22 +121,9 @@ class SqliteReader:
             found = self._all(SQL["find_history"], [wanted, before, query.limit])
         return [seq for (seq,) in found]
 
-    def replay(self, after: int = 0, session: str = "", project: str = "") -> Iterator[Event]:
-        """In pages, so that no read transaction stays open long enough to hold back a checkpoint."""
-        while page := self.events(EventQuery(after=after, session=session, project=project, limit=PAGE)):
-            yield from page
-            after = page[-1].seq
-
     def document(self, ref: Ref) -> bytes | None:
         doc: bytes | None = self._value("state", ref.kind, ref.key)
         return doc
-
-    def state(self, ref: Ref) -> dict[str, Any] | None:
-        doc = self.document(ref)
-        return None if doc is None else decode(doc)
-
-    def states(self, query: StateQuery) -> list[tuple[Ref, dict[str, Any]]]:
-        return [(Ref(query.kind, key), decode(doc)) for key, doc in self.documents(query)]
 
     def documents(self, query: StateQuery) -> list[tuple[str, bytes]]:
         clauses: list[str] = ["kind = ?"]

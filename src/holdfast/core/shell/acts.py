@@ -17,7 +17,7 @@ from holdfast.core.shell.analysis import Analysis, Ran, ShellCommand, analyse_co
 from holdfast.core.shell.flow import Pieces
 from holdfast.core.shell.program_code import CODE_FLAGS, INTERPRETER, read_commands, sed_acts
 from holdfast.core.shell.programs import SHELLS
-from holdfast.core.shell.recipes import RUNNERS, make_recipe
+from holdfast.core.shell.recipes import RUNNERS, make_recipe, parse_make
 from holdfast.core.shell.redirects import join
 from holdfast.core.shell.syntax import UNKNOWN
 from holdfast.core.shell.written_files import code_of, written_files
@@ -31,7 +31,6 @@ BLANK = "\u2423"
 _GIT_VALUES = frozenset(
     "-C -c --git-dir --work-tree --namespace --exec-path --config-env --super-prefix --attr-source".split()
 )
-_MAKE_VALUES = frozenset("-C -f -I -j -l -o -W --directory --file --makefile --include-dir --eval -E".split())
 _MAKE_NOTHING = re.compile(r"^-[a-zA-Z]*[nq]|^--(?:dry-run|just-print|recon|question|version|help)$")
 _MAKEFILES = frozenset(("", "Makefile", "makefile", "GNUmakefile"))
 _DRY = re.compile(r"^--dry-run(?:=(?!none|false).*)?$|^--help$")
@@ -227,25 +226,14 @@ class _Reader:
     def _make(self, words: list[str], stdin: Pieces | None) -> list[str]:
         if any(_MAKE_NOTHING.match(word) for word in words[1:]):
             return []
-        targets, at, makefile, rules = [], 1, "", ""
-        while at < len(words):
-            word = words[at]
-            if word in ("-f", "--file", "--makefile"):
-                makefile = words[at + 1] if at + 1 < len(words) else ""
-            elif word.startswith(("-f", "--file=", "--makefile=")) and len(word) > 2:
-                makefile = word.partition("=")[2] or word[2:]
-            if word == "--eval" or word.startswith("--eval="):
-                rules += "\n" + (word.partition("=")[2] or " ".join(words[at + 1 : at + 2]))
-            takes = word in _MAKE_VALUES
-            if not word.startswith("-") and "=" not in word:
-                targets.append(word)
-            at += 2 if takes and not _is_bare_jobs(words, at) else 1
-        self.readings += [_joined("make", words[1:]), *(_joined("make", [target]) for target in targets)]
-        if makefile == "-":
+        call = parse_make(words)
+        rules = call.rules
+        self.readings += [_joined("make", words[1:]), *(_joined("make", [target]) for target in call.targets)]
+        if call.makefile == "-":
             rules += "".join(piece.text for piece in stdin or () if piece.invocation < 0)
-        if makefile.rpartition("/")[2] not in _MAKEFILES:
-            self.hidden.append(f"targets of the makefile {makefile}")
-        return [text for target in targets or [""] if rules and (text := make_recipe(rules, target))]
+        if call.makefile.rpartition("/")[2] not in _MAKEFILES:
+            self.hidden.append(f"targets of the makefile {call.makefile}")
+        return [text for target in call.targets or [""] if rules and (text := make_recipe(rules, target))]
 
     def _shell(self, command: ShellCommand) -> list[str]:
         """A shell whose text the parse could not follow."""
@@ -339,11 +327,6 @@ def _run_by_git(verb: str, rest: list[str]) -> list[str]:
     return found + [word.partition("=")[2] for word in rest if "=" in word and _GIT_RUNS.match(word)]
 
 
-def _is_bare_jobs(words: list[str], at: int) -> bool:
-    """`make -j deploy`: the number may be left out."""
-    return words[at] in ("-j", "-l") and not words[at + 1 : at + 2][0].isdecimal() if at + 1 < len(words) else True
-
-
 def _joined(name: str, arguments: Iterable[str]) -> str:
     return " ".join([name, *("".join(BLANK if c.isspace() else c for c in word) for word in arguments)])
 
@@ -426,22 +409,9 @@ def _meaning_keys(name: str, words: list[str], cwd: str) -> list[str]:
 
 
 def _make_keys(words: list[str], cwd: str) -> list[str]:
-    folder, makefile, targets, at = cwd, "", [], 1
-    while at < len(words):
-        word, following = words[at], "".join(words[at + 1 : at + 2])
-        if word in ("-C", "--directory"):
-            folder = join(folder, following)
-        elif word.startswith("--directory="):
-            folder = join(folder, word.partition("=")[2])
-        elif word in ("-f", "--file", "--makefile"):
-            makefile = following
-        elif word.startswith(("--file=", "--makefile=")):
-            makefile = word.partition("=")[2]
-        elif not word.startswith("-") and "=" not in word:
-            targets.append(word)
-        at += 2 if word in _MAKE_VALUES and not _is_bare_jobs(words, at) else 1
-    makefile = "" if makefile.startswith(("-", "&")) else makefile
-    keys = [f"recipe make\0{folder}\0{target}" for target in targets or [""]]
+    call = parse_make(words, cwd)
+    makefile = "" if call.makefile.startswith(("-", "&")) else call.makefile
+    keys = [f"recipe make\0{call.folder}\0{target}" for target in call.targets or [""]]
     return [f"{key}\0{makefile}" if makefile else key for key in keys]
 
 

@@ -12,6 +12,7 @@ ReadText = Callable[[str], str]
 """The text of a file; empty when it cannot be read."""
 MAKE_FILES = ("GNUmakefile", "makefile", "Makefile")
 MAX_INCLUDES = 5
+_MAKE_VALUES = frozenset("-C -f -I -j -l -o -W --directory --file --makefile --include-dir --eval -E".split())
 _SCRIPTS_OF_PACKAGE = frozenset(("npm", "pnpm", "yarn", "bun", "node"))
 _TARGET = re.compile(r"^([^\s:#=][^:=#]*):(?![=:])([^#\n]*)$")
 _EVAL_TARGET = re.compile(r"^([^\s:#=][^:=#;]*):(?![=:])([^;#\n]*);(.*)$")
@@ -78,6 +79,46 @@ def make_recipe(text: str, target: str, makefile: str = "") -> str:
         elif line.strip() and not line.startswith(("#", "\t")):
             taking = False
     return "\n".join(lines)
+
+
+class MakeCall(msgspec.Struct):
+    """What a call of make asks for, and where it says that its rules are."""
+
+    targets: list[str] = []
+    makefile: str = ""
+    folder: str = ""
+    rules: str = ""
+    """Of `--eval`."""
+
+
+def parse_make(words: list[str], cwd: str = "") -> MakeCall:
+    call, at = MakeCall(folder=cwd), 1
+    while at < len(words):
+        word, following = words[at], "".join(words[at + 1 : at + 2])
+        _take_make_word(call, word, following)
+        at += 2 if word in _MAKE_VALUES and not _is_bare_jobs(words, at) else 1
+    return call
+
+
+def _take_make_word(call: MakeCall, word: str, following: str) -> None:
+    _, given, value = word.partition("=")
+    if word in ("-C", "--directory") or word.startswith("--directory="):
+        call.folder = join(call.folder, value if given else following)
+    elif word in ("-f", "--file", "--makefile"):
+        call.makefile = following
+    elif word.startswith(("--file=", "--makefile=")):
+        call.makefile = value
+    elif word.startswith("-f"):
+        call.makefile = value or word[2:]
+    elif word == "--eval" or word.startswith("--eval="):
+        call.rules += "\n" + (value or following)
+    elif not word.startswith("-") and not given:
+        call.targets.append(word)
+
+
+def _is_bare_jobs(words: list[str], at: int) -> bool:
+    """`make -j deploy`: the number may be left out."""
+    return words[at] in ("-j", "-l") and not words[at + 1 : at + 2][0].isdecimal() if at + 1 < len(words) else True
 
 
 def _recipe_line(line: str) -> str:
