@@ -13,8 +13,8 @@ import msgspec
 from holdfast.agents import normal
 from holdfast.agents.auggie import TABLES
 from holdfast.core.event import Event
-from holdfast.imports.history import PARSE_ERRORS, History
-from holdfast.imports.source import Found, Importer, Place, Skipped, milliseconds, read_document
+from holdfast.imports.history import History
+from holdfast.imports.source import PARSE_ERRORS, Found, Importer, Place, Skipped, load_session, milliseconds
 from holdfast.usage.events import usage_event
 from holdfast.usage.readers import auggie as usage
 from holdfast.usage.scan import records_of
@@ -69,10 +69,9 @@ def find(place: Place) -> Iterable[Path]:
 
 
 def read(path: Path, _place: Place) -> Iterator[Found]:
-    try:
-        session = decode(read_document(path))
-    except PARSE_ERRORS as error:
-        yield Skipped(str(path), f"not a session: {str(error)[:120]}")
+    session = load_session(path, decode)
+    if isinstance(session, Skipped):
+        yield session
         return
     exchanges = [(entry.exchange, milliseconds(entry.finished_at)) for entry in session.chat_history if entry.exchange]
     history = History(NAME, path, TABLES, session=session.session_id, project=_project([one for one, _ in exchanges]))

@@ -11,8 +11,18 @@ from holdfast.agents import normal, reading
 from holdfast.agents.claude_code import TABLES
 from holdfast.core.event import Event
 from holdfast.core.ids import bounded
-from holdfast.imports.history import PARSE_ERRORS
-from holdfast.imports.source import Found, Importer, Place, Skipped, key_of, lines, merged, milliseconds, session_name
+from holdfast.imports.source import (
+    PARSE_ERRORS,
+    Found,
+    Importer,
+    Place,
+    Skipped,
+    key_of,
+    lines,
+    merged,
+    milliseconds,
+    session_name,
+)
 from holdfast.usage.events import usage_event
 from holdfast.usage.reader import Position, record_of
 from holdfast.usage.readers import claude_code as usage

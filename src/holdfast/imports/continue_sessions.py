@@ -9,8 +9,8 @@ import msgspec
 from holdfast.agents import normal
 from holdfast.agents.continue_cli import TABLES
 from holdfast.core.event import Event
-from holdfast.imports.history import PARSE_ERRORS, History, text_of
-from holdfast.imports.source import Found, Importer, Place, Skipped, read_document
+from holdfast.imports.history import History, text_of
+from holdfast.imports.source import Found, Importer, Place, Skipped, load_session
 from holdfast.usage.events import usage_event
 from holdfast.usage.readers import continue_cli as usage
 from holdfast.usage.scan import records_of
@@ -32,10 +32,9 @@ def find(place: Place) -> Iterable[Path]:
 
 
 def read(path: Path, _place: Place) -> Iterator[Found]:
-    try:
-        session = decode(read_document(path))
-    except PARSE_ERRORS as error:
-        yield Skipped(str(path), f"not a session: {str(error)[:120]}")
+    session = load_session(path, decode)
+    if isinstance(session, Skipped):
+        yield session
         return
     at = int(path.stat().st_mtime * 1000)
     history = History(NAME, path, TABLES, session=session.session_id, project=session.workspace_directory or "")

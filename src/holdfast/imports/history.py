@@ -15,11 +15,9 @@ from holdfast.core.kinds.agent_events import ModelAnswered
 from holdfast.core.text import VOICE, without_contexts
 from holdfast.features.sessions.state.documents import Session
 from holdfast.features.sessions.state.reducer import reduce_session
-from holdfast.imports.source import Found, Skipped, key_of, lines, session_name
+from holdfast.imports.source import PARSE_ERRORS, Found, Skipped, key_of, lines, session_name
 from holdfast.usage.events import usage_event
 from holdfast.usage.reader import Position, Statement, record_of
-
-PARSE_ERRORS = (msgspec.DecodeError, msgspec.ValidationError, RecursionError, ValueError, TypeError, AttributeError)
 
 
 @dataclass

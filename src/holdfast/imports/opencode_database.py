@@ -10,8 +10,8 @@ import msgspec
 from holdfast.agents import normal
 from holdfast.agents.opencode import TABLES
 from holdfast.core.event import Event
-from holdfast.imports.history import PARSE_ERRORS, History, UsageSide
-from holdfast.imports.source import Found, Importer, Place, Skipped, merged
+from holdfast.imports.history import History, UsageSide
+from holdfast.imports.source import PARSE_ERRORS, Found, Importer, Place, Skipped, merged
 from holdfast.usage.reader import Position
 from holdfast.usage.readers import opencode as usage
 from holdfast.usage.readers.opencode_message import decode as decode_message

@@ -5,16 +5,19 @@ import heapq
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from holdfast.core.event import Event
 from holdfast.core.ids import bounded
 from holdfast.usage.model import milliseconds
+from holdfast.usage.reader import PARSE_ERRORS
 
 __all__ = [
-    "Found", "Importer", "Place", "Skipped", "key_of", "lines", "merged", "milliseconds",
+    "PARSE_ERRORS", "Found", "Importer", "Place", "Skipped", "key_of", "lines", "load_session", "merged", "milliseconds",
     "read_document", "session_name",
 ]  # fmt: skip
+
+T = TypeVar("T")
 
 
 class Skipped(NamedTuple):
@@ -94,3 +97,11 @@ def read_document(path: Path) -> bytes:
     if size > LONGEST_DOCUMENT:
         raise ValueError(f"it has {size >> 20} MB, more than the {LONGEST_DOCUMENT >> 20} MB that are read at once")
     return path.read_bytes()
+
+
+def load_session(path: Path, decode: Callable[[bytes], T]) -> T | Skipped:
+    """A session that is one document; what cannot be read is named."""
+    try:
+        return decode(read_document(path))
+    except PARSE_ERRORS as error:
+        return Skipped(str(path), f"not a session: {str(error)[:120]}")
