@@ -28,7 +28,7 @@ from train import Bag, Model, Ragged, batches, dropped, encode_one, read_pairs, 
 Pair = dict[str, str]
 Encoded = tuple[list[int], list[int]]
 LAYERS, HEADS, SIZE, DIMS = 6, 12, 384, 256
-SHARPNESS, OLD_SHARE = 20.0, 0.35
+SHARPNESS, OLD_SHARE = 20.0, 0.5
 QUESTION_TOKENS, CODE_TOKENS = 48, 160
 OTHER_WORD = 0.4
 """Share of a sentence's everyday words that are replaced by like ones."""
