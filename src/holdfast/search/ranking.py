@@ -160,7 +160,7 @@ def examine(query: Query, names: Sequence[str], lines: Sequence[str], rarity: di
 
 
 Scored = Sequence[tuple[int, float]]
-MEANING, MEANING_OF_A_NAME = 0.68, 0.64
+MEANING, MEANING_OF_A_NAME = 0.68, 0.5
 """The share of meaning in the mixture, full text has the rest; a name is rather meant as it stands."""
 DEPTH = 100
 TEXT_DEPTH = 400
@@ -290,7 +290,8 @@ class Ranking:
         self._rows: dict[int, ChunkRow] = {}
 
     def ranked(self, meaning: Scored, text: Scored) -> list[Ranked]:
-        mixed = mix(meaning, text, MEANING_OF_A_NAME if self._query.is_name else MEANING)
+        one_word = self._query.is_name or len(self._query.text.split()) == 1
+        mixed = mix(meaning, text, MEANING_OF_A_NAME if one_word else MEANING)
         uses = self._uses()
         self._load([*mixed, *uses, *(chunk for chunk, _ in text)])
         for chunk, score in mixed.items():
