@@ -9,6 +9,7 @@ import msgspec
 
 from holdfast.core.event import Event
 from holdfast.core.kinds import ToolPayload
+from holdfast.core.kinds.uat_events import Plan, PlannedStep
 from holdfast.features.uat.drivers import NOT_A_DRIVER, ToolUse, recognise
 from holdfast.features.uat.settings import FAILED, IN_PROGRESS, INTERRUPTED
 from holdfast.features.uat.state import Run
@@ -62,20 +63,20 @@ def short(tool: str) -> str:
     return tool.rpartition("__")[2]
 
 
-def matches(step: Mapping[str, Any], call: Called, base_url: str = "") -> bool:
+def matches(step: PlannedStep, call: Called, base_url: str = "") -> bool:
     return _tool_fits(step, call) and all(
-        _fits(expected, call.arguments.get(name), base_url) for name, expected in (step.get("arguments") or {}).items()
+        _fits(expected, call.arguments.get(name), base_url) for name, expected in step.arguments.items()
     )
 
 
-def choose(plan: Mapping[str, Any], run: Run, call: Called) -> int:
+def choose(plan: Plan, run: Run, call: Called) -> int:
     """The number of the step this call is part of, 0 when it is part of none.
 
     After a crash or a way back the earliest step that fits. Else a step still going on or to be tried again comes
     first, then the next one, then the last one once more (a form has many fields), then a later one if the scenario
     says exactly what it looks like, then an earlier one whose page is opened again.
     """
-    steps, base_url, current = plan.get("steps", ()), plan.get("base_url", ""), run.current
+    steps, base_url, current = plan.steps, plan.base_url, run.current
 
     def fits(number: int) -> bool:
         return 0 < number <= min(len(steps), len(run.steps)) and matches(steps[number - 1], call, base_url)
@@ -93,8 +94,8 @@ def choose(plan: Mapping[str, Any], run: Run, call: Called) -> int:
     return next((n for n in (*near, *exact, *earlier) if fits(n)), 0)
 
 
-def _is_exact(step: Mapping[str, Any]) -> bool:
-    return bool(step.get("tool") or step.get("arguments"))
+def _is_exact(step: PlannedStep) -> bool:
+    return bool(step.tool or step.arguments)
 
 
 def _opened_again(run: Run, call: Called) -> int:
@@ -114,11 +115,11 @@ def _unfinished(run: Run, number: int) -> bool:
     return number > 0 and run.steps[number - 1].status in (IN_PROGRESS, FAILED, INTERRUPTED)
 
 
-def _tool_fits(step: Mapping[str, Any], call: Called) -> bool:
-    action = str(step.get("action", "")).lower()
-    if globs := step.get("tool"):
+def _tool_fits(step: PlannedStep, call: Called) -> bool:
+    action = step.action.lower()
+    if step.tool:
         names = {call.tool, short(call.tool), call.action}
-        return any(_glob(glob.strip(), name) for glob in globs.split("|") for name in names if name)
+        return any(_glob(glob.strip(), name) for glob in step.tool.split("|") for name in names if name)
     if action in _SHELL:
         return call.action == "shell"
     if not call.use.known:

@@ -9,6 +9,8 @@ import msgspec
 from holdfast.core.checks import Verdict
 from holdfast.core.event import Event
 from holdfast.core.kinds import ToolEndPayload
+from holdfast.core.kinds.uat_events import Conditions, Plan, PlannedAssertion
+from holdfast.features.uat.drivers import ToolUse
 from holdfast.features.uat.match import text_fits
 from holdfast.features.uat.settings import MOST_PROBLEMS, line
 
@@ -16,6 +18,9 @@ LARGEST_TEXT = 200_000
 LONGEST_KEPT = 2_000
 LARGEST_VALUE = 6_000
 MOST_FILES = 10
+IN_ANSWER = "(in the answer)"
+"""Instead of a file's name: the driver sent the picture itself."""
+_FILE_ARGUMENTS = ("filename", "filePath", "path", "saveTo")
 
 _URL = re.compile(r"^- Page URL: (\S{1,2000})", re.MULTILINE)
 _TITLE = re.compile(r"^- Page Title: ([^\n]{0,500})", re.MULTILINE)
@@ -78,7 +83,7 @@ def _unproved_check(event: Event) -> str:
     return ""
 
 
-def result_of(event: Event, body: bytes, page: str = "", *, browser: bool) -> Result:
+def result_of(event: Event, body: bytes, use: ToolUse, page: str = "") -> Result:
     """The body is there while an event is handled; a replay reads what was made of it then."""
     response = response_of(body)
     text = text_of(response) or event.data.output or event.data.error
@@ -87,7 +92,7 @@ def result_of(event: Event, body: bytes, page: str = "", *, browser: bool) -> Re
     value = _value(response, without_fields(text))
     facts = value if isinstance(value, Mapping) else {}
     ok = event.kind == "tool.finished" and event.data.ok is not False and facts.get("success") is not False
-    ok = bool(ok and not (browser and _FAILED.match(text.lstrip())))
+    ok = bool(ok and not (use.known and _FAILED.match(text.lstrip())))
     unproved = _unproved_check(event) if ok else ""
     ok = ok and not unproved
     problems = tuple(_problems(text))
@@ -104,7 +109,7 @@ def result_of(event: Event, body: bytes, page: str = "", *, browser: bool) -> Re
             int(_first(_COUNT, text) or 0), sum(p["type"] == "console" and p["level"] == "error" for p in problems)
         ),
         problems=problems,
-        shots=tuple(_shots(event, text))[:MOST_FILES],
+        shots=tuple(_shots(event, use, text, response)),
         logs=tuple((m[1], int(m[2] or 0), int(m[3] or 0)) for m in _LOG.finditer(text))[:MOST_FILES],
     )
 
@@ -230,14 +235,29 @@ def console_lines(text: str) -> list[dict[str, str]]:
     return list(_problems(text))
 
 
-def _shots(event: Event, text: str) -> list[str]:
-    """Only what a tool that makes screenshots says: a page may talk of any file."""
-    if "screenshot" not in event.tool.lower():
-        return []
+def _shots(event: Event, use: ToolUse, text: str, response: Any) -> list[str]:
+    """The picture a browser call left: in a file, or in its answer.
+
+    Only a tool that makes screenshots is believed about files: a page may talk of any."""
+    sent = [IN_ANSWER] if use.known and next(images_in(response), "") else []
+    if use.meaning != "screenshot":
+        return sent
     given = event.data.input
     told = _LINKED.findall(text) or _IMAGE.findall(text)
-    asked = [given[n] for n in ("filename", "path") if isinstance(given, Mapping) and isinstance(given.get(n), str)]
-    return list(dict.fromkeys(path.removeprefix("file://") for path in (told or asked)))[:1]
+    asked = [given[n] for n in _FILE_ARGUMENTS if isinstance(given, Mapping) and isinstance(given.get(n), str)]
+    named = list(dict.fromkeys(path.removeprefix("file://") for path in (told or asked)))[:1]
+    return named or sent
+
+
+def images_in(response: Any) -> Iterator[str]:
+    """The pictures in a tool's answer, each as base64."""
+    parts = response.get("content") if isinstance(response, Mapping) else response
+    for part in parts if isinstance(parts, list) else ():
+        if isinstance(part, Mapping) and part.get("type") == "image":
+            source = part.get("source")
+            data = source.get("data") if isinstance(source, Mapping) else part.get("data")
+            if isinstance(data, str):
+                yield data
 
 
 def _word(facts: Mapping[str, Any], *names: str) -> str:
@@ -272,18 +292,19 @@ SILENT = ("screenshot", "close", "tab", "open")
 """What a call may mean whose answer tells nothing of the page."""
 
 
-def conditions(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Of an assertion or a health check, only what is to hold."""
-    return {name: given[name] for name in CONDITIONS if given.get(name) is not None}
+def conditions(given: Any) -> dict[str, Any]:
+    """Of an assertion or a health check (in a scenario or in a plan), only what is to hold."""
+    asked = ((name, getattr(given, name)) for name in CONDITIONS)
+    return {name: value for name, value in asked if value is not None}
 
 
-def holds(wanted: Mapping[str, Any], result: Result, ms: int, exit_code: int | None, base_url: str) -> bool:
+def holds(wanted: Conditions, result: Result, ms: int, exit_code: int | None, base_url: str) -> bool:
     """All of the conditions, on one result."""
     return not unmet(wanted, result, ms, exit_code, base_url)
 
 
-def unmet(wanted: Mapping[str, Any], result: Result, ms: int, exit_code: int | None, base_url: str) -> list[str]:
-    violations = found_violations(result.value, str(wanted.get("impact") or ""))
+def unmet(wanted: Conditions, result: Result, ms: int, exit_code: int | None, base_url: str) -> list[str]:
+    violations = found_violations(result.value, wanted.impact)
     facts: dict[str, Callable[[Any], bool]] = {
         "contains": lambda text: text in result.text,
         "not_contains": lambda text: text not in result.text,
@@ -313,33 +334,32 @@ def at(value: Any, path: str) -> Any:
 
 
 def assertions(
-    plan: Mapping[str, Any], step: int, result: Result, ms: int, exit_code: int | None, *, silent: bool = False
+    plan: Plan, step: int, result: Result, ms: int, exit_code: int | None, *, silent: bool = False
 ) -> Iterator[dict[str, Any]]:
     """Those of the scenario that this result speaks about: met, not yet, or broken for good.
 
     `silent`: a call that tells nothing of the page (a screenshot) can only break one.
     """
-    for number, wanted in enumerate(plan.get("assertions", ())):
-        if "budget_ms" in wanted or ("max_violations" in wanted and found_violations(result.value, "") is None):
+    for number, wanted in enumerate(plan.assertions):
+        asks_axe = wanted.max_violations is not None
+        if wanted.budget_ms is not None or (asks_axe and found_violations(result.value, "") is None):
             continue
-        if wanted.get("step") in (None, step) and (step or not wanted.get("step")):
-            missed = unmet(wanted, result, ms, exit_code, plan.get("base_url", ""))
+        if wanted.step in (None, step):
+            missed = unmet(wanted, result, ms, exit_code, plan.base_url)
             found = actual(wanted, result, ms, exit_code) if missed else ""
             broken = any(name in ALWAYS for name in missed)
             if broken or not silent:
                 yield {"index": number, "met": not missed, "broken": broken, "actual": found}
 
 
-def page_checks(
-    plan: Mapping[str, Any], step: int, result: Result, ms: int, exit_code: int | None
-) -> Iterator[dict[str, Any]]:
+def page_checks(plan: Plan, step: int, result: Result, ms: int, exit_code: int | None) -> Iterator[dict[str, Any]]:
     """S3-7: what the page was like, for each check of this step that asks no server of its own."""
-    for number, wanted in enumerate(plan.get("health_checks", ())):
-        if wanted.get("type") != "http" and step and wanted.get("step", 1) == step:
-            good = result.ok and holds(wanted, result, ms, exit_code, plan.get("base_url", ""))
+    for number, wanted in enumerate(plan.health_checks):
+        if wanted.type != "http" and step and (wanted.step or 1) == step:
+            good = result.ok and holds(wanted, result, ms, exit_code, plan.base_url)
             yield {
                 "index": number,
-                "type": wanted.get("type", "page_load"),
+                "type": wanted.type or "page_load",
                 "result": "success" if good else "failure",
                 "data": page(result),
             }
@@ -358,19 +378,20 @@ def route(url: str) -> str:
     return f"/{path.partition('?')[0]}" if url else ""
 
 
-def actual(wanted: Mapping[str, Any], result: Result, ms: int, exit_code: int | None) -> str:
+def actual(wanted: Conditions, result: Result, ms: int, exit_code: int | None) -> str:
     """What was found of the things that were asked for; the page's words where nothing else was."""
+    asked = conditions(wanted)
     facts = {"url": result.url, "title": result.title, "status": result.status, "exit_code": exit_code, "max_ms": ms}
-    found = [f"{name.replace('max_ms', 'ms').replace('_', ' ')} {facts[name]!r}" for name in facts if name in wanted]
-    found += [f"{path} = {at(result.value, path)!r}" for path in wanted.get("fields") or ()]
-    if wanted.get("no_errors"):
+    found = [f"{name.replace('max_ms', 'ms').replace('_', ' ')} {facts[name]!r}" for name in facts if name in asked]
+    found += [f"{path} = {at(result.value, path)!r}" for path in wanted.fields or ()]
+    if wanted.no_errors:
         found.append(f"{result.errors} errors")
-    if wanted.get("clean_console"):
+    if wanted.clean_console:
         found.append(f"{result.console_errors} console errors: {'; '.join(p['message'] for p in result.problems)}")
-    if "max_violations" in wanted:
-        listed = found_violations(result.value, str(wanted.get("impact") or "")) or []
+    if wanted.max_violations is not None:
+        listed = found_violations(result.value, wanted.impact) or []
         found.append(f"{len(listed)} violations: {'; '.join(listed)}")
-    if result.error or not found or "contains" in wanted or "not_contains" in wanted:
+    if result.error or not found or "contains" in asked or "not_contains" in asked:
         found.append(result.error or readable_page(result.text))
     return line(", ".join(found), 300)
 
@@ -398,9 +419,9 @@ def readable_page(text: str) -> str:
     return "; ".join(telling + rest) if telling else " ".join(rest)
 
 
-def expected(wanted: Mapping[str, Any]) -> str:
+def expected(wanted: PlannedAssertion) -> str:
     """The conditions in words."""
-    if wanted.get("budget_ms"):
-        return f"at most {wanted['budget_ms']} ms"
+    if wanted.budget_ms:
+        return f"at most {wanted.budget_ms} ms"
     parts = (f"{name.replace('_', ' ')} {value!r}" for name, value in conditions(wanted).items())
     return line(", ".join(parts), LONGEST_EXPECTED)

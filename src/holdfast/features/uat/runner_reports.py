@@ -8,6 +8,7 @@ from xml.etree import ElementTree as Xml
 import msgspec
 
 from holdfast.core.errors import CommandRefused
+from holdfast.core.kinds.uat_events import Plan, PlannedStep
 from holdfast.features.uat.settings import FAILED, INTERRUPTED, LONGEST_NAME, MOST_STEPS, PASSED, SKIPPED, line
 
 LARGEST_REPORT = 64 << 20
@@ -122,9 +123,9 @@ def _call(report: TestReport, attempt: TestAttempt, step: int, n: int, began: in
     }
 
 
-def plan_of_report(report: TestReport) -> dict[str, Any]:
-    steps = [{"action": "test", "description": line(case.title, 500)} for case in report.cases]
-    return {"name": report.name, "description": f"Imported from {report.runner}", "base_url": "", "steps": steps}
+def plan_of_report(report: TestReport) -> Plan:
+    steps = [PlannedStep(action="test", description=line(case.title, 500)) for case in report.cases]
+    return Plan(name=report.name, description=f"Imported from {report.runner}", steps=steps)
 
 
 # ── JSON ───────────────────────────────────────────────────────────────────────────────────────────────────────────

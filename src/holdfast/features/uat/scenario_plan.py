@@ -8,14 +8,16 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import msgspec
+from msgspec.structs import replace
 
 from holdfast.core.errors import CommandRefused
 from holdfast.core.event import Event
+from holdfast.core.kinds.uat_events import Plan, PlannedAssertion, PlannedCheck, PlannedStep
 from holdfast.core.ports import EventQuery, Reader
 from holdfast.features.uat.files import slug
 from holdfast.features.uat.match import called
 from holdfast.features.uat.results import Result, result_of
-from holdfast.features.uat.scenario import SHARED, Assertion, Mistake, Scenario, Step, lines_of, mistake_at, read
+from holdfast.features.uat.scenario import SHARED, Mistake, Scenario, Step, lines_of, mistake_at, read
 from holdfast.features.uat.settings import MOST_CHECKS, MOST_STEPS, line
 
 DEEPEST_USE = 10
@@ -36,8 +38,8 @@ class PlanFault(Exception):
 class _Part(msgspec.Struct):
     """Steps with the assertions that belong to them, numbered from 1."""
 
-    steps: list[dict[str, Any]]
-    assertions: list[dict[str, Any]]
+    steps: list[PlannedStep]
+    assertions: list[PlannedAssertion]
 
 
 def no_shared_steps(name: str) -> tuple[Scenario | None, str]:
@@ -45,16 +47,15 @@ def no_shared_steps(name: str) -> tuple[Scenario | None, str]:
     return None, f"there are no shared steps {name!r} here"
 
 
-def build_plan(scenario: Scenario, load_shared: LoadShared) -> tuple[dict[str, Any], list[Fault]]:
+def build_plan(scenario: Scenario, load_shared: LoadShared) -> tuple[Plan, list[Fault]]:
     """(the scenario as a run keeps it, what is wrong with it)."""
     try:
         return _plan(scenario, load_shared), []
     except PlanFault as fault:
-        return {}, [(fault.place, str(fault))]
+        return Plan(), [(fault.place, str(fault))]
 
 
-def _plan(scenario: Scenario, load_shared: LoadShared) -> dict[str, Any]:
-    plain = scenario.plain(none=False)
+def _plan(scenario: Scenario, load_shared: LoadShared) -> Plan:
     rows = scenario.data or ({},)
     parts = [_row_part(scenario, dict(row), n, load_shared) for n, row in enumerate(rows)]
     steps = [step for part in parts for step in part.steps]
@@ -64,13 +65,18 @@ def _plan(scenario: Scenario, load_shared: LoadShared) -> dict[str, Any]:
         )
     assertions = list(_shifted(parts)) + list(_of_whole_run(scenario))
     names = _Names(dict(scenario.variables), scenario.secrets, ())
-    kept = {"name", "description", "base_url", "tags", "health_checks", "file"}
-    plan = {name: names.put_in(value) for name, value in plain.items() if name in kept}
-    plan |= {"steps": steps, "assertions": assertions[:MOST_CHECKS]}
-    plan["health_checks"] = [*_precondition_checks(scenario, names), *plan.get("health_checks", ())]
-    plan["preconditions"] = [names.put_in(one.description) for one in scenario.preconditions if one.description]
-    plan["estimated_ms"] = scenario.estimated_ms or sum(step.get("expected_ms") or 0 for step in steps)
-    return plan
+    checks = [msgspec.convert(names.put_in(one.plain(none=False)), PlannedCheck) for one in scenario.health_checks]
+    return Plan(
+        name=names.put_in(scenario.name),
+        description=names.put_in(scenario.description),
+        base_url=names.put_in(scenario.base_url),
+        tags=list(scenario.tags),
+        preconditions=[names.put_in(one.description) for one in scenario.preconditions if one.description],
+        estimated_ms=scenario.estimated_ms or sum(step.expected_ms or 0 for step in steps),
+        steps=steps,
+        assertions=assertions[:MOST_CHECKS],
+        health_checks=[*_precondition_checks(scenario, names), *checks],
+    )
 
 
 def _row_part(scenario: Scenario, row: dict[str, Any], number: int, load_shared: LoadShared) -> _Part:
@@ -79,7 +85,7 @@ def _row_part(scenario: Scenario, row: dict[str, Any], number: int, load_shared:
     if row:
         label = ", ".join(f"{name} {value}" for name, value in row.items())
         for step in part.steps:
-            step["description"] = line(f"{step.get('description') or step['action']} [{label}]", 500)
+            step.description = line(f"{step.description or step.action} [{label}]", 500)
     return part
 
 
@@ -94,19 +100,15 @@ def _part(
             inner = _shared_part(step, place, names, load_shared, within)
             _append(made, inner)
         else:
-            made.steps.append(names.put_in(step.plain(none=False), ("steps", index)))
+            told = names.put_in(step.plain(none=False), ("steps", index))
+            made.steps.append(msgspec.convert(told, PlannedStep))
         numbers[index + 1] = len(made.steps)
     for index, assertion in enumerate(scenario.assertions):
-        plain = names.put_in(_plain_assertion(assertion), ("assertions", index))
-        if assertion.step:
-            plain["step"] = numbers[assertion.step]
-        made.assertions.append(plain)
+        told = names.put_in(assertion.plain(none=False), ("assertions", index))
+        planned = msgspec.convert(told, PlannedAssertion)
+        planned.step = numbers[assertion.step] if assertion.step else None
+        made.assertions.append(planned)
     return made
-
-
-def _plain_assertion(assertion: Assertion) -> dict[str, Any]:
-    plain: dict[str, Any] = assertion.plain(none=False)
-    return plain
 
 
 def _shared_part(step: Step, place: Place, names: "_Names", load_shared: LoadShared, within: tuple[str, ...]) -> _Part:
@@ -125,39 +127,43 @@ def _shared_part(step: Step, place: Place, names: "_Names", load_shared: LoadSha
 def _append(made: _Part, part: _Part) -> None:
     offset = len(made.steps)
     made.steps += part.steps
-    made.assertions += [{**one, "step": one["step"] + offset} if one.get("step") else one for one in part.assertions]
+    made.assertions += [_moved(one, offset) for one in part.assertions]
 
 
-def _shifted(parts: list[_Part]) -> Iterator[dict[str, Any]]:
+def _moved(assertion: PlannedAssertion, offset: int) -> PlannedAssertion:
+    return replace(assertion, step=assertion.step + offset) if assertion.step else assertion
+
+
+def _shifted(parts: list[_Part]) -> Iterator[PlannedAssertion]:
     """Assertions of each row at the steps of that row; those of no step stand once."""
-    offset, seen = 0, []
+    offset = 0
+    seen: list[PlannedAssertion] = []
     for part in parts:
         for one in part.assertions:
-            if one.get("step"):
-                yield {**one, "step": one["step"] + offset}
+            if one.step:
+                yield _moved(one, offset)
             elif one not in seen:
                 seen.append(one)
                 yield one
         offset += len(part.steps)
 
 
-def _of_whole_run(scenario: Scenario) -> Iterator[dict[str, Any]]:
+def _of_whole_run(scenario: Scenario) -> Iterator[PlannedAssertion]:
     if scenario.console == "clean":
-        yield {"description": "The console stays clean", "clean_console": True}
+        yield PlannedAssertion(description="The console stays clean", clean_console=True)
     if scenario.accessibility:
         most, impact = scenario.accessibility.max_violations, scenario.accessibility.impact
         words = f"axe finds at most {most} violations that are {impact} or worse"
-        yield {"description": words, "max_violations": most, "impact": impact}
+        yield PlannedAssertion(description=words, max_violations=most, impact=impact)
     if scenario.budget_ms:
-        yield {"description": "The run stays in its time budget", "budget_ms": scenario.budget_ms}
+        yield PlannedAssertion(description="The run stays in its time budget", budget_ms=scenario.budget_ms)
 
 
-def _precondition_checks(scenario: Scenario, names: "_Names") -> Iterator[dict[str, Any]]:
+def _precondition_checks(scenario: Scenario, names: "_Names") -> Iterator[PlannedCheck]:
     for one in scenario.preconditions:
         if one.path is not None:
-            facts = {"path": one.path, "status": one.status, "contains": one.contains}
-            told = {name: names.put_in(value) for name, value in facts.items() if value is not None}
-            yield {"type": "http", "precondition": True, **told}
+            path, contains = names.put_in(one.path), names.put_in(one.contains)
+            yield PlannedCheck(type="http", precondition=True, path=path, status=one.status, contains=contains)
 
 
 class _Names:
@@ -212,7 +218,7 @@ def record_steps(reader: Reader, session: str, extra: Mapping[str, str]) -> tupl
     for event in _calls(reader, session):
         call = called(event, extra)
         action = _ACTIONS.get(call.use.meaning)
-        result = result_of(event, event.body, browser=True) if action else None
+        result = result_of(event, event.body, call.use) if action else None
         if action is None or result is None or not result.ok:
             continue
         base = base or _origin(call.use.address or result.url)
@@ -294,7 +300,7 @@ def _quote(text: str) -> str:
 # ── files ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def read_plan(path: Path) -> tuple[dict[str, Any] | None, list[Mistake]]:
+def read_plan(path: Path) -> tuple[Plan | None, list[Mistake]]:
     """The plan of a scenario file, with the shared steps it uses. Never raises."""
     scenario, mistakes = read(path)
     if scenario is None:

@@ -7,16 +7,13 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-import msgspec
-
 from holdfast.core.errors import UnsafePath
 from holdfast.core.event import Event
 from holdfast.core.feature import File, JobCall
-from holdfast.core.ports import Ref
 from holdfast.features.uat.files import inside, places_of, slug, told
-from holdfast.features.uat.results import console_lines
-from holdfast.features.uat.settings import DEFAULTS, PLAN, UatSettings, moment
-from holdfast.features.uat.state import RUNS, Run
+from holdfast.features.uat.results import IN_ANSWER, console_lines, images_in, response_of
+from holdfast.features.uat.settings import DEFAULTS, UatSettings, moment
+from holdfast.features.uat.state import NO_PLAN, PLANS, RUNS, Run
 
 LARGEST_IMAGE = 20 << 20
 LARGEST_LOG = 256 << 10
@@ -52,12 +49,14 @@ def _shot(call: JobCall, doc: Run, event: Event, name: str, settings: UatSetting
 
 
 def _action(call: JobCall, doc: Run, step: int) -> str:
-    steps = (call.reader.state(Ref(PLAN, doc.id)) or {}).get("steps") or ()
-    return str(steps[step - 1]["action"]) if 0 < step <= len(steps) else "screenshot"
+    steps = (PLANS.load(call.reader, doc.id) or NO_PLAN).steps
+    return steps[step - 1].action if 0 < step <= len(steps) else "screenshot"
 
 
 def _image(call: JobCall, doc: Run, event: Event, name: str, settings: UatSettings) -> bytes:
     try:
+        if name == IN_ANSWER:
+            raise _Unusable("it was too large to be kept; let the driver write it to a file of the project")
         image = read_inside(Path(event.data.cwd or doc.project, name), doc, settings, LARGEST_IMAGE)
     except (_Unusable, OSError):
         sent = _sent_along(call, event)
@@ -94,26 +93,12 @@ def _sent_along(call: JobCall, event: Event) -> bytes | None:
     source = call.reader.event(event.data.of)
     if source is None or not source.body:
         return None
-    try:
-        payload = msgspec.json.decode(source.body)
-    except msgspec.DecodeError:
-        return None
-    for part in _parts(payload.get("tool_response") if isinstance(payload, dict) else None):
+    for part in images_in(response_of(source.body)):
         try:
             return base64.b64decode(part, validate=True)
         except ValueError:
             continue
     return None
-
-
-def _parts(response: Any) -> Iterator[str]:
-    parts = response.get("content") if isinstance(response, Mapping) else response
-    for part in parts if isinstance(parts, list) else ():
-        if isinstance(part, Mapping) and part.get("type") == "image":
-            source = part.get("source")
-            data = source.get("data") if isinstance(source, Mapping) else part.get("data")
-            if isinstance(data, str):
-                yield data
 
 
 def ending(image: bytes) -> str:

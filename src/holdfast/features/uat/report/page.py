@@ -123,8 +123,8 @@ def build_page(record: Record) -> ReportPage:
     steps = [_step(record, step, pictures) for step in labels.steps(record)]
     return ReportPage(
         title=doc.scenario,
-        description=str(record.plan.get("description", "")),
-        tags=[str(tag) for tag in record.plan.get("tags", ())],
+        description=record.plan.description,
+        tags=record.plan.tags,
         outcome=labels.outcome(record),
         flaky=doc.flaky,
         tiles=_tiles(record),
@@ -246,7 +246,12 @@ def _attempt(
 
 def _telling(calls: list[Event]) -> list[Event]:
     """Those whose answer told something of the page, where there are any: an assertion failed on the last of them."""
-    return [call for call in calls if "screenshot" not in call.data.tool.lower()] or calls
+    return [call for call in calls if not _takes_picture(call.data)] or calls
+
+
+def _takes_picture(call: CallEnded) -> bool:
+    # Runs recorded before meanings were kept have only the tool's name.
+    return call.meaning == "screenshot" or (not call.meaning and "screenshot" in call.tool.lower())
 
 
 def _within(at: int, begin: int, until: int | None) -> bool:
