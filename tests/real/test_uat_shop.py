@@ -15,7 +15,7 @@ import pytest
 
 from tests.features.uat.kit import Lab
 
-from .browser_driver import PlaywrightServer, Tester, find_chromium
+from .browser_driver import McpServer, Tester, find_chromium, playwright_server
 from .programs import ProgramUnavailable, program
 
 pytestmark = pytest.mark.real
@@ -51,9 +51,9 @@ def lab(shop: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
 
 
 @pytest.fixture(scope="module")
-def server(lab: Lab) -> Iterator[PlaywrightServer]:
+def server(lab: Lab) -> Iterator[McpServer]:
     try:
-        made = PlaywrightServer(lab.project, "--timeout-navigation", "2000")
+        made = playwright_server(lab.project, "--timeout-navigation", "2000")
     except ProgramUnavailable as reason:
         pytest.skip(str(reason))
     yield made
@@ -61,7 +61,7 @@ def server(lab: Lab) -> Iterator[PlaywrightServer]:
 
 
 @pytest.fixture
-def play(lab: Lab, server: PlaywrightServer, shop: Any) -> Callable[[str, str, Story], dict[str, Any]]:
+def play(lab: Lab, server: McpServer, shop: Any) -> Callable[[str, str, Story], dict[str, Any]]:
     def played(session: str, prompt: str, story: Story) -> dict[str, Any]:
         tester = Tester(lab, server, session)
         tester.prompt(prompt)
@@ -111,7 +111,7 @@ def test_a_login_that_fails_shows_expected_and_received(play: Play) -> None:
     assert "Wrong password" in run["plan"][3]["attempts"][-1]["received"]
 
 
-def test_after_a_crash_the_steps_are_done_again(play: Play, server: PlaywrightServer) -> None:
+def test_after_a_crash_the_steps_are_done_again(play: Play, server: McpServer) -> None:
     def story(tester: Tester, url: str) -> None:
         tester.browser("navigate", url=f"{url}/login")
         tester.fill(user="ada", password="lovelace")

@@ -240,7 +240,8 @@ def import_results(call: Call) -> CommandResult:
     if path.stat().st_size > runner_reports.LARGEST_REPORT:
         raise CommandRefused(f"{path} is larger than {runner_reports.LARGEST_REPORT >> 20} MB")
     name = str(call.args.get("scenario") or path.stem)
-    made = [_imported(call, report, path) for report in runner_reports.parse_report(path.read_bytes(), name)]
+    reports = runner_reports.parse_report(path.read_bytes(), name)
+    made = [_imported(call, runner_reports.add_artifacts(report, path.parent), path) for report in reports]
     ids = [events[0].data.uat for events in made]
     events = tuple(event for one in made for event in one)
     return CommandResult(events, answer=lambda reader: {"runs": [brief(RUNS.load(reader, one)) for one in ids]})

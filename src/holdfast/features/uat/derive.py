@@ -8,10 +8,10 @@ from holdfast.core.feature import State
 from holdfast.core.kinds.uat_events import Plan
 from holdfast.features.uat import detect, results, run, steps
 from holdfast.features.uat.drivers import hide_typed, is_unknown_driver
-from holdfast.features.uat.evidence import WholeCall, whole_call
+from holdfast.features.uat.evidence import WholeCall, clean_value, whole_call
 from holdfast.features.uat.files import root_of
-from holdfast.features.uat.match import Called, called, choose, is_ours, short
-from holdfast.features.uat.results import bounded, is_crash, result_of, without_fields, without_values
+from holdfast.features.uat.match import Called, called, choose, is_ours, short, with_use
+from holdfast.features.uat.results import Result, bounded, is_crash, result_of, without_fields, without_values
 from holdfast.features.uat.settings import (
     ACTIVE,
     CUTS_OFF,
@@ -154,14 +154,25 @@ def _tool_ended(state: State, event: Event, mine: SessionRuns, settings: UatSett
         return
     plan = PLANS.get(state, run_id) or NO_PLAN
     begun = _open_entry(doc, event)
-    number = begun.step if begun else choose(plan, doc, call) if doc.status == ACTIVE else 0
-    if begun is None and not _recorded(number, call, plan):
-        return
-    ended = said(event, "uat.call_ended", uat=run_id, **_ended(event, doc, plan, call, whole, begun, number))
-    yield ended
-    after = run.reduced(doc, ended)
-    if doc.status == ACTIVE and after and steps.all_over(after):
-        yield from _end(event, after, "last-step")
+    for part, result in _parts(event, call, whole):
+        number = begun.step if begun else choose(plan, doc, part) if doc.status == ACTIVE else 0
+        if begun is None and not _recorded(number, part, plan):
+            continue
+        ended = said(
+            event, "uat.call_ended", uat=run_id, **_ended(event, doc, plan, part, result, whole, begun, number)
+        )
+        yield ended
+        doc, begun = run.reduced(doc, ended) or doc, None
+    if doc.status == ACTIVE and steps.all_over(doc):
+        yield from _end(event, doc, "last-step")
+
+
+def _parts(event: Event, call: Called, whole: WholeCall) -> Iterator[tuple[Called, Result]]:
+    """A command line may do several things in a browser: each is a call of its own, with what it said."""
+    uses = (call.use, *call.use.then)
+    told = results.split_result(result_of(event, whole.body, call.use, whole.page), uses)
+    for use, result in zip(uses, told, strict=False):
+        yield with_use(call, use), result
 
 
 def _open_entry(doc: Run, event: Event) -> OpenCall | None:
@@ -176,12 +187,13 @@ def _ended(
     doc: Run,
     plan: Plan,
     call: Called,
+    result: Result,
     whole: WholeCall,
     begun: OpenCall | None,
     number: int,
 ) -> dict[str, Any]:
-    result = result_of(event, whole.body, call.use, whole.page)
-    ms = _ms(event, begun)
+    # Of a command line with several commands only the whole is timed; the first one has its time.
+    ms = _ms(event, begun) if begun or not call.is_later else 0
     step = number or doc.current
     matched = begun.matched if begun else bool(number)
     code = event.data.exit_code
@@ -191,6 +203,7 @@ def _ended(
     shown: Mapping[str, Any] = whole.given
     if not _is_public(plan, step):
         shown, typed = hide_typed(call.use, shown)
+        shown = clean_value(shown, typed)
         result, judged, health = without_values((result, judged, health), typed)
     return {
         "n": begun.n if begun else doc.n + 1,

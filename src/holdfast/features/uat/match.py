@@ -40,6 +40,8 @@ class Called(NamedTuple):
     action: str
     arguments: Mapping[str, Any]
     use: ToolUse = NOT_A_DRIVER
+    is_later: bool = False
+    """Not the first command of its command line."""
 
 
 def called(event: Event, extra: Mapping[str, str] | None = None, given: Mapping[str, Any] | None = None) -> Called:
@@ -50,7 +52,13 @@ def called(event: Event, extra: Mapping[str, str] | None = None, given: Mapping[
         arguments["command"] = told.command
     action = told.action
     use = recognise(event.tool, arguments if action == "shell" or "__" in event.tool else {}, extra)
-    return Called(event.tool, action, arguments, use)
+    return with_use(Called(event.tool, action, arguments), use)._replace(is_later=False)
+
+
+def with_use(call: Called, use: ToolUse) -> Called:
+    """Where a driver says the address in words of a command, a scenario's `arguments: {url: …}` fits it too."""
+    named = {"url": use.address} if use.address and "url" not in call.arguments else {}
+    return call._replace(use=use, arguments={**call.arguments, **named}, is_later=use is not call.use)
 
 
 def is_ours(call: Called) -> bool:

@@ -1,7 +1,7 @@
 """What a tool reported: its result, the page it was on, console and network problems, files it left."""
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -26,8 +26,17 @@ _URL = re.compile(r"^- Page URL: (\S{1,2000})", re.MULTILINE)
 _TITLE = re.compile(r"^- Page Title: ([^\n]{0,500})", re.MULTILINE)
 _STATUS = re.compile(r"^- HTTP status: (\d{3})", re.MULTILINE)
 _COUNT = re.compile(r"^- Console: (\d{1,6}) errors?", re.MULTILINE)
-_CONSOLE = re.compile(r"(?:^|\])\s{0,9}\[(ERROR|error|WARNING|warning)\] ([^\n]{1,1000})", re.MULTILINE)
+_CONSOLE = re.compile(
+    r"(?:^|\]|^msgid=\d{1,9})\s{0,9}\[(ERROR|error|WARNING|warning|warn)\] ([^\n]{1,1000})", re.MULTILINE
+)
 _NETWORK = re.compile(r"\[([A-Z]{3,7})\] (\S{1,1000}) => \[(\d{3}|FAILED)\]([^\n]{0,200})")
+_DEVTOOLS_NETWORK = re.compile(r"^reqid=\d{1,9} ([A-Z]{3,7}) (\S{1,1000}) \[(\d{3}|net::\w{1,60})\]()", re.MULTILINE)
+_ROOT = re.compile(r'RootWebArea "([^"\n]{0,500})"(?:[^\n]{0,200}? url="([^"\n]{1,2000})")?')
+_SELECTED = re.compile(r"^\d{1,6}: (?:([^\n]{0,500}) \()?(\w{2,20}:[^\s()]{1,2000})\)? \[selected\]", re.MULTILINE)
+_NOTES = re.compile(r"\A\s*(?:Note: [^\n]*\n+)*")
+"""chrome-devtools-mcp: the page as its snapshot or its list of pages has it; notes before an answer."""
+_RETURNED = re.compile(r"\A[^\n]{0,200}\n```json\n(.*?)\n```|\AExecution result:\n(.*?)\n\nConsole output:", re.DOTALL)
+"""What a script returned, as chrome-devtools-mcp and puppeteer put it."""
 _IMAGE = re.compile(r"[^\s()\[\]'\"<>|`]{1,1000}\.(?:png|jpe?g|webp)(?=[\s)\]'\"<>|`]|$)", re.IGNORECASE)
 _LINKED = re.compile(r"\]\(([^()\n]{1,1000}\.(?:png|jpe?g|webp))\)", re.IGNORECASE)
 _LOG = re.compile(r"- New console entries: ([^\n]{1,1000}\.log)(?:#L(\d{1,7})-L?(\d{1,7}))?")
@@ -51,10 +60,13 @@ _FIELD = re.compile(
 )
 """A snapshot repeats what stands in a field, a password too."""
 SHORTEST_VALUE = 3
-_TYPED = re.compile(
-    r"(\.(?:fill|type|pressSequentially))\((?:'(?:[^'\\\n]|\\.){0,2000}'|\"(?:[^\"\\\n]|\\.){0,2000}\"|`[^`\n]{0,2000}`)\)"
-)
+_QUOTED = r"(?:'(?:[^'\\\n]|\\.){0,2000}'|\"(?:[^\"\\\n]|\\.){0,2000}\"|`[^`\n]{0,2000}`)"
+_TYPED = re.compile(rf"(\.(?:fill|type|pressSequentially))\(\s*{_QUOTED}(?:\s*,\s*{_QUOTED})?")
 """Playwright repeats as code what it typed, passwords too (P10); the arguments of the call say it, redacted."""
+
+
+IMPACTS = ("minor", "moderate", "serious", "critical")
+"""Of axe's violations, from harmless to grave."""
 
 
 class Result(msgspec.Struct, frozen=True):
@@ -92,17 +104,18 @@ def result_of(event: Event, body: bytes, use: ToolUse, page: str = "") -> Result
     value = _value(response, without_fields(text))
     facts = value if isinstance(value, Mapping) else {}
     ok = event.kind == "tool.finished" and event.data.ok is not False and facts.get("success") is not False
-    ok = bool(ok and not (use.known and _FAILED.match(text.lstrip())))
+    ok = bool(ok and not (use.known and _FAILED.match(_NOTES.sub("", text))))
     unproved = _unproved_check(event) if ok else ""
     ok = ok and not unproved
     problems = tuple(_problems(text))
+    page_title, page_url = _devtools_page(text)
     return Result(
         value=bounded(value),
         text=text,
         ok=ok,
         error="" if ok else unproved or _error(event, facts, text),
-        url=_word(facts, "url", "currentUrl") or _first(_URL, text),
-        title=_word(facts, "title", "pageTitle") or _first(_TITLE, text),
+        url=_word(facts, "url", "currentUrl") or _first(_URL, text) or page_url,
+        title=_word(facts, "title", "pageTitle") or _first(_TITLE, text) or page_title,
         status=_number(facts, "statusCode", "status") or int(_first(_STATUS, text) or 0),
         errors=max(int(_first(_COUNT, text) or 0), sum(p["level"] == "error" for p in problems)),
         console_errors=max(
@@ -114,13 +127,18 @@ def result_of(event: Event, body: bytes, use: ToolUse, page: str = "") -> Result
     )
 
 
+def split_result(result: Result, uses: Sequence[ToolUse]) -> list[Result]:
+    """What each command of a command line said; shorter where the line broke off."""
+    return [result] * len(uses)
+
+
 def is_crash(error: str) -> bool:
     """Whether the browser is gone, and not only one call of it failed."""
     return bool(_CRASH.search(error))
 
 
 def without_typed_code(text: str) -> str:
-    return _TYPED.sub(r"\1(…)", text)
+    return _TYPED.sub(r"\1(…", text)
 
 
 def without_fields(text: str) -> str:
@@ -197,17 +215,36 @@ def _value(response: Any, text: str) -> Any:
     """A JSON text is what it says; parts of a message are their text; images are not kept here."""
     if isinstance(response, Mapping) and "stdout" not in response and "content" not in response:
         return response
-    _, _, result = text.partition("### Result\n")
-    # Playwright's server puts a heading before what a script returned.
-    told = result.partition("\n### ")[0].strip() if result else text
-    if told[:1] in ("{", "["):
-        try:
-            found = msgspec.json.decode(told)
-        except msgspec.DecodeError:
-            found = None
-        if isinstance(found, dict):
-            return found
+    found = _decoded(_returned_text(text))
+    if isinstance(found, str):  # a script that ends with JSON.stringify(…)
+        found = _decoded(found)
+    if (
+        isinstance(found, list)
+        and found
+        and all(isinstance(one, dict) and one.get("impact") in IMPACTS for one in found)
+    ):
+        return {"violations": found}
+    if isinstance(found, dict):
+        return found
     return {"text": text} if text else {}
+
+
+def _returned_text(text: str) -> str:
+    """What a script returned, without the words each driver puts around it."""
+    _, _, result = text.partition("### Result\n")
+    if result:
+        return result.partition("\n### ")[0].strip()
+    found = _RETURNED.search(_NOTES.sub("", text))
+    return (found[1] or found[2] or "").strip() if found else text.strip()
+
+
+def _decoded(text: str) -> Any:
+    if text[:1] not in ("{", "[", '"'):
+        return None
+    try:
+        return msgspec.json.decode(text)
+    except (msgspec.DecodeError, RecursionError):
+        return None
 
 
 def _error(event: Event, facts: Mapping[str, Any], text: str) -> str:
@@ -219,8 +256,8 @@ def _problems(text: str) -> Iterator[dict[str, str]]:
     seen: set[str] = set()
     for level, message in _CONSOLE.findall(text)[:200]:
         yield from _once(seen, "console", "error" if level.lower() == "error" else "warning", message)
-    for method, url, status, words in _NETWORK.findall(text)[:500]:
-        if status == "FAILED" or int(status) >= 400:
+    for method, url, status, words in (_NETWORK.findall(text) + _DEVTOOLS_NETWORK.findall(text))[:500]:
+        if not status.isdigit() or int(status) >= 400:
             yield from _once(seen, "network", "error", f"{method} {url} → {status}{words.rstrip()}")
 
 
@@ -266,6 +303,12 @@ def _word(facts: Mapping[str, Any], *names: str) -> str:
 
 def _number(facts: Mapping[str, Any], *names: str) -> int:
     return next((facts[n] for n in names if isinstance(facts.get(n), int) and not isinstance(facts[n], bool)), 0)
+
+
+def _devtools_page(text: str) -> tuple[str, str]:
+    """(title, address) of the selected page."""
+    found = _ROOT.search(text) or _SELECTED.search(text)
+    return ((found[1] or "").strip(), found[2] or "") if found else ("", "")
 
 
 def _first(pattern: re.Pattern[str], text: str) -> str:
@@ -394,9 +437,6 @@ def actual(wanted: Conditions, result: Result, ms: int, exit_code: int | None) -
     if result.error or not found or "contains" in asked or "not_contains" in asked:
         found.append(result.error or readable_page(result.text))
     return line(", ".join(found), 300)
-
-
-IMPACTS = ("minor", "moderate", "serious", "critical")
 
 
 def found_violations(value: Any, impact: str) -> list[str] | None:

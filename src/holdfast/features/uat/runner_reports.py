@@ -2,10 +2,13 @@
 
 import re
 from collections.abc import Iterator, Mapping
+from itertools import islice
+from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree as Xml
 
 import msgspec
+from msgspec.structs import replace
 
 from holdfast.core.errors import CommandRefused
 from holdfast.core.kinds.uat_events import Plan, PlannedStep
@@ -89,6 +92,69 @@ def failed_attempt(
         pictures=pictures,
         traces=traces,
     )
+
+
+# ── pictures and traces beside a report that does not name them ────────────────────────────────────────────────────
+
+MOST_ARTIFACTS = 5_000
+_CYPRESS_PICTURE = re.compile(r"(.*?)(?: \(failed\))?(?: \(attempt (\d{1,3})\))?", re.DOTALL)
+
+
+def add_artifacts(report: TestReport, folder: Path) -> TestReport:
+    """pytest-playwright and Cypress leave pictures in folders of their own; their names say of which test."""
+    find = _pytest_artifacts if report.runner == "pytest" else _cypress_artifacts
+    known = find(folder) if report.runner != "playwright" else {}
+    if not known:
+        return report
+    return replace(report, cases=tuple(_with_files(case, known) for case in report.cases))
+
+
+def _with_files(case: TestCase, known: Mapping[tuple[str, int], list[Path]]) -> TestCase:
+    """The files of an attempt at that attempt; where only the test is known, at the last one."""
+    last = len(case.attempts)
+    made = [
+        _attempt_with_files(attempt, _files_of(case, number, known, is_last=number == last))
+        for number, attempt in enumerate(case.attempts, 1)
+    ]
+    return replace(case, attempts=tuple(made))
+
+
+def _files_of(case: TestCase, number: int, known: Mapping[tuple[str, int], list[Path]], *, is_last: bool) -> list[Path]:
+    name = _letters(case.title)
+    return known.get((name, number)) or (known.get((name, 0), []) if is_last else [])
+
+
+def _attempt_with_files(attempt: TestAttempt, files: list[Path]) -> TestAttempt:
+    pictures = tuple(str(file) for file in files if file.suffix in (".png", ".jpg", ".jpeg"))
+    traces = tuple(str(file) for file in files if file.suffix == ".zip")
+    return replace(attempt, pictures=attempt.pictures + pictures, traces=attempt.traces + traces)
+
+
+def _pytest_artifacts(folder: Path) -> dict[tuple[str, int], list[Path]]:
+    """`test-results/<slug of the node id>/test-failed-1.png`; a report names the module without its ending."""
+    found: dict[tuple[str, int], list[Path]] = {}
+    for file in _listed_files(folder / "test-results"):
+        found.setdefault((_letters(re.sub(r"-py-", "-", file.parent.name, count=1)), 0), []).append(file)
+    return found
+
+
+def _cypress_artifacts(folder: Path) -> dict[tuple[str, int], list[Path]]:
+    """`cypress/screenshots/<spec>/<suite> -- <test> (failed) (attempt 2).png`."""
+    found: dict[tuple[str, int], list[Path]] = {}
+    for file in _listed_files(folder / "cypress" / "screenshots"):
+        named = _CYPRESS_PICTURE.fullmatch(file.stem)
+        if named:
+            found.setdefault((_letters(named[1]), int(named[2] or 1)), []).append(file)
+    return found
+
+
+def _listed_files(folder: Path) -> list[Path]:
+    return sorted(islice((file for file in folder.rglob("*") if file.is_file()), MOST_ARTIFACTS))
+
+
+def _letters(title: str) -> str:
+    """A title as both its report and its folder have it: they differ in everything but letters and digits."""
+    return re.sub(r"[\W_]+", "", title).lower()
 
 
 def run_events(report: TestReport, start: int) -> Iterator[tuple[str, int, dict[str, Any]]]:
