@@ -14,6 +14,8 @@ from holdfast.core.errors import CommandRefused
 from holdfast.core.event import Event
 from holdfast.core.kinds.uat_events import Plan, PlannedAssertion, PlannedCheck, PlannedStep
 from holdfast.core.ports import EventQuery, Reader
+from holdfast.features.uat.drivers import ToolUse
+from holdfast.features.uat.evidence import read_page
 from holdfast.features.uat.files import slug
 from holdfast.features.uat.match import called
 from holdfast.features.uat.results import Result, result_of
@@ -200,32 +202,71 @@ _ACTIONS = {
 }  # fmt: skip
 """What a tool means → what a scenario calls it. Waiting, hovering and looking at logs are no steps."""
 _HEADING = re.compile(r'heading "([^"\n]{1,120})"')
+_NAMED = re.compile(
+    r'^\s*uid=(?P<uid>\S{1,40}) \w{1,40} "(?P<by_uid>[^"\n]{1,120})"|'
+    r'\w{1,40} "(?P<by_ref>[^"\n]{1,120})"[^\n]{0,100}?\[ref=(?P<ref>\w{1,40})\]',
+    re.MULTILINE,
+)
+"""Elements of a snapshot with the sign that later calls name them by."""
+_SIGNS = ("uid", "ref", "target", "selector")
+_JOINED = ("fill", "verify", "screenshot")
+"""Several calls of these in a row are one step."""
 
 
 class RecordedStep(msgspec.Struct):
     action: str
-    description: str
     path: str = ""
-    calls: int = 1
+    names: list[str] = []
+    """Of the elements it was done to."""
     title: str = ""
     heading: str = ""
+
+    @property
+    def description(self) -> str:
+        if self.action == "navigate":
+            return f"Open {self.path}"
+        words = {"fill": "Fill in", "verify": "Look at the page", "screenshot": "Keep a picture"}
+        first = words.get(self.action, self.action.capitalize())
+        named = ", ".join(dict.fromkeys(self.names)) if self.action not in ("verify", "screenshot") else ""
+        return line(f"{first} {named or ('the form' if self.action == 'fill' else '')}".strip(), 120)
 
 
 def record_steps(reader: Reader, session: str, extra: Mapping[str, str]) -> tuple[str, list[RecordedStep]]:
     """(base address, steps) of the successful browser calls of a session, in their order."""
     base = ""
     steps: list[RecordedStep] = []
+    names: dict[str, str] = {}
     for event in _calls(reader, session):
         call = called(event, extra)
-        action = _ACTIONS.get(call.use.meaning)
-        result = result_of(event, event.body, call.use) if action else None
-        if action is None or result is None or not result.ok:
+        if not call.use.known:
             continue
-        base = base or _origin(call.use.address or result.url)
-        _add(steps, action, call.use.address, call.arguments, result)
+        result = result_of(event, event.body, call.use, read_page(event))
+        names |= {
+            found["uid"] or found["ref"]: found["by_uid"] or found["by_ref"] for found in _NAMED.finditer(result.text)
+        }
+        for use in (call.use, *call.use.then) if result.ok else ():
+            base = base or _origin(use.address or result.url)
+            _add(steps, use, _element_names(call.arguments, names), result)
     if not steps:
         raise CommandRefused(f"no browser call that succeeded is on record for session {session!r}")
     return base, steps[:MOST_STEPS]
+
+
+def _element_names(given: Mapping[str, Any], known: Mapping[str, str]) -> list[str]:
+    """What the call was done to, as a person would call it."""
+    parts = [given, *(one for name in ("fields", "elements") for one in _maps(given.get(name)))]
+    found = []
+    for part in parts:
+        said = part.get("element") or part.get("name")
+        signs = [str(part[name]).removeprefix("@") for name in _SIGNS if isinstance(part.get(name), str)]
+        found.append(str(said) if said else next((known[sign] for sign in signs if sign in known), ""))
+    words = str(given.get("command") or "").split() if "command" in given else []
+    found += [known[sign] for word in words if (sign := word.removeprefix("@").strip("'\"")) in known]
+    return [name for name in found if name]
+
+
+def _maps(value: Any) -> list[Mapping[str, Any]]:
+    return [one for one in value if isinstance(one, Mapping)] if isinstance(value, list) else []
 
 
 def _calls(reader: Reader, session: str) -> Iterable[Event]:
@@ -240,26 +281,27 @@ def _calls(reader: Reader, session: str) -> Iterable[Event]:
         after = page[-1].seq
 
 
-def _add(steps: list[RecordedStep], action: str, address: str, given: Mapping[str, Any], result: Result) -> None:
-    last = steps[-1] if steps else None
-    heading = _HEADING.search(result.text)
-    if last and last.action == action and action in ("fill", "verify", "screenshot"):
-        last.calls += action == "fill"
+def _add(steps: list[RecordedStep], use: ToolUse, names: list[str], result: Result) -> None:
+    action = _ACTIONS.get(use.meaning)
+    if action is None:
+        return
+    if steps and steps[-1].action == action and action in _JOINED:
+        steps[-1].names = [*steps[-1].names, *names]
     else:
-        parts = urlsplit(address)
-        path = (parts.path or "/") if action == "navigate" else ""
-        steps.append(RecordedStep(action, _description(action, path, given), path))
-    if action == "verify":
-        steps[-1].title = result.title or steps[-1].title
-        steps[-1].heading = heading[1] if heading else steps[-1].heading
+        path = (urlsplit(use.address).path or "/") if action == "navigate" else ""
+        steps.append(RecordedStep(action, path, names=names))
+    _note_page(steps, result)
 
 
-def _description(action: str, path: str, given: Mapping[str, Any]) -> str:
-    named = given.get("element") or given.get("name") or given.get("selector") or ""
-    if action == "navigate":
-        return f"Open {path}"
-    words = {"fill": "Fill in the form", "verify": "Look at the page", "screenshot": "Keep a picture"}
-    return words.get(action) or line(f"{action.capitalize()} {named}".strip(), 120)
+def _note_page(steps: list[RecordedStep], result: Result) -> None:
+    """A title is worth an assertion where it is new; a heading only where somebody looked at the page."""
+    before = next((step.title for step in reversed(steps[:-1]) if step.title), "")
+    heading = _HEADING.search(result.text)
+    step = steps[-1]
+    if result.title and (result.title != before or step.action == "verify"):
+        step.title = result.title
+    if heading and step.action == "verify":
+        step.heading = heading[1]
 
 
 def _origin(address: str) -> str:
@@ -280,16 +322,19 @@ def scenario_text(name: str, base: str, steps: list[RecordedStep], session: str)
     ]
     for step in steps:
         where = f", arguments: {{url: {quoted(step.path + '*')}}}" if step.action == "navigate" else ""
-        count = f", calls: {step.calls}" if step.calls > 1 else ""
-        lines.append(f"  - {{action: {step.action}, description: {quoted(step.description)}{where}{count}}}")
-    seen = [(n, step) for n, step in enumerate(steps, 1) if step.title or step.heading]
-    if seen:
-        lines.append("assertions:")
-    for number, step in seen:
-        what = f"title: {quoted(step.title)}" if step.title else f"contains: {quoted(step.heading)}"
-        told = f"The page is {step.title or step.heading}"
-        lines.append(f"  - {{description: {quoted(told)}, step: {number}, {what}}}")
+        lines.append(f"  - {{action: {step.action}, description: {quoted(step.description)}{where}}}")
+    seen = [seen for number, step in enumerate(steps, 1) for seen in _seen_in_step(number, step)]
+    lines += ["assertions:", *seen] if seen else []
     return "\n".join(lines) + "\n"
+
+
+def _seen_in_step(number: int, step: RecordedStep) -> Iterator[str]:
+    if step.title:
+        told = _quote(f"The page is {step.title}")
+        yield f"  - {{description: {told}, step: {number}, title: {_quote(step.title)}}}"
+    if step.heading and step.heading != step.title:
+        told = _quote(f"It shows {step.heading}")
+        yield f"  - {{description: {told}, step: {number}, contains: {_quote(step.heading)}}}"
 
 
 def _quote(text: str) -> str:
