@@ -87,6 +87,21 @@ def puppeteer_server(folder: Path) -> McpServer:
     return McpServer(folder, str(program("puppeteer-mcp")), env=env)
 
 
+def playwright_cli_env(folder: Path) -> dict[str, str]:
+    """With Debian's chromium, headless; its files in that folder."""
+    options = {"executablePath": find_chromium(), "headless": True, "args": ["--no-sandbox"]}
+    config = folder / "cli.json"
+    config.write_text(json.dumps({"browser": {"browserName": "chromium", "isolated": True, "launchOptions": options}}))
+    env = {"PLAYWRIGHT_MCP_CONFIG": str(config), "TMPDIR": str(folder), "HOME": str(folder)}
+    return {**env, "PATH": f"{program('playwright-cli').parent}:{os.environ['PATH']}"}
+
+
+def agent_browser_env(folder: Path) -> dict[str, str]:
+    env = {"AGENT_BROWSER_EXECUTABLE_PATH": find_chromium(), "AGENT_BROWSER_ARGS": "--no-sandbox"}
+    path = f"{program('agent-browser').parent}:{os.environ['PATH']}"
+    return {**env, "TMPDIR": str(folder), "HOME": str(folder), "PATH": path}
+
+
 class Hooks:
     """An agent's hooks around the calls of one session."""
 
@@ -130,6 +145,8 @@ class Hooks:
 class Tester(Hooks):
     """Real calls of an MCP server: what Holdfast hears is what the driver said."""
 
+    __test__ = False
+
     def __init__(self, lab: Lab, server: McpServer, session: str, name: str = "playwright") -> None:
         super().__init__(lab, session)
         self.server, self.name = server, name
@@ -139,7 +156,9 @@ class Tester(Hooks):
             answer = self.server.request("tools/call", {"name": tool, "arguments": given})
             parts = answer.get("content", [])
             text = "\n".join(part["text"] for part in parts if part.get("type") == "text")
-            return parts, text if answer.get("isError") else ""
+            if "error" in answer:
+                text = f"MCP error {answer['error']['code']}: {answer['error']['message']}"
+            return parts, text if answer.get("isError") or "error" in answer else ""
 
         return self.around(f"mcp__{self.name}__{tool}", given, act)
 

@@ -37,15 +37,21 @@ def shop() -> Iterator[Any]:
         yield running
 
 
-@pytest.fixture(scope="module")
-def lab(shop: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
-    made = Lab(tmp_path_factory.mktemp("shop"))
-    folder = made.project / "uat" / "scenarios"
-    shutil.copytree(EXAMPLE / "uat" / "scenarios", folder)
-    for file in folder.glob("*.yaml"):
+def make_lab(shop: Any, folder: Path) -> Lab:
+    """A Holdfast that knows the example's scenarios, at this shop."""
+    made = Lab(folder)
+    scenarios = made.project / "uat" / "scenarios"
+    shutil.copytree(EXAMPLE / "uat" / "scenarios", scenarios)
+    for file in scenarios.glob("*.yaml"):
         file.write_text(file.read_text().replace("http://127.0.0.1:8765", shop.url))
     made.hook("SessionStart", source="startup", mode="start")
     made.work()
+    return made
+
+
+@pytest.fixture(scope="module")
+def lab(shop: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
+    made = make_lab(shop, tmp_path_factory.mktemp("shop"))
     yield made
     made.close()
 

@@ -3,8 +3,11 @@
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from holdfast.features.uat.drivers import HIDDEN, hide_typed, is_unknown_driver, recognise
+from holdfast.features.uat.shell_drivers import hide_typed_words, parse_browser_commands
 from tests.features.uat.kit import Lab
 from tests.features.uat.test_recording import begin
 
@@ -40,6 +43,34 @@ def test_tools_of_every_driver_are_known(tool: str, arguments: dict[str, Any], d
     assert not is_unknown_driver(tool, arguments)
 
 
+@pytest.mark.parametrize(
+    ("command", "meanings"),
+    [
+        ("agent-browser fill @e1 a && agent-browser fill @e2 b && agent-browser click @e3", "fill fill click"),
+        ("agent-browser open x.example && agent-browser wait --load networkidle; agent-browser snapshot -i", "navigate wait snapshot"),
+        ('agent-browser batch "open http://x" "click @e1" "screenshot a.png"', "navigate click screenshot"),
+        ("""echo '[["open","http://x"],["press","Enter"]]' | agent-browser batch --json""", "navigate press"),
+        ("agent-browser find role button click --name Submit", "click"),
+        ("agent-browser find nth 2 input fill abc", "fill"),
+        ("playwright-cli -s=a goto http://x\nplaywright-cli snapshot > page.yml 2>&1", "navigate snapshot"),
+        ("timeout 30s npx -y @playwright/cli@latest screenshot --filename=a.png", "screenshot"),
+        ("chrome-devtools take_snapshot", "snapshot"),
+        ("maestro test flow.yaml", "other"),
+        ("which agent-browser && ls", ""),
+        ("git commit -m 'agent-browser click @e1'", ""),
+        ("agent-browser 'unclosed", "other"),
+    ],
+)  # fmt: skip
+def test_a_command_line_is_read_command_by_command(command: str, meanings: str) -> None:
+    assert " ".join(one.meaning for one in parse_browser_commands(command)) == meanings
+
+
+@given(st.text(alphabet="agent-browser fil@1'\"&|;\n[]{}", max_size=200))
+def test_no_command_line_is_too_odd(command: str) -> None:
+    shown, taken = hide_typed_words(command)
+    assert shown == command or taken
+
+
 def test_settings_add_tools() -> None:
     assert recognise("mcp__ours__press_it", {}, {"mcp__ours__*": "click"}).meaning == "click"
     assert is_unknown_driver("mcp__stagehand__act", {})
@@ -55,6 +86,11 @@ def test_settings_add_tools() -> None:
         ("mcp__claude-in-chrome__form_input", {"ref": "r", "value": "s3cret"}),
         ("mcp__selenium__send_keys", {"by": "id", "value": "s3cret", "text": "s3cret"}),
         ("Bash", {"command": "agent-browser fill @e2 's3cret'"}),
+        ("Bash", {"command": "agent-browser open http://x && agent-browser find label Password fill s3cret"}),
+        ("Bash", {"command": 'agent-browser batch "fill @e2 s3cret"'}),
+        ("Bash", {"command": "playwright-cli type s3cret --submit"}),
+        ("Bash", {"command": "agent-browser set credentials ada s3cret"}),
+        ("Bash", {"command": r"agent-browser fill @e2 s3\cret"}),
     ],
 )
 def test_typed_values_are_hidden(tool: str, arguments: dict[str, Any]) -> None:

@@ -7,6 +7,7 @@ from holdfast.core.event import Event
 from holdfast.core.feature import State
 from holdfast.core.kinds.uat_events import Plan
 from holdfast.features.uat import detect, results, run, steps
+from holdfast.features.uat.driver_answers import page_text
 from holdfast.features.uat.drivers import hide_typed, is_unknown_driver
 from holdfast.features.uat.evidence import WholeCall, clean_value, whole_call
 from holdfast.features.uat.files import root_of
@@ -197,12 +198,11 @@ def _ended(
     step = number or doc.current
     matched = begun.matched if begun else bool(number)
     code = event.data.exit_code
-    silent = call.use.meaning in results.SILENT
-    judged = list(results.assertions(plan, step, result, ms, code, silent=silent))
+    judged = list(results.assertions(plan, step, result, ms, code, call.use.meaning))
     health = list(results.page_checks(plan, step if matched else 0, result, ms, code))
     shown: Mapping[str, Any] = whole.given
     if not _is_public(plan, step):
-        shown, typed = hide_typed(call.use, shown)
+        shown, typed = hide_typed(call.use, shown, result.text)
         shown = clean_value(shown, typed)
         result, judged, health = without_values((result, judged, health), typed)
     return {
@@ -229,7 +229,7 @@ def _ended(
         "framework": result.ok and _injects(call),
         "driver": call.use.driver,
         "meaning": call.use.meaning,
-        "page": without_fields(whole.page)[:LONGEST_PAGE],
+        "page": without_fields(whole.page or page_text(call.use, result.text))[:LONGEST_PAGE],
         "returning": _returning(call, result.ok, result.error),
     }
 

@@ -57,7 +57,7 @@ _PLAYWRIGHT = meanings(
     tab="browser_tabs",
 )
 _DEVTOOLS = meanings(
-    navigate="navigate_page new_page",
+    navigate="navigate_page new_page navigate",
     back="navigate_page_history",
     click="click click_at handle_dialog",
     fill="fill fill_form type_text",
@@ -65,9 +65,9 @@ _DEVTOOLS = meanings(
     upload="upload_file",
     hover="hover",
     drag="drag",
-    screenshot="take_screenshot",
+    screenshot="take_screenshot screenshot",
     snapshot="take_snapshot",
-    evaluate="evaluate_script",
+    evaluate="evaluate_script evaluate",
     wait="wait_for",
     console="list_console_messages get_console_message",
     network="list_network_requests get_network_request",
@@ -168,6 +168,8 @@ class ToolUse(msgspec.Struct, frozen=True):
     address: str = ""
     then: tuple["ToolUse", ...] = ()
     """What the same command line does after it."""
+    asks: str = ""
+    """`title` or `url`: the whole answer is that of the page."""
 
     @property
     def known(self) -> bool:
@@ -224,7 +226,7 @@ def _of_tool(driver: Driver, server: str, name: str, arguments: Mapping[str, Any
 
 def _of_command(command: str) -> ToolUse:
     """What a command line does in a browser: its first command, and those after it."""
-    uses = [ToolUse(one.driver, one.meaning, one.address) for one in parse_browser_commands(command)]
+    uses = [ToolUse(one.driver, one.meaning, one.address, asks=one.asks) for one in parse_browser_commands(command)]
     return msgspec.structs.replace(uses[0], then=tuple(uses[1:])) if uses else NOT_A_DRIVER
 
 
@@ -238,13 +240,20 @@ def _address(arguments: Mapping[str, Any]) -> str:
 # ── values typed into fields ───────────────────────────────────────────────────────────────────────────────────────
 
 
-def hide_typed(use: ToolUse, arguments: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
-    """(the arguments without what was typed, the values that were taken out)."""
+_ECHOED = re.compile(
+    r"^(?:Filled|Selected|Typed|Entered|Set) [^\n]{0,300}?(?:with:?|text:?|value:?) \"?([^\n]{1,2000}?)\"?\.?$",
+    re.MULTILINE,
+)
+"""Drivers repeat what they typed; the arguments may lack it already, where they looked like a secret."""
+
+
+def hide_typed(use: ToolUse, arguments: Mapping[str, Any], answer: str = "") -> tuple[dict[str, Any], list[str]]:
+    """(the arguments without what was typed, the values that were taken out of them or stand in the answer)."""
     if use.driver in SHELL_DRIVERS:
         return _hide_in_command(arguments)
     if use.meaning not in TYPES_VALUES:
         return dict(arguments), []
-    taken: list[str] = []
+    taken: list[str] = _ECHOED.findall(answer)
     return {name: _hidden(name, value, taken) for name, value in arguments.items()}, taken
 
 

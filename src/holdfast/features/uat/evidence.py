@@ -49,7 +49,8 @@ def enrich(event: Event, settings: UatSettings | None, _parts: ContentParts) -> 
     if not use.known:
         return False
     call = _remember(event)
-    kept, typed = hide_typed(use, call.given)
+    answer = text_of(response_of(event.body)) or told.output if isinstance(told, ToolEndPayload) else ""
+    kept, typed = hide_typed(use, call.given, answer)
     told.input = {
         name: HIDDEN if kept.get(name) != call.given.get(name) else clean_value(value, typed)
         for name, value in told.input.items()

@@ -5,11 +5,21 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from holdfast.core.checks import Verdict
 from holdfast.core.event import Event
 from holdfast.core.kinds import ToolEndPayload
 from holdfast.core.kinds.uat_events import Conditions, Plan, PlannedAssertion
+from holdfast.features.uat.driver_answers import (
+    broke_off_at,
+    images_in,
+    own_error,
+    requests_in,
+    returned_text,
+    shown_page,
+    without_notes,
+)
 from holdfast.features.uat.drivers import ToolUse
 from holdfast.features.uat.match import text_fits
 from holdfast.features.uat.settings import MOST_PROBLEMS, line
@@ -29,16 +39,12 @@ _COUNT = re.compile(r"^- Console: (\d{1,6}) errors?", re.MULTILINE)
 _CONSOLE = re.compile(
     r"(?:^|\]|^msgid=\d{1,9})\s{0,9}\[(ERROR|error|WARNING|warning|warn)\] ([^\n]{1,1000})", re.MULTILINE
 )
-_NETWORK = re.compile(r"\[([A-Z]{3,7})\] (\S{1,1000}) => \[(\d{3}|FAILED)\]([^\n]{0,200})")
-_DEVTOOLS_NETWORK = re.compile(r"^reqid=\d{1,9} ([A-Z]{3,7}) (\S{1,1000}) \[(\d{3}|net::\w{1,60})\]()", re.MULTILINE)
-_ROOT = re.compile(r'RootWebArea "([^"\n]{0,500})"(?:[^\n]{0,200}? url="([^"\n]{1,2000})")?')
-_SELECTED = re.compile(r"^\d{1,6}: (?:([^\n]{0,500}) \()?(\w{2,20}:[^\s()]{1,2000})\)? \[selected\]", re.MULTILINE)
-_NOTES = re.compile(r"\A\s*(?:Note: [^\n]*\n+)*")
-"""chrome-devtools-mcp: the page as its snapshot or its list of pages has it; notes before an answer."""
-_RETURNED = re.compile(r"\A[^\n]{0,200}\n```json\n(.*?)\n```|\AExecution result:\n(.*?)\n\nConsole output:", re.DOTALL)
-"""What a script returned, as chrome-devtools-mcp and puppeteer put it."""
 _IMAGE = re.compile(r"[^\s()\[\]'\"<>|`]{1,1000}\.(?:png|jpe?g|webp)(?=[\s)\]'\"<>|`]|$)", re.IGNORECASE)
 _LINKED = re.compile(r"\]\(([^()\n]{1,1000}\.(?:png|jpe?g|webp))\)", re.IGNORECASE)
+_SAVED = re.compile(
+    r"(?:screenshot saved to:?|saved screenshot to) ([^\n]{1,1000}?\.(?:png|jpe?g|webp))\.?$",
+    re.IGNORECASE | re.MULTILINE,
+)
 _LOG = re.compile(r"- New console entries: ([^\n]{1,1000}\.log)(?:#L(\d{1,7})-L?(\d{1,7}))?")
 _FAILED = re.compile(
     r"^(?:### Error|Error\b|✗|Failed to |Operation failed|\w{0,40}Error: |Timeout \d+ ?ms exceeded|Unable to |"
@@ -49,7 +55,7 @@ _FAILED = re.compile(
 _CRASH = re.compile(
     r"(?:target|page|browser|tab|renderer|session|connection)[\w ,'-]{0,60}(?:closed|crashed|gone|disconnected|"
     r"terminated|lost)\b|\bcrash(?:ed)?\b|invalid session id|(?:chrome|browser) not reachable|no such window|"
-    r"browser process|not connected to|ECONNRESET",
+    r"browser process|not connected to|ECONNRESET|browser was restarted|browser '[^'\n]{0,60}' is not open",
     re.IGNORECASE,
 )
 """The browser is gone. A context that a navigation destroyed is none: the page only went on."""
@@ -101,14 +107,16 @@ def result_of(event: Event, body: bytes, use: ToolUse, page: str = "") -> Result
     text = text_of(response) or event.data.output or event.data.error
     text = f"{text}\n{page}" if page else text
     text = without_typed_code(text[:LARGEST_TEXT])
-    value = _value(response, without_fields(text))
+    value, returned = _value(response, without_fields(text))
+    # A text that a script returned is also looked at as the person sees it, without JSON's escapes.
+    text = f"{text}\n{returned}" if returned else text
     facts = value if isinstance(value, Mapping) else {}
     ok = event.kind == "tool.finished" and event.data.ok is not False and facts.get("success") is not False
-    ok = bool(ok and not (use.known and _FAILED.match(_NOTES.sub("", text))))
+    ok = bool(ok and not (use.known and _FAILED.match(without_notes(text))))
     unproved = _unproved_check(event) if ok else ""
     ok = ok and not unproved
     problems = tuple(_problems(text))
-    page_title, page_url = _devtools_page(text)
+    page_title, page_url = shown_page(use, text)
     return Result(
         value=bounded(value),
         text=text,
@@ -128,8 +136,24 @@ def result_of(event: Event, body: bytes, use: ToolUse, page: str = "") -> Result
 
 
 def split_result(result: Result, uses: Sequence[ToolUse]) -> list[Result]:
-    """What each command of a command line said; shorter where the line broke off."""
-    return [result] * len(uses)
+    """What each command of a command line did; shorter where the line broke off at one of them."""
+    if len(uses) == 1:
+        return [result]
+    failed = None if result.ok else broke_off_at(result.text, uses)
+    pictures = list(result.shots)
+    made = []
+    for number, use in enumerate(uses if failed is None else uses[: failed + 1]):
+        taken, pictures = (pictures[:1], pictures[1:]) if use.meaning == "screenshot" else ([], pictures)
+        ok = number != failed
+        part = replace(result, ok=ok, error="" if ok else result.error, shots=tuple(taken))
+        made.append(_with_asked(part, use) if number == len(uses) - 1 else part)
+    return made
+
+
+def _with_asked(result: Result, use: ToolUse) -> Result:
+    """`… && agent-browser get title`: its answer is the last line."""
+    last = line((result.text.strip().splitlines() or [""])[-1], 2_000)
+    return replace(result, **{use.asks: last}) if use.asks else result
 
 
 def is_crash(error: str) -> bool:
@@ -211,13 +235,19 @@ def response_of(body: bytes) -> Any:
     return next((payload[name] for name in ("tool_response", "toolResult", "tool_output") if name in payload), None)
 
 
-def _value(response: Any, text: str) -> Any:
-    """A JSON text is what it says; parts of a message are their text; images are not kept here."""
+def _value(response: Any, text: str) -> tuple[Any, str]:
+    """(what a tool returned, the text it is where a script returned one).
+
+    A JSON text is what it says; parts of a message are their text; images are not kept here."""
     if isinstance(response, Mapping) and "stdout" not in response and "content" not in response:
-        return response
-    found = _decoded(_returned_text(text))
-    if isinstance(found, str):  # a script that ends with JSON.stringify(…)
-        found = _decoded(found)
+        return response, ""
+    found = _decoded(returned_text(text))
+    returned = found if isinstance(found, str) else ""
+    # A script may end with JSON.stringify(…).
+    return _object_of(_decoded(found) if isinstance(found, str) else found, text), returned
+
+
+def _object_of(found: Any, text: str) -> Any:
     if (
         isinstance(found, list)
         and found
@@ -227,15 +257,6 @@ def _value(response: Any, text: str) -> Any:
     if isinstance(found, dict):
         return found
     return {"text": text} if text else {}
-
-
-def _returned_text(text: str) -> str:
-    """What a script returned, without the words each driver puts around it."""
-    _, _, result = text.partition("### Result\n")
-    if result:
-        return result.partition("\n### ")[0].strip()
-    found = _RETURNED.search(_NOTES.sub("", text))
-    return (found[1] or found[2] or "").strip() if found else text.strip()
 
 
 def _decoded(text: str) -> Any:
@@ -248,7 +269,7 @@ def _decoded(text: str) -> Any:
 
 
 def _error(event: Event, facts: Mapping[str, Any], text: str) -> str:
-    said = event.data.error or facts.get("error") or text or "it was interrupted"
+    said = own_error(text) or event.data.error or facts.get("error") or text or "it was interrupted"
     return line(str(said).removeprefix("### Error").strip(), 400)
 
 
@@ -256,7 +277,7 @@ def _problems(text: str) -> Iterator[dict[str, str]]:
     seen: set[str] = set()
     for level, message in _CONSOLE.findall(text)[:200]:
         yield from _once(seen, "console", "error" if level.lower() == "error" else "warning", message)
-    for method, url, status, words in (_NETWORK.findall(text) + _DEVTOOLS_NETWORK.findall(text))[:500]:
+    for method, url, status, words in requests_in(text):
         if not status.isdigit() or int(status) >= 400:
             yield from _once(seen, "network", "error", f"{method} {url} → {status}{words.rstrip()}")
 
@@ -277,24 +298,14 @@ def _shots(event: Event, use: ToolUse, text: str, response: Any) -> list[str]:
 
     Only a tool that makes screenshots is believed about files: a page may talk of any."""
     sent = [IN_ANSWER] if use.known and next(images_in(response), "") else []
-    if use.meaning != "screenshot":
+    wanted = sum(one.meaning == "screenshot" for one in (use, *use.then))
+    if not wanted:
         return sent
     given = event.data.input
-    told = _LINKED.findall(text) or _IMAGE.findall(text)
+    told = _LINKED.findall(text) or _SAVED.findall(text) or _IMAGE.findall(text)
     asked = [given[n] for n in _FILE_ARGUMENTS if isinstance(given, Mapping) and isinstance(given.get(n), str)]
-    named = list(dict.fromkeys(path.removeprefix("file://") for path in (told or asked)))[:1]
+    named = list(dict.fromkeys(path.removeprefix("file://") for path in (told or asked)))[:wanted]
     return named or sent
-
-
-def images_in(response: Any) -> Iterator[str]:
-    """The pictures in a tool's answer, each as base64."""
-    parts = response.get("content") if isinstance(response, Mapping) else response
-    for part in parts if isinstance(parts, list) else ():
-        if isinstance(part, Mapping) and part.get("type") == "image":
-            source = part.get("source")
-            data = source.get("data") if isinstance(source, Mapping) else part.get("data")
-            if isinstance(data, str):
-                yield data
 
 
 def _word(facts: Mapping[str, Any], *names: str) -> str:
@@ -303,12 +314,6 @@ def _word(facts: Mapping[str, Any], *names: str) -> str:
 
 def _number(facts: Mapping[str, Any], *names: str) -> int:
     return next((facts[n] for n in names if isinstance(facts.get(n), int) and not isinstance(facts[n], bool)), 0)
-
-
-def _devtools_page(text: str) -> tuple[str, str]:
-    """(title, address) of the selected page."""
-    found = _ROOT.search(text) or _SELECTED.search(text)
-    return ((found[1] or "").strip(), found[2] or "") if found else ("", "")
 
 
 def _first(pattern: re.Pattern[str], text: str) -> str:
@@ -333,6 +338,8 @@ ALWAYS = ("not_contains", "max_ms", "no_errors", "clean_console", "max_violation
 """These must hold for every result of the step; of the others one result is enough."""
 SILENT = ("screenshot", "close", "tab", "open")
 """What a call may mean whose answer tells nothing of the page."""
+LISTING = ("console", "network")
+"""Their answers are lists beside the page: what is not in them may still be on the page."""
 
 
 def conditions(given: Any) -> dict[str, Any]:
@@ -377,11 +384,11 @@ def at(value: Any, path: str) -> Any:
 
 
 def assertions(
-    plan: Plan, step: int, result: Result, ms: int, exit_code: int | None, *, silent: bool = False
+    plan: Plan, step: int, result: Result, ms: int, exit_code: int | None, meaning: str = ""
 ) -> Iterator[dict[str, Any]]:
     """Those of the scenario that this result speaks about: met, not yet, or broken for good.
 
-    `silent`: a call that tells nothing of the page (a screenshot) can only break one.
+    A call that tells nothing of the page (a screenshot) can only break one.
     """
     for number, wanted in enumerate(plan.assertions):
         asks_axe = wanted.max_violations is not None
@@ -391,7 +398,7 @@ def assertions(
             missed = unmet(wanted, result, ms, exit_code, plan.base_url)
             found = actual(wanted, result, ms, exit_code) if missed else ""
             broken = any(name in ALWAYS for name in missed)
-            if broken or not silent:
+            if broken or (meaning not in SILENT and not (missed and meaning in LISTING)):
                 yield {"index": number, "met": not missed, "broken": broken, "actual": found}
 
 
@@ -421,11 +428,16 @@ def route(url: str) -> str:
     return f"/{path.partition('?')[0]}" if url else ""
 
 
+_FACT_NAMES = {"max_ms": "ms", "exit_code": "exit code"}
+
+
 def actual(wanted: Conditions, result: Result, ms: int, exit_code: int | None) -> str:
     """What was found of the things that were asked for; the page's words where nothing else was."""
     asked = conditions(wanted)
     facts = {"url": result.url, "title": result.title, "status": result.status, "exit_code": exit_code, "max_ms": ms}
-    found = [f"{name.replace('max_ms', 'ms').replace('_', ' ')} {facts[name]!r}" for name in facts if name in asked]
+    unknown = "was not told by the driver"
+    found = [f"{_FACT_NAMES.get(name, name)} {facts[name]!r}" for name in facts if name in asked and facts[name] != ""]
+    found += [f"the page's {name} {unknown}" for name in ("url", "title") if name in asked and not facts[name]]
     found += [f"{path} = {at(result.value, path)!r}" for path in wanted.fields or ()]
     if wanted.no_errors:
         found.append(f"{result.errors} errors")

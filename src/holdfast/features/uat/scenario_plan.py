@@ -15,7 +15,7 @@ from holdfast.core.event import Event
 from holdfast.core.kinds.uat_events import Plan, PlannedAssertion, PlannedCheck, PlannedStep
 from holdfast.core.ports import EventQuery, Reader
 from holdfast.features.uat.drivers import ToolUse
-from holdfast.features.uat.evidence import read_page
+from holdfast.features.uat.evidence import read_page, whole_call
 from holdfast.features.uat.files import slug
 from holdfast.features.uat.match import called
 from holdfast.features.uat.results import Result, result_of
@@ -237,7 +237,7 @@ def record_steps(reader: Reader, session: str, extra: Mapping[str, str]) -> tupl
     steps: list[RecordedStep] = []
     names: dict[str, str] = {}
     for event in _calls(reader, session):
-        call = called(event, extra)
+        call = called(event, extra, whole_call(event).given)
         if not call.use.known:
             continue
         result = result_of(event, event.body, call.use, read_page(event))
@@ -329,10 +329,11 @@ def scenario_text(name: str, base: str, steps: list[RecordedStep], session: str)
 
 
 def _seen_in_step(number: int, step: RecordedStep) -> Iterator[str]:
-    if step.title:
+    # A text with {{ }} cannot be said in a scenario: it would be read as a variable.
+    if step.title and "{{" not in step.title:
         told = _quote(f"The page is {step.title}")
         yield f"  - {{description: {told}, step: {number}, title: {_quote(step.title)}}}"
-    if step.heading and step.heading != step.title:
+    if step.heading and step.heading != step.title and "{{" not in step.heading:
         told = _quote(f"It shows {step.heading}")
         yield f"  - {{description: {told}, step: {number}, contains: {_quote(step.heading)}}}"
 

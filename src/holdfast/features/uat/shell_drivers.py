@@ -14,6 +14,10 @@ SHORTEST_PLAIN = 3
 """Shorter values are taken out only where they stand alone: `1` is also in `@e1`."""
 
 
+DRIVER_FOLDERS = ("~/.agent-browser/tmp/screenshots",)
+"""Where drivers put screenshots that nobody named a file for."""
+
+
 def meanings(**tools: str) -> dict[str, str]:
     """`click="a b"`: tools a and b click."""
     return {tool: meaning.rstrip("_") for meaning, names in tools.items() for tool in names.split()}
@@ -141,6 +145,8 @@ class BrowserCommand(msgspec.Struct, frozen=True):
     meaning: str
     address: str = ""
     typed: tuple[str, ...] = ()
+    asks: str = ""
+    """`title` or `url`: its whole answer is that of the page."""
 
 
 def parse_browser_commands(command: str) -> list[BrowserCommand]:
@@ -227,7 +233,8 @@ def _of_driver(driver: ShellDriver, words: list[str]) -> Iterator[BrowserCommand
     address = behind[0] if meaning == "navigate" and behind else ""
     if driver is _CHROME_DEVTOOLS and meaning == "navigate":
         address = next((word for word in words if "://" in word), "").rpartition("=")[2]
-    yield BrowserCommand(driver.name, meaning, address, tuple(_typed_words(driver, verb, behind)))
+    asks = behind[0] if verb == "get" and behind[:1] in (["title"], ["url"]) else ""
+    yield BrowserCommand(driver.name, meaning, address, tuple(_typed_words(driver, verb, behind)), asks)
 
 
 def _is_verb(driver: ShellDriver, word: str) -> bool:

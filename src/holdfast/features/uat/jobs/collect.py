@@ -10,9 +10,11 @@ from typing import Any
 from holdfast.core.errors import UnsafePath
 from holdfast.core.event import Event
 from holdfast.core.feature import File, JobCall
+from holdfast.features.uat.driver_answers import images_in
 from holdfast.features.uat.files import inside, places_of, slug, told
-from holdfast.features.uat.results import IN_ANSWER, console_lines, images_in, response_of
+from holdfast.features.uat.results import IN_ANSWER, console_lines, response_of
 from holdfast.features.uat.settings import DEFAULTS, UatSettings, moment
+from holdfast.features.uat.shell_drivers import DRIVER_FOLDERS
 from holdfast.features.uat.state import NO_PLAN, PLANS, RUNS, Run
 
 LARGEST_IMAGE = 20 << 20
@@ -70,7 +72,8 @@ def _image(call: JobCall, doc: Run, event: Event, name: str, settings: UatSettin
 
 def read_inside(path: Path, doc: Run, settings: UatSettings, limit: int) -> bytes:
     """A plain file in the project or in a folder the person allowed; what was checked is what is read."""
-    allowed = tuple(f for f in (doc.project, *settings.screenshot_folders) if f.strip("/"))
+    own = tuple(str(Path(folder).expanduser()) for folder in DRIVER_FOLDERS)
+    allowed = tuple(f for f in (doc.project, *settings.screenshot_folders, *own) if f.strip("/"))
     if not inside(path, allowed):
         raise _Unusable("it lies outside the project; allow its folder with `uat.screenshot_folders`")
     real = os.path.realpath(path)
