@@ -102,12 +102,25 @@ def agent_browser_env(folder: Path) -> dict[str, str]:
     return {**env, "TMPDIR": str(folder), "HOME": str(folder), "PATH": path}
 
 
+def processes_of(home: Path) -> list[psutil.Process]:
+    """What was started with that folder as its home: programs leave servers and browsers behind."""
+    found = []
+    for process in psutil.process_iter():
+        try:
+            found += [process] if process.environ().get("HOME") == str(home) else []
+        except psutil.Error:
+            continue
+    return found
+
+
 class Hooks:
     """An agent's hooks around the calls of one session."""
 
     def __init__(self, lab: Lab, session: str) -> None:
         self.lab, self.session = lab, session
         self._calls = itertools.count(1)
+        self.told: list[dict[str, Any]] = []
+        """Every tool call as its hooks told it, for `driver_sessions.json`."""
 
     def prompt(self, text: str) -> None:
         self.lab.hook("UserPromptSubmit", at=_now(), session=self.session, prompt=text)
@@ -122,6 +135,7 @@ class Hooks:
         }
         self.lab.hook("PreToolUse", at=began, session=self.session, **told)
         response, error = act()
+        self.told.append({"tool": tool, "input": given, "response": response, "error": error})
         if error:
             self.lab.hook("PostToolUseFailure", at=_now(), session=self.session, error=error, mode="tell", **told)
         else:

@@ -1,5 +1,7 @@
 """Tools of browser and device drivers by what they mean; values typed through them are not kept."""
 
+import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -8,7 +10,8 @@ from hypothesis import strategies as st
 
 from holdfast.features.uat.drivers import HIDDEN, hide_typed, is_unknown_driver, recognise
 from holdfast.features.uat.shell_drivers import hide_typed_words, parse_browser_commands
-from tests.features.uat.kit import Lab
+from tests.features.uat.kit import LOGIN, Lab
+from tests.features.uat.pictures import png
 from tests.features.uat.test_recording import begin
 
 CALLS: list[tuple[str, dict[str, Any], str, str]] = [
@@ -107,3 +110,37 @@ def test_an_unknown_browser_tool_is_said_once(lab: Lab) -> None:
     warnings = [w["message"] for w in lab.document["execution"]["warnings"]]
     assert len(warnings) == 1
     assert "uat.drivers" in warnings[0]
+
+
+SESSIONS: dict[str, list[dict[str, Any]]] = json.loads(Path(__file__).with_name("driver_sessions.json").read_text())
+"""What real drivers answered to a login with a wrong password (`tests/real/test_uat_drivers.py`)."""
+LOGIN_WITH_TITLE = LOGIN.replace(
+    "health_checks:", "  - {description: The dashboard is shown, step: 4, title: Dashboard}\nhealth_checks:"
+)
+
+
+@pytest.mark.parametrize("driver", SESSIONS)
+def test_what_real_drivers_answer_is_understood(lab: Lab, driver: str) -> None:
+    lab.scenario(
+        LOGIN_WITH_TITLE.replace("https://vrp-system-v4.pages.dev", "http://127.0.0.1:8765").replace("*/auth", "")
+    )
+    lab.hook("UserPromptSubmit", prompt="Please test the login-flow scenario")
+    (lab.project / "done.png").write_bytes(png())
+    for told in SESSIONS[driver]:
+        replay_call(lab, **told)
+    lab.hook("SessionEnd", reason="other")
+    lab.work()
+    shown = lab.view("show", calls=True)
+    assert [step["verdict"] for step in shown["plan"]] == ["passed", "passed", "passed", "failed", "passed"]
+    welcome, title = shown["judged"]
+    assert "Wrong password" in welcome["actual"]
+    assert title["actual"] == "title 'Sign in'"
+    assert len(shown["shots"]) == 1
+    assert "babbage" not in lab.view("report") + str(shown)
+
+
+def replay_call(lab: Lab, tool: str, input: dict[str, Any], response: Any, error: str) -> None:
+    given = {"tool_name": tool, "tool_input": input, "tool_use_id": f"c{lab.now}"}
+    lab.hook("PreToolUse", **given)
+    ended = {"error": error} if error else {"tool_response": response, "duration_ms": 20}
+    lab.hook("PostToolUseFailure" if error else "PostToolUse", at=lab.now + 20, **given, **ended)

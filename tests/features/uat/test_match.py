@@ -74,7 +74,9 @@ def test_browser_tools_of_all_kinds_are_known(tool: str, is_one: bool) -> None:
     ],
 )
 def test_steps_and_calls(step: dict, tool: str, arguments: dict, fits: bool) -> None:
-    assert matches(PlannedStep(**step), Called(tool, "mcp", arguments, recognise(tool, arguments)), "http://x/app") is fits
+    assert (
+        matches(PlannedStep(**step), Called(tool, "mcp", arguments, recognise(tool, arguments)), "http://x/app") is fits
+    )
 
 
 def test_shell_steps_fit_every_agents_shell() -> None:

@@ -30,6 +30,8 @@ class JudgedAssertion(Record):
     met: bool = False
     broken: bool = False
     """It can no longer hold in this attempt."""
+    untold: bool = False
+    """The driver did not say what it asks for: what was found before still counts."""
     actual: str = ""
 
 

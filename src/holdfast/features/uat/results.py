@@ -399,7 +399,8 @@ def assertions(
             found = actual(wanted, result, ms, exit_code) if missed else ""
             broken = any(name in ALWAYS for name in missed)
             if broken or (meaning not in SILENT and not (missed and meaning in LISTING)):
-                yield {"index": number, "met": not missed, "broken": broken, "actual": found}
+                untold = bool(missed) and all(name in _PAGE_FACTS and not _PAGE_FACTS[name](result) for name in missed)
+                yield {"index": number, "met": not missed, "broken": broken, "untold": untold, "actual": found}
 
 
 def page_checks(plan: Plan, step: int, result: Result, ms: int, exit_code: int | None) -> Iterator[dict[str, Any]]:
@@ -428,6 +429,10 @@ def route(url: str) -> str:
     return f"/{path.partition('?')[0]}" if url else ""
 
 
+_PAGE_FACTS: dict[str, Callable[[Result], str]] = {
+    "url": lambda result: result.url,
+    "title": lambda result: result.title,
+}
 _FACT_NAMES = {"max_ms": "ms", "exit_code": "exit code"}
 
 

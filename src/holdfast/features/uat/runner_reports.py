@@ -16,8 +16,14 @@ from holdfast.features.uat.settings import FAILED, INTERRUPTED, LONGEST_NAME, MO
 
 LARGEST_REPORT = 64 << 20
 MOST_TESTS = 5_000
-_EXPECTED = re.compile(r"^\s*(?:Expected(?: \w+){0,3}|expected):\s*(.{1,300})$", re.MULTILINE)
-_RECEIVED = re.compile(r"^\s*(?:Received(?: \w+){0,3}|received|Actual|actual):\s*(.{1,300})$", re.MULTILINE)
+_EXPECTED = re.compile(
+    r"^\s*(?:Expected(?: \w+){0,3}|expected):\s*(?P<value>.{1,300})$|\bexpected (?P<words>(?:not )?to .{1,300})$",
+    re.MULTILINE,
+)
+"""As Jest and Playwright for JavaScript say it, and as Playwright for Python does."""
+_RECEIVED = re.compile(
+    r"^\s*(?:Received(?: \w+){0,3}|received|Actual(?: \w+){0,2}|actual):\s*(.{1,300})$", re.MULTILINE
+)
 _COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 _WORDS = {
     "expected": PASSED,
@@ -87,7 +93,7 @@ def failed_attempt(
         status=status,
         ms=max(0, int(ms)) if isinstance(ms, int | float) else 0,
         error=line(text.strip().partition("\n")[0], 300),
-        expected=line(wanted[1], 200) if wanted else "",
+        expected=line(wanted["value"] or wanted["words"], 200) if wanted else "",
         received=line(seen[1], 200) if seen else "",
         pictures=pictures,
         traces=traces,
@@ -125,6 +131,8 @@ def _files_of(case: TestCase, number: int, known: Mapping[tuple[str, int], list[
 
 
 def _attempt_with_files(attempt: TestAttempt, files: list[Path]) -> TestAttempt:
+    if attempt.pictures or attempt.traces:  # the report named them itself
+        return attempt
     pictures = tuple(str(file) for file in files if file.suffix in (".png", ".jpg", ".jpeg"))
     traces = tuple(str(file) for file in files if file.suffix == ".zip")
     return replace(attempt, pictures=attempt.pictures + pictures, traces=attempt.traces + traces)
@@ -289,6 +297,10 @@ def _parse_xml(content: bytes, name: str) -> tuple[str, Iterator[TestCase]]:
     return runner, (_junit_case(case) for case in root.iter("testcase"))
 
 
+_PLAYWRIGHT_PROPERTIES = ("playwright_screenshot", "playwright_trace")
+"""Where pytest-playwright says which files it left."""
+
+
 def _junit_case(case: Xml.Element) -> TestCase:
     title = " › ".join(filter(None, (case.get("classname"), case.get("name"))))
     earlier = [e for tag in ("flakyFailure", "flakyError", "rerunFailure", "rerunError") for e in case.findall(tag)]
@@ -296,7 +308,9 @@ def _junit_case(case: Xml.Element) -> TestCase:
     bad = next((e for tag in ("failure", "error") if (e := case.find(tag)) is not None), None)
     status = FAILED if bad is not None else SKIPPED if case.find("skipped") is not None else PASSED
     seconds = re.sub(r"[^0-9.]", "", case.get("time") or "") or "0"
-    last = failed_attempt(status, float(seconds) * 1000, _message(bad) if bad is not None else "")
+    told = {one.get("name"): str(one.get("value")) for one in case.iter("property") if one.get("value")}
+    files = [tuple(told[name] for name in (wanted,) if name in told) for wanted in _PLAYWRIGHT_PROPERTIES]
+    last = failed_attempt(status, float(seconds) * 1000, _message(bad) if bad is not None else "", *files)
     rerun = bool(case.findall("rerunFailure") or case.findall("rerunError"))
     order = [last, *attempts] if rerun and status == FAILED else [*attempts, last]
     return TestCase(title, case.get("file") or case.get("classname") or "", tuple(order))
