@@ -6,7 +6,6 @@ import json
 import shutil
 import subprocess
 import tempfile
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -148,7 +147,6 @@ def test_a_passing_and_a_failing_login(
     claude: ClaudeCode, model: ModelServer, held: World, address: str, chromium: str, tmp_path: Path
 ) -> None:
     """Issue 6: the report, opened in that browser, shows both."""
-    began = time.monotonic()
     good = record_login(claude, model, held, address, PASS, tmp_path)
     bad = run_suite(claude, model, held, address, FAIL, tmp_path)
 
@@ -172,4 +170,3 @@ def test_a_passing_and_a_failing_login(
     told = held.json("uat", "compare", good["id"], bad["id"])
     assert {a["now"] for a in told["assertions"]} == {"failed"}
     assert 0 < told["screenshots"][0]["share"] < 1
-    assert time.monotonic() - began < 150

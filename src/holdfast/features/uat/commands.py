@@ -29,6 +29,7 @@ from holdfast.features.uat.settings import (
     run_id,
 )
 from holdfast.features.uat.state import NO_PLAN, PLANS, RUNS, Run
+from holdfast.features.uat.trace_report import parse_trace
 from holdfast.features.uat.views import brief
 
 
@@ -236,11 +237,12 @@ def import_results(call: Call) -> CommandResult:
     """A test runner's report, as one run or several."""
     path = Path(str(call.args.get("path") or ""))
     if not path.is_absolute() or not path.is_file():
-        raise CommandRefused(f"there is no file {line(path, 300)}", fix="Name a JSON or JUnit report.")
+        raise CommandRefused(f"there is no file {line(path, 300)}", fix="Name a JSON or JUnit report, or a trace.zip.")
     if path.stat().st_size > runner_reports.LARGEST_REPORT:
         raise CommandRefused(f"{path} is larger than {runner_reports.LARGEST_REPORT >> 20} MB")
     name = str(call.args.get("scenario") or path.stem)
-    reports = runner_reports.parse_report(path.read_bytes(), name)
+    is_trace = path.suffix == ".zip"
+    reports = [parse_trace(path, name)] if is_trace else runner_reports.parse_report(path.read_bytes(), name)
     made = [_imported(call, runner_reports.add_artifacts(report, path.parent), path) for report in reports]
     ids = [events[0].data.uat for events in made]
     events = tuple(event for one in made for event in one)

@@ -11,6 +11,7 @@ from holdfast.features.uat import detect
 from holdfast.features.uat.files import root_of
 from holdfast.features.uat.match import called
 from holdfast.features.uat.reduce import run_of
+from holdfast.features.uat.results import IN_ANSWER
 from holdfast.features.uat.settings import COMPLETED, DEFAULTS, FAILED, UatSettings, line
 from holdfast.features.uat.state import CATALOGUES, NO_PLAN, PLANS, RUNS, SESSION_RUNS, Run, SessionRuns
 
@@ -116,6 +117,7 @@ TEND_EVERY_S = 60.0
 SOON_MS = 300
 MS_PER_CALL = 4
 LONGEST_MS = 30_000
+TRANSCRIPT_MS = 700
 SETTLE_MS = 1_000
 """After the end a report waits so long for the last screenshots."""
 
@@ -165,7 +167,9 @@ def _of_run(state: State, event: Event, settings: UatSettings) -> Iterator[Job]:
     if event.kind == "uat.started" and (before := _before(state, doc)):
         yield Job(kind=WRITE, dedupe=before, payload={"uat": before})
     if isinstance(event.data, CallEnded) and (event.data.shots or event.data.logs):
-        yield Job(kind=COLLECT, payload={"seq": event.seq})
+        # A picture that came in the answer may have to be read from the transcript, which is written after the hook.
+        wait = TRANSCRIPT_MS if IN_ANSWER in event.data.shots else 0
+        yield Job(kind=COLLECT, run_at=event.at + wait, payload={"seq": event.seq})
     yield from _health(state, event, doc)
     if settings.reports and doc.status == COMPLETED and event.kind in ("uat.ended", "uat.shot"):
         yield Job(kind=REPORT, dedupe=run, run_at=event.at + SETTLE_MS, payload={"uat": run})

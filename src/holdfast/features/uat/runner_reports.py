@@ -47,6 +47,10 @@ class TestAttempt(msgspec.Struct, frozen=True):
     received: str = ""
     pictures: tuple[str, ...] = ()
     traces: tuple[str, ...] = ()
+    problems: tuple[tuple[str, str], ...] = ()
+    """(console or network, its message)."""
+    address: str = ""
+    """Of the page."""
 
 
 class TestCase(msgspec.Struct, frozen=True):
@@ -193,6 +197,8 @@ def _call(report: TestReport, attempt: TestAttempt, step: int, n: int, began: in
         "result": {},
         "shots": list(attempt.pictures),
         "traces": list(attempt.traces),
+        "problems": [{"type": kind, "level": "error", "message": text} for kind, text in attempt.problems],
+        "url": attempt.address,
         **told,
     }
 
