@@ -169,6 +169,20 @@ def python_sources(name: str, version: str, *needs: str) -> Path:
     return folder
 
 
+def python_packages(name: str, version: str) -> Path:
+    """A folder with a Python package and what it needs, for a PYTHONPATH."""
+    folder = CACHE / "python" / f"{name}-{version}-packages"
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with folder.with_name(f"{folder.name}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not folder.exists():
+            half = folder.with_name(f"{folder.name}.part")
+            shutil.rmtree(half, ignore_errors=True)
+            _pip("install", "--target", str(half), f"{name}=={version}")
+            half.rename(folder)
+    return folder
+
+
 def _get_python_sources(folder: Path, wanted: str, needs: tuple[str, ...]) -> None:
     half, name = folder.with_name(f"{folder.name}.part"), wanted.partition("==")[0]
     shutil.rmtree(half, ignore_errors=True)

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
+import subprocess
+import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -22,16 +25,18 @@ from .browser_driver import (
     Tester,
     agent_browser_env,
     devtools_server,
+    find_chromium,
     playwright_cli_env,
     processes_of,
     puppeteer_server,
 )
-from .test_uat_shop import make_lab, shop  # noqa: F401 - a fixture
+from .programs import python_packages
+from .test_uat_shop import EXAMPLE, make_lab, shop  # noqa: F401 - a fixture
 
 pytestmark = pytest.mark.real
 every_driver = pytest.mark.skipif(
     not os.environ.get("HOLDFAST_EVERY_DRIVER"),
-    reason="a minute; HOLDFAST_EVERY_DRIVER=1 runs it. What the driver said is replayed by tests/features/uat/test_drivers.py",
+    reason="a minute; `make drivers` runs it. What the driver said is replayed by tests/features/uat/test_drivers.py",
 )
 RIGHT, WRONG = "lovelace", "babbage"
 SEEN = "({title: document.title, text: document.body.innerText})"
@@ -190,3 +195,26 @@ def serving(server: McpServer) -> Iterator[McpServer]:
         yield server
     finally:
         server.close()
+
+
+@every_driver
+def test_pytest_playwright(lab: Lab, shop: Any, tmp_path: Path) -> None:  # noqa: F811
+    """Its own run of the example, and what comes in of it: the report with the pictures, and the trace alone."""
+    packages = python_packages("pytest-playwright", "0.10.0")
+    suite = Path(shutil.copytree(EXAMPLE / "pytest", lab.project / "pytest"))
+    env = {**os.environ, "PYTHONPATH": str(packages), "SHOP": shop.url, "CHROMIUM": find_chromium()}
+    words = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-p", "pytest_playwright.pytest_playwright"]
+    done = subprocess.run(words, cwd=suite, env=env, capture_output=True, text=True, timeout=150, check=False)
+    assert "1 failed, 3 passed, 1 skipped" in done.stdout, done.stdout[-2_000:]
+    (run,) = lab.command("import", path=str(suite / "results.xml"))["runs"]
+    lab.work()
+    assert run["verdicts"] == {"passed": 3, "failed": 1, "skipped": 1}
+    assert len(lab.view("show", run=run["id"])["shots"]) == 1
+    (trace,) = suite.rglob("trace.zip")
+    (traced,) = lab.command("import", path=str(trace))["runs"]
+    lab.work()
+    shown = lab.view("show", run=traced["id"])
+    assert traced["verdicts"] == {"passed": 4, "failed": 1}
+    assert shown["plan"][4]["attempts"][0]["received"] == "Welcome Ada"
+    assert len(shown["shots"]) == 5
+    assert RIGHT not in str(shown)

@@ -187,6 +187,37 @@ def test_a_form_and_a_table(play: Play) -> None:
     assert "Grace" in str(run["tool_calls"][1]["parameters"]), "the step says that its values are public"
 
 
+AXE = """async (page) => {
+  await page.addScriptTag({path: '%s'});
+  %s
+  return await page.evaluate(async () => {
+    const found = await axe.run();
+    return {violations: found.violations.map(one => ({id: one.id, impact: one.impact, nodes: one.nodes.length}))};
+  });
+}"""
+BREAK_LABEL = "await page.evaluate(() => document.querySelector('input[name=city]').parentElement.replaceWith("
+BREAK_LABEL += "document.querySelector('input[name=city]')));"
+
+
+def test_what_axe_finds_is_judged(play: Play) -> None:
+    """The page as it is, and with a field that lost its label."""
+    axe = program("axe-core")
+
+    def story(broken: str) -> Story:
+        def played(tester: Tester, url: str) -> None:
+            tester.browser("navigate", url=f"{url}/checkout")
+            tester.browser("run_code_unsafe", code=AXE % (axe, broken))
+
+        return played
+
+    good = play("axe", "Please test the accessible checkout scenario", story(""))
+    assert (good["outcome"], verdicts(good)) == ("passed", ["passed", "passed"])
+    bad = play("axe-bad", "Please test the accessible checkout scenario", story(BREAK_LABEL))
+    (judged,) = bad["judged"]
+    assert (bad["outcome"], judged["result"]) == ("failed", "failed")
+    assert judged["actual"] == "1 violations: label (critical)"
+
+
 def test_a_session_that_ends_in_the_middle(play: Play, lab: Lab) -> None:
     def story(tester: Tester, url: str) -> None:
         tester.browser("navigate", url=f"{url}/login")
@@ -209,6 +240,10 @@ def run_playwright(shop: Any, folder: Path) -> dict[str, Any]:
     return dict(json.loads((folder / "results.json").read_text()))
 
 
+@pytest.mark.skipif(
+    not os.environ.get("HOLDFAST_EVERY_DRIVER"),
+    reason="half a minute; `make drivers` runs it. A report of it is imported by tests/features/uat/test_runner_reports.py",
+)
 def test_a_suite_of_playwright_comes_in_with_its_own_numbers(shop: Any, lab: Lab) -> None:
     try:
         own = run_playwright(shop, lab.project / "suite")["stats"]
