@@ -203,7 +203,7 @@ def test_pytest_playwright(lab: Lab, shop: Any, tmp_path: Path) -> None:  # noqa
     packages = python_packages("pytest-playwright", "0.10.0")
     suite = Path(shutil.copytree(EXAMPLE / "pytest", lab.project / "pytest"))
     env = {**os.environ, "PYTHONPATH": str(packages), "SHOP": shop.url, "CHROMIUM": find_chromium()}
-    words = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-p", "pytest_playwright.pytest_playwright"]
+    words = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider"]
     done = subprocess.run(words, cwd=suite, env=env, capture_output=True, text=True, timeout=150, check=False)
     assert "1 failed, 3 passed, 1 skipped" in done.stdout, done.stdout[-2_000:]
     (run,) = lab.command("import", path=str(suite / "results.xml"))["runs"]

@@ -340,3 +340,9 @@ def test_nothing_is_recorded_where_no_browser_was(lab: Lab) -> None:
     lab.tool("Read", "x", file_path="x")
     with pytest.raises(CommandRefused, match="no browser call"):
         lab.command("init", scenario="x", record=True)
+
+
+def test_an_agent_is_told_to_run_axe_where_it_must_have_run(lab: Lab) -> None:
+    lab.scenario(LOGIN + "accessibility: {max_violations: 0}\n")
+    told = lab.hook("UserPromptSubmit", prompt="Please test the login-flow scenario").decision
+    assert "run axe-core in the page" in told.contexts[0].text

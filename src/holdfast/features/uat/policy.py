@@ -94,7 +94,10 @@ def _steps(plan: Plan, current: int = 0) -> str:
     more = f" (and {len(listed) - MOST_TOLD} more)" if len(listed) > MOST_TOLD else ""
     before = "; ".join(line(one, 80) for one in plan.preconditions[:MOST_TOLD])
     first = f"First make sure: {before}. " if before and not current else ""
-    return f"{first}Steps: {'; '.join(listed[:MOST_TOLD])}{more}." if listed else first
+    # The assertion fails where axe never ran, and nothing else would tell the agent to run it.
+    axe = any(one.max_violations is not None for one in plan.assertions)
+    last = " Also run axe-core in the page and return its violations." if axe else ""
+    return f"{first}Steps: {'; '.join(listed[:MOST_TOLD])}{more}.{last}" if listed else first
 
 
 def _told(text: str) -> Decision:

@@ -39,6 +39,7 @@ _COUNT = re.compile(r"^- Console: (\d{1,6}) errors?", re.MULTILINE)
 _CONSOLE = re.compile(
     r"(?:^|\]|^msgid=\d{1,9})\s{0,9}\[(ERROR|error|WARNING|warning|warn)\] ([^\n]{1,1000})", re.MULTILINE
 )
+_ARGUMENT_COUNT = re.compile(r" \(\d{1,4} args\)(?: \[\d{1,6} times\])?$")
 _IMAGE = re.compile(r"[^\s()\[\]'\"<>|`]{1,1000}\.(?:png|jpe?g|webp)(?=[\s)\]'\"<>|`]|$)", re.IGNORECASE)
 _LINKED = re.compile(r"\]\(([^()\n]{1,1000}\.(?:png|jpe?g|webp))\)", re.IGNORECASE)
 _SAVED = re.compile(
@@ -276,7 +277,8 @@ def _error(event: Event, facts: Mapping[str, Any], text: str) -> str:
 def _problems(text: str) -> Iterator[dict[str, str]]:
     seen: set[str] = set()
     for level, message in _CONSOLE.findall(text)[:200]:
-        yield from _once(seen, "console", "error" if level.lower() == "error" else "warning", message)
+        said = _ARGUMENT_COUNT.sub("", message)
+        yield from _once(seen, "console", "error" if level.lower() == "error" else "warning", said)
     for method, url, status, words in requests_in(text):
         if not status.isdigit() or int(status) >= 400:
             yield from _once(seen, "network", "error", f"{method} {url} → {status}{words.rstrip()}")
@@ -324,10 +326,16 @@ def _first(pattern: re.Pattern[str], text: str) -> str:
 # Assertions and page checks, judged on what a tool reported. Pure.
 
 LONGEST_EXPECTED = 200
-_HEADER = re.compile(r"^###[^\n]*|^- (?:Page URL|Page Title|HTTP status|Console):[^\n]*|^```\w*", re.MULTILINE)
+_HEADER = re.compile(r"^##[^\n]*|^- (?:Page URL|Page Title|HTTP status|Console):[^\n]*|^```\w*", re.MULTILINE)
 """What Playwright's server says around the page itself."""
-_MARKS = re.compile(r"\s?\[(?:ref|cursor|level|active|selected|checked|disabled|expanded)[^\]]{0,40}\]|\buid=\S+ ")
-_NOT_SEEN = re.compile(r"\s*- (?:/url:|generic:?$|link\b|banner\b|navigation\b|\[Snapshot\])|^\s*(?:await page\.|//)")
+_MARKS = re.compile(
+    r"\s?\[(?:ref|cursor|level|active|selected|checked|disabled|expanded)[^\]]{0,40}\]|\buid=\S+ |"
+    r" (?:level|url)=\"[^\"\n]*\"| (?:focusable|focused)\b"
+)
+_NOT_SEEN = re.compile(
+    r"\s*(?:- |uid=\S+ )(?:/url:|generic:?$|link\b|banner\b|navigation\b|main$|form$|LabelText|RootWebArea|\[Snapshot\])|"
+    r"^\s*(?:await page\.|//)"
+)
 _TELLING = re.compile(r"(?:heading|alert|status|dialog|paragraph)\b")
 CONDITIONS = (
     *("contains", "not_contains", "url", "title", "status", "exit_code", "max_ms", "no_errors", "fields"),

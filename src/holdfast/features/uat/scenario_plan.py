@@ -296,12 +296,12 @@ def _add(steps: list[RecordedStep], use: ToolUse, names: list[str], result: Resu
 def _note_page(steps: list[RecordedStep], result: Result) -> None:
     """A title is worth an assertion where it is new; a heading only where somebody looked at the page."""
     before = next((step.title for step in reversed(steps[:-1]) if step.title), "")
-    heading = _HEADING.search(result.text)
+    headings = [text for text in _HEADING.findall(result.text) if text != result.title]
     step = steps[-1]
-    if result.title and (result.title != before or step.action == "verify"):
+    if result.title and result.title != before:
         step.title = result.title
-    if heading and step.action == "verify":
-        step.heading = heading[1]
+    if headings and step.action == "verify":
+        step.heading = headings[0]
 
 
 def _origin(address: str) -> str:

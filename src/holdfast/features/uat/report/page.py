@@ -14,7 +14,7 @@ from holdfast.core.kinds.uat_events import CallEnded
 from holdfast.features.uat import files
 from holdfast.features.uat.files import Record, inside
 from holdfast.features.uat.report import labels
-from holdfast.features.uat.results import is_crash
+from holdfast.features.uat.results import LISTING, SILENT, is_crash
 from holdfast.features.uat.settings import FAILED, INTERRUPTED, SKIPPED
 
 LARGEST_IMAGE = 8 << 20
@@ -251,12 +251,12 @@ def _attempt(
 
 def _telling(calls: list[Event]) -> list[Event]:
     """Those whose answer told something of the page, where there are any: an assertion failed on the last of them."""
-    return [call for call in calls if not _takes_picture(call.data)] or calls
+    return [call for call in calls if not _is_beside_page(call.data)] or calls
 
 
-def _takes_picture(call: CallEnded) -> bool:
+def _is_beside_page(call: CallEnded) -> bool:
     # Runs recorded before meanings were kept have only the tool's name.
-    return call.meaning == "screenshot" or (not call.meaning and "screenshot" in call.tool.lower())
+    return call.meaning in (*SILENT, *LISTING) or (not call.meaning and "screenshot" in call.tool.lower())
 
 
 def _within(at: int, begin: int, until: int | None) -> bool:
