@@ -52,7 +52,9 @@ def called(event: Event, extra: Mapping[str, str] | None = None, given: Mapping[
         arguments["command"] = told.command
     action = told.action
     use = recognise(event.tool, arguments if action == "shell" or "__" in event.tool else {}, extra)
-    return with_use(Called(event.tool, action, arguments), use)._replace(is_later=False)
+    call = Called(event.tool, action, arguments, use)
+    # Of every tool call of every session this is asked; hardly any goes to an address.
+    return with_use(call, use) if use.address else call
 
 
 def with_use(call: Called, use: ToolUse) -> Called:
