@@ -144,3 +144,23 @@ def replay_call(lab: Lab, tool: str, input: dict[str, Any], response: Any, error
     lab.hook("PreToolUse", **given)
     ended = {"error": error} if error else {"tool_response": response, "duration_ms": 20}
     lab.hook("PostToolUseFailure" if error else "PostToolUse", at=lab.now + 20, **given, **ended)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "Unable to navigate in the selected page: net::ERR_CONNECTION_REFUSED at http://x/.\n## Pages\n1: x [selected]",
+        "Note: the browser was restarted or reconnected since the last call.\nError: No page found",
+        "### Error\nError: net::ERR_UNSAFE_PORT at http://127.0.0.1:1/",
+        "✗ Navigation failed: net::ERR_UNSAFE_PORT",
+    ],
+)
+def test_a_driver_that_says_success_and_tells_of_a_failure(lab: Lab, answer: str) -> None:
+    lab.scenario()
+    lab.hook("UserPromptSubmit", prompt="Please test the login-flow scenario")
+    lab.tool(
+        "mcp__chrome-devtools__navigate_page", answer, type="url", url="https://vrp-system-v4.pages.dev/auth/login"
+    )
+    (attempt,) = lab.run["steps"][0]["attempts"]
+    assert attempt["status"] == "failed"
+    assert attempt["error"]
