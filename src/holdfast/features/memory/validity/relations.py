@@ -3,9 +3,12 @@
 import re
 from functools import lru_cache
 
+from holdfast.features.memory.validity.pair_model import describe_pair, load_pair_model
 from holdfast.features.memory.validity.parse import BOUND_WORDS, Parsed, content_words, normal_word
 
 COVERED, HALF = 0.33, 0.5
+REPLACED_FROM = 0.5
+"""Chosen by cross-validation (`models/relations/train.py`)."""
 
 
 def _have_common_ground(new: Parsed, old: Parsed) -> bool:
@@ -15,12 +18,26 @@ def _have_common_ground(new: Parsed, old: Parsed) -> bool:
     return bool(old.until and new.numbers) or not new.negated.isdisjoint(old.words)
 
 
-def replaces(new: Parsed, old: Parsed) -> bool:
+def any_rule(new: Parsed, old: Parsed) -> bool:
+    """By the rules alone."""
     if not _have_common_ground(new, old):
         return False
     if _is_exception(new, old) and not _withdraws_exception(new, old):
         return lifts_end(new, old)
     return any(rule(new, old) for rule in _RULES) if not _other_scope(new, old) else lifts_end(new, old)
+
+
+def fired_rules(new: Parsed, old: Parsed) -> list[bool]:
+    """Each rule by itself, then what holds them back, then the verdict: what the trees weigh."""
+    held_back = (_is_exception(new, old), _other_scope(new, old), _is_of_less(new, old))
+    return [*(rule(new, old) for rule in _RULES), *held_back, any_rule(new, old)]
+
+
+def replaces(new: Parsed, old: Parsed) -> bool:
+    if not _have_common_ground(new, old):
+        return False
+    features = describe_pair(new, old, fired_rules(new, old))
+    return load_pair_model().probability(list(features.values())) >= REPLACED_FROM
 
 
 def _is_exception(new: Parsed, old: Parsed) -> bool:

@@ -1,13 +1,13 @@
 """Statements over days → those that hold at the end. Pure."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import date
 
 import msgspec
 
 from holdfast.features.memory.validity.expiry import end_of
-from holdfast.features.memory.validity.parse import parse_statement
+from holdfast.features.memory.validity.parse import Parsed, parse_statement
 from holdfast.features.memory.validity.relations import lifts_end, replaces
 from holdfast.statements.classifier import load_classifier
 from holdfast.statements.cues import QUESTION_START, find_cues
@@ -57,9 +57,13 @@ class Statement(msgspec.Struct, frozen=True):
     text: str
 
 
-def valid_statements(statements: Sequence[Statement], asked_at: str) -> list[int]:
+Judge = Callable[[Parsed, Parsed], bool]
+"""(newer, older) → whether the newer makes the older void."""
+
+
+def valid_statements(statements: Sequence[Statement], asked_at: str, judge: Judge = replaces) -> list[int]:
     """The agent's words never hold by themselves and supersede nothing."""
-    ended = superseded_by(statements)
+    ended = superseded_by(statements, judge)
     today = parse_date(asked_at)
     return [
         n for n, one in enumerate(statements)
@@ -67,14 +71,14 @@ def valid_statements(statements: Sequence[Statement], asked_at: str) -> list[int
     ]  # fmt: skip
 
 
-def superseded_by(statements: Sequence[Statement]) -> dict[int, int]:
+def superseded_by(statements: Sequence[Statement], judge: Judge = replaces) -> dict[int, int]:
     """Older → the newer one that made it void; in the order they were said."""
     parsed = {n: parse_statement(one.text) for n, one in enumerate(statements) if one.by == USER and _is_said(one.text)}
     lasting = {n for n in parsed if _is_lasting(statements[n].text)}
     ended: dict[int, int] = {}
     for newer, said in parsed.items():
         # News ("the audit is through") outlasts nothing itself, but brings the end that an older rule named.
-        voids = replaces if newer in lasting else lifts_end
+        voids = judge if newer in lasting else lifts_end
         for older in sorted(lasting - set(ended)):
             if older < newer and _may_replace(statements[newer]) and voids(said, parsed[older]):
                 ended[older] = newer
