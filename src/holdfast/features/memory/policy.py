@@ -21,7 +21,7 @@ from holdfast.core.kinds.memory_events import (
 )
 from holdfast.core.kinds.session_events import SessionSummarised, TurnAnswerRead
 from holdfast.core.text import sanitise_line, tokens
-from holdfast.features.memory import handoff, session_state, turn_rules
+from holdfast.features.memory import session_state, turn_rules
 from holdfast.features.memory.documents import (
     AGENT,
     CANDIDATE,
@@ -107,6 +107,8 @@ def _at_start(state: State, event: Event, settings: MemorySettings) -> Iterator[
     doc = SESSION.get(state, session_ref(event.session).key) if event.session else None
     items = _items(state, event)
     if data.source == "compact" and doc:
+        from holdfast.features.memory import handoff
+
         if text := handoff.put_back(doc, settings.start_tokens):
             yield Context(PUT_BACK, text, HEAVY)
         own = {one.id for one in doc.before_compaction().own}
@@ -236,6 +238,8 @@ def _whose_words(item: ProjectItem) -> str:
 def _handed_over(state: State, event: Event) -> Iterator[Context]:
     made = _project(state, place_of(event)).handoff
     if made and not made.claimed and made.session != event.session and made.text:
+        from holdfast.features.memory import handoff
+
         lines = handoff.packet_lines_now(made.text, SESSION.get(state, session_ref(made.session).key))
         yield Context(HANDOFF, "\n".join(lines), HEAVY)
 
@@ -394,13 +398,14 @@ def superseded(known: Iterable[ProjectItem], this: str, one: Candidate, session:
         return []
     from holdfast.features.memory.validity.expiry import end_of
     from holdfast.features.memory.validity.parse import parse_statement
-    from holdfast.features.memory.validity.relations import replaces
+    from holdfast.features.memory.validity.relations import choose_replaced, replacement_strength
 
     if end_of(one.text, day_of(at)):
         return []
     new = parse_statement(one.text)
     older = [i for i in known if i.id != this and i.origin == USER and not i.pinned and i.type != SUMMARY]
-    return [i.id for i in older if replaces(new, parse_statement(i.text))][:MOST_SUPERSEDED]
+    strengths = {item.id: replacement_strength(new, parse_statement(item.text)) for item in older}
+    return choose_replaced(strengths)[:MOST_SUPERSEDED]
 
 
 def _ended_memories(state: State, event: Event, turn: Turn) -> Iterator[Event]:

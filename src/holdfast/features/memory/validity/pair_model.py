@@ -7,17 +7,19 @@ learned in one domain holds in others. Made by `models/relations/train.py`.
 
 import math
 import re
+import zlib
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from pathlib import Path
 
 import msgspec
 
-from holdfast.features.memory.validity.parse import Parsed
+from holdfast.features.memory.validity.parse import Parsed, normal_word
 
 TREES = Path(__file__).with_name("pair_trees.json")
 MOST = 8
 STEM = 5
+BUCKETS, LONGEST_SHAPE = 1 << 14, 24
 _PATH_LIKE = re.compile(r"[\w.-]*/[\w./-]*|\b[\w-]+\.[a-z]{2,5}\b")
 _NAME = re.compile(r"(?<=\w )[A-Z][\w-]+|^[A-Z][a-z]+(?= (?:owns|reviews|does|has|is|knows|signs|approves|merges))")
 _REASON = re.compile(r"[,;] |\b(?:because|since|so|weil|porque|car|parce que|потому)\b|，|、|ので|から", re.IGNORECASE)
@@ -34,9 +36,22 @@ class Tree(msgspec.Struct, array_like=True):
 
 
 class PairModel(msgspec.Struct):
+    """`wording`: bucket of a piece of wording → its weight, in thousandths."""
+
     names: list[str]
     base: float
     trees: list[Tree]
+    wording: dict[int, int] = {}
+    wording_base: float = 0.0
+
+    def wording_score(self, new: Parsed, old: Parsed) -> float:
+        weights = self.wording
+        return self.wording_base + sum(weights.get(piece, 0) for piece in wording_pieces(new, old)) / 1000
+
+    def replaced(self, new: Parsed, old: Parsed, fired: Sequence[bool], lasting: float) -> float:
+        """The probability that the newer one makes the older void."""
+        found = describe_pair(new, old, fired, self.wording_score(new, old), lasting)
+        return self.probability(list(found.values()))
 
     def probability(self, features: Sequence[float]) -> float:
         score = self.base
@@ -54,10 +69,33 @@ def load_pair_model() -> PairModel:
     return msgspec.json.decode(TREES.read_bytes(), type=PairModel)
 
 
-def describe_pair(new: Parsed, old: Parsed, fired: Sequence[bool]) -> dict[str, float]:
-    """Name → value, in one fixed order; `fired`: which rules of `relations` say that the newer one replaces the older."""
+def wording_pieces(new: Parsed, old: Parsed) -> frozenset[int]:
+    """The newer statement with what it shares with the older one taken out of it: its subject becomes `<s>`, its other words `<o>`,
+    a number `<n>`. What is left says what is being done to the older one ("we threw <o> out, <s> is …")."""
+    subject, others = _stems(frozenset(old.subject[:1])), _stems(old.words)
+    shape = ["^", *(_mark(token, old, subject, others) for token in new.tokens[:LONGEST_SHAPE]), "$"]
+    pieces = [f"{size}:{' '.join(shape[n : n + size])}" for size in (1, 2, 3) for n in range(len(shape) - size + 1)]
+    return frozenset(zlib.crc32(piece.encode("utf-8", "replace")) % BUCKETS for piece in pieces)
+
+
+def _mark(token: str, old: Parsed, subject: frozenset[str], others: frozenset[str]) -> str:
+    stem = normal_word(token)[:STEM]
+    if token[:1].isdigit():
+        return "<o>" if token in old.numbers else "<n>"
+    if token in old.tokens and stem not in others:
+        return token
+    return "<s>" if stem in subject else "<o>" if stem in others else token
+
+
+def describe_pair(
+    new: Parsed, old: Parsed, fired: Sequence[bool], wording: float, lasting: float
+) -> dict[str, float]:
+    """Name → value, in one fixed order. `fired`: which rules of `relations` say that the newer one replaces the older; `wording`:
+    what its words say to that; `lasting`: how likely the newer one outlasts the task at all."""
     return dict(
         (
+            ("wording", round(wording, 1)),
+            ("lasting", round(lasting, 2)),
             *_overlap(new, old),
             *_openings(new, old),
             *_numbers(new, old),

@@ -1,13 +1,18 @@
 """Whether a newer statement makes an older one void. Same subject and a claim that cannot hold beside it; in doubt, both stay."""
 
 import re
+from collections.abc import Hashable, Mapping
 from functools import lru_cache
+from typing import TypeVar
 
-from holdfast.features.memory.validity.pair_model import describe_pair, load_pair_model
+from holdfast.features.memory.validity.pair_model import load_pair_model
 from holdfast.features.memory.validity.parse import BOUND_WORDS, Parsed, content_words, normal_word
+from holdfast.statements.classifier import load_classifier
+from holdfast.statements.observe import spans_of
 
 COVERED, HALF = 0.33, 0.5
-REPLACED_FROM = 0.5
+K = TypeVar("K", bound=Hashable)
+CONFIRMED_FROM, REPLACED_FROM, BESIDE_FROM = 0.3, 0.4, 0.92
 """Chosen by cross-validation (`models/relations/train.py`)."""
 
 
@@ -33,11 +38,42 @@ def fired_rules(new: Parsed, old: Parsed) -> list[bool]:
     return [*(rule(new, old) for rule in _RULES), *held_back, any_rule(new, old)]
 
 
-def replaces(new: Parsed, old: Parsed) -> bool:
+def replacement_strength(new: Parsed, old: Parsed) -> float:
+    """0 where the newer one leaves the older in force; above 1 where a rule says so, too."""
     if not _have_common_ground(new, old):
-        return False
-    features = describe_pair(new, old, fired_rules(new, old))
-    return load_pair_model().probability(list(features.values())) >= REPLACED_FROM
+        return 0.0
+    by_rule = any_rule(new, old)
+    chance = load_pair_model().replaced(new, old, fired_rules(new, old), lasting_chance(new.text))
+    return weigh_replacement(new, old, chance, by_rule)
+
+
+def weigh_replacement(new: Parsed, old: Parsed, chance: float, by_rule: bool) -> float:
+    """What adds to the older one, exempts a part of it or speaks of less must be all the more certain."""
+    beside = new.as_well or _is_exception(new, old) or _other_scope(new, old) or _is_of_less(new, old)
+    least = CONFIRMED_FROM if by_rule else BESIDE_FROM if beside else REPLACED_FROM
+    if chance < least:
+        return 0.0
+    return 1 + chance if by_rule else chance
+
+
+def choose_replaced(strengths: Mapping[K, float]) -> list[K]:
+    """Of several older statements: all that a rule names. Where none does, only the likest: who changes one thing seldom changes
+    two at once."""
+    by_rule = [key for key, strength in strengths.items() if strength >= 1]
+    if by_rule:
+        return by_rule
+    likely = {key: strength for key, strength in strengths.items() if strength > 0}
+    return [max(likely, key=lambda key: likely[key])] if likely else []
+
+
+def replaces(new: Parsed, old: Parsed) -> bool:
+    return replacement_strength(new, old) > 0
+
+
+@lru_cache(maxsize=2_000)
+def lasting_chance(text: str) -> float:
+    """How likely its words outlast the task: a fault or a wish replaces nothing."""
+    return max((load_classifier().probability(span.features) for span in spans_of(text)), default=0.0)
 
 
 def _is_exception(new: Parsed, old: Parsed) -> bool:
