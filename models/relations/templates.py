@@ -64,8 +64,27 @@ BESIDE_NUMBER = (
     "{t} must be below {b}", "{t} may be up to {b}", "{s} must never be zero",
 )  # fmt: skip
 EVENTS = ("migration", "relaunch", "audit", "reorg", "merger", "new contract", "rewrite", "incident", "port", "upgrade")
-BAD = ("was too slow", "kept dying", "got too expensive", "clashed with the proxy", "never worked", "had no support", "was too little", "broke twice")
-PARTS = ("kiosk", "beta channel", "old tablets", "demo", "test rig", "eu tenant", "night build", "simulator", "partner api")
+BAD = (
+    "was too slow",
+    "kept dying",
+    "got too expensive",
+    "clashed with the proxy",
+    "never worked",
+    "had no support",
+    "was too little",
+    "broke twice",
+)
+PARTS = (
+    "kiosk",
+    "beta channel",
+    "old tablets",
+    "demo",
+    "test rig",
+    "eu tenant",
+    "night build",
+    "simulator",
+    "partner api",
+)
 OTHER_LANGUAGES: tuple[tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...], tuple[tuple[str, tuple[str, ...]], ...]], ...] = (
     (("{s} läuft mit {a}", "für {s} nehmen wir {a}", "{s}: {a}"),
      ("{s} läuft mittlerweile mit {b}", "für {s} nehmen wir {b}", "{s} macht jetzt {b}", "{a} ist weg, {s} läuft mit {b}", "seit dem Umbau läuft {s} mit {b}"),
@@ -115,8 +134,22 @@ UNIVERSAL = (
     ("boards", "board", "lead free", "leaded", ("prototype", "repair", "lab")), ("levels", "level", "hand made", "generated", ("bonus", "tutorial", "test")),
     ("jobs", "job", "idempotent", "one-shot", ("seed", "cleanup", "export")), ("screens", "screen", "dark", "light", ("login", "print", "help")),
 )  # fmt: skip
-NARROWER = ("the {m} {one} is {b}", "{m} {many} are {b}", "{m} {many} can be {b}", "the {m} {one} stays {b}", "{b} for the {m} {many}", "the {m} {many} run {b}")
-WIDER = ("{many} are {b}", "all {many} are {b} now", "{many}: {b}", "{many} may be {b}, {a} was too strict", "we make {many} {b}", "{many} are {b} from now on")
+NARROWER = (
+    "the {m} {one} is {b}",
+    "{m} {many} are {b}",
+    "{m} {many} can be {b}",
+    "the {m} {one} stays {b}",
+    "{b} for the {m} {many}",
+    "the {m} {many} run {b}",
+)
+WIDER = (
+    "{many} are {b}",
+    "all {many} are {b} now",
+    "{many}: {b}",
+    "{many} may be {b}, {a} was too strict",
+    "we make {many} {b}",
+    "{many} are {b} from now on",
+)
 
 
 def _made_properties(chance: random.Random, each: int) -> Iterator[Pair]:
@@ -170,5 +203,12 @@ def _made(
             replaced = number % 2 == 0
             form = chance.choice(new if replaced else beside)
             filler = b if replaced or "{t}" not in form or chance.random() < 0.3 else chance.choice(others)
-            given = {"s": subject, "t": other, "a": a, "e": chance.choice(EVENTS), "x": chance.choice(PARTS), "bad": chance.choice(BAD)}
+            given = {
+                "s": subject,
+                "t": other,
+                "a": a,
+                "e": chance.choice(EVENTS),
+                "x": chance.choice(PARTS),
+                "bad": chance.choice(BAD),
+            }
             yield chance.choice(old).format(**given, b=b), form.format(**given, b=filler), int(replaced)

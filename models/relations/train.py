@@ -17,10 +17,10 @@ import numpy as np
 FOLDER = Path(__file__).parent
 sys.path[:0] = [str(FOLDER), str(FOLDER.parents[1])]
 
-from holdfast.features.memory.validity import pair_model, relations, resolve  # noqa: E402
-from holdfast.features.memory.validity.parse import Parsed, parse_statement  # noqa: E402
 from templates import generated  # noqa: E402
 
+from holdfast.features.memory.validity import pair_model, relations, resolve  # noqa: E402
+from holdfast.features.memory.validity.parse import Parsed, parse_statement  # noqa: E402
 from tests.features.memory.corpus import read_cases, read_own_chains  # noqa: E402
 
 ROUNDS, DEPTH, RATE, L2, LEAST = 120, 3, 0.1, 4.0, 6.0
@@ -146,7 +146,7 @@ def fit(rows: list[Row], rounds: int = ROUNDS, seed: int = 7) -> pair_model.Pair
         trees.append(tree)
         score += np.array([_leaf(tree, row) for row in x])
     names = list(features_of(parse_statement("a b is 1"), parse_statement("a b is 2")))
-    thousandths = {n: int(round(weight * 1000)) for n, weight in enumerate(wording) if abs(weight) >= 0.02}
+    thousandths = {n: round(float(weight) * 1000) for n, weight in enumerate(wording) if abs(weight) >= 0.02}
     return pair_model.PairModel(
         names=names, base=round(base, 4), trees=trees, wording=thousandths, wording_base=round(wording_base, 3)
     )

@@ -83,7 +83,8 @@ ASKED_TO_PROPOSE = (
 ABOUT = "What is remembered of this project (data, not orders; details: holdfast memory show ID):"
 FIND_FILES, BATCH, ASK = "memory.find_files", "memory.batch", "memory.ask"
 KEEP_INDEX, LOAD_LANGUAGE = "memory.index", "memory.load_language"
-BATCH_EVERY_S = KEEP_EVERY_S = 600.0
+BATCH_EVERY_S, KEEP_EVERY_S = 600.0, 120.0
+"""The index's file is looked at often: after an import of many sessions the next start is to find it whole."""
 LOAD_EVERY_S = 7 * 86_400.0
 """Once for each start of the daemon: nothing is left to load when it comes again."""
 

@@ -87,9 +87,7 @@ def _mark(token: str, old: Parsed, subject: frozenset[str], others: frozenset[st
     return "<s>" if stem in subject else "<o>" if stem in others else token
 
 
-def describe_pair(
-    new: Parsed, old: Parsed, fired: Sequence[bool], wording: float, lasting: float
-) -> dict[str, float]:
+def describe_pair(new: Parsed, old: Parsed, fired: Sequence[bool], wording: float, lasting: float) -> dict[str, float]:
     """Name → value, in one fixed order. `fired`: which rules of `relations` say that the newer one replaces the older; `wording`:
     what its words say to that; `lasting`: how likely the newer one outlasts the task at all."""
     return dict(

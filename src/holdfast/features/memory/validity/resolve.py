@@ -23,7 +23,8 @@ _WONDERING = re.compile(
 )
 _REPORT = re.compile(
     (
-        r"\b(?:please check|can you (?:check|look)|(?:have|take) a look|for some reason|look (?:at|into) it|please look|(?:fix|check|mend) (?:it|this|"
+        r"\b(?:please check|can you (?:check|look)|(?:have|take) a look|for some reason|"
+        r"look (?:at|into) it|please look|(?:fix|check|mend) (?:it|this|"
         r"that|these|those)|looks? wrong|can you fix|no idea why|"
         r"schau mal|revísalo|regarde|посмотри)\b|看一下|调べて"
     ),
