@@ -359,17 +359,17 @@ def with_contradiction(known: Iterable[ProjectItem], this: str, one: Candidate) 
     if one.origin != USER or one.uncertain or one.type == SUMMARY:
         return one
     from holdfast.features.memory.validity.parse import parse_statement
-    from holdfast.features.memory.validity.relations import may_contradict, replaces
+    from holdfast.features.memory.validity.relations import may_contradict, replacement_strength
 
     new = parse_statement(one.text)
     for item in known:
         if item.origin != USER or item.id == this or item.type == SUMMARY:
             continue
         old = parse_statement(item.text)
-        if replaces(new, old):
-            if item.pinned:
-                return replace(one, uncertain=True, detail=f"contradicts what you pinned: {item.text}")
-        elif may_contradict(new, old):
+        strength = replacement_strength(new, old)
+        if strength > 0 and item.pinned:
+            return replace(one, uncertain=True, detail=f"contradicts what you pinned: {item.text}")
+        if strength < 1 and may_contradict(new, old):
             return replace(one, uncertain=True, detail=f"may contradict: {item.text} [{item.id}]")
     return one
 

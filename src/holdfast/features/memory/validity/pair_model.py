@@ -79,7 +79,7 @@ def wording_pieces(new: Parsed, old: Parsed) -> frozenset[int]:
 
 
 def _mark(token: str, old: Parsed, subject: frozenset[str], others: frozenset[str]) -> str:
-    stem = normal_word(token)[:STEM]
+    stem = _beginning(normal_word(token))
     if token[:1].isdigit():
         return "<o>" if token in old.numbers else "<n>"
     if token in old.tokens and stem not in others:
@@ -131,8 +131,12 @@ def _overlap(new: Parsed, old: Parsed) -> Iterator[tuple[str, float]]:
 
 
 def _stems(words: frozenset[str]) -> frozenset[str]:
-    """Inflected forms of one word mostly begin alike, in any of the languages."""
-    return frozenset(word[:STEM] for word in words)
+    return frozenset(map(_beginning, words))
+
+
+def _beginning(word: str) -> str:
+    """Inflected forms of one word mostly begin alike, in any of the languages; names with a digit or a dot do not."""
+    return word[:STEM] if word.isalpha() else word
 
 
 def _letters_shared(one: str, other: str) -> float:
