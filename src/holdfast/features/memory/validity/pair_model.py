@@ -110,6 +110,12 @@ def _share(part: frozenset[str], whole: frozenset[str]) -> float:
     return len(part & whole) / len(whole) if whole else 0.0
 
 
+def shared_share(new: Parsed, old: Parsed) -> float:
+    """How much of the shorter one's words the other has."""
+    one, other = _stems(new.main), _stems(old.words)
+    return max(_share(one, other), _share(other, one))
+
+
 def _overlap(new: Parsed, old: Parsed) -> Iterator[tuple[str, float]]:
     stems_new, stems_old = _stems(new.words), _stems(old.words)
     yield "of_old", _share(new.words, old.words)
@@ -130,6 +136,7 @@ def _overlap(new: Parsed, old: Parsed) -> Iterator[tuple[str, float]]:
     yield "old_size", float(min(20, len(old.tokens)))
 
 
+@lru_cache(maxsize=4_000)
 def _stems(words: frozenset[str]) -> frozenset[str]:
     return frozenset(map(_beginning, words))
 

@@ -287,6 +287,7 @@ _SHORT_PLURALS = {
 }
 
 
+@lru_cache(maxsize=20_000)
 def normal_word(token: str) -> str:
     word = token.lower().replace("’", "'").removesuffix("'s").rstrip("./")
     if not (word.isascii() and word.isalpha()):

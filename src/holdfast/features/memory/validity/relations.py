@@ -5,14 +5,15 @@ from collections.abc import Hashable, Mapping
 from functools import lru_cache
 from typing import TypeVar
 
-from holdfast.features.memory.validity.pair_model import load_pair_model
-from holdfast.features.memory.validity.parse import BOUND_WORDS, Parsed, content_words, normal_word
+from holdfast.features.memory.validity.pair_model import load_pair_model, shared_share
+from holdfast.features.memory.validity.parse import BOUND_WORDS, Parsed, content_words, normal_word, parse_statement
 from holdfast.statements.classifier import load_classifier
 from holdfast.statements.observe import spans_of
 
 COVERED, HALF = 0.33, 0.5
 K = TypeVar("K", bound=Hashable)
 CONFIRMED_FROM, REPLACED_FROM, BESIDE_FROM = 0.3, 0.4, 0.92
+LEAST_SHARED = 0.2
 """Chosen by cross-validation (`models/relations/train.py`)."""
 
 
@@ -25,26 +26,33 @@ def _have_common_ground(new: Parsed, old: Parsed) -> bool:
 
 def any_rule(new: Parsed, old: Parsed) -> bool:
     """By the rules alone."""
-    if not _have_common_ground(new, old):
-        return False
-    if _is_exception(new, old) and not _withdraws_exception(new, old):
-        return lifts_end(new, old)
-    return any(rule(new, old) for rule in _RULES) if not _other_scope(new, old) else lifts_end(new, old)
+    return fired_rules(new, old)[-1]
 
 
 def fired_rules(new: Parsed, old: Parsed) -> list[bool]:
     """Each rule by itself, then what holds them back, then the verdict: what the trees weigh."""
-    held_back = (_is_exception(new, old), _other_scope(new, old), _is_of_less(new, old))
-    return [*(rule(new, old) for rule in _RULES), *held_back, any_rule(new, old)]
+    fired = [rule(new, old) for rule in _RULES]
+    exempts, elsewhere = _is_exception(new, old), _other_scope(new, old)
+    held_back = elsewhere or (exempts and not _withdraws_exception(new, old))
+    verdict = lifts_end(new, old) if held_back else any(fired)
+    return [*fired, exempts, elsewhere, _is_of_less(new, old), verdict and _have_common_ground(new, old)]
 
 
 def replacement_strength(new: Parsed, old: Parsed) -> float:
     """0 where the newer one leaves the older in force; above 1 where a rule says so, too."""
-    if not _have_common_ground(new, old):
+    return _strength(new.text, old.text) if _have_common_ground(new, old) else 0.0
+
+
+@lru_cache(maxsize=4_000)
+def _strength(newer: str, older: str) -> float:
+    """At the end of a turn each pair is asked for twice."""
+    new, old = parse_statement(newer), parse_statement(older)
+    fired = fired_rules(new, old)
+    # One word in common among many is no subject in common: nine of ten pairs end here.
+    if not fired[-1] and shared_share(new, old) < LEAST_SHARED and new.tools.keys().isdisjoint(old.tools):
         return 0.0
-    by_rule = any_rule(new, old)
-    chance = load_pair_model().replaced(new, old, fired_rules(new, old), lasting_chance(new.text))
-    return weigh_replacement(new, old, chance, by_rule)
+    chance = load_pair_model().replaced(new, old, fired, lasting_chance(new.text))
+    return weigh_replacement(new, old, chance, fired[-1])
 
 
 def weigh_replacement(new: Parsed, old: Parsed, chance: float, by_rule: bool) -> float:
