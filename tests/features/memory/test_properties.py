@@ -64,7 +64,7 @@ def test_a_long_life_stays_bounded(tmp_path: Path) -> None:
     for n in range(MOST_ITEMS):
         about = {"id": f"m{n:012x}", "type": "decision", "origin": "user", "importance": 8}
         house.hook("memory.observed", session=f"s-{n % 7}", text=words.format(n=n), **about)
-    for n in range(MOST_ITEMS, MOST_ITEMS + 10):
+    for n in range(MOST_ITEMS, MOST_ITEMS + 4):
         house.turn(words.format(n=n), session=f"s-{n % 7}")
     sizes = {row.ref.kind: len(row.doc) for row in house.reader.rows("memory")}
     [(_, project)] = house.reader.states(StateQuery(kind="memory.project"))
