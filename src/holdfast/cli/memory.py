@@ -79,7 +79,19 @@ def show(id: Id, json: Json = False) -> None:
         render.json_line(doc)
         return
     render.out.print(Text(render.clean(doc["text"], 4000), style="bold"))
-    for name in ("id", "type", "kind", "status", "origin", "importance", "times", "session", "superseded_by", "detail"):
+    for name in (
+        "id",
+        "type",
+        "kind",
+        "status",
+        "origin",
+        "words_of",
+        "importance",
+        "times",
+        "session",
+        "superseded_by",
+        "detail",
+    ):
         if doc.get(name):
             render.out.print(Text(f"  {name:<13} ", style="dim") + Text(render.clean(doc[name], 1000)))
     for event in doc["evidence"]:

@@ -138,9 +138,15 @@ def keep(call: Call) -> CommandResult:
         type=type_, text=text, origin=USER, importance=IMPORTANCE, evidence=tuple(doc.evidence), files=tuple(doc.files)
     )
     gone = contradicted(_items(call, doc.place), this, text)
-    payload = remembered(MemoryKept(was=doc.id), this, one, repo=doc.repo, supersedes=gone)
+    kept = MemoryKept(was=doc.id, words_of=_speaker(doc) if text == doc.text else "")
+    payload = remembered(kept, this, one, repo=doc.repo, supersedes=gone)
     event = own_event(payload, call.now, session=doc.session, project=doc.project)
     return CommandResult((event,), answer=_shown(this))
+
+
+def _speaker(doc: Observation) -> str:
+    """Keeping words makes nobody their author: a teammate's stay his, and what the agent proposed stays the agent's."""
+    return doc.words_of or ("agent" if doc.origin == AGENT else "")
 
 
 def drop(call: Call) -> CommandResult:

@@ -41,6 +41,7 @@ class Observation(msgspec.Struct, kw_only=True, frozen=True):
     text: str = ""
     detail: str = ""
     origin: str = ""
+    words_of: str = ""
     importance: int = 0
     files: list[str] = []
     paths: list[str] = []
@@ -156,6 +157,7 @@ class ProjectItem(msgspec.Struct, kw_only=True, frozen=True, omit_defaults=True)
     type: str
     text: str
     origin: str
+    words_of: str = ""
     importance: int = 1
     files: list[str] = []
     paths: list[str] = []

@@ -227,7 +227,9 @@ def _observed(doc: MemorySession, event: Event) -> MemorySession:
     data: RememberedPayload = event.data
     if data.type not in OWN_TYPES or data.origin == OUTSIDE or data.status == CANDIDATE:
         return doc
-    kept = [one for one in doc.own if one.id != data.id]
+    # What it replaces is not handed over beside it.
+    gone = {data.id, *data.supersedes}
+    kept = [one for one in doc.own if one.id not in gone]
     return replace(doc, own=[*kept, OwnMemory(data.id, one_line(data.text, 300), data.type)][-MOST_OWN:])
 
 
