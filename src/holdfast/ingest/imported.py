@@ -8,6 +8,7 @@ import msgspec
 from holdfast.core.errors import CommandRefused
 from holdfast.core.event import Event
 from holdfast.core.feature import Feature
+from holdfast.core.ids import shared_session_key
 from holdfast.core.kinds import ENGINE_KINDS, KINDS
 from holdfast.core.ports import EventQuery, Reader
 
@@ -32,6 +33,10 @@ def accepted(given: Any, features: Sequence[Feature]) -> list[Event]:
     return events
 
 
-def told_by_hooks(reader: Reader, session: str) -> bool:
-    first = reader.events(EventQuery(session=session, limit=1))
-    return bool(first) and not first[0].data.get("imported")
+def told_by_hooks(reader: Reader, agent: str, session: str) -> bool:
+    """Whether hooks of this agent told of the session, under its id or, where another agent has that, its own key."""
+    for key in (session, shared_session_key(session, agent)):
+        first = reader.events(EventQuery(session=key, limit=1))
+        if first and first[0].agent in ("", agent):
+            return not first[0].data.get("imported")
+    return False

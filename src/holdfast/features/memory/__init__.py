@@ -12,7 +12,7 @@ _lazy = partial(lazy_function, __name__)
 
 FEATURE = Feature(
     name="memory",
-    version=6,
+    version=7,
     subscribed_kinds=state.SUBSCRIBED_KINDS,
     documents=state.DOCUMENTS,
     keys=state.keys,
