@@ -15,7 +15,7 @@ from holdfast.cli import render
 from holdfast.cli.options import Json
 from holdfast.core.text import escape_invisible, strip_controls
 from holdfast.core.times import format_duration
-from holdfast.usage.report import UNTOLD, dollars, format_count
+from holdfast.usage.report import UNTOLD, dollars, format_cost_facts, format_count
 
 app = typer.Typer(help="Look at sessions; close, reopen or export one.", no_args_is_help=True)
 
@@ -296,9 +296,7 @@ def _facts(told: dict[str, Any]) -> list[tuple[str, str]]:
 
 
 def _cost(told: dict[str, Any]) -> str:
-    """With the agent's own figure where that is another one, and the models that have no price."""
-    own = f" (the agent says {dollars(told['reported_cost'])})" if told["reported_cost"] is not None else ""
-    return dollars(told["cost"]) + own + (f" (no price for {', '.join(told['unpriced'])})" if told["unpriced"] else "")
+    return format_cost_facts(told["cost"], told["reported_cost"], told["unpriced"])
 
 
 def timeline_line(entry: dict[str, Any]) -> Text:
