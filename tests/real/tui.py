@@ -78,7 +78,7 @@ class Tui:
         """What it shows, and what has scrolled away."""
         return self._call("capture-pane", "-p", "-S", "-")
 
-    def wait_for(self, pattern: str, timeout: float = 30.0) -> str:
+    def wait_for(self, pattern: str, timeout: float = 60.0) -> str:
         """Wait until the screen matches a regular expression; returns the screen."""
         return self._wait(lambda screen: re.search(pattern, screen) is not None, f"for {pattern!r}", timeout)
 
