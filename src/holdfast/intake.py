@@ -13,7 +13,7 @@ from holdfast.core.agent import Agent
 from holdfast.core.caller import HookOrigins
 from holdfast.core.decision import Delivery
 from holdfast.core.event import AT_ONCE, BODY_LIMIT, Event
-from holdfast.core.kinds import TOOL_ENDS, TURN_ENDS, HookPayload
+from holdfast.core.kinds import TOOL_ENDS, TURN_ENDS, HookPayload, decode_payload
 from holdfast.core.machine import boot, look, machine_id
 from holdfast.core.ports import GitContext
 from holdfast.core.text import CUT_MARK, PrivateWords
@@ -99,7 +99,7 @@ class Intake:
             return event
         data, _ = self._redact(self._private.clean_own(_written(event.data)))
         # Read back always: reducers must see now what they will see in a replay (lists for tuples, null for NaN).
-        return msgspec.structs.replace(event, data=decode(data))
+        return msgspec.structs.replace(event, data=decode_payload(event.kind, event.version, data))
 
     def _understood(self, delivery: Delivery, body: bytes) -> Event:
         try:

@@ -287,10 +287,14 @@ def _read_request(sock: socket.socket) -> Request | None:
             return None
         received += chunk
     try:
-        request = msgspec.json.decode(received)
-    except msgspec.DecodeError:
+        parts = _decode_parts(received)
+        # Events are many: they are decoded where their kinds are known, straight into their types.
+        return {name: raw if name == "events" else msgspec.json.decode(raw) for name, raw in parts.items()}
+    except (msgspec.DecodeError, msgspec.ValidationError):
         return None
-    return request if isinstance(request, dict) else None
+
+
+_decode_parts = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 
 
 def _with_progress(work: Rebuild) -> Iterator[dict[str, Any]]:
