@@ -14,7 +14,8 @@ from .model_server import ModelServer, Script, call, text
 from .qwen import Qwen
 from .recorder import CLAUDE_LIKE, GEMINI_LIKE, Recorder, hooks, write_settings
 
-pytestmark = pytest.mark.real
+# test_agents.py runs the same programs with our own hook: what only the harness is asked about is left to the campaign.
+pytestmark = [pytest.mark.real, pytest.mark.long]
 
 
 def test_codex_terminal(codex: Codex, model: ModelServer, recorder: Recorder) -> None:
