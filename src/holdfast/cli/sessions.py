@@ -283,7 +283,7 @@ def _facts(told: dict[str, Any]) -> list[tuple[str, str]]:
         ("state", f"{told['state']}{ended}, since {render.ago(told['since'], told['now'])}"),
         ("started", f"{render.ago(told['started_at'], told['now'])} ({told['origin'] or 'unseen'})"),
         ("process", f"{process['name']} {process['pid']}" if process else "not known"),
-        ("work", ", ".join(f"{told[name]} {word}" for name, word in WORK if told[name])),
+        ("work", ", ".join(_counted(told[name], one, many) for name, one, many in WORK if told[name])),
         ("duration", format_duration(told["duration_ms"])),
         ("tokens", spent),
         ("cost", _cost(told)),
@@ -323,7 +323,14 @@ def _outcome(entry: dict[str, Any]) -> str:
     return "" if entry["outcome"] == "ok" else str(entry["outcome"])
 
 
-WORK = (("prompts", "prompts"), ("tools", "tool calls"), ("failed", "failed"), ("denied", "denied"), ("edits", "edits"))
+WORK = (
+    ("prompts", "prompt", "prompts"), ("tools", "tool call", "tool calls"), ("failed", "failed", "failed"),
+    ("denied", "denied", "denied"), ("edits", "edit", "edits"), ("compactions", "compaction", "compactions"),
+)  # fmt: skip
+
+
+def _counted(n: int, one: str, many: str) -> str:
+    return f"{n} {one if n == 1 else many}"
 
 
 def _count(n: int | None) -> str:
