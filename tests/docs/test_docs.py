@@ -111,3 +111,13 @@ def test_the_package_is_called_by_its_name(page: Path) -> None:
         r"(?:pip install|uv tool install|pipx install|pipx run|uvx)\s+'?holdfast(?!-agents)\b", page.read_text()
     )
     assert installs == []
+
+
+def test_the_table_of_behaviours_leads_to_tests_that_name_them():
+    lines = (ROOT / "docs" / "specification.md").read_text().splitlines()
+    rows = [line for line in lines if line.startswith("| S") and "`tests/" in line]
+    assert len(rows) > 10
+    for row in rows:
+        named = re.compile("|".join(rf"{one}\b" for one in re.findall(r"S\d-\d+", row)))
+        files = re.findall(r"`(tests/[^`]+)`", row)
+        assert [file for file in files if not named.search((ROOT / file).read_text())] == [], row

@@ -15,7 +15,7 @@ from holdfast.cli import render
 from holdfast.cli.options import Json
 from holdfast.core.text import escape_invisible, strip_controls
 from holdfast.core.times import format_duration
-from holdfast.usage.report import UNTOLD, dollars, format_count
+from holdfast.usage.report import UNTOLD, dollars, format_cost_facts, format_count
 
 app = typer.Typer(help="Look at sessions; close, reopen or export one.", no_args_is_help=True)
 
@@ -283,7 +283,7 @@ def _facts(told: dict[str, Any]) -> list[tuple[str, str]]:
         ("state", f"{told['state']}{ended}, since {render.ago(told['since'], told['now'])}"),
         ("started", f"{render.ago(told['started_at'], told['now'])} ({told['origin'] or 'unseen'})"),
         ("process", f"{process['name']} {process['pid']}" if process else "not known"),
-        ("work", ", ".join(f"{told[name]} {word}" for name, word in WORK if told[name])),
+        ("work", ", ".join(_counted(told[name], one, many) for name, one, many in WORK if told[name])),
         ("duration", format_duration(told["duration_ms"])),
         ("tokens", spent),
         ("cost", _cost(told)),
@@ -296,9 +296,7 @@ def _facts(told: dict[str, Any]) -> list[tuple[str, str]]:
 
 
 def _cost(told: dict[str, Any]) -> str:
-    """With the agent's own figure where that is another one, and the models that have no price."""
-    own = f" (the agent says {dollars(told['reported_cost'])})" if told["reported_cost"] is not None else ""
-    return dollars(told["cost"]) + own + (f" (no price for {', '.join(told['unpriced'])})" if told["unpriced"] else "")
+    return format_cost_facts(told["cost"], told["reported_cost"], told["unpriced"])
 
 
 def timeline_line(entry: dict[str, Any]) -> Text:
@@ -325,7 +323,14 @@ def _outcome(entry: dict[str, Any]) -> str:
     return "" if entry["outcome"] == "ok" else str(entry["outcome"])
 
 
-WORK = (("prompts", "prompts"), ("tools", "tool calls"), ("failed", "failed"), ("denied", "denied"), ("edits", "edits"))
+WORK = (
+    ("prompts", "prompt", "prompts"), ("tools", "tool call", "tool calls"), ("failed", "failed", "failed"),
+    ("denied", "denied", "denied"), ("edits", "edit", "edits"), ("compactions", "compaction", "compactions"),
+)  # fmt: skip
+
+
+def _counted(n: int, one: str, many: str) -> str:
+    return f"{n} {one if n == 1 else many}"
 
 
 def _count(n: int | None) -> str:

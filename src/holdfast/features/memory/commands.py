@@ -29,6 +29,7 @@ from holdfast.features.memory.documents import (
     OBSERVATION,
     PROJECT,
     SESSION,
+    SESSION_GATES,
     TYPES,
     USER,
     Observation,
@@ -196,7 +197,8 @@ def hand_over(call: Call) -> CommandResult:
         raise CommandRefused("no session of this project is known to memory", fix="See: holdfast session list")
     summary = handoff.summarise_session(call.reader.replay(session=session))
     note = one_line(str(call.args.get("note") or ""), 300)
-    text = handoff.packet(doc, summary, handoff.is_file_of(doc.project), note)
+    gates = handoff.gate_names(SESSION_GATES.load(call.reader, session))
+    text = handoff.packet(doc, summary, gates, handoff.is_file_of(doc.project), note)
     this = identity(doc.project, "handoff", f"{session} {call.now}")
     payload = WorkHandedOver(id=this, text=text, repo=lookup.repo(call, doc.project))
     event = own_event(payload, call.now, session=session, project=doc.project)

@@ -104,9 +104,14 @@ class Snapshot(msgspec.Struct, kw_only=True, frozen=True, omit_defaults=True):
     prompt: str = ""
     tasks: dict[str, str] = {}
     todos: list[str] = []
-    gates: dict[str, str] = {}
     commands: dict[str, int] = {}
     own: list[OwnMemory] = []
+
+
+class SessionGates(msgspec.Struct, kw_only=True, frozen=True):
+    """The part of the `sessions` feature's document that a hand-over quotes: open gates are counted in one place only."""
+
+    open_gates: dict[str, Any] = {}
 
 
 class MemorySession(Turn, kw_only=True, frozen=True, omit_defaults=True):
@@ -127,7 +132,6 @@ class MemorySession(Turn, kw_only=True, frozen=True, omit_defaults=True):
     queued: int = 0
     tasks: dict[str, str] = {}
     todos: list[str] = []
-    gates: dict[str, str] = {}
     commands: dict[str, int] = {}
     edited: dict[str, int] = {}
     own: list[OwnMemory] = []
@@ -198,6 +202,7 @@ class Place(msgspec.Struct, kw_only=True, frozen=True):
 
 OBSERVATION = DocumentType("observation", Observation)
 SESSION = DocumentType("memory.session", MemorySession)
+SESSION_GATES = DocumentType("session", SessionGates)
 PROJECT = DocumentType("memory.project", ProjectMemory)
 PLACE = DocumentType("memory.place", Place)
 

@@ -37,6 +37,7 @@ from holdfast.features.memory.documents import (
     PROPOSE,
     PUT_BACK,
     SESSION,
+    SESSION_GATES,
     SOURCE,
     SUMMARY,
     TYPES,
@@ -110,7 +111,8 @@ def _at_start(state: State, event: Event, settings: MemorySettings) -> Iterator[
     if data.source == "compact" and doc:
         from holdfast.features.memory import handoff
 
-        if text := handoff.put_back(doc, settings.start_tokens):
+        gates = handoff.gate_names(SESSION_GATES.get(state, event.session))
+        if text := handoff.put_back(doc, gates, settings.start_tokens):
             yield Context(PUT_BACK, text, HEAVY)
         own = {one.id for one in doc.before_compaction().own}
         items = [item for item in items if item.id not in own]
@@ -241,7 +243,8 @@ def _handed_over(state: State, event: Event) -> Iterator[Context]:
     if made and not made.claimed and made.session != event.session and made.text:
         from holdfast.features.memory import handoff
 
-        lines = handoff.packet_lines_now(made.text, SESSION.get(state, session_ref(made.session).key))
+        gates = handoff.gate_names(SESSION_GATES.get(state, made.session))
+        lines = handoff.packet_lines_now(made.text, SESSION.get(state, session_ref(made.session).key), gates)
         yield Context(HANDOFF, "\n".join(lines), HEAVY)
 
 

@@ -14,7 +14,7 @@ WATCH_SECONDS = 5.0
 
 FEATURE = Feature(
     name="sessions",
-    version=5,
+    version=6,
     subscribed_kinds=events.SUBSCRIBED_KINDS,
     documents=DOCUMENTS,
     keys=reducer.keys,

@@ -18,6 +18,14 @@ select coalesce(max(seq), 0) from events
 -- name: head_and_schema
 select (select coalesce(max(seq), 0) from events), (select value::integer from meta where name = 'schema')
 
+-- name: session_agents
+-- The first event that names an agent tells whose session it is.
+select s.name, a.name from names s
+join events e on e.seq = (
+  select min(seq) from events where session = s.id and agent <> coalesce((select id from names where name = ''), 0))
+join names a on a.id = e.agent
+where s.name = any(%s)
+
 -- name: known
 select key, seq from facts where key = any(%s)
 
