@@ -143,7 +143,7 @@ def test_the_first_minute_as_the_readme_tells_it(newcomer: Newcomer) -> None:
     assert "holdfast dashboard" in said
     for line in lines[2:]:
         newcomer.types(line)
-    fire = """holdfast-hook ask claude-code UserPromptSubmit"""
+    fire = "holdfast-hook ask claude-code UserPromptSubmit"
     prompt = (
         '{"hook_event_name": "UserPromptSubmit", "session_id": "33333333-aaaa-4bbb-8ccc-000000000001", "prompt": "Go"}'
     )
@@ -160,6 +160,7 @@ def _filled(command: str) -> str:
     """Words that stand for values, given one; a command that would go on for ever, ended."""
     filled = command.replace(" ID", " 33333333").replace(" …", " tests")
     ends = {
+        "holdfast demo": "holdfast demo --help",  # tests/browser plays it
         "holdfast event tail": "holdfast event tail --no-follow",
         "holdfast dashboard": "holdfast dashboard --no-open",
     }

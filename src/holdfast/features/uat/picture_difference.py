@@ -260,7 +260,7 @@ def _unpack_samples(lines: Pixels, header: Header, width: int, place: tuple[int,
         lines = lines[:, ::2]
     elif header.depth < 8:
         bits = np.unpackbits(lines, axis=1).reshape(lines.shape[0], -1, header.depth)
-        lines = np.packbits(bits, axis=2)[:, :columns, 0] >> (8 - header.depth)
+        lines = np.packbits(bits, axis=2)[:, :columns, 0] >> np.uint8(8 - header.depth)
     return lines.reshape(lines.shape[0], columns, CHANNELS[header.colour])
 
 
