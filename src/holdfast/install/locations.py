@@ -37,13 +37,21 @@ def _followed(path: Path, project: Path) -> Path:
     try:
         real = path.resolve()
     except (OSError, RuntimeError) as error:
-        raise InstallRefused("the link leads in a circle", where=str(path), fix="Mend or remove the link.") from error
+        raise InstallRefused(
+            "the link leads in a circle", where=str(path), fix="Repair or remove the link, then run: holdfast up"
+        ) from error
     linked = path.is_symlink() or path.parent.is_symlink()
     if (linked and not real.parent.is_dir()) or (path.is_symlink() and not real.exists()):
-        raise InstallRefused(f"it is a link to {real}, which is not there", where=str(path), fix="Mend the link.")
+        raise InstallRefused(
+            f"it is a link to {real}, which is not there",
+            where=str(path),
+            fix="Repair or remove the link, then run: holdfast up",
+        )
     if not any(real.is_relative_to(place.resolve()) for place in (Path.home(), project)):
         raise InstallRefused(
-            f"it is a link to {real}, outside of home and project", where=str(path), fix="Edit that file."
+            f"it is a link to {real}, outside of home and project",
+            where=str(path),
+            fix="Put a file in its place, or have the link lead into your home; then run: holdfast up",
         )
     return real
 
