@@ -173,6 +173,8 @@ class Record(msgspec.Struct, kw_only=True, frozen=True):
     made_folders: int = 0
     part: str = ""
     """What of ours it is about, where one file holds both our hooks and our MCP server."""
+    made_file: bool = False
+    """The file was not there before us; also known when another part of ours is in it, and `original` therefore is not empty."""
     not_kept: bool = False
     """The agent's own file, which may hold its keys: no copy is made, and only our entry is taken out."""
 
