@@ -42,7 +42,7 @@ def import_(
     dry_run: DryRun = False,
     json: Json = False,
 ) -> None:
-    """Bring in what happened before. Sources are only read; doing it twice changes nothing."""
+    """Import earlier sessions from the agents' own files. These are only read; importing twice changes nothing."""
     place = Place((home or Path.home()).absolute(), Path(client.project()))
     known = KnownFiles()
     work = [(importer, file) for importer in chosen(what or []) for file in importer.find(place)]

@@ -73,7 +73,7 @@ def list_(
 
 @app.command()
 def show(id: Id, json: Json = False) -> None:
-    """One of them whole, with the events it comes from."""
+    """One memory in full, with the events it comes from."""
     doc = client.view("memory.show", id=id)
     if json:
         render.json_line(doc)

@@ -82,9 +82,7 @@ def show(
     run: Run = "",
     session: Session = "",
     calls: Annotated[bool, typer.Option("--calls", help="Every tool call too.")] = False,
-    raw: Annotated[
-        bool, typer.Option("--raw", help="The document as the earlier UAT tool had it, as plain JSON.")
-    ] = False,
+    raw: Annotated[bool, typer.Option("--raw", help="The whole document as JSON.")] = False,
     json: Json = False,
 ) -> None:
     """One run: its steps, assertions, problems, pictures."""
@@ -364,7 +362,7 @@ def run_suite(
         str, typer.Option("--agent", help=f"One of: {', '.join(HEADLESS)}. Default: the first installed.")
     ] = "",
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask before tokens are spent.")] = False,
-    minutes: Annotated[int, typer.Option("--minutes", min=1, max=240, help="Patience for each scenario.")] = 20,
+    minutes: Annotated[int, typer.Option("--minutes", min=1, max=240, help="The time limit for each scenario.")] = 20,
     agent_args: Annotated[
         str, typer.Option("--agent-args", help='For the agent itself, e.g. "--permission-mode acceptEdits".')
     ] = "",
@@ -398,7 +396,7 @@ def _show_result(one: dict[str, Any]) -> None:
 
 @app.command()
 def recover(run: Run = "", session: Session = "", json: Json = False) -> None:
-    """Write a run's file anew from the log, whatever became of it."""
+    """Write a run's file again from the log."""
     made = _done(client.command("uat.recover", run=run, session=session))
     _said(made, f"{made['path']}: it was {made['was']}, now it is {made['now']}.", json)
     raise typer.Exit(0 if made["now"] == "good" else 1)

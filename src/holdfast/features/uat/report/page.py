@@ -1,7 +1,6 @@
 """What the HTML report of a run shows, as typed values for its template."""
 
 import base64
-import io
 import platform
 from collections.abc import Iterable
 from pathlib import Path
@@ -19,8 +18,8 @@ from holdfast.features.uat.settings import FAILED, INTERRUPTED, SKIPPED
 
 LARGEST_IMAGE = 8 << 20
 LARGEST_TOTAL = 96 << 20
-MOST_PIXELS = 40_000_000
 THUMBNAIL = (240, 180)
+LARGEST_THUMBNAIL = 200_000
 LONGEST_RESULT = 3_000
 TYPES = {".png": "image/png", ".jpg": "image/jpeg", ".webp": "image/webp"}
 
@@ -339,11 +338,11 @@ def load_pictures(record: Record) -> Iterable[Picture]:
     for number, shot in enumerate(record.shots):
         content = _content(shot.data.path, folder) if left > 0 else b""
         left -= len(content)
-        data = _address(TYPES.get(Path(shot.data.path).suffix, ""), content)
+        kind = TYPES.get(Path(shot.data.path).suffix, "")
         at = taken.get(shot.data.n) or shot.at
         yield Picture(
             number=number, step=shot.data.step, call=shot.data.n, at=at, name=shot.data.name, path=shot.data.path,
-            data=data, thumbnail=make_thumbnail(content),
+            data=_address(kind, content), thumbnail=make_thumbnail(content, kind),
         )  # fmt: skip
 
 
@@ -373,19 +372,15 @@ def _address(kind: str, content: bytes) -> str:
     return f"data:{kind};base64,{base64.b64encode(content).decode()}" if content and kind else ""
 
 
-def make_thumbnail(content: bytes) -> str:
+def make_thumbnail(content: bytes, kind: str) -> str:
     """Small enough for a strip of all pictures; empty where the picture cannot be opened."""
-    from PIL import Image
+    from holdfast.features.uat import picture_difference
 
     if not content:
         return ""
     try:
-        with Image.open(io.BytesIO(content), formats=("PNG", "JPEG", "WEBP")) as image:
-            if image.width * image.height > MOST_PIXELS:
-                return ""
-            image.thumbnail(THUMBNAIL)
-            made = io.BytesIO()
-            image.convert("RGB").save(made, "JPEG", quality=70)
-    except (OSError, ValueError, SyntaxError, Image.DecompressionBombError):
-        return ""
-    return _address("image/jpeg", made.getvalue())
+        small = picture_difference.shrink_picture(picture_difference.open_picture(content), *THUMBNAIL)
+    except picture_difference.NotComparable as reason:
+        whole = str(reason) == picture_difference.NEEDS_PILLOW and len(content) <= LARGEST_THUMBNAIL
+        return _address(kind, content) if whole else ""
+    return _address("image/png", picture_difference.encode_png(small))
