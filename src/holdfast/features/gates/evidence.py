@@ -336,9 +336,11 @@ _TEST_FILE = re.compile(r"(?:^|/)tests?/|(?:^|/)test_[^/]*$|[._]test\.|[._]spec\
 
 
 class Asked:
-    """One question, with everything it is asked about. `used`: the event that used up what was proven before."""
+    """One question, with everything it is asked about. `used`: the event that used up what was proven before;
+    `content_at`: when the content was last known."""
 
-    def __init__(self, rule: Rule, facts: Facts, here: "Here", used: int = 0) -> None:
+    def __init__(self, rule: Rule, facts: Facts, here: "Here", used: int = 0, content_at: int = 0) -> None:
+        self.content_at = content_at
         self.rule, self.facts, self.project, self.now = rule, facts, here.project, here.now
         self.session = "" if rule.scope in ("branch", "permanent") else here.session
         self.asking, self.branch, self.used, self.content = here.session, here.branch, used, here.content
@@ -396,7 +398,9 @@ class Asked:
         )
 
     def _unknown(self, what: str) -> str:
-        return f"whether something changed since the last {what} is unknown"
+        ago = max(0, self.now - self.content_at) // 1000
+        since = f", since {ago} s ago" if self.content_at else ""
+        return f"whether something changed since the last {what} is unknown{since}: the files could not be read in time"
 
     def _proof(self, one: "Evidence") -> RunFact | None:
         """The newest run that counts. On the very same content anybody's does."""

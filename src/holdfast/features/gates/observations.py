@@ -16,7 +16,7 @@ from urllib.parse import unquote
 
 from holdfast.core import git
 from holdfast.core.event import Event
-from holdfast.core.fingerprint import Fingerprinter, content_key
+from holdfast.core.fingerprint import content_key, shared_fingerprinter
 from holdfast.core.job import run_briefly
 from holdfast.core.kinds import HookPayload, ToolPayload
 from holdfast.core.shell.acts import CommandActs, names_to_resolve, read_acts
@@ -36,8 +36,7 @@ LARGEST_SCRIPT = 64 * 1024
 MOST_FILES = 100
 MOST_NAMES, MEANING_DEPTH = 20, 4
 GIT_S = 0.3
-CONTENT_S = 0.4
-_FINGERPRINTS = Fingerprinter(run_briefly, os.environ)
+CONTENT_S = 0.15
 OBSERVED = frozenset(
     {"tool.started", "tool.finished", "tool.failed", "turn.ended", "session.started", "prompt.submitted"}
 )
@@ -111,7 +110,7 @@ def _observe_tool(event: Event, data: ToolPayload, settings: "GateSettings") -> 
     data.touches = _touched(event, data)
     if data.repo and not data.content and _wants_content(event, data, settings):
         parts = [(), *content_parts(settings)]
-        taken = _FINGERPRINTS.take_parts(root, parts, CONTENT_S)
+        taken = shared_fingerprinter().take_patiently(root, parts, CONTENT_S)
         data.content = {content_key(part): one.content for part, one in zip(parts, taken, strict=True) if one.known}
     if data.action in ("shell", "mcp") and data.repo and not (data.command and only_looks(data.command)):
         data.refs = _observe_refs(data, settings)

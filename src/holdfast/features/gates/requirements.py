@@ -158,7 +158,7 @@ class Checker:
 
     def asked(self, rule: Rule) -> Asked:
         used = self.session.used.get(rule.name, 0) if rule.scope == "single_use" else 0
-        return Asked(rule, self.facts, self.here, used)
+        return Asked(rule, self.facts, self.here, used, self.session.content_at)
 
 
 def satisfied_by(entry: Entry) -> str:

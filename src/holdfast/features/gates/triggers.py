@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from holdfast.core.event import Event
 from holdfast.core.globs import any_matches
 from holdfast.core.kinds import HookPayload, ToolPayload
@@ -188,7 +190,7 @@ def acts_of(event: Event) -> CommandActs:
     acts = read_acts(command, data.cwd or event.project or ".", data.meanings) if command else NO_ACTS
     if data.action == "shell":
         return acts
-    return CommandActs((*_named_acts(event.tool), *acts.readings), acts.writes, acts.hidden, acts.problem)
+    return msgspec.structs.replace(acts, readings=(*_named_acts(event.tool), *acts.readings))
 
 
 _COMMAND_KEYS = ("command", "cmd", "commandLine", "command_line", "shell_command", "shellCommand", "script", "commands")
