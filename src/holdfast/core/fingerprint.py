@@ -31,7 +31,7 @@ from holdfast.core.untracked_files import (
 MAX_CHANGED = 20_000
 MAX_HASHED_BYTES = 32_000_000
 MAX_SUBMODULE_DEPTH = 3
-PATIENT_S = 0.8
+PATIENT_S = 0.6
 """For a second look. With the first one it stays well below the two seconds that a hook waits."""
 MAX_REMEMBERED = 30
 """Of how many worktrees it is remembered what git said."""

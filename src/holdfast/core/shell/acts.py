@@ -306,7 +306,7 @@ def _written_texts(analysis: Analysis) -> dict[str, str]:
     texts = {
         sink: "".join(piece.text for piece in pieces)
         for sink, pieces in sinks.items()
-        if sink not in _NO_FILES and all(piece.invocation < 0 and not piece.filters for piece in pieces)
+        if sink not in _NO_FILES and all(piece.invocation < 0 for piece in pieces)
     }
     return {sink: text.replace(UNKNOWN, "") for sink, text in texts.items() if text.strip(f"{UNKNOWN} \n")}
 
