@@ -94,7 +94,6 @@ SIMPLE: dict[str, _Spec] = {
     "runuser": _spec("-u --user -g --group"),
     "valgrind": _spec(),
     "rlwrap": _spec("-H -f -p"),
-    "coproc": _spec(),
     "systemd-run": _spec("-p --property -u --unit --slice -E --setenv --uid --gid --nice --working-directory --description",
                          waits="--scope --wait"),
     "nix-shell": _spec("-p -I -A --attr --arg --argstr", texts="--run --command"),
@@ -299,7 +298,7 @@ def _take_options(name: str, spec: _Spec, rest: list[str]) -> Unwrapped | None:
     many = name == "xargs" and any(re.match(r"-[nPIL]|--max|--replace", word) for word in rest[:at])
     return Unwrapped(
         words=inner, name=name, environment=environment, directory=directory, repeated=many, code_hidden=name == "xargs",
-        uncertain=uncertain or name == "coproc",
+        uncertain=uncertain,
     )  # fmt: skip
 
 
