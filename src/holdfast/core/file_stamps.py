@@ -5,12 +5,13 @@ One call of native/stamps.c looks at all of them while other threads run; where 
 
 import ctypes
 import os
+import threading
 import time
 from array import array
 from collections.abc import Iterable, Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 FIELDS = 5
 """When it was written, when its entry changed, size, number, kind and mode; all zero where there is no such file."""
@@ -19,6 +20,7 @@ MISSING: Stamp = (0, 0, 0, 0, 0)
 UNSETTLED = -1
 SETTLED_NS = 20_000_000
 """A file that was written within one tick of the clock can change again without a new stamp."""
+NAMES_OF_A_THREAD, MAX_THREADS = 3_000, 4
 _LIBRARY = Path(__file__).parents[1] / "redact" / "libanchors.so"
 
 
@@ -34,25 +36,33 @@ def stamp_of(found: os.stat_result) -> Stamp:
     return (found.st_mtime_ns, found.st_ctime_ns, found.st_size, found.st_ino, found.st_mode)
 
 
+class _Part(NamedTuple):
+    """Names that one thread looks at: the place of the first, how many, and where they begin in the packed names."""
+
+    first: int
+    size: int
+    offset: int
+
+
 class FileStamps:
     """Stamps of names below one folder, in the order they were given."""
 
     def __init__(self, root: str, names: Sequence[str]) -> None:
         """Reads them all. Raises OSError where one cannot be looked at."""
         self._root, self.names = root, names
-        self._packed = b"".join(os.fsencode(name) + b"\0" for name in names)
+        packed = [os.fsencode(name) + b"\0" for name in names]
+        self._packed, self._parts = b"".join(packed), _split_names(packed)
         self._stamps = array("q", bytes(8 * FIELDS * len(names)))
-        if self._look(None) is None:
+        if not self._look_natively(None):
             for place, name in enumerate(names):
                 self.set_stamp(place, read_stamp(os.path.join(root, name)))
         self._mark_unsettled(time.time_ns() - SETTLED_NS)
 
-    def find_changed(self) -> Sequence[int]:
+    def find_changed(self) -> list[int]:
         """Places of the names that look otherwise than when they were read or set."""
-        changed = (ctypes.c_uint32 * max(1, len(self.names)))()
-        count = self._look(changed)
-        if count is not None:
-            return changed[:count]
+        changed: list[list[int]] = [[] for _ in self._parts]
+        if self._look_natively(changed):
+            return [place for places in changed for place in places]
         root = self._root
         return [n for n, name in enumerate(self.names) if read_stamp(os.path.join(root, name)) != self.stamp(n)]
 
@@ -70,18 +80,44 @@ class FileStamps:
     def _mark_unsettled(self, newest: int) -> None:
         self.forget([n for n in range(len(self.names)) if self._stamps[n * FIELDS] > newest])
 
-    def _look(self, changed: "ctypes.Array[ctypes.c_uint32] | None") -> int | None:
-        """How many changed; None where it has to be done without the library."""
+    def _look_natively(self, changed: list[list[int]] | None) -> bool:
+        """Reads the stamps, or compares them and fills `changed`. False: it has to be done without the library."""
         look = _native_look()
-        if look is None or not self.names:
-            return None if self.names else 0
+        if look is None:
+            return False
         folder = os.open(self._root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        done = [False] * len(self._parts)
+
+        def look_at(number: int) -> None:
+            part = self._parts[number]
+            found = (ctypes.c_uint32 * max(1, part.size))() if changed is not None else None
+            stamps = self._stamps.buffer_info()[0] + 8 * FIELDS * part.first
+            count: int = look(folder, self._packed[part.offset :], part.size, stamps, found)
+            done[number] = count >= 0
+            if changed is not None and found is not None and count > 0:
+                changed[number] = [part.first + place for place in found[:count]]
+
         try:
-            address, _ = self._stamps.buffer_info()
-            found: int = look(folder, self._packed, len(self.names), address, changed)
+            # The interpreter's lock is free meanwhile: the parts take as long as one of them where there are processors.
+            threads = [threading.Thread(target=look_at, args=(n,), daemon=True) for n in range(1, len(self._parts))]
+            for thread in threads:
+                thread.start()
+            look_at(0)
+            for thread in threads:
+                thread.join()
         finally:
             os.close(folder)
-        return None if found < 0 else found
+        return all(done)
+
+
+def _split_names(packed: Sequence[bytes]) -> list[_Part]:
+    each = max(NAMES_OF_A_THREAD, -(-len(packed) // MAX_THREADS))
+    parts, offset = [], 0
+    for first in range(0, max(1, len(packed)), each):
+        some = packed[first : first + each]
+        parts.append(_Part(first, len(some), offset))
+        offset += sum(map(len, some))
+    return parts
 
 
 @cache

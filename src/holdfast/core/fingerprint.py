@@ -61,6 +61,12 @@ class _Entry(NamedTuple):
     oid: str
 
 
+class _Hashed(NamedTuple):
+    stamp: Stamp
+    entry: _Entry
+    has_crlf: bool
+
+
 class _Index(msgspec.Struct):
     stamp: tuple[int, int, int]
     entries: dict[str, _Entry]
@@ -90,7 +96,7 @@ class Fingerprinter:
     def __init__(self, run: Run, environment: Mapping[str, str]) -> None:
         self._run = run
         self._environment = git.environment(environment)
-        self._hashes: dict[str, tuple[Stamp, _Entry]] = {}
+        self._hashes: dict[str, _Hashed] = {}
         self._indexes: dict[str, _Index] = {}
         self._folders: dict[str, KnownFolders] = {}
         self._asked_for: set[str] = set()
@@ -131,8 +137,8 @@ class Fingerprinter:
         index = self._index(root, deadline) if found else None
         if found is None or index is None:
             return None
-        if known.changes_line_ends and any(_has_crlf(os.path.join(root, path)) for path in found.tracked):
-            return None
+        if known.changes_line_ends and any(self._has_crlf(os.path.join(root, path)) for path in found.tracked):
+            return None  # Git may take its line ends for others: then its content is the same to it.
         return _Seen(root, index, [*found.tracked, *found.untracked])
 
     def _ask_git(self, root: str, deadline: float) -> "_Seen | Fingerprint":
@@ -297,15 +303,21 @@ class Fingerprinter:
             return None, 0
         stamp = stamp_of(found)
         known = self._hashes.get(path)
-        if known is not None and known[0] == stamp:
-            return known[1], found.st_mtime_ns
-        entry = _hash_file(path, found)
+        if known is not None and known.stamp == stamp:
+            return known.entry, found.st_mtime_ns
+        entry, has_crlf = _hash_file(path, found)
         if len(self._hashes) > 4 * MAX_CHANGED:
             self._hashes.clear()
         # A file written within the same clock tick could change again without a new stamp.
         if time.time_ns() - found.st_mtime_ns > SETTLED_NS:
-            self._hashes[path] = (stamp, entry)
+            self._hashes[path] = _Hashed(stamp, entry, has_crlf)
         return entry, found.st_mtime_ns
+
+    def _has_crlf(self, path: str) -> bool:
+        """A file that is gone has none; one that was written this moment is read once more."""
+        entry, _ = self._hash(path)
+        known = self._hashes.get(path)
+        return known.has_crlf if known and known.entry == entry else b"\r\n" in read_head(path, MAX_HASHED_BYTES)
 
     def _submodules(self, root: str, index: _Index, deadline: float, depth: int) -> int:
         """Content of checked-out submodules: each is a worktree of its own."""
@@ -323,11 +335,6 @@ class Fingerprinter:
 
 def _differs_from_index(change: git.Change) -> bool:
     return change.untracked or change.conflict or change.code[1:] != "."
-
-
-def _has_crlf(path: str) -> bool:
-    """Line ends that git may take for others. A file that is gone has none."""
-    return b"\r\n" in read_head(path, MAX_HASHED_BYTES)
 
 
 def _updated_sums(known: _Index, entries: dict[str, _Entry]) -> dict[tuple[str, ...], int]:
@@ -397,17 +404,18 @@ def _parse_stage(out: bytes) -> dict[str, _Entry]:
     return entries
 
 
-def _hash_file(path: str, found: os.stat_result) -> _Entry:
-    """The same identity that git gives the content, so that staging it changes nothing."""
+def _hash_file(path: str, found: os.stat_result) -> tuple[_Entry, bool]:
+    """The same identity that git gives the content, so that staging it changes nothing; and whether it has CRLF in it."""
     if stat.S_ISLNK(found.st_mode):
-        return _Entry("120000", _blob(os.readlink(path).encode("utf-8", "surrogateescape")))
+        return _Entry("120000", _blob(os.readlink(path).encode("utf-8", "surrogateescape"))), False
     if not stat.S_ISREG(found.st_mode):
-        return _Entry("other", str(found.st_mtime_ns))
+        return _Entry("other", str(found.st_mtime_ns)), False
     mode = "100755" if found.st_mode & 0o100 else "100644"
     if found.st_size > MAX_HASHED_BYTES:
-        return _Entry(mode, f"{found.st_size}:{found.st_mtime_ns}")
+        return _Entry(mode, f"{found.st_size}:{found.st_mtime_ns}"), True
     with open(path, "rb") as file:
-        return _Entry(mode, _blob(file.read()))
+        data = file.read()
+    return _Entry(mode, _blob(data)), b"\r\n" in data
 
 
 def _blob(data: bytes) -> str:

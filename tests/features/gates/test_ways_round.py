@@ -209,3 +209,17 @@ def test_the_labels_of_our_own_attacks_are_well_formed() -> None:
     assert len(rows) > 450
     assert {frozenset(row) - {"gate", "refused"} for row in rows} <= {frozenset({"command"}), frozenset({"step"})}
     assert shutil.which("git")
+
+
+def test_a_test_that_was_swapped_for_the_run_undoes_it_whatever_the_rule_covers() -> None:
+    stage = Stage(**GREEN)
+    stage.edit()
+    stage.run("cp tests/a.py /tmp/a && echo pass > tests/a.py && pytest -q && cp /tmp/a tests/a.py")
+    assert "tests/a.py was changed after" in stage.stop().reasons[0]
+    stage.run("echo x >> tests/a.py && pytest -q && echo done > /tmp/out")
+    assert stage.stop().silent
+
+
+def test_verbs_of_git_that_only_begin_alike_are_none_of_the_rules_business(scripts: Path) -> None:
+    assert not asked("git commit-graph verify", scripts)
+    assert asked("git commit-tree HEAD^{tree} -m x", scripts)

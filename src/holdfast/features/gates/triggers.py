@@ -230,10 +230,16 @@ def matches_command(pattern: re.Pattern[str], acts: CommandActs, command: str) -
     return any(_matches_reading(pattern, reading) for reading in acts.readings)
 
 
+_ONLY_LOOKS = re.compile(r"git (?:commit-graph|merge-base|merge-tree)(?: |$)")
+"""Verbs that begin like one that acts."""
+
+
 def _matches_reading(pattern: re.Pattern[str], reading: str) -> bool:
     """From the program's name on. What stands later in the line is a command only if it is one word or an option:
     `grep make deploy` starts no `make`."""
     name = reading.partition(" ")[0]
+    if name == "git" and _ONLY_LOOKS.match(reading):
+        return False
     for match in pattern.finditer(reading):
         if match.start() <= len(name):
             return True
