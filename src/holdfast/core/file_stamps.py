@@ -3,7 +3,6 @@
 One call of native/stamps.c looks at all of them while other threads run; where it was not built, Python does the same.
 """
 
-import ctypes
 import os
 import threading
 import time
@@ -34,6 +33,30 @@ def read_stamp(path: str) -> Stamp:
 
 def stamp_of(found: os.stat_result) -> Stamp:
     return (found.st_mtime_ns, found.st_ctime_ns, found.st_size, found.st_ino, found.st_mode)
+
+
+MOST_SMALL_FILES, SMALL_FILE = 1_000, 64 * 1024
+_small_files: dict[str, tuple[Stamp, bytes]] = {}
+
+
+def read_small_file(path: str) -> bytes:
+    """The beginning of a file that is asked for at every hook: read again only when its stamp is another. Raises OSError."""
+    found = os.stat(path)
+    stamp = stamp_of(found)
+    known = _small_files.get(path)
+    if known is not None and known[0] == stamp:
+        return known[1]
+    file = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    try:
+        content = os.read(file, SMALL_FILE)
+    finally:
+        os.close(file)
+    # Its time can be set back by whoever writes it, that of its entry cannot.
+    if time.time_ns() - max(found.st_mtime_ns, found.st_ctime_ns) > SETTLED_NS:
+        if len(_small_files) >= MOST_SMALL_FILES:
+            _small_files.clear()
+        _small_files[path] = (stamp, content)
+    return content
 
 
 class _Part(NamedTuple):
@@ -85,12 +108,14 @@ class FileStamps:
         look = _native_look()
         if look is None:
             return False
+        from ctypes import c_uint32
+
         folder = os.open(self._root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         done = [False] * len(self._parts)
 
         def look_at(number: int) -> None:
             part = self._parts[number]
-            found = (ctypes.c_uint32 * max(1, part.size))() if changed is not None else None
+            found = (c_uint32 * max(1, part.size))() if changed is not None else None
             stamps = self._stamps.buffer_info()[0] + 8 * FIELDS * part.first
             count: int = look(folder, self._packed[part.offset :], part.size, stamps, found)
             done[number] = count >= 0
@@ -122,6 +147,8 @@ def _split_names(packed: Sequence[bytes]) -> list[_Part]:
 
 @cache
 def _native_look() -> Any:
+    import ctypes  # Commands that only want a branch do without it.
+
     try:
         look = ctypes.CDLL(str(_LIBRARY)).holdfast_look_at_files
     except (OSError, AttributeError):
