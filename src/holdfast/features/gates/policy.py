@@ -88,6 +88,8 @@ def protect_itself(event: Event, settings: "GateSettings") -> Decision | None:
 
 
 def _persons_act(reading: str, settings: "GateSettings") -> str:
+    if "holdfast" not in reading:
+        return ""
     words = [word for word in reading.split(" ") if not word.startswith("-")]
     if len(words) > 1 and words[0].startswith("python") and words[1].partition(".")[0] == "holdfast":
         words = ["holdfast", *words[2:]]  # python -m holdfast.cli
