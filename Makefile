@@ -6,7 +6,7 @@ PYTHON ?= python3
 READY  := $(VENV)/.ready
 PYTEST := $(BIN)/python -m pytest
 
-.PHONY: run run-team test drivers bench campaign check fmt docs release pictures clean setup system
+.PHONY: run run-team test bench campaign check fmt docs release pictures clean setup system
 
 run:                     ## install what it needs (about 200 MB), play a short session in a throw-away folder, show it
 	@$(PYTHON) tools/run.py
@@ -16,9 +16,6 @@ run-team: setup          ## PostgreSQL, a team server and three machines with ma
 
 test: setup system check ## set up everything the tests need, then run them all
 	$(PYTEST) -n 3 --dist worksteal --reruns 2 --durations=15
-
-drivers: setup system    ## UAT through every browser driver and test runner there is, with real chromium (minutes)
-	HOLDFAST_EVERY_DRIVER=1 $(PYTEST) -n 0 tests/real/test_uat_drivers.py tests/real/test_uat_shop.py
 
 bench: setup     ## speed, as ratios inside one run: `make bench`, or `make bench ONLY="hook growth"`
 	$(BIN)/python -m tests.bench $(ONLY)

@@ -34,10 +34,8 @@ from .programs import python_packages
 from .test_uat_shop import EXAMPLE, make_lab, shop  # noqa: F401 - a fixture
 
 pytestmark = pytest.mark.real
-every_driver = pytest.mark.skipif(
-    not os.environ.get("HOLDFAST_EVERY_DRIVER"),
-    reason="a minute; `make drivers` runs it. What the driver said is replayed by tests/features/uat/test_drivers.py",
-)
+# What these drivers said is replayed by tests/features/uat/test_drivers.py; a run of each takes a minute.
+every_driver = pytest.mark.long
 RIGHT, WRONG = "lovelace", "babbage"
 SEEN = "({title: document.title, text: document.body.innerText})"
 PROMPT = "Please test the login scenario"

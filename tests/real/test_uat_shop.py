@@ -240,10 +240,7 @@ def run_playwright(shop: Any, folder: Path) -> dict[str, Any]:
     return dict(json.loads((folder / "results.json").read_text()))
 
 
-@pytest.mark.skipif(
-    not os.environ.get("HOLDFAST_EVERY_DRIVER"),
-    reason="half a minute; `make drivers` runs it. A report of it is imported by tests/features/uat/test_runner_reports.py",
-)
+@pytest.mark.long  # A report of such a run is imported by tests/features/uat/test_runner_reports.py.
 def test_a_suite_of_playwright_comes_in_with_its_own_numbers(shop: Any, lab: Lab) -> None:
     try:
         own = run_playwright(shop, lab.project / "suite")["stats"]
