@@ -5,6 +5,8 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
 
+from holdfast.core.file_stamps import read_small_file
+
 FRESH_S = 1.0
 REMEMBERED = 500
 NOWHERE: Mapping[str, str] = {}
@@ -16,26 +18,27 @@ class CachedGitContext:
 
     def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
         self._now = now
-        self._seen: OrderedDict[str, tuple[float, Mapping[str, str]]] = OrderedDict()
+        self._seen: OrderedDict[str, tuple[float, Mapping[str, str], str]] = OrderedDict()
 
     def of(self, cwd: str) -> Mapping[str, str]:
         seen = self._seen.get(cwd)
         if seen and self._now() - seen[0] < FRESH_S:
-            return _with_branch(seen[1])
+            return _with_branch(seen[1], seen[2])
         found = locate(cwd) if cwd.startswith("/") else NOWHERE
-        self._seen[cwd] = (self._now(), found)
+        self._seen[cwd] = (self._now(), found, _git_dir(found["root"]) if found else "")
         if len(self._seen) > REMEMBERED:
             self._seen.popitem(last=False)
         return found
 
 
-def _with_branch(found: Mapping[str, str]) -> Mapping[str, str]:
+def _with_branch(found: Mapping[str, str], git_dir: str) -> Mapping[str, str]:
     if not found:
         return found
     try:
-        return {**found, "branch": _branch(_git_dir(found["root"]))}
+        branch = _branch(git_dir)
     except OSError:
         return NOWHERE
+    return found if branch == found["branch"] else {**found, "branch": branch}
 
 
 def locate(cwd: str) -> Mapping[str, str]:
@@ -82,5 +85,4 @@ def _common_dir(git_dir: str) -> str:
 
 
 def _first_line(path: str) -> str:
-    with open(path, encoding="utf-8", errors="replace") as file:
-        return file.readline(4096).strip()
+    return read_small_file(path)[:4096].decode("utf-8", "replace").partition("\n")[0].strip()

@@ -111,7 +111,7 @@ def test_worktrees_and_detached_heads(root: Path, tmp_path: Path) -> None:
     other = tmp_path / "other"
     git(root, "worktree", "add", "-q", "--detach", str(other))
     found = Fingerprinter(run, os.environ).take(str(other), budget_s=30)
-    assert found.known and found.branch == "" and found.content == take(root)
+    assert found.known and found.content == take(root)
     (other / "README.md").write_text("x")
     assert take(other) != take(root)
 
@@ -136,6 +136,21 @@ def test_no_repository_and_no_time_are_unknown_not_errors(tmp_path: Path, root: 
     assert not one.take(str(tmp_path)).known
     late = one.take(str(root), budget_s=0.0)
     assert not late.known and "0 ms" in late.why_unknown
+
+
+def test_a_look_that_took_too_long_is_tried_once_more(root: Path) -> None:
+    slow: list[Sequence[str]] = []
+
+    def busy(argv: Sequence[str], **how: Any) -> Ran:
+        """A machine that has no time for the first two questions."""
+        slow.append(argv)
+        return Ran(124, b"", b"", timed_out=True) if len(slow) < 3 else run(argv, **{**how, "timeout": 30})
+
+    one = Fingerprinter(busy, os.environ)
+    found = one.take_parts(str(root), [(), ("src/**",)], 30)
+    assert all(part.out_of_time and not part.known for part in found)
+    found = one.take_patiently(str(root), [(), ("src/**",)], 30)
+    assert [part.content for part in found] == [take(root), take(root, "src/**")]
 
 
 def test_too_many_new_files_are_unknown(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,13 +3,16 @@
 import os
 import random
 import shutil
+import stat
+import subprocess
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import pytest
 
-from holdfast.core import fingerprint
+from holdfast.core import file_stamps
+from holdfast.core.file_stamps import MISSING, FileStamps
 from holdfast.core.fingerprint import Fingerprinter
 from holdfast.core.job import Ran
 from tests.core.test_fingerprint import git, root, run
@@ -18,7 +21,7 @@ __all__ = ["root"]
 
 
 class Counting:
-    """Runs git, and notes how often it was asked for new files."""
+    """Runs git, and notes how often it was asked what changed."""
 
     def __init__(self) -> None:
         self.asked = 0
@@ -27,7 +30,7 @@ class Counting:
         self, argv: Sequence[str], *, cwd: str | None = None, env: Mapping[str, str] | None = None, stdin: bytes = b"",
         timeout: float = 60.0, nice: int = 10,
     ) -> Ran:  # fmt: skip
-        self.asked += "--untracked-files=all" in argv
+        self.asked += "status" in argv
         return run(argv, cwd=cwd, env=env, stdin=stdin, timeout=timeout, nice=nice)
 
 
@@ -47,9 +50,8 @@ def counting() -> Counting:
 
 
 @pytest.fixture
-def remembering(root: Path, counting: Counting, monkeypatch: pytest.MonkeyPatch) -> Fingerprinter:
+def remembering(root: Path, counting: Counting) -> Fingerprinter:
     """One that has read the folders of a worktree with a new file, an ignored and an empty folder."""
-    monkeypatch.setattr(fingerprint, "MIN_REMEMBERED_FILES", 0)
     for folder in ("empty/inner", "build", "src/deep"):
         (root / folder).mkdir(parents=True)
     (root / ".gitignore").write_text("*.log\nbuild/\n")
@@ -67,7 +69,7 @@ def fresh(root: Path) -> str:
     return Fingerprinter(run, os.environ).take(str(root), budget_s=30).content
 
 
-def test_an_unchanged_worktree_and_edits_need_no_list_of_new_files(
+def test_an_unchanged_worktree_and_edits_need_no_git(
     root: Path, remembering: Fingerprinter, counting: Counting
 ) -> None:
     before = counting.asked
@@ -99,7 +101,35 @@ CHANGES: dict[str, Callable[[Path], object]] = {
     "a folder that is gone": lambda root: shutil.rmtree(root / "empty"),
     "a link": lambda root: (root / "src" / "link").symlink_to("a.py"),
     "a new file that is ignored": lambda root: (root / "src" / "x.log").write_text("x\n"),
+    "an edit that keeps size and time": lambda root: rewrite_quietly(root / "src" / "a.py", "a = 9\n"),
+    "an executable": lambda root: (root / "src" / "a.py").chmod(0o755),
+    "a file that is gone": lambda root: (root / "src" / "a.py").unlink(),
+    "a link instead of a file": lambda root: ((root / "README.md").unlink(), (root / "README.md").symlink_to("src")),
+    "a commit": lambda root: git(root, "commit", "-qam", "more", "--allow-empty"),
+    "an edit that is staged": lambda root: ((root / "src" / "a.py").write_text("a = 4\n"), git(root, "add", "-A")),
+    "a merge conflict": lambda root: conflict(root),
+    "other line ends": lambda root: (
+        (root / ".gitattributes").write_text("* text=auto\n"), (root / "src" / "a.py").write_bytes(b"a = 1\r\n")),
+    "an edit and its undoing": lambda root: (
+        (root / "src" / "a.py").write_text("a = 7\n"), (root / "src" / "a.py").write_text("a = 1\n")),
 }  # fmt: skip
+
+
+def rewrite_quietly(file: Path, text: str) -> None:
+    """As somebody would who does not want it to be seen."""
+    before = file.stat()
+    file.write_text(text)
+    os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))
+
+
+def conflict(root: Path) -> None:
+    git(root, "checkout", "-qb", "other")
+    (root / "README.md").write_text("theirs\n")
+    git(root, "commit", "-qam", "theirs")
+    git(root, "checkout", "-q", "main")
+    (root / "README.md").write_text("ours\n")
+    git(root, "commit", "-qam", "ours")
+    subprocess.run(["git", "merge", "-q", "other"], cwd=root, check=False, capture_output=True)
 
 
 @pytest.mark.parametrize("change", CHANGES)
@@ -132,3 +162,39 @@ def test_many_changes_in_any_order(root: Path, remembering: Fingerprinter) -> No
             settle(root)
             remembering.take(str(root), budget_s=30)
             remembering.remember_folders()
+
+
+@pytest.mark.parametrize("rule", ["*.py text eol=crlf\n", "*.py ident\n", "* -text\n"])
+def test_where_git_compares_something_else_than_the_file_its_answer_counts(
+    root: Path, counting: Counting, rule: str
+) -> None:
+    (root / ".gitattributes").write_text(rule)
+    git(root, "add", "-A")
+    git(root, "commit", "-qm", "attributes")
+    (root / "src" / "a.py").unlink()
+    git(root, "checkout", "-q", "--", "src/a.py")
+    settle(root)
+    one = Fingerprinter(counting, os.environ)
+    before = one.take(str(root), budget_s=30).content
+    one.remember_folders()
+    os.utime(root / "src" / "a.py", ns=(5, 5))
+    assert one.take(str(root), budget_s=30).content == before == fresh(root)
+    (root / "src" / "a.py").write_text("a = 2\n")
+    assert one.take(str(root), budget_s=30).content == fresh(root) != before
+
+
+def test_without_the_library_the_same_is_seen(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (root / "src" / "new.py").write_text("n\n")
+    settle(root)
+    seen = []
+    for native in (True, False):
+        if not native:
+            monkeypatch.setattr(file_stamps, "_native_look", lambda: None)
+        stamps = FileStamps(str(root), ["src/a.py", "src/new.py", "nowhere/x", "src", "."])
+        assert list(stamps.find_changed()) == []
+        (root / "src" / "a.py").write_text("a = 77\n")
+        (root / "src" / "new.py").unlink()
+        seen.append((list(stamps.find_changed()), stamps.stamp(2), stamps.stamp(3)[4]))
+        (root / "src" / "new.py").write_text("n\n")
+        settle(root)
+    assert seen[0] == seen[1] == ([0, 1, 3], MISSING, stat.S_IFDIR | 0o755)

@@ -350,6 +350,10 @@ def test_an_agent_is_told_how_old_a_line_is(repo: World) -> None:
     told = repo.session("second").start()["hookSpecificOutput"]["additionalContext"]
     assert "need" in told
     assert "as of" not in told, "the content is what the last look saw"
+    (repo.project / "app.py").write_text("x = 3\n")
+    told = repo.session("third").start()["hookSpecificOutput"]["additionalContext"]
+    assert "need" not in told.split("Open tasks")[1], "somebody changed the file since: what was true is not told"
+    assert "left out, because files changed since" in told
 
 
 def test_a_new_session_starts_with_the_list_everybody_reads(repo: World) -> None:

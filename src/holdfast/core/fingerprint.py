@@ -9,30 +9,45 @@ import os
 import stat
 import time
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
+from typing import NamedTuple
 
 import msgspec
 
 from holdfast.core import git
-from holdfast.core.job import Run
-from holdfast.core.untracked_files import KnownFolders, file_stamps, ignore_files_in, read_folders
+from holdfast.core.file_stamps import SETTLED_NS, Stamp, stamp_of
+from holdfast.core.job import Run, run_briefly
+from holdfast.core.untracked_files import (
+    ATTRIBUTES_FILE,
+    KnownFolders,
+    changes_line_ends,
+    compares_other_content,
+    file_stamps,
+    ignore_files_in,
+    read_folders,
+    stamp_worktree,
+)
 
 MAX_CHANGED = 20_000
 MAX_HASHED_BYTES = 32_000_000
 MAX_SUBMODULE_DEPTH = 3
-MAX_REMEMBERED, MIN_REMEMBERED_FILES = 30, 1_000
-"""Of how many worktrees the folders are remembered, and from how many files on: git reads a small one as quickly."""
+PATIENT_S = 0.6
+"""For a second look. With the first one it stays well below the two seconds that a hook waits."""
+MAX_REMEMBERED = 30
+"""Of how many worktrees it is remembered what git said."""
+MAX_SETTINGS_BYTES = 1 << 20
+SUBMODULE = "160000"
 _WIDTH = 1 << 128
 
 
 class Fingerprint(msgspec.Struct, frozen=True):
     content: str = ""
     """Empty when unknown."""
-    head: str = ""
-    branch: str = ""
-    """Empty when detached."""
     changed: int = 0
     """How many files differ from the index or are new."""
     why_unknown: str = ""
+    out_of_time: bool = False
+    """It is unknown only because the look took too long: another one may tell."""
     newest: int = 0
     """When the last of them was written, in milliseconds; 0 where none is there."""
 
@@ -41,9 +56,15 @@ class Fingerprint(msgspec.Struct, frozen=True):
         return bool(self.content)
 
 
-class _Entry(msgspec.Struct, frozen=True):
+class _Entry(NamedTuple):
     mode: str
     oid: str
+
+
+class _Hashed(NamedTuple):
+    stamp: Stamp
+    entry: _Entry
+    has_crlf: bool
 
 
 class _Index(msgspec.Struct):
@@ -56,9 +77,8 @@ class _Seen(msgspec.Struct, frozen=True):
     """What one look at a worktree showed; sums over parts of it need no second look."""
 
     root: str
-    status: git.Status
     index: _Index
-    changed: list[git.Change]
+    changed: list[str]
 
 
 class _OutOfTime(Exception):
@@ -76,15 +96,20 @@ class Fingerprinter:
     def __init__(self, run: Run, environment: Mapping[str, str]) -> None:
         self._run = run
         self._environment = git.environment(environment)
-        self._hashes: dict[str, tuple[tuple[int, int, int], _Entry]] = {}
+        self._hashes: dict[str, _Hashed] = {}
         self._indexes: dict[str, _Index] = {}
         self._folders: dict[str, KnownFolders] = {}
         self._asked_for: set[str] = set()
-        """Worktrees of which git had to be asked for new files."""
+        """Worktrees of which git had to be asked."""
 
     def take(self, root: str, covers: Iterable[str] = (), budget_s: float = 0.15) -> Fingerprint:
         """`covers`: globs as in .gitignore; only matching files count. Over the budget the content is unknown."""
         return self.take_parts(root, (tuple(covers),), budget_s)[0]
+
+    def take_patiently(self, root: str, parts: Sequence[Sequence[str]], budget_s: float = 0.15) -> list[Fingerprint]:
+        """With a second look where the first took too long: on a busy machine "unknown" would refuse honest work."""
+        taken = self.take_parts(root, parts, budget_s)
+        return self.take_parts(root, parts, PATIENT_S) if taken and taken[0].out_of_time else taken
 
     def take_parts(self, root: str, parts: Sequence[Sequence[str]], budget_s: float = 0.15) -> list[Fingerprint]:
         """One look for several parts of the content, each given as globs."""
@@ -94,47 +119,60 @@ class Fingerprinter:
             return [seen if isinstance(seen, Fingerprint) else self._sum(seen, tuple(p), deadline, 0) for p in parts]
         except _OutOfTime:
             why = f"the content could not be read within {budget_s * 1000:.0f} ms"
+            unknown = Fingerprint(why_unknown=why, out_of_time=True)
         except (OSError, ValueError) as error:
-            why = f"the content could not be read: {error}"
-        return [Fingerprint(why_unknown=why) for _ in parts]
+            unknown = Fingerprint(why_unknown=f"the content could not be read: {error}")
+        return [unknown for _ in parts]
 
     def _look(self, root: str, deadline: float) -> "_Seen | Fingerprint":
-        """What git shows of the worktree, or why nothing can be known."""
-        filters = self._own_filters(root, deadline)
-        basis = self._basis(root)
-        known = self._folders.get(root)
-        untracked = known.still_untracked((*basis, *file_stamps(known.ignore_files))) if known and basis else None
-        if untracked is None:
-            self._asked_for.add(root)
-        how = "all" if untracked is None else "no"
-        out = self._git(root, deadline, *git.status(how, filters=filters))
+        """What differs from the index, by what is remembered or else by git; or why nothing can be known."""
+        return self._look_at_stamps(root, deadline) or self._ask_git(root, deadline)
+
+    def _look_at_stamps(self, root: str, deadline: float) -> _Seen | None:
+        """No program is run: each file and folder is looked at. None where that does not tell."""
+        known, basis = self._folders.get(root), self._basis(root)
+        if known is None or not basis:
+            return None
+        found = known.find_differences((*basis, *file_stamps(known.ignore_files)))
+        index = self._index(root, deadline) if found else None
+        if found is None or index is None:
+            return None
+        if known.changes_line_ends and any(self._has_crlf(os.path.join(root, path)) for path in found.tracked):
+            return None  # Git may take its line ends for others: then its content is the same to it.
+        return _Seen(root, index, [*found.tracked, *found.untracked])
+
+    def _ask_git(self, root: str, deadline: float) -> "_Seen | Fingerprint":
+        self._asked_for.add(root)
+        out = self._git(root, deadline, *git.status(filters=self._own_filters(root, deadline)))
         if out is None:
             return Fingerprint(why_unknown=f"git shows no worktree at {root}")
         status = git.parse_status(out)
         if status.cut or len(status.changes) > MAX_CHANGED:
-            return Fingerprint(head=status.head, branch=status.branch, why_unknown="too many files are changed or new")
+            return Fingerprint(why_unknown="too many files are changed or new")
         index = self._index(root, deadline)
         if index is None:
-            return Fingerprint(head=status.head, branch=status.branch, why_unknown="git could not list the index")
-        status.changes += [git.Change(path, "??") for path in untracked or ()]
-        changed = [change for change in status.changes if change.untracked or change.conflict or change.code[1:] != "."]
-        return _Seen(root, status, index, changed)
+            return Fingerprint(why_unknown="git could not list the index")
+        return _Seen(root, index, [change.path for change in status.changes if _differs_from_index(change)])
 
-    # ── files that are new ───────────────────────────────────────────────────────────────────────────────────────────
+    # ── what is remembered of git's answers ──────────────────────────────────────────────────────────────────────────
 
     def _basis(self, root: str) -> tuple[object, ...]:
-        """What decides which files are new, beside the folders: the index, git's settings and rules. Empty: not known."""
-        folder, stamp = git_folder(root), _index_stamp(root)
-        if folder is None or stamp is None:
-            return ()
-        own = [os.path.join(where, name) for where in git_folders(folder) for name in ("config", "info/exclude")]
+        """What decides which files differ or are new, beside themselves: the index, git's settings and rules. Empty: not
+        known."""
+        stamp = _index_stamp(root)
+        return () if stamp is None else (stamp, *file_stamps(self._settings_files(root)))
+
+    def _settings_files(self, root: str) -> list[str]:
+        """Files outside of the worktree that change what git makes of it."""
+        names = ("config", "config.worktree", "info/exclude", "info/attributes", "info/sparse-checkout")
+        own = [os.path.join(where, name) for where in git_folders(git_folder(root) or "") for name in names]
         home = self._environment.get("HOME", "")
-        settings = self._environment.get("XDG_CONFIG_HOME") or os.path.join(home, ".config")
-        users = [os.path.join(home, ".gitconfig"), *(os.path.join(settings, "git", n) for n in ("config", "ignore"))]
-        return (stamp, *file_stamps([*own, *users]))
+        settings = os.path.join(self._environment.get("XDG_CONFIG_HOME") or os.path.join(home, ".config"), "git")
+        users = [os.path.join(settings, name) for name in ("config", "ignore", "attributes")]
+        return [*own, os.path.join(home, ".gitconfig"), *users]
 
     def remember_folders(self, budget_s: float = 5.0) -> None:
-        """Reads the folders of large worktrees that were looked at, so that later looks need not ask git for new files.
+        """Reads the worktrees of which git was asked, so that later looks need not ask it.
 
         Takes a moment: for a thread that nobody waits for.
         """
@@ -150,24 +188,34 @@ class Fingerprinter:
                 self._folders[root] = known
 
     def _read_folders(self, root: str, deadline: float) -> KnownFolders | None:
-        """The folders before git's answer: what is written in between shows in their stamps the next time."""
+        """Folders and files before git's answer: what is written in between shows in their stamps the next time."""
         basis = self._basis(root)
         index = self._index(root, deadline) if basis else None
-        if index is None or len(index.entries) < MIN_REMEMBERED_FILES:
+        if index is None or any(entry.mode == SUBMODULE for entry in index.entries.values()):
             return None
+        attributes = self._read_attributes(root, index)
         before = self._folders.get(root)
         folders = read_folders(root, index.entries, lambda some: self._ignored(root, deadline, some), before)
-        if folders is None:
+        if folders is None or compares_other_content(attributes):
             return None
         rules = ignore_files_in(folders)
         basis = (*basis, *file_stamps(rules))
+        stamps = stamp_worktree(root, folders, index.entries)
         out = self._git(root, deadline, *git.status(filters=self._own_filters(root, deadline)))
         status = git.parse_status(out) if out else git.Status(cut=True)
         new = tuple(change.path for change in status.changes if change.untracked)
         seen = all(os.path.dirname(os.path.join(root, path.rstrip("/"))) in folders for path in new)
-        if status.cut or len(status.changes) > MAX_CHANGED or not seen:
+        if stamps is None or status.cut or len(status.changes) > MAX_CHANGED or not seen:
             return None
-        return KnownFolders(root, basis, folders, rules, new)
+        # Git compared their content: whether it still differs is found out by hashing them, at every look.
+        different = {change.path for change in status.changes if _differs_from_index(change) and not change.untracked}
+        stamps.forget(place for place, name in enumerate(stamps.names) if name in different)
+        return KnownFolders(root, basis, folders, stamps, rules, new, changes_line_ends(attributes))
+
+    def _read_attributes(self, root: str, index: _Index) -> list[bytes]:
+        """Texts that may say that git compares something else than what lies in a file."""
+        named = [os.path.join(root, path) for path in index.entries if path.endswith(ATTRIBUTES_FILE)]
+        return [read_head(path, MAX_SETTINGS_BYTES) for path in (*named, *self._settings_files(root))]
 
     def _ignored(self, root: str, deadline: float, folders: list[str]) -> set[str] | None:
         """Folders without any file that git knows: they are ignored, or empty and may get one."""
@@ -184,13 +232,12 @@ class Fingerprinter:
     def _sum(self, seen: _Seen, covers: tuple[str, ...], deadline: float, depth: int) -> Fingerprint:
         matches = _matcher(covers)
         total, newest = self._index_sum(seen.index, covers), 0
-        for change in seen.changed:
-            if matches(change.path):
-                difference, written = self._difference(seen.root, change.path, seen.index, deadline)
+        for path in seen.changed:
+            if matches(path):
+                difference, written = self._difference(seen.root, path, seen.index, deadline)
                 total, newest = total + difference, max(newest, written)
         total += self._submodules(seen.root, seen.index, deadline, depth)
-        head, branch = seen.status.head, seen.status.branch
-        return Fingerprint(f"{total % _WIDTH:032x}", head, branch, len(seen.changed), newest=newest // 1_000_000)
+        return Fingerprint(f"{total % _WIDTH:032x}", len(seen.changed), newest=newest // 1_000_000)
 
     def _take(self, root: str, deadline: float, depth: int) -> Fingerprint:
         seen = self._look(root, deadline)
@@ -225,7 +272,8 @@ class Fingerprinter:
         out = self._git(root, deadline, *git.argv("ls-files", "-z", "--stage"))
         if out is None:
             return None
-        index = _Index(stamp or (0, 0, 0), _parse_stage(out), {})
+        entries = _parse_stage(out)
+        index = _Index(stamp or (0, 0, 0), entries, _updated_sums(known, entries) if known else {})
         if stamp is not None:
             self._indexes[root] = index
         return index
@@ -253,21 +301,27 @@ class Fingerprinter:
             found = os.lstat(path)
         except (FileNotFoundError, NotADirectoryError):
             return None, 0
-        stamp = (found.st_mtime_ns, found.st_size, found.st_ino)
+        stamp = stamp_of(found)
         known = self._hashes.get(path)
-        if known is not None and known[0] == stamp:
-            return known[1], found.st_mtime_ns
-        entry = _hash_file(path, found)
+        if known is not None and known.stamp == stamp:
+            return known.entry, found.st_mtime_ns
+        entry, has_crlf = _hash_file(path, found)
         if len(self._hashes) > 4 * MAX_CHANGED:
             self._hashes.clear()
         # A file written within the same clock tick could change again without a new stamp.
-        if time.time_ns() - found.st_mtime_ns > 20_000_000:
-            self._hashes[path] = (stamp, entry)
+        if time.time_ns() - found.st_mtime_ns > SETTLED_NS:
+            self._hashes[path] = _Hashed(stamp, entry, has_crlf)
         return entry, found.st_mtime_ns
+
+    def _has_crlf(self, path: str) -> bool:
+        """A file that is gone has none; one that was written this moment is read once more."""
+        entry, _ = self._hash(path)
+        known = self._hashes.get(path)
+        return known.has_crlf if known and known.entry == entry else b"\r\n" in read_head(path, MAX_HASHED_BYTES)
 
     def _submodules(self, root: str, index: _Index, deadline: float, depth: int) -> int:
         """Content of checked-out submodules: each is a worktree of its own."""
-        links = [path for path, entry in index.entries.items() if entry.mode == "160000"] if _has_modules(root) else []
+        links = [path for path, entry in index.entries.items() if entry.mode == SUBMODULE] if _has_modules(root) else []
         total = 0
         for path in links if depth < MAX_SUBMODULE_DEPTH else ():
             folder = os.path.join(root, path)
@@ -277,6 +331,21 @@ class Fingerprinter:
                     raise ValueError(f"submodule {path}: {inner.why_unknown}")
                 total += _value(path, _Entry("submodule", inner.content))
         return total
+
+
+def _differs_from_index(change: git.Change) -> bool:
+    return change.untracked or change.conflict or change.code[1:] != "."
+
+
+def _updated_sums(known: _Index, entries: dict[str, _Entry]) -> dict[tuple[str, ...], int]:
+    """Sums over another index, by what differs: most commits change a few files of thousands."""
+    gone, new = known.entries.items() - entries.items(), entries.items() - known.entries.items()
+    sums = {}
+    for covers, before in known.sums.items():
+        matches = _matcher(covers)
+        added = sum(_value(path, entry) for path, entry in new if matches(path))
+        sums[covers] = before + added - sum(_value(path, entry) for path, entry in gone if matches(path))
+    return sums
 
 
 def _has_modules(root: str) -> bool:
@@ -326,26 +395,27 @@ def read_head(path: str, size: int) -> bytes:
 
 
 def _parse_stage(out: bytes) -> dict[str, _Entry]:
+    """Lines of `mode hash stage TAB name`."""
     entries: dict[str, _Entry] = {}
-    for line in out.split(b"\0"):
-        head, tab, name = line.partition(b"\t")
+    for line in out.decode("utf-8", "surrogateescape").split("\0"):
+        head, tab, name = line.partition("\t")
         if tab:
-            mode, oid, _stage = head.decode("ascii", "replace").split(" ")
-            entries[name.decode("utf-8", "surrogateescape")] = _Entry(mode, oid)
+            entries[name] = _Entry(head[:6], head[7:-2])
     return entries
 
 
-def _hash_file(path: str, found: os.stat_result) -> _Entry:
-    """The same identity that git gives the content, so that staging it changes nothing."""
+def _hash_file(path: str, found: os.stat_result) -> tuple[_Entry, bool]:
+    """The same identity that git gives the content, so that staging it changes nothing; and whether it has CRLF in it."""
     if stat.S_ISLNK(found.st_mode):
-        return _Entry("120000", _blob(os.readlink(path).encode("utf-8", "surrogateescape")))
+        return _Entry("120000", _blob(os.readlink(path).encode("utf-8", "surrogateescape"))), False
     if not stat.S_ISREG(found.st_mode):
-        return _Entry("other", str(found.st_mtime_ns))
+        return _Entry("other", str(found.st_mtime_ns)), False
     mode = "100755" if found.st_mode & 0o100 else "100644"
     if found.st_size > MAX_HASHED_BYTES:
-        return _Entry(mode, f"{found.st_size}:{found.st_mtime_ns}")
+        return _Entry(mode, f"{found.st_size}:{found.st_mtime_ns}"), True
     with open(path, "rb") as file:
-        return _Entry(mode, _blob(file.read()))
+        data = file.read()
+    return _Entry(mode, _blob(data)), b"\r\n" in data
 
 
 def _blob(data: bytes) -> str:
@@ -374,3 +444,9 @@ class _Covered:
 
 def _matcher(covers: tuple[str, ...]) -> "_Everything | _Covered":
     return _Covered(covers) if covers else _Everything()
+
+
+@cache
+def shared_fingerprinter() -> Fingerprinter:
+    """One for the whole process: what was hashed and remembered for one question serves the next."""
+    return Fingerprinter(run_briefly, os.environ)

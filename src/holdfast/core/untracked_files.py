@@ -1,25 +1,33 @@
-"""Which files of a worktree are new to git, without asking git each time.
+"""Which files of a worktree differ from git's index or are new to it, without asking git each time.
 
-Git has to read every folder to find them. Here each folder's time stamp and the names in it are remembered: where no
-folder got another name since the last answer of git, the answer is still the same. What an editor or `sed -i` does
-(a new file under an old name) costs one look at that folder. Anything else makes the caller ask git again.
+Git has to look at every file and read every folder to find them. Here the stamp of each is remembered, with the names
+in each folder: where git once said that a file is unchanged and its stamp is still the same, so is its content, and
+where no folder got another name there is no new file. What an editor or `sed -i` does (a new file under an old name)
+costs one look at that folder. Anything else makes the caller ask git again.
 """
 
 import os
+import re
 import stat
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 import msgspec
 
+from holdfast.core.file_stamps import MISSING, SETTLED_NS, FileStamps, Stamp, read_stamp
+
 MAX_FOLDERS = 20_000
-SETTLED_NS = 20_000_000
-"""A folder that was written to within one tick of the clock can change again without a new stamp."""
-IGNORE_FILE = ".gitignore"
+MAX_DIFFERENT = 2_000
+"""More files with another stamp than this: git reads them as quickly."""
+IGNORE_FILE, ATTRIBUTES_FILE = ".gitignore", ".gitattributes"
+_REWRITES = re.compile(
+    rb"\bfilter\s*=|\bident\b|working-tree-encoding|attributesfile|filemode\s*=\s*(?:false|no|off|0)", re.I
+)
+"""In attributes and settings: git compares something else than what lies in the file, or leaves its mode out."""
+_CHANGES_LINE_ENDS = re.compile(rb"\b(?:text|eol|crlf|autocrlf|include\w*)\b", re.I)
 
 AskIgnored = Callable[[list[str]], set[str] | None]
 """Which of these folders git ignores; None where it does not tell."""
-Stamp = tuple[int, int]
 
 
 class _Folder(msgspec.Struct):
@@ -28,38 +36,49 @@ class _Folder(msgspec.Struct):
     """Each name in it, and whether it is a folder."""
 
 
+class Differences(msgspec.Struct, frozen=True):
+    """Files whose content may differ from the index, and files that are new."""
+
+    tracked: list[str]
+    untracked: tuple[str, ...]
+
+
 class KnownFolders(msgspec.Struct):
-    """What one answer of git about new files rests on."""
+    """What one answer of git about changed and new files rests on."""
 
     root: str
     basis: tuple[object, ...]
-    """Stamps of what else decides what is new: the index, git's settings, ignore files."""
+    """Stamps of what else decides: the index, git's settings, ignore files."""
     folders: dict[str, _Folder]
+    stamps: FileStamps
+    """Of the folders, then of the tracked files; those that git called changed are reported by every look."""
     ignore_files: tuple[str, ...]
     untracked: tuple[str, ...]
+    changes_line_ends: bool = False
 
-    def still_untracked(self, basis: tuple[object, ...]) -> tuple[str, ...] | None:
-        """The new files of this moment; None when git has to be asked."""
+    def find_differences(self, basis: tuple[object, ...]) -> Differences | None:
+        """Of this moment; None when git has to be asked."""
         if basis != self.basis:
             return None
-        gone = False
-        for path, folder in self.folders.items():
-            stamp = _stamp_of(path)
-            if stamp == folder.stamp:
-                continue
-            if stamp is None:
-                return None
-            changed = self._look_again(path, folder)
-            if changed is None:
-                return None
-            gone = gone or changed
+        places = self.stamps.find_changed()
+        if len(places) > MAX_DIFFERENT:
+            return None
+        folders, gone = list(self.folders), False
+        for place in places:
+            if place < len(folders):
+                changed = self._look_again(place, folders[place])
+                if changed is None:
+                    return None
+                gone = gone or changed
         if gone:
             self.untracked = tuple(p for p in self.untracked if os.path.lexists(os.path.join(self.root, p)))
-        return self.untracked
+        tracked = [self.stamps.names[place] for place in places if place >= len(folders)]
+        # Other attributes may make git see other content in files that nobody touched.
+        return None if any(name.endswith(ATTRIBUTES_FILE) for name in tracked) else Differences(tracked, self.untracked)
 
-    def _look_again(self, path: str, folder: _Folder) -> bool | None:
+    def _look_again(self, place: int, path: str) -> bool | None:
         """Whether names went; None when some came."""
-        seen = _look_at(path)
+        folder, seen = self.folders[path], _look_at(path)
         if seen is None or seen.names - folder.names:
             return None
         if any(is_folder for _name, is_folder in folder.names - seen.names):
@@ -68,7 +87,25 @@ class KnownFolders(msgspec.Struct):
         if not _is_settled(seen.stamp):
             return None
         self.folders[path] = seen
+        self.stamps.set_stamp(place, seen.stamp)
         return went
+
+
+def stamp_worktree(root: str, folders: dict[str, _Folder], tracked: Iterable[str]) -> FileStamps | None:
+    """To be read before git is asked. None where a folder got another stamp since its names were read."""
+    names = [os.path.relpath(path, root) for path in folders]
+    stamps = FileStamps(root, [*names, *tracked])
+    same = all(stamps.stamp(place) == folder.stamp for place, folder in enumerate(folders.values()))
+    return stamps if same else None
+
+
+def compares_other_content(texts: Sequence[bytes]) -> bool:
+    """By the attributes and settings that count: what lies in a file is not what git compares."""
+    return any(_REWRITES.search(text) for text in texts)
+
+
+def changes_line_ends(texts: Sequence[bytes]) -> bool:
+    return any(_CHANGES_LINE_ENDS.search(text) for text in texts)
 
 
 def read_folders(
@@ -114,12 +151,12 @@ def _folders_of(paths: Iterable[str]) -> set[str]:
 
 def _look_at(path: str, before: _Folder | None = None) -> _Folder | None:
     """The stamp first: what is added while the names are read shows as another stamp the next time."""
-    stamp = _stamp_of(path)
-    if stamp is None:
-        return None
-    if before is not None and before.stamp == stamp:
-        return before
     try:
+        stamp = read_stamp(path)
+        if stamp == MISSING or not stat.S_ISDIR(stamp[4]):
+            return None
+        if before is not None and before.stamp == stamp:
+            return before
         with os.scandir(path) as entries:
             names = frozenset((entry.name, entry.is_dir(follow_symlinks=False)) for entry in entries)
     except OSError:
@@ -129,14 +166,6 @@ def _look_at(path: str, before: _Folder | None = None) -> _Folder | None:
 
 def _is_settled(stamp: Stamp) -> bool:
     return time.time_ns() - stamp[0] > SETTLED_NS
-
-
-def _stamp_of(path: str) -> Stamp | None:
-    try:
-        found = os.lstat(path)
-    except OSError:
-        return None
-    return (found.st_mtime_ns, found.st_ino) if stat.S_ISDIR(found.st_mode) else None
 
 
 def file_stamps(paths: Iterable[str]) -> tuple[object, ...]:

@@ -136,6 +136,8 @@ def _put(node: Node, names: list[str], leaf: Node) -> None:
 # Where the layers lie, and how they are read.
 
 FILES = ("user", "project", "local")
+MOST_LOADS = 3
+"""Files that somebody keeps changing are taken as they are."""
 
 
 class Settings:
@@ -171,26 +173,31 @@ class Settings:
         return [*self.files(project).items(), *((f.layer, f.path) for f in self.section_files(project))]
 
     def load(self, project: str | Path = "") -> Resolved:
+        # What was read and when it was changed must belong together: an agent's change is told from a person's by its time.
+        for _ in range(MOST_LOADS):
+            changed = self._change_times(project)
+            found = self._load_once(project)
+            if self._change_times(project) == changed:
+                break
+        for section in found.values():
+            section.__dict__["changed_at"] = max(changed, default=0)
+        return found
+
+    def _change_times(self, project: str | Path) -> list[int]:
+        return [_changed_at(path) for _, path in self.all_files(project)]
+
+    def _load_once(self, project: str | Path) -> Resolved:
         notices = Notices()
         layers = self._layers(project, notices)
         foreign = any(layer.value and not layer.source.free for layer in layers)
         found = resolve(self.sections, [*layers, environment_layer(self.environ)], notices)
-        if foreign:
-            found = self._hold_to_user(found)
-        return self._dated(found, project)
+        return self._hold_to_user(found) if foreign else found
 
     def _hold_to_user(self, found: Resolved) -> Resolved:
         """A project that nobody trusted can add and tighten; sections that know how are held to the user's own."""
         own = resolve(self.sections, [*self._layers("", Notices()), environment_layer(self.environ)], Notices())
         held = {name: one.held_to(own[name]) if hasattr(one, "held_to") else one for name, one in found.items()}
         return Resolved(held, found.trees, found.notices)
-
-    def _dated(self, found: Resolved, project: str | Path) -> Resolved:
-        """Sections know when what they were made from was last changed."""
-        changed = max((_changed_at(path) for _, path in self.all_files(project)), default=0)
-        for section in found.values():
-            section.__dict__["changed_at"] = changed
-        return found
 
     def _layers(self, project: str | Path, notices: Notices) -> list[Node]:
         known = trust.read(self.config_dir)

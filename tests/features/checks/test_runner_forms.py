@@ -41,6 +41,28 @@ FORMS = [
 RUNNERS = sorted({form.runner for form in FORMS})
 
 
+class WrittenForm(msgspec.Struct):
+    """Of wrappers and runners that are not installed here: with the output that they print, labelled before the first run."""
+
+    command: str
+    exit_code: int
+    stdout: str
+    stderr: str
+    proof: bool
+
+
+WRITTEN = [
+    msgspec.json.decode(line, type=WrittenForm)
+    for line in (CORPUS / "written_forms.jsonl").read_text().split("\n")
+    if line
+]
+
+
+def test_other_wrappers_and_runners_prove_what_they_show_and_no_more() -> None:
+    judged = [(form, judge_command(form.command, ".", form.exit_code, form.stdout, form.stderr)) for form in WRITTEN]
+    assert [form.command for form, found in judged if found.proves_tests_pass is not form.proof] == []
+
+
 @lru_cache
 def judged_forms() -> list[tuple[RunnerForm, Judgement]]:
     return [(f, judge_command(f.command, ".", f.exit_code, f.stdout, f.stderr)) for f in FORMS]

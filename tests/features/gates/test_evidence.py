@@ -243,3 +243,12 @@ def test_looking_around_does_not_push_a_proof_out() -> None:
         stage.run(f"grep -rn word{n} src")
         stage.run(f"git log -{n}")
     assert stage.stop().silent
+
+
+def test_content_that_could_not_be_read_is_unknown_since_it_was_last_known() -> None:
+    stage = green()
+    stage.edit()
+    known = {"content": {"": "a", "src/**": "b"}}
+    stage.run("pytest -q", **known)
+    assert "unknown, since 40 s ago" in stage.later(40).stop().reasons[0]
+    assert stage.stop(**known).silent

@@ -14,10 +14,10 @@ from itertools import pairwise
 import msgspec
 
 from holdfast.core.shell.analysis import Analysis, Ran, ShellCommand, analyse_command
-from holdfast.core.shell.flow import Pieces
+from holdfast.core.shell.flow import NULL, STDERR, STDOUT, TERMINAL, Pieces
 from holdfast.core.shell.program_code import CODE_FLAGS, INTERPRETER, read_commands, sed_acts
 from holdfast.core.shell.programs import SHELLS
-from holdfast.core.shell.recipes import RUNNERS, make_recipe, parse_make
+from holdfast.core.shell.recipes import RUNNERS, find_meaning, is_source_of, make_recipe, parse_make
 from holdfast.core.shell.redirects import join
 from holdfast.core.shell.syntax import UNKNOWN
 from holdfast.core.shell.written_files import code_of, written_files
@@ -28,6 +28,7 @@ MAX_DEPTH = 4
 BLANK = "\u2423"
 """Stands for a blank inside of one word: `-m 'make deploy'` is one word and no command."""
 
+_NO_FILES = frozenset((TERMINAL, STDOUT, STDERR, NULL))
 _GIT_VALUES = frozenset(
     "-C -c --git-dir --work-tree --namespace --exec-path --config-env --super-prefix --attr-source".split()
 )
@@ -76,6 +77,8 @@ class CommandActs(msgspec.Struct, frozen=True):
     """Files it writes, as far as the command shows; joined with the folder it is in."""
     hidden: tuple[str, ...] = ()
     """What it runs that cannot be read: a text from elsewhere, a name that is not known."""
+    rewritten: tuple[str, ...] = ()
+    """Scripts and recipes that it both writes and runs, by the names of `meanings`: what lay there before says nothing."""
     problem: str = ""
     """Why it could not be followed; then `readings` is the text itself."""
 
@@ -92,7 +95,7 @@ def _read_acts(command: str, cwd: str, meanings: tuple[tuple[str, str], ...]) ->
     reader.read(command, cwd, 0)
     acts = CommandActs(
         tuple(dict.fromkeys(reader.readings))[:MAX_READINGS], tuple(dict.fromkeys(reader.writes)),
-        tuple(dict.fromkeys(reader.hidden)), reader.problem,
+        tuple(dict.fromkeys(reader.hidden)), tuple(dict.fromkeys(reader.rewritten)), reader.problem,
     )  # fmt: skip
     return acts, tuple(dict.fromkeys(reader.unresolved))
 
@@ -108,8 +111,11 @@ class _Reader:
         self.writes: list[str] = []
         self.hidden: list[str] = []
         self.unresolved: list[str] = []
+        self.rewritten: list[str] = []
         self.problem = ""
         self._meanings = dict(meanings)
+        self._texts: dict[str, str] = {}
+        self._used: set[str] = set()
         self._links: dict[str, str] = {}
 
     def read(self, text: str, cwd: str, depth: int) -> None:
@@ -129,6 +135,7 @@ class _Reader:
         self.writes += [
             name for file in written_files(analysis, text) for name in (file, self._behind_link(file)) if name
         ]
+        self._texts |= _written_texts(analysis)
         for command in analysis.commands:
             if command.ran is not Ran.NO and not command.invocation.shadowed:
                 self._read_command(command, analysis, depth)
@@ -242,9 +249,9 @@ class _Reader:
             return []
         script = next((word for word in words[1:] if not word.startswith(("-", "+"))), "")
         self._add(words[0].rpartition("/")[2], words[1:])
-        text = self._meanings.get(f"file {join(command.invocation.cwd, script)}") if script else None
-        if text is not None:
-            return [_with_arguments(text, words[words.index(script) + 1 :])]
+        texts = self._texts_of(f"file {join(command.invocation.cwd, script)}") if script else []
+        if texts:
+            return [_with_arguments(text, words[words.index(script) + 1 :]) for text in texts]
         if script:
             self.unresolved.append(f"file {join(command.invocation.cwd, script)}")
         self.hidden.append(
@@ -268,9 +275,17 @@ class _Reader:
         )
 
     def _known_meanings(self, keys: list[str]) -> list[str]:
-        known = [self._meanings.pop(key) for key in keys if key in self._meanings]
-        self.unresolved += [key for key in keys if key not in self._meanings]
+        known = [text for key in keys for text in self._texts_of(key)]
+        self.unresolved += [key for key in keys if self._meanings.pop(key, None) is None]
         return known
+
+    def _texts_of(self, key: str) -> list[str]:
+        """What a name stands for on disk, and as the command itself writes it before it runs it."""
+        if any(is_source_of(key, file) for file in self.writes):
+            self.rewritten.append(key)
+        own = find_meaning(key, self._texts) if self._texts and key not in self._used else ""
+        self._used.add(key)  # A script that runs itself is read once.
+        return [text for text in (self._meanings.get(key, ""), own) if text]
 
     def _behind_link(self, file: str) -> str:
         """`ln -s infra/prod.tf z; echo > z` in one command."""
@@ -283,6 +298,17 @@ class _Reader:
         operands = [word for word in words[1:] if not word.startswith("-")]
         if len(operands) == 2:
             self._links[join(cwd, operands[1])] = operands[0]
+
+
+def _written_texts(analysis: Analysis) -> dict[str, str]:
+    """Files whose whole new text stands in the command: of heredocs, `echo` and `printf`."""
+    sinks = {sink: pieces for path in analysis.paths for sink, pieces in path.outputs.items()}
+    texts = {
+        sink: "".join(piece.text for piece in pieces)
+        for sink, pieces in sinks.items()
+        if sink not in _NO_FILES and all(piece.invocation < 0 for piece in pieces)
+    }
+    return {sink: text.replace(UNKNOWN, "") for sink, text in texts.items() if text.strip(f"{UNKNOWN} \n")}
 
 
 def _configured(environment: Mapping[str, str]) -> dict[str, str]:

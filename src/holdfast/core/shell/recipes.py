@@ -1,7 +1,7 @@
 """Recipes of task runners (make, just, task, npm and the like) as shell text: what `just ship` comes down to."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import msgspec
@@ -11,6 +11,14 @@ from holdfast.core.shell.redirects import join
 ReadText = Callable[[str], str]
 """The text of a file; empty when it cannot be read."""
 MAKE_FILES = ("GNUmakefile", "makefile", "Makefile")
+_JUST_FILES = ("justfile", "Justfile", ".justfile")
+_TASK_FILES = ("Taskfile.yml", "Taskfile.yaml", "taskfile.yml", "Taskfile.dist.yml")
+_CODE_FILES = ("Rakefile", "noxfile.py", "tasks.py", "fabfile.py", "Rakefile.rb")
+RECIPE_FILES = (
+    *MAKE_FILES, *_JUST_FILES, *_TASK_FILES, *_CODE_FILES, "package.json", "deno.json", "deno.jsonc", "composer.json",
+    "pyproject.toml", "mise.toml", ".mise.toml",
+)  # fmt: skip
+"""Files of a folder that say what the names of its tasks mean."""
 MAX_INCLUDES = 5
 _MAKE_VALUES = frozenset("-C -f -I -j -l -o -W --directory --file --makefile --include-dir --eval -E".split())
 _SCRIPTS_OF_PACKAGE = frozenset(("npm", "pnpm", "yarn", "bun", "node"))
@@ -35,9 +43,9 @@ def read_recipe(runner: str, target: str, folder: str, read: ReadText, makefile:
         text = read(join(folder, makefile)) if makefile else first(*MAKE_FILES)
         return make_recipe(_with_includes(text, folder, read), target, makefile)
     if runner == "just":
-        return _just_recipe(first("justfile", "Justfile", ".justfile"), target)
+        return _just_recipe(first(*_JUST_FILES), target)
     if runner in ("task", "go-task"):
-        return _task_recipe(first("Taskfile.yml", "Taskfile.yaml", "taskfile.yml", "Taskfile.dist.yml"), target)
+        return _task_recipe(first(*_TASK_FILES), target)
     if runner in _SCRIPTS_OF_PACKAGE:
         return _package_scripts(_json(first("package.json")).get("scripts"), target)
     if runner == "deno":
@@ -48,7 +56,34 @@ def read_recipe(runner: str, target: str, folder: str, read: ReadText, makefile:
         return _pyproject_recipe(_toml(first("pyproject.toml")), target)
     if runner == "mise":
         return _shell_text(_toml(first("mise.toml", ".mise.toml")).get("tasks"), target)
-    return _code_block(first("Rakefile", "noxfile.py", "tasks.py", "fabfile.py", "Rakefile.rb"), target)
+    return _code_block(first(*_CODE_FILES), target)
+
+
+def find_meaning(key: str, texts: Mapping[str, str]) -> str:
+    """A meaning by files that are not on disk yet."""
+    kind, _, rest = key.partition(" ")
+    if kind == "file":
+        return texts.get(rest, "")
+    if kind == "code":
+        from holdfast.core.shell.program_code import shell_of_code
+
+        return shell_of_code(texts.get(rest, ""), rest.rpartition(".")[2])
+    if kind != "recipe":
+        return ""
+    runner, folder, target, *makefile = rest.split("\0")
+    return read_recipe(runner, target, folder, lambda path: texts.get(path, ""), "".join(makefile))
+
+
+def is_source_of(key: str, file: str) -> bool:
+    """Whether a file that is written decides what the name means."""
+    kind, _, rest = key.partition(" ")
+    if kind in ("file", "code"):
+        return file == rest
+    if kind != "recipe":
+        return False
+    _, folder, _, *makefile = rest.split("\0")
+    names = makefile or RECIPE_FILES
+    return any(file == join(folder, name) for name in names)
 
 
 def _with_includes(text: str, folder: str, read: ReadText) -> str:

@@ -4,6 +4,8 @@ import re
 
 import msgspec
 
+from holdfast.core.shell.syntax import UNKNOWN
+
 ASSIGNMENT = re.compile(r"^[A-Za-z_]\w*=")
 
 
@@ -26,14 +28,26 @@ class _Spec(msgspec.Struct, frozen=True):
     """Words of its own before the command."""
     runs_nothing: frozenset[str] = frozenset()
     directory_flags: frozenset[str] = frozenset()
+    any_operands: bool = False
+    """Words of its own up to `--`, where one is given: `mise x python@3.12 -- pytest`."""
+    text_flags: frozenset[str] = frozenset()
+    """Flags whose value is the command as one shell text."""
+    waits_with: frozenset[str] = frozenset()
+    """Flags of which one is needed for it to wait for the command and to end as it does."""
 
 
-def _spec(takes: str = "", operands: int = 0, nothing: str = "", directory: str = "") -> _Spec:
+def _spec(
+    takes: str = "", operands: int = 0, nothing: str = "", directory: str = "", texts: str = "", waits: str = "",
+    *, any_operands: bool = False,
+) -> _Spec:  # fmt: skip
     return _Spec(
         frozenset(f"{takes} {directory}".split()),
         operands,
         frozenset(f"{nothing} --help --version".split()),
         frozenset(directory.split()),
+        any_operands,
+        frozenset(texts.split()),
+        frozenset(waits.split()),
     )
 
 
@@ -60,7 +74,55 @@ SIMPLE: dict[str, _Spec] = {
     "xvfb-run": _spec("-s --server-args -n --server-num -e -f -w -p"),
     "dbus-run-session": _spec(),
     "caffeinate": _spec("-t -w"),
-    "flock": _spec("-w -E --timeout", 1),
+    "flock": _spec("-w -E --timeout", 1, texts="-c --command"),
+    "faketime": _spec("-f", 1, nothing="-p"),
+    "firejail": _spec(nothing="--list --tree --top --shutdown --join"),
+    "prlimit": _spec("-p --pid", nothing="-p --pid"),
+    "numactl": _spec("-N -m -C -i -p --cpunodebind --membind --physcpubind --interleave", nothing="-s -H --show --hardware"),
+    "setarch": _spec(nothing="--list"),
+    "proxychains4": _spec("-f"),
+    "proxychains": _spec("-f"),
+    "torsocks": _spec(),
+    "eatmydata": _spec(),
+    "fakeroot": _spec("-l -s -i -f -b"),
+    "winpty": _spec(),
+    "tini": _spec("-p -e"),
+    "dumb-init": _spec("-r --rewrite"),
+    "gosu": _spec("", 1),
+    "su-exec": _spec("", 1),
+    "setpriv": _spec("--reuid --regid --groups", nothing="-d --dump"),
+    "runuser": _spec("-u --user -g --group"),
+    "valgrind": _spec(),
+    "rlwrap": _spec("-H -f -p"),
+    "systemd-run": _spec("-p --property -u --unit --slice -E --setenv --uid --gid --nice --working-directory --description",
+                         waits="--scope --wait"),
+    "nix-shell": _spec("-p -I -A --attr --arg --argstr", texts="--run --command"),
+    "nix shell": _spec("-f --file -I --override-input", waits="-c --command"),
+    "nix run": _spec("-f --file", any_operands=True),
+    "devbox run": _spec("-c --config -e --env --env-file"),
+    "devenv shell": _spec(),
+    "pixi run": _spec("-e --environment -p --platform --manifest-path"),
+    "pixi exec": _spec("-s --spec -c --channel"),
+    "rbenv exec": _spec(),
+    "pyenv exec": _spec(),
+    "nodenv exec": _spec(),
+    "goenv exec": _spec(),
+    "jenv exec": _spec(),
+    "volta run": _spec("--node --npm --pnpm --yarn"),
+    "fnm exec": _spec("--using"),
+    "nvm exec": _spec("", 1),
+    "rtx exec": _spec(any_operands=True),
+    "rtx x": _spec(any_operands=True),
+    "chamber exec": _spec(any_operands=True),
+    "teller run": _spec("-c --config"),
+    "envchain": _spec("", 1),
+    "devcontainer exec": _spec("--workspace-folder --container-id --config --remote-env --docker-path"),
+    "apptainer exec": _spec("-B --bind --env --env-file -H --home -W --pwd", 1),
+    "singularity exec": _spec("-B --bind --env --env-file -H --home -W --pwd", 1),
+    "toolbox run": _spec("-c --container -d --distro -r --release"),
+    "ddev exec": _spec("-s --service -d --dir"),
+    "dotenv-cli": _spec("-e -c -v"),
+    "gdb": _spec(nothing="-p --pid -x --batch", waits="--args"),
     "command": _spec(nothing="-v -V"),
     "builtin": _spec(),
     "exec": _spec("-a"),
@@ -76,14 +138,12 @@ SIMPLE: dict[str, _Spec] = {
     "conda run": _spec("-n --name -p --prefix --cwd"),
     "mamba run": _spec("-n --name -p --prefix"),
     "micromamba run": _spec("-n --name -p --prefix"),
-    "mise exec": _spec(),
-    "mise x": _spec(),
+    "mise exec": _spec("-c --command", any_operands=True),
+    "mise x": _spec("-c --command", any_operands=True),
     "asdf exec": _spec(),
     "direnv exec": _spec("", 1),
-    "npx": _spec("-p --package -w --workspace", directory="--prefix"),
     "bunx": _spec(),
     "bun x": _spec(),
-    "npm exec": _spec("-p --package -w --workspace", directory="--prefix"),
     "pnpm exec": _spec(directory="-C --dir"),
     "pnpm dlx": _spec(),
     "yarn exec": _spec(),
@@ -104,18 +164,19 @@ SIMPLE: dict[str, _Spec] = {
     "catchsegv": _spec(),
     "strace": _spec("-o -e -p -s -u"),
     "aws-vault exec": _spec("-d --duration", 1),
-    "nix develop": _spec("--file -f"),
-    "docker run": _spec(_DOCKER, 1),
-    "podman run": _spec(_DOCKER, 1),
+    "nix develop": _spec("--file -f", waits="-c --command"),
+    "docker run": _spec(_DOCKER, 1, nothing="-d --detach"),
+    "podman run": _spec(_DOCKER, 1, nothing="-d --detach"),
+    "nerdctl run": _spec(_DOCKER, 1, nothing="-d --detach"),
     "docker exec": _spec(_COMPOSE, 1),
     "podman exec": _spec(_COMPOSE, 1),
-    "docker compose run": _spec(_COMPOSE, 1),
-    "docker compose exec": _spec(_COMPOSE, 1),
-    "docker-compose run": _spec(_COMPOSE, 1),
-    "docker-compose exec": _spec(_COMPOSE, 1),
+    **{f"{program} {verb}": _spec(_COMPOSE, 1, nothing="-d --detach")
+       for program in ("docker compose", "docker-compose", "podman compose", "podman-compose") for verb in ("run", "exec")},
+    "npx": _spec("-p --package -w --workspace", directory="--prefix", texts="-c --call"),
+    "npm exec": _spec("-p --package -w --workspace", directory="--prefix", texts="-c --call"),
     "env": _spec("-u --unset -S --split-string", directory="-C --chdir"),
     "xargs": _spec("-n -P -I -d -L -s -a -E --max-args --max-procs --replace --delimiter --max-lines --arg-file"),
-}
+}  # fmt: skip
 _MODULES = frozenset(("coverage", "poetry", "pipenv", "pdm", "hatch", "uv", "pipx"))
 """Wrappers that are also called as `python -m NAME`."""
 _LONGEST = 3
@@ -177,7 +238,11 @@ def _match(name: str, words: list[str]) -> tuple[str | None, list[str], str]:
 def _take_options(name: str, spec: _Spec, rest: list[str]) -> Unwrapped | None:
     environment: dict[str, str] = {}
     directory, operands, at = "", spec.operands, 0
-    module = False
+    module = uncertain = False
+    if spec.waits_with and not any(word.partition("=")[0] in spec.waits_with for word in rest):
+        return None
+    if spec.any_operands and "--" in rest:
+        rest = rest[rest.index("--") :]
     while at < len(rest):
         word = rest[at]
         flag, equals, value = word.partition("=")
@@ -186,12 +251,10 @@ def _take_options(name: str, spec: _Spec, rest: list[str]) -> Unwrapped | None:
             break
         if flag in spec.runs_nothing:
             return None
-        if name == "nix develop" and word in ("-c", "--command"):
+        if name in ("nix develop", "nix shell", "gdb") and word in spec.waits_with:
             at += 1
             break
-        if name == "flock" and word in ("-c", "--command"):
-            return Unwrapped(words=["sh", "-c", *rest[at + 1 : at + 2]], name=name)
-        if name in ("npx", "npm exec") and word in ("-c", "--call"):
+        if word in spec.text_flags:
             return Unwrapped(words=["sh", "-c", *rest[at + 1 : at + 2]], name=name)
         if name == "env" and flag in ("-S", "--split-string"):
             split = (value or " ".join(rest[at + 1 : at + 2])).split()
@@ -207,6 +270,10 @@ def _take_options(name: str, spec: _Spec, rest: list[str]) -> Unwrapped | None:
             if flag in spec.directory_flags:
                 directory = value if equals else (rest[at + 1] if at + 1 < len(rest) else "")
             at += 2 if flag in spec.takes_value and not equals else 1
+        elif name == "env" and word == UNKNOWN:
+            # `env $(cat .env) pytest`: assignments, if all is well. Only what the command prints shows that it ran.
+            uncertain = True
+            at += 1
         elif name in ("env", "sudo", "doas", "cross-env") and ASSIGNMENT.match(word):
             environment[flag] = value
             at += 1
@@ -230,8 +297,9 @@ def _take_options(name: str, spec: _Spec, rest: list[str]) -> Unwrapped | None:
         inner = [inner[0].rpartition(":")[2], *inner[1:]]
     many = name == "xargs" and any(re.match(r"-[nPIL]|--max|--replace", word) for word in rest[:at])
     return Unwrapped(
-        words=inner, name=name, environment=environment, directory=directory, repeated=many, code_hidden=name == "xargs"
-    )
+        words=inner, name=name, environment=environment, directory=directory, repeated=many, code_hidden=name == "xargs",
+        uncertain=uncertain,
+    )  # fmt: skip
 
 
 def _unwrap_find(words: list[str]) -> Unwrapped | None:

@@ -1,6 +1,7 @@
 """The files a command is about to write, from its parse alone: redirections, programs that write, code given in quotes."""
 
 import re
+from collections.abc import Callable
 
 from holdfast.core.shell.analysis import Analysis, Ran, ShellCommand
 from holdfast.core.shell.flow import TERMINAL, Pieces
@@ -74,9 +75,20 @@ def written_files(analysis: Analysis, text: str) -> list[str]:
 
 def written_after(analysis: Analysis, index: int) -> list[str]:
     """Files that the command writes after one of its programs was started."""
-    found = [name for before, name in analysis.redirected if before > index]
+    return _written_where(analysis, lambda at: at > index)
+
+
+def put_back_after(analysis: Analysis, index: int) -> list[str]:
+    """Files that it writes before that program and again after it: what the program saw of them is gone."""
+    before = set(_written_where(analysis, lambda at: at < index))
+    before |= {name for at, name in analysis.redirected if at == index}
+    return [name for name in written_after(analysis, index) if name in before]
+
+
+def _written_where(analysis: Analysis, counts: Callable[[int], bool]) -> list[str]:
+    found = [name for before, name in analysis.redirected if counts(before)]
     for command in analysis.commands:
-        if command.ran is not Ran.NO and command.invocation.index > index:
+        if command.ran is not Ran.NO and counts(command.invocation.index):
             found += [join(command.invocation.cwd, name) for name in _program_writes(command)]
     return [name for name in dict.fromkeys(found) if _is_file(name)][:MAX_FILES]
 

@@ -1,6 +1,5 @@
 """The one impure step: what a shell call did, and what the worktree shows, written into the event before it is stored."""
 
-import os
 import threading
 import time
 from collections.abc import Iterable, Sequence
@@ -12,8 +11,7 @@ import msgspec
 from holdfast.core.checks import CommandJudgement
 from holdfast.core.event import Event, own_event
 from holdfast.core.feature import ContentParts, Settings
-from holdfast.core.fingerprint import Fingerprint, Fingerprinter, content_key
-from holdfast.core.job import run_briefly
+from holdfast.core.fingerprint import Fingerprint, content_key, shared_fingerprinter
 from holdfast.core.kinds import TOOL_ENDS, HookPayload, ToolEndPayload, ToolPayload
 from holdfast.core.kinds.agent_events import UNKNOWN_VERB
 from holdfast.core.kinds.check_events import GitNoticed
@@ -142,7 +140,7 @@ class Observer:
     """Looks at worktrees when an event comes. Remembers looks, and which calls are running."""
 
     def __init__(self) -> None:
-        self._fingerprints = Fingerprinter(run_briefly, os.environ)
+        self._fingerprints = shared_fingerprinter()
         self._git = GitWatch()
         self._running = RunningCalls()
         self._live: dict[str, LiveWorktree] = {}
@@ -262,7 +260,7 @@ class Observer:
         if time.time() * 1000 - event.at > max(LATE_MS, settings.look_ms):
             return
         wanted = [(), *_distinct(parts())]
-        taken = self._fingerprints.take_parts(place.root, wanted, settings.look_ms / 1000)
+        taken = self._fingerprints.take_patiently(place.root, wanted, settings.look_ms / 1000)
         if event.kind in TOOL_ENDS and taken[0].newest > event.at:
             return  # The hook was answered first, and somebody has written since: that is not what was checked.
         data.content = _by_part(wanted, taken)

@@ -1,6 +1,5 @@
 """What can be asked about checks: which ran, whether they still hold for the content as it is, and why or why not."""
 
-import os
 from collections.abc import Iterable
 from typing import Any
 
@@ -9,8 +8,7 @@ import msgspec
 from holdfast.core.checks import CheckKind, Selection, Verdict
 from holdfast.core.errors import CommandRefused
 from holdfast.core.feature import Call
-from holdfast.core.fingerprint import Fingerprint, Fingerprinter
-from holdfast.core.job import run_briefly
+from holdfast.core.fingerprint import Fingerprint, shared_fingerprinter
 from holdfast.core.kinds.check_events import CheckFinished
 from holdfast.features.checks.git_watch import find_place
 from holdfast.features.checks.settings import DEFAULTS
@@ -151,4 +149,4 @@ def _content_now(call: Call) -> Fingerprint:
     if find_place(call.project) is None:
         return Fingerprint(why_unknown="this is no git repository")
     budget = (call.settings or DEFAULTS).look_ms / 1000
-    return Fingerprinter(run_briefly, os.environ).take(call.project, budget_s=budget)
+    return shared_fingerprinter().take_patiently(call.project, [()], budget)[0]

@@ -18,7 +18,7 @@ from holdfast.core.kinds.gates_events import GatesLooked, GatesMeasured
 from holdfast.core.kinds.session_events import ToolExitRead
 from holdfast.core.shell.acts import BLANK
 from holdfast.core.shell.analysis import Analysis, Ran, ShellCommand, analyse_command, remember_by_text
-from holdfast.core.shell.written_files import written_after
+from holdfast.core.shell.written_files import put_back_after, written_after
 from holdfast.features.gates.events import UAT
 from holdfast.features.gates.triggers import Rule
 
@@ -57,6 +57,8 @@ class RunFact(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     why: str = ""
     changed_after: list[str] = []
     """Files that the same command wrote after it: what they held when it ran is not known."""
+    put_back: list[str] = []
+    """Those that it wrote before as well: the run saw them as they no longer are."""
 
     @property
     def passed(self) -> bool:
@@ -159,16 +161,19 @@ def with_run(doc: Facts, event: Event, data: ToolEndPayload | ToolExitRead) -> F
         outcome = _outcome(command, code, len(analysis.commands) == 1)
         if outcome is None:
             continue
+        changed, back = _changed_after(analysis, command)
         fact = RunFact(seq=seq, at=event.at, outcome=outcome, session=event.session, branch=data.branch,
-                       content=dict(ended.content), changed_after=_changed_after(analysis, command))  # fmt: skip
+                       content=dict(ended.content), changed_after=changed, put_back=back)  # fmt: skip
         ran = _with_latest(ran, reading_of(command)[:LONGEST_COMMAND], fact, MOST_COMMANDS)
         if outcome == 1 and reading_of(command).startswith("git commit"):
             made = _with_latest(made, event.session, replace(fact, content={}), MOST_COMMITS)
     return None if ran is doc.ran else replace(doc, ran=ran, commits=made, at=event.at)
 
 
-def _changed_after(analysis: Analysis, command: ShellCommand) -> list[str]:
-    return written_after(analysis, command.invocation.index)[:MOST_CHANGED]
+def _changed_after(analysis: Analysis, command: ShellCommand) -> tuple[list[str], list[str]]:
+    """Files that it wrote after that program, and those of them that it wrote before too."""
+    index = command.invocation.index
+    return written_after(analysis, index)[:MOST_CHANGED], put_back_after(analysis, index)[:MOST_CHANGED]
 
 
 def _outcome(command: ShellCommand, code: int, alone: bool) -> int | None:
@@ -256,10 +261,11 @@ def with_check(doc: Facts, event: Event, check: CheckFinished) -> Facts:
     verdict = {"passed": 1, "failed": 0}.get(check.verdict, -1)
     copied = check.dir == "?" and any(_COPIES.match(reading_of(one)) for one in analysis.commands)
     ran = {command: fact for command, fact in doc.ran.items() if fact.seq != check.of or command not in readings}
+    changed, back = _changed_after_check(analysis, check)
     fact = RunFact(
         seq=check.of, at=event.at, outcome=-1 if copied else verdict, session=event.session,
         branch=check.branch, content=dict(check.content), why=COPIED if copied else check.why,
-        changed_after=_changed_after_check(analysis, check),
+        changed_after=changed, put_back=back,
     )  # fmt: skip
     for reading in readings:
         ran = with_newest(ran, reading[:LONGEST_COMMAND], fact, MOST_COMMANDS)
@@ -283,12 +289,12 @@ NO_SUMMARY = "shows no summary of a test run"
 COPIED = "it ran in a copy of the project"
 
 
-def _changed_after_check(analysis: Analysis, check: CheckFinished) -> list[str]:
+def _changed_after_check(analysis: Analysis, check: CheckFinished) -> tuple[list[str], list[str]]:
     if check.verdict != "passed" or (len(analysis.commands) == 1 and not analysis.redirected):
-        return []
+        return [], []
     named = [one for one in analysis.commands if check.runner in (word.rpartition("/")[2] for word in one.words)]
     last = (named or [one for one in analysis.commands if is_real_run(one.words)] or analysis.commands)[-1:]
-    return _changed_after(analysis, last[0]) if last else []
+    return _changed_after(analysis, last[0]) if last else ([], [])
 
 
 def _readings_of(check: CheckFinished) -> list[str]:
@@ -336,9 +342,11 @@ _TEST_FILE = re.compile(r"(?:^|/)tests?/|(?:^|/)test_[^/]*$|[._]test\.|[._]spec\
 
 
 class Asked:
-    """One question, with everything it is asked about. `used`: the event that used up what was proven before."""
+    """One question, with everything it is asked about. `used`: the event that used up what was proven before;
+    `content_at`: when the content was last known."""
 
-    def __init__(self, rule: Rule, facts: Facts, here: "Here", used: int = 0) -> None:
+    def __init__(self, rule: Rule, facts: Facts, here: "Here", used: int = 0, content_at: int = 0) -> None:
+        self.content_at = content_at
         self.rule, self.facts, self.project, self.now = rule, facts, here.project, here.now
         self.session = "" if rule.scope in ("branch", "permanent") else here.session
         self.asking, self.branch, self.used, self.content = here.session, here.branch, used, here.content
@@ -396,7 +404,9 @@ class Asked:
         )
 
     def _unknown(self, what: str) -> str:
-        return f"whether something changed since the last {what} is unknown"
+        ago = max(0, self.now - self.content_at) // 1000
+        since = f", since {ago} s ago" if self.content_at else ""
+        return f"whether something changed since the last {what} is unknown{since}: the files could not be read in time"
 
     def _proof(self, one: "Evidence") -> RunFact | None:
         """The newest run that counts. On the very same content anybody's does."""
@@ -422,8 +432,10 @@ class Asked:
     def _undone(self, one: "Evidence", fact: RunFact) -> str:
         """A file it covers that the very command changed after the run: `echo fix >> f; pytest; git checkout f`."""
         root = f"{self.project}/"
-        paths = (name if name.startswith("/") else root + name.removeprefix("./") for name in fact.changed_after)
-        covered = (path for path in paths if path.startswith(root) and any_matches(one.after_edit, path, self.project))
+        full = {name: name if name.startswith("/") else root + name.removeprefix("./") for name in fact.changed_after}
+        inside = [(name, path) for name, path in full.items() if path.startswith(root)]
+        # A test that was swapped for the run undoes it too, whatever files the rule covers.
+        covered = (p for n, p in inside if n in fact.put_back or any_matches(one.after_edit, p, self.project))
         return next((path.removeprefix(root) for path in covered if not _REPORT.search(path)), "")
 
     def _is_same_content(self, one: "Evidence", fact: RunFact) -> bool:

@@ -16,7 +16,8 @@ from urllib.parse import unquote
 
 from holdfast.core import git
 from holdfast.core.event import Event
-from holdfast.core.fingerprint import Fingerprinter, content_key
+from holdfast.core.file_stamps import Stamp, read_small_file, read_stamp
+from holdfast.core.fingerprint import content_key, shared_fingerprinter
 from holdfast.core.job import run_briefly
 from holdfast.core.kinds import HookPayload, ToolPayload
 from holdfast.core.shell.acts import CommandActs, names_to_resolve, read_acts
@@ -36,8 +37,7 @@ LARGEST_SCRIPT = 64 * 1024
 MOST_FILES = 100
 MOST_NAMES, MEANING_DEPTH = 20, 4
 GIT_S = 0.3
-CONTENT_S = 0.4
-_FINGERPRINTS = Fingerprinter(run_briefly, os.environ)
+CONTENT_S = 0.15
 OBSERVED = frozenset(
     {"tool.started", "tool.finished", "tool.failed", "turn.ended", "session.started", "prompt.submitted"}
 )
@@ -111,7 +111,7 @@ def _observe_tool(event: Event, data: ToolPayload, settings: "GateSettings") -> 
     data.touches = _touched(event, data)
     if data.repo and not data.content and _wants_content(event, data, settings):
         parts = [(), *content_parts(settings)]
-        taken = _FINGERPRINTS.take_parts(root, parts, CONTENT_S)
+        taken = shared_fingerprinter().take_patiently(root, parts, CONTENT_S)
         data.content = {content_key(part): one.content for part, one in zip(parts, taken, strict=True) if one.known}
     if data.action in ("shell", "mcp") and data.repo and not (data.command and only_looks(data.command)):
         data.refs = _observe_refs(data, settings)
@@ -318,10 +318,37 @@ def _observe_refs(data: ToolPayload, settings: "GateSettings") -> dict[str, str]
     return found
 
 
+def _git_text(path: str) -> str:
+    """Of a file that git keeps; empty where it is not there."""
+    try:
+        return read_small_file(path).decode("utf-8", "replace")
+    except (OSError, ValueError):
+        return ""
+
+
+_LAST_VERBS: dict[str, tuple[Stamp, str]] = {}
+"""Of each reflog, as long as nothing was added to it."""
+MOST_LOGS = 200
+
+
 def _last_verb(repo: str) -> str:
     """The newest line of HEAD's reflog; of a plumbing command it has no text."""
+    path = os.path.join(repo, "logs", "HEAD")
     try:
-        with open(os.path.join(repo, "logs", "HEAD"), "rb") as file:
+        stamp = read_stamp(path)
+    except OSError:
+        return ""
+    known = _LAST_VERBS.get(path)
+    if known is None or known[0] != stamp:
+        if len(_LAST_VERBS) >= MOST_LOGS:
+            _LAST_VERBS.clear()
+        known = _LAST_VERBS[path] = (stamp, _read_last_verb(path))
+    return known[1]
+
+
+def _read_last_verb(path: str) -> str:
+    try:
+        with open(path, "rb") as file:
             file.seek(max(0, os.fstat(file.fileno()).st_size - 4_096))
             last = file.read().rstrip(b"\n").rpartition(b"\n")[2]
     except OSError:
@@ -337,9 +364,9 @@ def read_refs(repo: str, branches: Iterable[str]) -> dict[str, str]:
     found = {}
     packed: str | None = None
     for branch in branches if repo else ():
-        loose = _read(os.path.join(repo, "refs", "heads", branch)).strip()
+        loose = _git_text(os.path.join(repo, "refs", "heads", branch)).strip()
         if not loose:
-            packed = _read(os.path.join(repo, "packed-refs")) if packed is None else packed
+            packed = _git_text(os.path.join(repo, "packed-refs")) if packed is None else packed
             match = re.search(rf"^([0-9a-f]+) refs/heads/{re.escape(branch)}$", packed, re.M)
             loose = match[1] if match else ""
         if re.fullmatch(r"[0-9a-f]{40,64}", loose):

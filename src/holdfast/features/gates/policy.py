@@ -1,6 +1,5 @@
 """What the gates decide, and what follows from an event: refusals, notices, what was satisfied, used up or got round. Pure."""
 
-import re
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
@@ -17,13 +16,13 @@ from holdfast.core.kinds.gates_events import (
     GatePayload,
     GatesApproved,
     GatesAttempted,
-    GatesBypassed,
     GatesCleared,
     GatesSatisfied,
     GatesTriggered,
     SatisfiedRequirement,
 )
 from holdfast.core.kinds.session_events import ToolExitRead
+from holdfast.features.gates.bypasses import find_bypasses
 from holdfast.features.gates.events import TEAM_RULES, action_of, branch_of, repo_of
 from holdfast.features.gates.in_force import any_in_force, note_in_force, review_rules, rules_in_force
 from holdfast.features.gates.jobs import wants_look, wants_measure, wants_usage
@@ -39,7 +38,7 @@ from holdfast.features.gates.messages import (
     waiting_line,
     warning,
 )
-from holdfast.features.gates.observations import HEAD, HEAD_BRANCH, HEAD_VERB
+from holdfast.features.gates.observations import HEAD
 from holdfast.features.gates.requirements import Checker, Finding, Here, kind_of, triggered
 from holdfast.features.gates.state import live_sessions
 from holdfast.features.gates.state.session import GateDetail, GateSession
@@ -48,6 +47,7 @@ from holdfast.features.gates.triggers import Rule, acts_of
 if TYPE_CHECKING:
     from holdfast.features.gates.settings import GateSettings
 
+replace = msgspec.structs.replace
 PERSONS_ACTS = {
     "holdfast gate approve": "approving",
     "holdfast gate accept": "accepting looser rules",
@@ -88,6 +88,8 @@ def protect_itself(event: Event, settings: "GateSettings") -> Decision | None:
 
 
 def _persons_act(reading: str, settings: "GateSettings") -> str:
+    if "holdfast" not in reading:
+        return ""
     words = [word for word in reading.split(" ") if not word.startswith("-")]
     if len(words) > 1 and words[0].startswith("python") and words[1].partition(".")[0] == "holdfast":
         words = ["holdfast", *words[2:]]  # python -m holdfast.cli
@@ -101,72 +103,6 @@ def _persons_act(reading: str, settings: "GateSettings") -> str:
 
 def _refuse_act(text: str, what: str) -> Decision:
     return deny(text, details=_details(GateDetail(gate="protected", what=what)))
-
-
-_FETCHES = re.compile(r"^(?:git (?:pull|fetch|clone)|gh (?:pr|repo) )")
-_MOVES_BACK = re.compile(r"^(?:reset|checkout|pull|rebase|merge|clone|fetch|branch)")
-
-
-def find_bypasses(state: State, event: Event, settings: "GateSettings") -> Iterable[Event]:
-    data = event.data
-    if not isinstance(data, ToolPayload) or data.paused:
-        return
-    checker = Checker(state, Here.of(event))
-    if checker.paused():
-        return
-    shown = {rule.name for rule in triggered(settings, event)}
-    for rule in settings.rules:
-        if (
-            rule.name not in shown
-            and (what := _unseen(checker, rule, event, data))
-            and not checker.is_let_through(rule)
-        ):
-            yield derived_event(
-                event, GatesBypassed(branch=data.branch, repo=data.repo, requirements=[rule.name], what=what)
-            )
-
-
-def _unseen(checker: Checker, rule: Rule, event: Event, data: ToolPayload) -> str:
-    before = checker.session
-    if rule.spec.guard_type == "protected_branch":
-        moved = [name for name in rule.spec.protected_branches if _has_moved(before, data, name)]
-        if moved and not any(_FETCHES.match(one) for one in acts_of(event).readings):
-            return f"the branch {moved[0]} was moved without approval"
-        return _changed(before, data, "", rule) if data.branch in rule.spec.protected_branches else ""
-    if data.action in ("shell", "mcp") and rule.patterns and rule.at_tool:
-        return _acted(before, data, rule) or _hidden(rule, event)
-    return _changed(before, data, content_key(rule.spec.paths), rule) if rule.spec.paths and rule.at_tool else ""
-
-
-def _has_moved(before: GateSession, data: ToolPayload, name: str) -> bool:
-    was, now = before.refs.get(name), data.refs.get(name)
-    return bool(was and data.refs and was != now)
-
-
-def _acted(before: GateSession, data: ToolPayload, rule: Rule) -> str:
-    """A commit that no command showed: git's own record tells."""
-    if data.branch != before.refs.get(HEAD_BRANCH, data.branch) or not _has_moved(before, data, HEAD):
-        return ""
-    verb = data.refs.get(HEAD_VERB, "") or "commit"
-    if rule.is_about(f"git {verb}") or (not _MOVES_BACK.match(verb) and rule.is_about("git commit")):
-        return f"git {verb} was done without it, by a command that does not show it"
-    return ""
-
-
-def _hidden(rule: Rule, event: Event) -> str:
-    """Where nothing else would tell: what ran is not known, and that is said."""
-    if rule.is_about("git commit") or rule.is_about("git push") or kind_of(rule).is_proven:
-        return ""
-    hidden = acts_of(event).hidden
-    return f"a command ran that cannot be read ({hidden[0]}); whether it went round this is unknown" if hidden else ""
-
-
-def _changed(before: GateSession, data: ToolPayload, key: str, rule: Rule) -> str:
-    was, now = before.content_before.get(key), data.content.get(key)
-    if not was or not now or was == now or data.action == "edit":
-        return ""
-    where = ", ".join(rule.spec.paths) if key else f"a file on {data.branch}"
-    return f"{where} was changed without it, by a command that does not show it"
 
 
 def derive(state: State, event: Event, settings: "GateSettings | None") -> Iterable[Event]:
@@ -195,8 +131,8 @@ def as_satisfied(rule: Rule, at: int) -> SatisfiedRequirement:
 
 def gate_event(event: Event, payload: GatePayload) -> Event:
     """What follows from an event, on the branch that it happened on."""
-    where = msgspec.structs.replace(payload, branch=branch_of(event), repo=repo_of(event), of=event.seq)
-    return msgspec.structs.replace(derived_event(event, where), tool="")
+    where = replace(payload, branch=branch_of(event), repo=repo_of(event), of=event.seq)
+    return replace(derived_event(event, where), tool="")
 
 
 def _triggered(state: State, event: Event, settings: "GateSettings") -> Iterable[Event]:

@@ -130,12 +130,14 @@ class Checker:
         found = self.branch.entry_for(rule.name, here.session, here.now)
         if found or rule.scope != "session" or here.branch in BASES:
             return found
-        return next(filter(None, (self._from_base(rule, base) for base in BASES)), None)
+        # Planned on main, then branched off: the session's plan goes with it. What main shares does not.
+        planned = (base.own_entry(rule.name, here.session, here.now) for base in self._bases)
+        return next(filter(None, planned), None)
 
-    def _from_base(self, rule: Rule, base: str) -> Entry | None:
-        """Planned on main, then branched off: the session's plan goes with it. What main shares does not."""
-        doc = BRANCHES.get(self.state, branch_key(self.here.place, base))
-        return doc.own_entry(rule.name, self.here.session, self.here.now) if doc else None
+    @cached_property
+    def _bases(self) -> list[BranchState]:
+        found = (BRANCHES.get(self.state, branch_key(self.here.place, base)) for base in BASES)
+        return [base for base in found if base]
 
     def proved_other_content(self, rule: Rule) -> bool:
         """Whether this session showed a green run of something else than what it leaves."""
@@ -158,7 +160,7 @@ class Checker:
 
     def asked(self, rule: Rule) -> Asked:
         used = self.session.used.get(rule.name, 0) if rule.scope == "single_use" else 0
-        return Asked(rule, self.facts, self.here, used)
+        return Asked(rule, self.facts, self.here, used, self.session.content_at)
 
 
 def satisfied_by(entry: Entry) -> str:

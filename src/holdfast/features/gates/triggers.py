@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from holdfast.core.event import Event
 from holdfast.core.globs import any_matches
 from holdfast.core.kinds import HookPayload, ToolPayload
@@ -188,7 +190,7 @@ def acts_of(event: Event) -> CommandActs:
     acts = read_acts(command, data.cwd or event.project or ".", data.meanings) if command else NO_ACTS
     if data.action == "shell":
         return acts
-    return CommandActs((*_named_acts(event.tool), *acts.readings), acts.writes, acts.hidden, acts.problem)
+    return msgspec.structs.replace(acts, readings=(*_named_acts(event.tool), *acts.readings))
 
 
 _COMMAND_KEYS = ("command", "cmd", "commandLine", "command_line", "shell_command", "shellCommand", "script", "commands")
@@ -228,10 +230,16 @@ def matches_command(pattern: re.Pattern[str], acts: CommandActs, command: str) -
     return any(_matches_reading(pattern, reading) for reading in acts.readings)
 
 
+_ONLY_LOOKS = re.compile(r"git (?:commit-graph|merge-base|merge-tree)(?: |$)")
+"""Verbs that begin like one that acts."""
+
+
 def _matches_reading(pattern: re.Pattern[str], reading: str) -> bool:
     """From the program's name on. What stands later in the line is a command only if it is one word or an option:
     `grep make deploy` starts no `make`."""
     name = reading.partition(" ")[0]
+    if name == "git" and _ONLY_LOOKS.match(reading):
+        return False
     for match in pattern.finditer(reading):
         if match.start() <= len(name):
             return True

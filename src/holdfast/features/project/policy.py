@@ -128,14 +128,21 @@ def _tell_tasks(state: State, event: Event, data: SessionStarted, most: int) -> 
     doc = PROJECT.get(state, project_key(event.project)) if event.project and most else None
     if doc is None or not doc.tasks:
         return None
-    looked_at = event.at if is_unchanged(doc, data) else doc.looked.get("git", 0)
-    lines = [_task_line(task, looked_at, event.at) for task in doc.tasks[:most]]
-    more = [f"and {len(doc.tasks) - most} more: holdfast task list"] if len(doc.tasks) > most else []
+    unchanged = is_unchanged(doc, data)
+    changed = not unchanged and bool(data.content.get("") and doc.git.content)
+    looked_at = event.at if unchanged else doc.looked.get("git", 0)
+    # What git showed before somebody changed the files is known to be no longer so: it is not told as if it were.
+    tasks = [task for task in doc.tasks if not (changed and task.method == LOOK_AT_GIT)]
+    lines = [_task_line(task, looked_at, event.at, changed=changed) for task in tasks[:most]]
+    more = [f"and {len(tasks) - most} more: holdfast task list"] if len(tasks) > most else []
+    if left := len(doc.tasks) - len(tasks):
+        more.append(f"{left} about files and commits left out, because files changed since: holdfast task list")
     head = "Open tasks of this project, derived from its state (holdfast task why ID says when one is done):"
     return tell("project", "\n".join([head, *lines, *more]), weight=60)
 
 
 FRESH = 10 * SECOND
+LOOK_AT_GIT = "git_status_check"
 
 
 def is_unchanged(doc: Project, data: HookPayload) -> bool:
@@ -147,11 +154,12 @@ def is_unchanged(doc: Project, data: HookPayload) -> bool:
     return bool(content) and content == doc.git.content and same_place
 
 
-def _task_line(task: Task, looked_at: int, now: int) -> str:
+def _task_line(task: Task, looked_at: int, now: int, *, changed: bool) -> str:
     """What was not looked at just now says when it was."""
-    seen_at = task.seen_at or (looked_at if task.method == "git_status_check" else now)
-    age = f" (as of {clock_time(seen_at)})" if seen_at and now - seen_at > FRESH else ""
-    return f"- {task.priority} {task.id}: {task.description}{age}"
+    seen_at = task.seen_at or (looked_at if task.method == LOOK_AT_GIT else now)
+    old = [f"as of {clock_time(seen_at)}"] if seen_at and (now - seen_at > FRESH or (changed and task.seen_at)) else []
+    old += ["files changed since"] if changed and task.seen_at else []
+    return f"- {task.priority} {task.id}: {task.description}" + (f" ({', '.join(old)})" if old else "")
 
 
 def clock_time(ms: int) -> str:

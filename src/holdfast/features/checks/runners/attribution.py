@@ -24,6 +24,7 @@ _TAME = frozenset(
     "seq nproc git cd sed ps uptime free".split()
 )
 """Programs whose output cannot be taken for the summary of a test runner."""
+_FILTERS = frozenset("cat grep egrep fgrep cut tr sort uniq head tail xargs paste tac rev nl fold".split())
 _QUIET_COVERAGE = frozenset(("report", "html", "xml", "json", "lcov", "combine", "erase"))
 _LOUD_GIT = frozenset(("show", "diff", "cat-file", "grep", "blame", "archive", "log"))
 
@@ -177,7 +178,9 @@ def _report_form(candidate: Candidate, report: Report, output: Output) -> str:
 def _loud_commands(candidates: list[Candidate], analysis: Analysis) -> list[int]:
     """Invocations that are no check tools and could print anything, as far as their output is shown."""
     mine = {candidate.command.invocation.index for candidate in candidates}
-    shown = {piece.invocation for piece in analysis.terminal}
+    # What a filter hands on comes on its output; on standard error it only complains.
+    filters = {one.invocation.index for one in analysis.commands if one.words[0].rpartition("/")[2] in _FILTERS}
+    shown = {piece.invocation for piece in analysis.terminal if not (piece.stderr and piece.invocation in filters)}
     return [
         command.invocation.index
         for command in analysis.commands
@@ -302,8 +305,10 @@ def _attribute_entries(
     entries: list[Candidate], output: Output, literal: str, loud: list[int], direct: set[str]
 ) -> None:
     if any(entry.entry and entry.entry.name in _PREFIXING for entry in entries):
-        output = Output(join_prefixed(output.out), join_prefixed(output.err), output.reported)
-    reports = read_all(output, direct)
+        joined = Output(join_prefixed(output.out), join_prefixed(output.err), output.reported)
+        # One package alone is shown without marks, and `Tests: 3 passed` is none.
+        output = joined if read_all(joined, direct) or _is_replayed(output) else output
+    reports = read_all(output, direct) if not _is_replayed(output) else []
     faked = bool(literal) and bool(_UNKNOWN_LINE.search(literal) or read_all(Output(literal, "", True), set()))
     takers = [entry for entry in entries if entry.kind in (CheckKind.TEST, None)] or entries
     if len(takers) == 1:
@@ -329,6 +334,10 @@ _PREFIXED = re.compile(r"^(\[?@?[\w./-]+(?::[\w.-]+)*\]?(?: \||:))(?: (.*)|)$")
 _REPLAYED = re.compile(
     r"cache hit, (?:replaying|suppressing)|\[(?:local|remote) cache\]|read the output from the cache|match the cache"
 )
+
+
+def _is_replayed(output: Output) -> bool:
+    return bool(_REPLAYED.search(output.out) or _REPLAYED.search(output.err))
 
 
 def join_prefixed(text: str) -> str:

@@ -26,6 +26,11 @@ _GRADLE_OK = re.compile(r"^BUILD SUCCESSFUL in ", re.MULTILINE)
 _DOTNET = re.compile(
     r"^\s*[^\W\d]+! +[-–:] *[^\W\d]+: *(\d+), *[^\W\d]+: *(\d+), *[^\W\d]+: *(\d+), *[^\W\d]+: *(\d+)", re.MULTILINE
 )
+_MESON = re.compile(r"^(Ok|Fail|Timeout|Skipped|Unexpected Pass):[ \t]+(\d+)[ \t]*$", re.MULTILINE)
+_GOTESTSUM = re.compile(
+    r"^DONE (?:\d+ runs?, )?(\d+) tests?(?:, (\d+) skipped)?(?:, (\d+) failures?)?(?:, (\d+) errors?)? in ",
+    re.MULTILINE,
+)
 _CTEST = re.compile(r"^\d+% tests passed, (\d+) tests? failed out of (\d+)", re.MULTILINE)
 
 
@@ -129,6 +134,33 @@ def read_ctest(text: str) -> list[Report]:
     return [Report(passed=int(m[2]) - int(m[1]), failed=int(m[1]), position=m.start()) for m in _CTEST.finditer(text)]
 
 
+def read_meson(text: str) -> list[Report]:
+    """`Ok: 2`, `Fail: 0`, … one to a line; the counts of zero may be left out."""
+    found = {name: int(number) for name, number in _MESON.findall(text)}
+    if "Ok" not in found:
+        return []
+    bad = sum(found.get(name, 0) for name in ("Fail", "Timeout", "Unexpected Pass"))
+    position = max(match.start() for match in _MESON.finditer(text))
+    return [Report(passed=found["Ok"], failed=bad, skipped=found.get("Skipped", 0), position=position)]
+
+
+def read_gotestsum(text: str) -> list[Report]:
+    found = []
+    for match in _GOTESTSUM.finditer(text):
+        total, skipped, failed = int(match[1]), count(match, 2), count(match, 3) + count(match, 4)
+        nothing = "" if total else "no tests to run"
+        found.append(
+            Report(
+                passed=max(0, total - skipped - failed),
+                failed=failed,
+                skipped=skipped,
+                nothing=nothing,
+                position=match.start(),
+            )
+        )
+    return found
+
+
 _ANY_FAILURE = {0: Verdict.PASSED, 1: Verdict.FAILED}
 GO = Runner(
     name="go test",
@@ -146,7 +178,7 @@ GO = Runner(
 )  # fmt: skip
 CARGO = Runner(
     name="cargo test",
-    programs=("cargo test", "cargo t"),
+    programs=("cargo test", "cargo t", "cargo llvm-cov test", "cargo llvm-cov", "cargo tarpaulin", "cargo careful test", "cargo hack test"),
     runs_nothing=flags("--no-run --help -h --list --version"),
     takes_value=flags("-p --package --test --bin --example --bench --features -F --target --manifest-path --profile -j --jobs --exclude --test-threads --skip --target-dir --color"),
     selects=flags("-p --package --test --bin --lib --doc --bins --example --exclude --skip --ignored --exact --bench"),
@@ -157,7 +189,7 @@ CARGO = Runner(
 )  # fmt: skip
 NEXTEST = Runner(
     name="nextest",
-    programs=("cargo nextest run", "cargo nextest r", "cargo-nextest nextest run"),
+    programs=("cargo nextest run", "cargo nextest r", "cargo-nextest nextest run", "cargo llvm-cov nextest"),
     runs_nothing=flags("--no-run --help -h --version"),
     selects=flags("-p --package --test -E --filterset --lib --bin --partition"),
     takes_value=flags("-p --package --test -E --filterset --partition --profile -P --features --retries -j"),
@@ -183,7 +215,8 @@ GRADLE = Runner(
     takes_value=flags("--tests -p --project-dir -x --exclude-task -b --build-file"),
     selects=flags("--tests"),
     whole_operands=re.compile(r"^(?::?clean|:?cleanTest|:?test|:?check|:?build)$"),
-    requires=flags("test check build :test :check :build cleanTest connectedTest"),
+    requires_pattern=re.compile(r"^:?(?:[\w.-]+:)*(?:test|check|build|[a-z]\w*Tests?|test[A-Z]\w*)$"),
+    not_required=re.compile(r"(?:^|:)(?:compile|process|clean|assemble|lint)\w*$|Classes$|(?:^|:)testFixtures"),
     empty_succeeds=True,
     read=read_gradle,
 )
@@ -208,4 +241,33 @@ CTEST = Runner(
     empty_succeeds=True,
     read=read_ctest,
 )
-TESTS = (GO, NEXTEST, CARGO, MAVEN, GRADLE, DOTNET, CTEST)
+BUILT_TESTS = Runner(
+    name="ctest",
+    programs=("cmake --build", "ninja"),
+    requires=flags("test check"),
+    takes_value=flags("-C -j -t --target --build --config -f -l -k"),
+    runs_nothing=flags("-n -t --version --help"),
+    empty_succeeds=True,
+    read=read_ctest,
+)
+"""The target `test` of a build that CMake made: it runs ctest."""
+MESON = Runner(
+    name="meson",
+    programs=("meson test",),
+    runs_nothing=flags("--list --help -h"),
+    takes_value=flags("-C --suite --no-suite -t --timeout-multiplier --num-processes -j --repeat --logbase --setup"),
+    selects=flags("--suite --no-suite"),
+    empty_succeeds=True,
+    read=read_meson,
+)
+GOTESTSUM = Runner(
+    name="gotestsum",
+    programs=("gotestsum",),
+    runs_nothing=flags("--help -h --version"),
+    takes_value=flags("--format -f --junitfile --jsonfile --packages --rerun-fails-max-failures --post-run-command"),
+    selects=flags("-run -short"),
+    whole_operands=re.compile(r"^(?:--|\./\.\.\.)$"),
+    empty_succeeds=True,
+    read=read_gotestsum,
+)
+TESTS = (GO, NEXTEST, CARGO, MAVEN, GRADLE, DOTNET, CTEST, BUILT_TESTS, MESON, GOTESTSUM)

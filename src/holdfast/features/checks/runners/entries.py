@@ -214,6 +214,8 @@ def _package_script(name: str, words: list[str]) -> Entry | None:
 
 
 def _package_entry(name: str, rest: list[str], directory: str, several: bool) -> Entry | None:
+    if rest[:2] == ["workspaces", "foreach"]:
+        rest, several = rest[2:], True  # Its own flags are taken off already; `run test` is left.
     verb = rest[0] if rest else ""
     script = ""
     if verb in ("test", "t", "tst", "run-script", "run", "rum", "urn", "workspaces", "workspace"):

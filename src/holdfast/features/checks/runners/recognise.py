@@ -5,6 +5,7 @@ import re
 import msgspec
 
 from holdfast.core.checks import CheckKind, Selection
+from holdfast.core.shell.programs import SHELLS
 from holdfast.core.shell.syntax import UNKNOWN
 from holdfast.features.checks.runners import compiled, javascript, linters, python, scripting
 from holdfast.features.checks.runners.spec import Runner
@@ -75,6 +76,8 @@ def _normalise(words: list[str]) -> tuple[list[str], str]:
         return _python_module(rest), ""
     if name == "node" and rest and (match := _NODE_MODULE.search(rest[0])):
         return [match[1], *rest[1:]], ""
+    if name in SHELLS and rest and rest[0].rpartition("/")[2] in _PROJECT_TOOLS:
+        return [rest[0].rpartition("/")[2], *rest[1:]], ""
     if name == "php" and rest and rest[0].rpartition("/")[2] in ("phpunit", "pest", "artisan"):
         return [rest[0].rpartition("/")[2], *rest[1:]], ""
     name = name.removesuffix(".cmd").removesuffix(".exe").removesuffix(".bat")
@@ -131,7 +134,7 @@ def _follows(words: list[str], wanted: tuple[str, ...]) -> int | None:
 def _match(runner: Runner, arguments: list[str], environment: dict[str, str], foreign: str) -> Match | None:
     extra = environment.get(runner.options_variable, "").split() if runner.options_variable else []
     arguments = [*arguments, *extra] if UNKNOWN not in " ".join(extra) else arguments
-    if runner.requires and not any(_flag(word) in runner.requires for word in arguments):
+    if not _has_required(runner, arguments):
         return None
     match = Match(runner, arguments, foreign=foreign)
     _read_arguments(runner, match)
@@ -139,6 +142,15 @@ def _match(runner: Runner, arguments: list[str], environment: dict[str, str], fo
     if runner.kind is not CheckKind.TEST:
         match.operands = match.operands[:20]
     return match
+
+
+def _has_required(runner: Runner, arguments: list[str]) -> bool:
+    pattern, no = runner.requires_pattern, runner.not_required
+    if pattern is None:
+        return not runner.requires or any(_flag(word) in runner.requires for word in arguments)
+    # `-x test` leaves the tests out: its value is no task.
+    asked = [word for at, word in enumerate(arguments) if not at or arguments[at - 1] not in runner.takes_value]
+    return any(pattern.match(word) and not (no and no.search(word)) for word in asked)
 
 
 def _hollow(runner: Runner, arguments: list[str]) -> str:

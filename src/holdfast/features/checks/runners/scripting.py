@@ -91,7 +91,7 @@ def read_bats(text: str) -> list[Report]:
 
 RSPEC = Runner(
     name="rspec",
-    programs=("rspec",),
+    programs=("rspec", "rake spec"),
     runs_nothing=flags("--version -v --help -h --dry-run --init"),
     takes_value=flags("-e --example -t --tag -f --format -o --out -r --require -I --order --seed -P --pattern"),
     selects=flags("-e --example -t --tag -P --pattern --only-failures --next-failure"),
@@ -100,7 +100,7 @@ RSPEC = Runner(
 )
 MINITEST = Runner(
     name="minitest",
-    programs=("rails test", "rake test", "rake spec"),
+    programs=("rails test", "rake test"),
     runs_nothing=flags("--help -h --version -n --dry-run -T --tasks -P"),
     selects=flags("-n --name"),
     whole_operands=re.compile(r"^(?:test|test:all|spec)$"),

@@ -76,6 +76,9 @@ class Runner(msgspec.Struct, frozen=True, kw_only=True):
     """Flags with which no summary is printed."""
     requires: frozenset[str] = frozenset()
     """It is this check only with one of these flags."""
+    requires_pattern: re.Pattern[str] | None = None
+    """Or with an operand like this, and unlike `not_required`."""
+    not_required: re.Pattern[str] | None = None
     watches: frozenset[str] = frozenset()
 
 

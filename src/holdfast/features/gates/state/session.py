@@ -1,6 +1,7 @@
 """What one session did and was refused, and what of it counts for the next question."""
 
 from collections.abc import Callable, Mapping
+from hashlib import blake2b
 
 import msgspec
 
@@ -23,6 +24,8 @@ class ToolCall(Document, frozen=True):
 
     began: int
     ended: int = 0
+    read: dict[str, str] = {}
+    """What scripts and recipes that it runs held when it was looked at, as digests, by the names of `meanings`."""
 
 
 class Bypass(Document, frozen=True):
@@ -66,6 +69,8 @@ class GateSession(Document, frozen=True):
     """What the worktree held at the beginning."""
     content: dict[str, str] = {}
     content_before: dict[str, str] = {}
+    content_at: int = 0
+    """When it was last known."""
 
     @property
     def is_busy(self) -> bool:
@@ -88,22 +93,29 @@ def reduce_session(doc: GateSession | None, event: Event) -> GateSession | None:
         place=place(event), branch=branch_of(event),
     )  # fmt: skip
     doc = SESSION_STEPS.get(event.kind, _seen)(doc, event)
-    return _with_content(doc, data.content) if isinstance(data, HookPayload) and data.content else doc
+    return _with_content(doc, data.content, event.at) if isinstance(data, HookPayload) and data.content else doc
 
 
-def _with_content(doc: GateSession, content: dict[str, str]) -> GateSession:
+def _with_content(doc: GateSession, content: dict[str, str], at: int) -> GateSession:
     """What the worktree held at the beginning, and when it was last looked at."""
     # A first look after an edit is no baseline: then the session is asked for what it did.
     if not doc.triggered and any(key not in doc.began for key in content):
         doc = replace(doc, began={**content, **doc.began})
-    return replace(doc, content={**doc.content, **content}, content_before=doc.content)
+    return replace(doc, content={**doc.content, **content}, content_before=doc.content, content_at=at)
 
 
 def _call_started(doc: GateSession, event: Event) -> GateSession:
     data = event.data
     assert isinstance(data, ToolPayload)
-    calls = with_newest(doc.calls, data.call or str(event.seq), ToolCall(began=event.at), MOST_CALLS)
+    call = ToolCall(began=event.at, read=digest_meanings(data.meanings) if data.meanings else {})
+    calls = with_newest(doc.calls, data.call or str(event.seq), call, MOST_CALLS)
     return replace(doc, calls=calls, at=event.at, refs=data.refs or doc.refs)
+
+
+def digest_meanings(meanings: Mapping[str, str]) -> dict[str, str]:
+    return {
+        name: blake2b(text.encode("utf-8", "replace"), digest_size=8).hexdigest() for name, text in meanings.items()
+    }
 
 
 def _call_ended(doc: GateSession, event: Event) -> GateSession:

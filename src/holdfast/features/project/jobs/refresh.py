@@ -4,7 +4,6 @@ import os
 import re
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +12,7 @@ import msgspec
 from holdfast.core import git
 from holdfast.core.event import Event, own_event
 from holdfast.core.feature import JobCall
-from holdfast.core.fingerprint import Fingerprinter
-from holdfast.core.job import Run, run_briefly
+from holdfast.core.fingerprint import shared_fingerprinter
 from holdfast.core.kinds.project_events import (
     CheckRule,
     GitFacts,
@@ -154,14 +152,9 @@ def _with_content(root: str, doc: Project, git: GitFacts) -> GitFacts:
     """The fingerprint is taken only where something changed: it costs another question to git."""
     git.content = doc.git.content
     if doc.sums.get("git") != _sum(git):
-        taken = _fingerprinter().take(root, budget_s=FINGERPRINT_S) if git.head else None
+        taken = shared_fingerprinter().take(root, budget_s=FINGERPRINT_S) if git.head else None
         git.content = taken.content if taken else ""
     return git
-
-
-@lru_cache(1)
-def _fingerprinter(run: Run = run_briefly) -> Fingerprinter:
-    return Fingerprinter(run, os.environ)
 
 
 def _known_reports(doc: Project) -> dict[str, int]:

@@ -1,0 +1,128 @@
+"""What went round a requirement without showing it: seen afterwards, by what git, the files and the scripts tell. Pure."""
+
+import os
+import re
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from holdfast.core.event import Event, derived_event
+from holdfast.core.feature import State
+from holdfast.core.fingerprint import content_key
+from holdfast.core.kinds import ToolPayload
+from holdfast.core.kinds.gates_events import GatesBypassed
+from holdfast.core.shell.acts import read_acts
+from holdfast.features.gates.observations import HEAD, HEAD_BRANCH, HEAD_VERB
+from holdfast.features.gates.requirements import Checker, Here, kind_of, triggered
+from holdfast.features.gates.state.session import GateSession, digest_meanings
+from holdfast.features.gates.triggers import Rule, acts_of, command_of
+
+if TYPE_CHECKING:
+    from holdfast.features.gates.settings import GateSettings
+
+replace = msgspec.structs.replace
+_FETCHES = re.compile(r"^(?:git (?:pull|fetch|clone)|gh (?:pr|repo) )")
+_MOVES_BACK = re.compile(r"^(?:reset|checkout|pull|rebase|merge|clone|fetch|branch)")
+
+
+def find_bypasses(state: State, event: Event, settings: "GateSettings") -> Iterable[Event]:
+    data = event.data
+    if not isinstance(data, ToolPayload) or data.paused:
+        return
+    checker = Checker(state, Here.of(event))
+    if checker.paused():
+        return
+    # A rule that only shows because a file was written meanwhile did not show when the call was let through.
+    shown = {rule.name for rule in triggered(settings, _as_looked_at(checker.session, event, data))}
+    for rule in settings.rules:
+        if (
+            rule.name not in shown
+            and (what := _unseen(checker, rule, event, data))
+            and not checker.is_let_through(rule)
+        ):
+            yield derived_event(
+                event, GatesBypassed(branch=data.branch, repo=data.repo, requirements=[rule.name], what=what)
+            )
+
+
+def _as_looked_at(before: GateSession, event: Event, data: ToolPayload) -> Event:
+    """The call as it stood when it was let through: without scripts and recipes that were written since."""
+    changed = _changed_meanings(before, data)
+    if not changed:
+        return event
+    kept = {name: text for name, text in data.meanings.items() if name not in changed}
+    command, cwd = command_of(data), data.cwd or event.project or "."
+    now, then = (set(read_acts(command, cwd, meanings).writes) for meanings in (data.meanings, kept))
+    added = {os.path.normpath(os.path.join(cwd, name)) for name in now - then}
+    looked_at = replace(data, meanings=kept, written=[path for path in data.written if path not in added])
+    return replace(event, data=looked_at)
+
+
+def _changed_meanings(before: GateSession, data: ToolPayload) -> set[str]:
+    """Names that meant something else, or nothing, when the call was looked at. A call that nobody saw begin has none."""
+    call = before.calls.get(data.call)
+    if call is None or not data.meanings:
+        return set()
+    return {name for name, digest in digest_meanings(data.meanings).items() if call.read.get(name) != digest}
+
+
+def _disclosed(before: GateSession, rule: Rule, event: Event, data: ToolPayload) -> str:
+    """An act of a script or recipe that was written after the call was looked at. A commit is told by git itself."""
+    if not _changed_meanings(before, data):
+        return ""
+    known = acts_of(_as_looked_at(before, event, data)).readings
+    acts = [one for one in acts_of(event).readings if one not in known and rule.is_about(one)]
+    act = next((one for one in acts if not one.startswith("git commit")), "")
+    return f"`{act[:80]}` was run by a file that was written after the call was looked at" if act else ""
+
+
+def _unseen(checker: Checker, rule: Rule, event: Event, data: ToolPayload) -> str:
+    before = checker.session
+    if rule.spec.guard_type == "protected_branch":
+        moved = [name for name in rule.spec.protected_branches if _has_moved(before, data, name)]
+        if moved and not any(_FETCHES.match(one) for one in acts_of(event).readings):
+            return f"the branch {moved[0]} was moved without approval"
+        return _changed(before, data, "", rule) if data.branch in rule.spec.protected_branches else ""
+    if data.action in ("shell", "mcp") and rule.patterns and rule.at_tool:
+        return _acted(before, data, rule) or _disclosed(before, rule, event, data) or _hidden(before, rule, event, data)
+    return _changed(before, data, content_key(rule.spec.paths), rule) if rule.spec.paths and rule.at_tool else ""
+
+
+def _has_moved(before: GateSession, data: ToolPayload, name: str) -> bool:
+    was, now = before.refs.get(name), data.refs.get(name)
+    return bool(was and data.refs and was != now)
+
+
+def _acted(before: GateSession, data: ToolPayload, rule: Rule) -> str:
+    """A commit that no command showed: git's own record tells."""
+    if data.branch != before.refs.get(HEAD_BRANCH, data.branch) or not _has_moved(before, data, HEAD):
+        return ""
+    verb = data.refs.get(HEAD_VERB, "") or "commit"
+    if rule.is_about(f"git {verb}") or (not _MOVES_BACK.match(verb) and rule.is_about("git commit")):
+        return f"git {verb} was done without it, by a command that does not show it"
+    return ""
+
+
+def _hidden(before: GateSession, rule: Rule, event: Event, data: ToolPayload) -> str:
+    """Where nothing else would tell: what ran is not known, and that is said."""
+    if rule.is_about("git commit") or rule.is_about("git push") or kind_of(rule).is_proven:
+        return ""
+    acts, changed = acts_of(event), _changed_meanings(before, data)
+    # Written, run and put back: what lies there now is not what ran.
+    put_back = [f"{_source_name(key)} was written and put back" for key in acts.rewritten if key not in changed]
+    hidden = [*acts.hidden, *put_back]
+    return f"a command ran that cannot be read ({hidden[0]}); whether it went round this is unknown" if hidden else ""
+
+
+def _source_name(key: str) -> str:
+    kind, _, rest = key.partition(" ")
+    return f"the recipe {rest.split(chr(0))[2]}" if kind == "recipe" else rest.rpartition("/")[2]
+
+
+def _changed(before: GateSession, data: ToolPayload, key: str, rule: Rule) -> str:
+    was, now = before.content_before.get(key), data.content.get(key)
+    if not was or not now or was == now or data.action == "edit":
+        return ""
+    where = ", ".join(rule.spec.paths) if key else f"a file on {data.branch}"
+    return f"{where} was changed without it, by a command that does not show it"
