@@ -512,7 +512,6 @@ ORDINARY = (
     "https://notion.so/acme/Plan-<h32>",
     "https://x.slack.com/archives/C<u10>/p<d16>",
     "https://sentry.io/issues/<d10>/?project=<d7>",
-    "https://<h32>@o<d6>.ingest.sentry.io/<d7>",
     "https://x.cloudfront.net/assets/main.<h20>.js",
     "https://cdn.x.dev/fonts/inter-v12-latin-<h16>.woff2",
     "blob:https://x.dev/<uuid>",

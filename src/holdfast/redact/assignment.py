@@ -56,13 +56,75 @@ def find_value(text: bytes, rule: NameRule, start: int, end: int, raw: bool) -> 
         refused = match.start("value") if value and value.notation == "assign" else -1
         if value and rule.judge == "phrase" and not value.quoted:
             value = _whole_phrase(text, value)
-        if value and (_is_cut(text, value, raw) or _accept(text, rule, value, before, text[start:end])):
+        if value and rule.judge == "code":
+            value = _whole_code(text, value)
+        stem = text[start:end]
+        if value and (_is_cut(text, value, raw) or _accept(text, rule, value, before, stem)
+                      or _is_split(text, rule, value, before, stem)):  # fmt: skip
             return (
                 value.start,
                 value.end,
                 rule.kind.partition("-")[0] if rule.kind.startswith("password-") else rule.kind,
             )
     return _find_used(text, start, before) if rule.spoken and b" as " in before else None
+
+
+_MOST_ROWS = 20
+
+
+def find_column(text: bytes, rule: NameRule, start: int, end: int, raw: bool) -> list[Span]:
+    """The name heads a column of a table with commas: the values below it."""
+    first = max(text.rfind(mark, max(0, start - 400), start) for mark in (b"\n", KEY_END, STRING_END)) + 1
+    header = notation.HEADER_LINE.match(text, first if first or start < 400 else start)
+    if not header or header.end() < end:
+        return []
+    if raw and text[header.end() : header.end() + 1] == b"\\":
+        return [(start, end, "escape")]
+    column, width = text.count(b",", first, start), header[0].count(b",")
+    found: list[Span] = []
+    at = text.find(b"\n", header.end()) + 1
+    for _ in range(_MOST_ROWS):
+        stop = min((n for mark in (b"\n", STRING_END) if (n := text.find(mark, at, at + 4000)) >= 0), default=len(text))
+        if stop <= at or text.count(b",", at, stop) != width:
+            break
+        found += _find_cell(text, rule, at, stop, column)
+        at = stop + 1
+    return found
+
+
+def _find_cell(text: bytes, rule: NameRule, at: int, stop: int, column: int) -> list[Span]:
+    for _ in range(column):
+        at = text.find(b",", at, stop) + 1
+    last = text.find(b",", at, stop)
+    cell = text[at : last if last >= 0 else stop]
+    value = cell.strip(b" \t\r\"'")
+    accept = judge.JUDGES.get({"password": "mixed", "code": "mixed"}.get(rule.judge, rule.judge), judge.looks_random)
+    if b"[redacted:" in value or not accept(value):
+        return []
+    first = at + cell.find(value)
+    return [(first, first + len(value), rule.kind)]
+
+
+def _whole_code(text: bytes, value: Value) -> Value:
+    """Groups of digits and letters with spaces between them are one code."""
+    groups = notation.CODE_GROUPS.match(text, value.start)
+    if not groups or groups.end() <= value.end:
+        return value
+    return Value(value.start, groups.end(), value.quoted, value.notation, value.sign)
+
+
+def _is_split(text: bytes, rule: NameRule, value: Value, before: bytes, stem: bytes) -> bool:
+    """The first piece of a token says little where the rest is on the next line or in the next string."""
+    if rule.judge != "token" or value.notation != "assign" or value.end - value.start < 8:
+        return False
+    more = notation.JOINED.match(text, value.end) or notation.WRAPPED.match(text, value.end)
+    if not more or not judge.looks_random(more["rest"]):
+        return False
+    found = text[value.start : value.end]
+    whole = found + more["rest"]
+    if b" " in found or b"[redacted:" in whole or judge.is_reference(found) or judge.is_code(found):
+        return False
+    return judge.looks_random(whole) and (rule.part != "key" or _is_secret_key(whole, before, stem))
 
 
 def _has_known_tail(text: bytes, end: int) -> bool:
@@ -231,7 +293,13 @@ def _is_glued(last: bytes, stem: bytes) -> bool:
 def _may_be_glued(rule: NameRule, before: bytes, stem: bytes, after: bytes) -> bool:
     if rule.part == "key":
         return _qualifier(before).endswith(_GLUED_TOKEN if stem[:1] in b"tT" else _GLUED_KEY)
+    if before[-6:].lower().endswith(_WORDS_WITH_PASS):
+        return False
     return stem.lower() in (b"pass", b"pwd") and after in (b"=", b":", b'"', b"'", KEY_END)
+
+
+_WORDS_WITH_PASS = (b"com", b"by", b"sur", b"tres", b"over", b"under", b"multi", b"single")
+"""`compass`, `bypass` and the like."""
 
 
 _GLUED_KEY = ("api", "access", "secret", "private", "master", "auth", "account")
@@ -273,9 +341,13 @@ def _last_word(before: bytes) -> str:
     return "" if before.endswith(b" ") and word not in SECRET_QUALIFIERS and word not in PLAIN_QUALIFIERS else word
 
 
+_PUBLIC_VALUES = (b"pk_live_", b"pk_test_", b"phc_", b"pk.eyJ", b"ssh-rsa ", b"ssh-ed25519 ", b"age1")
+"""How keys begin that their issuers mean to be seen by everyone."""
+
+
 def _accept(text: bytes, rule: NameRule, value: Value, before: bytes, stem: bytes) -> bool:
     found = text[value.start : min(value.end, value.start + _PEEK)]
-    if found.startswith(b"[redacted") or b"[redacted:" in found:
+    if found.startswith((b"[redacted", *_PUBLIC_VALUES)) or b"[redacted:" in found:
         return False
     if value.notation == "space" and not notation.FLAG.search(before + stem):
         return _accept_bare_space(rule, found, value.quoted, before)
@@ -284,7 +356,7 @@ def _accept(text: bytes, rule: NameRule, value: Value, before: bytes, stem: byte
     if value.notation == "call":
         return bool(_SETTER.search(before)) and judge.is_mixed_password(found) and b" " not in found
     if value.notation == "comma" and not notation.CALL_BEFORE.search(before):
-        return False
+        return bool(notation.PAIR_LINE.search(before)) and judge.is_cased_password(found)
     if value.sign == b"=" and not value.quoted and text[value.start - 3 : value.start].strip().endswith(b"=="):
         return False
     if value.sign == b"," and value.notation == "table" and not judge.looks_strong(found):

@@ -16,6 +16,7 @@ _BASE58 = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"
 _VALUES = {
     "password": "<w10>7x",
     "mixed": "<w10>7x",
+    "cased": "<w10>7xQ",
     "phrase": "<w10>7x",
     "token": "<w36>",
     "strong": "<w36>",

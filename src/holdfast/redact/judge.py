@@ -84,6 +84,12 @@ def is_mixed_password(value: bytes) -> bool:
     return _wild(value) or (len(value) >= 8 and bool(_SIGNED.search(value)))
 
 
+def is_cased_password(value: bytes) -> bool:
+    """Where a sentence hardly says that it is one: digits and letters of both cases."""
+    groups = (any(48 <= c <= 57 for c in value), any(97 <= c <= 122 for c in value), any(65 <= c <= 90 for c in value))
+    return len(value) >= 8 and all(groups) and is_mixed_password(value) and not _WORDS.match(value)
+
+
 def _wild(value: bytes) -> bool:
     """Letters in wild case, as `qXaWqPpKaLAu`: neither a word nor camel case."""
     return len(value) >= 10 and value.isalpha() and len(_FLIP.findall(value)) * 4 >= len(value)
@@ -146,6 +152,7 @@ def _has_many_signs(value: bytes) -> bool:
 JUDGES: dict[str, Callable[[bytes], bool]] = {
     "password": is_password,
     "mixed": is_mixed_password,
+    "cased": is_cased_password,
     "phrase": is_phrase,
     "token": looks_random,
     "strong": looks_strong,

@@ -5,7 +5,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 
-from holdfast.redact import assignment, blocks, judge, views
+from holdfast.redact import assignment, blocks, judge, notation, views
 from holdfast.redact.anchors import (
     GUARD_CODE,
     GUARD_COOKIE,
@@ -188,10 +188,6 @@ def _end_of_value(text: bytes, at: int) -> int:
     return end if end >= 0 else limit
 
 
-_JOINED = re.compile(
-    rb"(?:\\{0,3}[\"'`]\s{0,4}[+.&]?\s{0,4}\\?\r?\n?\s{0,12}[+.&]?\s{0,4}[\"'`]|\\\r?\n[ \t]{0,12})(?P<rest>[A-Za-z0-9+/=_.~-]{3,400})"
-)
-_WRAPPED = re.compile(rb"\r?\n(?P<rest>[A-Za-z0-9+/_~-]{8,400}={0,2})(?=[\r\n\x1f\"']|$)")
 _PIECES = 8
 
 
@@ -199,9 +195,9 @@ def _extend(text: bytes, span: Span) -> Span:
     """A value goes on where a string is joined to the next one, or where a terminal broke the line."""
     start, end, kind = span
     for _ in range(_PIECES):
-        more = _JOINED.match(text, end)
+        more = notation.JOINED.match(text, end)
         if not more:
-            more = _WRAPPED.match(text, end)
+            more = notation.WRAPPED.match(text, end)
             if more and not (end - start >= 8 and judge.looks_random(more["rest"])):
                 more = None
         if not more:
@@ -414,7 +410,15 @@ def _begins(text: bytes, start: int, strict: bool) -> bool:
     last = text[start - 1 : start] if start else b""
     if last == b"m" and _COLOUR.search(text, max(0, start - 16), start):
         return True
+    if strict and last in (b"-", b"_") and _FILE_WORD.search(text, max(0, start - 16), start):
+        return True
     return not last.isalnum() and not (strict and last in b"_.+-" and last)
+
+
+_FILE_WORD = re.compile(
+    rb"(?:^|[/\\\s\"'=])(?:backup|tokens?|keys?|secrets?|creds?|auth|old|new|copy|export|dump|wallet)[-_]$"
+)
+"""`backup-` before a token in the name of a file."""
 
 
 _PREFIX = re.compile(
@@ -467,7 +471,7 @@ def place_finder(rule: PlaceRule) -> Finder:
             return None
         first, last = match.span("secret")
         value = text[first:last]
-        if b"[redacted:" in value:
+        if b"[redacted:" in value or text[first - 10 : first] == b"[redacted:":
             return None
         if not accept(value) and not (raw and text[last : last + 1] == b"\\"):
             return None
@@ -486,8 +490,11 @@ def _search_back(pattern: re.Pattern[bytes], text: bytes, start: int, end: int, 
 def name_finder(rule: NameRule) -> Finder:
     width = rule.stem_width
 
-    def find(text: bytes, start: int, end: int, raw: bool) -> Span | None:
-        found = assignment.find_value(text, rule, end - width if width else start, end, raw)
+    def find(text: bytes, start: int, end: int, raw: bool) -> list[Span] | Span | None:
+        stem = end - width if width else start
+        found: list[Span] | Span | None = assignment.find_value(text, rule, stem, end, raw)
+        if not found and text[end : end + 1] in (b",", b'"'):
+            found = assignment.find_column(text, rule, stem, end, raw)
         if raw and not found and text.find(b"\\\\", end, end + _BEFORE) >= 0:
             return start, end, "escape"  # an escaped backslash hides how the value is written
         return found

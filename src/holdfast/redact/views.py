@@ -30,7 +30,7 @@ _HEX_DUMP = re.compile(
 )
 _HEX_LINE = re.compile(rb"(?<![0-9a-f])[0-9a-f]{6,8}[: ] {0,2}((?:[0-9a-f]{4} |[0-9a-f]{2} {1,2}){1,16})")
 _CODES = tuple(f"{kind}{digit}" for kind in ("\\u00", "\\x") for digit in "234567")
-ESCAPE_MARKS = (*_CODES, "\\/", "&#", "&quot;", "&amp;")
+ESCAPE_MARKS = (*_CODES, "\\/", "&#", "&quot;", "&amp;", "&lt;")
 AFTER_MARK = {"\\/": (bytes(range(0x21, 0x7F)), 1), "&#": (b"0123456789xX", 1)}
 """What follows marks of two characters."""
 DUMP_MARKS = ("00000010: ", "00000010  ")
