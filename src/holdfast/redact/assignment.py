@@ -69,7 +69,8 @@ def find_value(text: bytes, rule: NameRule, start: int, end: int, raw: bool) -> 
     return _find_used(text, start, before) if rule.spoken and b" as " in before else None
 
 
-_MOST_ROWS = 20
+_MOST_ROWS, _ROWS_WITHOUT = 20, 2
+"""How many rows are read, and how many of them without a secret are enough."""
 
 
 def find_column(text: bytes, rule: NameRule, start: int, end: int, raw: bool) -> list[Span]:
@@ -83,11 +84,13 @@ def find_column(text: bytes, rule: NameRule, start: int, end: int, raw: bool) ->
     column, width = text.count(b",", first, start), header[0].count(b",")
     found: list[Span] = []
     at = text.find(b"\n", header.end()) + 1
-    for _ in range(_MOST_ROWS):
+    for row in range(_MOST_ROWS):
         stop = min((n for mark in (b"\n", STRING_END) if (n := text.find(mark, at, at + 4000)) >= 0), default=len(text))
         if stop <= at or text.count(b",", at, stop) != width:
             break
         found += _find_cell(text, rule, at, stop, column)
+        if not found and row + 1 >= _ROWS_WITHOUT:
+            break
         at = stop + 1
     return found
 
@@ -345,9 +348,15 @@ _PUBLIC_VALUES = (b"pk_live_", b"pk_test_", b"phc_", b"pk.eyJ", b"ssh-rsa ", b"s
 """How keys begin that their issuers mean to be seen by everyone."""
 
 
+_NO_SECRET_FORM = re.compile(rb"0[xX][0-9A-Fa-f]{1,16}[uUlL]{0,3}$|\([^()]{0,80}\)?$|\d{1,5}(?:\.\d{1,5}){2,}$")
+"""Numbers and expressions of C headers, and object identifiers."""
+
+
 def _accept(text: bytes, rule: NameRule, value: Value, before: bytes, stem: bytes) -> bool:
     found = text[value.start : min(value.end, value.start + _PEEK)]
     if found.startswith((b"[redacted", *_PUBLIC_VALUES)) or b"[redacted:" in found:
+        return False
+    if _NO_SECRET_FORM.match(found) or (value.notation == "space" and found.isdigit()):
         return False
     if value.notation == "space" and not notation.FLAG.search(before + stem):
         return _accept_bare_space(rule, found, value.quoted, before)

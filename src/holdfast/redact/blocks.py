@@ -114,6 +114,9 @@ def find_secret_values(text: bytes, start: int, end: int, raw: bool) -> list[Spa
     first = max(text.rfind(b"\n---", max(0, start - _DOCUMENT), start), max(0, start - _DOCUMENT))
     last = text.find(b"\n---", end, end + _DOCUMENT)
     last = last if last >= 0 else min(len(text), end + _DOCUMENT)
+    if text.startswith(b"stringData", start):  # only what stands under it
+        data = _DATA.search(text, max(0, start - 40), end + 4)
+        return _entries(text, data.end(), last) if data else []
     spans: list[Span] = []
     at = first
     for _ in range(_MOST_DATA):
@@ -186,6 +189,18 @@ def _inserted(text: bytes, insert: re.Match[bytes]) -> list[Span]:
             found.append((*item.span("value"), "sql-password"))
         at = item.end()
     return found
+
+
+JWK_ANCHORS = ('"kty"', '\\"kty', "kty\x1e")
+_JWK_PART = re.compile(
+    rb"[{}]|(?:[\"']d\\{0,3}[\"']\s{0,3}:\s{0,3}\\{0,3}[\"']|\x1fd\x1e)(?P<secret>[A-Za-z0-9_-]{20,2000})"
+)
+
+
+def find_private_jwk(text: bytes, _start: int, end: int, _raw: bool) -> Span | None:
+    """`d` of a JSON Web Key: the private part, before the object ends."""
+    part = _JWK_PART.search(text, end, end + 3000)
+    return (*part.span("secret"), "jwk-private") if part and part["secret"] else None
 
 
 # Cookies, and logins in base64 as headers and registries write them.

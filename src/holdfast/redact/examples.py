@@ -40,7 +40,7 @@ _SEED_WORDS = (
     "lemon",
 )
 _WIF_VERSIONS = {"bitcoin-wif": 0x80, "testnet-wif": 0xEF, "litecoin-key": 0xB0}
-_PIECE = re.compile(r"<\w\d+\+?>")
+_PIECE = re.compile(r"<uuid>|<\w\d+\+?>")
 
 
 class Example(msgspec.Struct, frozen=True):

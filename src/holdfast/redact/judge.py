@@ -23,6 +23,8 @@ _PATH = re.compile(rb"(?:~|\.{1,2})?/|[A-Za-z]:[\\/]|[a-z][a-z0-9+.-]{1,12}://|[
 _BASE32 = re.compile(rb"(?=[A-Z]*[2-7][A-Z2-7]*[A-Z])[A-Z2-7]{20,}=*$")
 _ENCODED = re.compile(rb"[A-Za-z0-9+/]{40,}={1,2}$")
 _FLIP = re.compile(rb"[a-z][A-Z0-9]|[A-Z][0-9]|[0-9][A-Za-z]|[A-Z]{2}[a-z]")
+_CAMEL = re.compile(rb"[A-Z](?=[a-z]{0,3}[aeiou])[a-z]{2,}")
+_NUMBERED_WORD = re.compile(rb"[A-Za-z]{2,10}-\d{1,4}$")
 _HEX = re.compile(rb"[0-9a-fA-F]+$")
 _UUID = re.compile(rb"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$", re.IGNORECASE)
 _DATE = re.compile(rb"\d{2,4}[-/.:]\d{1,2}([-/.:T]|$)")
@@ -35,7 +37,7 @@ NO_PASSWORDS = frozenset(
     b" bytes text int integer number bool boolean any object char varchar unknown void optional required hidden masked"
     b" pass pw empty missing invalid incorrect wrong prompt ask stdin default value redacted secretstr input reset"
     b" username user admin1 key keys file path env url type name field hash new old current confirm login auth"
-    b" forgot change changed expired strength policy manager length rule rules protected authentication hunter".split()
+    b" public private virtual interface struct class forgot change changed expired strength policy manager length rule rules protected authentication hunter".split()
 ) - {b"admin1", b"hunter"}
 _EXPLAINING = frozenset(
     b"a an the your my our their this that these is are be was must should can may will not no of to for in on with and or"
@@ -77,7 +79,7 @@ def is_mixed_password(value: bytes) -> bool:
     """Where only a sentence or a place says that it is a password: it has a digit or a sign in it."""
     if len(value) < 5 or not is_password(value) or is_path(value) or _NUMBER.match(value) or _DATE.match(value):
         return False
-    if is_code(value) or _VERSION.match(value):
+    if is_code(value) or _VERSION.match(value) or _NUMBERED_WORD.match(value):
         return False
     if any(48 <= c <= 57 for c in value) and any(c > 64 for c in value):
         return True
@@ -139,8 +141,12 @@ _MARKS = (
 
 
 def _mixed(value: bytes) -> bool:
+    if b"]{" in value or b"(?:" in value or b"[^" in value or b"\\d" in value:
+        return False  # a regular expression
     if len(value) < 20:
         return (any(48 <= c <= 57 for c in value) and any(c > 64 for c in value)) or _wild(value)
+    if value.isalnum() and 3 * len(_CAMEL.sub(b"", value)) < len(value):
+        return False
     return len(_FLIP.findall(value)) * 12 >= len(value) or _has_many_signs(value) or bool(_BASE32.match(value))
 
 

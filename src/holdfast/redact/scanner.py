@@ -44,6 +44,9 @@ _LONGEST = 8192
 _MEMO_AFTER = 60
 _BEFORE, _AFTER = 48, 64
 _WORK_LEAST, _WORK_UNDECODED, _WORK_FREE, _WORK_PER, _WORK_OF_VIEW = 320, 60, 1 << 20, 2000, 4
+_WORK_OF_NAME, _WORK_OF_DOCUMENT = 2, 16
+"""A name costs more than a form: what follows it is read in many notations."""
+_MOST_UNDECODED = 512
 _UNJUDGED_BEFORE, _UNJUDGED_AFTER = 400, 20_000
 _STRING_ENDS = (assignment.KEY_END, assignment.STRING_END)
 _NEAR = 404
@@ -83,6 +86,8 @@ class Scanner:
         ]
         runs = finders.setdefault(find_prefixed, len(finders))
         self._finders = [*finders]
+        self._units = {number: _WORK_OF_NAME for finder, number in finders.items() if "name_finder" in finder.__qualname__}
+        self._units[finders[blocks.find_private_jwk]] = _WORK_OF_DOCUMENT
         self._escapes = len(finders)
         self._decodes, self._percents, self._encoded = (self._escapes + n for n in (1, 2, 3))
         anchors += [
@@ -114,7 +119,9 @@ class Scanner:
 
     def _find_plain(self, text: bytes, raw: bool, work: Work) -> tuple[list[Span], list[Hit]]:
         """What is repeated very often is looked at once; only where that is a secret are all of its places searched."""
-        got = self._search.find(text, once=True)
+        got = self._search.find(text, once=True, most=_MOST_UNDECODED if raw else 0)
+        if raw and len(got.hits) >= _MOST_UNDECODED:
+            return [(0, 0, "many")], []  # reason enough to decode it
         found = self._check(got, text, raw, work) if got.hits else []
         if got.left_out and found and not raw:
             got = self._search.find(text)
@@ -136,7 +143,8 @@ class Scanner:
                     found += [(start + first, start + last, kind) for first, last, kind in before]
                     continue
             finder = self._finders[number]
-            if not work.spend(blocks.work_of_document(text, start, end) if finder in _LONG else 1):
+            units = self._units.get(number, 1)
+            if not work.spend(blocks.work_of_document(text, start, end) if finder in _LONG else units):
                 return found + unjudged_spans(text, [hit[1:] for hit in hits[at:] if hit[0] < plain], got.rest)
             spans = _run_finder(finder, text, start, end, raw)
             found += spans
@@ -165,7 +173,7 @@ class Scanner:
         if percents and not (raw and found):
             found += views.find_in_percent(text, percents, find)
         if encoded and not (raw and found):
-            found += views.find_in_base64(text, encoded, find)
+            found += views.find_in_base64(text, encoded, find, lambda: work.left < 0)
         return found
 
 
@@ -297,6 +305,7 @@ _BLOCK_FINDERS: list[tuple[Iterable[str], Finder]] = [
     (blocks.INSERT_ANCHORS, blocks.find_inserted),
     (blocks.COOKIE_ANCHORS, blocks.find_cookies),
     (blocks.BASIC_ANCHORS, blocks.find_basic_login),
+    (blocks.JWK_ANCHORS, blocks.find_private_jwk),
 ]
 
 
@@ -439,6 +448,8 @@ _PUBLIC_PREFIXES = frozenset(
 def find_prefixed(text: bytes, start: int, end: int, _raw: bool) -> Span | None:
     """`acme_` or `acme-` and a long random run: a token of an issuer that no rule knows. Ids are written alike, so the
     prefix must not be one of theirs."""
+    if end - start == 32 and (mailgun := _MAILGUN.match(text, start)) and not _is_hex_before(text, start):
+        return *mailgun.span(), "mailgun-key"
     prefix = _PREFIX.search(text, max(0, start - 64), start)
     if not prefix or text[end : end + 1] in (b"_", b"-", b".", b"/", b"+", b"="):
         return None
@@ -446,6 +457,13 @@ def find_prefixed(text: bytes, start: int, end: int, _raw: bool) -> Span | None:
     if _PUBLIC_PREFIXES.intersection(words) or not _is_random_run(text[start:end], prefix["words"]):
         return None
     return prefix.start(), end, "unknown-vendor-token"
+
+
+_MAILGUN = re.compile(rb"[0-9a-f]{32}-[0-9a-f]{8}-[0-9a-f]{8}(?![0-9A-Za-z-])")
+
+
+def _is_hex_before(text: bytes, start: int) -> bool:
+    return text[start - 1 : start] in (b"-", b"_", b"/", b".")
 
 
 def _is_random_run(run: bytes, prefix: bytes) -> bool:

@@ -176,13 +176,17 @@ def find_in_percent(text: bytes, hits: list[int], find: Find) -> list[Span]:
     return _find_in_windows(text, hits, find, percent=True)
 
 
-def find_in_base64(text: bytes, hits: list[int], find: Find) -> list[Span]:
-    """Runs of base64 whose content holds a secret are removed whole."""
+def find_in_base64(text: bytes, hits: list[int], find: Find, is_spent: Callable[[], bool]) -> list[Span]:
+    """Runs of base64 whose content holds a secret are removed whole. When the work is spent, so is all that is left."""
     found: list[Span] = []
     done = -1
     for hit in hits:
         if hit < done:
             continue
+        if is_spent():
+            last = _BASE64.match(text, hits[-1], hits[-1] + 65536)
+            found.append((hit, last.end() if last else hits[-1], UNJUDGED))
+            break
         start = hit
         lowest = max(done, 0, hit - 4096)
         while start > lowest and (text[start - 1 : start].isalnum() or text[start - 1 : start] in (b"+", b"/")):
