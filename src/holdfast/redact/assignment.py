@@ -365,7 +365,8 @@ def _accept(text: bytes, rule: NameRule, value: Value, before: bytes, stem: byte
     if value.notation == "call":
         return bool(_SETTER.search(before)) and judge.is_mixed_password(found) and b" " not in found
     if value.notation == "comma" and not notation.CALL_BEFORE.search(before):
-        return bool(notation.PAIR_LINE.search(before)) and judge.is_cased_password(found)
+        cased = judge.is_cased_password(found) and judge.looks_random(found)
+        return cased and bool(notation.PAIR_LINE.search(before))
     if value.sign == b"=" and not value.quoted and text[value.start - 3 : value.start].strip().endswith(b"=="):
         return False
     if value.sign == b"," and value.notation == "table" and not judge.looks_strong(found):
