@@ -153,10 +153,11 @@ def test_verify_checks_what_was_acknowledged(world: World) -> None:
     agent.start()
     agent.prompt("hello")
     agent.tool("Bash", {"stdout": "x", "stderr": ""}, command="true")
-    world.cli("daemon", "stop")
     told = world.json("verify")
     assert (told["good"], told["missing"]) == (True, [])
     assert told["checked"] >= 4
+    world.cli("daemon", "stop")
+    assert world.json("verify")["checked"] >= told["checked"]
     with world.paths.ledger.open("a") as ledger:
         ledger.write("0" * 32 + "\n")
     assert "acknowledged but not in the log: " + "0" * 32 in world.cli("verify", code=1)
