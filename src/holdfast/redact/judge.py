@@ -37,7 +37,8 @@ NO_PASSWORDS = frozenset(
     b" bytes text int integer number bool boolean any object char varchar unknown void optional required hidden masked"
     b" pass pw empty missing invalid incorrect wrong prompt ask stdin default value redacted secretstr input reset"
     b" username user admin1 key keys file path env url type name field hash new old current confirm login auth"
-    b" public private virtual interface struct class forgot change changed expired strength policy manager length rule rules protected authentication hunter".split()
+    b" public private virtual interface struct class forgot change changed expired strength policy manager length rule"
+    b" rules protected authentication hunter".split()
 ) - {b"admin1", b"hunter"}
 _EXPLAINING = frozenset(
     b"a an the your my our their this that these is are be was must should can may will not no of to for in on with and or"

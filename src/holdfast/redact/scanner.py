@@ -86,7 +86,9 @@ class Scanner:
         ]
         runs = finders.setdefault(find_prefixed, len(finders))
         self._finders = [*finders]
-        self._units = {number: _WORK_OF_NAME for finder, number in finders.items() if "name_finder" in finder.__qualname__}
+        self._units = {
+            number: _WORK_OF_NAME for finder, number in finders.items() if "name_finder" in finder.__qualname__
+        }
         self._units[finders[blocks.find_private_jwk]] = _WORK_OF_DOCUMENT
         self._escapes = len(finders)
         self._decodes, self._percents, self._encoded = (self._escapes + n for n in (1, 2, 3))
