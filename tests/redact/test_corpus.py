@@ -130,6 +130,7 @@ UNSEEN = (
     ("further constructs", vendor_corpus.CONTEXT, 0.98),
     ("further sentences", vendor_corpus.PROSE, 0.95),
     ("spellings", vendor_corpus.SPELLINGS, 1.0),
+    ("configurations", vendor_corpus.CONFIGURATIONS, 0.98),
 )
 
 

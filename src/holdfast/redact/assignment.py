@@ -348,7 +348,9 @@ _PUBLIC_VALUES = (b"pk_live_", b"pk_test_", b"phc_", b"pk.eyJ", b"ssh-rsa ", b"s
 """How keys begin that their issuers mean to be seen by everyone."""
 
 
-_NO_SECRET_FORM = re.compile(rb"0[xX][0-9A-Fa-f]{1,16}[uUlL]{0,3}$|\([^()]{0,80}\)?$|\d{1,5}(?:\.\d{1,5}){2,}$")
+_NO_SECRET_FORM = re.compile(
+    rb"0[xX][0-9A-Fa-f]{1,16}[uUlL]{0,3}\)?$|[A-Z][A-Z0-9_]{2,40}\+\d{1,5}\)?$|\([^()]{0,80}\)?$|\d{1,5}(?:\.\d{1,5}){2,}$"
+)
 """Numbers and expressions of C headers, and object identifiers."""
 
 
@@ -356,7 +358,7 @@ def _accept(text: bytes, rule: NameRule, value: Value, before: bytes, stem: byte
     found = text[value.start : min(value.end, value.start + _PEEK)]
     if found.startswith((b"[redacted", *_PUBLIC_VALUES)) or b"[redacted:" in found:
         return False
-    if _NO_SECRET_FORM.match(found) or (value.notation == "space" and found.isdigit()):
+    if _NO_SECRET_FORM.match(found) or (found.isdigit() and (value.notation == "space" or len(found) < 4)):
         return False
     if value.notation == "space" and not notation.FLAG.search(before + stem):
         return _accept_bare_space(rule, found, value.quoted, before)
@@ -415,6 +417,8 @@ _PUT_BY_NAME = frozenset(("assign", "inner", "pair", "block", "index", "xml", "p
 
 def _accept_short_name(value: Value, found: bytes, before: bytes, stem: bytes) -> bool:
     named = before[-1:] in b"_." and (value.sign in b"=:" + KEY_END or value.notation == "inner")
+    if not value.quoted and b"_" in found and judge.is_word(found):
+        return False  # a name of the program
     environment = (stem.isupper() and before[-1:] == b"_") or named or (stem[:1].isupper() and before[-1:].islower())
     if environment and value.notation in _PUT_BY_NAME and b" " not in found and not judge.is_code(found):
         return len(found) >= 4 and not found.isdigit()
@@ -451,7 +455,12 @@ def _accept_token(text: bytes, rule: NameRule, value: Value, found: bytes, befor
         return False
     if value.notation == "said" and not any(48 <= c <= 57 for c in found):
         return False
+    if not value.quoted and judge.is_code(_OPERATORS.split(found, maxsplit=1)[0]):
+        return False
     return judge.looks_random(found.strip())
+
+
+_OPERATORS = re.compile(rb"[+,;?(:&|]")
 
 
 def _is_secret_key(found: bytes, before: bytes, stem: bytes) -> bool:

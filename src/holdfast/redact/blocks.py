@@ -19,6 +19,10 @@ _BODY_LINE = re.compile(
     rb"(?:[A-Za-z0-9+/=]{1,100}|(?:Proc-Type|DEK-Info|Version|Comment|Hash)[: ][^\r\n]{0,100}|)(?:\\n|\\r)*[ \t\"',+\\)]*\r?\n?\x1f?$"
 )
 _ESCAPED_BODY = re.compile(rb"(?:\\{1,7}[nr]|[A-Za-z0-9+/=\s]){16,}")
+_INLINE_HEADERS = re.compile(
+    rb"(?:\s|\\{1,7}[nr])*(?:(?:Proc-Type|DEK-Info|Version|Comment|Hash): ?[^\s\\]{1,100}(?:\s|\\{1,7}[nr])+){1,5}"
+)
+"""The headers of a key whose lines were joined to one."""
 _BODY_RUN = re.compile(rb"[A-Za-z0-9+/=]{16,}")
 KEY_ANCHORS = ("PRIVATE KEY",)
 PUTTY_ANCHORS = ("Private-Lines:",)
@@ -70,7 +74,8 @@ def _lines_after(text: bytes, at: int) -> int:
         stop = at = line.end()
     while stop > 0 and text[stop - 1] in b"\r\n\x1f":
         stop -= 1
-    escaped = _ESCAPED_BODY.match(text, max(at, stop), at + _LONGEST)
+    headers = _INLINE_HEADERS.match(text, max(at, stop))
+    escaped = _ESCAPED_BODY.match(text, headers.end() if headers else max(at, stop), at + _LONGEST)
     return max(stop, escaped.end() if escaped else 0)
 
 

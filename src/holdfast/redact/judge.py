@@ -23,7 +23,7 @@ _PATH = re.compile(rb"(?:~|\.{1,2})?/|[A-Za-z]:[\\/]|[a-z][a-z0-9+.-]{1,12}://|[
 _BASE32 = re.compile(rb"(?=[A-Z]*[2-7][A-Z2-7]*[A-Z])[A-Z2-7]{20,}=*$")
 _ENCODED = re.compile(rb"[A-Za-z0-9+/]{40,}={1,2}$")
 _FLIP = re.compile(rb"[a-z][A-Z0-9]|[A-Z][0-9]|[0-9][A-Za-z]|[A-Z]{2}[a-z]")
-_CAMEL = re.compile(rb"[A-Z](?=[a-z]{0,3}[aeiou])[a-z]{2,}")
+_CAMEL = re.compile(rb"^[a-z]{3,}(?=[A-Z])|[A-Z](?=[a-z]{0,3}[aeiou])[a-z]{2,}")
 _NUMBERED_WORD = re.compile(rb"[A-Za-z]{2,10}-\d{1,4}$")
 _HEX = re.compile(rb"[0-9a-fA-F]+$")
 _UUID = re.compile(rb"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$", re.IGNORECASE)
@@ -67,7 +67,7 @@ def is_path(value: bytes) -> bool:
 
 def is_password(value: bytes) -> bool:
     """For what is called a password little is asked: it may be any word but those that explain."""
-    return len(value) >= 3 and value.lower() not in NO_PASSWORDS and not is_reference(value)
+    return len(value) >= 3 and value.lower().rstrip(b"?") not in NO_PASSWORDS and not is_reference(value)
 
 
 def is_phrase(value: bytes) -> bool:
@@ -95,7 +95,14 @@ def is_cased_password(value: bytes) -> bool:
 
 def _wild(value: bytes) -> bool:
     """Letters in wild case, as `qXaWqPpKaLAu`: neither a word nor camel case."""
-    return len(value) >= 10 and value.isalpha() and len(_FLIP.findall(value)) * 4 >= len(value)
+    if len(value) < 10 or not value.isalpha() or _is_camel_case(value):
+        return False
+    return len(_FLIP.findall(value)) * 4 >= len(value)
+
+
+def _is_camel_case(value: bytes) -> bool:
+    """`RegNtSetValueKey`, `PKCS7PrivateKeyTypes`: two thirds of it are words that can be spoken."""
+    return value.isalnum() and 3 * len(_CAMEL.sub(b"", value)) < len(value)
 
 
 def looks_random(value: bytes) -> bool:
@@ -146,7 +153,7 @@ def _mixed(value: bytes) -> bool:
         return False  # a regular expression
     if len(value) < 20:
         return (any(48 <= c <= 57 for c in value) and any(c > 64 for c in value)) or _wild(value)
-    if value.isalnum() and 3 * len(_CAMEL.sub(b"", value)) < len(value):
+    if _is_camel_case(value):
         return False
     return len(_FLIP.findall(value)) * 12 >= len(value) or _has_many_signs(value) or bool(_BASE32.match(value))
 

@@ -9,7 +9,7 @@ TAIL_WORDS = (
     " secondary current main admin root default env plain plaintext raw header hash digest text field data secret token s"
 ).split()
 TAIL = rb"(?P<tail>(?:[_.-]?(?:" + "|".join(TAIL_WORDS).encode() + rb"|\d{1,3})(?![a-z])){0,3})"
-TYPE = rb"(?:::?\s?[&A-Za-z_'][A-Za-z0-9_.<>\[\]|&' ]{0,40}(?==)|\s(?:string|String|str|text|varchar)\s(?==))?"
+TYPE = rb"(?:::?\s?[&A-Za-z_'][A-Za-z0-9_.<>\[\]|&' ]{0,40}(?==)|\s(?:string|String|str|text|varchar)\s(?==)|\sas\s[A-Za-z.]{3,30}\s(?==))?"
 LINE = rb"(?:\\{0,3}\\[rn]|\r?\n)"
 SIGN = rb"(?:=>|\|\|=|:=|\?=|\+=|={1,3}|!=|:(?!:)|\xef\xbc\x9a|\xef\xbc\x9d|\x1e|<-)"
 GAP = rb"[ \t]{0,40}"
@@ -34,7 +34,7 @@ _CHOICES = (
         + rb")(?:" + Q + rb")?(?:\s{0,3}[:=]\s{0,3}|\x1e)"),
     (b"plist", rb"(?:</(?:key|name)>|\s{0,3}>)\s{0,8}<(?:string|value)>"),
     (b"assign", ASSIGN),
-    (b"comma", rb"(?<=[\"'`])\s{0,4},\s{0,4}(?=" + Q + rb")"),
+    (b"comma", rb"(?<=[\"'`a-z])\s{0,4},\s{0,4}(?=" + Q + rb")"),
     (b"xml", rb"(?:\s[\w:.-]{1,30}=" + Q + rb"[^\"'<>]{0,60}" + Q + rb"){0,3}\s{0,3}(?:>|&gt;)\s{0,8}"),
     (b"table", rb"[ \t]{0,40}[|\t][ \t]{0,40}(?=[^\s|=])|,(?=[^\s,|=\"'])"),
     (b"index", rb"\s?\]?\)?\s{0,3}(?:\|\||\?\?)?=(?!=)\s{0,3}"),
@@ -120,7 +120,9 @@ LINE_STARTS = (b"\n", b"\r", b"\x1e", b"\x1f", b'"', b"\\n")
 BEFORE_NAME = re.compile(
     rb"[ \t+>#/*;-]*(?:[\w.-]{1,40}@[\w.-]{1,60}'s |export |set |ENV |declare -x |[\w./-]+:\d+:|\d+\s)?[\w.:;$ -]{0,60}"
 )
-CALL_BEFORE = re.compile(rb"\(\s{0,3}(?:[\"']String[\"']\s{0,2},\s{0,2})?" + Q + rb"[\w.-]*$|--?[\w-]*$")
+CALL_BEFORE = re.compile(
+    rb"\{\s{0,3}:?\w{0,30}$|\(\s{0,3}(?:[\"']String[\"']\s{0,2},\s{0,2})?" + Q + rb"[\w.-]*$|--?[\w-]*$"
+)
 FLAG = re.compile(
     rb"(?:^|[\s\"'])(?:--?|/)[A-Za-z][\w.-]*$"
     rb"|(?:#define|setx?|set -[gxU]{1,3}|ENV|secret set|secrets? add|export|machine \S+.{0,60}|login \S+)\s+(?:/M )?[\w.$:-]*$",
@@ -145,7 +147,7 @@ VALUE_BELOW = re.compile(LINE + rb"[ \t]{0,20}\\{0,3}[\"']?val", re.IGNORECASE)
 TAIL_ONLY = re.compile(TAIL + rb"(?![A-Za-z0-9])", re.IGNORECASE)
 SAID_WORDS = (
     "is are was to for of on in ist lautet war es est sera er jest by or string String str value should will para pour per"
-    " de del della du da do von der stands je este adalah yra ir has you we they he she i I that which into from at with under"
+    " de del della du da do von der stands je este adalah yra ir has you we they he she i I that which As into from at with under"
     " used field input box textbox"
 ).split()
 OTHER_TAIL = re.compile(
