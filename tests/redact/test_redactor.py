@@ -453,3 +453,15 @@ def test_an_encrypted_key_that_was_cut_and_joined_to_one_line_goes(between):
     ]
     text, _ = Redactor().redact_text("k = <<-EOT" + between + between.join(lines))
     assert not any(line in text for line in body)
+
+
+@pytest.mark.parametrize(
+    ("text", "kept"),
+    [
+        ("postgres://app:kSJx@UP3dRX6/GHp@db.internal:5432/prod", "postgres://app:[redacted:url-password]@db.internal:5432/prod"),
+        ("https://ada:Zx81kQpL@x.dev/?to=b@y.dev", "https://ada:[redacted:url-password]@x.dev/?to=b@y.dev"),
+        ("postgres://app:Zx81kQpL@db/app?mail=a@b.dev", "postgres://app:[redacted:url-password]@db/app?mail=a@b.dev"),
+    ],
+)  # fmt: skip
+def test_a_password_with_signs_of_addresses_goes_whole_and_the_host_stays(text, kept):
+    assert Redactor().redact_text(text)[0] == kept
