@@ -69,45 +69,6 @@ def find_value(text: bytes, rule: NameRule, start: int, end: int, raw: bool) -> 
     return _find_used(text, start, before) if rule.spoken and b" as " in before else None
 
 
-_MOST_ROWS, _ROWS_WITHOUT = 20, 2
-"""How many rows are read, and how many of them without a secret are enough."""
-
-
-def find_column(text: bytes, rule: NameRule, start: int, end: int, raw: bool) -> list[Span]:
-    """The name heads a column of a table with commas: the values below it."""
-    first = max(text.rfind(mark, max(0, start - 400), start) for mark in (b"\n", KEY_END, STRING_END)) + 1
-    header = notation.HEADER_LINE.match(text, first if first or start < 400 else start)
-    if not header or header.end() < end:
-        return []
-    if raw and text[header.end() : header.end() + 1] == b"\\":
-        return [(start, end, "escape")]
-    column, width = text.count(b",", first, start), header[0].count(b",")
-    found: list[Span] = []
-    at = text.find(b"\n", header.end()) + 1
-    for row in range(_MOST_ROWS):
-        stop = min((n for mark in (b"\n", STRING_END) if (n := text.find(mark, at, at + 4000)) >= 0), default=len(text))
-        if stop <= at or text.count(b",", at, stop) != width:
-            break
-        found += _find_cell(text, rule, at, stop, column)
-        if not found and row + 1 >= _ROWS_WITHOUT:
-            break
-        at = stop + 1
-    return found
-
-
-def _find_cell(text: bytes, rule: NameRule, at: int, stop: int, column: int) -> list[Span]:
-    for _ in range(column):
-        at = text.find(b",", at, stop) + 1
-    last = text.find(b",", at, stop)
-    cell = text[at : last if last >= 0 else stop]
-    value = cell.strip(b" \t\r\"'")
-    accept = judge.JUDGES.get({"password": "mixed", "code": "mixed"}.get(rule.judge, rule.judge), judge.looks_random)
-    if b"[redacted:" in value or not accept(value):
-        return []
-    first = at + cell.find(value)
-    return [(first, first + len(value), rule.kind)]
-
-
 def _whole_code(text: bytes, value: Value) -> Value:
     """Groups of digits and letters with spaces between them are one code."""
     groups = notation.CODE_GROUPS.match(text, value.start)

@@ -84,7 +84,7 @@ class Scanner:
             Anchor(text.encode(), finders.setdefault(finder, len(finders)), follow, count, alone, guard)
             for text, finder, follow, count, alone, guard in _list_anchors([name for name in names if name])
         ]
-        runs = finders.setdefault(find_prefixed, len(finders))
+        runs = finders.setdefault(blocks.find_prefixed, len(finders))
         self._finders = [*finders]
         self._units = {
             number: _WORK_OF_NAME for finder, number in finders.items() if "name_finder" in finder.__qualname__
@@ -432,49 +432,6 @@ _FILE_WORD = re.compile(
 """`backup-` before a token in the name of a file."""
 
 
-_PREFIX = re.compile(
-    rb"(?:^|(?<=[^A-Za-z0-9_./+=%&-]))(?P<words>[A-Za-z][A-Za-z0-9]{1,14}(?:[_-][A-Za-z0-9]{1,10}){0,3})[_-]$"
-)
-_SAYS_SECRET = re.compile(
-    rb"(?:^|[_-]|[a-z])(?:tok|token|key|sec|secret|pat|sk|api|auth|apikey|priv|pass|pwd)$", re.IGNORECASE
-)
-_PUBLIC_PREFIXES = frozenset(
-    b"toolu msg call chatcmpl cmpl resp req evt event cus pi pm ch sub price prod in inv thread run step file asst batch session sess"
-    b" user org proj project team item obj id ref commit rev sha sha1 sha256 sha384 sha512 md5 blake2 blake3 hash digest integrity etag cid"
-    b" image img asset chunk main app index vendor bundle page static css js font icon svg svc srv host node pod job task trace span"
-    b" build release version pk pub public pubkey publishable test example sample data blob cache tmp temp doc page layer rs fc conv"
-    b" message reasoning".split()
-)
-
-
-def find_prefixed(text: bytes, start: int, end: int, _raw: bool) -> Span | None:
-    """`acme_` or `acme-` and a long random run: a token of an issuer that no rule knows. Ids are written alike, so the
-    prefix must not be one of theirs."""
-    if end - start == 32 and (mailgun := _MAILGUN.match(text, start)) and not _is_hex_before(text, start):
-        return *mailgun.span(), "mailgun-key"
-    prefix = _PREFIX.search(text, max(0, start - 64), start)
-    if not prefix or text[end : end + 1] in (b"_", b"-", b".", b"/", b"+", b"="):
-        return None
-    words = prefix["words"].replace(b"-", b"_").lower().split(b"_")
-    if _PUBLIC_PREFIXES.intersection(words) or not _is_random_run(text[start:end], prefix["words"]):
-        return None
-    return prefix.start(), end, "unknown-vendor-token"
-
-
-_MAILGUN = re.compile(rb"[0-9a-f]{32}-[0-9a-f]{8}-[0-9a-f]{8}(?![0-9A-Za-z-])")
-
-
-def _is_hex_before(text: bytes, start: int) -> bool:
-    return text[start - 1 : start] in (b"-", b"_", b"/", b".")
-
-
-def _is_random_run(run: bytes, prefix: bytes) -> bool:
-    counts = [sum(first <= code <= last for code in run) for first, last in ((48, 57), (65, 90), (97, 122))]
-    if min(counts) * 12 < len(run):
-        return bool(_SAYS_SECRET.search(prefix)) and min(counts[0], counts[1] + counts[2]) * 6 >= len(run)
-    return judge.looks_random(run) and not judge.is_placeholder(run)
-
-
 def place_finder(rule: PlaceRule) -> Finder:
     accept = judge.JUDGES[rule.judge]
     needs = rule.needs.encode()
@@ -514,7 +471,7 @@ def name_finder(rule: NameRule) -> Finder:
         stem = end - width if width else start
         found: list[Span] | Span | None = assignment.find_value(text, rule, stem, end, raw)
         if not found and text[end : end + 1] in (b",", b'"'):
-            found = assignment.find_column(text, rule, stem, end, raw)
+            found = blocks.find_column(text, rule, stem, end, raw)
         if raw and not found and text.find(b"\\\\", end, end + _BEFORE) >= 0:
             return start, end, "escape"  # an escaped backslash hides how the value is written
         return found
