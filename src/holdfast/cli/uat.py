@@ -1,6 +1,5 @@
 """`holdfast uat …`: scenario runs and their proof."""
 
-import shlex
 import time
 from pathlib import Path
 from typing import Annotated, Any
@@ -380,15 +379,21 @@ def run_suite(
         render.out.print(Text("It uses its own account and its own tokens; Holdfast only records."))
     if not yes:
         typer.confirm("Go on?", abort=True)
-    results = [uat_runner.run_scenario(chosen, one, minutes * 60, shlex.split(agent_args)) for one in wanted]
+    words = uat_runner.split_words(agent_args)
+    results = []
+    for scenario in wanted:
+        results.append(uat_runner.run_scenario(chosen, scenario, minutes * 60, words))
+        if not json:
+            _show_result(results[-1])
     if json:
         render.json_line(results)
-    for one in results if not json else ():
-        why = f" ({render.clean(one['problem'], 200)})" if one["problem"] else ""
-        render.out.print(
-            _mark(one["outcome"]) + Text(f" {render.clean(one['scenario'], 60)}  {one['outcome']}{why}  {one['run']}")
-        )
     raise typer.Exit(0 if all(one["outcome"] == "passed" for one in results) else 1)
+
+
+def _show_result(one: dict[str, Any]) -> None:
+    why = f" ({render.clean(one['problem'], 200)})" if one["problem"] else ""
+    told = f" {render.clean(one['scenario'], 60)}  {one['outcome']}{why}  {one['run']}"
+    render.out.print(_mark(one["outcome"]) + Text(told))
 
 
 @app.command()

@@ -1,5 +1,6 @@
 """Screenshots: copied to where they stay, compared by pixels; nothing else is ever taken (S3-8)."""
 
+import base64
 import json
 import os
 import struct
@@ -103,8 +104,6 @@ def test_a_project_cannot_allow_folders_by_itself(lab: Lab, tmp_path: Path) -> N
 
 
 def test_a_small_picture_in_the_answer_itself_is_taken(lab: Lab) -> None:
-    import base64
-
     begin(lab)
     image = {"type": "image", "data": base64.b64encode(png()).decode(), "mimeType": "image/png"}
     text = {"type": "text", "text": "### Result\n- [Screenshot](/tmp/elsewhere.png)"}
@@ -181,3 +180,25 @@ def test_it_is_a_program_of_its_own(tmp_path: Path) -> None:
     told = json.loads(subprocess.run(words, capture_output=True, check=True).stdout)
     assert told == {"share": round(1 / 32, 6), "note": "1 pixel", "difference": str(tmp_path / "c.png")}
     assert (tmp_path / "c.png").read_bytes().startswith(MAGIC)
+
+
+def test_a_large_picture_in_the_answer_is_read_from_the_transcript(lab: Lab, tmp_path: Path) -> None:
+    """A payload is cut at 256 KB; what was cut out of it is in the file that the agent keeps."""
+    noise = base64.b64encode(png() + os.urandom(300_000)).decode()
+    image = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": noise}}
+    result = {"type": "tool_result", "tool_use_id": "s", "content": [image]}
+    transcript = tmp_path / "session.jsonl"
+    transcript.write_text(json.dumps({"type": "user", "message": {"role": "user", "content": [result]}}) + "\n")
+    begin(lab)
+    tool = "mcp__chrome-devtools__take_screenshot"
+    lab.before(tool, "s")
+    told = {"tool_name": tool, "tool_input": {}, "tool_use_id": "s", "transcript_path": str(transcript)}
+    lab.hook("PostToolUse", tool_response=[{"type": "text", "text": "Took a screenshot."}, image], **told)
+    lab.work()
+    (shot,) = lab.document["artifacts"]["screenshots"]
+    assert base64.b64encode(Path(shot["path"]).read_bytes()).decode() == noise
+    transcript.unlink()
+    lab.before(tool, "t")
+    lab.hook("PostToolUse", at=lab.now + 5_000, tool_response=[image], **(told | {"tool_use_id": "t"}))
+    lab.work()
+    assert "too large to be kept" in lab.document["execution"]["warnings"][-1]["message"]

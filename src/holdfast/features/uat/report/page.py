@@ -14,8 +14,8 @@ from holdfast.core.kinds.uat_events import CallEnded
 from holdfast.features.uat import files
 from holdfast.features.uat.files import Record, inside
 from holdfast.features.uat.report import labels
-from holdfast.features.uat.results import is_crash
-from holdfast.features.uat.settings import FAILED, INTERRUPTED
+from holdfast.features.uat.results import LISTING, SILENT, is_crash
+from holdfast.features.uat.settings import FAILED, INTERRUPTED, SKIPPED
 
 LARGEST_IMAGE = 8 << 20
 LARGEST_TOTAL = 96 << 20
@@ -123,8 +123,8 @@ def build_page(record: Record) -> ReportPage:
     steps = [_step(record, step, pictures) for step in labels.steps(record)]
     return ReportPage(
         title=doc.scenario,
-        description=str(record.plan.get("description", "")),
-        tags=[str(tag) for tag in record.plan.get("tags", ())],
+        description=record.plan.description,
+        tags=record.plan.tags,
         outcome=labels.outcome(record),
         flaky=doc.flaky,
         tiles=_tiles(record),
@@ -185,12 +185,13 @@ def _step(record: Record, step: dict[str, Any], pictures: list[Picture]) -> Step
     number = int(step["stepNumber"])
     checks = [files.health_check(event, check) for event, check in record.checks if event.data.step == number]
     duration = step["duration"]
+    has_time = duration is not None and step["verdict"] != SKIPPED
     return StepView(
         number=number,
         title=step["description"] or step["action"],
         action=step["action"],
         verdict=step["verdict"],
-        took=labels.took(duration) if duration is not None else labels.verdict_words(step["verdict"]),
+        took=labels.took(duration) if has_time else labels.verdict_words(step["verdict"]),
         expected_time=labels.took(step["expected"]) if step["slow"] else "",
         flaky=step["flaky"],
         attempts=_attempts(record, step, pictures),
@@ -237,7 +238,11 @@ def _attempt(
         received=attempt["received"],
         call=_call((failed or _telling(calls))[-1]) if bad and calls else None,
         pictures=shown,
-        problems=[_problem(p) for p in record.problems if p["step"] == number and _within(p["at"], begin, until)],
+        problems=[
+            _problem(p)
+            for p in record.problems
+            if p["step"] == number and _within(p["at"], begin, until) and p["message"] != attempt["error"]
+        ],
         page=_page_of(page) if page and bad else "",
         address=next((call.data.url for call in reversed(calls) if call.data.url), ""),
         no_picture=_why_no_picture(shown, attempt) if bad else "",
@@ -246,7 +251,12 @@ def _attempt(
 
 def _telling(calls: list[Event]) -> list[Event]:
     """Those whose answer told something of the page, where there are any: an assertion failed on the last of them."""
-    return [call for call in calls if "screenshot" not in call.data.tool.lower()] or calls
+    return [call for call in calls if not _is_beside_page(call.data)] or calls
+
+
+def _is_beside_page(call: CallEnded) -> bool:
+    # Runs recorded before meanings were kept have only the tool's name.
+    return call.meaning in (*SILENT, *LISTING) or (not call.meaning and "screenshot" in call.tool.lower())
 
 
 def _within(at: int, begin: int, until: int | None) -> bool:
