@@ -43,7 +43,7 @@ struct tables {
     const uint8_t *texts;
     const uint8_t *classes;         /* 256 bytes each; the third is letters and digits */
     const uint8_t *second;          /* a bit for each hash of four known bytes, then one for each of three */
-    const uint8_t *tail_words;      /* lists of words, each ended by a zero, the list by another */
+    const uint8_t *tail_words;      /* lists of words, each after its length, ended by a zero */
     const uint8_t *said_words;
     const uint8_t *glued_key, *glued_token, *plain_words, *cookie_words;
     uint32_t run_number;            /* what a long run of them after `_` or `-` is reported as */
@@ -65,6 +65,7 @@ struct search {
 };
 
 static void report(struct search *s, uint32_t number, size_t start, size_t end) {
+    if (!s->rest && s->count >= s->room) return;
     if (s->count < s->room) {
         s->out[s->count] = (struct found){number, (uint32_t)start, (uint32_t)end};
     } else {
@@ -99,7 +100,7 @@ static int same(const uint8_t *one, const uint8_t *other, size_t length) {
 
 /* Whether this anchor stood in the same surroundings before. The first few hits of a text are not looked at. */
 static int repeats(struct search *s, uint32_t number, size_t start, size_t end) {
-    if (!s->seen || s->count < FREE_HITS || s->seen_count > SEEN / 2) return 0;
+    if (!s->seen || s->count < FREE_HITS || s->count >= s->room || s->seen_count > SEEN / 2) return 0;
     if (!s->seen_count) {
         for (size_t n = 0; n < SEEN; n++) s->seen[n] = 0;
         s->seen_count = 1;
@@ -134,16 +135,12 @@ static int may_begin(const uint8_t *text, size_t start, const uint8_t *left) {
 
 /* Whether these bytes are a word of the list, in any case. With `ending` they need only end with it. */
 static int is_listed(const uint8_t *words, const uint8_t *bytes, size_t length, int ending) {
-    while (*words) {
-        size_t size = 0;
-        while (words[size]) size++;
-        if (size == length || (ending && size < length)) {
-            const uint8_t *from = bytes + (length - size);
-            size_t n = 0;
-            while (n < size && lowered(from[n]) == words[n]) n++;
-            if (n == size) return 1;
-        }
-        words += size + 1;
+    for (size_t size; (size = *words++); words += size) {
+        if (size != length && !(ending && size < length)) continue;
+        const uint8_t *from = bytes + (length - size);
+        size_t n = 0;
+        while (n < size && lowered(from[n]) == words[n]) n++;
+        if (n == size) return 1;
     }
     return 0;
 }
@@ -186,7 +183,8 @@ static int has_other_tail(const uint8_t *text, size_t length, size_t at) {
 
 static int may_have_value(const struct tables *t, const uint8_t *text, size_t length, size_t end) {
     uint8_t after = end < length ? text[end] : '\n', next = end + 1 < length ? text[end + 1] : 0;
-    if (after == '\n' || after == '\r' || (after == '\\' && is_one_of(next, "nrt"))) {
+    if (after == '\\' && next == 't') return end + 2 < length && follows_space(t, text, length, end + 2);
+    if (after == '\n' || after == '\r' || (after == '\\' && is_one_of(next, "nr"))) {
         size_t at = end;
         while (at < length && at < end + 40 && is_one_of(text[at], " \t\r\n\\nr\"'")) at++;
         return at < length && lowered(text[at]) == 'v';
@@ -387,18 +385,20 @@ static void find_runs(struct search *s) {
         while (start > done && member[text[start - 1]]) start--;
         while (end < s->length && member[text[end]]) end++;
         done = end;
-        if (end - start >= t->run_least && end - start <= t->run_most && start && (text[start - 1] == '_' || text[start - 1] == '-'))
-            report(s, t->run_number, start, end);
+        int prefixed = start && (text[start - 1] == '_' || text[start - 1] == '-');
+        int followed = end - start == 32 && end < s->length && text[end] == '-';
+        if (end - start >= t->run_least && end - start <= t->run_most && (prefixed || followed)) report(s, t->run_number, start, end);
         at = end & ~(size_t)15;
     }
 }
 
 /* How many anchors there are; the first `room` of them are in `out`. With `seen` (SEEN entries) repetitions are dropped,
- * and `dropped` tells how many. `rest` tells where the first and the last of those lie that `out` has no room for. */
+ * and `dropped` tells how many. `rest` tells where the first and the last of those lie that `out` has no room for; without it
+ * the search ends when `out` is full. */
 size_t holdfast_find_anchors(const struct tables *tables, const uint8_t *text, size_t length, struct found *out,
                              size_t room, uint64_t *seen, size_t *dropped, size_t *rest) {
     struct search s = {tables, text, length, 0, room, 0, out, seen, 0, rest, 0, 0, {0}};
-    rest[0] = rest[1] = 0;
+    if (rest) rest[0] = rest[1] = 0;
     const uint8_t *filter = tables->filter;
     size_t at = 0;
     /* The start of the text is the start of a line. */
@@ -406,6 +406,7 @@ size_t holdfast_find_anchors(const struct tables *tables, const uint8_t *text, s
     for (size_t n = 0; n < 3 && n < length; n++) opening |= (uint32_t)text[n] << (8 * n + 8);
     if (may_be(filter, opening) & 1) check(&s, (size_t)-1, hash(opening));
     for (; at + 12 <= length; at += 8) {
+        if (!rest && s.count >= room) break;
         uint32_t mask = 0;
         for (uint32_t n = 0; n < 8; n++) mask |= (uint32_t)(may_be(filter, load(text + at + n)) & 1) << n;
         for (; __builtin_expect(mask, 0); mask &= mask - 1) {
@@ -414,14 +415,14 @@ size_t holdfast_find_anchors(const struct tables *tables, const uint8_t *text, s
             if (is_known(tables->second, bytes)) check(&s, place, hash(bytes));
         }
     }
-    for (; at < length; at++) {
+    for (; at < length && (rest || s.count < room); at++) {
         uint32_t bytes = text[at];
         if (at + 1 < length) bytes |= (uint32_t)text[at + 1] << 8;
         if (at + 2 < length) bytes |= (uint32_t)text[at + 2] << 16;
         if (at + 3 < length) bytes |= (uint32_t)text[at + 3] << 24;
         if (may_be(filter, bytes) & 1) check(&s, at, hash(bytes));
     }
-    if (tables->run_least) find_runs(&s);
+    if (tables->run_least && (rest || s.count < room)) find_runs(&s);
     *dropped = s.dropped;
     return s.count;
 }

@@ -19,7 +19,7 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 SOURCE = HERE / "hook.c"
 LIBRARY_SOURCES = (HERE / "anchors.c", HERE / "spellings.c", HERE / "stamps.c")
-HEADER = HERE / "bytes.h"
+HEADERS = (HERE / "bytes.h", HERE / "shorten.h")
 LIBRARY = "libanchors.so"
 VERSION_FILE = HERE.parent / "src" / "holdfast" / "__init__.py"
 
@@ -62,7 +62,7 @@ def version() -> str:
 
 def place(target: str) -> Path:
     """Where the client of this state of the source lies once it is built: an installation and the tests share it."""
-    sources = (SOURCE, *LIBRARY_SOURCES, HEADER, Path(__file__), VERSION_FILE)
+    sources = (SOURCE, *LIBRARY_SOURCES, *HEADERS, Path(__file__), VERSION_FILE)
     state = hashlib.sha256(b"".join(file.read_bytes() for file in sources))
     return HERE.parent / "build" / "native" / f"{target}-{state.hexdigest()[:16]}" / "holdfast-hook"
 

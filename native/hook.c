@@ -28,6 +28,8 @@
 #include <mach-o/dyld.h>
 #endif
 
+#include "shorten.h"
+
 #ifndef HOLDFAST_VERSION
 #define HOLDFAST_VERSION "0"
 #endif
@@ -42,7 +44,7 @@ enum {
     VALUE_MAX = 4096, PATH_ROOM = 2 * PATH_MAX + 64,
     RECORD_HEAD = 12, FRAME_HEAD = 12, ANSWER_HEAD = 8,
     HEADER_ROOM = 128 << 10, /* 29 values of at most VALUE_MAX and their names */
-    ANSWER_MAX = 16 << 20, RECORD_MAX = 1 << 30,
+    ANSWER_MAX = 16 << 20,
     FALLBACK_FIELDS = 8, FALLBACK_MAX = 1 << 20,
 };
 
@@ -227,9 +229,8 @@ static ssize_t read_stdin(void *to, size_t n) {
     }
 }
 
-static int grow(void) {
-    size_t more = room < RECORD_MAX / 2 ? room * 2 : RECORD_MAX;
-    unsigned char *bigger = room >= RECORD_MAX ? NULL : realloc(record == first_room ? NULL : record, more);
+static int grow(size_t more) {
+    unsigned char *bigger = realloc(record == first_room ? NULL : record, more);
     if (!bigger) return 0;
     if (record == first_room) memcpy(bigger, first_room, used);
     record = bigger, room = more;
@@ -242,12 +243,37 @@ static void drain(void) {
     while (now() < until && read_stdin(first_answer, sizeof first_answer) > 0) {}
 }
 
+/* The header tells how long a body was that is shortened. */
+static void add_whole_length(size_t size, unsigned long long whole) {
+    const char *length = digits(whole);
+    size_t more = sizeof "whole=" + strlen(length);
+    memmove(record + header_end + more, record + header_end, size);
+    used = header_end;
+    field("whole", length);
+    header_end = used;
+    used += size;
+}
+
+/* A body of many megabytes is shortened while it comes: neither we nor the daemon ever hold all of it. */
+static int read_shortened(void) {
+    struct shortener s;
+    ssize_t got;
+    begin_shorten(&s, record + header_end, SHORTEN_ROOM);
+    feed_shorten(&s, record + header_end, used - header_end);
+    while ((got = read_stdin(first_answer, sizeof first_answer)) > 0) feed_shorten(&s, first_answer, (size_t)got);
+    finish_shorten(&s);
+    add_whole_length(s.size, s.taken);
+    return got == 0;
+}
+
 /* Is the body whole? A cut one is kept, but only spooled. */
 static int read_body(void) {
     ssize_t got;
     while ((got = read_stdin(record + used, room - used)) > 0) {
         used += (size_t)got;
-        if (used == room && !grow()) return drain(), 0;
+        if (used < room) continue;
+        if (used - header_end < SHORTEN_FROM ? !grow(room * 2) : !grow(header_end + SHORTEN_ROOM + VALUE_MAX)) return drain(), 0;
+        if (used - header_end >= SHORTEN_FROM) return read_shortened();
     }
     return got == 0;
 }

@@ -1,6 +1,6 @@
 /* Reads the strings of a JSON document, escapes and percent signs for src/holdfast/redact/views.py: the decoded text, and
  * where each part of it came from. Nothing is allocated, no library is called. */
-#include "bytes.h"
+#include "shorten.h"
 
 static int hex_digit(uint8_t c) {
     if (is_digit(c)) return c - '0';
@@ -206,4 +206,17 @@ size_t holdfast_flatten_json(const uint8_t *body, size_t length, uint8_t *out, u
     }
     *count = n;
     return size;
+}
+
+/* Frames of clients that do not shorten what they send: src/holdfast/ingest/frames.py. */
+size_t holdfast_shortener_size(void) { return sizeof(struct shortener); }
+
+void holdfast_begin_shorten(struct shortener *s, uint8_t *out) { begin_shorten(s, out, SHORTEN_ROOM); }
+
+void holdfast_feed_shorten(struct shortener *s, const uint8_t *bytes, size_t count) { feed_shorten(s, bytes, count); }
+
+/* How long the result is. */
+size_t holdfast_finish_shorten(struct shortener *s) {
+    finish_shorten(s);
+    return s->size;
 }

@@ -58,7 +58,7 @@ class Intake:
             delivery,
             body=body,
             cleaned=True,
-            whole=len(whole),
+            whole=max(len(whole), delivery.whole),  # the client may have shortened it
             digest=digest,
             cwd=self._clean_text(delivery.cwd),
             env={name: self._clean_text(value) for name, value in delivery.env.items()},

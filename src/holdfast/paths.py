@@ -66,6 +66,11 @@ class Paths:
         return self.state / "journal"
 
     @property
+    def ledger(self) -> Path:
+        """The keys of what was answered last."""
+        return self.state / "acknowledged"
+
+    @property
     def backups(self) -> Path:
         return self.state / "backups"
 

@@ -147,7 +147,17 @@ def test_a_daemon_ends_when_its_state_folder_is_replaced(world: World) -> None:
     wait_until(lambda: not alive(pid), "the daemon of the other folder ends")
 
 
-def test_verify_checks_what_the_journal_promised(world: World) -> None:
-    world.session().start()
-    world.session().prompt("hello")
-    assert world.json("verify")["checked"] >= 1
+def test_verify_checks_what_was_acknowledged(world: World) -> None:
+    """Also after the journal was written over, and after the daemon ended."""
+    agent = world.session()
+    agent.start()
+    agent.prompt("hello")
+    agent.tool("Bash", {"stdout": "x", "stderr": ""}, command="true")
+    told = world.json("verify")
+    assert (told["good"], told["missing"]) == (True, [])
+    assert told["checked"] >= 4
+    world.cli("daemon", "stop")
+    assert world.json("verify")["checked"] >= told["checked"]
+    with world.paths.ledger.open("a") as ledger:
+        ledger.write("0" * 32 + "\n")
+    assert "acknowledged but not in the log: " + "0" * 32 in world.cli("verify", code=1)

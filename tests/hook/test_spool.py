@@ -69,10 +69,10 @@ def test_first_hook_ever_makes_private_folders(world):
     assert stat.S_IMODE(world.log.stat().st_mode) == 0o600
 
 
-def test_50_megabytes_are_spooled(world):
-    body = os.urandom(1 << 20) * 50
+def test_many_megabytes_are_spooled(world):
+    body = os.urandom(1 << 20) * 6
     world.run(*ASK, stdin=body).quiet()
-    assert world.only().body == body
+    assert world.only().body == (body if world.via == "python" else body[: 4 << 20])
 
 
 def test_16_at_once(world):

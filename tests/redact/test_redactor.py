@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from holdfast.redact import Redactor, blocks, judge, notation, redact, views
 from holdfast.redact.rules.places import PLACE_RULES
 from holdfast.redact.scanner import TOKEN_RULES
-from holdfast.redact.shape import parse_shape
+from holdfast.redact.shape import make_example, parse_shape
 
 # Put together here, so that no scanner of repositories finds a secret in this file.
 RANDOM = "aB3dE5gH7jK9mN1pQ3sT5vW7xY9zA2cD4fG6hJ8kL0"
@@ -440,3 +440,28 @@ def test_no_pattern_needs_a_python_that_has_its_possessive_groups_right() -> Non
     assert len(patterns) > 300
     for pattern in patterns:
         assert not re.search(rb"(?<!\\)(?:\)|\])(?:[?*]|\{[0-9,]+\})\+|[)\]]\+\+|\(\?>", pattern), pattern
+
+
+@pytest.mark.parametrize("between", [" ", "\n", "\\n", "\r\n"])
+def test_an_encrypted_key_that_was_cut_and_joined_to_one_line_goes(between):
+    body = [make_example("<b64>", f"{n}") for n in range(5)]
+    lines = [
+        "-----BEGIN DSA PRIVATE KEY-----",
+        "Proc-Type: 4,ENCRYPTED",
+        "DEK-Info: AES-128-CBC,FDBF2E247470A7AB",
+        *body,
+    ]
+    text, _ = Redactor().redact_text("k = <<-EOT" + between + between.join(lines))
+    assert not any(line in text for line in body)
+
+
+@pytest.mark.parametrize(
+    ("text", "kept"),
+    [
+        ("postgres://app:kSJx@UP3dRX6/GHp@db.internal:5432/prod", "postgres://app:[redacted:url-password]@db.internal:5432/prod"),
+        ("https://ada:Zx81kQpL@x.dev/?to=b@y.dev", "https://ada:[redacted:url-password]@x.dev/?to=b@y.dev"),
+        ("postgres://app:Zx81kQpL@db/app?mail=a@b.dev", "postgres://app:[redacted:url-password]@db/app?mail=a@b.dev"),
+    ],
+)  # fmt: skip
+def test_a_password_with_signs_of_addresses_goes_whole_and_the_host_stays(text, kept):
+    assert Redactor().redact_text(text)[0] == kept

@@ -11,7 +11,7 @@ from holdfast.cli import render
 from holdfast.cli.options import Json
 from holdfast.core.errors import CommandRefused
 from holdfast.core.times import format_bytes
-from holdfast.ingest.journal import Journal
+from holdfast.ingest.journal import Journal, forget_ledger, read_ledger
 from holdfast.ingest.store_guard import forget
 from holdfast.stores import backup as backups
 
@@ -30,7 +30,7 @@ def verify(
     """Check that every event is in the log exactly once and that nothing waits in the spool."""
     client.ask("drain")
     client.ask("settle")
-    keys = acks.read_text().split() if acks else _journalled_keys()
+    keys = acks.read_text().split() if acks else _acknowledged_keys()
     told = {
         **client.view("log.verify", keys=keys),
         "checked": len(keys),
@@ -51,9 +51,11 @@ def verify(
     raise typer.Exit(0 if good else 1)
 
 
-def _journalled_keys() -> list[str]:
-    """What the daemon promised last, as its journal tells it: each must be in the log by now."""
-    return [entry.key for entry in Journal(client.paths().journal).pending_entries()]
+def _acknowledged_keys() -> list[str]:
+    """What hooks were told is kept, the last few thousand, from files that the store knows nothing of."""
+    paths = client.paths()
+    pending = [entry.key for entry in Journal(paths.journal).pending_entries()]
+    return [*dict.fromkeys([*read_ledger(paths.ledger), *pending])]
 
 
 def rebuild(
@@ -111,5 +113,6 @@ def restore(
     client.stop_daemon("holdfast restore")
     aside = backups.go_back(chosen, place.database, place.quarantine)
     forget(place.database)
+    forget_ledger(place.ledger)
     client.start_daemon()
     render.out.print(f"Restored {name}. The former database is in {aside}.")

@@ -30,7 +30,7 @@ from holdfast.daemon.housekeeping import HistoryIndexer, Housekeeping, Lifecycle
 from holdfast.daemon.status_lines import StatusLines
 from holdfast.daemon.upstream import UpstreamProcess
 from holdfast.daemon.worker import Worker
-from holdfast.ingest.journal import Journal
+from holdfast.ingest.journal import AckLedger, Journal
 from holdfast.ingest.log import Log
 from holdfast.ingest.pipeline import IngestPipeline
 from holdfast.ingest.server import HookServer, listen
@@ -66,7 +66,8 @@ class Daemon:
             lambda body: self.app.redact(body),
         )
         self.journal = Journal(paths.journal)
-        self.pipeline = IngestPipeline(self._engine, self.app.agents, self.store_guard, self.journal)
+        self.ledger = AckLedger(paths.ledger)
+        self.pipeline = IngestPipeline(self._engine, self.app.agents, self.store_guard, self.journal, self.ledger)
         self.spool = Spool(paths, self._store_spooled)
         self.files = FileWriter(self.app.settings.for_project, log, paths.state, self._ingest_adopted, IMPORT_FILE)
         self.worker = Worker(
@@ -311,6 +312,7 @@ class Daemon:
         self._give_jobs_back()
         self.files.stop()
         self.journal.close()
+        self.ledger.close()
         # In a folder that was put in its place lie the sockets of another daemon.
         for name in (self.paths.hook_socket, self.paths.control_socket) if self._folder() == self._born_in else ():
             name.unlink(missing_ok=True)

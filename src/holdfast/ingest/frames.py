@@ -1,9 +1,13 @@
 """The wire format of docs/protocol.md, read and written."""
 
+import ctypes
 import struct
 from zlib import crc32
 
+import msgspec
+
 from holdfast.core.decision import Delivery
+from holdfast.redact.anchors import load_library
 
 ASK = b"HFQ1"
 ANSWER = b"HFA1"
@@ -12,6 +16,9 @@ HEAD = struct.Struct(">4sII")
 LENGTH = struct.Struct(">I")
 LARGEST_HEADER = 256 * 1024
 LARGEST_BODY = 256 * 1024 * 1024
+LARGE_FRAME = 8 << 20
+"""From here on a body is shortened while it comes, as the native client does it before it sends one."""
+SHORTENED_ROOM = 16 << 20
 EMPTY_ANSWER = ANSWER + LENGTH.pack(0)
 
 
@@ -55,7 +62,47 @@ def as_delivery(frame: bytes, ancestors: tuple[int, ...] = ()) -> Delivery:
         ancestors=ancestors,
         confirms=fields.get("confirms") == "1",
         told=fields.get("told", ""),
+        whole=_number(fields.get("whole", "")),
     )
+
+
+class LargeFrame:
+    """A frame of many megabytes of which only a shortened body is held (native/shorten.h)."""
+
+    def __init__(self, library: ctypes.CDLL, start: bytes, wanted: int) -> None:
+        self._library, self._wanted, self._taken = library, wanted, 0
+        self._body_at = HEAD.size + HEAD.unpack_from(start)[1]
+        self._head = b""
+        self._state = ctypes.create_string_buffer(library.holdfast_shortener_size())
+        self._body = ctypes.create_string_buffer(SHORTENED_ROOM)
+        library.holdfast_begin_shorten(self._state, self._body)
+        self.add(start)
+
+    @property
+    def is_complete(self) -> bool:
+        return self._taken >= self._wanted
+
+    def add(self, chunk: bytes) -> None:
+        self._taken += len(chunk)
+        missing = self._body_at - len(self._head)
+        self._head += chunk[:missing]
+        body = chunk[missing:] if missing else chunk
+        self._library.holdfast_feed_shorten(self._state, body, len(body))
+
+    def as_delivery(self, ancestors: tuple[int, ...] = ()) -> Delivery:
+        size = self._library.holdfast_finish_shorten(self._state)
+        found = as_delivery(self._head + ctypes.string_at(self._body, size), ancestors)
+        return msgspec.structs.replace(found, whole=found.whole or self._taken - self._body_at)
+
+
+def open_large_frame(start: bytes, wanted: int) -> LargeFrame | None:
+    """None where the native library is missing: then the frame is held whole."""
+    library = load_library()
+    if library is None or len(start) < HEAD.size:
+        return None
+    library.holdfast_shortener_size.restype = library.holdfast_finish_shorten.restype = ctypes.c_size_t
+    library.holdfast_feed_shorten.argtypes = (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_size_t)
+    return LargeFrame(library, start, wanted)
 
 
 def _key(key: str) -> str:

@@ -10,7 +10,7 @@ import os
 import struct
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from zlib import crc32
 
@@ -124,6 +124,67 @@ class Journal:
     def _record(self, promised: JournalEntry) -> bytes:
         content = encode(promised)
         return HEAD.pack(MAGIC, self._generation, _checksum(self._generation, content), len(content)) + content
+
+
+LEDGER_BYTES = 128 << 10
+"""About four thousand keys; as many of the file before it are kept."""
+
+
+class AckLedger:
+    """The keys of what was answered last, one a line, in a file that the store knows nothing of: `verify` compares both.
+
+    It is written after the answer, before the journal is written over, so each acknowledged key is in one of the two. It
+    is not synced: a killed daemon loses none of it, and after a power cut it knows of fewer keys, never of wrong ones."""
+
+    def __init__(self, path: Path) -> None:
+        self._path, self._fd = path, -1
+        self._keys: dict[str, None] = {}
+
+    def note(self, keys: Iterable[str]) -> None:
+        self._keys.update(dict.fromkeys(keys))
+
+    def drop(self, keys: Iterable[str]) -> None:
+        """The same happening was told by another hook: these are no events of their own."""
+        for key in keys:
+            self._keys.pop(key, None)
+
+    def write(self) -> None:
+        if not self._keys:
+            return
+        lines = "".join([f"{key}\n" for key in self._keys]).encode()
+        self._keys.clear()
+        with contextlib.suppress(OSError):  # a full disk: fewer keys are checked
+            if self._fd < 0:
+                flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+                self._fd = os.open(self._path, flags, 0o600)
+            os.write(self._fd, lines)
+            if os.lseek(self._fd, 0, os.SEEK_CUR) > LEDGER_BYTES:
+                self.close()
+                self._path.replace(_older_ledger(self._path))
+
+    def close(self) -> None:
+        fd, self._fd = self._fd, -1
+        if fd >= 0:
+            os.close(fd)
+
+
+def read_ledger(path: Path) -> list[str]:
+    """The oldest first. A last line that was cut off by a crash is none."""
+    keys: list[str] = []
+    for file in (_older_ledger(path), path):
+        with contextlib.suppress(OSError):
+            keys += file.read_text("ascii", "replace").split("\n")[:-1]
+    return keys
+
+
+def forget_ledger(path: Path) -> None:
+    """Somebody went back to an older state on purpose: what came later is not missing."""
+    for file in (_older_ledger(path), path):
+        file.unlink(missing_ok=True)
+
+
+def _older_ledger(path: Path) -> Path:
+    return path.with_name(f"{path.name}.1")
 
 
 def _records(content: bytes) -> list[JournalEntry]:

@@ -15,7 +15,7 @@ from holdfast.core.errors import StoreDamaged, StoreUnavailable
 from holdfast.core.event import Event
 from holdfast.core.ports import Store
 from holdfast.core.transaction import Transaction
-from holdfast.ingest.journal import Journal, JournalEntry
+from holdfast.ingest.journal import AckLedger, Journal, JournalEntry
 from holdfast.ingest.store_guard import StoreGuard
 
 MOST_UNAPPLIED, PORTION = 64, 16
@@ -76,9 +76,14 @@ class Batch:
 
 class IngestPipeline:
     def __init__(
-        self, engine: Callable[[], Engine], agents: Mapping[str, Agent], store_guard: StoreGuard, journal: Journal
+        self,
+        engine: Callable[[], Engine],
+        agents: Mapping[str, Agent],
+        store_guard: StoreGuard,
+        journal: Journal,
+        ledger: AckLedger | None = None,
     ) -> None:
-        self._engine, self._guard, self._journal = engine, store_guard, journal
+        self._engine, self._guard, self._journal, self._ledger = engine, store_guard, journal, ledger
         self._kinds = {(agent.name, hook.event): hook.kind for agent in agents.values() for hook in agent.hooks}
         self._batches: list[Batch] = []
         """Answered and not stored yet, in their order: at most one that is READY, then those that are JOURNALED."""
@@ -107,9 +112,12 @@ class IngestPipeline:
                 batch.advance(Stage.REFUSED)
                 return None
         if not asked and self._journal_unapplied(batch):
+            self._note_answered(deliveries)
             return [NOTHING_TO_SAY] * len(deliveries)
         self.flush()
-        return self._apply_and_answer(batch)
+        outcomes = self._apply_and_answer(batch)
+        self._note_answered(deliveries, outcomes)
+        return outcomes
 
     def commit_events(
         self, events: Sequence[Delivery | Event], also: Callable[[Store], None] | None = None, *, past: bool = False
@@ -121,7 +129,20 @@ class IngestPipeline:
     def store_spooled(self, deliveries: Sequence[Delivery]) -> list[Outcome] | None:
         """None: not now; the spool keeps them."""
         self.flush()
-        return None if self._blocked else self._guard.commit(deliveries)
+        outcomes = None if self._blocked else self._guard.commit(deliveries)
+        self._note_answered(deliveries, outcomes)
+        return outcomes
+
+    def _note_answered(self, deliveries: Sequence[Delivery], outcomes: Sequence[Outcome] | None = ()) -> None:
+        """The keys that `verify` asks for from now on. `outcomes`: None where nothing was promised, empty where they are
+        not known yet."""
+        if self._ledger and outcomes is not None:
+            self._ledger.note(delivery.key for delivery in deliveries)
+            self._drop_duplicates(deliveries, outcomes)
+
+    def _drop_duplicates(self, deliveries: Sequence[Delivery], outcomes: Sequence[Outcome]) -> None:
+        if self._ledger:
+            self._ledger.drop(one.key for one, outcome in zip(deliveries, outcomes, strict=False) if not outcome.seq)
 
     def retry_held(self) -> None:
         self.flush()
@@ -186,6 +207,8 @@ class IngestPipeline:
             self._store_journaled(
                 self._batches if lasting or most is None else _first_few(self._batches, most), lasting
             )
+        if self._ledger:
+            self._ledger.write()
         engine = self._engine()
         if engine.durable == engine.head and not self.has_unstored:
             self._journal.clear()
@@ -222,6 +245,7 @@ class IngestPipeline:
         deliveries = [delivery for batch in batches for delivery in batch.deliveries]
         try:
             outcomes = self._guard.commit(deliveries, lambda engine, some: engine.handle(some, lasting=lasting))
+            self._drop_duplicates(deliveries, outcomes or ())
             for batch in batches:
                 batch.advance(Stage.HELD if outcomes is None else Stage.STORED)
         finally:

@@ -13,7 +13,15 @@ from pathlib import Path
 from holdfast.core.caller import ProcessChains
 from holdfast.core.decision import Delivery
 from holdfast.core.engine import Outcome
-from holdfast.ingest.frames import BadFrame, answer, as_delivery, frame_length
+from holdfast.ingest.frames import (
+    LARGE_FRAME,
+    BadFrame,
+    LargeFrame,
+    answer,
+    as_delivery,
+    frame_length,
+    open_large_frame,
+)
 from holdfast.ingest.writer import WriterCalls
 
 LARGEST_BATCH = 256
@@ -43,12 +51,14 @@ _OWNER = os.geteuid()
 
 
 class Connection:
-    __slots__ = ("born", "buffer", "confirms", "out", "outcome", "peer", "sock", "wanted")
+    __slots__ = ("born", "buffer", "confirms", "large", "out", "outcome", "peer", "sock", "wanted")
 
     def __init__(self, sock: _socket.socket, peer: int) -> None:
         self.sock, self.born, self.peer = sock, time.monotonic(), peer
         self.buffer: bytes | bytearray = b""
         self.wanted = 0
+        self.large: LargeFrame | None = None
+        """Takes in the rest of a frame of many megabytes."""
         self.out = b""
         self.confirms = False
         self.outcome: Outcome | None = None
@@ -147,7 +157,9 @@ class HookServer:
                 chunk = connection.sock.recv(max(FIRST_READ, min(missing, MOST_READ)))
                 if not chunk:
                     return self._drop(connection)
-                if connection.buffer:
+                if connection.large is not None:
+                    connection.large.add(chunk)
+                elif connection.buffer:
                     connection.buffer += chunk
                 else:
                     connection.buffer = chunk
@@ -159,13 +171,23 @@ class HookServer:
             return self._drop(connection)
 
     def _complete(self, connection: Connection) -> bool:
-        buffer = connection.buffer
+        buffer, large = connection.buffer, connection.large
+        if large is not None:
+            if not large.is_complete:
+                return False
+            delivery = large.as_delivery(self._callers.above(connection.peer))
+            connection.large = None
+            return self._deliver(connection, delivery)
         connection.wanted = connection.wanted or frame_length(bytes(buffer[:12]))
         if not connection.wanted or len(buffer) < connection.wanted:
-            if type(buffer) is bytes:
+            if connection.wanted > LARGE_FRAME and (large := open_large_frame(bytes(buffer), connection.wanted)):
+                connection.large, connection.buffer = large, b""
+            elif type(buffer) is bytes:
                 connection.buffer = bytearray(buffer)
             return False
-        delivery = as_delivery(bytes(buffer), self._callers.above(connection.peer))
+        return self._deliver(connection, as_delivery(bytes(buffer), self._callers.above(connection.peer)))
+
+    def _deliver(self, connection: Connection, delivery: Delivery) -> bool:
         connection.confirms = delivery.confirms
         connection.buffer = b""
         if delivery.mode == SHOW:

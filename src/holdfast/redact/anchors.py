@@ -95,11 +95,11 @@ class AnchorSearch:
     def is_native(self) -> bool:
         return self._native is not None
 
-    def find(self, text: bytes, once: bool = False) -> Hits:
+    def find(self, text: bytes, once: bool = False, most: int = 0) -> Hits:
         """With `once` those are left out that stand in the same surroundings as an earlier one, in texts that have
-        very many."""
+        very many. With `most` the search may end after so many."""
         if self._native:
-            return self._native.find(text, once)
+            return self._native.find(text, once, most)
         assert self._automaton is not None
         return self._automaton.find(text)
 
@@ -250,13 +250,14 @@ class _NativeTables:
         self._by_ref = ctypes.byref(self._tables)
         self._space = _Space()
 
-    def find(self, text: bytes, once: bool) -> Hits:
+    def find(self, text: bytes, once: bool, most: int = 0) -> Hits:
         space = self._space
-        room = room_for(text)
+        room = most or room_for(text)
         hits = space.hits if room <= _ROOM else (ctypes.c_uint32 * (3 * room))()
         count = self._call(
-            self._by_ref, text, len(text), hits, room, space.seen if once else None, space.dropped_ref, space.rest
-        )
+            self._by_ref, text, len(text), hits, room, space.seen if once else None, space.dropped_ref,
+            None if most else space.rest,
+        )  # fmt: skip
         if not count:
             return _NO_HITS
         flat = hits[: 3 * min(count, room)]
@@ -334,7 +335,7 @@ def _set_second(second: bytearray, known: bytes) -> None:
 
 
 def _word_lists(guards: Guards) -> list[bytes]:
-    return [b"".join(word.encode() + b"\0" for word in words) for words in msgspec.structs.astuple(guards)]
+    return [b"".join(bytes([len(word)]) + word.encode() for word in words) for words in msgspec.structs.astuple(guards)]
 
 
 def _class_table(members: bytes) -> bytes:

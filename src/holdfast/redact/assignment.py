@@ -56,13 +56,39 @@ def find_value(text: bytes, rule: NameRule, start: int, end: int, raw: bool) -> 
         refused = match.start("value") if value and value.notation == "assign" else -1
         if value and rule.judge == "phrase" and not value.quoted:
             value = _whole_phrase(text, value)
-        if value and (_is_cut(text, value, raw) or _accept(text, rule, value, before, text[start:end])):
+        if value and rule.judge == "code":
+            value = _whole_code(text, value)
+        stem = text[start:end]
+        if value and (_is_cut(text, value, raw) or _accept(text, rule, value, before, stem)
+                      or _is_split(text, rule, value, before, stem)):  # fmt: skip
             return (
                 value.start,
                 value.end,
                 rule.kind.partition("-")[0] if rule.kind.startswith("password-") else rule.kind,
             )
     return _find_used(text, start, before) if rule.spoken and b" as " in before else None
+
+
+def _whole_code(text: bytes, value: Value) -> Value:
+    """Groups of digits and letters with spaces between them are one code."""
+    groups = notation.CODE_GROUPS.match(text, value.start)
+    if not groups or groups.end() <= value.end:
+        return value
+    return Value(value.start, groups.end(), value.quoted, value.notation, value.sign)
+
+
+def _is_split(text: bytes, rule: NameRule, value: Value, before: bytes, stem: bytes) -> bool:
+    """The first piece of a token says little where the rest is on the next line or in the next string."""
+    if rule.judge != "token" or value.notation != "assign" or value.end - value.start < 8:
+        return False
+    more = notation.JOINED.match(text, value.end) or notation.WRAPPED.match(text, value.end)
+    if not more or not judge.looks_random(more["rest"]):
+        return False
+    found = text[value.start : value.end]
+    whole = found + more["rest"]
+    if b" " in found or b"[redacted:" in whole or judge.is_reference(found) or judge.is_code(found):
+        return False
+    return judge.looks_random(whole) and (rule.part != "key" or _is_secret_key(whole, before, stem))
 
 
 def _has_known_tail(text: bytes, end: int) -> bool:
@@ -231,7 +257,13 @@ def _is_glued(last: bytes, stem: bytes) -> bool:
 def _may_be_glued(rule: NameRule, before: bytes, stem: bytes, after: bytes) -> bool:
     if rule.part == "key":
         return _qualifier(before).endswith(_GLUED_TOKEN if stem[:1] in b"tT" else _GLUED_KEY)
+    if before[-6:].lower().endswith(_WORDS_WITH_PASS):
+        return False
     return stem.lower() in (b"pass", b"pwd") and after in (b"=", b":", b'"', b"'", KEY_END)
+
+
+_WORDS_WITH_PASS = (b"com", b"by", b"sur", b"tres", b"over", b"under", b"multi", b"single")
+"""`compass`, `bypass` and the like."""
 
 
 _GLUED_KEY = ("api", "access", "secret", "private", "master", "auth", "account")
@@ -273,9 +305,21 @@ def _last_word(before: bytes) -> str:
     return "" if before.endswith(b" ") and word not in SECRET_QUALIFIERS and word not in PLAIN_QUALIFIERS else word
 
 
+_PUBLIC_VALUES = (b"pk_live_", b"pk_test_", b"phc_", b"pk.eyJ", b"ssh-rsa ", b"ssh-ed25519 ", b"age1")
+"""How keys begin that their issuers mean to be seen by everyone."""
+
+
+_NO_SECRET_FORM = re.compile(
+    rb"0[xX][0-9A-Fa-f]{1,16}[uUlL]{0,3}\)?$|[A-Z][A-Z0-9_]{2,40}\+\d{1,5}\)?$|\([^()]{0,80}\)?$|\d{1,5}(?:\.\d{1,5}){2,}$"
+)
+"""Numbers and expressions of C headers, and object identifiers."""
+
+
 def _accept(text: bytes, rule: NameRule, value: Value, before: bytes, stem: bytes) -> bool:
     found = text[value.start : min(value.end, value.start + _PEEK)]
-    if found.startswith(b"[redacted") or b"[redacted:" in found:
+    if found.startswith((b"[redacted", *_PUBLIC_VALUES)) or b"[redacted:" in found:
+        return False
+    if _NO_SECRET_FORM.match(found) or (found.isdigit() and (value.notation == "space" or len(found) < 4)):
         return False
     if value.notation == "space" and not notation.FLAG.search(before + stem):
         return _accept_bare_space(rule, found, value.quoted, before)
@@ -284,7 +328,8 @@ def _accept(text: bytes, rule: NameRule, value: Value, before: bytes, stem: byte
     if value.notation == "call":
         return bool(_SETTER.search(before)) and judge.is_mixed_password(found) and b" " not in found
     if value.notation == "comma" and not notation.CALL_BEFORE.search(before):
-        return False
+        cased = judge.is_cased_password(found) and judge.looks_random(found)
+        return cased and bool(notation.PAIR_LINE.search(before))
     if value.sign == b"=" and not value.quoted and text[value.start - 3 : value.start].strip().endswith(b"=="):
         return False
     if value.sign == b"," and value.notation == "table" and not judge.looks_strong(found):
@@ -333,6 +378,8 @@ _PUT_BY_NAME = frozenset(("assign", "inner", "pair", "block", "index", "xml", "p
 
 def _accept_short_name(value: Value, found: bytes, before: bytes, stem: bytes) -> bool:
     named = before[-1:] in b"_." and (value.sign in b"=:" + KEY_END or value.notation == "inner")
+    if not value.quoted and b"_" in found and judge.is_word(found):
+        return False  # a name of the program
     environment = (stem.isupper() and before[-1:] == b"_") or named or (stem[:1].isupper() and before[-1:].islower())
     if environment and value.notation in _PUT_BY_NAME and b" " not in found and not judge.is_code(found):
         return len(found) >= 4 and not found.isdigit()
@@ -369,7 +416,12 @@ def _accept_token(text: bytes, rule: NameRule, value: Value, found: bytes, befor
         return False
     if value.notation == "said" and not any(48 <= c <= 57 for c in found):
         return False
+    if not value.quoted and judge.is_code(_OPERATORS.split(found, maxsplit=1)[0]):
+        return False
     return judge.looks_random(found.strip())
+
+
+_OPERATORS = re.compile(rb"[+,;?(:&|]")
 
 
 def _is_secret_key(found: bytes, before: bytes, stem: bytes) -> bool:

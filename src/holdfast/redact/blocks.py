@@ -4,8 +4,9 @@ import base64
 import binascii
 import re
 
-from holdfast.redact import judge
-from holdfast.redact.rule import Span
+from holdfast.redact import judge, notation
+from holdfast.redact.assignment import KEY_END, STRING_END
+from holdfast.redact.rule import NameRule, Span
 
 _BEGIN = re.compile(
     rb"-{4,5} ?BEGIN (?:[A-Z0-9]{1,12} ){0,3}PRIVATE KEY(?: BLOCK)? ?-{4,5}|---- BEGIN SSH2 ENCRYPTED PRIVATE KEY ----"
@@ -19,6 +20,10 @@ _BODY_LINE = re.compile(
     rb"(?:[A-Za-z0-9+/=]{1,100}|(?:Proc-Type|DEK-Info|Version|Comment|Hash)[: ][^\r\n]{0,100}|)(?:\\n|\\r)*[ \t\"',+\\)]*\r?\n?\x1f?$"
 )
 _ESCAPED_BODY = re.compile(rb"(?:\\{1,7}[nr]|[A-Za-z0-9+/=\s]){16,}")
+_INLINE_HEADERS = re.compile(
+    rb"(?:\s|\\{1,7}[nr])*(?:(?:Proc-Type|DEK-Info|Version|Comment|Hash): ?[^\s\\]{1,100}(?:\s|\\{1,7}[nr])+){1,5}"
+)
+"""The headers of a key whose lines were joined to one."""
 _BODY_RUN = re.compile(rb"[A-Za-z0-9+/=]{16,}")
 KEY_ANCHORS = ("PRIVATE KEY",)
 PUTTY_ANCHORS = ("Private-Lines:",)
@@ -70,7 +75,8 @@ def _lines_after(text: bytes, at: int) -> int:
         stop = at = line.end()
     while stop > 0 and text[stop - 1] in b"\r\n\x1f":
         stop -= 1
-    escaped = _ESCAPED_BODY.match(text, max(at, stop), at + _LONGEST)
+    headers = _INLINE_HEADERS.match(text, max(at, stop))
+    escaped = _ESCAPED_BODY.match(text, headers.end() if headers else max(at, stop), at + _LONGEST)
     return max(stop, escaped.end() if escaped else 0)
 
 
@@ -114,6 +120,9 @@ def find_secret_values(text: bytes, start: int, end: int, raw: bool) -> list[Spa
     first = max(text.rfind(b"\n---", max(0, start - _DOCUMENT), start), max(0, start - _DOCUMENT))
     last = text.find(b"\n---", end, end + _DOCUMENT)
     last = last if last >= 0 else min(len(text), end + _DOCUMENT)
+    if text.startswith(b"stringData", start):  # only what stands under it
+        data = _DATA.search(text, max(0, start - 40), end + 4)
+        return _entries(text, data.end(), last) if data else []
     spans: list[Span] = []
     at = first
     for _ in range(_MOST_DATA):
@@ -188,6 +197,18 @@ def _inserted(text: bytes, insert: re.Match[bytes]) -> list[Span]:
     return found
 
 
+JWK_ANCHORS = ('"kty"', '\\"kty', "kty\x1e")
+_JWK_PART = re.compile(
+    rb"[{}]|(?:[\"']d\\{0,3}[\"']\s{0,3}:\s{0,3}\\{0,3}[\"']|\x1fd\x1e)(?P<secret>[A-Za-z0-9_-]{20,2000})"
+)
+
+
+def find_private_jwk(text: bytes, _start: int, end: int, _raw: bool) -> Span | None:
+    """`d` of a JSON Web Key: the private part, before the object ends."""
+    part = _JWK_PART.search(text, end, end + 3000)
+    return (*part.span("secret"), "jwk-private") if part and part["secret"] else None
+
+
 # Cookies, and logins in base64 as headers and registries write them.
 
 Q = rb"\\{0,7}[\"'`]"
@@ -251,3 +272,89 @@ def is_encoded_login(value: bytes) -> bool:
         and all(32 < byte < 127 for byte in name)
         and all(32 <= byte < 127 for byte in password)
     )
+
+
+# Tables with commas: the name of a column tells what stands below it.
+
+_MOST_ROWS, _ROWS_WITHOUT = 20, 2
+"""How many rows are read, and how many of them without a secret are enough."""
+
+
+def find_column(text: bytes, rule: NameRule, start: int, end: int, raw: bool) -> list[Span]:
+    """The name heads a column of a table with commas: the values below it."""
+    first = max(text.rfind(mark, max(0, start - 400), start) for mark in (b"\n", KEY_END, STRING_END)) + 1
+    header = notation.HEADER_LINE.match(text, first if first or start < 400 else start)
+    if not header or header.end() < end:
+        return []
+    if raw and text[header.end() : header.end() + 1] == b"\\":
+        return [(start, end, "escape")]
+    column, width = text.count(b",", first, start), header[0].count(b",")
+    found: list[Span] = []
+    at = text.find(b"\n", header.end()) + 1
+    for row in range(_MOST_ROWS):
+        stop = min((n for mark in (b"\n", STRING_END) if (n := text.find(mark, at, at + 4000)) >= 0), default=len(text))
+        if stop <= at or text.count(b",", at, stop) != width:
+            break
+        found += _find_cell(text, rule, at, stop, column)
+        if not found and row + 1 >= _ROWS_WITHOUT:
+            break
+        at = stop + 1
+    return found
+
+
+def _find_cell(text: bytes, rule: NameRule, at: int, stop: int, column: int) -> list[Span]:
+    for _ in range(column):
+        at = text.find(b",", at, stop) + 1
+    last = text.find(b",", at, stop)
+    cell = text[at : last if last >= 0 else stop]
+    value = cell.strip(b" \t\r\"'")
+    accept = judge.JUDGES.get({"password": "mixed", "code": "mixed"}.get(rule.judge, rule.judge), judge.looks_random)
+    if b"[redacted:" in value or not accept(value):
+        return []
+    first = at + cell.find(value)
+    return [(first, first + len(value), rule.kind)]
+
+
+# Tokens of issuers that no rule knows.
+
+_PREFIX = re.compile(
+    rb"(?:^|(?<=[^A-Za-z0-9_./+=%&-]))(?P<words>[A-Za-z][A-Za-z0-9]{1,14}(?:[_-][A-Za-z0-9]{1,10}){0,3})[_-]$"
+)
+_SAYS_SECRET = re.compile(
+    rb"(?:^|[_-]|[a-z])(?:tok|token|key|sec|secret|pat|sk|api|auth|apikey|priv|pass|pwd)$", re.IGNORECASE
+)
+_PUBLIC_PREFIXES = frozenset(
+    b"toolu msg call chatcmpl cmpl resp req evt event cus pi pm ch sub price prod in inv thread run step file asst batch session sess"
+    b" user org proj project team item obj id ref commit rev sha sha1 sha256 sha384 sha512 md5 blake2 blake3 hash digest integrity etag cid"
+    b" image img asset chunk main app index vendor bundle page static css js font icon svg svc srv host node pod job task trace span"
+    b" build release version pk pub public pubkey publishable test example sample data blob cache tmp temp doc page layer rs fc conv"
+    b" message reasoning".split()
+)
+
+
+def find_prefixed(text: bytes, start: int, end: int, _raw: bool) -> Span | None:
+    """`acme_` or `acme-` and a long random run: a token of an issuer that no rule knows. Ids are written alike, so the
+    prefix must not be one of theirs."""
+    if end - start == 32 and (mailgun := _MAILGUN.match(text, start)) and not _is_hex_before(text, start):
+        return *mailgun.span(), "mailgun-key"
+    prefix = _PREFIX.search(text, max(0, start - 64), start)
+    if not prefix or text[end : end + 1] in (b"_", b"-", b".", b"/", b"+", b"="):
+        return None
+    words = prefix["words"].replace(b"-", b"_").lower().split(b"_")
+    if _PUBLIC_PREFIXES.intersection(words) or not _is_random_run(text[start:end], prefix["words"]):
+        return None
+    return prefix.start(), end, "unknown-vendor-token"
+
+
+_MAILGUN = re.compile(rb"[0-9a-f]{32}-[0-9a-f]{8}-[0-9a-f]{8}(?![0-9A-Za-z-])")
+
+
+def _is_hex_before(text: bytes, start: int) -> bool:
+    return text[start - 1 : start] in (b"-", b"_", b"/", b".")
+
+
+def _is_random_run(run: bytes, prefix: bytes) -> bool:
+    counts = [sum(first <= code <= last for code in run) for first, last in ((48, 57), (65, 90), (97, 122))]
+    if min(counts) * 12 < len(run):
+        return bool(_SAYS_SECRET.search(prefix)) and min(counts[0], counts[1] + counts[2]) * 6 >= len(run)
+    return judge.looks_random(run) and not judge.is_placeholder(run)

@@ -16,6 +16,7 @@ _BASE58 = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"
 _VALUES = {
     "password": "<w10>7x",
     "mixed": "<w10>7x",
+    "cased": "<w10>7xQ",
     "phrase": "<w10>7x",
     "token": "<w36>",
     "strong": "<w36>",
@@ -39,7 +40,7 @@ _SEED_WORDS = (
     "lemon",
 )
 _WIF_VERSIONS = {"bitcoin-wif": 0x80, "testnet-wif": 0xEF, "litecoin-key": 0xB0}
-_PIECE = re.compile(r"<\w\d+\+?>")
+_PIECE = re.compile(r"<uuid>|<\w\d+\+?>")
 
 
 class Example(msgspec.Struct, frozen=True):

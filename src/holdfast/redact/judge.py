@@ -23,6 +23,8 @@ _PATH = re.compile(rb"(?:~|\.{1,2})?/|[A-Za-z]:[\\/]|[a-z][a-z0-9+.-]{1,12}://|[
 _BASE32 = re.compile(rb"(?=[A-Z]*[2-7][A-Z2-7]*[A-Z])[A-Z2-7]{20,}=*$")
 _ENCODED = re.compile(rb"[A-Za-z0-9+/]{40,}={1,2}$")
 _FLIP = re.compile(rb"[a-z][A-Z0-9]|[A-Z][0-9]|[0-9][A-Za-z]|[A-Z]{2}[a-z]")
+_CAMEL = re.compile(rb"^[a-z]{3,}(?=[A-Z])|[A-Z](?=[a-z]{0,3}[aeiou])[a-z]{2,}")
+_NUMBERED_WORD = re.compile(rb"[A-Za-z]{2,10}-\d{1,4}$")
 _HEX = re.compile(rb"[0-9a-fA-F]+$")
 _UUID = re.compile(rb"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$", re.IGNORECASE)
 _DATE = re.compile(rb"\d{2,4}[-/.:]\d{1,2}([-/.:T]|$)")
@@ -35,7 +37,8 @@ NO_PASSWORDS = frozenset(
     b" bytes text int integer number bool boolean any object char varchar unknown void optional required hidden masked"
     b" pass pw empty missing invalid incorrect wrong prompt ask stdin default value redacted secretstr input reset"
     b" username user admin1 key keys file path env url type name field hash new old current confirm login auth"
-    b" forgot change changed expired strength policy manager length rule rules protected authentication hunter".split()
+    b" public private virtual interface struct class forgot change changed expired strength policy manager length rule"
+    b" rules protected authentication hunter".split()
 ) - {b"admin1", b"hunter"}
 _EXPLAINING = frozenset(
     b"a an the your my our their this that these is are be was must should can may will not no of to for in on with and or"
@@ -64,7 +67,7 @@ def is_path(value: bytes) -> bool:
 
 def is_password(value: bytes) -> bool:
     """For what is called a password little is asked: it may be any word but those that explain."""
-    return len(value) >= 3 and value.lower() not in NO_PASSWORDS and not is_reference(value)
+    return len(value) >= 3 and value.lower().rstrip(b"?") not in NO_PASSWORDS and not is_reference(value)
 
 
 def is_phrase(value: bytes) -> bool:
@@ -77,16 +80,29 @@ def is_mixed_password(value: bytes) -> bool:
     """Where only a sentence or a place says that it is a password: it has a digit or a sign in it."""
     if len(value) < 5 or not is_password(value) or is_path(value) or _NUMBER.match(value) or _DATE.match(value):
         return False
-    if is_code(value) or _VERSION.match(value):
+    if is_code(value) or _VERSION.match(value) or _NUMBERED_WORD.match(value):
         return False
     if any(48 <= c <= 57 for c in value) and any(c > 64 for c in value):
         return True
     return _wild(value) or (len(value) >= 8 and bool(_SIGNED.search(value)))
 
 
+def is_cased_password(value: bytes) -> bool:
+    """Where a sentence hardly says that it is one: digits and letters of both cases."""
+    groups = (any(48 <= c <= 57 for c in value), any(97 <= c <= 122 for c in value), any(65 <= c <= 90 for c in value))
+    return len(value) >= 8 and all(groups) and is_mixed_password(value) and not _WORDS.match(value)
+
+
 def _wild(value: bytes) -> bool:
     """Letters in wild case, as `qXaWqPpKaLAu`: neither a word nor camel case."""
-    return len(value) >= 10 and value.isalpha() and len(_FLIP.findall(value)) * 4 >= len(value)
+    if len(value) < 10 or not value.isalpha() or _is_camel_case(value):
+        return False
+    return len(_FLIP.findall(value)) * 4 >= len(value)
+
+
+def _is_camel_case(value: bytes) -> bool:
+    """`RegNtSetValueKey`, `PKCS7PrivateKeyTypes`: two thirds of it are words that can be spoken."""
+    return value.isalnum() and 3 * len(_CAMEL.sub(b"", value)) < len(value)
 
 
 def looks_random(value: bytes) -> bool:
@@ -133,8 +149,12 @@ _MARKS = (
 
 
 def _mixed(value: bytes) -> bool:
+    if b"]{" in value or b"(?:" in value or b"[^" in value or b"\\d" in value:
+        return False  # a regular expression
     if len(value) < 20:
         return (any(48 <= c <= 57 for c in value) and any(c > 64 for c in value)) or _wild(value)
+    if _is_camel_case(value):
+        return False
     return len(_FLIP.findall(value)) * 12 >= len(value) or _has_many_signs(value) or bool(_BASE32.match(value))
 
 
@@ -146,6 +166,7 @@ def _has_many_signs(value: bytes) -> bool:
 JUDGES: dict[str, Callable[[bytes], bool]] = {
     "password": is_password,
     "mixed": is_mixed_password,
+    "cased": is_cased_password,
     "phrase": is_phrase,
     "token": looks_random,
     "strong": looks_strong,

@@ -9,7 +9,7 @@ TAIL_WORDS = (
     " secondary current main admin root default env plain plaintext raw header hash digest text field data secret token s"
 ).split()
 TAIL = rb"(?P<tail>(?:[_.-]?(?:" + "|".join(TAIL_WORDS).encode() + rb"|\d{1,3})(?![a-z])){0,3})"
-TYPE = rb"(?::\s?[&A-Za-z_'][A-Za-z0-9_.<>\[\]|&' ]{0,40}(?==)|\s(?:string|String|str|text|varchar)\s(?==))?"
+TYPE = rb"(?:::?\s?[&A-Za-z_'][A-Za-z0-9_.<>\[\]|&' ]{0,40}(?==)|\s(?:string|String|str|text|varchar)\s(?==)|\sas\s[A-Za-z.]{3,30}\s(?==))?"
 LINE = rb"(?:\\{0,3}\\[rn]|\r?\n)"
 SIGN = rb"(?:=>|\|\|=|:=|\?=|\+=|={1,3}|!=|:(?!:)|\xef\xbc\x9a|\xef\xbc\x9d|\x1e|<-)"
 GAP = rb"[ \t]{0,40}"
@@ -34,7 +34,7 @@ _CHOICES = (
         + rb")(?:" + Q + rb")?(?:\s{0,3}[:=]\s{0,3}|\x1e)"),
     (b"plist", rb"(?:</(?:key|name)>|\s{0,3}>)\s{0,8}<(?:string|value)>"),
     (b"assign", ASSIGN),
-    (b"comma", rb"(?<=[\"'`])\s{0,4},\s{0,4}(?=" + Q + rb")"),
+    (b"comma", rb"(?<=[\"'`a-z])\s{0,4},\s{0,4}(?=" + Q + rb")"),
     (b"xml", rb"(?:\s[\w:.-]{1,30}=" + Q + rb"[^\"'<>]{0,60}" + Q + rb"){0,3}\s{0,3}(?:>|&gt;)\s{0,8}"),
     (b"table", rb"[ \t]{0,40}[|\t][ \t]{0,40}(?=[^\s|=])|,(?=[^\s,|=\"'])"),
     (b"index", rb"\s?\]?\)?\s{0,3}(?:\|\||\?\?)?=(?!=)\s{0,3}"),
@@ -82,8 +82,9 @@ def after_name(text: bytes, end: int) -> re.Pattern[bytes]:
 
 SAID = re.compile(
     rb"(?P<tail>s?)(?P<close>" + Q + rb")?"
-    rb"(?:\s(?:for|of|to|on|in|f\xc3\xbcr|para|pour|per|de|del|della|du|da|do|von|der|\xd0\xbe\xd1\x82|\xd0\xb4\xd0\xbb\xd1\x8f)\s[^\s:=]{1,40}(?:\s[^\s:=]{1,24}){0,3}?)?"
-    rb"(?:\s(?:you|we|they|he|she|i)\s[a-z]{2,12}(?:\s[a-z]{1,12}){0,3}?)?"
+    rb"(?:\s\([^()\r\n]{2,40}\)|,\s[a-z' ]{2,40}(?=:))?"
+    rb"(?:\s(?:for|of|to|on|in|into|from|at|with|under|f\xc3\xbcr|para|pour|per|de|del|della|du|da|do|von|der|\xd0\xbe\xd1\x82|\xd0\xb4\xd0\xbb\xd1\x8f)\s[^\s:=]{1,40}(?:\s[^\s:=]{1,24}){0,3}?)?"
+    rb"(?:\s(?:that|which))?(?:\s(?:you|we|they|he|she|i)\s[a-z]{2,12}(?:\s[a-z]{1,12}){0,3}?)?"
     rb"(?:[ \t\xe3\x80\x80]{0,3})(?:"
     rb"(?:is now|is set to|should be|will be|is|are|was|to|ist|lautet|war|es|est|sera|\xc3\xa8|\xc3\xa9|\xc3\xa4r|er|jest|on|je|este|l\xc3\xa0|\xce\xb5\xce\xaf\xce\xbd\xce\xb1\xce\xb9|\xd9\x87\xd9\x8a|\xd7\x94\xd7\x99\xd7\x90"
     rb"|\xe0\xa4\xb9\xe0\xa5\x88|adalah|yra|ir|is currently|used to be|has been set to|has changed to"
@@ -119,7 +120,9 @@ LINE_STARTS = (b"\n", b"\r", b"\x1e", b"\x1f", b'"', b"\\n")
 BEFORE_NAME = re.compile(
     rb"[ \t+>#/*;-]*(?:[\w.-]{1,40}@[\w.-]{1,60}'s |export |set |ENV |declare -x |[\w./-]+:\d+:|\d+\s)?[\w.:;$ -]{0,60}"
 )
-CALL_BEFORE = re.compile(rb"\(\s{0,3}(?:[\"']String[\"']\s{0,2},\s{0,2})?" + Q + rb"[\w.-]*$|--?[\w-]*$")
+CALL_BEFORE = re.compile(
+    rb"\{\s{0,3}:?\w{0,30}$|\(\s{0,3}(?:[\"']String[\"']\s{0,2},\s{0,2})?" + Q + rb"[\w.-]*$|--?[\w-]*$"
+)
 FLAG = re.compile(
     rb"(?:^|[\s\"'])(?:--?|/)[A-Za-z][\w.-]*$"
     rb"|(?:#define|setx?|set -[gxU]{1,3}|ENV|secret set|secrets? add|export|machine \S+.{0,60}|login \S+)\s+(?:/M )?[\w.$:-]*$",
@@ -129,11 +132,23 @@ CELL = re.compile(rb"(?:^|[\n|\x1e\x1f]|\\n)[ \t`*]*(?:[\w.$-]{1,20} ){0,2}[\w.$
 WORDS_OF_LINE = re.compile(rb"[A-Za-z0-9 .,'!-]{8,200}(?=[\r\n\x1f\"\\]|$)")
 
 
+JOINED = re.compile(
+    rb"(?:\\{0,3}[\"'`]\s{0,4}[+.&]?\s{0,4}\\?\r?\n?\s{0,12}[+.&]?\s{0,4}[\"'`]|\\\r?\n[ \t]{0,12})(?P<rest>[A-Za-z0-9+/=_.~-]{3,400})"
+)
+"""The next piece of a string that is written in several."""
+WRAPPED = re.compile(rb"\r?\n(?P<rest>[A-Za-z0-9+/_.~-]{8,400}={0,2})(?=[\r\n\x1f\"']|$)")
+"""The next line of a value that a terminal broke."""
+HEADER_LINE = re.compile(rb"[\"']?[\w .-]{1,40}[\"']?(?:,[\"']?[\w .-]{1,40}[\"']?){1,40}(?=\r?\n|\\r|\\n)")
+"""The names of the columns of a table with commas."""
+PAIR_LINE = re.compile(rb"(?:^|[\n\x1e\x1f])[ \t]*[\"'][\w .-]{0,40}$")
+"""A quoted name at the start of a line."""
+CODE_GROUPS = re.compile(rb"(?=[A-Za-z]{0,5}\d)[A-Za-z0-9]{4,6}(?:[- ](?=[A-Za-z]{0,5}\d)[A-Za-z0-9]{4,6}){1,5}")
 VALUE_BELOW = re.compile(LINE + rb"[ \t]{0,20}\\{0,3}[\"']?val", re.IGNORECASE)
 TAIL_ONLY = re.compile(TAIL + rb"(?![A-Za-z0-9])", re.IGNORECASE)
 SAID_WORDS = (
     "is are was to for of on in ist lautet war es est sera er jest by or string String str value should will para pour per"
-    " de del della du da do von der stands je este adalah yra ir has you we they he she used field input box textbox"
+    " de del della du da do von der stands je este adalah yra ir has you we they he she i I that which As into from at with under"
+    " used field input box textbox"
 ).split()
 OTHER_TAIL = re.compile(
     rb"(?:[_-](?!(?:id|ids|name|names|url|uri|type|types|path|paths|file|files|length|len|size|min|max|count|expiry|expires|ttl|at|version"

@@ -3,7 +3,6 @@
 import re
 from collections.abc import Callable, Iterable, Iterator
 from functools import cache
-from itertools import islice
 from typing import Any
 
 import msgspec
@@ -137,9 +136,11 @@ def add_echoes(text: bytes, spans: list[Span]) -> list[Span]:
         value = text[start:end]
         if _ECHO_LEAST <= len(value) <= _ECHO_MOST and kind != UNJUDGED and is_mixed_password(value):
             values.setdefault(value, kind)
+            if len(values) >= _ECHOED:
+                break
     echoes = [
         (at, at + len(value), kind)
-        for value, kind in islice(values.items(), _ECHOED)
+        for value, kind in values.items()
         if text.count(value) > 1
         for at in _places(text, value)
     ]

@@ -5,7 +5,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 
-from holdfast.redact import assignment, blocks, judge, views
+from holdfast.redact import assignment, blocks, judge, notation, views
 from holdfast.redact.anchors import (
     GUARD_CODE,
     GUARD_COOKIE,
@@ -44,6 +44,9 @@ _LONGEST = 8192
 _MEMO_AFTER = 60
 _BEFORE, _AFTER = 48, 64
 _WORK_LEAST, _WORK_UNDECODED, _WORK_FREE, _WORK_PER, _WORK_OF_VIEW = 320, 60, 1 << 20, 2000, 4
+_WORK_OF_NAME, _WORK_OF_DOCUMENT = 2, 16
+"""A name costs more than a form: what follows it is read in many notations."""
+_MOST_UNDECODED = 512
 _UNJUDGED_BEFORE, _UNJUDGED_AFTER = 400, 20_000
 _STRING_ENDS = (assignment.KEY_END, assignment.STRING_END)
 _NEAR = 404
@@ -81,8 +84,12 @@ class Scanner:
             Anchor(text.encode(), finders.setdefault(finder, len(finders)), follow, count, alone, guard)
             for text, finder, follow, count, alone, guard in _list_anchors([name for name in names if name])
         ]
-        runs = finders.setdefault(find_prefixed, len(finders))
+        runs = finders.setdefault(blocks.find_prefixed, len(finders))
         self._finders = [*finders]
+        self._units = {
+            number: _WORK_OF_NAME for finder, number in finders.items() if "name_finder" in finder.__qualname__
+        }
+        self._units[finders[blocks.find_private_jwk]] = _WORK_OF_DOCUMENT
         self._escapes = len(finders)
         self._decodes, self._percents, self._encoded = (self._escapes + n for n in (1, 2, 3))
         anchors += [
@@ -114,7 +121,9 @@ class Scanner:
 
     def _find_plain(self, text: bytes, raw: bool, work: Work) -> tuple[list[Span], list[Hit]]:
         """What is repeated very often is looked at once; only where that is a secret are all of its places searched."""
-        got = self._search.find(text, once=True)
+        got = self._search.find(text, once=True, most=_MOST_UNDECODED if raw else 0)
+        if raw and len(got.hits) >= _MOST_UNDECODED:
+            return [(0, 0, "many")], []  # reason enough to decode it
         found = self._check(got, text, raw, work) if got.hits else []
         if got.left_out and found and not raw:
             got = self._search.find(text)
@@ -136,7 +145,8 @@ class Scanner:
                     found += [(start + first, start + last, kind) for first, last, kind in before]
                     continue
             finder = self._finders[number]
-            if not work.spend(blocks.work_of_document(text, start, end) if finder in _LONG else 1):
+            units = self._units.get(number, 1)
+            if not work.spend(blocks.work_of_document(text, start, end) if finder in _LONG else units):
                 return found + unjudged_spans(text, [hit[1:] for hit in hits[at:] if hit[0] < plain], got.rest)
             spans = _run_finder(finder, text, start, end, raw)
             found += spans
@@ -165,7 +175,7 @@ class Scanner:
         if percents and not (raw and found):
             found += views.find_in_percent(text, percents, find)
         if encoded and not (raw and found):
-            found += views.find_in_base64(text, encoded, find)
+            found += views.find_in_base64(text, encoded, find, lambda: work.left < 0)
         return found
 
 
@@ -188,10 +198,6 @@ def _end_of_value(text: bytes, at: int) -> int:
     return end if end >= 0 else limit
 
 
-_JOINED = re.compile(
-    rb"(?:\\{0,3}[\"'`]\s{0,4}[+.&]?\s{0,4}\\?\r?\n?\s{0,12}[+.&]?\s{0,4}[\"'`]|\\\r?\n[ \t]{0,12})(?P<rest>[A-Za-z0-9+/=_.~-]{3,400})"
-)
-_WRAPPED = re.compile(rb"\r?\n(?P<rest>[A-Za-z0-9+/_~-]{8,400}={0,2})(?=[\r\n\x1f\"']|$)")
 _PIECES = 8
 
 
@@ -199,9 +205,9 @@ def _extend(text: bytes, span: Span) -> Span:
     """A value goes on where a string is joined to the next one, or where a terminal broke the line."""
     start, end, kind = span
     for _ in range(_PIECES):
-        more = _JOINED.match(text, end)
+        more = notation.JOINED.match(text, end)
         if not more:
-            more = _WRAPPED.match(text, end)
+            more = notation.WRAPPED.match(text, end)
             if more and not (end - start >= 8 and judge.looks_random(more["rest"])):
                 more = None
         if not more:
@@ -301,6 +307,7 @@ _BLOCK_FINDERS: list[tuple[Iterable[str], Finder]] = [
     (blocks.INSERT_ANCHORS, blocks.find_inserted),
     (blocks.COOKIE_ANCHORS, blocks.find_cookies),
     (blocks.BASIC_ANCHORS, blocks.find_basic_login),
+    (blocks.JWK_ANCHORS, blocks.find_private_jwk),
 ]
 
 
@@ -414,41 +421,15 @@ def _begins(text: bytes, start: int, strict: bool) -> bool:
     last = text[start - 1 : start] if start else b""
     if last == b"m" and _COLOUR.search(text, max(0, start - 16), start):
         return True
+    if strict and last in (b"-", b"_") and _FILE_WORD.search(text, max(0, start - 16), start):
+        return True
     return not last.isalnum() and not (strict and last in b"_.+-" and last)
 
 
-_PREFIX = re.compile(
-    rb"(?:^|(?<=[^A-Za-z0-9_./+=%&-]))(?P<words>[A-Za-z][A-Za-z0-9]{1,14}(?:[_-][A-Za-z0-9]{1,10}){0,3})[_-]$"
+_FILE_WORD = re.compile(
+    rb"(?:^|[/\\\s\"'=])(?:backup|tokens?|keys?|secrets?|creds?|auth|old|new|copy|export|dump|wallet)[-_]$"
 )
-_SAYS_SECRET = re.compile(
-    rb"(?:^|[_-]|[a-z])(?:tok|token|key|sec|secret|pat|sk|api|auth|apikey|priv|pass|pwd)$", re.IGNORECASE
-)
-_PUBLIC_PREFIXES = frozenset(
-    b"toolu msg call chatcmpl cmpl resp req evt event cus pi pm ch sub price prod in inv thread run step file asst batch session sess"
-    b" user org proj project team item obj id ref commit rev sha sha1 sha256 sha384 sha512 md5 blake2 blake3 hash digest integrity etag cid"
-    b" image img asset chunk main app index vendor bundle page static css js font icon svg svc srv host node pod job task trace span"
-    b" build release version pk pub public pubkey publishable test example sample data blob cache tmp temp doc page layer rs fc conv"
-    b" message reasoning".split()
-)
-
-
-def find_prefixed(text: bytes, start: int, end: int, _raw: bool) -> Span | None:
-    """`acme_` or `acme-` and a long random run: a token of an issuer that no rule knows. Ids are written alike, so the
-    prefix must not be one of theirs."""
-    prefix = _PREFIX.search(text, max(0, start - 64), start)
-    if not prefix or text[end : end + 1] in (b"_", b"-", b".", b"/", b"+", b"="):
-        return None
-    words = prefix["words"].replace(b"-", b"_").lower().split(b"_")
-    if _PUBLIC_PREFIXES.intersection(words) or not _is_random_run(text[start:end], prefix["words"]):
-        return None
-    return prefix.start(), end, "unknown-vendor-token"
-
-
-def _is_random_run(run: bytes, prefix: bytes) -> bool:
-    counts = [sum(first <= code <= last for code in run) for first, last in ((48, 57), (65, 90), (97, 122))]
-    if min(counts) * 12 < len(run):
-        return bool(_SAYS_SECRET.search(prefix)) and min(counts[0], counts[1] + counts[2]) * 6 >= len(run)
-    return judge.looks_random(run) and not judge.is_placeholder(run)
+"""`backup-` before a token in the name of a file."""
 
 
 def place_finder(rule: PlaceRule) -> Finder:
@@ -467,7 +448,7 @@ def place_finder(rule: PlaceRule) -> Finder:
             return None
         first, last = match.span("secret")
         value = text[first:last]
-        if b"[redacted:" in value:
+        if b"[redacted:" in value or text[first - 10 : first] == b"[redacted:":
             return None
         if not accept(value) and not (raw and text[last : last + 1] == b"\\"):
             return None
@@ -486,8 +467,11 @@ def _search_back(pattern: re.Pattern[bytes], text: bytes, start: int, end: int, 
 def name_finder(rule: NameRule) -> Finder:
     width = rule.stem_width
 
-    def find(text: bytes, start: int, end: int, raw: bool) -> Span | None:
-        found = assignment.find_value(text, rule, end - width if width else start, end, raw)
+    def find(text: bytes, start: int, end: int, raw: bool) -> list[Span] | Span | None:
+        stem = end - width if width else start
+        found: list[Span] | Span | None = assignment.find_value(text, rule, stem, end, raw)
+        if not found and text[end : end + 1] in (b",", b'"'):
+            found = blocks.find_column(text, rule, stem, end, raw)
         if raw and not found and text.find(b"\\\\", end, end + _BEFORE) >= 0:
             return start, end, "escape"  # an escaped backslash hides how the value is written
         return found

@@ -30,7 +30,7 @@ _HEX_DUMP = re.compile(
 )
 _HEX_LINE = re.compile(rb"(?<![0-9a-f])[0-9a-f]{6,8}[: ] {0,2}((?:[0-9a-f]{4} |[0-9a-f]{2} {1,2}){1,16})")
 _CODES = tuple(f"{kind}{digit}" for kind in ("\\u00", "\\x") for digit in "234567")
-ESCAPE_MARKS = (*_CODES, "\\/", "&#", "&quot;", "&amp;")
+ESCAPE_MARKS = (*_CODES, "\\/", "&#", "&quot;", "&amp;", "&lt;")
 AFTER_MARK = {"\\/": (bytes(range(0x21, 0x7F)), 1), "&#": (b"0123456789xX", 1)}
 """What follows marks of two characters."""
 DUMP_MARKS = ("00000010: ", "00000010  ")
@@ -176,13 +176,17 @@ def find_in_percent(text: bytes, hits: list[int], find: Find) -> list[Span]:
     return _find_in_windows(text, hits, find, percent=True)
 
 
-def find_in_base64(text: bytes, hits: list[int], find: Find) -> list[Span]:
-    """Runs of base64 whose content holds a secret are removed whole."""
+def find_in_base64(text: bytes, hits: list[int], find: Find, is_spent: Callable[[], bool]) -> list[Span]:
+    """Runs of base64 whose content holds a secret are removed whole. When the work is spent, so is all that is left."""
     found: list[Span] = []
     done = -1
     for hit in hits:
         if hit < done:
             continue
+        if is_spent():
+            last = _BASE64.match(text, hits[-1], hits[-1] + 65536)
+            found.append((hit, last.end() if last else hits[-1], UNJUDGED))
+            break
         start = hit
         lowest = max(done, 0, hit - 4096)
         while start > lowest and (text[start - 1 : start].isalnum() or text[start - 1 : start] in (b"+", b"/")):

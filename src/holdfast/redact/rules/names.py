@@ -6,7 +6,7 @@ SECRET_QUALIFIERS = frozenset(
     (
         "api app access private secret encryption encrypt decryption signing sign signature master account auth shared subscription deploy license"
         " licence webhook jwt service server storage hmac aes cipher client consumer write read admin integration insert ingest ingestion"
-        " rsa dsa ssh gpg pgp ssl tls root user team personal project management maps site crypto wallet seed session cookie security"
+        " rsa dsa ssh gpg pgp ssl tls root user team personal project management maps crypto wallet seed session cookie security"
         " secure nonce in stripe openai anthropic google azure aws hf bot sdk rest live test prod production staging primary secondary"
         " function host registry push vapid notary publish npm pypi token refresh bearer x partner merchant gateway device kms role unseal channel application"
     ).split()
@@ -38,7 +38,8 @@ NAME_RULES = (
     NameRule("password", ("passphrase", "pass_phrase", "pass-phrase", "passcode", "passkey"), "phrase"),
     NameRule("password", ("pass", "psw", "pw", "pwd"), "password", part="word"),
     NameRule("password-german", ("passwort", "kennwort", "Passwörter", "Passwort", "Kennwort"), "password"),
-    NameRule("password-spanish", ("contraseña", "contrasena", "contraseñas", "CONTRASEÑA", "clave"), "password"),
+    NameRule("password-spanish", ("contraseña", "contrasena", "contraseñas", "CONTRASEÑA"), "password"),
+    NameRule("password-spanish", ("clave",), "password", part="word"),
     NameRule("password-french", ("mot de passe", "mot_de_passe", "motdepasse", "mdp"), "password", part="word"),
     NameRule("password-portuguese", ("senha",), "password", part="word"),
     NameRule("password-italian", ("parola d'ordine", "parola_chiave"), "password"),
@@ -98,7 +99,7 @@ NAME_RULES = (
     NameRule("password-korean", ("비밀번호", "암호", "패스워드"), "password"),
     NameRule("password-vietnamese", ("mật khẩu", "Mật khẩu", "kata sandi", "รหัสผ่าน"), "password"),
     NameRule("pin", ("passcode", "access code", "door code", "security code"), "pin"),
-    NameRule("key", ("this key", "the key", "following key"), "strong"),
+    NameRule("key", ("this key", "the key", "following key", "my key", "your key", "our key"), "strong"),
     NameRule("pin", ("pin code", "pin_code", "pincode", "PIN"), "pin", part="word"),
     NameRule(
         "backup-code", ("backup code", "recovery code", "backup_code", "recovery_code", "2fa code", "otp code"), "code"
@@ -106,7 +107,11 @@ NAME_RULES = (
     NameRule("backup-code", ("one-time code", "one time password", "scratch code", "verification code"), "code"),
     NameRule("secret", ("secret",), "token"),
     NameRule("token", ("token", "tokken"), "token", part="key"),
-    NameRule("token", ("jeton", "токен", "令牌", "トークン", "토큰"), "token"),
+    NameRule(
+        "token",
+        ("jeton", "jeton d'accès", "jeton d’accès", "zugriffstoken", "токен", "令牌", "トークン", "토큰"),
+        "token",
+    ),
     NameRule("key", KEY_STEMS, "token", part="key", stem_width=3),
     NameRule(
         "key",
@@ -155,7 +160,7 @@ NAME_RULES = (
 
 PLAIN_QUALIFIERS = frozenset(
     (
-        "public publishable pub primary foreign cache sort partition idempotency object row hash dict map group route nav query file"
+        "public publishable pub site primary foreign cache sort partition idempotency object row hash dict map group route nav query file"
         " order i18n translation translations locale item list tab index unique composite natural surrogate event lookup dedupe bucket registry"
         " menu hot shortcut arrow reg json next page continuation sync cursor resume pagination publickey cancel cancellation syntax"
         " lexer eos bos pad stop special cls sep mask unk start end current prev previous last first peek expected"

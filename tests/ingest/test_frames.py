@@ -1,0 +1,75 @@
+"""A frame of many megabytes is shortened while it comes, and is JSON afterwards, wherever its pieces were cut."""
+
+import json
+import random
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from holdfast.ingest.frames import as_frame, frame_length, open_large_frame
+
+HALF = 192 << 10
+
+
+def shortened(payload: Any, seed: int = 1, ascii_only: bool = True) -> tuple[Any, int, int]:
+    """What is left of a payload, how long it was, and how long what is left of it is."""
+    body = json.dumps(payload, ensure_ascii=ascii_only).encode()
+    frame = as_frame({"key": "a1", "mode": "tell"}, body)
+    large = open_large_frame(frame[:40], frame_length(frame[:12]))
+    if large is None:
+        pytest.skip("the native library is not built here")
+    for piece in pieces(frame[40:], seed):
+        assert not large.is_complete
+        large.add(piece)
+    assert large.is_complete
+    delivery = large.as_delivery()
+    assert (delivery.key, delivery.whole) == ("a1", len(body))
+    return json.loads(delivery.body), delivery.whole, len(delivery.body)
+
+
+def pieces(content: bytes, seed: int) -> Iterator[bytes]:
+    chance, at = random.Random(seed), 0
+    while at < len(content):
+        size = chance.choice((1, 7, 4096, 65_536, 1 << 20))
+        yield content[at : at + size]
+        at += size
+
+
+UNITS = ("x", "é", "\U0001f600", "\n", '\\"', "a\u2028", "ordinary words. ", "\\u0041")
+
+
+@pytest.mark.parametrize("unit", UNITS)
+@pytest.mark.parametrize("ascii_only", [True, False])
+def test_a_long_string_keeps_its_ends(unit: str, ascii_only: bool) -> None:
+    text = "first" + unit * (5 * HALF // len(unit)) + "last"
+    kept, _, size = shortened({"a": text, "after": [1, "two"]}, len(unit), ascii_only)
+    assert kept["after"] == [1, "two"]
+    head, mark, tail = kept["a"].partition("\n[… ")
+    assert text.startswith(head)
+    assert mark
+    assert text.endswith(tail.partition("…]\n")[2])
+    assert size < 3 * HALF
+
+
+def test_a_string_that_is_not_long_stays() -> None:
+    payload = {"a": ["é" * 30_000, 'say \\"it\\"' * 9_000], "b": {"c": None, "d": -1.5e3}, "e": []}
+    assert shortened(payload)[0] == payload
+
+
+def test_lists_and_objects_keep_their_first_items() -> None:
+    rows = [{"n": n, "name": f"row {n}", "tags": ["a", ["b"]]} for n in range(60_000)]
+    kept, _, size = shortened({"rows": rows, "many": {f"k{n}": n for n in range(60_000)}, "z": True})
+    assert kept["rows"] == rows[:200]
+    assert kept["many"] == {f"k{n}": n for n in range(200)}
+    assert kept["z"] is True
+    assert size < 40_000
+
+
+def test_what_is_nested_deeply_ends_early() -> None:
+    deep: Any = "bottom"
+    for _ in range(300):
+        deep = {"a": [deep, 1]}
+    kept, _, _ = shortened({"deep": deep, "z": 1})
+    assert kept["z"] == 1
+    assert "bottom" not in json.dumps(kept)
