@@ -36,6 +36,7 @@ from holdfast.team.membership import (
     TeamRefused,
     TeamUnreachable,
     connect_team,
+    rotate_token,
 )
 from holdfast.team.privacy import level_named, share_event
 from holdfast.team.protocol import (
@@ -55,6 +56,7 @@ from holdfast.team.sent_log import SentLog, digest_of
 
 LOOK_S, BEAT_S, FEED_WAIT_S, PAUSE_S = 0.3, 20.0, 20.0, 60.0
 STATUS_S = 1.0
+ROTATE_MS = 7 * 86_400_000
 LARGEST_BATCH = 8 << 20
 IDENTITY_S, MISSING_S = 3600.0, 120.0
 ERASED, FORGET_FILE = "erase.finished", "forget-due"
@@ -142,6 +144,8 @@ class Forwarder:
         batch = core.build_batch(self.state, upto, shared, self._named(shared), self.membership.level, now_ms())
         self._deliver(batch, {event.seq: event.key for event in page})
         self._forget_if_due()
+        if head == self.state.cursor:
+            self._rotate_if_due()
         return self.state.cursor < head
 
     def _forget_if_due(self) -> None:
@@ -150,6 +154,12 @@ class Forwarder:
         if mark.exists():
             forget_erased(self)
             mark.unlink(missing_ok=True)
+
+    def _rotate_if_due(self) -> None:
+        """A token that was copied unnoticed is worth nothing after a week; the daemon then starts another forwarder."""
+        since = self.membership.rotated_at or self.membership.joined_at
+        if since and (self.membership.next_token or now_ms() - since > ROTATE_MS):
+            rotate_token(self.paths, now_ms())
 
     def _share(self, event: Event) -> SharedEvent | None:
         identity = self.projects.of(event.project)
