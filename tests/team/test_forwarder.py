@@ -24,9 +24,12 @@ class Wire:
     def __init__(self, joined: Joined) -> None:
         self._joined, self.down, self.lose_answers = joined, False, False
 
-    def send(self, method: str, path: str, content: bytes, timeout: float = 0.0) -> tuple[int, bytes]:
+    def send(
+        self, method: str, path: str, content: bytes, timeout: float = 0.0, meanwhile: Any = bool
+    ) -> tuple[int, bytes]:
         if self.down:
             raise TeamUnreachable("cut")
+        meanwhile()
         answer = self._joined.client.request(method, path, content=content, headers=self._joined.headers)
         if self.lose_answers:
             raise TeamUnreachable("the answer was lost")
@@ -143,10 +146,10 @@ def test_an_event_that_the_server_will_not_take_is_left_out_and_counted(
 ) -> None:
     real = machine.wire.send
 
-    def refuse_one(method: str, path: str, content: bytes, timeout: float = 0.0) -> tuple[int, bytes]:
+    def refuse_one(method: str, path: str, content: bytes, **more: Any) -> tuple[int, bytes]:
         import zlib
 
-        return (422, b"{}") if b"poison" in zlib.decompress(content) else real(method, path, content, timeout)
+        return (422, b"{}") if b"poison" in zlib.decompress(content) else real(method, path, content, **more)
 
     monkeypatch.setattr(machine.wire, "send", refuse_one)
     machine.add(*keys("a", 5), "poison", *keys("b", 5))

@@ -7,7 +7,7 @@ import http.client
 import os
 import secrets
 import ssl
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
@@ -199,19 +199,26 @@ class TeamConnection:
                 f"it answered something else ({str(error)[:80]})", fix="Is it a team server?"
             ) from error
 
-    def send(self, method: str, path: str, content: bytes, timeout: float = 0.0) -> tuple[int, bytes]:
-        """(status, answer). A kept connection that the server closed meanwhile is opened anew, once."""
+    def send(
+        self, method: str, path: str, content: bytes, timeout: float = 0.0, meanwhile: Callable[[], object] = bool
+    ) -> tuple[int, bytes]:
+        """(status, answer). A kept connection that the server closed meanwhile is opened anew, once.
+
+        `meanwhile` is done while the server works, before its answer is read.
+        """
         for attempt in (1, 2):
             fresh = self._http is None
             try:
-                return self._send(method, path, content, timeout or self._timeout)
+                return self._send(method, path, content, timeout or self._timeout, meanwhile)
             except (OSError, http.client.HTTPException) as error:
                 self.close()
                 if fresh or attempt == 2 or isinstance(error, TimeoutError):
                     raise TeamUnreachable(f"{self._parts.netloc}: {error or type(error).__name__}") from error
         raise AssertionError
 
-    def _send(self, method: str, path: str, content: bytes, timeout: float) -> tuple[int, bytes]:
+    def _send(
+        self, method: str, path: str, content: bytes, timeout: float, meanwhile: Callable[[], object]
+    ) -> tuple[int, bytes]:
         if self._http is None:
             self._http = self._open()
         self._http.timeout = timeout
@@ -221,6 +228,7 @@ class TeamConnection:
         if self._token:
             headers["authorization"] = f"Bearer {self._token}"
         self._http.request(method, self._parts.path + path, content or None, headers)
+        meanwhile()
         answer = self._http.getresponse()
         return answer.status, answer.read()
 
