@@ -199,10 +199,13 @@ class PostgresStore:
         with self._db.pipeline():
             self._db.execute(SQL["begin"])
             self._db.execute(SQL["lock"], self._link.lock_key)
-            self._db.execute(SQL["unmoved"], (head,))
-            for name, values in writes:
-                self._db.execute(SQL[name], values)
-            commit = self._db.execute("commit")
+            self._db.execute(SQL["unmoved"], (head,), prepare=False)
+            for (
+                name,
+                values,
+            ) in writes:  # Not prepared: the driver would count on a statement that was skipped with the rest.
+                self._db.execute(SQL[name], values, prepare=False)
+            commit = self._db.execute("commit", prepare=False)
         self._check_commit(commit)
 
     def _check_commit(self, commit: psycopg.Cursor) -> None:

@@ -103,6 +103,7 @@ class Link:
 def for_writing(db: psycopg.Connection) -> None:
     """Acknowledged means durable (P2), whatever the server's default is; a stronger setting is left alone."""
     db.execute(SQL["durable"])
+    db.execute("set default_transaction_isolation to 'read committed'")  # Also for single statements without `begin`.
     db.execute(SQL["patience"], (str(LOCK_WAIT_MS), str(ABANDONED_MS)))
 
 

@@ -12,6 +12,8 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 from starlette.testclient import TestClient
 
 from holdfast.core.errors import CommandRefused
+from holdfast.team.server.app import TeamServer
+from holdfast.team.server.database import migrate_database
 from holdfast.team.server.run import set_sign_on
 from holdfast.team.server.sign_on import Provider, SignOnSettings
 from holdfast.team.server.tenancy import Refused
@@ -26,6 +28,15 @@ CLIENT = "holdfast-team"
 def issuer() -> Iterator[str]:
     with oidc_provider_mock.run_server_in_thread() as server:
         yield f"http://localhost:{server.server_port}"
+
+
+@pytest.fixture(scope="module")
+def client(team_url: str) -> Iterator[TestClient]:
+    """A server that has a secret at the provider, as most providers want it."""
+    migrate_database(team_url)
+    server = TeamServer(team_url, connections=3, oidc_secret="as registered")
+    with TestClient(server.build_app(), base_url="http://team.test") as client:
+        yield client
 
 
 @pytest.fixture
@@ -58,7 +69,8 @@ def test_a_person_of_the_domain_signs_on_sees_the_board_and_joins_a_machine(
 ) -> None:
     tenant, subject = team.enrolled["tenant"], somebody(issuer, "Zoe@Example.org")
     answer = come_back(client, tenant, subject)
-    assert answer.status_code == 200 and "You are zoe@example.org" in answer.text
+    assert answer.status_code == 200, answer.text
+    assert "You are zoe@example.org" in answer.text
     assert "Signed in as zoe@example.org, member" in client.get("/board").text
     client.cookies.clear()
     page = come_back(client, tenant, subject, "join").text

@@ -272,8 +272,8 @@ class TeamDatabase:
                 async with db.pipeline() as pipeline:
                     yield TenantTransaction(db, pipeline, tenant)
                     await db.execute("commit")
-            except LOST:
-                await db.close()
+            except psycopg.Error:
+                await db.close()  # The driver counts statements of the pipeline as prepared that an error left out.
                 raise
 
     @contextlib.asynccontextmanager
