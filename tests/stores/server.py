@@ -97,7 +97,9 @@ class Pair:
 
     def stop(self) -> None:
         while self._servers:
-            _stop(self._servers.popitem()[1])
+            server = self._servers.popitem()[1]
+            server.send_signal(signal.SIGQUIT)  # Nothing of it is wanted any more.
+            server.wait(20)
 
     def _data(self, name: str) -> str:
         return str(self.folder / name / "data")

@@ -15,7 +15,7 @@ from tests.stores import server
 from tests.team.conftest import PROJECT, an_event
 from tests.team.processes import TeamHost, code_for
 
-MACHINES, BATCHES, EVENTS = 4, 30, 20
+MACHINES, BATCHES, EVENTS = 3, 16, 20
 
 
 class Sender(threading.Thread):

@@ -375,9 +375,10 @@ class PostgresStore:
         if len(self._names) > REMEMBERED_NAMES:
             self._names.clear()
         missing = [name for name in dict.fromkeys(names) if name not in self._names]
-        if missing:
+        self._new_names.extend(missing)
+        while missing:  # A name that another daemon adds at this moment is seen only by the next statement.
             self._names.update(self._all("intern", missing, missing))
-            self._new_names.extend(missing)
+            missing = [name for name in missing if name not in self._names]
         return self._names
 
 
