@@ -60,14 +60,18 @@ async def store_batch(
         gap=taken.gap, feed=row["feed_head"],
     )  # fmt: skip
     if not taken.gap:
-        allowance = take_allowance(row, len(taken.fresh), now)
-        await tx.send(MOVE_CURSOR, {
+        place = {
             "machine": who.machine, "stream": taken.cursor.stream, "cursor": taken.cursor.cursor, "now": now,
-            "level": batch.level, "skew": batch.sent_at - now if batch.sent_at else 0, "allowance": allowance,
-        })  # fmt: skip
-        if taken.fresh:
-            await _write_events(tx, who, batch, taken.fresh, now)
-            await spending.add_spending(tx, channel, who.person, taken.fresh, now, check=row["has_budgets"])
+            "level": batch.level, "skew": batch.sent_at - now if batch.sent_at else 0,
+            "allowance": take_allowance(row, len(taken.fresh), now),
+        }  # fmt: skip
+        if not taken.fresh:
+            await tx.send(MOVE_CURSOR, place)
+        else:
+            spent = spending.sum_rows(core.list_spending(taken.fresh), now)
+            await tx.send(STORE_BATCH, {**place, **_rows_of(who, batch, taken.fresh, now), "spent": json_rows(spent)})
+            if spent and row["has_budgets"]:
+                await spending.tell_budgets(tx, channel, now)
     return answer, len(taken.fresh)
 
 
@@ -107,58 +111,60 @@ def _day_of(now: int) -> date:
     return datetime.fromtimestamp(now / 1000, UTC).date()
 
 
-async def _write_events(
-    tx: TenantTransaction, who: Member, batch: Batch, fresh: Sequence[SharedEvent], now: int
-) -> None:
-    common = {"machine": who.machine, "person": who.person, "now": now}
-    if batch.projects:
-        in_order = sorted(batch.projects, key=lambda one: one.id)  # Two machines never wait for each other.
-        await tx.send(ADD_PROJECTS, {**common, "rows": json_rows(in_order)})
-    await tx.send(ADD_EVENTS, {**common, "stream": batch.stream, "level": batch.level, "rows": json_rows(fresh)})
-    await tx.send(COUNT_EVENTS, {**common, "today": _day_of(now), "count": len(fresh)})
+def _rows_of(who: Member, batch: Batch, fresh: Sequence[SharedEvent], now: int) -> dict[str, Any]:
     sessions = core.sum_up_sessions(fresh)
-    if sessions:
-        await tx.send(SAVE_SESSIONS, {**common, "rows": json_rows(sessions)})
     edited = [(s.project, path, s.session) for s in sessions if s.project for path in s.edited]
-    if edited:
-        projects, paths, of = zip(*sorted(edited), strict=True)
-        await tx.send(SAVE_EDITED, {**common, "projects": list(projects), "paths": list(paths), "of": list(of)})
+    projects, paths, of = (list(column) for column in zip(*sorted(edited), strict=True)) if edited else ([], [], [])
+    return {
+        "person": who.person, "today": _day_of(now), "count": len(fresh), "batch_stream": batch.stream, "events": json_rows(fresh),
+        # In order, so that two machines never wait for each other.
+        "projects": json_rows(sorted(batch.projects, key=lambda one: one.id)),
+        "sessions": json_rows(sessions), "edited_projects": projects, "edited_paths": paths, "edited_sessions": of,
+    }  # fmt: skip
 
 
-ADD_PROJECTS = """
-insert into projects (tenant, project, remote, root, first_at)
-select %(tenant)s, r.id, r.remote, r.root, %(now)s from json_to_recordset(%(rows)s::json) as r(id text, remote text, root text)
-on conflict do nothing
+STORE_BATCH = f"""
+with moved as ({MOVE_CURSOR}),
+projects_added as (
+  insert into projects (tenant, project, remote, root, first_at)
+  select %(tenant)s, r.id, r.remote, r.root, %(now)s
+  from json_to_recordset(%(projects)s::json) as r(id text, remote text, root text)
+  on conflict do nothing
+),
+events_added as (
+  insert into events (tenant, received_at, machine, stream, seq, key, at, kind, session, project, agent, tool, level, data)
+  select %(tenant)s, %(now)s, %(machine)s, %(batch_stream)s, r.seq, r.key, r.at, r.kind, coalesce(r.session, ''),
+    coalesce(r.project, ''), coalesce(r.agent, ''), coalesce(r.tool, ''), coalesce(nullif(r.level, ''), %(level)s),
+    coalesce(r.data, '{{}}')
+  from json_to_recordset(%(events)s::json)
+    as r(seq bigint, key text, at bigint, kind text, session text, project text, agent text, tool text, level text, data jsonb)
+),
+counted as (
+  insert into daily_use as u (tenant, day, machine, events) values (%(tenant)s, %(today)s, %(machine)s, %(count)s)
+  on conflict (tenant, day, machine) do update set events = u.events + excluded.events
+),
+sessions_saved as (
+  insert into sessions as s (tenant, machine, session, person, project, agent, branch, state, title, first_at, at, seen_at)
+  select %(tenant)s, %(machine)s, r.session, %(person)s, coalesce(r.project, ''), coalesce(r.agent, ''),
+    coalesce(r.branch, ''), coalesce(r.state, ''), coalesce(r.title, ''), coalesce(r.first_at, 0), coalesce(r.at, 0), %(now)s
+  from json_to_recordset(%(sessions)s::json)
+    as r(session text, project text, agent text, branch text, state text, title text, first_at bigint, at bigint)
+  on conflict (tenant, machine, session) do update set
+    person = excluded.person, at = greatest(s.at, excluded.at), seen_at = excluded.seen_at,
+    project = coalesce(nullif(excluded.project, ''), s.project), agent = coalesce(nullif(excluded.agent, ''), s.agent),
+    branch = coalesce(nullif(excluded.branch, ''), s.branch), state = coalesce(nullif(excluded.state, ''), s.state),
+    title = coalesce(nullif(excluded.title, ''), s.title)
+),
+edited_saved as (
+  insert into edited_files (tenant, project, path, machine, session, at)
+  select distinct %(tenant)s, r.project, r.path, %(machine)s, r.session, %(now)s::bigint
+  from unnest(%(edited_projects)s::text[], %(edited_paths)s::text[], %(edited_sessions)s::text[])
+    as r(project, path, session)
+  on conflict (tenant, project, path, machine, session) do update set at = excluded.at
+)
+{spending.ADD_SPENDING}
 """
-ADD_EVENTS = """
-insert into events (tenant, received_at, machine, stream, seq, key, at, kind, session, project, agent, tool, level, data)
-select %(tenant)s, %(now)s, %(machine)s, %(stream)s, r.seq, r.key, r.at, r.kind, coalesce(r.session, ''), coalesce(r.project, ''),
-       coalesce(r.agent, ''), coalesce(r.tool, ''), coalesce(nullif(r.level, ''), %(level)s), coalesce(r.data, '{}')
-from json_to_recordset(%(rows)s::json)
-  as r(seq bigint, key text, at bigint, kind text, session text, project text, agent text, tool text, level text, data jsonb)
-"""
-SAVE_SESSIONS = """
-insert into sessions as s (tenant, machine, session, person, project, agent, branch, state, title, first_at, at, seen_at)
-select %(tenant)s, %(machine)s, r.session, %(person)s, coalesce(r.project, ''), coalesce(r.agent, ''), coalesce(r.branch, ''),
-       coalesce(r.state, ''), coalesce(r.title, ''), coalesce(r.first_at, 0), coalesce(r.at, 0), %(now)s
-from json_to_recordset(%(rows)s::json)
-  as r(session text, project text, agent text, branch text, state text, title text, first_at bigint, at bigint)
-on conflict (tenant, machine, session) do update set
-  person = excluded.person, at = greatest(s.at, excluded.at), seen_at = excluded.seen_at,
-  project = coalesce(nullif(excluded.project, ''), s.project), agent = coalesce(nullif(excluded.agent, ''), s.agent),
-  branch = coalesce(nullif(excluded.branch, ''), s.branch), state = coalesce(nullif(excluded.state, ''), s.state),
-  title = coalesce(nullif(excluded.title, ''), s.title)
-"""
-SAVE_EDITED = """
-insert into edited_files (tenant, project, path, machine, session, at)
-select distinct %(tenant)s, r.project, r.path, %(machine)s, r.session, %(now)s::bigint
-from unnest(%(projects)s::text[], %(paths)s::text[], %(of)s::text[]) as r(project, path, session)
-on conflict (tenant, project, path, machine, session) do update set at = excluded.at
-"""
-COUNT_EVENTS = """
-insert into daily_use as u (tenant, day, machine, events) values (%(tenant)s, %(today)s, %(machine)s, %(count)s)
-on conflict (tenant, day, machine) do update set events = u.events + excluded.events
-"""
+"""All that a batch changes, as one statement: one way to the database, whatever is in it."""
 
 
 # ── leases ───────────────────────────────────────────────────────────────────────────────────────────────────────────

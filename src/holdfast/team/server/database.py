@@ -146,16 +146,13 @@ def _protect_tables(db: psycopg.Connection[dict[str, Any]], schema: str) -> None
         table = sql.Identifier(row["name"])
         if not row["protected"]:
             db.execute(sql.SQL("alter table {} enable row level security").format(table))
-            db.execute(
-                sql.SQL(
-                    "create policy one_tenant on {} using (tenant = current_setting('holdfast.tenant', true))"
-                    " with check (tenant = current_setting('holdfast.tenant', true))"
-                ).format(table)
-            )
+            db.execute(sql.SQL("create policy one_tenant on {} using ({}) with check ({})").format(table, OWN, OWN))
         rights = "select, insert" if row["name"] in APPEND_ONLY else "select, insert, update, delete"
         db.execute(sql.SQL("grant {} on {} to {}").format(sql.SQL(rights), table, sql.Identifier(ROLE)))
 
 
+OWN = sql.SQL("tenant = (select current_setting('holdfast.tenant', true))")
+"""As a question within the statement it is asked once, not for every row."""
 TENANT_TABLES = """
 select c.relname as name, c.relrowsecurity as protected
 from pg_class c join pg_namespace n on n.oid = c.relnamespace
@@ -282,9 +279,7 @@ class TeamDatabase:
         for left in reversed(range(self._pool.max_size + 1)):
             async with self._pool.connection() as db:
                 try:
-                    async with db.pipeline():
-                        await db.execute("begin")
-                        await db.execute("select set_config('holdfast.tenant', %s, true)", (tenant,))
+                    await db.execute(BEGIN.format(tenant))
                 except LOST:
                     await db.close()
                     if not left:
@@ -356,6 +351,8 @@ class TeamDatabase:
                 event.set()
 
 
+BEGIN = sql.SQL("begin; select set_config('holdfast.tenant', {}, true)")
+"""Two statements at once, quoted by the driver: one way there and back."""
 READINESS = f"""
 select (select coalesce(max(version), 0) from migration_version()) as version,
        (select rolsuper or rolbypassrls from pg_roles where rolname = current_user) as privileged,

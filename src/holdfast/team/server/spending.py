@@ -2,46 +2,41 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, date, datetime, timedelta
+from functools import lru_cache
 from typing import Any
 
 from holdfast.team import core
 from holdfast.team.cost import price_tokens, tokens_counted
-from holdfast.team.protocol import LONGEST_NAME, BudgetRequest, SharedEvent
+from holdfast.team.protocol import LONGEST_NAME, BudgetRequest
 from holdfast.team.server.database import TenantTransaction
-from holdfast.team.server.tenancy import Member, Refused, add_item, json_rows, need_text, write_audit
+from holdfast.team.server.tenancy import Member, Refused, add_item, need_text, write_audit
 
+DAY_MS = 86_400_000
 TOLD_AT = (80, 100)
 """Percent of a budget at which its people are told, once each a week."""
-
-
-async def add_spending(
-    tx: TenantTransaction, channel: str, person: str, events: Sequence[SharedEvent], now: int, check: bool
-) -> None:
-    """`check`: the tenant has budgets."""
-    rows = _sum_rows(core.list_spending(events), now)
-    if not rows:
-        return
-    await tx.send(ADD_SPENDING, {"person": person, "rows": json_rows(rows)})
-    if check:
-        await _tell_budgets(tx, channel, now)
 
 
 ADD_SPENDING = """
 insert into spending as s (tenant, week, person, project, model, kind, tokens)
 select %(tenant)s, r.week, %(person)s, r.project, r.model, r.kind, r.tokens
-from json_to_recordset(%(rows)s::json) as r(week date, project text, model text, kind text, tokens bigint)
+from json_to_recordset(%(spent)s::json) as r(week date, project text, model text, kind text, tokens bigint)
 on conflict (tenant, week, person, project, model, kind) do update set tokens = s.tokens + excluded.tokens
 """
 
 
-def _sum_rows(spent: Sequence[core.Spending], now: int) -> list[dict[str, Any]]:
+def sum_rows(spent: Sequence[core.Spending], now: int) -> list[dict[str, Any]]:
     sums: dict[tuple[str, str, str, str], int] = {}
     for one in spent:
         for kind, tokens in one.tokens.items():
-            key = week_of(one.at, now).isoformat(), one.project, one.model[:LONGEST_NAME], kind
+            key = _week_text(min(max(one.at, 0), now) // DAY_MS), one.project, one.model[:LONGEST_NAME], kind
             sums[key] = sums.get(key, 0) + tokens
     names = ("week", "project", "model", "kind")
     return [{**dict(zip(names, key, strict=True)), "tokens": n} for key, n in sorted(sums.items())]
+
+
+@lru_cache(64)
+def _week_text(day: int) -> str:
+    return week_of(day * DAY_MS, (day + 1) * DAY_MS).isoformat()
 
 
 def week_of(at: int, now: int) -> date:
@@ -118,7 +113,8 @@ def _without(row: Mapping[str, Any], *names: str) -> dict[str, Any]:
     return {name: value for name, value in row.items() if name not in names}
 
 
-async def _tell_budgets(tx: TenantTransaction, channel: str, now: int) -> None:
+async def tell_budgets(tx: TenantTransaction, channel: str, now: int) -> None:
+    """After spending was added in this transaction."""
     week = week_of(now, now)
     for row in await tx.all(READ_BUDGETS, {"week": week}):
         percent = max((step for step in TOLD_AT if _use_of(row, now)["percent"] >= step), default=0)
