@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -16,7 +18,7 @@ from tests.team.processes import TeamHost, TeamMachine, a_team, code_for
 from .agent import Agent
 from .claude import ClaudeCode
 from .codex import Codex
-from .model_server import ModelServer, call, text
+from .model_server import ModelServer, call, slow, text
 from .programs import program
 
 __all__ = ["postgres_url", "team_url"]
@@ -56,26 +58,34 @@ def desks(team_url: str, tmp_path: Path) -> Iterator[tuple[TeamHost, Desk, Desk]
 
 
 def test_a_lease_and_a_hand_over_between_two_real_agents(desks: tuple[TeamHost, Desk, Desk]) -> None:
+    """The lease is the agent's, not that of the shell it ran the command in; it ends with the agent."""
     host, ann, ben = desks
+    ben.run("good morning", text("BEN-HERE"))
+    wait_until(lambda: ben.machine.view("team.status")["projects"], "the other machine knows its clone")
     written = ann.machine.project / "src" / "api.py"
     edit = call("Write", file_path=str(written), content="mine\n")
     hold = "holdfast team lease acquire api --path 'src/**' --why 'moving it' --ttl 60"
-    ann.run("take it and write", call("Bash", command=hold), edit, text("ANN-DONE"))
-    assert written.read_text() == "mine\n" and ann.model.saw("api is yours, token 1")
+    ann.model.script([call("Bash", command=hold), edit, slow(text("ANN-DONE"), 300)])
+    working = ann.agent.start("take it and write")
+    try:
+        wait_until(lambda: written.exists(), "the first agent wrote")
+        assert ann.model.saw("api is yours, token 1")
+        wait_until(lambda: ben.machine.view("team.status")["leases"], "the lease is known to the other machine")
+        ben.run("write it too", call("apply_patch", patch=PATCH), text("BEN-DONE"))
+        assert not (ben.machine.project / "src" / "api.py").exists()
+        assert ben.model.saw("covered by the team lease api, held by ann") and ben.model.saw("moving it")
+        ann.machine.cli("team", "handoff", "ben", "--next", "write src/api.py anew")
+    finally:
+        os.killpg(working.pid, signal.SIGKILL)
+        working.communicate()
 
-    wait_until(lambda: ben.machine.view("team.status")["leases"], "the lease is known to the other machine")
-    ben.run("write it too", call("apply_patch", patch=PATCH), text("BEN-DONE"))
-    assert not (ben.machine.project / "src" / "api.py").exists()
-    assert ben.model.saw("covered by the team lease api, held by ann") and ben.model.saw("moving it")
-
-    ann.machine.cli("team", "lease", "release", "api")
-    ann.machine.cli("team", "handoff", "ben", "--next", "write src/api.py anew")
-    wait_until(lambda: not ben.machine.view("team.status")["leases"], "its end arrived")
+    wait_until(lambda: not ben.machine.view("team.status")["leases"], "the lease ended with its agent")
     wait_until(lambda: ben.machine.view("team.status")["handovers"], "the work arrived")
     ben.run("go on", call("apply_patch", patch=PATCH), text("BEN-DONE"))
     assert ben.model.saw("From ann") and ben.model.saw("write src/api.py anew")
     assert (ben.machine.project / "src" / "api.py").read_text() == "one\n"
 
-    wait_until(lambda: len(ann.machine.board()["overlaps"]) == 1, "both wrote it, and the board says so")
+    wrote = "select distinct machine from edited_files where path = 'src/api.py'"
+    wait_until(lambda: len(host.rows(wrote)) == 2, "the team knows that both wrote it")
     agents = {row["agent"] for row in host.rows("select distinct agent from events")}
     assert agents == {"claude-code", "codex"}

@@ -13,6 +13,7 @@ import typer
 from holdfast import client
 from holdfast.cli import render
 from holdfast.cli.options import Json
+from holdfast.core.caller import find_agent
 from holdfast.core.errors import CommandRefused
 from holdfast.core.machine import look
 from holdfast.team.core import rely_on_lease
@@ -191,11 +192,11 @@ def acquire(
     paths: Annotated[list[str] | None, typer.Option("--path", help="Files nobody else may edit meanwhile, e.g. 'src/api/**'.")] = None,
     ttl: Annotated[int, typer.Option("--ttl", help="Seconds it lasts after the last sign of this machine.")] = 300,
     why: Annotated[str, typer.Option("--why", help="Shown to the others.")] = "",
-    pid: Annotated[int, typer.Option("--pid", help="Held while this process lives. Default: your shell.")] = 0,
+    pid: Annotated[int, typer.Option("--pid", help="Held while it lives. Default: the agent that runs this, else your shell.")] = 0,
     json: Json = False,
 ) -> None:  # fmt: skip
     """Take a lease of this project. This machine renews it as long as the process lives; exit 75 when it is taken."""
-    owner, asked = pid or os.getppid(), time.monotonic_ns() // 1_000_000
+    owner, asked = pid or find_agent(os.getpid()) or os.getppid(), time.monotonic_ns() // 1_000_000
     request = LeaseRequest(
         act="acquire", project=project_here(), name=name, session=client.session() or f"process-{owner}", ttl_s=ttl,
         paths=tuple(paths or ()), why=why,
