@@ -70,6 +70,7 @@ def test_a_session_with_tools_and_a_subagent(claude: ClaudeCode, model: ModelSer
     assert model.escapes == []
 
 
+@pytest.mark.long
 def test_a_denial_reaches_the_model(claude: ClaudeCode, model: ModelServer) -> None:
     answer = {"hookEventName": "PreToolUse", "permissionDecision": "deny", "permissionDecisionReason": "NOT-TODAY"}
     line = f"echo '{json.dumps({'hookSpecificOutput': answer})}'"
@@ -81,6 +82,7 @@ def test_a_denial_reaches_the_model(claude: ClaudeCode, model: ModelServer) -> N
     assert model.saw("NOT-TODAY", "main")
 
 
+@pytest.mark.long
 def test_parallel_calls_and_a_failing_command(claude: ClaudeCode, model: ModelServer, recorded: Recorder) -> None:
     model.script([calls(call("Bash", command="echo left"), call("Bash", command="exit 3")), text("both")])
     claude.run("two at once")
@@ -90,6 +92,7 @@ def test_parallel_calls_and_a_failing_command(claude: ClaudeCode, model: ModelSe
     assert len(recorded.events("PostToolUseFailure")) == 1
 
 
+@pytest.mark.long
 def test_marked_subagents_get_their_own_turns(claude: ClaudeCode, model: ModelServer, recorded: Recorder) -> None:
     tasks = [call("Agent", SUBAGENT | {"prompt": f"{mark} look"}) for mark in ("LEFT", "RIGHT")]
     marked = {mark: [call("Bash", command=f"echo in-{mark}"), text("looked")] for mark in ("LEFT", "RIGHT")}
@@ -101,6 +104,7 @@ def test_marked_subagents_get_their_own_turns(claude: ClaudeCode, model: ModelSe
     assert len({one["agent_id"] for one in inside}) == 2
 
 
+@pytest.mark.long
 def test_resume_keeps_the_session(claude: ClaudeCode, model: ModelServer, recorded: Recorder) -> None:
     claude.run("first words")
     claude.run("second words", "--continue")
@@ -112,6 +116,7 @@ def test_resume_keeps_the_session(claude: ClaudeCode, model: ModelServer, record
     assert model.conversation()[-1].body["messages"][0] == model.conversation()[-2].body["messages"][0]
 
 
+@pytest.mark.long
 def test_an_api_error_ends_the_run(claude: ClaudeCode, model: ModelServer) -> None:
     model.script([error(400, "scripted refusal")])
     result = claude.run("fail please")
@@ -120,6 +125,7 @@ def test_an_api_error_ends_the_run(claude: ClaudeCode, model: ModelServer) -> No
     assert "scripted refusal" in result.stdout + result.stderr
 
 
+@pytest.mark.long
 def test_the_interactive_interface(claude: ClaudeCode, model: ModelServer, recorded: Recorder) -> None:
     with claude.tui() as tui:
         model.script([call("Bash", command="echo hi"), text("FIRST-ANSWER")])
@@ -140,6 +146,7 @@ def test_the_interactive_interface(claude: ClaudeCode, model: ModelServer, recor
     assert model.escapes == []
 
 
+@pytest.mark.long
 def test_a_permission_dialog(claude: ClaudeCode, model: ModelServer, recorded: Recorder) -> None:
     model.script([call("Bash", command="touch asked.txt"), text("AFTER-THE-DIALOG")])
     with claude.tui("--permission-mode", "default") as tui:
@@ -150,6 +157,7 @@ def test_a_permission_dialog(claude: ClaudeCode, model: ModelServer, recorded: R
     assert (claude.project / "asked.txt").exists()
 
 
+@pytest.mark.long
 def test_kill_leaves_no_process_and_no_farewell(claude: ClaudeCode, model: ModelServer, recorded: Recorder) -> None:
     model.script([call("Bash", command="tail -f /dev/null"), text("never")])
     with claude.tui() as tui:
@@ -163,6 +171,7 @@ def test_kill_leaves_no_process_and_no_farewell(claude: ClaudeCode, model: Model
     assert claude.processes() == []
 
 
+@pytest.mark.long
 def test_a_signal_while_the_model_thinks(claude: ClaudeCode, model: ModelServer, recorded: Recorder) -> None:
     model.script([slow(text("too late"), 30)])
     with claude.start("think hard") as process:

@@ -15,7 +15,8 @@ from .opencode import OpenCode
 from .qwen import Qwen
 from .recorder import Recorder, hooks, write_settings
 
-pytestmark = pytest.mark.real
+# test_agents.py runs the same programs with our own hook: what only the harness is asked about is left to the campaign.
+pytestmark = [pytest.mark.real, pytest.mark.long]
 
 CLAUDE_LIKE = ("SessionStart", "UserPromptSubmit", "PreToolUse", "PostToolUse", "SubagentStart", "SubagentStop", "Stop")
 GEMINI_LIKE = ("SessionStart", "BeforeAgent", "BeforeTool", "AfterTool", "AfterAgent", "SessionEnd")
