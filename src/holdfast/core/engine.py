@@ -20,7 +20,7 @@ from holdfast.core.transaction import PROMPT_TOKENS, START_TOKENS, Arrival, Outc
 
 __all__ = ["PROMPT_TOKENS", "START_TOKENS", "Committed", "Engine", "Outcome", "Ports"]
 
-UNLOCKED_ATTEMPTS = 6
+UNLOCKED_ATTEMPTS = 3
 """Then a daemon takes the lock before it reads: one that is far from a busy database is not overtaken for ever."""
 
 Report = Callable[[str, Event, Exception], None]
