@@ -81,7 +81,8 @@ def test_a_step_waits_for_a_table_that_is_in_use_and_lets_requests_pass(
         only(older, 1)
         migrate_database(old_url)
     monkeypatch.setattr(database, "STEP_WAIT_MS", 20)
-    monkeypatch.setattr(database, "STEP_PAUSE_S", 0.01)
+    monkeypatch.setattr(database, "STEP_PAUSE_S", 0.0)
+    monkeypatch.setattr(database, "STEP_ATTEMPTS", 2)
     with psycopg.connect(old_url) as busy:
         busy.execute("select * from machines")
         with pytest.raises(psycopg.errors.LockNotAvailable):
