@@ -41,7 +41,7 @@ docs: $(READY)           ## write the pages that are generated from code, then b
 release: setup           ## wheels for every platform, source archive, formula, container file, plugin: dist/, each checked
 	$(BIN)/python tools/release.py $(FLAGS)
 
-pictures: setup system   ## the dashboard in pictures: docs/pictures, and every page at 400, 1280, 2560 in both themes in .cache/pictures
+pictures: setup system   ## the dashboard in pictures: docs/pictures, and every page at 400, 1280, 2560 in both themes in docs/pictures/every-size
 	$(BIN)/python tools/pictures.py $(ONLY)
 
 setup: $(READY)

@@ -30,10 +30,8 @@ class NativeHook(BuildHookInterface):
             return
         builder = load_builder(Path(self.root))
         target = os.environ.get("HOLDFAST_TARGET") or builder.host_target()
-        client = builder.place(target)
-        client.parent.mkdir(parents=True, exist_ok=True)
         try:
-            builder.build(client, target)
+            client = builder.build_once(target)
         except builder.CannotBuildError as error:
             self.app.display_warning(f"holdfast-hook is left out, hooks will run hook.py instead: {error}")
             return

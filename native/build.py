@@ -92,6 +92,20 @@ def build(out: Path, target: str | None = None) -> Path:
     return out
 
 
+def build_once(target: str) -> Path:
+    """Compiles where this state of the source has not been compiled yet. Two that do so at once do not disturb one another."""
+    client = place(target)
+    if client.exists() and client.with_name(LIBRARY).exists():
+        return client
+    partial = client.parent / f"partial-{os.getpid()}" / client.name
+    partial.parent.mkdir(parents=True, exist_ok=True)
+    build(partial, target)
+    partial.with_name(LIBRARY).replace(client.with_name(LIBRARY))
+    partial.replace(client)
+    partial.parent.rmdir()
+    return client
+
+
 def main() -> int:
     if len(sys.argv) not in (2, 3):
         print(__doc__, "targets:", *TARGETS, sep="\n  ")

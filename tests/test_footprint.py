@@ -27,6 +27,7 @@ def test_files_and_the_folders_made_for_them_go_again(footprint: Footprint, tmp_
     file = home / ".claude/sessions/p/SESSION_STATE.md"
     footprint.write(file, b"one", 0o600)
     footprint.write(file, b"two", 0o600)
+    assert {record.stat().st_mode & 0o077 for record in (tmp_path / "state").rglob("*.json")} == {0}
     assert footprint.take_out().removed == [str(file)]
     assert list(home.iterdir()) == []
     assert footprint.refuses(file)

@@ -20,6 +20,7 @@ from holdfast.core.errors import InstallRefused
 from holdfast.install import hooks as install
 from holdfast.install import hooks_text, locations
 from holdfast.install.json_edit import parse
+from holdfast.install.status_line import status_line_of
 
 CLAUDE = AGENTS["claude-code"]
 EVENTS = [hook.event for hook in CLAUDE.hooks if hook.register]
@@ -628,3 +629,19 @@ def test_the_real_home_is_never_touched(world):
     plans = [install.plan(CLAUDE, level, world.project) for level in locations.levels(CLAUDE)]
     assert all(plan.path.is_relative_to(world.root) and plan.state.is_relative_to(world.root) for plan in plans)
     assert hashlib.sha256(b"").hexdigest() not in {r for p in plans if p.record for r in p.record.results}
+
+
+def test_a_file_of_our_making_goes_also_after_an_upgrade(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Hooks and status line share a file: each sees the other's entry as somebody's."""
+    parts = [CLAUDE, status_line_of(CLAUDE)]
+    for part in parts:
+        install.install(part, "user", world.project)
+    newer = world.root / "newer" / "holdfast-hook"
+    shutil.copytree(world.client.parent, newer.parent)
+    monkeypatch.setattr(hooks_text, "_script_folders", lambda: [newer.parent])
+    for part in parts:
+        install.install(part, "user", world.project)
+    assert str(newer) in (world.home / ".claude/settings.json").read_text()
+    for part in reversed(parts):
+        install.remove(part, "user", world.project)
+    assert not (world.home / ".claude/settings.json").exists()

@@ -121,15 +121,17 @@ def package_plugin(source: Path, version: str) -> None:
 
 
 def package_templates(source: Path, version: str) -> None:
-    """The Homebrew formula and the container file, with version and checksum filled in."""
+    """The Homebrew formula, the container file and those of a team server, with version and checksum filled in."""
     archive = next(DIST.glob("*.tar.gz"))
     base = os.environ.get("HOLDFAST_RELEASE_URL") or "https://example.invalid/holdfast"
     if "HOLDFAST_RELEASE_URL" not in os.environ:
         print("  HOLDFAST_RELEASE_URL is not set: the formula names no real download address")
     sha = hashlib.sha256(archive.read_bytes()).hexdigest()
-    for file in sorted((source / "packaging").iterdir()):
+    packaging = source / "packaging"
+    for file in sorted(found for found in packaging.rglob("*") if found.is_file()):
         text = file.read_text().replace("@VERSION@", version).replace("@SHA256@", sha).replace("@BASE@", base)
-        (DIST / file.name.removesuffix(".in")).write_text(text)
+        name = "-".join(file.relative_to(packaging).parts)
+        (DIST / name.removesuffix(".in")).write_text(text)
 
 
 def write_sums() -> None:

@@ -71,7 +71,7 @@ def chain_rows() -> list[dict[str, Any]]:
 def own_chain_rows() -> list[dict[str, Any]]:
     """The same from our own chains: what holds at the end is lasting; what changes nothing never was."""
     rows: list[dict[str, Any]] = []
-    for name in ("own_chains", "unseen_chains", "more_chains"):
+    for name in ("own_chains", "unseen_chains", "more_chains", "domain_chains"):
         kind, valid, number = "", set(), -1
         for at, line in enumerate((CORPUS / f"{name}.txt").read_text("utf-8").splitlines()):
             if line.startswith("# "):

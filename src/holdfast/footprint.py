@@ -142,6 +142,7 @@ class Footprint:
         file, content = self._file(Path(record.path)), msgspec.json.encode(record)
         partial = file.with_suffix(".new")
         partial.write_bytes(content)
+        partial.chmod(0o600)  # the folder is private; doctor looks at each file
         partial.replace(file)
 
     def _records(self) -> Iterator[WrittenFile]:

@@ -13,7 +13,7 @@ from holdfast.core.agent import Agent
 from holdfast.core.caller import HookOrigins
 from holdfast.core.decision import Delivery
 from holdfast.core.event import AT_ONCE, BODY_LIMIT, Event
-from holdfast.core.kinds import TOOL_ENDS, TURN_ENDS, HookPayload
+from holdfast.core.kinds import TOOL_ENDS, TURN_ENDS, HookPayload, decode_payload
 from holdfast.core.machine import boot, look, machine_id
 from holdfast.core.ports import GitContext
 from holdfast.core.text import CUT_MARK, PrivateWords
@@ -73,7 +73,7 @@ class Intake:
             git = self._git_context.of(data.cwd or delivery.cwd)
             data.branch, data.repo = self._clean_text(git.get("branch", "")), self._clean_text(git.get("repo", ""))
             data.paused = _paused(delivery)
-            data.claimed = self._origins.is_claim(event.session, delivery.ancestors)
+            data.claimed = self._origins.is_claim(event.agent, event.session, delivery.ancestors)
             data.project_name = delivery.env.get("CLAUDE_PROJECT", "")[:80]
             data.worktree = "" if git.get("root") == project else git.get("root", "")
         return msgspec.structs.replace(
@@ -99,7 +99,7 @@ class Intake:
             return event
         data, _ = self._redact(self._private.clean_own(_written(event.data)))
         # Read back always: reducers must see now what they will see in a replay (lists for tuples, null for NaN).
-        return msgspec.structs.replace(event, data=decode(data))
+        return msgspec.structs.replace(event, data=decode_payload(event.kind, event.version, data))
 
     def _understood(self, delivery: Delivery, body: bytes) -> Event:
         try:
@@ -148,7 +148,7 @@ def _dedupe_key(event: Event, mark: str) -> str:
     """Names the happening, where its agent tells enough; empty means: never taken for another one."""
     if not mark or not event.session or event.kind == "unknown":
         return ""
-    whole = f"{event.session}\n{event.kind}\n{event.get('lane', '')}\n{mark}"
+    whole = f"{event.agent}\n{event.session}\n{event.kind}\n{event.get('lane', '')}\n{mark}"
     digest = hashlib.blake2b(whole.encode("utf-8", "replace"), digest_size=9).hexdigest()
     return AT_ONCE + digest if mark[0] == AT_ONCE else digest
 

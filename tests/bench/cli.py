@@ -1,4 +1,4 @@
-"""The command line, warm: CPU of the command itself, of its share in the warm server, and its memory."""
+"""The command line, warm: CPU of the command together with its share in the warm server, and its memory."""
 
 import json
 import subprocess
@@ -52,8 +52,9 @@ def _measure(world: World, command: str, empty: float, name: str = "", most: flo
     env = {"_HOLDFAST_COMPLETE": "complete_bash", **complete} if complete else {}
     found = [_spent(world, BIN / "holdfast", *command.split(), **env) for _ in range(ROUNDS)]
     cpu, memory = p50([one for one, _ in found]), max(one for _, one in found) / 1024
-    shares = [_share(world, command, env) for _ in range(ROUNDS)]
-    figure(name or command, cpu, most, unit="s", note=f"{cpu / empty:.1f} × empty, server {p50(shares):.0f} ms")
+    share = p50([_share(world, command, env) for _ in range(ROUNDS)]) / 1000
+    note = f"itself {cpu * 1000:.0f} ms ({cpu / empty:.1f} × empty), in the warm server {share * 1000:.0f} ms"
+    figure(name or command, cpu + share, most, unit="s", note=note)
     figure(f"{name or command}: memory", memory, 25, unit="MB")
 
 

@@ -76,7 +76,7 @@ def make_turn(session: str, n: int, texts: Texts) -> str:
 
 
 def make_record(kind: str, session: str, uuid: str, content: object = None) -> dict[str, Any]:
-    made = {**_templates()[kind], "sessionId": session, "uuid": f"{session}-{uuid}"}
+    made = {**_templates()[kind], "toolDenialKind": None, "sessionId": session, "uuid": f"{session}-{uuid}"}
     if content is not None:
         made["message"] = {**made["message"], "id": f"msg-{session}-{uuid}", "content": content}
     return made

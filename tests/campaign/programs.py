@@ -1,4 +1,4 @@
-"""The real agent programs alone, with a hook that only records: the harness behind the other real tests is right.
+"""The real agent programs alone, with a hook that only records, and every browser driver there is.
 
 `make test` has a sample of it; here all of them run, as often as asked.
 """
@@ -21,4 +21,4 @@ def run(_folder: Path, size: int) -> str:
         last = done.stdout.strip().splitlines()[-1] if done.stdout.strip() else done.stderr.strip()[-300:]
         assert done.returncode == 0, f"{last}\n{done.stdout[-3000:]}"
     passed = re.search(r"(\d+) passed", last)
-    return f"{size} x {passed[1] if passed else 0} sessions of real programs, as recorded"
+    return f"{size} x {passed[1] if passed else 0} runs of real programs, as recorded"

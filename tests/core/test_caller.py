@@ -70,12 +70,12 @@ def test_a_process_that_cannot_be_looked_at_is_nobody_to_trust() -> None:
 
 def test_hooks_from_below_the_sessions_own_process_are_claims() -> None:
     origins, chain = HookOrigins(), tuple(process.pid for process in list_ancestors(os.getpid()))
-    assert not origins.is_claim("s-1", chain)
+    assert not origins.is_claim("claude-code", "s-1", chain)
     with started(["bash", "-c", f'"{sys.executable}" -c "{WAITS}"; true']) as pid:
         forged = ProcessChains().above(pid)
-        assert origins.is_claim("s-1", forged)
-    assert not origins.is_claim("s-1", chain)
-    assert not origins.is_claim("s-1", ())
+        assert origins.is_claim("claude-code", "s-1", forged)
+    assert not origins.is_claim("claude-code", "s-1", chain)
+    assert not origins.is_claim("claude-code", "s-1", ())
 
 
 def test_a_shell_that_only_starts_the_hook_is_looked_through(tmp_path: Path) -> None:
@@ -92,10 +92,12 @@ def test_a_shell_that_only_starts_the_hook_is_looked_through(tmp_path: Path) -> 
 
 def test_a_detached_shell_calls_no_hooks_for_an_agent_that_lives() -> None:
     origins, chain = HookOrigins(), tuple(process.pid for process in list_ancestors(os.getpid()))
-    assert not origins.is_claim("s-1", chain)
+    assert not origins.is_claim("claude-code", "s-1", chain)
     with started(["sh", "-c", f'"{sys.executable}" -c "{WAITS}"; true']) as pid:
         shell = list_ancestors(pid)[1].pid
-        assert origins.is_claim("s-1", (shell,))
-    assert origins.is_claim("s-1", (shell,)), "the process is gone: no agent ends so soon"
-    assert not origins.is_claim("s-1", chain)
-    assert not origins.is_claim("s-2", (2**22 + 5,)), "of a session that nobody knows nothing can be said"
+        assert origins.is_claim("claude-code", "s-1", (shell,))
+    assert origins.is_claim("claude-code", "s-1", (shell,)), "the process is gone: no agent ends so soon"
+    assert not origins.is_claim("claude-code", "s-1", chain)
+    assert not origins.is_claim("claude-code", "s-2", (2**22 + 5,)), (
+        "of a session that nobody knows nothing can be said"
+    )

@@ -128,3 +128,13 @@ def test_memory_is_bounded():
     recent.add((f"{n}", n) for n in range(KEPT * 2))
     assert not recent.knows("0", 0)
     assert recent.knows(f"{KEPT * 2 - 1}", KEPT * 2)
+
+
+def test_gemini_may_tell_the_end_of_one_process_several_times(app: App):
+    """Each with a time of its own (0.61.0, when its user presses Enter again); another process may end it again."""
+    ended = [
+        {**GEMINI, "hook_event_name": "SessionEnd", "reason": "exit", "timestamp": f"2026-11-15T07:03:0{n}.000Z"}
+        for n in range(3)
+    ]
+    assert [bool(n) for n in deliver(app, *ended, event="SessionEnd", pid=7, start=9)] == [True, False, False]
+    assert all(deliver(app, {**ended[0], "timestamp": "2026-11-15T07:03:05.000Z"}, event="SessionEnd", pid=8, start=9))

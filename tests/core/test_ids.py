@@ -5,7 +5,14 @@ import time
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.core.ids import LONGEST_NAME, alias, bounded, delivery_key
+from holdfast.core.ids import (
+    LONGEST_NAME,
+    alias,
+    bounded,
+    delivery_key,
+    native_session_id,
+    shared_session_key,
+)
 
 LONG = st.text(min_size=LONGEST_NAME, max_size=LONGEST_NAME * 3)
 NAMES = st.one_of(st.text(), LONG, st.text(st.characters()), LONG.map(lambda t: "same beginning " * 40 + t))
@@ -57,3 +64,12 @@ def test_the_alias_tells_seed_ids_apart():
     assert alias("session_20251201_101112") != alias("session_20251201_101113")
     assert alias("a1b2c3d4-e5f6-7890-abcd-ef1234567890") == "a1b2c3d4"
     assert all(len(alias(name)) <= 8 for name in ("", "x", "session_", "a" * 100))
+
+
+def test_the_key_of_a_session_that_shares_its_id():
+    """Made once however often it is asked for, and taken back to the id that the agent's own files have."""
+    key = shared_session_key("s-1", "codex")
+    assert (key, shared_session_key(key, "codex")) == ("s-1~codex", "s-1~codex")
+    assert (native_session_id(key, "codex"), native_session_id("s-1", "codex"), native_session_id("s~x", "")) == (
+        "s-1", "s-1", "s~x",
+    )  # fmt: skip

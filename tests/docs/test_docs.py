@@ -75,19 +75,23 @@ def test_every_command_that_is_named_exists(page: Path, root: Any) -> None:
     assert wrong == []
 
 
-@pytest.mark.parametrize("name", RUN)
-def test_every_command_block_runs(name: str, tmp_path: Path) -> None:
-    world = World(tmp_path)
+@pytest.fixture(scope="module")
+def reader(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+    """Somebody who reads one page after the other, with the warm server that people have."""
+    world = World(tmp_path_factory.mktemp("reader"), HOLDFAST_CLI_SERVER="1")
     subprocess.run(["git", "init", "-q", "-b", "work"], cwd=world.project, check=True)
     (world.home / ".claude").mkdir()
     world.session("33333333-aaaa-4bbb-8ccc-000000000001").start()
-    try:
-        for language, body in BLOCK.findall((ROOT / "docs" / name).read_text()):
-            for line in body.splitlines() if language == "sh" else ():
-                world.cli(*shlex.split(line, comments=True)[1:], code=None if "doctor" in line else 0)
-    finally:
-        world.cli("dashboard", "--stop", code=None)
-        world.close()
+    yield world
+    world.cli("dashboard", "--stop", code=None)
+    world.close()
+
+
+@pytest.mark.parametrize("name", RUN)
+def test_every_command_block_runs(name: str, reader: World) -> None:
+    for language, body in BLOCK.findall((ROOT / "docs" / name).read_text()):
+        for line in body.splitlines() if language == "sh" else ():
+            reader.cli(*shlex.split(line, comments=True)[1:], code=None if "doctor" in line else 0)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
@@ -111,3 +115,13 @@ def test_the_package_is_called_by_its_name(page: Path) -> None:
         r"(?:pip install|uv tool install|pipx install|pipx run|uvx)\s+'?holdfast(?!-agents)\b", page.read_text()
     )
     assert installs == []
+
+
+def test_the_table_of_behaviours_leads_to_tests_that_name_them():
+    lines = (ROOT / "docs" / "specification.md").read_text().splitlines()
+    rows = [line for line in lines if line.startswith("| S") and "`tests/" in line]
+    assert len(rows) > 10
+    for row in rows:
+        named = re.compile("|".join(rf"{one}\b" for one in re.findall(r"S\d-\d+", row)))
+        files = re.findall(r"`(tests/[^`]+)`", row)
+        assert [file for file in files if not named.search((ROOT / file).read_text())] == [], row

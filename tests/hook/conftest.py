@@ -21,21 +21,12 @@ def load_builder():
     return module
 
 
-def built(builder) -> Path:
-    """Compiled once for each state of the source; mostly the installation has done that."""
-    client = builder.place(builder.host_target())
-    if not client.exists():
-        client.parent.mkdir(parents=True, exist_ok=True)
-        builder.build(client.with_name(f"partial-{os.getpid()}")).replace(client)
-    return client
-
-
 @pytest.fixture(scope="session")
 def native_client() -> Path:
     """Built from this source tree, since an installed one could be older; without a compiler, the installed one."""
     builder = load_builder()
     try:
-        return built(builder)
+        return builder.build_once(builder.host_target())
     except builder.CannotBuildError as error:
         beside = Path(sys.executable).with_name("holdfast-hook")
         if beside.exists():

@@ -164,6 +164,7 @@ def test_session_state_in_the_documented_folder_and_never_our_own(place):
 
 
 def test_requirements_with_whole_uuids(place):
+    """S2-7: the original's branch files are read where they lie, under whole ids and under short ones."""
     uuid = "cad0ac4d-3933-45ad-9a1c-14aec05bb940"
     sessions = {uuid: {"satisfied": True, "satisfied_at": 1_760_000_000, "ttl": 60}, "abc12345": {"satisfied": False}}
     state = {"requirements": {"commit_plan": {"scope": "session", "sessions": sessions}, "odd": 7}}

@@ -76,7 +76,11 @@ def test_every_tool_answers(connect: Connect, world: World) -> None:
         ("memory_search", {"query": "x", "limit": "many"}, "Expected `int`"),
         ("memory_search", {"query": "x", "cursor": "abc"}, "cursor"),
         ("memory_search", {"query": "x", "unknown": 1}, "unknown"),
-        ("memory_details", {"id": "m-unknown"}, "there is no memory"),
+        (
+            "memory_details",
+            {"id": "m-unknown"},
+            "there is no memory 'm-unknown'. Look for it with: the tool memory_search",
+        ),
         ("memory_add", {"text": "x" * 501}, "length <= 500"),
         ("memory_add", {"text": "x", "type": "poem"}, "there is no type"),
         ("lease_acquire", {"name": "a", "wait_seconds": -1, "pid": 1}, ">= 0"),

@@ -1,4 +1,4 @@
-"""Playwright's MCP server with Debian's chromium, spoken to directly, and its calls told as an agent's hooks."""
+"""Real browser drivers with Debian's chromium: MCP servers and programs, and their calls told as an agent's hooks."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +19,6 @@ from tests.features.uat.kit import Lab
 
 from .programs import ProgramUnavailable, program
 
-PREFIX = "mcp__playwright__browser_"
-
 
 def find_chromium() -> str:
     found = shutil.which("chromium") or shutil.which("chromium-browser")
@@ -28,16 +27,14 @@ def find_chromium() -> str:
     return found
 
 
-class PlaywrightServer:
-    """The server as a child process; one request at a time."""
+class McpServer:
+    """A browser's MCP server as a child process; one request at a time."""
 
-    def __init__(self, folder: Path, *words: str) -> None:
+    def __init__(self, folder: Path, *argv: str, env: dict[str, str] | None = None) -> None:
         # The browser opens a socket in its temporary folder, and the name of a socket may not be long.
         self.short = tempfile.mkdtemp(prefix="hf-")
-        argv = [str(program("playwright-mcp")), "--headless", "--isolated", "--no-sandbox", *words]
-        argv += ["--executable-path", find_chromium()]
         self.process = subprocess.Popen(
-            argv, cwd=folder, env={**os.environ, "TMPDIR": self.short}, text=True,
+            argv, cwd=folder, env={**os.environ, "TMPDIR": self.short, **(env or {})}, text=True,
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
         )  # fmt: skip
         self._ids = itertools.count(1)
@@ -73,29 +70,114 @@ class PlaywrightServer:
         shutil.rmtree(self.short, ignore_errors=True)
 
 
-class Tester:
-    """An agent's hooks around real calls: what Holdfast hears is what the driver said."""
+def playwright_server(folder: Path, *words: str) -> McpServer:
+    fixed = ("--headless", "--isolated", "--no-sandbox", "--executable-path", find_chromium())
+    return McpServer(folder, str(program("playwright-mcp")), *fixed, *words)
 
-    def __init__(self, lab: Lab, server: PlaywrightServer, session: str) -> None:
-        self.lab, self.server, self.session = lab, server, session
+
+def devtools_server(folder: Path) -> McpServer:
+    fixed = ("--headless", "--isolated", "--chromeArg=--no-sandbox", "--executablePath", find_chromium())
+    quiet = ("--no-usage-statistics", "--no-performance-crux")
+    return McpServer(folder, str(program("chrome-devtools-mcp")), *fixed, *quiet, env={"CI": "1"})
+
+
+def puppeteer_server(folder: Path) -> McpServer:
+    options = {"headless": True, "executablePath": find_chromium(), "args": ["--no-sandbox"]}
+    env = {"PUPPETEER_LAUNCH_OPTIONS": json.dumps(options), "ALLOW_DANGEROUS": "true"}
+    return McpServer(folder, str(program("puppeteer-mcp")), env=env)
+
+
+def playwright_cli_env(folder: Path) -> dict[str, str]:
+    """With Debian's chromium, headless; its files in that folder."""
+    options = {"executablePath": find_chromium(), "headless": True, "args": ["--no-sandbox"]}
+    config = folder / "cli.json"
+    config.write_text(json.dumps({"browser": {"browserName": "chromium", "isolated": True, "launchOptions": options}}))
+    env = {"PLAYWRIGHT_MCP_CONFIG": str(config), "TMPDIR": str(folder), "HOME": str(folder)}
+    return {**env, "PATH": f"{program('playwright-cli').parent}:{os.environ['PATH']}"}
+
+
+def agent_browser_env(folder: Path) -> dict[str, str]:
+    env = {"AGENT_BROWSER_EXECUTABLE_PATH": find_chromium(), "AGENT_BROWSER_ARGS": "--no-sandbox"}
+    path = f"{program('agent-browser').parent}:{os.environ['PATH']}"
+    return {**env, "TMPDIR": str(folder), "HOME": str(folder), "PATH": path}
+
+
+def processes_of(home: Path) -> list[psutil.Process]:
+    """What was started with that folder as its home: programs leave servers and browsers behind."""
+    found = []
+    for process in psutil.process_iter():
+        try:
+            found += [process] if process.environ().get("HOME") == str(home) else []
+        except psutil.Error:
+            continue
+    return found
+
+
+class Hooks:
+    """An agent's hooks around the calls of one session."""
+
+    def __init__(self, lab: Lab, session: str) -> None:
+        self.lab, self.session = lab, session
         self._calls = itertools.count(1)
+        self.told: list[dict[str, Any]] = []
+        """Every tool call as its hooks told it, for `driver_sessions.json`."""
 
     def prompt(self, text: str) -> None:
         self.lab.hook("UserPromptSubmit", at=_now(), session=self.session, prompt=text)
 
-    def browser(self, name: str, **given: Any) -> str:
-        tool, call, began = PREFIX + name, f"{self.session}-{next(self._calls)}", _now()
-        told = {"tool_name": tool, "tool_input": given, "tool_use_id": call}
+    def around(self, tool: str, given: dict[str, Any], act: Callable[[], tuple[Any, str]]) -> str:
+        """`act` answers with what the tool returned, and why it failed if it did."""
+        began = _now()
+        told: dict[str, Any] = {
+            "tool_name": tool,
+            "tool_input": given,
+            "tool_use_id": f"{self.session}-{next(self._calls)}",
+        }
         self.lab.hook("PreToolUse", at=began, session=self.session, **told)
-        answer = self.server.request("tools/call", {"name": f"browser_{name}", "arguments": given})
-        parts = [part for part in answer.get("content", []) if part.get("type") == "text"]
-        text = "\n".join(part["text"] for part in parts)
-        if answer.get("isError"):
-            self.lab.hook("PostToolUseFailure", at=_now(), session=self.session, error=text, mode="tell", **told)
+        response, error = act()
+        self.told.append({"tool": tool, "input": given, "response": response, "error": error})
+        if error:
+            self.lab.hook("PostToolUseFailure", at=_now(), session=self.session, error=error, mode="tell", **told)
         else:
-            took = {"duration_ms": _now() - began}
-            self.lab.hook("PostToolUse", at=_now(), session=self.session, tool_response=parts, **told, **took)
-        return text
+            told |= {"tool_response": response, "duration_ms": _now() - began}
+            self.lab.hook("PostToolUse", at=_now(), session=self.session, **told)
+        return error or str(response)
+
+    def end_turn(self) -> None:
+        self.lab.hook("Stop", at=_now(), session=self.session)
+        self.lab.work()
+
+    def end_session(self) -> None:
+        self.lab.hook("SessionEnd", at=_now(), session=self.session, reason="other")
+        self.lab.work()
+
+    def run(self) -> dict[str, Any]:
+        self.lab.work()
+        return dict(self.lab.view("show", session=self.session, calls=True))
+
+
+class Tester(Hooks):
+    """Real calls of an MCP server: what Holdfast hears is what the driver said."""
+
+    __test__ = False
+
+    def __init__(self, lab: Lab, server: McpServer, session: str, name: str = "playwright") -> None:
+        super().__init__(lab, session)
+        self.server, self.name = server, name
+
+    def call(self, tool: str, **given: Any) -> str:
+        def act() -> tuple[Any, str]:
+            answer = self.server.request("tools/call", {"name": tool, "arguments": given})
+            parts = answer.get("content", [])
+            text = "\n".join(part["text"] for part in parts if part.get("type") == "text")
+            if "error" in answer:
+                text = f"MCP error {answer['error']['code']}: {answer['error']['message']}"
+            return parts, text if answer.get("isError") or "error" in answer else ""
+
+        return self.around(f"mcp__{self.name}__{tool}", given, act)
+
+    def browser(self, name: str, **given: Any) -> str:
+        return self.call(f"browser_{name}", **given)
 
     def login(self, url: str, password: str) -> None:
         self.browser("navigate", url=f"{url}/login")
@@ -109,17 +191,24 @@ class Tester:
         ]
         self.browser("fill_form", fields=fields)
 
-    def end_turn(self) -> None:
-        self.lab.hook("Stop", at=_now(), session=self.session)
-        self.lab.work()
 
-    def end_session(self) -> None:
-        self.lab.hook("SessionEnd", at=_now(), session=self.session, reason="other")
-        self.lab.work()
+class ShellTester(Hooks):
+    """Real commands of a driver that is a program, as an agent's shell runs them."""
 
-    def run(self) -> dict[str, Any]:
-        self.lab.work()
-        return dict(self.lab.view("show", session=self.session, calls=True))
+    def __init__(self, lab: Lab, session: str, env: dict[str, str]) -> None:
+        super().__init__(lab, session)
+        self.env = {**os.environ, **env}
+
+    def shell(self, command: str) -> str:
+        def act() -> tuple[Any, str]:
+            done = subprocess.run(
+                ["bash", "-c", command], cwd=self.lab.project, env=self.env, capture_output=True, text=True, timeout=60
+            )
+            out, err = done.stdout.strip(), done.stderr.strip()
+            told = "\n".join(filter(None, (f"Exit code {done.returncode}", out, err)))
+            return {"stdout": out, "stderr": err, "interrupted": False}, told if done.returncode else ""
+
+        return self.around("Bash", {"command": command, "description": "drive the browser"}, act)
 
 
 def _now() -> int:

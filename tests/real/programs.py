@@ -63,6 +63,10 @@ PROGRAMS = {
         Program("ccusage", "@ccusage/ccusage-linux-x64", "20.0.24", "@ccusage/ccusage-linux-x64/bin/ccusage"),
         Program("playwright-test", "@playwright/test", "1.65.0", "playwright"),
         Program("playwright-mcp", "@playwright/mcp", "0.0.83", "playwright-mcp"),
+        Program("playwright-cli", "@playwright/cli", "0.1.22", "playwright-cli"),
+        Program("chrome-devtools-mcp", "chrome-devtools-mcp", "1.11.0", "chrome-devtools-mcp"),
+        Program("puppeteer-mcp", "@modelcontextprotocol/server-puppeteer", "2025.5.12", "mcp-server-puppeteer"),
+        Program("agent-browser", "agent-browser", "0.27.0", "agent-browser"),
         Program("jest", "jest", "30.5.2", "jest"),
         Program("vitest", "vitest", "4.1.12", "vitest"),
         Program("mocha", "mocha", "12.0.3", "mocha"),
@@ -149,6 +153,7 @@ def _npm_env() -> dict[str, str]:
         "npm_config_fetch_retry_mintimeout": "1000",
         "npm_config_fetch_retry_maxtimeout": "5000",
         "npm_config_engine_strict": "false",
+        "PUPPETEER_SKIP_DOWNLOAD": "1",  # the browser is the machine's own
     }
     return {**os.environ, **ours}
 
@@ -161,6 +166,20 @@ def python_sources(name: str, version: str, *needs: str) -> Path:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not folder.exists():
             _get_python_sources(folder, f"{name}=={version}", needs)
+    return folder
+
+
+def python_packages(name: str, version: str) -> Path:
+    """A folder with a Python package and what it needs, for a PYTHONPATH."""
+    folder = CACHE / "python" / f"{name}-{version}-packages"
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with folder.with_name(f"{folder.name}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not folder.exists():
+            half = folder.with_name(f"{folder.name}.part")
+            shutil.rmtree(half, ignore_errors=True)
+            _pip("install", "--target", str(half), f"{name}=={version}")
+            half.rename(folder)
     return folder
 
 

@@ -6,7 +6,6 @@ import json
 import shutil
 import subprocess
 import tempfile
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -26,6 +25,7 @@ PASS, FAIL = "lovelace", "babbage"
 SCENARIO = """\
 name: login-flow
 description: User authentication flow testing
+tags: [smoke]
 base_url: {url}
 steps:
   - {{action: navigate, description: Navigate to login page, arguments: {{url: "/auth/login"}}, expected_ms: 10000}}
@@ -123,6 +123,19 @@ def record_login(
     return world.json("uat", "show", run, "--calls")
 
 
+def run_suite(
+    claude: ClaudeCode, model: ModelServer, world: World, url: str, password: str, tmp_path: Path
+) -> dict[str, Any]:
+    """`holdfast uat run`: the real agent in headless mode, as it lies on a person's PATH."""
+    model.script([call("Bash", command="holdfast uat start 'login-flow'"), *login(url, password)])
+    words = f"--mcp-config {tmp_path / 'mcp.json'} --strict-mcp-config --permission-mode bypassPermissions"
+    env = {**claude.env, **world.env, "PATH": f"{claude.executable.parent}:{world.env['PATH']}"}
+    told = world.cli("uat", "run", "smoke", "--yes", "--json", "--agent-args", words, code=1, **env)
+    (result,) = json.loads(told.splitlines()[-1])["data"]
+    assert (result["scenario"], result["outcome"], result["problem"]) == ("login-flow", "failed", "")
+    return world.json("uat", "show", result["run"], "--calls")
+
+
 def seen_in(chromium: str, page: Path, folder: Path) -> str:
     """The report as the browser shows it."""
     words = [chromium, "--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={folder}", "--dump-dom"]
@@ -134,9 +147,8 @@ def test_a_passing_and_a_failing_login(
     claude: ClaudeCode, model: ModelServer, held: World, address: str, chromium: str, tmp_path: Path
 ) -> None:
     """Issue 6: the report, opened in that browser, shows both."""
-    began = time.monotonic()
     good = record_login(claude, model, held, address, PASS, tmp_path)
-    bad = record_login(claude, model, held, address, FAIL, tmp_path)
+    bad = run_suite(claude, model, held, address, FAIL, tmp_path)
 
     assert (good["outcome"], good["reason"], good["auto"], good["confidence"]) == ("passed", "last-step", True, 95)
     assert [s["status"] for s in good["plan"]] == ["completed"] * 5
@@ -158,4 +170,3 @@ def test_a_passing_and_a_failing_login(
     told = held.json("uat", "compare", good["id"], bad["id"])
     assert {a["now"] for a in told["assertions"]} == {"failed"}
     assert 0 < told["screenshots"][0]["share"] < 1
-    assert time.monotonic() - began < 150

@@ -15,7 +15,7 @@ import pytest
 
 from tests.features.uat.kit import Lab
 
-from .browser_driver import PlaywrightServer, Tester, find_chromium
+from .browser_driver import McpServer, Tester, find_chromium, playwright_server
 from .programs import ProgramUnavailable, program
 
 pytestmark = pytest.mark.real
@@ -37,23 +37,29 @@ def shop() -> Iterator[Any]:
         yield running
 
 
-@pytest.fixture(scope="module")
-def lab(shop: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
-    made = Lab(tmp_path_factory.mktemp("shop"))
-    folder = made.project / "uat" / "scenarios"
-    shutil.copytree(EXAMPLE / "uat" / "scenarios", folder)
-    for file in folder.glob("*.yaml"):
+def make_lab(shop: Any, folder: Path) -> Lab:
+    """A Holdfast that knows the example's scenarios, at this shop."""
+    made = Lab(folder)
+    scenarios = made.project / "uat" / "scenarios"
+    shutil.copytree(EXAMPLE / "uat" / "scenarios", scenarios)
+    for file in scenarios.glob("*.yaml"):
         file.write_text(file.read_text().replace("http://127.0.0.1:8765", shop.url))
     made.hook("SessionStart", source="startup", mode="start")
     made.work()
+    return made
+
+
+@pytest.fixture(scope="module")
+def lab(shop: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
+    made = make_lab(shop, tmp_path_factory.mktemp("shop"))
     yield made
     made.close()
 
 
 @pytest.fixture(scope="module")
-def server(lab: Lab) -> Iterator[PlaywrightServer]:
+def server(lab: Lab) -> Iterator[McpServer]:
     try:
-        made = PlaywrightServer(lab.project, "--timeout-navigation", "2000")
+        made = playwright_server(lab.project, "--timeout-navigation", "2000")
     except ProgramUnavailable as reason:
         pytest.skip(str(reason))
     yield made
@@ -61,7 +67,7 @@ def server(lab: Lab) -> Iterator[PlaywrightServer]:
 
 
 @pytest.fixture
-def play(lab: Lab, server: PlaywrightServer, shop: Any) -> Callable[[str, str, Story], dict[str, Any]]:
+def play(lab: Lab, server: McpServer, shop: Any) -> Callable[[str, str, Story], dict[str, Any]]:
     def played(session: str, prompt: str, story: Story) -> dict[str, Any]:
         tester = Tester(lab, server, session)
         tester.prompt(prompt)
@@ -111,7 +117,7 @@ def test_a_login_that_fails_shows_expected_and_received(play: Play) -> None:
     assert "Wrong password" in run["plan"][3]["attempts"][-1]["received"]
 
 
-def test_after_a_crash_the_steps_are_done_again(play: Play, server: PlaywrightServer) -> None:
+def test_after_a_crash_the_steps_are_done_again(play: Play, server: McpServer) -> None:
     def story(tester: Tester, url: str) -> None:
         tester.browser("navigate", url=f"{url}/login")
         tester.fill(user="ada", password="lovelace")
@@ -181,6 +187,37 @@ def test_a_form_and_a_table(play: Play) -> None:
     assert "Grace" in str(run["tool_calls"][1]["parameters"]), "the step says that its values are public"
 
 
+AXE = """async (page) => {
+  await page.addScriptTag({path: '%s'});
+  %s
+  return await page.evaluate(async () => {
+    const found = await axe.run();
+    return {violations: found.violations.map(one => ({id: one.id, impact: one.impact, nodes: one.nodes.length}))};
+  });
+}"""
+BREAK_LABEL = "await page.evaluate(() => document.querySelector('input[name=city]').parentElement.replaceWith("
+BREAK_LABEL += "document.querySelector('input[name=city]')));"
+
+
+def test_what_axe_finds_is_judged(play: Play) -> None:
+    """The page as it is, and with a field that lost its label."""
+    axe = program("axe-core")
+
+    def story(broken: str) -> Story:
+        def played(tester: Tester, url: str) -> None:
+            tester.browser("navigate", url=f"{url}/checkout")
+            tester.browser("run_code_unsafe", code=AXE % (axe, broken))
+
+        return played
+
+    good = play("axe", "Please test the accessible checkout scenario", story(""))
+    assert (good["outcome"], verdicts(good)) == ("passed", ["passed", "passed"])
+    bad = play("axe-bad", "Please test the accessible checkout scenario", story(BREAK_LABEL))
+    (judged,) = bad["judged"]
+    assert (bad["outcome"], judged["result"]) == ("failed", "failed")
+    assert judged["actual"] == "1 violations: label (critical)"
+
+
 def test_a_session_that_ends_in_the_middle(play: Play, lab: Lab) -> None:
     def story(tester: Tester, url: str) -> None:
         tester.browser("navigate", url=f"{url}/login")
@@ -203,6 +240,7 @@ def run_playwright(shop: Any, folder: Path) -> dict[str, Any]:
     return dict(json.loads((folder / "results.json").read_text()))
 
 
+@pytest.mark.long  # A report of such a run is imported by tests/features/uat/test_runner_reports.py.
 def test_a_suite_of_playwright_comes_in_with_its_own_numbers(shop: Any, lab: Lab) -> None:
     try:
         own = run_playwright(shop, lab.project / "suite")["stats"]

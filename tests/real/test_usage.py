@@ -32,6 +32,7 @@ from .model_server import ModelServer, Script, Turn, call, slow, text
 from .opencode import OpenCode
 from .programs import program
 from .qwen import Qwen
+from .recorder import CLAUDE_LIKE, Recorder, hooks, write_settings
 from .turns import spending
 
 pytestmark = [pytest.mark.real, pytest.mark.timeout(300)]
@@ -48,11 +49,20 @@ class Kind:
     shell: Turn
     spawn: Turn | None = None
     again: tuple[str, ...] = ()
+    write: Turn | None = None
+    """The model writes `note.txt`, given by its path in the project."""
+    settings: str = ""
+    """Where its hooks are registered, and which: a hook that only records proves the harness itself."""
+    events: tuple[str, ...] = ()
     side: bool = False
     """It writes down what side requests cost, too."""
     knows_reasoning: bool = True
     ccusage: tuple[str, ...] = ("input", "output", "cache_read", "total")
     """What ccusage counts as we do."""
+
+
+# Copilot runs the hooks of Claude Code's settings file; of a subagent it tells only the end there.
+COPILOT_EVENTS = tuple(name for name in (*CLAUDE_LIKE, "SessionEnd") if name != "SubagentStart")
 
 
 def shell(tool: str, **more: object) -> Turn:
@@ -67,18 +77,25 @@ KINDS = {
     # ccusage leaves the subagents of Codex out.
     "codex": Kind(
         "codex", Codex, call("exec_command", cmd="echo from-main"),
-        call("multi_agent_v1.spawn_agent", message=TASK["prompt"]), ("resume", "--last"), ccusage=(),
+        call("multi_agent_v1.spawn_agent", message=TASK["prompt"]), ("resume", "--last"),
+        write=call("apply_patch", patch="*** Begin Patch\n*** Add File: note.txt\n+one\n*** End Patch\n"),
+        settings=".codex/hooks.json", events=(*CLAUDE_LIKE, "SessionEnd"), ccusage=(),
     ),
     # ccusage shows the thoughts of Gemini and opencode only in the total.
     "gemini": Kind("gemini-cli", Gemini, shell("run_shell_command"), again=("--resume", "latest"),
                    ccusage=("input", "cache_read", "total")),
     "copilot": Kind("copilot", Copilot, shell("bash", description="x"),
-                    call("task", {**TASK, "agent_type": "general-purpose", "name": "look"}), ("--continue",)),
+                    call("task", {**TASK, "agent_type": "general-purpose", "name": "look"}), ("--continue",),
+                    write=call("create", path="{note}", file_text="one\n"),
+                    settings=".claude/settings.json", events=COPILOT_EVENTS),
     # ccusage counts cached tokens of Qwen twice and leaves subagents out.
     "qwen": Kind("qwen-code", Qwen, shell("run_shell_command", is_background=False),
-                 call("agent", {**TASK, "subagent_type": "general-purpose"}), ("--continue",), side=True, ccusage=()),
+                 call("agent", {**TASK, "subagent_type": "general-purpose"}), ("--continue",),
+                 write=call("write_file", file_path="{note}", content="one\n"),
+                 settings=".qwen/settings.json", events=CLAUDE_LIKE, side=True, ccusage=()),
     "opencode": Kind("opencode-ai", OpenCode, shell("bash", description="x"),
                      call("task", {**TASK, "subagent_type": "general"}), ("--continue",),
+                     write=call("write", filePath="{note}", content="one\n"),
                      ccusage=("input", "cache_read", "total")),
     "droid": Kind("droid", Droid, shell("Execute", summary="x", riskLevel="low", riskLevelReason="x", timeout=60),
                   call("Task", {**TASK, "subagent_type": "worker"}), side=True, knows_reasoning=False),
@@ -89,14 +106,21 @@ KINDS = {
 }  # fmt: skip
 
 
-def spend(model: ModelServer, kind: Kind) -> None:
-    """A command, a subagent that thinks twice, an answer."""
+def spend(model: ModelServer, kind: Kind, note: Path | None = None) -> None:
+    """A command, a file where the harness is looked at, a subagent that thinks twice, an answer."""
     first = spending(kind.shell, input=1000, output=101, cache_read=20_000, cache_write_5m=300, cache_write_1h=40,
                      reasoning=7)  # fmt: skip
     spawn = [spending(kind.spawn, input=2000, output=102, cache_read=30_000, reasoning=8)] if kind.spawn else []
     last = spending(slow(text("all done"), 1.5), input=3000, output=103, cache_read=40_000)
     inside = [spending(kind.shell, input=500, output=51, cache_read=5000), spending(text("looked"), input=600)]
-    model.script(Script(main=[first, *spawn, last], subagent=inside))
+    write = [_with_path(kind.write, note)] if kind.write and note else []
+    model.script(Script(main=[first, *write, *spawn, last], subagent=inside))
+
+
+def _with_path(turn: Turn, note: Path) -> Turn:
+    (made,) = turn.calls
+    given = {name: str(note) if value == "{note}" else value for name, value in made.input.items()}
+    return call(made.name, given)
 
 
 @pytest.fixture
@@ -121,20 +145,51 @@ def same(records: list[UsageRecord], said: Usage, kind: Kind) -> bool:
 
 
 @pytest.mark.parametrize("name", KINDS)
-def test_what_is_read_is_what_the_model_said(name: str, agent: Agent, model: ModelServer) -> None:
+def test_what_is_read_is_what_the_model_said(name: str, agent: Agent, model: ModelServer, recorder: Recorder) -> None:
     kind = KINDS[name]
-    spend(model, kind)
+    record_hooks(agent, kind, recorder)
+    spend(model, kind, agent.project / "note.txt")
     result = agent.run("please do it", timeout=120)
     assert result.returncode == 0, result
+    check_harness(agent, model, kind, recorder)
     if kind.again:
         model.script([spending(text("again done"), input=4000, output=104, cache_read=50_000)])
         assert agent.run("and again", *kind.again, timeout=120).returncode == 0
+        assert "please do it" in json.dumps(model.conversation()[-1].body), "the session went on"
     records = list(scan(agent.home, [name]))
     assert same(records, said_by(model, kind), kind), (records, model.replies)
     if kind.knows_reasoning:
         assert total_of([record.spent for record in records]).reasoning is not None
     if kind.ccusage:
         assert_same_as_ccusage(agent.home, records, kind.ccusage)
+
+
+def record_hooks(agent: Agent, kind: Kind, recorder: Recorder) -> None:
+    """opencode has plugins instead of hooks: one that runs inside it writes down each tool it sees."""
+    if kind.events:
+        write_settings(agent.project / kind.settings, {"hooks": hooks(recorder.command, kind.events)})
+    elif isinstance(agent, OpenCode):
+        plugin = agent.project / ".opencode" / "plugin" / "record.js"
+        plugin.parent.mkdir(parents=True)
+        body = f"appendFileSync({json.dumps(str(recorder.folder / 'tools'))}, input.tool + '\\n')"
+        plugin.write_text(
+            "import { appendFileSync } from 'node:fs'\n"
+            f"export const Record = async () => ({{ 'tool.execute.after': async (input) => {{ {body} }} }})\n"
+        )
+
+
+def check_harness(agent: Agent, model: ModelServer, kind: Kind, recorder: Recorder) -> None:
+    """The file is there, main and subagent each got their own turns, every hook was called, and nothing left the machine."""
+    assert model.saw("from-main", "main")
+    if kind.write:
+        assert (agent.project / "note.txt").read_text() == "one\n"
+        assert model.saw("from-main", "subagent")
+        assert (model.unknown, model.escapes if kind.events else []) == ([], [])
+    assert set(kind.events) <= set(recorder.names())
+    if isinstance(agent, Codex):
+        assert sorted(recorder.tools("PostToolUse")) == ["Bash", "Bash", "apply_patch", "spawn_agent"]
+    if isinstance(agent, OpenCode):
+        assert sorted((recorder.folder / "tools").read_text().split()) == ["bash", "bash", "task", "write"]
 
 
 def assert_same_as_ccusage(home: Path, records: list[UsageRecord], figures: tuple[str, ...]) -> None:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Self
 
 COLUMNS, ROWS = 160, 50
+ECHOED, ECHO_PATIENCE_S, AFTER_ECHO_S = 12, 10.0, 0.2
 
 
 class TmuxMissing(Exception):
@@ -51,11 +52,19 @@ class Tui:
         shutil.rmtree(self._folder, ignore_errors=True)
 
     def type(self, words: str, *, enter: bool = True) -> None:
-        """Type a line; Enter comes as a key of its own, or agents take it for part of a paste."""
+        """Type a line. Enter comes once the words are on the screen and a moment has passed: what a program reads in one
+        piece with it, on a busy machine, it takes for a paste with a line break in it."""
         self._call("send-keys", "-l", "--", words)
         if enter:
-            time.sleep(0.2)
+            self._await_echo(words)
+            time.sleep(AFTER_ECHO_S)
             self.keys("Enter")
+
+    def _await_echo(self, words: str) -> None:
+        """Until the end of the words is shown; not every program shows what is typed."""
+        end, limit = words[-ECHOED:].strip(), time.monotonic() + ECHO_PATIENCE_S
+        while end not in self.screen() and time.monotonic() < limit:
+            time.sleep(0.05)
 
     def keys(self, *names: str) -> None:
         """Press keys by tmux's names: Enter, Escape, C-c, C-d, Up, BTab ..."""
@@ -69,7 +78,7 @@ class Tui:
         """What it shows, and what has scrolled away."""
         return self._call("capture-pane", "-p", "-S", "-")
 
-    def wait_for(self, pattern: str, timeout: float = 30.0) -> str:
+    def wait_for(self, pattern: str, timeout: float = 60.0) -> str:
         """Wait until the screen matches a regular expression; returns the screen."""
         return self._wait(lambda screen: re.search(pattern, screen) is not None, f"for {pattern!r}", timeout)
 

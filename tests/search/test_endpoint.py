@@ -94,7 +94,7 @@ def test_while_another_model_takes_over_the_old_one_answers(model: tuple[Model, 
     tree = Tree(tmp_path / "p", tmp_path / "s").write(FILES)
     first = IndexSettings(embedder=url, model="one")
     tree.index()
-    for settings, before in ((first, "holdfast-code-1"), (IndexSettings(embedder=url, model="two"), "#one")):
+    for settings, before in ((first, "holdfast-code-"), (IndexSettings(embedder=url, model="two"), "#one")):
         endpoint.gate.clear()
         count = len(endpoint.asked)
         run = threading.Thread(target=tree.index, kwargs={"settings": settings})

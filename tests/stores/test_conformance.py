@@ -392,3 +392,16 @@ def test_everything_is_there_after_a_reopen(place: Place):
     assert (reader.state(Ref("session", "s-1")), len(reader.jobs())) == ({"n": 1}, 1)
     with reopened.transaction() as head:
         assert head == 3
+
+
+def test_the_first_event_that_names_an_agent_tells_whose_session_it_is(store: Store):
+    append(
+        store,
+        an_event(session="a", agent=""),
+        an_event(session="a", agent="codex"),
+        an_event(session="a", agent="qwen"),
+        an_event(session="b", agent="gemini"),
+        an_event(session="c", agent=""),
+    )
+    with store.transaction():
+        assert store.session_agents(["a", "b", "c", "d"]) == {"a": "codex", "b": "gemini"}

@@ -458,7 +458,7 @@ def test_changing_the_model_embeds_again_while_the_old_vectors_answer(world: Wor
         world.cli("index", "run", "--no-wait")
         wait_until(lambda: endpoint.asked, "the new model is asked for vectors")
         told = world.json("search", "turn the wheel")
-        assert "those of holdfast-code-1-" in told["note"]
+        assert "those of holdfast-code-" in told["note"]
         assert told["hits"][0]["path"] == "wheel.py"
         assert any(why.startswith("meaning") for why in told["hits"][0]["why"])
         endpoint.gate.set()

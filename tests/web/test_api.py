@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import os
 from typing import Any
 
 import schemathesis
@@ -12,6 +13,9 @@ from schemathesis.checks import not_a_server_error
 from schemathesis.specs.openapi.checks import content_type_conformance, status_code_conformance
 
 from .conftest import Door
+
+EXAMPLES = 20 if os.environ.get("HOLDFAST_EXPLORE") else 2
+"""Of each operation, right and wrong ones; making them up is what takes the time."""
 
 
 def test_no_question_breaks_it(lived_in: Door):
@@ -28,7 +32,7 @@ def test_no_question_breaks_it(lived_in: Door):
 def _questioned(operation: Any, mode: GenerationMode, door: Door) -> None:
     @given(case=operation.as_strategy(generation_mode=mode))
     @settings(
-        max_examples=5, deadline=None, derandomize=True, database=None, phases=[Phase.generate],
+        max_examples=EXAMPLES, deadline=None, derandomize=True, database=None, phases=[Phase.generate],
         suppress_health_check=list(HealthCheck),
     )  # fmt: skip
     def ask(case: schemathesis.Case) -> None:

@@ -94,3 +94,11 @@ def test_a_tool_of_another_agent_means_the_same(door: Door):
     (event,) = door.world.hooks_seen()
     assert (event.agent, event.tool, event.data.action) == ("gemini", "run_shell_command", "shell")
     assert (event.data.command, event.data.output) == ("make", "built")
+
+
+def test_a_request_that_names_no_agent_belongs_to_the_sessions_own(door: Door):
+    """The seed's scripts name the agent when a session starts, and no more; another agent with that id is kept apart."""
+    for body in ({"agent": "gemini-cli"}, {}, {"agent": "codex"}):
+        httpx.post(f"{door.url}/stop", json={"session_id": "one", **body}, trust_env=False).raise_for_status()
+    found = sorted((e.session, e.agent) for e in door.world.hooks_seen())
+    assert found == [("one", "gemini"), ("one", "gemini"), ("one~codex", "codex")]

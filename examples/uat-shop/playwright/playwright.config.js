@@ -10,7 +10,7 @@ module.exports = {
   use: {
     baseURL: process.env.SHOP || "http://127.0.0.1:8765",
     screenshot: "only-on-failure",
-    trace: "retain-on-failure",
-    launchOptions: { executablePath: process.env.CHROMIUM, args: ["--no-sandbox"] },
+    trace: "on-first-retry",
+    launchOptions: { executablePath: process.env.CHROMIUM, args: ["--no-sandbox", "--disable-gpu"] },
   },
 };

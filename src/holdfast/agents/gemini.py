@@ -51,6 +51,7 @@ ENFORCES: dict[str, Enforcement] = {
 }
 
 
+WRAPPED = "<untrusted_context>\n"
 OWN_LINES = ("Error: ", "Exit Code: ", "Signal: ", "Background PIDs: ", "Process Group PGID: ")
 
 
@@ -60,11 +61,22 @@ def _add_result(data: Data, payload: Payload) -> None:
     problem = normal.mapping(response.get("error")).get("message") or response.get("error")
     data["ok"] = not problem
     told = response.get("llmContent")
-    reading.add_output(data, told)
+    reading.add_output(data, plain_output(told))
     if isinstance(problem, str) and problem:
         data["error"] = normal.capped(problem, normal.ERROR)
     if data["action"] == "shell" and (code := exit_code_in(told)) is not None:
         data["exit_code"], data["ok"] = code, code == 0
+
+
+def plain_output(told: Any) -> Any:
+    """What a command printed, without the tags and lines that Gemini puts around it for its model."""
+    if not isinstance(told, str) or not told.startswith(WRAPPED):
+        return told
+    lines = told.removeprefix(WRAPPED).removesuffix("</untrusted_context>").strip().splitlines()
+    while lines and lines[-1].startswith(OWN_LINES):
+        lines.pop()
+    text = "\n".join(lines).removeprefix("Output: ")
+    return "" if text == "(empty)" else text
 
 
 def exit_code_in(told: Any) -> int | None:

@@ -32,6 +32,7 @@ export const Holdfast = async ({ client, directory, worktree }) => {
   globalThis[MARK] = true
   const parents = new Map() // session → the session that began it, or ""
   const answers = new Map() // session → the last text of the model
+  const compacted = new Set() // sessions that did nothing since their compaction
   const contexts = new Map() // session → what the model is to know
   const running = new Map() // call → its tool and arguments
   let last = Promise.resolve()
@@ -61,6 +62,7 @@ export const Holdfast = async ({ client, directory, worktree }) => {
       remember(session, await tell("start", "session.created", session, {}))
     },
     "session.idle": async ({ sessionID }) => {
+      if (compacted.delete(sessionID)) return
       const reply = await tell("ask", "session.idle", sessionID, { message: answers.get(sessionID) })
       answers.delete(sessionID)
       if (!reply.deny) return
@@ -68,7 +70,12 @@ export const Holdfast = async ({ client, directory, worktree }) => {
       await client.session.promptAsync?.({ path: { id: sessionID }, body })
     },
     "session.error": ({ sessionID, error }) => sessionID && tell("tell", "session.error", sessionID, { error }),
-    "session.compacted": ({ sessionID }) => tell("tell", "session.compacted", sessionID, {}),
+    "session.compacted": ({ sessionID }) => {
+      // Its summary is nobody's answer, and when nothing follows it no turn has ended.
+      answers.delete(sessionID)
+      compacted.add(sessionID)
+      return tell("tell", "session.compacted", sessionID, {})
+    },
     "session.deleted": ({ sessionID, info }) =>
       tell("tell", "session.ended", sessionID ?? info?.id, { reason: "deleted" }),
     "permission.asked": ({ sessionID, permission }) =>
@@ -87,6 +94,7 @@ export const Holdfast = async ({ client, directory, worktree }) => {
       for (const [session, parent] of parents) if (!parent) await tell("tell", "session.ended", session, { reason: "exit" })
     },
     "chat.message": async (input, output) => {
+      compacted.delete(input.sessionID)
       await seen(input.sessionID)
       remember(input.sessionID, await tell("ask", "chat.message", input.sessionID, { input, output }))
     },
@@ -94,9 +102,11 @@ export const Holdfast = async ({ client, directory, worktree }) => {
       output.system.push(...(contexts.get(input.sessionID) ?? []))
     },
     "experimental.text.complete": async (input, output) => {
+      compacted.delete(input.sessionID)
       answers.set(input.sessionID, output.text)
     },
     "tool.execute.before": async (input, output) => {
+      compacted.delete(input.sessionID)
       await seen(input.sessionID)
       const reply = remember(input.sessionID, await tell("ask", "tool.execute.before", input.sessionID, { input, output }))
       if (reply.deny) throw new Error(reply.deny)

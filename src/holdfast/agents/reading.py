@@ -65,6 +65,8 @@ def read(tables: Tables, delivery: Delivery, payload: Payload) -> Event:
         extra(data, known)
     session, tool = tables.session(known), known.get(tables.tool_name)
     kind = tables.kinds.get(native, "unknown") if isinstance(payload, Mapping) else "unknown"
+    if kind == "compact.started" and "compact.ended" not in tables.kinds.values():
+        data["end_untold"] = True
     return Event(
         key=delivery.key,
         kind=tables.kind_of(kind, data) if tables.kind_of else kind,
@@ -190,9 +192,12 @@ def by_numbered_ids(event: Event, payload: Payload) -> str:
 
 
 def by_time(event: Event, payload: Payload) -> str:
-    """For agents that put a time into every payload: it is made once, however many hooks then get it."""
+    """For agents that put a time into every payload: it is made once, however many hooks then get it. An end may be told
+    several times, each with its own time; one process ends a session once."""
     stamp = payload.get("timestamp")
     data = event.data
+    if event.kind == "session.ended" and data.get("pid_start"):
+        return f"p{data['pid']}.{data['pid_start']}{data.get('reason', '')}"
     return f"@{stamp}{data.get('call', '')}{about(data)}" if isinstance(stamp, str | int) and stamp else ""
 
 

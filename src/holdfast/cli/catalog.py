@@ -63,7 +63,16 @@ class RootGroup(TyperGroup):
     def resolve_command(self, ctx: Context, args: list[str]) -> tuple[str | None, Command | None, list[str]]:
         if args and args[0] in OLDER_SPELLINGS:
             args = [OLDER_SPELLINGS[args[0]], *args[1:]]
+        if args and args[0] not in MODULES and not args[0].startswith("-"):
+            ctx.fail(_unknown_command(args[0]))
         return super().resolve_command(ctx, args)
+
+
+def _unknown_command(name: str) -> str:
+    from difflib import get_close_matches
+
+    near = get_close_matches(name, MODULES, n=1)
+    return f"There is no command {name!r}." + (f" Did you mean: holdfast {near[0]}" if near else "")
 
 
 def _load(name: str) -> Command:

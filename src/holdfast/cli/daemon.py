@@ -24,7 +24,7 @@ def start() -> None:
 
 @app.command()
 def stop() -> None:
-    """Stop it in good order. Hooks start it again when they need it."""
+    """Stop the daemon. Hooks start it again when they need it."""
     pid = client.stop_daemon("holdfast daemon stop")
     render.out.print(f"Stopped (pid {pid})." if pid else "No daemon was running.")
 

@@ -40,7 +40,9 @@ def _show(left: list[Finding], repaired: list[str], agents: list[Readiness]) -> 
     show_agents(agents)
     for line in repaired:
         render.out.print(Text(f"repaired  {line}", style="green"))
-    for finding in left:
+    # What stands in an agent's own lines is not said a second time.
+    shown = {step.text for one in agents for step in one.steps if not step.done}
+    for finding in (one for one in left if one.problem not in shown):
         render.out.print(Text(f"!  {finding.problem}", style="yellow") + Text(f"   → {finding.mend}", style="cyan"))
     if not left:
         render.out.print("No problems found." if agents else "No problems found. No coding agent was found either.")

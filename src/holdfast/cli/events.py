@@ -66,7 +66,7 @@ def tail(
 
 @app.command()
 def show(seq: int, json: Json = False) -> None:
-    """One event, whole."""
+    """One event with all its fields."""
     event = client.view("log.event", seq=seq)
     if json:
         render.json_line(event)

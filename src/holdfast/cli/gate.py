@@ -1,6 +1,7 @@
 """`holdfast gate …`: what is asked for here, how it stands, and every way out."""
 
 import re
+import sys
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -15,13 +16,18 @@ from holdfast.cli.options import Json
 from holdfast.core.errors import CommandRefused
 from holdfast.git_context import locate
 
-app = typer.Typer(help="Requirements that are checked, not believed.", no_args_is_help=True)
+app = typer.Typer(help="Requirements that agents must meet, checked against what was recorded.", no_args_is_help=True)
 
 Names = Annotated[list[str], typer.Argument(help="Requirements by name.")]
 Session = Annotated[str, typer.Option("--session", help="Another session than this shell's: its id or its beginning.")]
 Everyone = Annotated[bool, typer.Option("--branch", help="For every session on this branch.")]
-Ttl = Annotated[str, typer.Option("--ttl", help="For so long, e.g. 30m, 2h; then it does not count any more.")]
-Code = Annotated[str, typer.Option("--code", help="The code that the dashboard shows, where who asks cannot be told.")]
+Ttl = Annotated[str, typer.Option("--ttl", help="How long it counts, e.g. 30m, 2h.")]
+Code = Annotated[
+    str,
+    typer.Option(
+        "--code", help="The code that the dashboard shows; needed where a person cannot be told from an agent."
+    ),
+]
 Metadata = Annotated[str, typer.Option("--metadata", help="""JSON kept with it, e.g. '{"ticket": "#12"}'.""")]
 
 _DURATION = re.compile(r"^(\d+(?:\.\d+)?)\s*(s|sec|m|min|h|d|w)?$")
@@ -121,7 +127,7 @@ def satisfy(
     names: Names, session: Session = "", branch: Everyone = False, ttl: Ttl = "", metadata: Metadata = "",
     code: Code = "", json: Json = False,
 ) -> None:  # fmt: skip
-    """Say that it was done. Recorded with who said it; evidence cannot be satisfied by saying so."""
+    """Mark a requirement as done. Who did it is recorded; one that needs evidence cannot be marked."""
     args = _here(
         names=names, session=session, everyone=branch, ttl=seconds(ttl), metadata=_metadata(metadata), code=code
     )
@@ -133,7 +139,7 @@ def approve(
     names: Names, session: Session = "", branch: Everyone = False, ttl: Ttl = "", metadata: Metadata = "",
     code: Code = "", json: Json = False,
 ) -> None:  # fmt: skip
-    """Let something pass for a while (default: an hour). A person's to give, not an agent's."""
+    """Allow something for a while (default: an hour). Only a person can do this, not an agent."""
     args = _here(
         names=names, session=session, everyone=branch, ttl=seconds(ttl), metadata=_metadata(metadata), code=code
     )
@@ -172,7 +178,7 @@ def pause(
     code: Code = "",
     json: Json = False,
 ) -> None:
-    """No gate refuses anything meanwhile. Always works. (So does HOLDFAST_PAUSE=1 in the agent's environment.)"""
+    """Refuse nothing for a while. (HOLDFAST_PAUSE=1 in the agent's environment does the same.)"""
     args = _here(seconds=seconds(duration), everywhere=everywhere, session_only=session_only, why=why, code=code)
     told = client.command("gates.pause", **args)
     if json:
@@ -184,7 +190,7 @@ def pause(
 
 @app.command()
 def resume(json: Json = False) -> None:
-    """The gates are back."""
+    """End a pause: the gates refuse again."""
     told = client.command("gates.resume", **_here())
     render.json_line(told) if json else render.out.print("gates are back")
 
@@ -193,7 +199,7 @@ def resume(json: Json = False) -> None:
 def accept(
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False, code: Code = "", json: Json = False
 ) -> None:  # fmt: skip
-    """Let the settings ask for less than what is in force. Shows the difference first. A person's to do."""
+    """Let the settings ask for less than what is in force. Shows the difference first. Only a person can do this."""
     lines = client.view("gates.attention")["waiting"]
     if not lines:
         render.out.print("Nothing waits to be accepted.")
@@ -208,7 +214,7 @@ def accept(
 
 @app.command()
 def codes(json: Json = False) -> None:
-    """Codes for acts of a person where it cannot be told who asked. Shown in a terminal of your own only."""
+    """Codes that prove that a person asked, where this cannot be told. Shown only in a terminal of your own."""
     told = client.view("gates.codes")
     if json:
         render.json_line(told)
@@ -286,7 +292,7 @@ def _rules(file: Path) -> dict[str, Any]:
 
 @app.command()
 def verify(json: Json = False) -> None:
-    """Would it all work? What is wrong with the settings, and skills that nobody has. Exit 1 if not."""
+    """Check the settings: what is wrong with them, and which skills they name that are not installed. Exit 1 if any."""
     told = client.view("gates.verify", **_here())
     if json:
         render.json_line(told)
@@ -352,8 +358,9 @@ def _say_what_follows() -> None:
 def _chosen(known: dict[str, Any], preset: str, more: list[str]) -> dict[str, Any]:
     if not preset and not more:
         for name, rules in known["presets"].items():
-            render.out.print(f"  {name:<8} {', '.join(rules)}")
-        preset = typer.prompt("Which preset", default="fitting")
+            render.out.print(f"  {name:<8} {', '.join(rules) or 'nothing: no tests or branches to protect were found'}")
+        # Without a terminal nobody can answer, and a script should not stop at a question.
+        preset = typer.prompt("Which preset", default="fitting") if sys.stdin.isatty() else "fitting"
     if preset and preset not in known["presets"]:
         raise CommandRefused(f"there is no preset {preset!r}", fix=f"There are: {', '.join(known['presets'])}.")
     if unknown := [name for name in more if name not in known["built_in"]]:

@@ -42,7 +42,7 @@ def import_(
     dry_run: DryRun = False,
     json: Json = False,
 ) -> None:
-    """Bring in what happened before. Sources are only read; doing it twice changes nothing."""
+    """Import earlier sessions from the agents' own files. These are only read; importing twice changes nothing."""
     place = Place((home or Path.home()).absolute(), Path(client.project()))
     known = KnownFiles()
     work = [(importer, file) for importer in chosen(what or []) for file in importer.find(place)]
@@ -115,14 +115,18 @@ def _events(found: Iterable[Found], total: Totals) -> Iterator[Event]:
             total.skipped.append(one)
 
 
+AgentSession = tuple[str, str]
+"""Agent and session id: two agents may use one id."""
+
+
 @dataclass
 class Batch:
     """Events that are sent together: a part of one file, or several small files."""
 
-    events: list[tuple[str, msgspec.Raw]] = field(default_factory=list)
+    events: list[tuple[AgentSession, msgspec.Raw]] = field(default_factory=list)
     """The session of each, and the event as it is sent."""
     size: int = 0
-    of_sessions: set[str] = field(default_factory=set)
+    of_sessions: set[AgentSession] = field(default_factory=set)
     """Sessions of transcripts: none is taken that hooks told of."""
     ended: list[tuple[Path, list[int]]] = field(default_factory=list)
     """Files that end in it, as they were when they were read."""
@@ -139,7 +143,7 @@ class BatchSender:
         self.total = total
         self._known, self._dry_run = known, dry_run
         self._batch = Batch()
-        self._told_by_hooks: dict[str, bool] = {}
+        self._told_by_hooks: dict[AgentSession, bool] = {}
         self._waiting: queue.Queue[Batch | None] = queue.Queue(MOST_WAITING)
         self._error: BaseException | None = None
         self._thread = threading.Thread(target=self._run, name="import-sender", daemon=True)
@@ -158,10 +162,11 @@ class BatchSender:
 
     def add(self, event: Event, *, whole_session: bool) -> None:
         batch, encoded = self._batch, msgspec.json.encode(event)
-        batch.events.append((event.session, msgspec.Raw(encoded)))
+        session = event.agent, event.session
+        batch.events.append((session, msgspec.Raw(encoded)))
         batch.size += len(encoded)
         if whole_session:
-            batch.of_sessions.add(event.session)
+            batch.of_sessions.add(session)
         if batch.is_full:
             self._hand_over()
 
@@ -201,7 +206,7 @@ class BatchSender:
     def _without_told(self, batch: Batch) -> list[msgspec.Raw]:
         new = sorted(batch.of_sessions - self._told_by_hooks.keys())
         if new:
-            told = set(client.ask("told", sessions=new))
+            told = {(agent, session) for agent, session in client.ask("told", sessions=new)}
             self._told_by_hooks.update((session, session in told) for session in new)
         by_hooks = {session for session in batch.of_sessions if self._told_by_hooks[session]}
         events = [event for session, event in batch.events if session not in by_hooks]

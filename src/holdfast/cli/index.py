@@ -36,13 +36,13 @@ def status(
 
 @app.command()
 def run(wait: Wait = True, json: Json = False) -> None:
-    """Bring it up to the checkout now."""
+    """Update the index now."""
     _run(rebuild=False, wait=wait, json=json)
 
 
 @app.command()
 def rebuild(wait: Wait = True, json: Json = False) -> None:
-    """Make it anew; the old one answers until that is done."""
+    """Build the index from scratch; the old one answers until that is done."""
     _run(rebuild=True, wait=wait, json=json)
 
 

@@ -63,10 +63,14 @@ def uninstall(
     if not plans:
         render.out.print("No hooks of ours were found.")
     _show_files(files)
+    if whole and client.running() > 0:
+        render.out.print(Text("The daemon still runs, without work: holdfast daemon stop", style="dim"))
+    if whole:
+        render.out.print(Text("What was recorded stays until you erase it: holdfast erase --everything", style="dim"))
 
 
 def _show_files(files: TakenOut) -> None:
-    """What was written outside the state folder: the record itself stays there until `holdfast forget --everything`."""
+    """What was written outside the state folder: the record itself stays there until `holdfast erase --everything`."""
     if files.removed:
         render.out.print(f"{len(files.removed)} files and entries that Holdfast wrote were taken out.")
     for path in files.restored:

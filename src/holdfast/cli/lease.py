@@ -20,7 +20,7 @@ from holdfast.core.caller import LEASE_OWNERS_VARIABLE
 from holdfast.core.errors import CommandRefused, HoldfastError
 from holdfast.core.machine import pids_marked
 
-app = typer.Typer(help="Hold a named thing while you work on it; others wait in line.", no_args_is_help=True)
+app = typer.Typer(help="Reserve a name while you work; others who want it wait in line.", no_args_is_help=True)
 
 Name = Annotated[str, typer.Argument(help="Any name: git_repository, chezmoi_source, database …")]
 Shared = Annotated[

@@ -73,13 +73,25 @@ def list_(
 
 @app.command()
 def show(id: Id, json: Json = False) -> None:
-    """One of them whole, with the events it comes from."""
+    """One memory in full, with the events it comes from."""
     doc = client.view("memory.show", id=id)
     if json:
         render.json_line(doc)
         return
     render.out.print(Text(render.clean(doc["text"], 4000), style="bold"))
-    for name in ("id", "type", "kind", "status", "origin", "importance", "times", "session", "superseded_by", "detail"):
+    for name in (
+        "id",
+        "type",
+        "kind",
+        "status",
+        "origin",
+        "words_of",
+        "importance",
+        "times",
+        "session",
+        "superseded_by",
+        "detail",
+    ):
         if doc.get(name):
             render.out.print(Text(f"  {name:<13} ", style="dim") + Text(render.clean(doc[name], 1000)))
     for event in doc["evidence"]:

@@ -12,7 +12,8 @@ AgentName = Annotated[
 AtProject = Annotated[bool, typer.Option("--project", help="Only in this project (.claude/settings.json here).")]
 AtUser = Annotated[bool, typer.Option("--user", help="For all your projects (the default).")]
 WithMcp = Annotated[
-    bool, typer.Option("--mcp/--no-mcp", help="Also name our MCP server to agents that look for one in a file.")
+    bool,
+    typer.Option("--mcp/--no-mcp", help="Also register the MCP server with agents that look for servers in a file."),
 ]
 WithStatusline = Annotated[
     bool, typer.Option("--statusline", help="Also a status line where the agent shows one and none is set.")

@@ -59,7 +59,9 @@ def show(model: Annotated[str, typer.Argument(help="Only this model.")] = "", js
 @app.command("set")
 def set_(
     model: Model,
-    paid: Annotated[str, typer.Option("--input", help="Dollars per million tokens read anew.")] = "",
+    paid: Annotated[
+        str, typer.Option("--input", help="Dollars per million input tokens that come from no cache.")
+    ] = "",
     output: Annotated[str, typer.Option("--output", help="Dollars per million tokens written.")] = "",
     cache_read: Annotated[str, typer.Option("--cache-read")] = "",
     cache_write: Annotated[str, typer.Option("--cache-write", help="For five minutes, or the only tier.")] = "",

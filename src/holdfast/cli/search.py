@@ -130,4 +130,9 @@ def _as_is(text: str) -> str:
 def _footer(told: dict[str, Any]) -> None:
     age = f", indexed {render.ago(told['at'])}" if told["at"] else ""
     note = f" {render.clean(told['note'])}." if told["note"] else ""
-    render.err.print(Text(f"{told['chunks']} chunks of {told['files']} files{age}.{note}", style="dim"))
+    counts = f"{_count(told['chunks'], 'chunk')} of {_count(told['files'], 'file')}"
+    render.err.print(Text(f"{counts}{age}.{note}", style="dim"))
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

@@ -31,7 +31,7 @@ def port_or_default(port: int) -> int:
 def serve(
     port: Annotated[int, typer.Option("--port", min=0, max=65535, help="On 127.0.0.1, never elsewhere.")] = 0,
 ) -> None:
-    """Run the web server here: the dashboard, the API, and the earlier session API under /api/oak/ci/."""
+    """Run the web server here: the dashboard, the API, and the session API under /api/oak/ci/."""
     needs_web()
     from holdfast.web import server
 

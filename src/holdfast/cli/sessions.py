@@ -15,12 +15,17 @@ from holdfast.cli import render
 from holdfast.cli.options import Json
 from holdfast.core.text import escape_invisible, strip_controls
 from holdfast.core.times import format_duration
-from holdfast.usage.report import UNTOLD, dollars, format_count
+from holdfast.usage.report import UNTOLD, dollars, format_cost_facts, format_count
 
 app = typer.Typer(help="Look at sessions; close, reopen or export one.", no_args_is_help=True)
 
 Id = Annotated[str, typer.Argument(help="The id, its beginning, or the 8 characters shown in lists.")]
-AnyId = Annotated[str, typer.Argument(help="As above; without it this session, else the latest here.")]
+AnyId = Annotated[
+    str,
+    typer.Argument(
+        help="The id or its beginning. Default: the session of this terminal, else the latest of this project."
+    ),
+]
 Limit = Annotated[int, typer.Option("--limit", "-n", min=1, max=500)]
 
 STATES = {"working": "green", "waiting": "bold yellow", "idle": "", "ended": "dim"}
@@ -94,7 +99,7 @@ def list_(
     all_: Annotated[bool, typer.Option("--all", "-a", help="Also those that ended.")] = False,
     here: Annotated[bool, typer.Option("--here", help="Only of this project.")] = False,
     limit: Limit = 50,
-    before: Annotated[str, typer.Option("--before", help="The cursor a page ended with.")] = "",
+    before: Annotated[str, typer.Option("--before", help="Go on after a page: the cursor that it printed.")] = "",
     json: Json = False,
 ) -> None:
     """Sessions, the latest activity first."""
@@ -121,10 +126,10 @@ def list_(
 @app.command()
 def show(
     session: AnyId = "",
-    turns: Annotated[int, typer.Option("--turns", min=1, max=500, help="So many of its latest turns.")] = 10,
+    turns: Annotated[int, typer.Option("--turns", min=1, max=500, help="How many of its latest turns to show.")] = 10,
     json: Json = False,
 ) -> None:
-    """One session whole: its facts, its turns, what it came to."""
+    """One session: its facts, its turns and its summary."""
     told = client.view("sessions.show", id=session, turns=turns)
     if json:
         render.json_line(told)
@@ -168,13 +173,13 @@ def timeline(
 
 @app.command()
 def close(session: Id, json: Json = False) -> None:
-    """Say that a session is over. (If its agent goes on working, it is live again.)"""
+    """Mark a session as ended. (If its agent goes on working, it is live again.)"""
     _changed(client.command("sessions.close", id=session), "Closed", "It had ended already", json)
 
 
 @app.command()
 def reopen(session: Id, json: Json = False) -> None:
-    """Take a closed session as live again."""
+    """Mark a closed session as live again."""
     _changed(client.command("sessions.reopen", id=session), "Open again", "It is live", json)
 
 
@@ -283,7 +288,7 @@ def _facts(told: dict[str, Any]) -> list[tuple[str, str]]:
         ("state", f"{told['state']}{ended}, since {render.ago(told['since'], told['now'])}"),
         ("started", f"{render.ago(told['started_at'], told['now'])} ({told['origin'] or 'unseen'})"),
         ("process", f"{process['name']} {process['pid']}" if process else "not known"),
-        ("work", ", ".join(f"{told[name]} {word}" for name, word in WORK if told[name])),
+        ("work", ", ".join(_counted(told[name], one, many) for name, one, many in WORK if told[name])),
         ("duration", format_duration(told["duration_ms"])),
         ("tokens", spent),
         ("cost", _cost(told)),
@@ -296,9 +301,7 @@ def _facts(told: dict[str, Any]) -> list[tuple[str, str]]:
 
 
 def _cost(told: dict[str, Any]) -> str:
-    """With the agent's own figure where that is another one, and the models that have no price."""
-    own = f" (the agent says {dollars(told['reported_cost'])})" if told["reported_cost"] is not None else ""
-    return dollars(told["cost"]) + own + (f" (no price for {', '.join(told['unpriced'])})" if told["unpriced"] else "")
+    return format_cost_facts(told["cost"], told["reported_cost"], told["unpriced"])
 
 
 def timeline_line(entry: dict[str, Any]) -> Text:
@@ -325,7 +328,14 @@ def _outcome(entry: dict[str, Any]) -> str:
     return "" if entry["outcome"] == "ok" else str(entry["outcome"])
 
 
-WORK = (("prompts", "prompts"), ("tools", "tool calls"), ("failed", "failed"), ("denied", "denied"), ("edits", "edits"))
+WORK = (
+    ("prompts", "prompt", "prompts"), ("tools", "tool call", "tool calls"), ("failed", "failed", "failed"),
+    ("denied", "denied", "denied"), ("edits", "edit", "edits"), ("compactions", "compaction", "compactions"),
+)  # fmt: skip
+
+
+def _counted(n: int, one: str, many: str) -> str:
+    return f"{n} {one if n == 1 else many}"
 
 
 def _count(n: int | None) -> str:

@@ -27,7 +27,7 @@ def verify(
     ] = None,
     json: Json = False,
 ) -> None:
-    """Every event is there once, none is missing, nothing waits in the spool."""
+    """Check that every event is in the log exactly once and that nothing waits in the spool."""
     client.ask("drain")
     client.ask("settle")
     keys = acks.read_text().split() if acks else _journalled_keys()
@@ -58,10 +58,12 @@ def _journalled_keys() -> list[str]:
 
 def rebuild(
     feature: Annotated[str, typer.Argument(help="Only this feature.")] = "",
-    write: Annotated[bool, typer.Option("--write", help="Write the documents anew even if they are right.")] = False,
+    write: Annotated[
+        bool, typer.Option("--write", help="Write all documents again, also those that are right.")
+    ] = False,
     json: Json = False,
 ) -> None:
-    """Replay the whole log and prove that the state is what it says; differences are mended and named."""
+    """Replay the whole log and compare the state with it; differences are repaired and listed."""
     columns = (TextColumn("replaying"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     told: dict[str, Any] = {}
     with Progress(*columns, console=render.err, disable=json, transient=True) as bar:
@@ -80,7 +82,7 @@ def rebuild(
 
 
 def backup(json: Json = False) -> None:
-    """A whole, checked copy of the database, now. (One is made every day; seven are kept.)"""
+    """Make a checked copy of the database now. (One is made every day; seven are kept.)"""
     made = client.ask("backup")
     if json:
         render.json_line(made)

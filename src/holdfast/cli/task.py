@@ -10,7 +10,9 @@ from holdfast.cli import render
 from holdfast.cli.options import Json
 from holdfast.cli.state import as_of, fresh_view
 
-app = typer.Typer(help="What needs doing here: derived from what is true, and closed by it.", no_args_is_help=True)
+app = typer.Typer(
+    help="What needs doing in this project. Tasks open and close by what was recorded.", no_args_is_help=True
+)
 
 STYLES = {"P0": "bold red", "P1": "yellow", "P2": "", "P3": "dim"}
 Id = Annotated[str, typer.Argument(help="e.g. task_003")]
@@ -68,7 +70,7 @@ def _explain(task: dict[str, Any]) -> None:
 
 @app.command("next")
 def next_(json: Json = False) -> None:
-    """The one thing to do now."""
+    """The most pressing task."""
     found = fresh_view("project.next")
     if json:
         render.json_line(found)
@@ -86,7 +88,7 @@ def add(
     why: Annotated[str, typer.Option("--why")] = "",
     json: Json = False,
 ) -> None:
-    """A task of one's own, beside the derived ones."""
+    """Add a task of your own beside the derived ones."""
     fields = {"description": description, "priority": priority, "done_when": done_when or [], "why": why}
     found = client.command("project.add_task", **fields)
     if json:
@@ -97,7 +99,7 @@ def add(
 
 @app.command()
 def done(task: Id, json: Json = False) -> None:
-    """A task of one's own is done. Derived ones close by themselves."""
+    """Close a task of your own. Derived ones close by themselves."""
     found = client.command("project.finish_task", id=task)
     if json:
         render.json_line(found)
@@ -111,7 +113,7 @@ def dismiss(
     reason: Annotated[str, typer.Option("--reason", help="Why it is no task; kept in the history.")],
     json: Json = False,
 ) -> None:
-    """Take any task off the list. It returns when what it was found on changed and it is found again."""
+    """Take a task off the list. It comes back when its cause changes and is found again."""
     answer = client.command("project.dismiss_task", id=task, reason=reason)
     if json:
         render.json_line(answer)

@@ -1,6 +1,5 @@
 """`holdfast uat …`: scenario runs and their proof."""
 
-import shlex
 import time
 from pathlib import Path
 from typing import Annotated, Any
@@ -83,9 +82,7 @@ def show(
     run: Run = "",
     session: Session = "",
     calls: Annotated[bool, typer.Option("--calls", help="Every tool call too.")] = False,
-    raw: Annotated[
-        bool, typer.Option("--raw", help="The document as the earlier UAT tool had it, as plain JSON.")
-    ] = False,
+    raw: Annotated[bool, typer.Option("--raw", help="The whole document as JSON.")] = False,
     json: Json = False,
 ) -> None:
     """One run: its steps, assertions, problems, pictures."""
@@ -365,7 +362,7 @@ def run_suite(
         str, typer.Option("--agent", help=f"One of: {', '.join(HEADLESS)}. Default: the first installed.")
     ] = "",
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask before tokens are spent.")] = False,
-    minutes: Annotated[int, typer.Option("--minutes", min=1, max=240, help="Patience for each scenario.")] = 20,
+    minutes: Annotated[int, typer.Option("--minutes", min=1, max=240, help="The time limit for each scenario.")] = 20,
     agent_args: Annotated[
         str, typer.Option("--agent-args", help='For the agent itself, e.g. "--permission-mode acceptEdits".')
     ] = "",
@@ -380,20 +377,26 @@ def run_suite(
         render.out.print(Text("It uses its own account and its own tokens; Holdfast only records."))
     if not yes:
         typer.confirm("Go on?", abort=True)
-    results = [uat_runner.run_scenario(chosen, one, minutes * 60, shlex.split(agent_args)) for one in wanted]
+    words = uat_runner.split_words(agent_args)
+    results = []
+    for scenario in wanted:
+        results.append(uat_runner.run_scenario(chosen, scenario, minutes * 60, words))
+        if not json:
+            _show_result(results[-1])
     if json:
         render.json_line(results)
-    for one in results if not json else ():
-        why = f" ({render.clean(one['problem'], 200)})" if one["problem"] else ""
-        render.out.print(
-            _mark(one["outcome"]) + Text(f" {render.clean(one['scenario'], 60)}  {one['outcome']}{why}  {one['run']}")
-        )
     raise typer.Exit(0 if all(one["outcome"] == "passed" for one in results) else 1)
+
+
+def _show_result(one: dict[str, Any]) -> None:
+    why = f" ({render.clean(one['problem'], 200)})" if one["problem"] else ""
+    told = f" {render.clean(one['scenario'], 60)}  {one['outcome']}{why}  {one['run']}"
+    render.out.print(_mark(one["outcome"]) + Text(told))
 
 
 @app.command()
 def recover(run: Run = "", session: Session = "", json: Json = False) -> None:
-    """Write a run's file anew from the log, whatever became of it."""
+    """Write a run's file again from the log."""
     made = _done(client.command("uat.recover", run=run, session=session))
     _said(made, f"{made['path']}: it was {made['was']}, now it is {made['now']}.", json)
     raise typer.Exit(0 if made["now"] == "good" else 1)

@@ -1,5 +1,6 @@
 """`holdfast uat run`: an installed agent in headless mode runs scenarios; what became of them is read from the log."""
 
+import shlex
 import shutil
 import subprocess
 import time
@@ -17,6 +18,11 @@ HEADLESS: dict[str, tuple[str, ...]] = {
     "copilot": ("copilot", "-p"),
     "qwen": ("qwen", "-p"),
     "opencode": ("opencode", "run"),
+    "droid": ("droid", "exec"),
+    "kimi": ("kimi", "-p"),
+    "continue": ("cn", "-p"),
+    "cursor": ("cursor-agent", "-p"),
+    "auggie": ("auggie", "--print"),
 }
 """Agent → the words before its prompt."""
 SETTLE_S = 10.0
@@ -37,6 +43,13 @@ def find_agent(name: str) -> HeadlessAgent:
             return HeadlessAgent(known, (program, *HEADLESS[known][1:]))
     missing = name or f"none of {', '.join(HEADLESS)}"
     raise CommandRefused(f"{missing} is not on PATH" if name else f"{missing} is on PATH", fix="Install one first.")
+
+
+def split_words(text: str) -> list[str]:
+    try:
+        return shlex.split(text)
+    except ValueError as error:
+        raise CommandRefused(f"--agent-args cannot be read: {error}", fix="Close each quotation mark.") from None
 
 
 def scenarios_to_run(what: str) -> list[dict[str, Any]]:

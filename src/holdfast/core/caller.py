@@ -100,17 +100,17 @@ class HookOrigins:
     MOST = 2_000
 
     def __init__(self) -> None:
-        self._parents: dict[str, tuple[int, int]] = {}
+        self._parents: dict[tuple[str, str], tuple[int, int]] = {}
 
-    def is_claim(self, session: str, ancestors: tuple[int, ...]) -> bool:
+    def is_claim(self, agent: str, session: str, ancestors: tuple[int, ...]) -> bool:
         if not session or not ancestors:
             return False
-        known = self._parents.get(session)
+        known = self._parents.get((agent, session))
         if known is not None and ancestors[0] == known[0]:
             return False
         if known is not None and self._is_alive(known) and (known[0] in ancestors or self._is_detached(ancestors[0])):
             return True
-        return self._register(session, ancestors)
+        return self._register((agent, session), ancestors)
 
     @staticmethod
     def _is_detached(pid: int) -> bool:
@@ -119,7 +119,7 @@ class HookOrigins:
         parent = machine.look(pid)
         return parent is None or parent.name in _SHELLS or parent.parent in (0, 1)
 
-    def _register(self, session: str, ancestors: tuple[int, ...]) -> bool:
+    def _register(self, session: tuple[str, str], ancestors: tuple[int, ...]) -> bool:
         """The first hook of a session, or of its next process. A shell below an agent calls none of the agent's hooks."""
         parent = machine.look(ancestors[0])
         if parent is None:

@@ -12,7 +12,7 @@ import msgspec
 
 from holdfast.core.decision import Decision, Delivery
 from holdfast.core.errors import StoreMoved
-from holdfast.core.event import REMEMBERED, Deduplicator, Event
+from holdfast.core.event import REMEMBERED, Deduplicator, Event, SessionOwners
 from holdfast.core.feature import Decide, Derive, Enqueue, Enrich, Feature
 from holdfast.core.ports import Clock, Doc, EventQuery, Ref, Store
 from holdfast.core.state import HotDocuments
@@ -67,6 +67,7 @@ class Engine:
         self.hot = HotDocuments()
         self.document_types = {kind.kind: kind for feature in features for kind in feature.documents}
         self.recent = Deduplicator()
+        self.owners = SessionOwners()
         self.head = -1
         """The last event this engine knows of."""
         self.durable = 0
@@ -224,6 +225,7 @@ class Engine:
     def forget(self) -> None:
         """Drop what is remembered, e.g. after the store was restored or a feature rebuilt."""
         self.hot.forget()
+        self.owners.forget()
         self.head = -1
 
     # ── subscriptions ─ ─────────────────────────────────────────────────────────────────────────────────────────────

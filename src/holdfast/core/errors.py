@@ -29,7 +29,7 @@ class NotTrusted(HoldfastError):
 
 
 class UnsafePath(HoldfastError):
-    """A path is not safe to use."""
+    """A folder cannot be used."""
 
 
 class StoreDamaged(HoldfastError):

@@ -1,12 +1,12 @@
 """The event: the only truth. What its payload holds, by kind, is in `core.kinds`."""
 
 import hashlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import msgspec
 
-from holdfast.core.ids import delivery_key
+from holdfast.core.ids import delivery_key, shared_session_key
 from holdfast.core.kinds import KINDS, HookPayload, Payload, UntypedPayload, build_payload, current_version
 
 BODY_LIMIT = 256 * 1024
@@ -116,3 +116,42 @@ class Deduplicator:
     def begin_anew(self, events: Iterable[Event]) -> None:
         self._seen.clear()
         self.add((key, event.at) for event in events if (key := dedupe_key(event)))
+
+
+# Two agents may use one session id (scripts that number their sessions, copied settings). The first keeps it, the others
+# get a key of their own, so that no record is mixed.
+
+AgentsOfSessions = Callable[[list[str]], Mapping[str, str]]
+"""Sessions → the agent of the first event that each of them has in the log; those that have none are absent."""
+
+
+class SessionOwners:
+    """Which agent each session belongs to, as the log says; sessions that are in no log yet belong to who comes first."""
+
+    def __init__(self) -> None:
+        self._agents: dict[str, str] = {}
+
+    def learn(self, events: Iterable[Event], look_up: AgentsOfSessions) -> None:
+        """One question for all sessions of a batch that were not met before."""
+        new = {event.session: event.agent for event in events if event.session not in self._agents and is_owned(event)}
+        if new:
+            self._agents |= {**new, **look_up(list(new))}
+            while len(self._agents) > KEPT:
+                del self._agents[next(iter(self._agents))]
+
+    def keep_apart(self, event: Event) -> Event:
+        owner = self._agents.get(event.session)
+        if owner is None or owner == event.agent or not is_owned(event):
+            return event
+        return msgspec.structs.replace(event, session=shared_session_key(event.session, event.agent))
+
+    def forget(self) -> None:
+        self._agents.clear()
+
+
+def is_owned(event: Event) -> bool:
+    """Whether the agent itself tells it. What Holdfast found out carries the key of its session already."""
+    data = event.data
+    if not event.session or not event.agent or not isinstance(data, HookPayload):
+        return False
+    return bool(data.imported) or event.kind != "model.answered"

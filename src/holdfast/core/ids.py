@@ -22,6 +22,19 @@ def bounded(name: str) -> str:
     return f"{clean}#{digest}"
 
 
+OWNER_MARK = "~"
+
+
+def shared_session_key(session: str, agent: str) -> str:
+    """The key of a session whose id another agent had before: both keep their own record."""
+    return session if session.endswith(OWNER_MARK + agent) else f"{session}{OWNER_MARK}{agent}"
+
+
+def native_session_id(key: str, agent: str) -> str:
+    """The id that the agent itself knows the session by: its files have that name."""
+    return key.removesuffix(OWNER_MARK + agent) if agent else key
+
+
 def alias(session: str) -> str:
     """The 8 characters people type (D5: never a key). Ids that all begin alike are told apart by their end."""
     return session[-8:] if session.startswith("session_") else session[:8]

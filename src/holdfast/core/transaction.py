@@ -65,6 +65,7 @@ class Transaction:
 
     def apply(self, arrivals: Sequence[Arrival]) -> list[Outcome]:
         """All that an event sets going, in the order of the log."""
+        arrivals = self._with_own_sessions(arrivals)
         fresh = self._fresh(arrivals)
         if self.engine.store.shared:  # One way to a server for all documents; in a file of our own each is as near.
             self._prefetch([arrival.event for arrival in arrivals if arrival.event.key in fresh])
@@ -76,6 +77,14 @@ class Transaction:
         for event in events:
             if event.key not in known:
                 self._append(event)
+
+    def _with_own_sessions(self, arrivals: Sequence[Arrival]) -> Sequence[Arrival]:
+        owners = self.engine.owners
+        owners.learn((arrival.event for arrival in arrivals), self.engine.store.session_agents)
+        return [
+            arrival if (event := owners.keep_apart(arrival.event)) is arrival.event else arrival._replace(event=event)
+            for arrival in arrivals
+        ]
 
     def _fresh(self, arrivals: Sequence[Arrival]) -> dict[str, None]:
         keys = [arrival.event.key for arrival in arrivals]

@@ -172,11 +172,11 @@ class Control:
         yield {"done": {"taken": sum(1 for o in outcomes if o.seq), "known": sum(1 for o in outcomes if not o.seq)}}
 
     def _told(self, request: Request) -> Iterator[dict[str, Any]]:
-        """Which of these sessions hooks told of themselves."""
+        """Which of these sessions, each given with its agent, hooks told of themselves."""
         reader = self.reader()
         try:
-            named = [str(s) for s in request.get("sessions") or ()][: imported.MOST_EVENTS]
-            yield {"done": [session for session in named if imported.told_by_hooks(reader, session)]}
+            named = [(str(a), str(s)) for a, s in request.get("sessions") or ()][: imported.MOST_EVENTS]
+            yield {"done": [one for one in named if imported.told_by_hooks(reader, *one)]}
         finally:
             reader.close()
 
@@ -287,10 +287,14 @@ def _read_request(sock: socket.socket) -> Request | None:
             return None
         received += chunk
     try:
-        request = msgspec.json.decode(received)
-    except msgspec.DecodeError:
+        parts = _decode_parts(received)
+        # Events are many: they are decoded where their kinds are known, straight into their types.
+        return {name: raw if name == "events" else msgspec.json.decode(raw) for name, raw in parts.items()}
+    except (msgspec.DecodeError, msgspec.ValidationError):
         return None
-    return request if isinstance(request, dict) else None
+
+
+_decode_parts = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 
 
 def _with_progress(work: Rebuild) -> Iterator[dict[str, Any]]:

@@ -50,7 +50,7 @@ def check_agents() -> Iterator[Finding]:
         try:
             installed_at = [level for level in levels(agent) if hooks.installed(agent, level, project)]
         except InstallRefused as refusal:
-            yield Finding(refusal.message, refusal.fix or "mend that file")
+            yield Finding(refusal.problem, refusal.fix or "repair that file")
             continue
         for level in installed_at:
             yield from _at(agent, level, project)

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from holdfast.agents import normal
-from holdfast.agents.gemini import TABLES, exit_code_in
+from holdfast.agents.gemini import TABLES, exit_code_in, plain_output
 from holdfast.core.event import Event
 from holdfast.imports.history import History, UsageSide, read_lines, text_of
 from holdfast.imports.source import Found, Importer, Place, merged, milliseconds
@@ -92,7 +92,8 @@ class _Chat:
         output = "\n".join(
             str(normal.mapping(normal.mapping(one).get("response")).get("output") or "") for one in parts
         )
-        return self.history.result(at, call, output, failed=made.get("status") == "error", code=exit_code_in(output))
+        plain = plain_output(output)
+        return self.history.result(at, call, plain, failed=made.get("status") == "error", code=exit_code_in(output))
 
 
 IMPORTER = Importer(NAME, "Gemini CLI chats", find, read, whole_sessions=True)

@@ -72,7 +72,7 @@ def session_name(value: Any) -> str:
     return bounded(value) if isinstance(value, str) and value else ""
 
 
-LONGEST_LINE, LONGEST_DOCUMENT = 64 << 20, 256 << 20
+LONGEST_LINE, LONGEST_DOCUMENT, SKIPPED_AT_ONCE = 64 << 20, 256 << 20, 1 << 20
 """Memory stays bounded whatever a file holds."""
 TOO_LONG = b"a line that is too long"
 
@@ -84,7 +84,7 @@ def lines(path: Path) -> Iterator[tuple[int, bytes]]:
         while line := file.readline(LONGEST_LINE):
             number += 1
             if len(line) == LONGEST_LINE and not line.endswith(b"\n"):
-                while (rest := file.readline(LONGEST_LINE)) and not rest.endswith(b"\n"):
+                while (rest := file.readline(SKIPPED_AT_ONCE)) and not rest.endswith(b"\n"):
                     pass
                 line = TOO_LONG
             if not line.isspace():

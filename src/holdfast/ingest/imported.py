@@ -8,18 +8,45 @@ import msgspec
 from holdfast.core.errors import CommandRefused
 from holdfast.core.event import Event
 from holdfast.core.feature import Feature
-from holdfast.core.kinds import ENGINE_KINDS, KINDS
+from holdfast.core.ids import shared_session_key
+from holdfast.core.kinds import ENGINE_KINDS, KINDS, current_version, decode_payload
 from holdfast.core.ports import EventQuery, Reader
 
 MOST_EVENTS = 5_000
 LONGEST_KEY = 64
 
 
+class ReceivedEvent(msgspec.Struct, kw_only=True):
+    """An event as it is sent. Its data waits until the kind is known, and then is decoded once, into the kind's own type."""
+
+    key: str
+    kind: str
+    at: int
+    session: str = ""
+    project: str = ""
+    agent: str = ""
+    tool: str = ""
+    data: msgspec.Raw = msgspec.Raw(b"{}")
+
+    def as_event(self) -> Event:
+        return Event(
+            key=self.key, kind=self.kind, at=self.at, session=self.session, project=self.project, agent=self.agent,
+            tool=self.tool, data=self._payload(),
+        )  # fmt: skip
+
+    def _payload(self) -> Any:
+        raw = bytes(self.data)
+        return decode_payload(self.kind, current_version(self.kind), raw) if raw.startswith(b"{") else None
+
+
+decode_received = msgspec.json.Decoder(list[ReceivedEvent]).decode
+
+
 def accepted(given: Any, features: Sequence[Feature]) -> list[Event]:
     """All or none: a batch with anything strange in it is a mistake of whoever made it."""
     try:
-        events = msgspec.convert(given, list[Event])
-    except msgspec.ValidationError as error:
+        events = [one.as_event() for one in decode_received(given)]
+    except (msgspec.DecodeError, msgspec.ValidationError, TypeError) as error:
         raise CommandRefused(f"these are no events: {error}") from error
     if len(events) > MOST_EVENTS:
         raise CommandRefused(f"more than {MOST_EVENTS} events at once", fix="Send them in smaller batches.")
@@ -32,6 +59,10 @@ def accepted(given: Any, features: Sequence[Feature]) -> list[Event]:
     return events
 
 
-def told_by_hooks(reader: Reader, session: str) -> bool:
-    first = reader.events(EventQuery(session=session, limit=1))
-    return bool(first) and not first[0].data.get("imported")
+def told_by_hooks(reader: Reader, agent: str, session: str) -> bool:
+    """Whether hooks of this agent told of the session, under its id or, where another agent has that, its own key."""
+    for key in (session, shared_session_key(session, agent)):
+        first = reader.events(EventQuery(session=key, limit=1))
+        if first and first[0].agent in ("", agent):
+            return not first[0].data.get("imported")
+    return False

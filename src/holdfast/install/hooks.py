@@ -206,6 +206,7 @@ def _remember(agent: Agent, level: str, path: Path, known: Record | None, before
         results=(*(r for r in earlier if r != new), new)[-KEPT_RESULTS:],
         part=_part(_layout_name(agent)),
         made_folders=(known.made_folders if known else 0) or locations.missing_folders(path),
+        made_file=_made_by_us(known) if known else before is None,
         not_kept=not_kept,
     )
 
@@ -223,8 +224,11 @@ def _original(layout: Layout, path: Path, now: bytes | None, record: Record | No
         raise InstallRefused("somebody changed it", where=str(path), fix="Move it away and try again.")
     before = _text(path, record.original) if record and record.original else ""
     rest = _careful(layout, path, text, lambda: layout.without_ours(text, before))
-    made_by_us = record is not None and record.original is None and not record.not_kept
-    return None if (made_by_us or not rest) and not layout.foreign(rest) else rest.encode()
+    return None if (_made_by_us(record) or not rest) and not layout.foreign(rest) else rest.encode()
+
+
+def _made_by_us(record: Record | None) -> bool:
+    return record is not None and (record.made_file or (record.original is None and not record.not_kept))
 
 
 def _put_in(plan: Plan, record: Record, records: Records, now: bytes | None) -> None:

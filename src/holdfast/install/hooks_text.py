@@ -57,13 +57,14 @@ def state_words(state: Path) -> list[str]:
 
 def wanted(agent: Agent, state: Path) -> dict[str, dict[str, Any]]:
     """Event → what stands in its list: the entry itself, or a group around it."""
-    return {hook.event: _placed(agent, hook, state) for hook in agent.hooks if hook.register}
+    command = our_words(state)  # once, not for each of some thirty events: `status` asks this of every agent
+    return {hook.event: _placed(agent, hook, command) for hook in agent.hooks if hook.register}
 
 
-def _placed(agent: Agent, hook: Hook, state: Path) -> dict[str, Any]:
+def _placed(agent: Agent, hook: Hook, command: list[str]) -> dict[str, Any]:
     if agent.setup is None:
         return {}
-    entry = agent.setup.entry(hook, [*our_words(state), hook.mode, agent.name, hook.event])
+    entry = agent.setup.entry(hook, [*command, hook.mode, agent.name, hook.event])
     if agent.setup.layout == "list":
         return entry
     return {**({"matcher": hook.matcher} if hook.matcher else {}), GROUPED: [entry]}

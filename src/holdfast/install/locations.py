@@ -37,13 +37,21 @@ def _followed(path: Path, project: Path) -> Path:
     try:
         real = path.resolve()
     except (OSError, RuntimeError) as error:
-        raise InstallRefused("the link leads in a circle", where=str(path), fix="Mend or remove the link.") from error
+        raise InstallRefused(
+            "the link leads in a circle", where=str(path), fix="Repair or remove the link, then run: holdfast up"
+        ) from error
     linked = path.is_symlink() or path.parent.is_symlink()
     if (linked and not real.parent.is_dir()) or (path.is_symlink() and not real.exists()):
-        raise InstallRefused(f"it is a link to {real}, which is not there", where=str(path), fix="Mend the link.")
+        raise InstallRefused(
+            f"it is a link to {real}, which is not there",
+            where=str(path),
+            fix="Repair or remove the link, then run: holdfast up",
+        )
     if not any(real.is_relative_to(place.resolve()) for place in (Path.home(), project)):
         raise InstallRefused(
-            f"it is a link to {real}, outside of home and project", where=str(path), fix="Edit that file."
+            f"it is a link to {real}, outside of home and project",
+            where=str(path),
+            fix="Put a file in its place, or have the link lead into your home; then run: holdfast up",
         )
     return real
 
@@ -165,6 +173,8 @@ class Record(msgspec.Struct, kw_only=True, frozen=True):
     made_folders: int = 0
     part: str = ""
     """What of ours it is about, where one file holds both our hooks and our MCP server."""
+    made_file: bool = False
+    """The file was not there before us; also known when another part of ours is in it, and `original` therefore is not empty."""
     not_kept: bool = False
     """The agent's own file, which may hold its keys: no copy is made, and only our entry is taken out."""
 

@@ -232,7 +232,22 @@ def render_answer(answer: Answer) -> dict[str, Any]:
 
 
 def _refused(text: str) -> dict[str, Any]:
-    return {"content": [{"type": "text", "text": _sanitise_answer(text)}], "isError": True}
+    return {"content": [{"type": "text", "text": _sanitise_answer(_name_tools(text))}], "isError": True}
+
+
+COMMANDS_AS_TOOLS = {
+    "holdfast memory search WORDS": "the tool memory_search",
+    "holdfast memory list --candidates": "the tool memory_search",
+    "holdfast uat list": "the tool uat_runs",
+    "holdfast lease list": "the tool leases",
+}
+
+
+def _name_tools(text: str) -> str:
+    """A refusal written for the command line names the tool that a model has instead."""
+    for command, tool in COMMANDS_AS_TOOLS.items():
+        text = text.replace(command, tool)
+    return text
 
 
 def _explain(error: msgspec.ValidationError, tool: Tool) -> str:

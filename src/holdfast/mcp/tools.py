@@ -146,7 +146,11 @@ def show_memory(args: MemoryId, context: Context) -> Answer:
 def add_memory(args: AddMemory, context: Context) -> Answer:
     doc = context.command("memory.add", text=args.text, type=args.type, files=args.files, by="agent")
     row = Row(doc["id"], date_of(doc["at"]), doc["status"], doc["type"], doc["text"])
-    return Answer(f"Remembered: {format_row(row)}", {**msgspec.to_builtins(row), "by": doc["origin"]})
+    if doc["origin"] == "user":
+        told = "Remembered, as your user said it"
+    else:
+        told = "Noted as your words; later sessions are told them once a person keeps them"
+    return Answer(f"{told}: {format_row(row)}", {**msgspec.to_builtins(row), "by": doc["origin"]})
 
 
 def list_gates(args: Paged, context: Context) -> Answer:

@@ -160,17 +160,19 @@ def examine(query: Query, names: Sequence[str], lines: Sequence[str], rarity: di
 
 
 Scored = Sequence[tuple[int, float]]
-MEANING, MEANING_OF_A_NAME = 0.68, 0.64
+MEANING, MEANING_OF_A_NAME = 0.68, 0.5
 """The share of meaning in the mixture, full text has the rest; a name is rather meant as it stands."""
 DEPTH = 100
 TEXT_DEPTH = 400
 """Chunks that full text finds, to see which files hold several of them."""
-UNSURE, SURE = 0.5, 0.8
+UNSURE, SURE = 0.4, 0.65
 """How near the nearest chunk is in meaning: below the first the question's words count fully, above the second not."""
 ASKED_DOCUMENT = 0.5
 """A long document has every word somewhere: where documents are asked for, that says less."""
 FILE_SHARE, CHUNKS_OF_A_FILE = 0.15, 3
 """What a chunk gains in the file whose best few chunks full text finds best."""
+NEAR_FILE_SHARE = 0.15
+"""The same for the file whose best few chunks are nearest in meaning."""
 
 
 class Weights(msgspec.Struct, frozen=True):
@@ -288,12 +290,13 @@ class Ranking:
         self._rows: dict[int, ChunkRow] = {}
 
     def ranked(self, meaning: Scored, text: Scored) -> list[Ranked]:
-        mixed = mix(meaning, text, MEANING_OF_A_NAME if self._query.is_name else MEANING)
+        one_word = self._query.is_name or len(self._query.text.split()) == 1
+        mixed = mix(meaning, text, MEANING_OF_A_NAME if one_word else MEANING)
         uses = self._uses()
         self._load([*mixed, *uses, *(chunk for chunk, _ in text)])
         for chunk, score in mixed.items():
             self._one(chunk).score = score
-        self._weigh_subject(text, meaning[0][1] if meaning else 0.0)
+        self._weigh_subject(text, meaning)
         if self._query.is_task:
             self._weigh_registries(sorted(mixed, key=lambda chunk: -mixed[chunk])[:EXAMINED_REGISTRIES])
         self._weigh_evidence([*dict.fromkeys([*(c for c, _ in text[:EXAMINED]), *uses])])
@@ -316,17 +319,21 @@ class Ranking:
                     found.setdefault(chunk)
         return list(found)[:EXAMINED_USES]
 
-    def _weigh_subject(self, text: Scored, nearest: float) -> None:
+    def _weigh_subject(self, text: Scored, meaning: Scored) -> None:
         """What a chunk alone does not show: its file is about the question, or it has all of the question's words.
         Where a name is typed, or one place is very near in meaning, that says enough."""
+        nearest = meaning[0][1] if meaning else 0.0
         share = max(0.0, 1.0 - self._share_of_names()) * min(1.0, max(0.0, (SURE - nearest) / (SURE - UNSURE)))
         if not share:
             return
         share *= ASKED_DOCUMENT if self._query.about_documents else 1.0
-        files = file_scores(text, lambda chunk: self._rows[chunk].file)
+        worded = file_scores(text, lambda chunk: self._rows[chunk].file)
+        near = file_scores(meaning, lambda chunk: self._rows[chunk].file)
         covered = self._words.coverage(self._query.telling_words, self._found)
         for chunk, one in self._found.items():
-            one.score += share * (FILE_SHARE * files.get(self._rows[chunk].file, 0.0) + covered[chunk])
+            file = self._rows[chunk].file
+            told = FILE_SHARE * worded.get(file, 0.0) + NEAR_FILE_SHARE * near.get(file, 0.0)
+            one.score += share * (told + covered[chunk])
 
     def _load(self, chunks: Sequence[int]) -> None:
         wanted = [chunk for chunk in dict.fromkeys(chunks) if chunk not in self._rows]

@@ -24,7 +24,7 @@ MOST_TEXTS = 300
 RELATED_SPARE = 40
 """More than are shown: windows of the same text are left out, and code comes before documents that only speak of it."""
 FILTERED_DEPTH = 2_000
-FAR = 0.15
+FAR = 0.23
 """What shares no word with the question and is no nearer to it than this has nothing to do with it."""
 
 

@@ -243,6 +243,9 @@ class PostgresStore:
     def known(self, keys: Sequence[str]) -> dict[str, int]:
         return dict(self._all("known", list(keys))) if keys else {}
 
+    def session_agents(self, sessions: Sequence[str]) -> dict[str, str]:
+        return dict(self._all("session_agents", list(sessions))) if sessions else {}
+
     def append(self, events: Sequence[Event]) -> None:
         ids = self._ids(name for e in events for name in (e.session, e.project, e.kind, e.tool, e.agent))
         self._columns(

@@ -249,6 +249,10 @@ class SqliteStore:
         with translated(self.path):
             return dict(self._db.execute(SQL["known"], (encode(list(keys)).decode(),)))
 
+    def session_agents(self, sessions: Sequence[str]) -> dict[str, str]:
+        with translated(self.path):
+            return dict(self._db.execute(SQL["session_agents"], (encode(list(sessions)).decode(),)))
+
     def append(self, events: Sequence[Event]) -> None:
         many, name = self._db.executemany, self._name_id
         many(

@@ -107,6 +107,15 @@ MICRO = 1_000_000
 SHORTEST, LONGEST = 2, 6
 
 
+def format_cost_facts(cost: int | None, reported: int | None, unpriced: Iterable[str]) -> str:
+    """With the agent's own figure where that is another one, and with the models that have no price."""
+    text = dollars(cost)
+    if reported is not None:
+        text += f" (the agent says {dollars(reported)})"
+    names = ", ".join(name or "an unnamed model" for name in unpriced)
+    return f"{text} (no price for {names})" if names else text
+
+
 def dollars(micro: int | None) -> str:
     """Cents, or more places where that would be nothing."""
     if micro is None:

@@ -1,6 +1,7 @@
 """The memory feature on a real SQLite store, told what agents tell; its views and commands as the daemon calls them."""
 
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,11 +19,14 @@ from holdfast.features.memory import FEATURE, jobs, policy
 from holdfast.features.memory.index import file
 from holdfast.features.memory.index.catalogue import catalogue
 from holdfast.features.memory.settings import MemorySettings
+from holdfast.features.sessions import FEATURE as SESSIONS
 from holdfast.stores import open_store
 from tests.factories import AClock, a_key, an_engine
 
 SECOND = 1000
 PROJECT = "/home/ada/engine"
+SESSION_DOCUMENTS = replace(SESSIONS, enqueue=None, jobs={})
+"""What the sessions feature knows is quoted by memory; its jobs are not run here."""
 
 
 class MemoryHarness:
@@ -30,7 +34,9 @@ class MemoryHarness:
         self.store = open_store(f"sqlite:///{folder / 'holdfast.db'}")
         self.clock = AClock()
         self.settings = MemorySettings.of(settings)
-        self.engine = an_engine(self.store, FEATURE, clock=self.clock, settings=lambda _p: {"memory": self.settings})
+        self.engine = an_engine(
+            self.store, SESSION_DOCUMENTS, FEATURE, clock=self.clock, settings=lambda _p: {"memory": self.settings}
+        )
         self.reader = self.store.reader()
         self._folder = folder
         self._calls = 0

@@ -54,6 +54,11 @@ def test_a_known_gotcha_is_told_before_the_file_is_edited(house: MemoryHarness) 
     assert house.ask("tool.started", **loud) == []
 
 
+def refused(house: MemoryHarness, *gates: str) -> None:
+    details = [{"gate": "refused", "requirements": [{"name": name} for name in gates]}]
+    house.hook("decision.made", tool="Bash", verdict="deny", details=details)
+
+
 def compacted(house: MemoryHarness, summary: str) -> str:
     house.hook("compact.started", trigger="auto")
     house.hook("compact.ended", trigger="auto", summary=summary)
@@ -66,7 +71,7 @@ def test_after_a_compaction_what_the_summary_lost_is_put_back(house: MemoryHarne
     house.prompt("Go on with the migration of the invoices")
     house.ran("make test-store SEED=41")
     house.hook("task.created", task="7", subject="Drop the legacy column")
-    house.hook("gates.triggered", requirements=["code-review"], tool="Edit")
+    refused(house, "code-review")
     back = compacted(house, "The user asked about the migration of the invoices; we go on with it.")
     for piece in (DECISION, "make test-store SEED=41", "Drop the legacy column", "code-review"):
         assert piece in back
@@ -82,7 +87,7 @@ def test_a_finished_task_and_a_satisfied_gate_are_not_put_back(house: MemoryHarn
     house.prompt("do it")
     house.hook("task.created", task="7", subject="Drop the legacy column")
     house.hook("task.completed", task="7", subject="Drop the legacy column")
-    house.hook("gates.triggered", requirements=["code-review"])
+    refused(house, "code-review")
     house.hook("gates.satisfied", requirements=[{"name": "code-review", "scope": "session", "until": 0}])
     back = compacted(house, "")
     assert "legacy" not in back
@@ -212,14 +217,25 @@ def test_a_handover_is_looked_at_again_before_it_is_told(house: MemoryHarness) -
     house.turn("Rewrite the importer")
     for task in ("write the parser", "measure it"):
         house.hook("task.created", task=task, subject=task)
-    house.hook("gates.triggered", requirements=["tests", "review"])
+    house.hook("gates.triggered", requirements=["met but never in the way"])
+    refused(house, "tests", "review")
     house.command("handoff")
     house.hook("task.completed", task="write the parser", subject="write the parser")
     house.hook("gates.satisfied", requirements=[{"name": "tests"}])
     heard = told(house.ask("session.started", session="s-2", source="startup"))
     assert "open task: measure it" in heard
     assert "write the parser" not in heard
-    assert "gates still open: review" in heard
+    assert "gates still open: review\n" in heard
+
+
+def test_the_open_gates_of_a_handover_are_the_sessions_figure(house: MemoryHarness) -> None:
+    """Those that refused something and were not satisfied since; of an ended session none."""
+    house.turn("Rewrite the importer")
+    refused(house, "tests", "review")
+    assert "- gates still open: review, tests\n" in house.command("handoff")["text"]
+    house.hook("session.ended")
+    assert "gates" not in house.command("handoff")["text"]
+    assert "gates" not in told(house.ask("session.started", session="s-2", source="startup"))
 
 
 def test_news_ends_a_rule_that_waited_for_it(house: MemoryHarness) -> None:

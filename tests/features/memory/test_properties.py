@@ -59,8 +59,13 @@ def _forgiving(house: MemoryHarness):
 
 def test_a_long_life_stays_bounded(tmp_path: Path) -> None:
     house = MemoryHarness(tmp_path)
-    for n in range(MOST_ITEMS + 20):
-        house.turn(f"We decided to use library{n} for the part component{n} of engine{n}.", session=f"s-{n % 7}")
+    words = "We decided to use library{n} for the part component{n} of engine{n}."
+    # Learned before: as events, because a turn holds what was said against all that is known.
+    for n in range(MOST_ITEMS):
+        about = {"id": f"m{n:012x}", "type": "decision", "origin": "user", "importance": 8}
+        house.hook("memory.observed", session=f"s-{n % 7}", text=words.format(n=n), **about)
+    for n in range(MOST_ITEMS, MOST_ITEMS + 4):
+        house.turn(words.format(n=n), session=f"s-{n % 7}")
     sizes = {row.ref.kind: len(row.doc) for row in house.reader.rows("memory")}
     [(_, project)] = house.reader.states(StateQuery(kind="memory.project"))
     assert len(project["items"]) == MOST_ITEMS

@@ -272,3 +272,31 @@ def test_no_text_holds_a_hook_up(house: MemoryHarness) -> None:
         began = time.perf_counter()
         house.turn(text, text)
         assert time.perf_counter() - began < 2, text[:10]
+
+
+def test_a_teammates_words_stay_his_when_they_are_kept(house: MemoryHarness) -> None:
+    """Several people in one project: what came from another is told to nobody before it is kept, and then as his."""
+    house.turn("Deploys happen on tuesdays.")
+    shared = {"type": "rule", "text": "Migrations are always reversible.", "origin": "outside", "words_of": "ben"}
+    house.hook("memory.observed", session="", id="team-m1", status="candidate", **shared)
+    assert "reversible" not in house.ask("session.started", session="s-2", source="startup")[0]
+    house.command("keep", id="team-m1")
+    [told] = house.ask("session.started", session="s-3", source="startup")
+    assert "ben's words, kept by the user): Migrations are always reversible." in told
+    assert "user's words): Deploys happen on tuesdays." in told
+    assert house.view("show", id="team-m1")["words_of"] == "ben"
+    assert house.replayed() == []
+
+
+def test_what_an_agent_proposed_stays_the_agents_words(tmp_path) -> None:
+    house = MemoryHarness(tmp_path, agent_proposes=True)
+    doc = house.command("add", text="The gateway restarts at noon", type="fact", session="s-1")
+    house.command("keep", id=doc["id"])
+    [*_, told] = house.ask("session.started", session="s-2", source="startup")
+    assert "agent's words, kept by the user): The gateway restarts at noon" in told
+    house.command("add", text="The importer needs four gigabytes", type="fact", session="s-1")
+    [other] = house.memories(status="candidate")
+    house.command("keep", id=other["id"], text="The importer needs eight gigabytes")
+    [*_, told] = house.ask("session.started", session="s-3", source="startup")
+    assert "user's words): The importer needs eight gigabytes" in told
+    house.close()

@@ -18,7 +18,6 @@ def test_tools_that_teach_nothing_leave_the_document_alone(house: MemoryHarness)
         house.ran("ls -l")
         house.ran("make test")
         house.edited("/home/ada/engine/a.py")
-        house.hook("gates.triggered", requirements=[])
     assert document(house) == before
     assert len(before) < 1000
 

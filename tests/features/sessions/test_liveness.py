@@ -137,10 +137,10 @@ def test_the_process_is_known_with_the_first_hook_and_looked_for_once(start: Sta
     process, lookup = start(SLEEP), liveness.ProcessLookup()
     seen = record(process)
     hook = hook_of(process, seen.start)
-    assert lookup.identify("s-1", "tool.started", hook, now_ms()) == seen
-    assert lookup.identify("s-1", "tool.finished", hook, now_ms()) is None
-    assert lookup.identify("s-1", "session.started", hook, now_ms()) is None
-    assert lookup.identify("s-2", "prompt.submitted", hook, now_ms()) == seen
+    assert lookup.identify(("claude-code", "s-1"), "tool.started", hook, now_ms()) == seen
+    assert lookup.identify(("claude-code", "s-1"), "tool.finished", hook, now_ms()) is None
+    assert lookup.identify(("claude-code", "s-1"), "session.started", hook, now_ms()) is None
+    assert lookup.identify(("claude-code", "s-2"), "prompt.submitted", hook, now_ms()) == seen
 
 
 def test_an_agent_that_died_while_its_hook_waits_is_known_to_be_gone(start: Start):
@@ -148,7 +148,7 @@ def test_an_agent_that_died_while_its_hook_waits_is_known_to_be_gone(start: Star
     hook = hook_of(process, record(process).start)
     process.kill()
     process.wait()
-    found = lookup.identify("s-1", "session.started", hook, now_ms())
+    found = lookup.identify(("claude-code", "s-1"), "session.started", hook, now_ms())
     assert found and liveness.is_alive(found) is False
 
 
@@ -158,13 +158,13 @@ def test_a_hook_from_the_spool_says_nothing_about_a_parent_that_is_gone(start: S
     hook = hook_of(process, record(process).start)
     process.kill()
     process.wait()
-    assert lookup.identify("s-1", "session.started", hook, now_ms() - 60_000) is None
+    assert lookup.identify(("claude-code", "s-1"), "session.started", hook, now_ms() - 60_000) is None
 
 
 def test_a_resume_in_another_process_is_noticed(start: Start):
     first, second, lookup = start(SLEEP), start(SLEEP), liveness.ProcessLookup()
-    lookup.identify("s-1", "session.started", hook_of(first, record(first).start), now_ms())
-    found = lookup.identify("s-1", "session.started", hook_of(second, record(second).start), now_ms())
+    lookup.identify(("claude-code", "s-1"), "session.started", hook_of(first, record(first).start), now_ms())
+    found = lookup.identify(("claude-code", "s-1"), "session.started", hook_of(second, record(second).start), now_ms())
     assert found == record(second)
 
 

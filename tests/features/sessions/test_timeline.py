@@ -6,9 +6,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from holdfast.core.event import Event
+from holdfast.core.kinds.agent_events import PromptSubmitted
+from holdfast.features.sessions.state.lifecycle import about_call, prompt_text
 from holdfast.features.sessions.timeline import pair_calls
 
-from .story import House, Story
+from .story import House, Story, an
 
 COMMANDS = ("make", "ls", "make")
 
@@ -126,3 +128,15 @@ def test_no_start_has_two_ends_and_none_is_both_open_and_over(script: list[tuple
         ended = by_seq[end]
         assert (ended.tool, ended.data.lane) == (start.tool, start.data.lane)
         assert not (ended.data.call and start.data.call) or ended.data.call == start.data.call
+
+
+def test_a_call_says_what_it_is_about_by_its_input_where_it_names_no_file() -> None:
+    about = lambda **given: about_call(an("tool.started", tool="T", input=given))  # noqa: E731
+    assert about(prompt="MARK please look", description="look around") == "look around"
+    assert (about(agent_name="x", prompt="MARK"), about(dir_path="/src"), about(n=1)) == ("MARK", "/src", "")
+
+
+def test_news_of_a_background_task_reads_as_its_sentence() -> None:
+    text = '<task-notification>\n<task-id>a3</task-id>\n<summary>Agent "look" finished</summary>\n</task-notification>'
+    assert prompt_text(PromptSubmitted(prompt=text, synthetic=True)) == 'Agent "look" finished'
+    assert prompt_text(PromptSubmitted(prompt=text)) == text

@@ -31,6 +31,7 @@ from .story import House, an
 
 GOLDENS = Path(__file__).parent / "goldens"
 SESSION = "5e5510a0-0001"
+PARENTS = ("parentAgentId", "parentID")
 NAMES = ("session_id", "sessionId", "sessionID", "conversation_id")
 
 
@@ -71,20 +72,23 @@ PARTS = {
     ),
     "gemini": Names(
         "SessionStart.startup", "BeforeAgent", "BeforeTool.run_shell_command", "AfterTool.run_shell_command",
-        "AfterAgent", "SessionEnd.exit",
+        "AfterAgent", "SessionEnd.exit", compaction=("PreCompress.manual",),
     ),
     "copilot": Names(
         "sessionStart.new", "userPromptSubmitted", "preToolUse.bash", "postToolUse.bash", "agentStop",
         "sessionEnd.complete", "postToolUseFailure", input="toolArgs",
         subagent=("subagentStart", "preToolUse.bash_in_subagent", "postToolUse.bash_in_subagent", "subagentStop"),
+        compaction=("preCompact",),
     ),
     "cursor": Names(
         "sessionStart", "beforeSubmitPrompt", "preToolUse", "postToolUse", "stop", "sessionEnd", "postToolUseFailure",
         call="tool_use_id", turn="generation_id", subagent=("subagentStart", "subagentStop"),
+        compaction=("preCompact",),
     ),
     "opencode": Names(
         "session.created", "chat.message", "tool.execute.before.bash", "tool.execute.after.bash", "session.idle",
         "session.ended", call="input.callID", turn="output.message.id", input="opencode",
+        subagent=("session.created.subagent", "session.idle.subagent"),
     ),
     "qwen": Names(
         "SessionStart.startup", "UserPromptSubmit", "PreToolUse.run_shell_command", "PostToolUse.run_shell_command",
@@ -98,14 +102,14 @@ PARTS = {
     ),
     "kimi": Names(
         "SessionStart", "UserPromptSubmit", "PreToolUse.Bash", "PostToolUse.Bash", "Stop",
-        failure="PostToolUseFailure.Bash", call="tool_call_id",
+        failure="PostToolUseFailure.Bash", call="tool_call_id", subagent=("SubagentStart", "SubagentStop"),
     ),
     "auggie": Names(
         "SessionStart", "PromptSubmit", "PreToolUse.launch-process", "PostToolUse.launch-process", "Stop", "SessionEnd",
     ),
     "continue": Names(
         "SessionStart", "UserPromptSubmit", "PreToolUse.Bash", "PostToolUse.Bash", "Stop", "SessionEnd",
-        "PostToolUseFailure", call="tool_use_id",
+        "PostToolUseFailure", call="tool_use_id", compaction=("PreCompact",),
     ),
 }  # fmt: skip
 
@@ -123,12 +127,10 @@ class Script:
 
     def fire(self, stem: str, **changes: Any) -> "Script":
         payload = json.loads((PAYLOADS / self.agent / f"{stem}.json").read_bytes())
-        parent = isinstance(payload.get("parentAgentId"), str)
-        for name in NAMES:
-            if name in payload and not parent:
+        parent = next((name for name in PARENTS if isinstance(payload.get(name), str)), "")
+        for name in NAMES if not parent else (parent,):
+            if name in payload:
                 payload[name] = SESSION
-        if parent:
-            payload["parentAgentId"] = SESSION
         for path, value in changes.items():
             _put(payload, path.replace("__", "."), value)
         self._stamp(payload)
@@ -201,7 +203,7 @@ def a_whole_session(agent: str) -> Script:
         script.call(names.before, "make test", "c4").call(names.failure, "make test", "c4")
     script.call(names.before, "rm -rf build", "c5")
     for stem in (*names.subagent, *names.compaction):
-        script.fire(stem, **({names.turn: "t1"} if names.turn else {}))
+        script.fire(stem, **({names.turn: "t1"} if names.turn and agent != "opencode" else {}))
     script.stop()
     script.prompt("And now?", "t2").call(names.before, "make deploy", "c6", "t2")
     if names.interrupt:

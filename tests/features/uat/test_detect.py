@@ -4,13 +4,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from holdfast.core.kinds.uat_events import Plan, PlannedStep
 from holdfast.features.uat.detect import assess, named, read
 from holdfast.features.uat.drivers import recognise
 from holdfast.features.uat.match import Called
 from holdfast.features.uat.settings import START_AT, SUGGEST_AT
 from tests.features.uat.prompts import ORDINARY, UAT
 
-LOGIN = {"steps": [{"action": "navigate"}, {"action": "fill"}, {"action": "click"}], "base_url": "http://localhost"}
+LOGIN = Plan(steps=[PlannedStep(action) for action in ("navigate", "fill", "click")], base_url="http://localhost")
 SCENARIOS = {"login-flow": LOGIN, "checkout-flow": LOGIN, "signup": LOGIN}
 _URL = {"url": "http://localhost/login"}
 NAVIGATE = Called(
@@ -103,7 +104,7 @@ def test_long_prompts_are_read_quickly(text: str) -> None:
     ],
 )
 def test_prompts_in_other_languages_begin_a_run_by_the_scenarios_name(prompt: str) -> None:
-    plans = {"login-flow": {"steps": [{"action": "navigate"}]}}
+    plans = {"login-flow": Plan(steps=[PlannedStep("navigate")])}
     found = assess(prompt, plans, NAVIGATE)
     assert (found.scenario, found.score) == ("login-flow", 80)
 
@@ -121,5 +122,5 @@ def test_prompts_in_other_languages_begin_a_run_by_the_scenarios_name(prompt: st
     ],
 )
 def test_other_prompts_in_other_languages_begin_nothing(prompt: str) -> None:
-    plans = {"login-flow": {"steps": [{"action": "navigate"}]}}
+    plans = {"login-flow": Plan(steps=[PlannedStep("navigate")])}
     assert assess(prompt, plans, NAVIGATE).score < 80

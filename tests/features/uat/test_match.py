@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from holdfast.core.kinds.uat_events import PlannedStep
 from holdfast.features.uat.drivers import recognise
 from holdfast.features.uat.match import Called, matches, text_fits
 
@@ -73,15 +74,17 @@ def test_browser_tools_of_all_kinds_are_known(tool: str, is_one: bool) -> None:
     ],
 )
 def test_steps_and_calls(step: dict, tool: str, arguments: dict, fits: bool) -> None:
-    assert matches(step, Called(tool, "mcp", arguments, recognise(tool, arguments)), "http://x/app") is fits
+    assert (
+        matches(PlannedStep(**step), Called(tool, "mcp", arguments, recognise(tool, arguments)), "http://x/app") is fits
+    )
 
 
 def test_shell_steps_fit_every_agents_shell() -> None:
     assert matches(
-        {"action": "shell", "arguments": {"command": "make *"}},
+        PlannedStep("shell", arguments={"command": "make *"}),
         Called("run_shell_command", "shell", {"command": "make it"}),
     )
-    assert not matches({"action": "shell"}, Called("mcp__x__shell", "mcp", {}))
+    assert not matches(PlannedStep("shell"), Called("mcp__x__shell", "mcp", {}))
 
 
 @given(st.text(max_size=60), st.text(max_size=200))

@@ -1,10 +1,14 @@
 """Screenshots: copied to where they stay, compared by pixels; nothing else is ever taken (S3-8)."""
 
+import base64
+import io
 import json
 import os
+import random
 import struct
 import subprocess
 import sys
+import zlib
 from pathlib import Path
 
 import pytest
@@ -13,7 +17,7 @@ from hypothesis import strategies as st
 
 from holdfast.features.uat import picture_difference
 from tests.features.uat.kit import SHOT, Lab
-from tests.features.uat.pictures import MAGIC, png
+from tests.features.uat.pictures import MAGIC, chunk, png
 from tests.features.uat.test_recording import begin
 
 
@@ -103,8 +107,6 @@ def test_a_project_cannot_allow_folders_by_itself(lab: Lab, tmp_path: Path) -> N
 
 
 def test_a_small_picture_in_the_answer_itself_is_taken(lab: Lab) -> None:
-    import base64
-
     begin(lab)
     image = {"type": "image", "data": base64.b64encode(png()).decode(), "mimeType": "image/png"}
     text = {"type": "text", "text": "### Result\n- [Screenshot](/tmp/elsewhere.png)"}
@@ -146,7 +148,7 @@ def test_one_pixel_is_one_pixel() -> None:
     told, drawn = picture_difference.compare_pictures(png(10, 10), png(10, 10, filters=5, dot=True))
     assert told == {"share": 0.01, "note": "1 pixel"}
     assert drawn is not None
-    assert drawn.getpixel((9, 9)) == picture_difference.RED
+    assert tuple(drawn[9, 9]) == picture_difference.RED
 
 
 def test_equal_pictures_are_equal_however_they_are_packed() -> None:
@@ -160,6 +162,41 @@ def test_what_no_eye_sees_is_no_difference() -> None:
 
 def test_a_page_that_grew_differs_where_it_grew() -> None:
     assert compared(png(8, 4), png(8, 5)) == {"share": 0.2, "note": "8×4 became 8×5, 8 pixels"}
+
+
+@pytest.mark.parametrize("mode", ["1", "L", "LA", "P", "RGB", "RGBA"])
+def test_every_kind_of_png_is_read_as_pillow_reads_it(mode: str) -> None:
+    from PIL import Image
+
+    noise = random.Random(mode)
+    for width, height in ((1, 1), (1, 5), (7, 1), (33, 17)):
+        image = Image.frombytes("RGB", (width, height), noise.randbytes(width * height * 3))
+        image = image.quantize(10) if mode == "P" else image.convert(mode)
+        made = io.BytesIO()
+        image.save(made, "PNG", optimize=True)
+        seen = picture_difference.open_picture(made.getvalue())
+        assert seen.tobytes() == image.convert("RGBA").tobytes()
+        again = picture_difference.encode_png(seen[:, :, :3])
+        assert picture_difference.open_picture(again)[:, :, :3].tobytes() == image.convert("RGB").tobytes()
+
+
+def test_an_interlaced_png_is_read() -> None:
+    """Pillow writes none: the seven passes are written here, each as a small picture of its own."""
+    values = [[(y * 9 + x) % 256 for x in range(9)] for y in range(6)]
+    lines = b"".join(
+        b"\0" + bytes(values[y][left::across])
+        for left, top, across, down in picture_difference.PASSES
+        for y in range(top, 6, down)
+        if values[y][left::across]
+    )
+    head = struct.pack(">IIBBBBB", 9, 6, 8, 0, 0, 0, 1)
+    data = MAGIC + chunk(b"IHDR", head) + chunk(b"IDAT", zlib.compress(lines)) + chunk(b"IEND", b"")
+    assert picture_difference.open_picture(data)[:, :, 0].tolist() == values
+
+
+def test_a_jpeg_without_pillow_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "PIL", None)
+    assert "holdfast-agents[pictures]" in str(compared(png(), b"\xff\xd8\xff\xe0")["note"])
 
 
 @given(st.binary(max_size=300))
@@ -181,3 +218,25 @@ def test_it_is_a_program_of_its_own(tmp_path: Path) -> None:
     told = json.loads(subprocess.run(words, capture_output=True, check=True).stdout)
     assert told == {"share": round(1 / 32, 6), "note": "1 pixel", "difference": str(tmp_path / "c.png")}
     assert (tmp_path / "c.png").read_bytes().startswith(MAGIC)
+
+
+def test_a_large_picture_in_the_answer_is_read_from_the_transcript(lab: Lab, tmp_path: Path) -> None:
+    """A payload is cut at 256 KB; what was cut out of it is in the file that the agent keeps."""
+    noise = base64.b64encode(png() + os.urandom(300_000)).decode()
+    image = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": noise}}
+    result = {"type": "tool_result", "tool_use_id": "s", "content": [image]}
+    transcript = tmp_path / "session.jsonl"
+    transcript.write_text(json.dumps({"type": "user", "message": {"role": "user", "content": [result]}}) + "\n")
+    begin(lab)
+    tool = "mcp__chrome-devtools__take_screenshot"
+    lab.before(tool, "s")
+    told = {"tool_name": tool, "tool_input": {}, "tool_use_id": "s", "transcript_path": str(transcript)}
+    lab.hook("PostToolUse", tool_response=[{"type": "text", "text": "Took a screenshot."}, image], **told)
+    lab.work()
+    (shot,) = lab.document["artifacts"]["screenshots"]
+    assert base64.b64encode(Path(shot["path"]).read_bytes()).decode() == noise
+    transcript.unlink()
+    lab.before(tool, "t")
+    lab.hook("PostToolUse", at=lab.now + 5_000, tool_response=[image], **(told | {"tool_use_id": "t"}))
+    lab.work()
+    assert "too large to be kept" in lab.document["execution"]["warnings"][-1]["message"]

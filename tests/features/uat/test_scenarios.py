@@ -2,12 +2,12 @@
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from holdfast.core.kinds.uat_events import Plan, PlannedCheck
 from holdfast.features.uat import results
 from holdfast.features.uat import scenario as scenario_file
 from holdfast.features.uat import scenario as template
@@ -20,7 +20,7 @@ from tests.features.uat.kit import LOGIN
 DOCS = Path(__file__).parents[3] / "docs" / "features" / "uat-scenario.schema.json"
 
 
-def plan_of(scenario: Scenario | None) -> dict[str, Any]:
+def plan_of(scenario: Scenario | None) -> Plan:
     assert scenario is not None
     plan, faults = build_plan(scenario, no_shared_steps)
     assert faults == []
@@ -36,8 +36,8 @@ def test_a_good_one_has_none() -> None:
     assert found == []
     assert scenario is not None
     plan = plan_of(scenario)
-    assert [s["action"] for s in plan["steps"]] == ["navigate", "fill", "click", "verify", "screenshot"]
-    assert plan["estimated_ms"] == 45_000
+    assert [s.action for s in plan.steps] == ["navigate", "fill", "click", "verify", "screenshot"]
+    assert plan.estimated_ms == 45_000
 
 
 def test_the_estimate_is_the_sum_of_what_is_expected() -> None:
@@ -184,10 +184,10 @@ def test_shared_steps_data_and_variables_become_one_plan(tmp_path: Path) -> None
     plan, found = read_plan(written(tmp_path, main=FULL, open_login=OPEN_LOGIN))
     assert found == []
     assert plan is not None
-    assert [step["action"] for step in plan["steps"]] == ["navigate", "wait", "fill", "verify"] * 2
-    assert plan["steps"][0]["arguments"] == {"url": "/login"}
-    assert plan["steps"][2]["description"] == "ada with $SHOP_PASSWORD [user ada, hello Welcome Ada]"
-    judged = [(one.get("step"), one["description"]) for one in plan["assertions"]]
+    assert [step.action for step in plan.steps] == ["navigate", "wait", "fill", "verify"] * 2
+    assert plan.steps[0].arguments == {"url": "/login"}
+    assert plan.steps[2].description == "ada with $SHOP_PASSWORD [user ada, hello Welcome Ada]"
+    judged = [(one.step, one.description) for one in plan.assertions]
     assert judged[:5] == [
         (1, "The form is there"),
         (4, "Greeted"),
@@ -195,10 +195,10 @@ def test_shared_steps_data_and_variables_become_one_plan(tmp_path: Path) -> None
         (5, "The form is there"),
         (8, "Greeted"),
     ]
-    assert plan["assertions"][4]["contains"] == "Welcome Eve"
+    assert plan.assertions[4].contains == "Welcome Eve"
     assert [name for _, name in judged[5:]][0] == "The console stays clean"
-    assert plan["tags"] == ["smoke", "account"]
-    assert plan["health_checks"] == [{"type": "http", "precondition": True, "path": "/health", "contains": "fine"}]
+    assert plan.tags == ["smoke", "account"]
+    assert plan.health_checks == [PlannedCheck(type="http", precondition=True, path="/health", contains="fine")]
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,8 @@
 import json
 from pathlib import Path
 
+from msgspec.structs import replace
+
 from holdfast.core.event import Event
 from holdfast.features.uat.files import missing
 from holdfast.features.uat.scenario import parse
@@ -27,7 +29,7 @@ def played(lab: Lab) -> dict:
     run = "uat-20250705-143022-xyz789"
     begun = {
         "uat": run,
-        "plan": {**build_plan(scenario, no_shared_steps)[0], "assertions": []},
+        "plan": replace(build_plan(scenario, no_shared_steps)[0], assertions=[]),
         "root": "/uat",
         "mode": "production",
     }

@@ -310,11 +310,39 @@ def test_a_first_scenario_is_recorded_from_what_an_agent_did(lab: Lab) -> None:
     assert (plan["name"], plan["steps"]) == ("signing in", 4)
     assert lab.view("validate")["mistakes"] == []
     assert 'arguments: {url: "/login*"}' in text
-    assert "calls: 2" in text
+    assert 'description: "Click Sign in"' in text
     assert 'title: "Home"' in text
+    assert "contains" not in text, "a heading with {{ }} cannot be asserted"
+
+
+def test_a_recorded_step_is_called_after_its_element(lab: Lab) -> None:
+    shown = 'uid=1_2 textbox "User"\nuid=1_3 textbox "Password"\nuid=1_4 button "Sign in"'
+    lab.tool("mcp__chrome-devtools__take_snapshot", shown)
+    lab.tool(
+        "mcp__chrome-devtools__fill_form", "ok", elements=[{"uid": "1_2", "value": "a"}, {"uid": "1_3", "value": "b"}]
+    )
+    lab.tool("Bash", '- button "Pay" [ref=e7]', command="agent-browser open http://x/pay && agent-browser snapshot")
+    lab.tool("Bash", "Done", command="agent-browser click @e7 && agent-browser screenshot a.png")
+    asked = lab.command("init", scenario="paying", record=True)
+    lab.work()
+    text = Path(asked["path"]).read_text()
+    told = [
+        line.partition("description: ")[2].strip('"}').partition('"')[0]
+        for line in text.splitlines()
+        if "action:" in line
+    ]
+    looked, picture = "Look at the page", "Keep a picture"
+    assert told == [looked, "Fill in User, Password", "Open /pay", looked, "Click Pay", picture]
+    assert lab.view("validate")["mistakes"] == []
 
 
 def test_nothing_is_recorded_where_no_browser_was(lab: Lab) -> None:
     lab.tool("Read", "x", file_path="x")
     with pytest.raises(CommandRefused, match="no browser call"):
         lab.command("init", scenario="x", record=True)
+
+
+def test_an_agent_is_told_to_run_axe_where_it_must_have_run(lab: Lab) -> None:
+    lab.scenario(LOGIN + "accessibility: {max_violations: 0}\n")
+    told = lab.hook("UserPromptSubmit", prompt="Please test the login-flow scenario").decision
+    assert "run axe-core in the page" in told.contexts[0].text

@@ -9,6 +9,7 @@ from holdfast.core.event import Event, own_event
 from holdfast.core.kinds.agent_events import ToolFinished
 from holdfast.features.checks.judge import judge_result
 from holdfast.features.checks.observe import ShellResult
+from holdfast.features.uat.drivers import NOT_A_DRIVER
 from holdfast.features.uat.report import rendered
 from holdfast.features.uat.results import result_of
 from tests.features.uat.kit import CLICK, FILL, LOGIN, NAVIGATE, SESSION, SHOT, SNAPSHOT, URL, Lab
@@ -301,5 +302,5 @@ def test_a_run_may_last_two_days_as_long_as_something_happens(lab: Lab) -> None:
 def test_a_shell_step_is_done_when_its_checks_passed(command: str, output: str, ok: bool) -> None:
     judgement = judge_result(ShellResult(command, 0, output), "/nowhere")
     ended = ToolFinished(action="shell", command=command, ok=True, exit_code=0, output=output, judgement=judgement)
-    result = result_of(own_event(ended, 0), b"", browser=False)
+    result = result_of(own_event(ended, 0), b"", NOT_A_DRIVER)
     assert (result.ok, bool(result.error)) == (ok, not ok)

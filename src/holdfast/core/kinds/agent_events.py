@@ -224,6 +224,8 @@ class CompactStarted(HookPayload):
 
     trigger: str = ""
     instructions: str = ""
+    end_untold: bool = False
+    """This agent has no hook for the end: that it began is all there will be."""
 
 
 @event_kind("compact.ended")

@@ -20,6 +20,8 @@ class RememberedPayload(MemoryPayload):
     """Quotes tools; shown to those who ask, never told to an agent."""
     origin: str = ""
     """Whose words: user, agent, deed, outside, model."""
+    words_of: str = ""
+    """Who said it, where that is not the person of this machine: a teammate, or the agent whose proposal a person kept."""
     importance: int = 0
     files: list[str] = []
     evidence: list[int] = []

@@ -30,6 +30,8 @@ class JudgedAssertion(Record):
     met: bool = False
     broken: bool = False
     """It can no longer hold in this attempt."""
+    untold: bool = False
+    """The driver did not say what it asks for: what was found before still counts."""
     actual: str = ""
 
 
@@ -52,11 +54,71 @@ class UatCallFields(UatPayload):
     address: str = ""
 
 
+class PlannedStep(Record):
+    action: str = ""
+    description: str = ""
+    tool: str = ""
+    """A glob over tool names; empty: by the action."""
+    arguments: JsonObject = {}
+    expected_ms: int | None = None
+    budget_ms: int | None = None
+    calls: int = 1
+    public: bool = False
+    """What is typed in it is no secret."""
+
+
+class Conditions(Record, kw_only=True):
+    """What is to hold of one tool result; a condition that is None was not asked for."""
+
+    contains: str | None = None
+    not_contains: str | None = None
+    url: str | None = None
+    title: str | None = None
+    status: int | None = None
+    exit_code: int | None = None
+    max_ms: int | None = None
+    no_errors: bool | None = None
+    fields: JsonObject | None = None
+    clean_console: bool | None = None
+    max_violations: int | None = None
+    impact: str = ""
+    """Of axe's violations only those at least this bad are counted."""
+
+
+class PlannedAssertion(Conditions):
+    description: str = ""
+    step: int | None = None
+    budget_ms: int | None = None
+    """Of the whole run's time."""
+
+
+class PlannedCheck(Conditions):
+    type: str = ""
+    step: int | None = None
+    path: str | None = None
+    precondition: bool = False
+
+
+class Plan(Record, kw_only=True):
+    """A scenario ready to be run: shared steps put in, data rows unrolled, variables replaced."""
+
+    name: str = ""
+    description: str = ""
+    base_url: str = ""
+    file: str = ""
+    tags: list[str] = []
+    preconditions: list[str] = []
+    estimated_ms: int = 0
+    steps: list[PlannedStep] = []
+    assertions: list[PlannedAssertion] = []
+    health_checks: list[PlannedCheck] = []
+
+
 @event_kind("uat.scenarios")
 class ScenariosRead(Payload):
     """The scenario files of a project were read."""
 
-    scenarios: dict[str, JsonObject] = {}
+    scenarios: dict[str, Plan] = {}
     problems: list[str] = []
 
 
@@ -85,7 +147,7 @@ class FirstCall(Record):
 class RunStarted(UatPayload):
     """A UAT run began."""
 
-    plan: JsonObject = {}
+    plan: Plan = msgspec.field(default_factory=Plan)
     """The scenario as it was then."""
     mode: str = ""
     root: str = ""
@@ -129,6 +191,8 @@ class CallEnded(UatCallFields):
     url: str = ""
     title: str = ""
     driver: str = ""
+    meaning: str = ""
+    """What the driver's tool does: navigate, click, screenshot…"""
     problems: list[UatProblem] = []
     assertions: list[JudgedAssertion] = []
     health: list[JudgedCheck] = []

@@ -260,7 +260,7 @@ def attention(call: Call) -> dict[str, Any]:
 def _changed_tests(checker: Checker, settings: GateSettings) -> list[str]:
     found = {rule.name: checker.changed_tests(rule) for rule in settings.rules if checker.find(rule).ok}
     return [
-        f"{name}: proven with tests that were changed before: {', '.join(files[:3])}"
+        f"{name}: proved by tests that were themselves changed before that: {', '.join(files[:3])}"
         for name, files in found.items()
         if files
     ]
@@ -271,7 +271,7 @@ def _pauses(call: Call) -> list[Pause]:
 
 
 def _pause_text(pause: Pause) -> str:
-    where = "in all projects" if pause.where == EVERYWHERE else f"in {pause.where}"
+    where = "in all projects" if pause.where == EVERYWHERE else f"in {pause.where.removesuffix('/.git')}"
     until = f"until {time.strftime('%H:%M', time.localtime(pause.until / 1000))}" if pause.until else "until resumed"
     return f"{where}, {until}" + (f" ({pause.why})" if pause.why else "")
 

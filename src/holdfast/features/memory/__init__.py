@@ -12,7 +12,7 @@ _lazy = partial(lazy_function, __name__)
 
 FEATURE = Feature(
     name="memory",
-    version=6,
+    version=7,
     subscribed_kinds=state.SUBSCRIBED_KINDS,
     documents=state.DOCUMENTS,
     keys=state.keys,
@@ -32,7 +32,12 @@ FEATURE = Feature(
         policy.BATCH: _lazy("jobs", "batch"),
         policy.ASK: _lazy("jobs", "ask"),
         policy.KEEP_INDEX: _lazy("jobs", "keep_index"),
+        policy.LOAD_LANGUAGE: _lazy("jobs", "load_language"),
     },
-    schedule={policy.BATCH: policy.BATCH_EVERY_S, policy.KEEP_INDEX: policy.KEEP_EVERY_S},
+    schedule={
+        policy.BATCH: policy.BATCH_EVERY_S,
+        policy.KEEP_INDEX: policy.KEEP_EVERY_S,
+        policy.LOAD_LANGUAGE: policy.LOAD_EVERY_S,
+    },
     settings=MemorySettings,
 )

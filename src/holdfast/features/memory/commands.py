@@ -29,6 +29,7 @@ from holdfast.features.memory.documents import (
     OBSERVATION,
     PROJECT,
     SESSION,
+    SESSION_GATES,
     TYPES,
     USER,
     Observation,
@@ -138,9 +139,15 @@ def keep(call: Call) -> CommandResult:
         type=type_, text=text, origin=USER, importance=IMPORTANCE, evidence=tuple(doc.evidence), files=tuple(doc.files)
     )
     gone = contradicted(_items(call, doc.place), this, text)
-    payload = remembered(MemoryKept(was=doc.id), this, one, repo=doc.repo, supersedes=gone)
+    kept = MemoryKept(was=doc.id, words_of=_speaker(doc) if text == doc.text else "")
+    payload = remembered(kept, this, one, repo=doc.repo, supersedes=gone)
     event = own_event(payload, call.now, session=doc.session, project=doc.project)
     return CommandResult((event,), answer=_shown(this))
+
+
+def _speaker(doc: Observation) -> str:
+    """Keeping words makes nobody their author: a teammate's stay his, and what the agent proposed stays the agent's."""
+    return doc.words_of or ("agent" if doc.origin == AGENT else "")
 
 
 def drop(call: Call) -> CommandResult:
@@ -190,7 +197,8 @@ def hand_over(call: Call) -> CommandResult:
         raise CommandRefused("no session of this project is known to memory", fix="See: holdfast session list")
     summary = handoff.summarise_session(call.reader.replay(session=session))
     note = one_line(str(call.args.get("note") or ""), 300)
-    text = handoff.packet(doc, summary, handoff.is_file_of(doc.project), note)
+    gates = handoff.gate_names(SESSION_GATES.load(call.reader, session))
+    text = handoff.packet(doc, summary, gates, handoff.is_file_of(doc.project), note)
     this = identity(doc.project, "handoff", f"{session} {call.now}")
     payload = WorkHandedOver(id=this, text=text, repo=lookup.repo(call, doc.project))
     event = own_event(payload, call.now, session=session, project=doc.project)

@@ -41,6 +41,7 @@ class Observation(msgspec.Struct, kw_only=True, frozen=True):
     text: str = ""
     detail: str = ""
     origin: str = ""
+    words_of: str = ""
     importance: int = 0
     files: list[str] = []
     paths: list[str] = []
@@ -103,9 +104,14 @@ class Snapshot(msgspec.Struct, kw_only=True, frozen=True, omit_defaults=True):
     prompt: str = ""
     tasks: dict[str, str] = {}
     todos: list[str] = []
-    gates: dict[str, str] = {}
     commands: dict[str, int] = {}
     own: list[OwnMemory] = []
+
+
+class SessionGates(msgspec.Struct, kw_only=True, frozen=True):
+    """The part of the `sessions` feature's document that a hand-over quotes: open gates are counted in one place only."""
+
+    open_gates: dict[str, Any] = {}
 
 
 class MemorySession(Turn, kw_only=True, frozen=True, omit_defaults=True):
@@ -126,7 +132,6 @@ class MemorySession(Turn, kw_only=True, frozen=True, omit_defaults=True):
     queued: int = 0
     tasks: dict[str, str] = {}
     todos: list[str] = []
-    gates: dict[str, str] = {}
     commands: dict[str, int] = {}
     edited: dict[str, int] = {}
     own: list[OwnMemory] = []
@@ -156,6 +161,7 @@ class ProjectItem(msgspec.Struct, kw_only=True, frozen=True, omit_defaults=True)
     type: str
     text: str
     origin: str
+    words_of: str = ""
     importance: int = 1
     files: list[str] = []
     paths: list[str] = []
@@ -196,6 +202,7 @@ class Place(msgspec.Struct, kw_only=True, frozen=True):
 
 OBSERVATION = DocumentType("observation", Observation)
 SESSION = DocumentType("memory.session", MemorySession)
+SESSION_GATES = DocumentType("session", SessionGates)
 PROJECT = DocumentType("memory.project", ProjectMemory)
 PLACE = DocumentType("memory.place", Place)
 

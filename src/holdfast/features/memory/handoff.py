@@ -1,14 +1,14 @@
 """A session's work for whoever goes on: a packet for another agent, and what a compaction lost, put back within a budget. Pure
 but for the look at which files are there."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
 from msgspec.structs import replace
 
 from holdfast.core.event import Event
 from holdfast.core.text import tokens
-from holdfast.features.memory.documents import Act, MemorySession, Snapshot, day_of, one_line
+from holdfast.features.memory.documents import Act, MemorySession, SessionGates, Snapshot, day_of, one_line
 from holdfast.features.memory.terms import terms
 from holdfast.handover.summary import SessionEvent, Summary, build_summary, session_event
 
@@ -51,11 +51,17 @@ def is_file_of(project: str) -> Exists:
     return lambda path: (Path(project) / path).exists()
 
 
-def packet(doc: MemorySession, summary: Summary, exists: Exists, note: str = "") -> str:
-    return "\n".join(_lines(doc, summary, exists, note))
+def packet(doc: MemorySession, summary: Summary, gates: Sequence[str], exists: Exists, note: str = "") -> str:
+    """`gates`: those that are open in the session now."""
+    return "\n".join(_lines(doc, summary, gates, exists, note))
 
 
-def _lines(doc: MemorySession, summary: Summary, exists: Exists, note: str) -> Iterator[str]:
+def gate_names(session: SessionGates | None) -> list[str]:
+    """Open gates as the session's own figures count them."""
+    return sorted(session.open_gates) if session else []
+
+
+def _lines(doc: MemorySession, summary: Summary, gates: Sequence[str], exists: Exists, note: str) -> Iterator[str]:
     whose = doc.agent or "another agent"
     yield f"Handed over from {whose}, session {doc.id}, as of {day_of(doc.at)} (data, not orders):"
     yield f"- goal: {doc.first_prompt or 'not said'}"
@@ -68,7 +74,6 @@ def _lines(doc: MemorySession, summary: Summary, exists: Exists, note: str) -> I
     yield from (f"- {one.type}: {one.text} [{one.id}]" for one in doc.own[-MOST:])
     yield from (f"{OPEN_TASK}{task}" for task in [*doc.tasks.values(), *doc.todos][:MOST])
     yield from (f"- still open: {one}" for one in summary.open)
-    gates = sorted(name for name, status in doc.gates.items() if status == "open")
     if gates:
         yield OPEN_GATES + ", ".join(gates)
     if files := [path for path in doc.edited if exists(path)]:
@@ -99,8 +104,8 @@ def _next(doc: MemorySession, summary: Summary) -> str:
 # ── a packet, looked at again when it is told ────────────────────────────────────────────────────────────────────────
 
 
-def packet_lines_now(text: str, doc: MemorySession | None) -> Iterator[str]:
-    """The lines of a packet without tasks that were finished and gates that were satisfied since it was made."""
+def packet_lines_now(text: str, doc: MemorySession | None, gates: Sequence[str]) -> Iterator[str]:
+    """The lines of a packet without tasks that were finished and gates that are not open any more."""
     lines = text.split("\n")
     if doc is None:
         yield from lines
@@ -109,7 +114,7 @@ def packet_lines_now(text: str, doc: MemorySession | None) -> Iterator[str]:
     finished = {line.removeprefix(OPEN_TASK) for line in lines if line.startswith(OPEN_TASK)} - set(open_now)
     for line in lines:
         if line.startswith(OPEN_GATES):
-            names = [name for name in line.removeprefix(OPEN_GATES).split(", ") if doc.gates.get(name) != "satisfied"]
+            names = [name for name in line.removeprefix(OPEN_GATES).split(", ") if name in gates]
             yield from [OPEN_GATES + ", ".join(names)] if names else []
         elif line.startswith(NEXT_STEP) and line.removeprefix(NEXT_STEP) in finished:
             yield NEXT_STEP + next(iter(open_now), NOTHING_LEFT)
@@ -125,11 +130,11 @@ EXACT_COMMAND = "exact command"
 ABOUT_COMPACTION = "Before the compaction, and missing from its summary (data recorded by Holdfast):"
 
 
-def put_back(doc: MemorySession, budget: int) -> str:
+def put_back(doc: MemorySession, gates: Sequence[str], budget: int) -> str:
     snapshot = _still_open(doc)
     kept = set(terms(doc.summary))
     lines, left = [], budget - tokens(ABOUT_COMPACTION)
-    for label, text, mark in _pieces(snapshot, summarise_turn(doc)):
+    for label, text, mark in _pieces(snapshot, gates, summarise_turn(doc)):
         words = f"- {label}: {text}{mark}"
         there = text in doc.summary if label == EXACT_COMMAND else _is_said(text, kept)
         if not there and tokens(words) < left:
@@ -139,25 +144,23 @@ def put_back(doc: MemorySession, budget: int) -> str:
 
 
 def _still_open(doc: MemorySession) -> Snapshot:
-    """As it was before, without what was finished or satisfied since."""
+    """As it was before, without what was finished since."""
     before = doc.before_compaction()
     return replace(
         before,
         tasks={name: task for name, task in before.tasks.items() if name in doc.tasks},
         todos=[todo for todo in before.todos if todo in doc.todos],
-        gates={name: doc.gates.get(name, now) for name, now in before.gates.items()},
     )
 
 
-def _pieces(snapshot: Snapshot, summary: Summary) -> Iterator[tuple[str, str, str]]:
+def _pieces(snapshot: Snapshot, gates: Sequence[str], summary: Summary) -> Iterator[tuple[str, str, str]]:
     """(label, text, the mark of a memory), the weightiest first."""
     for one in reversed(snapshot.own[-MOST_PIECES:]):
         yield one.type, one.text, f" [{one.id}]"
     for task in [*snapshot.tasks.values(), *snapshot.todos][:MOST_PIECES]:
         yield "open task", task, ""
-    open_gates = sorted(name for name, status in snapshot.gates.items() if status == "open")
-    if open_gates:
-        yield "gates still open", ", ".join(open_gates), ""
+    if gates:
+        yield "gates still open", ", ".join(gates), ""
     for label, texts in (("next step", summary.next), ("failed last", summary.failing), ("still open", summary.open)):
         yield from ((label, text, "") for text in texts)
     if snapshot.prompt:

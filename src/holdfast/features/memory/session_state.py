@@ -19,7 +19,6 @@ from holdfast.core.kinds.agent_events import (
     TurnFailed,
 )
 from holdfast.core.kinds.engine_events import DecisionMade, InjectedContext
-from holdfast.core.kinds.gates_events import GatesCleared, GatesTriggered, SatisfiedPayload
 from holdfast.core.kinds.memory_events import MemoryPayload, RememberedPayload, TurnQueued
 from holdfast.core.kinds.session_events import SessionLinked, ToolExitRead, TurnAnswerRead
 from holdfast.features.memory import turn_rules
@@ -40,7 +39,7 @@ from holdfast.features.memory.documents import (
 MOST_ACTS = 60
 MOST_SHOWN = 300
 MOST_OWN = 30
-MOST_TASKS = MOST_GATES = 30
+MOST_TASKS = 30
 MOST_COMMANDS = 12
 MOST_EDITED = 30
 PROMPT, CONTEXT, COMMAND, HEARD, SUMMARY = 4_000, 1_000, 300, 400, 8_000
@@ -196,30 +195,6 @@ def _task_done(doc: MemorySession, event: Event) -> MemorySession:
     return replace(doc, tasks=without(doc.tasks, [data.task or one_line(data.subject, 160)]))
 
 
-def _gates_opened(doc: MemorySession, event: Event) -> MemorySession:
-    data: GatesTriggered = event.data
-    return _with_gates(doc, data.requirements, "open")
-
-
-def _gates_satisfied(doc: MemorySession, event: Event) -> MemorySession:
-    data: SatisfiedPayload = event.data
-    return _with_gates(doc, [str(one.get("name") or "") for one in data.requirements], "satisfied")
-
-
-def _with_gates(doc: MemorySession, names: list[str], status: str) -> MemorySession:
-    gates = doc.gates
-    for name in names[:MOST_GATES]:
-        # A gate that was satisfied is not open again because it was met once more.
-        if gates.get(name) not in ("satisfied", status):
-            gates = with_newest(gates, name, status, MOST_GATES)
-    return replace(doc, gates=gates) if gates is not doc.gates else doc
-
-
-def _gates_reopened(doc: MemorySession, event: Event) -> MemorySession:
-    data: GatesCleared = event.data
-    return replace(doc, gates={name: "open" if name in data.requirements else now for name, now in doc.gates.items()})
-
-
 # ── what is remembered of it, and what it was told ───────────────────────────────────────────────────────────────────
 
 
@@ -227,7 +202,9 @@ def _observed(doc: MemorySession, event: Event) -> MemorySession:
     data: RememberedPayload = event.data
     if data.type not in OWN_TYPES or data.origin == OUTSIDE or data.status == CANDIDATE:
         return doc
-    kept = [one for one in doc.own if one.id != data.id]
+    # What it replaces is not handed over beside it.
+    gone = {data.id, *data.supersedes}
+    kept = [one for one in doc.own if one.id not in gone]
     return replace(doc, own=[*kept, OwnMemory(data.id, one_line(data.text, 300), data.type)][-MOST_OWN:])
 
 
@@ -287,9 +264,6 @@ STEPS: dict[str, Step] = {
     **dict.fromkeys(SESSION_ENDS, _session_over),
     "task.created": _task_opened,
     "task.completed": _task_done,
-    "gates.triggered": _gates_opened,
-    "gates.satisfied": _gates_satisfied,
-    "gates.cleared": _gates_reopened,
     "compact.started": _compacting,
     "compact.ended": _compacted,
     "memory.observed": _observed,

@@ -59,7 +59,7 @@ from holdfast.features.memory.terms import terms
 
 DAY = 86_400_000
 MOST_TERMS = 60
-LONGEST_HANDOFF = 6_000
+LONGEST_HANDOFF, LONGEST_NAME = 6_000, 80
 SUBSCRIBED_KINDS = frozenset((*MEMORY_KINDS, *session_state.STEPS, "tool.started", "session.summarised"))
 BEGINNINGS = frozenset(("session.started", "prompt.submitted"))
 DOCUMENTS = (OBSERVATION, SESSION, PROJECT, PLACE, model_state.METER, model_state.QUEUE)
@@ -142,6 +142,7 @@ def _new_observation(event: Event, data: RememberedPayload) -> Observation:
     return Observation(
         id=data.id, type=data.type or "discovery", text=one_line(data.text, LONGEST_TEXT),
         detail=one_line(data.detail, LONGEST_TEXT), origin=data.origin, importance=data.importance or 1,
+        words_of=one_line(data.words_of, LONGEST_NAME),
         files=shortened(data.files), evidence=data.evidence[:MOST_EVIDENCE], session=event.session,
         project=event.project, agent=event.agent, repo=data.repo, supersedes=shortened(data.supersedes),
         pinned=data.pinned, times=1, status=CANDIDATE if data.status == CANDIDATE else ACTIVE, first_at=event.at,
@@ -239,6 +240,7 @@ def _new_item(event: Event, data: RememberedPayload) -> ProjectItem:
     return ProjectItem(
         id=data.id, type=data.type, text=text, origin=data.origin or OUTSIDE, importance=data.importance or 1,
         files=files, at=event.at, session=event.session, pinned=data.pinned,
+        words_of=one_line(data.words_of, LONGEST_NAME),
         terms=list(dict.fromkeys(terms(f"{text} {' '.join(files)}")))[:MOST_TERMS],
     )  # fmt: skip
 

@@ -39,7 +39,13 @@ def terms(text: str) -> list[str]:
     return [stem(word) for word in plain(text)] + names(text)
 
 
+_ANY_NAME = re.compile(r"\w[._/-]\w|[a-z][A-Z]|[A-Z]{2}\d")
+
+
 def names(text: str) -> list[str]:
+    # Most prose has none, and one look at the whole is a tenth of a look at each word: an index is built from many texts.
+    if not _ANY_NAME.search(text):
+        return []
     return [f"={token}" for token in _tokens(text) if len(token) > 3 and _NAME.search(token)]
 
 

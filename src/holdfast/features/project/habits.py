@@ -142,12 +142,18 @@ def _end_session(doc: Activity, event: Event) -> Activity:
     return replace(doc, sessions=sessions, ended=ended, edits=edits)
 
 
+@lru_cache(64)
+def _day_name(day: int) -> str:
+    """Many calls of a model are of one day."""
+    return format_time(day * DAY)[:10]
+
+
 def _count_tokens(doc: Activity, event: Event) -> Activity:
     data: ModelAnswered = event.data
     spent = sum(n for kind, n in data.tokens.items() if kind in COUNTED_TOKENS)
     if spent <= 0:
         return doc
-    day = format_time(event.at)[:10]
+    day = _day_name(event.at // DAY)
     days = sorted({**doc.tokens_by_day, day: doc.tokens_by_day.get(day, 0) + spent}.items())[-MAX_DAYS:]
     doc = replace(doc, tokens_by_day=dict(days))
     if event.session in doc.sessions:

@@ -56,7 +56,7 @@ class Settings(Section):
     context: Annotated[bool, Meta(description="Tell the agent up to three places in the code that fit its prompt.")] = (
         False
     )
-    context_score: Annotated[float, Meta(ge=0, le=1, description="How well a place must fit, at least.")] = 0.5
+    context_score: Annotated[float, Meta(ge=0, le=1, description="How well a place must fit, at least.")] = 0.58
 
     def index(self) -> IndexSettings:
         return IndexSettings(

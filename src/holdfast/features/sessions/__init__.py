@@ -4,7 +4,7 @@ from holdfast.core.feature import Feature
 from holdfast.core.job import READ_USAGE
 from holdfast.core.lazy import lazy_function
 from holdfast.features.sessions import commands, events, policy, views
-from holdfast.features.sessions.jobs import process_turns, read_answers, read_exits, recovery, summarise
+from holdfast.features.sessions.jobs import process_turns, read_answers, read_exits, recovery
 from holdfast.features.sessions.settings import SessionsSettings
 from holdfast.features.sessions.state import reducer
 from holdfast.features.sessions.state.documents import DOCUMENTS
@@ -14,7 +14,7 @@ WATCH_SECONDS = 5.0
 
 FEATURE = Feature(
     name="sessions",
-    version=5,
+    version=6,
     subscribed_kinds=events.SUBSCRIBED_KINDS,
     documents=DOCUMENTS,
     keys=reducer.keys,
@@ -49,7 +49,8 @@ FEATURE = Feature(
         policy.FIND: recovery.find_process,
         policy.PROCESS: process_turns.process_turns,
         READ_USAGE: process_turns.read_usage,
-        policy.SUMMARISE: summarise.summarise_session,
+        # Reads prompts with the patterns of `statements`, which take long to compile: not at the daemon's start.
+        policy.SUMMARISE: lazy_function(f"{__name__}.jobs", "summarise", "summarise_session"),
         policy.LINK: recovery.link_parent,
         policy.ADOPT: recovery.adopt,
         read_exits.READ: read_exits.read_exit,

@@ -11,7 +11,7 @@ from holdfast.features.sessions.settings import DEFAULTS, SessionsSettings
 from holdfast.features.sessions.state.documents import IDLE, WAITING, Session
 from holdfast.usage.model import Usage
 from holdfast.usage.prices import BadPrices, PriceTable, current_table, load_table
-from holdfast.usage.report import UNTOLD, Sum, dollars
+from holdfast.usage.report import UNTOLD, Sum, format_cost_facts
 from holdfast.usage.spending import Spending, session_spending
 
 UNKNOWN = UNTOLD
@@ -131,13 +131,7 @@ def format_tokens(spent: Spent) -> str:
 
 
 def format_cost(spent: Spent) -> str:
-    """With the agent's own figure where that is another one, and with the models that have no price."""
-    text = dollars(spent.cost)
-    if spent.reported is not None:
-        text += f" (the agent says {dollars(spent.reported)})"
-    if spent.unpriced:
-        text += f" (no price for {', '.join(name or 'an unnamed model' for name in spent.unpriced)})"
-    return text
+    return format_cost_facts(spent.cost, spent.reported, spent.unpriced)
 
 
 def format_work(figures: Figures) -> str:

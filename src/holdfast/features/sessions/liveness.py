@@ -47,10 +47,10 @@ class ProcessLookup:
     """
 
     def __init__(self) -> None:
-        self._known: dict[str, AgentProcess] = {}
+        self._known: dict[tuple[str, str], AgentProcess] = {}
 
-    def identify(self, session: str, kind: str, data: HookPayload, at: int) -> AgentProcess | None:
-        """None where nothing new is to be said."""
+    def identify(self, session: tuple[str, str], kind: str, data: HookPayload, at: int) -> AgentProcess | None:
+        """`session` is agent and id. None where nothing new is to be said."""
         known = self._known.get(session)
         if not data.pid or (known and (kind not in NAMES_PROCESS or known.pid == data.pid)):
             return None
@@ -70,7 +70,7 @@ class ProcessLookup:
         # The hook still waits, but its parent, or whoever was above that shell, is gone: so is the agent.
         return AgentProcess(data.pid, data.pid_start, boot(), machine_id(), "")
 
-    def _remember(self, session: str, process: AgentProcess) -> None:
+    def _remember(self, session: tuple[str, str], process: AgentProcess) -> None:
         self._known.pop(session, None)
         self._known[session] = process
         if len(self._known) > MAX_KNOWN:

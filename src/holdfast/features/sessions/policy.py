@@ -43,7 +43,7 @@ def enrich(event: Event, _settings: Settings, _parts: ContentParts) -> bool:
     data = event.data
     if not isinstance(data, HookPayload) or not event.session or data.imported:
         return False
-    data.process = _PROCESSES.identify(event.session, event.kind, data, event.at)
+    data.process = _PROCESSES.identify((event.agent, event.session), event.kind, data, event.at)
     return False
 
 

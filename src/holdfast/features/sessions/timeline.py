@@ -11,7 +11,14 @@ import msgspec
 
 from holdfast.core.event import Event
 from holdfast.core.kinds import SESSION_KINDS, TOOL_ENDS, ToolEndPayload, ToolPayload
-from holdfast.core.kinds.agent_events import PromptSubmitted, SessionEnded, SessionStarted, SubagentEnded, TurnEnded
+from holdfast.core.kinds.agent_events import (
+    CompactStarted,
+    PromptSubmitted,
+    SessionEnded,
+    SessionStarted,
+    SubagentEnded,
+    TurnEnded,
+)
 from holdfast.core.kinds.check_events import CheckFinished, GitActed
 from holdfast.core.kinds.engine_events import AnswerUndelivered, DecisionMade
 from holdfast.core.kinds.gates_events import requirement_names
@@ -28,7 +35,7 @@ HIDDEN_KINDS = frozenset((
 SHOWN_KINDS = (
     "session.started", "session.ended", "prompt.submitted", "tool.started", *sorted(TOOL_ENDS), "permission.requested",
     "permission.denied", "turn.ended", "turn.failed", "turn.interrupted", "subagent.started", "subagent.ended",
-    "compact.ended", "notification", "model.switched", "task.created", "task.completed", "elicitation.requested",
+    "compact.started", "compact.ended", "notification", "model.switched", "task.created", "task.completed", "elicitation.requested",
     "decision.made", "answer.undelivered", "note.added", *(kind for kind in SESSION_KINDS if kind not in HIDDEN_KINDS),
 )  # fmt: skip
 RULE_KINDS = (
@@ -52,6 +59,7 @@ LABELS = {
     "session.lost": "process gone", "session.stale": "stale", "session.left": "left", "session.closed": "closed by you",
     "session.reopened": "reopened by you", "session.linked": "continues", "session.branched": "continued in",
     "subagent.started": "subagent started", "subagent.ended": "subagent ended", "compact.ended": "compacted",
+    "compact.started": "compaction began",
     "decision.made": "holdfast", "answer.undelivered": "not delivered",
     "elicitation.requested": "asks", "model.switched": "model", "note.added": "note",
     "task.created": "task", "task.completed": "task done",
@@ -249,6 +257,8 @@ def _is_shown(event: Event, turn: int, turns: Turns) -> bool:
     data = event.data
     if isinstance(data, SessionStarted):
         return data.source != "compact"
+    if isinstance(data, CompactStarted):
+        return data.end_untold
     if isinstance(data, PromptSubmitted):
         return bool(prompt_text(data)) and (not is_synthetic(data) or turns.first_event(turn) == event.seq)
     return not (isinstance(data, SubagentEnded) and data.compaction)
@@ -355,6 +365,8 @@ def text_of(event: Event) -> str:
         return prompt_text(data)
     if isinstance(data, SessionStarted):
         return "" if data.source in ORDINARY_STARTS else data.source
+    if event.kind == "subagent.started":
+        return ""  # Its type is its lane's; where it is told as a session of its own, how that began says nothing.
     if isinstance(data, SessionEnded):
         return ENDS_IN_WORDS.get(data.reason, data.reason)
     if event.kind in ("turn.ended", "turn.failed", "notification", "subagent.ended"):

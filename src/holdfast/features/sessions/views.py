@@ -11,7 +11,6 @@ from holdfast.core.ids import alias
 from holdfast.core.ports import EventQuery, Reader
 from holdfast.features.sessions import timeline
 from holdfast.features.sessions.figures import NOTHING_SPENT, Figures, figures_of
-from holdfast.features.sessions.jobs.summarise import summary_of
 from holdfast.features.sessions.state.activity import SUMS as DAY_SUMS
 from holdfast.features.sessions.state.activity import TOKEN_SUMS, add_sums, local_day
 from holdfast.features.sessions.state.documents import (
@@ -215,6 +214,8 @@ def _details(found: Session) -> dict[str, Any]:
 
 
 def summary_view(found: Session, reader: Reader, figures: Figures) -> dict[str, Any]:
+    from holdfast.features.sessions.jobs.summarise import summary_of
+
     summary = summary_of(found, reader, figures)
     return {name: to_plain(value) for name, value in msgspec.structs.asdict(summary).items()}
 

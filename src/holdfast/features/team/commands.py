@@ -127,7 +127,7 @@ def _memory_of(item: Item, repo: str) -> MemoryObserved:
     detail = f"Shared by {words.get('words_of', '')}, promoted by {item.by}."
     return MemoryObserved(
         id=f"team-{words.get('id', item.id)}", type=str(words.get("type") or "fact"), text=str(words.get("text") or ""),
-        detail=detail, origin="outside", repo=repo, status="candidate",
+        detail=detail, origin="outside", repo=repo, status="candidate", words_of=str(words.get("words_of") or ""),
     )  # fmt: skip
 
 

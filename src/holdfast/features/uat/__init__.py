@@ -6,7 +6,7 @@ from holdfast.core.feature import Feature
 from holdfast.core.lazy import lazy_table
 from holdfast.features.uat import derive, evidence, policy, reduce
 from holdfast.features.uat.settings import SUBSCRIBED_KINDS, UatSettings
-from holdfast.features.uat.state import RUNS, SESSION_RUNS
+from holdfast.features.uat.state import CATALOGUES, PLANS, RUNS, SESSION_RUNS
 
 COMMANDS = (
     *("start", "step", "assert", "check", "call", "signal", "update", "end"),
@@ -23,11 +23,11 @@ _table = partial(lazy_table, __name__)
 
 FEATURE = Feature(
     name="uat",
-    version=2,
+    version=3,
     subscribed_kinds=SUBSCRIBED_KINDS,
     keys=reduce.keys,
     reduce=reduce.reduce,
-    documents=(RUNS, SESSION_RUNS),
+    documents=(RUNS, PLANS, SESSION_RUNS, CATALOGUES),
     facets=reduce.facets,
     stream=reduce.stream,
     decide=policy.decide,

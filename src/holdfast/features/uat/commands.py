@@ -10,7 +10,7 @@ from holdfast.core.errors import CommandRefused
 from holdfast.core.event import Event
 from holdfast.core.feature import Call, Command, CommandResult
 from holdfast.core.ids import delivery_key
-from holdfast.core.ports import Ref
+from holdfast.core.kinds.uat_events import Plan
 from holdfast.features.uat import derive, files, lookup, run, runner_reports, scenario, scenario_plan
 from holdfast.features.uat import run as patch
 from holdfast.features.uat.files import load
@@ -24,12 +24,12 @@ from holdfast.features.uat.settings import (
     LARGEST_SIGNAL,
     LONGEST_NAME,
     PASSED,
-    PLAN,
     SETTABLE,
     line,
     run_id,
 )
-from holdfast.features.uat.state import RUNS, Run
+from holdfast.features.uat.state import NO_PLAN, PLANS, RUNS, Run
+from holdfast.features.uat.trace_report import parse_trace
 from holdfast.features.uat.views import brief
 
 
@@ -64,12 +64,11 @@ def start(call: Call) -> CommandResult:
     return CommandResult((event,), answer=_shown(new))
 
 
-def _scenario(call: Call, name: str) -> dict[str, Any]:
+def _scenario(call: Call, name: str) -> Plan:
     folder = lookup.places(call).scenarios
     plans, mistakes = catalogue(folder)
     if name in plans:
-        found: dict[str, Any] = plans[name]
-        return found
+        return plans[name]
     wrong = [str(m) for m in mistakes if f"/{name}." in m.file]
     if wrong:
         raise CommandRefused(f"the scenario {name!r} has mistakes: {wrong[0]}", fix="See: holdfast uat validate")
@@ -77,10 +76,10 @@ def _scenario(call: Call, name: str) -> dict[str, Any]:
     raise CommandRefused(f"there is no scenario {line(name, 80)!r}", where=str(folder), fix=known)
 
 
-def _ad_hoc(name: str) -> dict[str, Any]:
+def _ad_hoc(name: str) -> Plan:
     if not name:
         raise CommandRefused("a run needs a name")
-    return {"name": line(name, LONGEST_NAME), "description": "", "base_url": "", "steps": [], "estimated_ms": 0}
+    return Plan(name=line(name, LONGEST_NAME))
 
 
 def step(call: Call) -> CommandResult:
@@ -117,8 +116,8 @@ def assert_(call: Call) -> CommandResult:
 
 def _same_assertion(call: Call, doc: Run, description: str) -> dict[str, int]:
     """One of the scenario's own, by its description, judged by hand."""
-    planned = (call.reader.state(Ref(PLAN, doc.id)) or {}).get("assertions") or ()
-    same = (n for n, one in enumerate(planned) if str(one.get("description")).casefold() == description.casefold())
+    planned = (PLANS.load(call.reader, doc.id) or NO_PLAN).assertions
+    same = (n for n, one in enumerate(planned) if one.description.casefold() == description.casefold())
     return {"index": index} if (index := next(same, None)) is not None else {}
 
 
@@ -238,11 +237,13 @@ def import_results(call: Call) -> CommandResult:
     """A test runner's report, as one run or several."""
     path = Path(str(call.args.get("path") or ""))
     if not path.is_absolute() or not path.is_file():
-        raise CommandRefused(f"there is no file {line(path, 300)}", fix="Name a JSON or JUnit report.")
+        raise CommandRefused(f"there is no file {line(path, 300)}", fix="Name a JSON or JUnit report, or a trace.zip.")
     if path.stat().st_size > runner_reports.LARGEST_REPORT:
         raise CommandRefused(f"{path} is larger than {runner_reports.LARGEST_REPORT >> 20} MB")
     name = str(call.args.get("scenario") or path.stem)
-    made = [_imported(call, report, path) for report in runner_reports.parse_report(path.read_bytes(), name)]
+    is_trace = path.suffix == ".zip"
+    reports = [parse_trace(path, name)] if is_trace else runner_reports.parse_report(path.read_bytes(), name)
+    made = [_imported(call, runner_reports.add_artifacts(report, path.parent), path) for report in reports]
     ids = [events[0].data.uat for events in made]
     events = tuple(event for one in made for event in one)
     return CommandResult(events, answer=lambda reader: {"runs": [brief(RUNS.load(reader, one)) for one in ids]})

@@ -5,24 +5,24 @@ from typing import Any
 
 from holdfast.core.event import Event
 from holdfast.core.feature import State
+from holdfast.core.kinds.uat_events import Plan
 from holdfast.features.uat import detect, results, run, steps
+from holdfast.features.uat.driver_answers import page_text
 from holdfast.features.uat.drivers import hide_typed, is_unknown_driver
-from holdfast.features.uat.evidence import WholeCall, whole_call
+from holdfast.features.uat.evidence import WholeCall, clean_value, whole_call
 from holdfast.features.uat.files import root_of
-from holdfast.features.uat.match import Called, called, choose, is_ours, short
-from holdfast.features.uat.results import bounded, is_crash, result_of, without_fields, without_values
+from holdfast.features.uat.match import Called, called, choose, is_ours, short, with_use
+from holdfast.features.uat.results import Result, bounded, is_crash, result_of, without_fields, without_values
 from holdfast.features.uat.settings import (
     ACTIVE,
-    CATALOGUE,
     CUTS_OFF,
     DEFAULTS,
     ENDINGS,
-    PLAN,
     REASONS,
     UatSettings,
     run_id,
 )
-from holdfast.features.uat.state import RUNS, SESSION_RUNS, OpenCall, Run, SessionRuns
+from holdfast.features.uat.state import CATALOGUES, NO_PLAN, PLANS, RUNS, SESSION_RUNS, OpenCall, Run, SessionRuns
 
 Following = Iterable[Event]
 LONGEST_PAGE = 6_000
@@ -44,9 +44,9 @@ def said(event: Event, kind: str, **data: Any) -> Event:
     )  # fmt: skip
 
 
-def started(plan: Mapping[str, Any], settings: UatSettings, project: str, **data: Any) -> dict[str, Any]:
+def started(plan: Plan, settings: UatSettings, project: str, **data: Any) -> dict[str, Any]:
     """The data of `uat.started`, whoever begins the run."""
-    return {"plan": dict(plan), "mode": settings.mode, "root": root_of(project, settings.root), **data}
+    return {"plan": plan, "mode": settings.mode, "root": root_of(project, settings.root), **data}
 
 
 def interrupted_calls(doc: Run, at: int, why: str) -> Iterator[dict[str, Any]]:
@@ -94,7 +94,7 @@ def _tool_started(state: State, event: Event, mine: SessionRuns, settings: UatSe
 
 
 def _call_started(state: State, event: Event, run_id: str, settings: UatSettings) -> Following:
-    doc, plan = RUNS.get(state, run_id), state.get(PLAN, run_id) or {}
+    doc, plan = RUNS.get(state, run_id), PLANS.get(state, run_id) or NO_PLAN
     call = called(event, settings.drivers, whole_call(event).given)
     if doc is None or is_ours(call):
         return
@@ -115,13 +115,14 @@ def _begun(event: Event, doc: Run, number: int, call: Called) -> dict[str, Any]:
     return {"n": doc.n + 1, "call": event.data.call, "tool": event.tool, **step}
 
 
-def _recorded(number: int, call: Called, plan: Mapping[str, Any]) -> bool:
+def _recorded(number: int, call: Called, plan: Plan) -> bool:
     """Everything in the browser, and whatever is a step; without steps also what runs in the shell."""
-    return bool(number) or call.use.known or (not plan.get("steps") and call.action == "shell")
+    return bool(number) or call.use.known or (not plan.steps and call.action == "shell")
 
 
 def _detected(state: State, event: Event, mine: SessionRuns, settings: UatSettings) -> Following:
-    scenarios = (state.get(CATALOGUE, event.project) or {}).get("scenarios") or {}
+    known = CATALOGUES.get(state, event.project)
+    scenarios = known.scenarios if known else {}
     call = called(event, settings.drivers, whole_call(event).given)
     text = mine.prompt.text if mine.prompt else ""
     left = {name: plan for name, plan in scenarios.items() if name not in mine.used}
@@ -152,16 +153,27 @@ def _tool_ended(state: State, event: Event, mine: SessionRuns, settings: UatSett
     doc = RUNS.get(state, run_id) if run_id else None
     if doc is None or is_ours(call):
         return
-    plan = state.get(PLAN, run_id) or {}
+    plan = PLANS.get(state, run_id) or NO_PLAN
     begun = _open_entry(doc, event)
-    number = begun.step if begun else choose(plan, doc, call) if doc.status == ACTIVE else 0
-    if begun is None and not _recorded(number, call, plan):
-        return
-    ended = said(event, "uat.call_ended", uat=run_id, **_ended(event, doc, plan, call, whole, begun, number))
-    yield ended
-    after = run.reduced(doc, ended)
-    if doc.status == ACTIVE and after and steps.all_over(after):
-        yield from _end(event, after, "last-step")
+    for part, result in _parts(event, call, whole):
+        number = begun.step if begun else choose(plan, doc, part) if doc.status == ACTIVE else 0
+        if begun is None and not _recorded(number, part, plan):
+            continue
+        ended = said(
+            event, "uat.call_ended", uat=run_id, **_ended(event, doc, plan, part, result, whole, begun, number)
+        )
+        yield ended
+        doc, begun = run.reduced(doc, ended) or doc, None
+    if doc.status == ACTIVE and steps.all_over(doc):
+        yield from _end(event, doc, "last-step")
+
+
+def _parts(event: Event, call: Called, whole: WholeCall) -> Iterator[tuple[Called, Result]]:
+    """A command line may do several things in a browser: each is a call of its own, with what it said."""
+    uses = (call.use, *call.use.then)
+    told = results.split_result(result_of(event, whole.body, call.use, whole.page), uses)
+    for use, result in zip(uses, told, strict=False):
+        yield with_use(call, use), result
 
 
 def _open_entry(doc: Run, event: Event) -> OpenCall | None:
@@ -174,23 +186,24 @@ def _open_entry(doc: Run, event: Event) -> OpenCall | None:
 def _ended(
     event: Event,
     doc: Run,
-    plan: Mapping[str, Any],
+    plan: Plan,
     call: Called,
+    result: Result,
     whole: WholeCall,
     begun: OpenCall | None,
     number: int,
 ) -> dict[str, Any]:
-    result = result_of(event, whole.body, whole.page, browser=call.use.known)
-    ms = _ms(event, begun)
+    # Of a command line with several commands only the whole is timed; the first one has its time.
+    ms = _ms(event, begun) if begun or not call.is_later else 0
     step = number or doc.current
     matched = begun.matched if begun else bool(number)
     code = event.data.exit_code
-    silent = call.use.meaning in results.SILENT
-    judged = list(results.assertions(plan, step, result, ms, code, silent=silent))
+    judged = list(results.assertions(plan, step, result, ms, code, call.use.meaning))
     health = list(results.page_checks(plan, step if matched else 0, result, ms, code))
     shown: Mapping[str, Any] = whole.given
     if not _is_public(plan, step):
-        shown, typed = hide_typed(call.use, shown)
+        shown, typed = hide_typed(call.use, shown, result.text)
+        shown = clean_value(shown, typed)
         result, judged, health = without_values((result, judged, health), typed)
     return {
         "n": begun.n if begun else doc.n + 1,
@@ -215,14 +228,14 @@ def _ended(
         "cwd": event.data.cwd,
         "framework": result.ok and _injects(call),
         "driver": call.use.driver,
-        "page": without_fields(whole.page)[:LONGEST_PAGE],
+        "meaning": call.use.meaning,
+        "page": without_fields(whole.page or page_text(call.use, result.text))[:LONGEST_PAGE],
         "returning": _returning(call, result.ok, result.error),
     }
 
 
-def _is_public(plan: Mapping[str, Any], number: int) -> bool:
-    wanted = plan.get("steps", ())
-    return 0 < number <= len(wanted) and bool(wanted[number - 1].get("public"))
+def _is_public(plan: Plan, number: int) -> bool:
+    return 0 < number <= len(plan.steps) and plan.steps[number - 1].public
 
 
 def _returning(call: Called, ok: bool, error: str) -> str:

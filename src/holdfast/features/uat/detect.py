@@ -2,8 +2,9 @@
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
+from holdfast.core.kinds.uat_events import Plan, PlannedStep
 from holdfast.features.uat.match import Called, matches
 
 # Orders in other languages than English: enough to begin a run whose scenario the prompt names.
@@ -239,7 +240,7 @@ class Assessment(NamedTuple):
     reasons: tuple[str, ...]
 
 
-def assess(prompt: str, scenarios: Mapping[str, Any], call: Called | None = None) -> Assessment:
+def assess(prompt: str, scenarios: Mapping[str, Plan], call: Called | None = None) -> Assessment:
     """The best scenario for a prompt and, if one is about to run, a tool call."""
     reading = read(prompt)
     if reading.score < WORTH_KEEPING:
@@ -254,11 +255,11 @@ def named(prompt: str, scenarios: Iterable[str]) -> list[str]:
     return [name for name in scenarios if _correlation(orders, name)[0] == SCENARIO]
 
 
-def _offer(reading: Reading, name: str, plan: Any, scenarios: Mapping[str, Any], call: Called | None) -> Assessment:
+def _offer(reading: Reading, name: str, plan: Plan, scenarios: Mapping[str, Plan], call: Called | None) -> Assessment:
     points, reason = _correlation(reading.orders, name)
     if not points and len(scenarios) == 1 and is_uat(reading.orders) and _names_nothing(reading.orders):
         points, reason = 10, f"{name} is the only scenario"
-    tool, tool_reason = _tool(plan.get("steps", ()), plan.get("base_url", ""), call)
+    tool, tool_reason = _tool(plan.steps, plan.base_url, call)
     if not points:
         return Assessment(reading.score + min(tool, TOOL - 5), "", (*reading.reasons, *tool_reason))
     reasons = (*reading.reasons, f"+{points} {reason}", *tool_reason)
@@ -270,7 +271,7 @@ def _without_scenario(reading: Reading, call: Called | None) -> Assessment:
     return Assessment(reading.score + tool, "", (*reading.reasons, *reason))
 
 
-def _tool(steps: Sequence[Mapping[str, Any]], base_url: str, call: Called | None) -> tuple[int, tuple[str, ...]]:
+def _tool(steps: Sequence[PlannedStep], base_url: str, call: Called | None) -> tuple[int, tuple[str, ...]]:
     if call is None:
         return 0, ()
     if any(matches(step, call, base_url) for step in steps):

@@ -2,11 +2,18 @@
 
 import fnmatch
 import re
-import shlex
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
+
+from holdfast.features.uat.shell_drivers import (
+    HIDDEN,
+    SHELL_DRIVERS,
+    hide_typed_words,
+    meanings,
+    parse_browser_commands,
+)
 
 MEANINGS = (
     *("navigate", "back", "click", "fill", "press", "select", "upload", "hover", "drag", "scroll", "screenshot"),
@@ -15,7 +22,6 @@ MEANINGS = (
 """What a tool of a driver can do. `other`: it belongs to the browser, but is no step by itself."""
 
 TYPES_VALUES = ("fill", "press", "select")
-MOST_WORDS = 200
 
 
 class Driver(msgspec.Struct, frozen=True):
@@ -28,12 +34,7 @@ class Driver(msgspec.Struct, frozen=True):
     """Tools with this prefix belong to the driver whatever the server is called."""
 
 
-def _table(**meanings: str) -> dict[str, str]:
-    """`click="a b"`: tools a and b click."""
-    return {tool: meaning.rstrip("_") for meaning, tools in meanings.items() for tool in tools.split()}
-
-
-_PLAYWRIGHT = _table(
+_PLAYWRIGHT = meanings(
     navigate="browser_navigate playwright_navigate",
     back="browser_navigate_back browser_navigate_forward browser_go_back playwright_go_back playwright_go_forward",
     click="browser_click browser_mouse_click_xy browser_handle_dialog playwright_click playwright_iframe_click",
@@ -55,8 +56,8 @@ _PLAYWRIGHT = _table(
     close="browser_close playwright_close",
     tab="browser_tabs",
 )
-_DEVTOOLS = _table(
-    navigate="navigate_page new_page",
+_DEVTOOLS = meanings(
+    navigate="navigate_page new_page navigate",
     back="navigate_page_history",
     click="click click_at handle_dialog",
     fill="fill fill_form type_text",
@@ -64,16 +65,16 @@ _DEVTOOLS = _table(
     upload="upload_file",
     hover="hover",
     drag="drag",
-    screenshot="take_screenshot",
+    screenshot="take_screenshot screenshot",
     snapshot="take_snapshot",
-    evaluate="evaluate_script",
+    evaluate="evaluate_script evaluate",
     wait="wait_for",
     console="list_console_messages get_console_message",
     network="list_network_requests get_network_request",
     close="close_page",
     tab="list_pages select_page",
 )
-_CLAUDE_IN_CHROME = _table(
+_CLAUDE_IN_CHROME = meanings(
     navigate="navigate",
     fill="form_input",
     upload="upload_image file_upload",
@@ -83,7 +84,7 @@ _CLAUDE_IN_CHROME = _table(
     network="read_network_requests",
     tab="tabs_context_mcp tabs_create_mcp tabs_close_mcp tabs_context tabs_create",
 )
-_SELENIUM = _table(
+_SELENIUM = meanings(
     navigate="navigate open_url go_to_url get",
     back="go_back back",
     click="click_element click double_click right_click",
@@ -100,7 +101,7 @@ _SELENIUM = _table(
     open="start_browser start_session",
     close="close_session close_browser quit",
 )
-_MOBILE = _table(
+_MOBILE = meanings(
     navigate="mobile_launch_app mobile_open_url launch_app appium_launch_app appium_activate_app open_link "
     "appium_deep_link",
     back="back mobile_press_back",
@@ -115,7 +116,7 @@ _MOBILE = _table(
     open="start_device create_session appium_create_session mobile_use_device select_device",
     close="stop_app mobile_terminate_app appium_terminate_app delete_session appium_delete_session",
 )
-_PUPPETEER = _table(
+_PUPPETEER = meanings(
     navigate="puppeteer_navigate",
     click="puppeteer_click",
     fill="puppeteer_fill puppeteer_type",
@@ -137,33 +138,6 @@ DRIVERS = (
 )
 
 _PREFIXED = {tool for driver in DRIVERS if driver.prefix for tool in driver.tools if tool.startswith(driver.prefix)}
-
-_COMMANDS = _table(
-    navigate="open goto navigate visit launch",
-    back="back go-back forward go-forward",
-    click="click dblclick tap check uncheck dialog-accept dialog-dismiss",
-    fill="fill type keyboard",
-    press="press key keydown",
-    select="select",
-    upload="upload",
-    hover="hover",
-    drag="drag",
-    scroll="scroll swipe scrollintoview",
-    screenshot="screenshot pdf hierarchy-screenshot",
-    snapshot="snapshot get is find hierarchy",
-    evaluate="eval run-code",
-    wait="wait",
-    console="console errors",
-    network="network requests",
-    close="close quit stop kill-all close-all",
-    tab="tab tab-list tab-new tab-select tab-close window frame",
-)
-SHELL_DRIVERS = {"playwright-cli": _COMMANDS, "agent-browser": _COMMANDS}
-"""Programs that drive a browser from a shell: first word that is no option → meaning."""
-_RUNNERS = ("npx", "bunx", "pnpm", "yarn", "dlx", "exec", "sudo", "env", "-y", "--yes", "timeout")
-_FLOWS = {"maestro": ("test",)}
-"""Programs whose one command plays a whole flow."""
-_PROGRAMS = (*SHELL_DRIVERS, *_FLOWS)
 
 _COMPUTER = {
     **dict.fromkeys(("left_click", "right_click", "double_click", "triple_click", "click", "tap"), "click"),
@@ -192,6 +166,10 @@ class ToolUse(msgspec.Struct, frozen=True):
     driver: str = ""
     meaning: str = ""
     address: str = ""
+    then: tuple["ToolUse", ...] = ()
+    """What the same command line does after it."""
+    asks: str = ""
+    """`title` or `url`: the whole answer is that of the page."""
 
     @property
     def known(self) -> bool:
@@ -247,47 +225,9 @@ def _of_tool(driver: Driver, server: str, name: str, arguments: Mapping[str, Any
 
 
 def _of_command(command: str) -> ToolUse:
-    """The first part of a command line that drives a browser: `cd shop && agent-browser click @e3`."""
-    if not any(program in command for program in _PROGRAMS):
-        return NOT_A_DRIVER
-    found = (_of_words(words) for words in _parts(command))
-    return next((use for use in found if use.known), NOT_A_DRIVER)
-
-
-def _of_words(words: list[str]) -> ToolUse:
-    while words and (words[0] in _RUNNERS or "=" in words[0].partition("/")[0] or words[0].isdigit()):
-        words = words[1:]
-    program = words[0].rpartition("/")[2].partition("@")[0] if words else ""
-    rest = [word for word in words[1:] if not word.startswith("-")]
-    if program in _FLOWS and rest[:1] and rest[0] in _FLOWS[program]:
-        return ToolUse(program, "other")
-    table = SHELL_DRIVERS.get(program)
-    if table is None or not rest:
-        return NOT_A_DRIVER
-    # An option's value may stand before the verb: `agent-browser --session s1 snapshot`.
-    at = next((n for n, word in enumerate(rest[:6]) if word in table), 0)
-    meaning = table.get(rest[at], "other")
-    return ToolUse(program, meaning, rest[at + 1] if meaning == "navigate" and len(rest) > at + 1 else "")
-
-
-def _parts(command: str) -> list[list[str]]:
-    """The words of each simple command, without the operators between them."""
-    parts: list[list[str]] = [[]]
-    for word in _words(command):
-        if word and not word.strip("&|;()"):
-            parts.append([])
-        else:
-            parts[-1].append(word)
-    return parts
-
-
-def _words(command: str) -> list[str]:
-    reader = shlex.shlex(command[:4_000], posix=True, punctuation_chars=True)
-    reader.whitespace_split, reader.commenters = True, ""
-    try:
-        return list(reader)[:MOST_WORDS]
-    except ValueError:
-        return command.split()[:MOST_WORDS]
+    """What a command line does in a browser: its first command, and those after it."""
+    uses = [ToolUse(one.driver, one.meaning, one.address, asks=one.asks) for one in parse_browser_commands(command)]
+    return msgspec.structs.replace(uses[0], then=tuple(uses[1:])) if uses else NOT_A_DRIVER
 
 
 def _address(arguments: Mapping[str, Any]) -> str:
@@ -299,16 +239,21 @@ def _address(arguments: Mapping[str, Any]) -> str:
 
 # ── values typed into fields ───────────────────────────────────────────────────────────────────────────────────────
 
-HIDDEN = "[not kept]"
+
+_ECHOED = re.compile(
+    r"^(?:Filled|Selected|Typed|Entered|Set) [^\n]{0,300}?(?:with:?|text:?|value:?) \"?([^\n]{1,2000}?)\"?\.?$",
+    re.MULTILINE,
+)
+"""Drivers repeat what they typed; the arguments may lack it already, where they looked like a secret."""
 
 
-def hide_typed(use: ToolUse, arguments: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
-    """(the arguments without what was typed, the values that were taken out)."""
+def hide_typed(use: ToolUse, arguments: Mapping[str, Any], answer: str = "") -> tuple[dict[str, Any], list[str]]:
+    """(the arguments without what was typed, the values that were taken out of them or stand in the answer)."""
     if use.driver in SHELL_DRIVERS:
         return _hide_in_command(arguments)
     if use.meaning not in TYPES_VALUES:
         return dict(arguments), []
-    taken: list[str] = []
+    taken: list[str] = _ECHOED.findall(answer)
     return {name: _hidden(name, value, taken) for name, value in arguments.items()}, taken
 
 
@@ -332,20 +277,5 @@ def _take(value: Any, taken: list[str]) -> None:
 
 
 def _hide_in_command(arguments: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
-    """`agent-browser fill @e2 "…"`: what stands behind the field; for `press` and `keyboard` behind the verb."""
-    command = str(arguments.get("command") or "")
-    taken = [word for words in _parts(command) for word in _typed_words(words)]
-    for word in sorted(taken, key=len, reverse=True):
-        command = command.replace(word, HIDDEN)
-    if any(word in command for word in taken if len(word) > 2):  # written with escapes, so not found as it is
-        command = " ".join(HIDDEN if word in taken else word for word in _words(command))
-    return {**arguments, "command": command}, taken
-
-
-def _typed_words(words: list[str]) -> list[str]:
-    if _of_words(words).meaning not in TYPES_VALUES:
-        return []
-    plain = [word for word in words if not word.startswith("-")]
-    at = next((n for n, word in enumerate(plain) if _COMMANDS.get(word) in TYPES_VALUES), len(plain))
-    behind = plain[at + 1 :]
-    return [word for word in (behind[1:] if len(behind) > 1 else behind) if word]
+    shown, taken = hide_typed_words(str(arguments.get("command") or ""))
+    return {**arguments, "command": shown}, taken

@@ -13,18 +13,19 @@ import msgspec
 from holdfast.core.event import Event
 from holdfast.core.feature import ContentParts
 from holdfast.core.kinds import TOOL_ENDS, ToolEndPayload, ToolPayload
-from holdfast.features.uat.drivers import HIDDEN, hide_typed
+from holdfast.features.uat.drivers import hide_typed
 from holdfast.features.uat.files import inside
 from holdfast.features.uat.match import called
 from holdfast.features.uat.results import SHORTEST_VALUE, response_of, text_of, without_fields, without_typed_code
 from holdfast.features.uat.settings import DEFAULTS, UatSettings
+from holdfast.features.uat.shell_drivers import HIDDEN
 
 _ARGUMENTS = ("tool_input", "toolArgs", "toolInput", "args", "input", "arguments")
 """What agents call the arguments of a tool in their payloads."""
 OBSERVED_KINDS = frozenset(("tool.started", *TOOL_ENDS))
 LARGEST_PAGE = 200_000
 MOST_WAITING = 256
-_PAGE_FILE = re.compile(r"^- \[Snapshot\]\(([^()\n]{1,1000}\.(?:yml|yaml|md|txt))\)", re.MULTILINE)
+_PAGE_FILE = re.compile(r"^(?:- )?\[Snapshot\]\(([^()\n]{1,1000}\.(?:yml|yaml|md|txt))\)", re.MULTILINE)
 
 
 class WholeCall(NamedTuple):
@@ -48,11 +49,13 @@ def enrich(event: Event, settings: UatSettings | None, _parts: ContentParts) -> 
     if not use.known:
         return False
     call = _remember(event)
-    kept, typed = hide_typed(use, call.given)
+    answer = text_of(response_of(event.body)) or told.output if isinstance(told, ToolEndPayload) else ""
+    kept, typed = hide_typed(use, call.given, answer)
     told.input = {
-        name: HIDDEN if kept.get(name) != call.given.get(name) else value for name, value in told.input.items()
+        name: HIDDEN if kept.get(name) != call.given.get(name) else clean_value(value, typed)
+        for name, value in told.input.items()
     }
-    told.command = str(kept.get("command", "")) if told.command else ""
+    told.command = _clean(str(kept.get("command", "")), typed) if told.command else ""
     _hide_in_texts(event, typed)
     return True
 
@@ -97,18 +100,19 @@ def _hide_in_texts(event: Event, typed: list[str]) -> None:
 
 def clean_body(body: bytes, typed: list[str]) -> bytes:
     if payload := _decoded(body):
-        return msgspec.json.encode(_cleaned(payload, typed))
+        return msgspec.json.encode(clean_value(payload, typed))
     for value in sorted((v for v in typed if len(v) >= SHORTEST_VALUE), key=len, reverse=True):
         body = body.replace(msgspec.json.encode(value)[1:-1], HIDDEN.encode())
     return body
 
 
-def _cleaned(value: Any, typed: list[str]) -> Any:
+def clean_value(value: Any, typed: list[str]) -> Any:
+    """The same without what was typed, in its texts at any depth."""
     if isinstance(value, str):
         return _clean(value, typed)
     if isinstance(value, Mapping):
-        return {name: _cleaned(inner, typed) for name, inner in value.items()}
-    return [_cleaned(inner, typed) for inner in value] if isinstance(value, list) else value
+        return {name: clean_value(inner, typed) for name, inner in value.items()}
+    return [clean_value(inner, typed) for inner in value] if isinstance(value, list) else value
 
 
 def _clean(text: str, typed: list[str]) -> str:

@@ -13,12 +13,12 @@ import msgspec
 
 from holdfast.core.errors import CommandRefused, UnsafePath
 from holdfast.core.event import Event
-from holdfast.core.kinds.uat_events import HealthChecked, JudgedCheck
-from holdfast.core.ports import Doc, EventQuery, Reader, Ref
+from holdfast.core.kinds.uat_events import HealthChecked, JudgedCheck, Plan, PlannedStep
+from holdfast.core.ports import EventQuery, Reader
 from holdfast.features.uat.results import expected
 from holdfast.features.uat.run import merged
-from holdfast.features.uat.settings import COMPLETED, FORMAT, IN_PROGRESS, INTERRUPTED, PLAN, VERSION, iso
-from holdfast.features.uat.state import RUNS, Run, Step
+from holdfast.features.uat.settings import COMPLETED, FORMAT, IN_PROGRESS, INTERRUPTED, VERSION, iso
+from holdfast.features.uat.state import NO_PLAN, PLANS, RUNS, Run, Step
 from holdfast.features.uat.steps import duration, is_flaky, verdict
 
 # File names from outside: a hostile id or scenario name never leaves its folder, and two of them never meet.
@@ -135,7 +135,7 @@ KINDS = ("uat.call_ended", "uat.asserted", "uat.checked", "uat.shot", "uat.probl
 class Record:
     """Lists in the order they happened, as the log has them."""
 
-    def __init__(self, doc: Run, plan: Doc, events: Iterator[Event]) -> None:
+    def __init__(self, doc: Run, plan: Plan, events: Iterator[Event]) -> None:
         self.doc, self.plan = doc, plan
         self.calls: list[Event] = []
         self.asserted: list[Event] = []
@@ -188,7 +188,7 @@ def load(reader: Reader, run: str) -> Record:
     doc = RUNS.load(reader, run)
     if doc is None:
         raise CommandRefused(f"there is no UAT run {run!r}", fix="See: holdfast uat list")
-    return Record(doc, reader.state(Ref(PLAN, run)) or {}, events_of(reader, doc))
+    return Record(doc, PLANS.load(reader, run) or NO_PLAN, events_of(reader, doc))
 
 
 def events_of(reader: Reader, doc: Run) -> Iterator[Event]:
@@ -264,15 +264,14 @@ def scenario(record: Record) -> dict[str, Any]:
     doc, plan = record.doc, record.plan
     return {
         "name": doc.scenario,
-        "description": plan.get("description", ""),
+        "description": plan.description,
         "totalSteps": len(doc.steps),
         "currentStep": doc.current,
         "completedSteps": sum(step.status == COMPLETED for step in doc.steps),
-        "estimatedDuration": plan.get("estimated_ms") or None,
+        "estimatedDuration": plan.estimated_ms or None,
         "actualDuration": None if doc.end is None else max(0, doc.end - doc.start),
         "steps": [
-            step(n, wanted, stood)
-            for n, (wanted, stood) in enumerate(zip(plan.get("steps", ()), doc.steps, strict=False), 1)
+            step(n, wanted, stood) for n, (wanted, stood) in enumerate(zip(plan.steps, doc.steps, strict=False), 1)
         ],
     }
 
@@ -296,11 +295,11 @@ STATUS_IN_FILE = {INTERRUPTED: IN_PROGRESS}
 """The file's format knows pending, in_progress, completed, failed and skipped."""
 
 
-def step(number: int, wanted: Mapping[str, Any], stood: Step) -> dict[str, Any]:
+def step(number: int, wanted: PlannedStep, stood: Step) -> dict[str, Any]:
     return {
         "stepNumber": number,
-        "action": wanted["action"],
-        "description": wanted.get("description", ""),
+        "action": wanted.action,
+        "description": wanted.description,
         "status": STATUS_IN_FILE.get(stood.status, stood.status),
         "startTime": iso(stood.start),
         "endTime": None if stood.status == INTERRUPTED else iso(stood.end),
@@ -348,14 +347,14 @@ def health_check(event: Event, check: JudgedCheck | HealthChecked) -> dict[str, 
 def assertions(record: Record) -> list[dict[str, Any]]:
     planned = [
         _assertion(
-            wanted.get("step"),
-            wanted.get("description") or expected(wanted),
+            wanted.step,
+            wanted.description or expected(wanted),
             expected(wanted),
             judged.result,
             judged.actual,
             judged.at,
         )
-        for wanted, judged in zip(record.plan.get("assertions", ()), record.doc.assertions, strict=False)
+        for wanted, judged in zip(record.plan.assertions, record.doc.assertions, strict=False)
     ]
     by_hand = [
         _assertion(e.data.step, e.data.description, e.data.expected, e.data.result, e.data.actual, e.at)
@@ -412,8 +411,8 @@ def _spent(stood: Step, touched: int) -> int:
 
 def _timed(record: Record) -> list[dict[str, Any]]:
     return [
-        {"stepNumber": n, "duration": duration(stood), "action": wanted["action"]}
-        for n, (wanted, stood) in enumerate(zip(record.plan.get("steps", ()), record.doc.steps, strict=False), 1)
+        {"stepNumber": n, "duration": duration(stood), "action": wanted.action}
+        for n, (wanted, stood) in enumerate(zip(record.plan.steps, record.doc.steps, strict=False), 1)
         if stood.status == COMPLETED and duration(stood) is not None
     ]
 

@@ -9,6 +9,7 @@ import msgspec
 
 from holdfast.core.event import Event
 from holdfast.core.kinds import ToolPayload
+from holdfast.core.kinds.uat_events import Plan, PlannedStep
 from holdfast.features.uat.drivers import NOT_A_DRIVER, ToolUse, recognise
 from holdfast.features.uat.settings import FAILED, IN_PROGRESS, INTERRUPTED
 from holdfast.features.uat.state import Run
@@ -39,6 +40,8 @@ class Called(NamedTuple):
     action: str
     arguments: Mapping[str, Any]
     use: ToolUse = NOT_A_DRIVER
+    is_later: bool = False
+    """Not the first command of its command line."""
 
 
 def called(event: Event, extra: Mapping[str, str] | None = None, given: Mapping[str, Any] | None = None) -> Called:
@@ -49,7 +52,15 @@ def called(event: Event, extra: Mapping[str, str] | None = None, given: Mapping[
         arguments["command"] = told.command
     action = told.action
     use = recognise(event.tool, arguments if action == "shell" or "__" in event.tool else {}, extra)
-    return Called(event.tool, action, arguments, use)
+    call = Called(event.tool, action, arguments, use)
+    # Of every tool call of every session this is asked; hardly any goes to an address.
+    return with_use(call, use) if use.address else call
+
+
+def with_use(call: Called, use: ToolUse) -> Called:
+    """Where a driver says the address in words of a command, a scenario's `arguments: {url: …}` fits it too."""
+    named = {"url": use.address} if use.address and "url" not in call.arguments else {}
+    return call._replace(use=use, arguments={**call.arguments, **named}, is_later=use is not call.use)
 
 
 def is_ours(call: Called) -> bool:
@@ -62,20 +73,20 @@ def short(tool: str) -> str:
     return tool.rpartition("__")[2]
 
 
-def matches(step: Mapping[str, Any], call: Called, base_url: str = "") -> bool:
+def matches(step: PlannedStep, call: Called, base_url: str = "") -> bool:
     return _tool_fits(step, call) and all(
-        _fits(expected, call.arguments.get(name), base_url) for name, expected in (step.get("arguments") or {}).items()
+        _fits(expected, call.arguments.get(name), base_url) for name, expected in step.arguments.items()
     )
 
 
-def choose(plan: Mapping[str, Any], run: Run, call: Called) -> int:
+def choose(plan: Plan, run: Run, call: Called) -> int:
     """The number of the step this call is part of, 0 when it is part of none.
 
     After a crash or a way back the earliest step that fits. Else a step still going on or to be tried again comes
     first, then the next one, then the last one once more (a form has many fields), then a later one if the scenario
     says exactly what it looks like, then an earlier one whose page is opened again.
     """
-    steps, base_url, current = plan.get("steps", ()), plan.get("base_url", ""), run.current
+    steps, base_url, current = plan.steps, plan.base_url, run.current
 
     def fits(number: int) -> bool:
         return 0 < number <= min(len(steps), len(run.steps)) and matches(steps[number - 1], call, base_url)
@@ -93,8 +104,8 @@ def choose(plan: Mapping[str, Any], run: Run, call: Called) -> int:
     return next((n for n in (*near, *exact, *earlier) if fits(n)), 0)
 
 
-def _is_exact(step: Mapping[str, Any]) -> bool:
-    return bool(step.get("tool") or step.get("arguments"))
+def _is_exact(step: PlannedStep) -> bool:
+    return bool(step.tool or step.arguments)
 
 
 def _opened_again(run: Run, call: Called) -> int:
@@ -114,11 +125,11 @@ def _unfinished(run: Run, number: int) -> bool:
     return number > 0 and run.steps[number - 1].status in (IN_PROGRESS, FAILED, INTERRUPTED)
 
 
-def _tool_fits(step: Mapping[str, Any], call: Called) -> bool:
-    action = str(step.get("action", "")).lower()
-    if globs := step.get("tool"):
+def _tool_fits(step: PlannedStep, call: Called) -> bool:
+    action = step.action.lower()
+    if step.tool:
         names = {call.tool, short(call.tool), call.action}
-        return any(_glob(glob.strip(), name) for glob in globs.split("|") for name in names if name)
+        return any(_glob(glob.strip(), name) for glob in step.tool.split("|") for name in names if name)
     if action in _SHELL:
         return call.action == "shell"
     if not call.use.known:

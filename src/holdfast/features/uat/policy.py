@@ -1,19 +1,19 @@
 """What an agent is told: that a run is recorded, how one could begin, where one stands. Nothing is ever refused."""
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any
 
 from holdfast.core.decision import Context, Decision
 from holdfast.core.event import Event
 from holdfast.core.feature import State
 from holdfast.core.job import Job
-from holdfast.core.kinds.uat_events import CallEnded
+from holdfast.core.kinds.uat_events import CallEnded, Plan
 from holdfast.features.uat import detect
 from holdfast.features.uat.files import root_of
 from holdfast.features.uat.match import called
 from holdfast.features.uat.reduce import run_of
-from holdfast.features.uat.settings import CATALOGUE, COMPLETED, DEFAULTS, FAILED, PLAN, UatSettings, line
-from holdfast.features.uat.state import RUNS, SESSION_RUNS, Run, SessionRuns
+from holdfast.features.uat.results import IN_ANSWER
+from holdfast.features.uat.settings import COMPLETED, DEFAULTS, FAILED, UatSettings, line
+from holdfast.features.uat.state import CATALOGUES, NO_PLAN, PLANS, RUNS, SESSION_RUNS, Run, SessionRuns
 
 MOST_TOLD = 12
 WEIGHT = 60
@@ -33,7 +33,8 @@ def _prompted(state: State, event: Event, mine: SessionRuns, settings: UatSettin
     prompt = mine.prompt
     if not prompt or mine.active or not settings.enabled or event.data.synthetic:
         return None
-    scenarios = (state.get(CATALOGUE, event.project) or {}).get("scenarios") or {}
+    known = CATALOGUES.get(state, event.project)
+    scenarios = known.scenarios if known else {}
     found = detect.assess(prompt.text, scenarios)
     if found.score < settings.suggest_at or not found.scenario:
         return None
@@ -45,7 +46,7 @@ def _prompted(state: State, event: Event, mine: SessionRuns, settings: UatSettin
 def _tool_started(state: State, event: Event, mine: SessionRuns, settings: UatSettings) -> Decision | None:
     doc = RUNS.get(state, mine.active) if mine.active else None
     if doc and doc.of == event.seq and doc.auto:
-        plan = state.get(PLAN, doc.id) or {}
+        plan = PLANS.get(state, doc.id) or NO_PLAN
         text = f"UAT run {doc.id} of “{line(doc.scenario, 80)}” is being recorded. {_steps(plan)} Take a screenshot whenever one fails."
         why = f"UAT run {doc.id} of {line(doc.scenario, 80)} began ({doc.confidence} of 100)."
         return Decision(contexts=(Context("uat", text, WEIGHT),), notices=(why,))
@@ -64,10 +65,11 @@ def _ask_for_picture(doc: Run, event: Event, settings: UatSettings) -> Decision 
 
     Not at the end of the failed call: an agent's hook there is answered before anybody thinks about it."""
     last = doc.last[-1] if doc.last else None
-    if last is None or doc.n > last.n + 1 or "screenshot" in event.tool.lower():
+    if last is None or doc.n > last.n + 1:
         return None
     missed = any(a.step == last.step and a.result == FAILED and a.at == last.at for a in doc.assertions)
-    if (last.ok and not missed) or not called(event, settings.drivers).use.known:
+    use = called(event, settings.drivers).use
+    if (last.ok and not missed) or not use.known or use.meaning == "screenshot":
         return None
     return _told(
         f"Step {last.step} of UAT run {doc.id} failed. Take a screenshot now, so that the report shows it; then try the "
@@ -79,23 +81,23 @@ def _session_started(state: State, _event: Event, mine: SessionRuns, _settings: 
     doc = RUNS.get(state, mine.active) if mine.active else None
     if doc is None:
         return None
-    plan = state.get(PLAN, doc.id) or {}
+    plan = PLANS.get(state, doc.id) or NO_PLAN
     done = sum(step.status == COMPLETED for step in doc.steps)
     head = f"UAT run {doc.id} of “{line(doc.scenario, 80)}” is going on: {done} of {len(doc.steps)} steps done."
     return _told(f"{head} {_steps(plan, doc.current)} It ends with its last step, or: holdfast uat end.")
 
 
-def _steps(plan: dict[str, Any], current: int = 0) -> str:
-    wanted = plan.get("steps", ())
+def _steps(plan: Plan, current: int = 0) -> str:
     listed = [
-        f"{n}. {line(step.get('description') or step['action'], 80)}"
-        for n, step in enumerate(wanted, 1)
-        if n >= current
+        f"{n}. {line(step.description or step.action, 80)}" for n, step in enumerate(plan.steps, 1) if n >= current
     ]
     more = f" (and {len(listed) - MOST_TOLD} more)" if len(listed) > MOST_TOLD else ""
-    before = "; ".join(line(one, 80) for one in plan.get("preconditions", ())[:MOST_TOLD])
+    before = "; ".join(line(one, 80) for one in plan.preconditions[:MOST_TOLD])
     first = f"First make sure: {before}. " if before and not current else ""
-    return f"{first}Steps: {'; '.join(listed[:MOST_TOLD])}{more}." if listed else first
+    # The assertion fails where axe never ran, and nothing else would tell the agent to run it.
+    axe = any(one.max_violations is not None for one in plan.assertions)
+    last = " Also run axe-core in the page and return its violations." if axe else ""
+    return f"{first}Steps: {'; '.join(listed[:MOST_TOLD])}{more}.{last}" if listed else first
 
 
 def _told(text: str) -> Decision:
@@ -118,6 +120,7 @@ TEND_EVERY_S = 60.0
 SOON_MS = 300
 MS_PER_CALL = 4
 LONGEST_MS = 30_000
+TRANSCRIPT_MS = 700
 SETTLE_MS = 1_000
 """After the end a report waits so long for the last screenshots."""
 
@@ -167,7 +170,9 @@ def _of_run(state: State, event: Event, settings: UatSettings) -> Iterator[Job]:
     if event.kind == "uat.started" and (before := _before(state, doc)):
         yield Job(kind=WRITE, dedupe=before, payload={"uat": before})
     if isinstance(event.data, CallEnded) and (event.data.shots or event.data.logs):
-        yield Job(kind=COLLECT, payload={"seq": event.seq})
+        # A picture that came in the answer may have to be read from the transcript, which is written after the hook.
+        wait = TRANSCRIPT_MS if IN_ANSWER in event.data.shots else 0
+        yield Job(kind=COLLECT, run_at=event.at + wait, payload={"seq": event.seq})
     yield from _health(state, event, doc)
     if settings.reports and doc.status == COMPLETED and event.kind in ("uat.ended", "uat.shot"):
         yield Job(kind=REPORT, dedupe=run, run_at=event.at + SETTLE_MS, payload={"uat": run})
@@ -190,9 +195,9 @@ def _health(state: State, event: Event, doc: Run) -> Iterator[Job]:
     at_start = event.kind == "uat.started"
     if not at_start and not (event.kind == "uat.call_ended" and event.data.ok):
         return
-    checks = (state.get(PLAN, doc.id) or {}).get("health_checks") or ()
-    for number, check in enumerate(checks):
-        step = check.get("step") or 0
-        if check.get("type") == "http" and (at_start if not step else not at_start and step == event.data.step):
+    plan = PLANS.get(state, doc.id) or NO_PLAN
+    for number, check in enumerate(plan.health_checks):
+        step = check.step or 0
+        if check.type == "http" and (at_start if not step else not at_start and step == event.data.step):
             payload = {"uat": doc.id, "index": number, "step": step}
             yield Job(kind=HEALTH, dedupe=f"{doc.id}/{number}", payload=payload)

@@ -9,24 +9,30 @@ import msgspec
 from holdfast.core.event import Event
 from holdfast.core.feature import Facets, plain_facets
 from holdfast.core.kinds.agent_events import PromptSubmitted
-from holdfast.core.kinds.uat_events import RunEnded, RunStarted, UatPayload
+from holdfast.core.kinds.uat_events import RunEnded, RunStarted, ScenariosRead, UatPayload
 from holdfast.core.ports import Doc, Ref
 from holdfast.features.uat import run
 from holdfast.features.uat.detect import WORTH_KEEPING, read
 from holdfast.features.uat.settings import ARCHIVED, CATALOGUE, CUTS_OFF, ENDINGS, MOST_RUNS, PLAN, RUN, SESSION
-from holdfast.features.uat.state import Prompt, Run, SessionRuns
+from holdfast.features.uat.state import Catalogue, Prompt, Run, RunPlan, SessionRuns
 
 KEPT_OF_PROMPT = 2_000
 
 
-def reduce(doc: Any, event: Event, ref: Ref) -> Doc | Run | SessionRuns | None:
+def reduce(doc: Any, event: Event, ref: Ref) -> Run | RunPlan | Catalogue | SessionRuns | None:
     if ref.kind == RUN:
         return run.reduced(doc, event)
     if ref.kind == PLAN:
-        return doc or {**event.data.plan, "project": event.project, "at": event.at}
+        return doc or _kept_plan(event)
     if ref.kind == CATALOGUE:
-        return {**event.data.as_dict(), "project": event.project, "at": event.at}
+        told: ScenariosRead = event.data
+        return Catalogue(scenarios=told.scenarios, problems=told.problems, project=event.project, at=event.at)
     return reduce_session(doc, event)
+
+
+def _kept_plan(event: Event) -> RunPlan:
+    fields = msgspec.structs.asdict(event.data.plan)
+    return RunPlan(**fields, project=event.project, at=event.at)
 
 
 def reduce_session(doc: SessionRuns | None, event: Event) -> SessionRuns | None:
@@ -61,7 +67,7 @@ def _suggested(doc: SessionRuns, event: Event) -> None:
 
 def _started(doc: SessionRuns, event: Event) -> None:
     told: RunStarted = event.data
-    name, started = str(told.plan.get("name", "")), told.uat
+    name, started = told.plan.name, told.uat
     doc.previous, doc.active, doc.tail = doc.active, started, ""
     doc.runs = [*doc.runs, started][-MOST_RUNS:]
     doc.used = [*doc.used, name][-MOST_RUNS:]

@@ -1,14 +1,26 @@
 """What a tool reported: its result, the page it was on, console and network problems, files it left."""
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from holdfast.core.checks import Verdict
 from holdfast.core.event import Event
 from holdfast.core.kinds import ToolEndPayload
+from holdfast.core.kinds.uat_events import Conditions, Plan, PlannedAssertion
+from holdfast.features.uat.driver_answers import (
+    broke_off_at,
+    images_in,
+    own_error,
+    requests_in,
+    returned_text,
+    shown_page,
+    without_notes,
+)
+from holdfast.features.uat.drivers import ToolUse
 from holdfast.features.uat.match import text_fits
 from holdfast.features.uat.settings import MOST_PROBLEMS, line
 
@@ -16,15 +28,24 @@ LARGEST_TEXT = 200_000
 LONGEST_KEPT = 2_000
 LARGEST_VALUE = 6_000
 MOST_FILES = 10
+IN_ANSWER = "(in the answer)"
+"""Instead of a file's name: the driver sent the picture itself."""
+_FILE_ARGUMENTS = ("filename", "filePath", "path", "saveTo")
 
 _URL = re.compile(r"^- Page URL: (\S{1,2000})", re.MULTILINE)
 _TITLE = re.compile(r"^- Page Title: ([^\n]{0,500})", re.MULTILINE)
 _STATUS = re.compile(r"^- HTTP status: (\d{3})", re.MULTILINE)
 _COUNT = re.compile(r"^- Console: (\d{1,6}) errors?", re.MULTILINE)
-_CONSOLE = re.compile(r"(?:^|\])\s{0,9}\[(ERROR|error|WARNING|warning)\] ([^\n]{1,1000})", re.MULTILINE)
-_NETWORK = re.compile(r"\[([A-Z]{3,7})\] (\S{1,1000}) => \[(\d{3}|FAILED)\]([^\n]{0,200})")
+_CONSOLE = re.compile(
+    r"(?:^|\]|^msgid=\d{1,9})\s{0,9}\[(ERROR|error|WARNING|warning|warn)\] ([^\n]{1,1000})", re.MULTILINE
+)
+_ARGUMENT_COUNT = re.compile(r" \(\d{1,4} args\)(?: \[\d{1,6} times\])?$")
 _IMAGE = re.compile(r"[^\s()\[\]'\"<>|`]{1,1000}\.(?:png|jpe?g|webp)(?=[\s)\]'\"<>|`]|$)", re.IGNORECASE)
 _LINKED = re.compile(r"\]\(([^()\n]{1,1000}\.(?:png|jpe?g|webp))\)", re.IGNORECASE)
+_SAVED = re.compile(
+    r"(?:screenshot saved to:?|saved screenshot to) ([^\n]{1,1000}?\.(?:png|jpe?g|webp))\.?$",
+    re.IGNORECASE | re.MULTILINE,
+)
 _LOG = re.compile(r"- New console entries: ([^\n]{1,1000}\.log)(?:#L(\d{1,7})-L?(\d{1,7}))?")
 _FAILED = re.compile(
     r"^(?:### Error|Error\b|✗|Failed to |Operation failed|\w{0,40}Error: |Timeout \d+ ?ms exceeded|Unable to |"
@@ -35,7 +56,7 @@ _FAILED = re.compile(
 _CRASH = re.compile(
     r"(?:target|page|browser|tab|renderer|session|connection)[\w ,'-]{0,60}(?:closed|crashed|gone|disconnected|"
     r"terminated|lost)\b|\bcrash(?:ed)?\b|invalid session id|(?:chrome|browser) not reachable|no such window|"
-    r"browser process|not connected to|ECONNRESET",
+    r"browser process|not connected to|ECONNRESET|browser was restarted|browser '[^'\n]{0,60}' is not open",
     re.IGNORECASE,
 )
 """The browser is gone. A context that a navigation destroyed is none: the page only went on."""
@@ -46,10 +67,13 @@ _FIELD = re.compile(
 )
 """A snapshot repeats what stands in a field, a password too."""
 SHORTEST_VALUE = 3
-_TYPED = re.compile(
-    r"(\.(?:fill|type|pressSequentially))\((?:'(?:[^'\\\n]|\\.){0,2000}'|\"(?:[^\"\\\n]|\\.){0,2000}\"|`[^`\n]{0,2000}`)\)"
-)
+_QUOTED = r"(?:'(?:[^'\\\n]|\\.){0,2000}'|\"(?:[^\"\\\n]|\\.){0,2000}\"|`[^`\n]{0,2000}`)"
+_TYPED = re.compile(rf"(\.(?:fill|type|pressSequentially))\(\s*{_QUOTED}(?:\s*,\s*{_QUOTED})?")
 """Playwright repeats as code what it typed, passwords too (P10); the arguments of the call say it, redacted."""
+
+
+IMPACTS = ("minor", "moderate", "serious", "critical")
+"""Of axe's violations, from harmless to grave."""
 
 
 class Result(msgspec.Struct, frozen=True):
@@ -78,35 +102,59 @@ def _unproved_check(event: Event) -> str:
     return ""
 
 
-def result_of(event: Event, body: bytes, page: str = "", *, browser: bool) -> Result:
+def result_of(event: Event, body: bytes, use: ToolUse, page: str = "") -> Result:
     """The body is there while an event is handled; a replay reads what was made of it then."""
     response = response_of(body)
     text = text_of(response) or event.data.output or event.data.error
     text = f"{text}\n{page}" if page else text
     text = without_typed_code(text[:LARGEST_TEXT])
-    value = _value(response, without_fields(text))
+    value, returned = _value(response, without_fields(text))
+    # A text that a script returned is also looked at as the person sees it, without JSON's escapes.
+    text = f"{text}\n{returned}" if returned else text
     facts = value if isinstance(value, Mapping) else {}
     ok = event.kind == "tool.finished" and event.data.ok is not False and facts.get("success") is not False
-    ok = bool(ok and not (browser and _FAILED.match(text.lstrip())))
+    ok = bool(ok and not (use.known and _FAILED.match(without_notes(text))))
     unproved = _unproved_check(event) if ok else ""
     ok = ok and not unproved
     problems = tuple(_problems(text))
+    page_title, page_url = shown_page(use, text)
     return Result(
         value=bounded(value),
         text=text,
         ok=ok,
         error="" if ok else unproved or _error(event, facts, text),
-        url=_word(facts, "url", "currentUrl") or _first(_URL, text),
-        title=_word(facts, "title", "pageTitle") or _first(_TITLE, text),
+        url=_word(facts, "url", "currentUrl") or _first(_URL, text) or page_url,
+        title=_word(facts, "title", "pageTitle") or _first(_TITLE, text) or page_title,
         status=_number(facts, "statusCode", "status") or int(_first(_STATUS, text) or 0),
         errors=max(int(_first(_COUNT, text) or 0), sum(p["level"] == "error" for p in problems)),
         console_errors=max(
             int(_first(_COUNT, text) or 0), sum(p["type"] == "console" and p["level"] == "error" for p in problems)
         ),
         problems=problems,
-        shots=tuple(_shots(event, text))[:MOST_FILES],
+        shots=tuple(_shots(event, use, text, response)),
         logs=tuple((m[1], int(m[2] or 0), int(m[3] or 0)) for m in _LOG.finditer(text))[:MOST_FILES],
     )
+
+
+def split_result(result: Result, uses: Sequence[ToolUse]) -> list[Result]:
+    """What each command of a command line did; shorter where the line broke off at one of them."""
+    if len(uses) == 1:
+        return [result]
+    failed = None if result.ok else broke_off_at(result.text, uses)
+    pictures = list(result.shots)
+    made = []
+    for number, use in enumerate(uses if failed is None else uses[: failed + 1]):
+        taken, pictures = (pictures[:1], pictures[1:]) if use.meaning == "screenshot" else ([], pictures)
+        ok = number != failed
+        part = replace(result, ok=ok, error="" if ok else result.error, shots=tuple(taken))
+        made.append(_with_asked(part, use) if number == len(uses) - 1 else part)
+    return made
+
+
+def _with_asked(result: Result, use: ToolUse) -> Result:
+    """`… && agent-browser get title`: its answer is the last line."""
+    last = line((result.text.strip().splitlines() or [""])[-1], 2_000)
+    return replace(result, **{use.asks: last}) if use.asks else result
 
 
 def is_crash(error: str) -> bool:
@@ -115,7 +163,7 @@ def is_crash(error: str) -> bool:
 
 
 def without_typed_code(text: str) -> str:
-    return _TYPED.sub(r"\1(…)", text)
+    return _TYPED.sub(r"\1(…", text)
 
 
 def without_fields(text: str) -> str:
@@ -188,34 +236,51 @@ def response_of(body: bytes) -> Any:
     return next((payload[name] for name in ("tool_response", "toolResult", "tool_output") if name in payload), None)
 
 
-def _value(response: Any, text: str) -> Any:
-    """A JSON text is what it says; parts of a message are their text; images are not kept here."""
+def _value(response: Any, text: str) -> tuple[Any, str]:
+    """(what a tool returned, the text it is where a script returned one).
+
+    A JSON text is what it says; parts of a message are their text; images are not kept here."""
     if isinstance(response, Mapping) and "stdout" not in response and "content" not in response:
-        return response
-    _, _, result = text.partition("### Result\n")
-    # Playwright's server puts a heading before what a script returned.
-    told = result.partition("\n### ")[0].strip() if result else text
-    if told[:1] in ("{", "["):
-        try:
-            found = msgspec.json.decode(told)
-        except msgspec.DecodeError:
-            found = None
-        if isinstance(found, dict):
-            return found
+        return response, ""
+    found = _decoded(returned_text(text))
+    returned = found if isinstance(found, str) else ""
+    # A script may end with JSON.stringify(…).
+    return _object_of(_decoded(found) if isinstance(found, str) else found, text), returned
+
+
+def _object_of(found: Any, text: str) -> Any:
+    if (
+        isinstance(found, list)
+        and found
+        and all(isinstance(one, dict) and one.get("impact") in IMPACTS for one in found)
+    ):
+        return {"violations": found}
+    if isinstance(found, dict):
+        return found
     return {"text": text} if text else {}
 
 
+def _decoded(text: str) -> Any:
+    if text[:1] not in ("{", "[", '"'):
+        return None
+    try:
+        return msgspec.json.decode(text)
+    except (msgspec.DecodeError, RecursionError):
+        return None
+
+
 def _error(event: Event, facts: Mapping[str, Any], text: str) -> str:
-    said = event.data.error or facts.get("error") or text or "it was interrupted"
+    said = own_error(text) or event.data.error or facts.get("error") or text or "it was interrupted"
     return line(str(said).removeprefix("### Error").strip(), 400)
 
 
 def _problems(text: str) -> Iterator[dict[str, str]]:
     seen: set[str] = set()
     for level, message in _CONSOLE.findall(text)[:200]:
-        yield from _once(seen, "console", "error" if level.lower() == "error" else "warning", message)
-    for method, url, status, words in _NETWORK.findall(text)[:500]:
-        if status == "FAILED" or int(status) >= 400:
+        said = _ARGUMENT_COUNT.sub("", message)
+        yield from _once(seen, "console", "error" if level.lower() == "error" else "warning", said)
+    for method, url, status, words in requests_in(text):
+        if not status.isdigit() or int(status) >= 400:
             yield from _once(seen, "network", "error", f"{method} {url} → {status}{words.rstrip()}")
 
 
@@ -230,14 +295,19 @@ def console_lines(text: str) -> list[dict[str, str]]:
     return list(_problems(text))
 
 
-def _shots(event: Event, text: str) -> list[str]:
-    """Only what a tool that makes screenshots says: a page may talk of any file."""
-    if "screenshot" not in event.tool.lower():
-        return []
+def _shots(event: Event, use: ToolUse, text: str, response: Any) -> list[str]:
+    """The picture a browser call left: in a file, or in its answer.
+
+    Only a tool that makes screenshots is believed about files: a page may talk of any."""
+    sent = [IN_ANSWER] if use.known and next(images_in(response), "") else []
+    wanted = sum(one.meaning == "screenshot" for one in (use, *use.then))
+    if not wanted:
+        return sent
     given = event.data.input
-    told = _LINKED.findall(text) or _IMAGE.findall(text)
-    asked = [given[n] for n in ("filename", "path") if isinstance(given, Mapping) and isinstance(given.get(n), str)]
-    return list(dict.fromkeys(path.removeprefix("file://") for path in (told or asked)))[:1]
+    told = _LINKED.findall(text) or _SAVED.findall(text) or _IMAGE.findall(text)
+    asked = [given[n] for n in _FILE_ARGUMENTS if isinstance(given, Mapping) and isinstance(given.get(n), str)]
+    named = list(dict.fromkeys(path.removeprefix("file://") for path in (told or asked)))[:wanted]
+    return named or sent
 
 
 def _word(facts: Mapping[str, Any], *names: str) -> str:
@@ -256,10 +326,16 @@ def _first(pattern: re.Pattern[str], text: str) -> str:
 # Assertions and page checks, judged on what a tool reported. Pure.
 
 LONGEST_EXPECTED = 200
-_HEADER = re.compile(r"^###[^\n]*|^- (?:Page URL|Page Title|HTTP status|Console):[^\n]*|^```\w*", re.MULTILINE)
+_HEADER = re.compile(r"^##[^\n]*|^- (?:Page URL|Page Title|HTTP status|Console):[^\n]*|^```\w*", re.MULTILINE)
 """What Playwright's server says around the page itself."""
-_MARKS = re.compile(r"\s?\[(?:ref|cursor|level|active|selected|checked|disabled|expanded)[^\]]{0,40}\]|\buid=\S+ ")
-_NOT_SEEN = re.compile(r"\s*- (?:/url:|generic:?$|link\b|banner\b|navigation\b|\[Snapshot\])|^\s*(?:await page\.|//)")
+_MARKS = re.compile(
+    r"\s?\[(?:ref|cursor|level|active|selected|checked|disabled|expanded)[^\]]{0,40}\]|\buid=\S+ |"
+    r" (?:level|url)=\"[^\"\n]*\"| (?:focusable|focused)\b"
+)
+_NOT_SEEN = re.compile(
+    r"\s*(?:- |uid=\S+ )(?:/url:|generic:?$|link\b|banner\b|navigation\b|main$|form$|LabelText|RootWebArea|\[Snapshot\])|"
+    r"^\s*(?:await page\.|//)"
+)
 _TELLING = re.compile(r"(?:heading|alert|status|dialog|paragraph)\b")
 CONDITIONS = (
     *("contains", "not_contains", "url", "title", "status", "exit_code", "max_ms", "no_errors", "fields"),
@@ -270,20 +346,23 @@ ALWAYS = ("not_contains", "max_ms", "no_errors", "clean_console", "max_violation
 """These must hold for every result of the step; of the others one result is enough."""
 SILENT = ("screenshot", "close", "tab", "open")
 """What a call may mean whose answer tells nothing of the page."""
+LISTING = ("console", "network")
+"""Their answers are lists beside the page: what is not in them may still be on the page."""
 
 
-def conditions(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Of an assertion or a health check, only what is to hold."""
-    return {name: given[name] for name in CONDITIONS if given.get(name) is not None}
+def conditions(given: Any) -> dict[str, Any]:
+    """Of an assertion or a health check (in a scenario or in a plan), only what is to hold."""
+    asked = ((name, getattr(given, name)) for name in CONDITIONS)
+    return {name: value for name, value in asked if value is not None}
 
 
-def holds(wanted: Mapping[str, Any], result: Result, ms: int, exit_code: int | None, base_url: str) -> bool:
+def holds(wanted: Conditions, result: Result, ms: int, exit_code: int | None, base_url: str) -> bool:
     """All of the conditions, on one result."""
     return not unmet(wanted, result, ms, exit_code, base_url)
 
 
-def unmet(wanted: Mapping[str, Any], result: Result, ms: int, exit_code: int | None, base_url: str) -> list[str]:
-    violations = found_violations(result.value, str(wanted.get("impact") or ""))
+def unmet(wanted: Conditions, result: Result, ms: int, exit_code: int | None, base_url: str) -> list[str]:
+    violations = found_violations(result.value, wanted.impact)
     facts: dict[str, Callable[[Any], bool]] = {
         "contains": lambda text: text in result.text,
         "not_contains": lambda text: text not in result.text,
@@ -313,33 +392,33 @@ def at(value: Any, path: str) -> Any:
 
 
 def assertions(
-    plan: Mapping[str, Any], step: int, result: Result, ms: int, exit_code: int | None, *, silent: bool = False
+    plan: Plan, step: int, result: Result, ms: int, exit_code: int | None, meaning: str = ""
 ) -> Iterator[dict[str, Any]]:
     """Those of the scenario that this result speaks about: met, not yet, or broken for good.
 
-    `silent`: a call that tells nothing of the page (a screenshot) can only break one.
+    A call that tells nothing of the page (a screenshot) can only break one.
     """
-    for number, wanted in enumerate(plan.get("assertions", ())):
-        if "budget_ms" in wanted or ("max_violations" in wanted and found_violations(result.value, "") is None):
+    for number, wanted in enumerate(plan.assertions):
+        asks_axe = wanted.max_violations is not None
+        if wanted.budget_ms is not None or (asks_axe and found_violations(result.value, "") is None):
             continue
-        if wanted.get("step") in (None, step) and (step or not wanted.get("step")):
-            missed = unmet(wanted, result, ms, exit_code, plan.get("base_url", ""))
+        if wanted.step in (None, step):
+            missed = unmet(wanted, result, ms, exit_code, plan.base_url)
             found = actual(wanted, result, ms, exit_code) if missed else ""
             broken = any(name in ALWAYS for name in missed)
-            if broken or not silent:
-                yield {"index": number, "met": not missed, "broken": broken, "actual": found}
+            if broken or (meaning not in SILENT and not (missed and meaning in LISTING)):
+                untold = bool(missed) and all(name in _PAGE_FACTS and not _PAGE_FACTS[name](result) for name in missed)
+                yield {"index": number, "met": not missed, "broken": broken, "untold": untold, "actual": found}
 
 
-def page_checks(
-    plan: Mapping[str, Any], step: int, result: Result, ms: int, exit_code: int | None
-) -> Iterator[dict[str, Any]]:
+def page_checks(plan: Plan, step: int, result: Result, ms: int, exit_code: int | None) -> Iterator[dict[str, Any]]:
     """S3-7: what the page was like, for each check of this step that asks no server of its own."""
-    for number, wanted in enumerate(plan.get("health_checks", ())):
-        if wanted.get("type") != "http" and step and wanted.get("step", 1) == step:
-            good = result.ok and holds(wanted, result, ms, exit_code, plan.get("base_url", ""))
+    for number, wanted in enumerate(plan.health_checks):
+        if wanted.type != "http" and step and (wanted.step or 1) == step:
+            good = result.ok and holds(wanted, result, ms, exit_code, plan.base_url)
             yield {
                 "index": number,
-                "type": wanted.get("type", "page_load"),
+                "type": wanted.type or "page_load",
                 "result": "success" if good else "failure",
                 "data": page(result),
             }
@@ -358,24 +437,31 @@ def route(url: str) -> str:
     return f"/{path.partition('?')[0]}" if url else ""
 
 
-def actual(wanted: Mapping[str, Any], result: Result, ms: int, exit_code: int | None) -> str:
+_PAGE_FACTS: dict[str, Callable[[Result], str]] = {
+    "url": lambda result: result.url,
+    "title": lambda result: result.title,
+}
+_FACT_NAMES = {"max_ms": "ms", "exit_code": "exit code"}
+
+
+def actual(wanted: Conditions, result: Result, ms: int, exit_code: int | None) -> str:
     """What was found of the things that were asked for; the page's words where nothing else was."""
+    asked = conditions(wanted)
     facts = {"url": result.url, "title": result.title, "status": result.status, "exit_code": exit_code, "max_ms": ms}
-    found = [f"{name.replace('max_ms', 'ms').replace('_', ' ')} {facts[name]!r}" for name in facts if name in wanted]
-    found += [f"{path} = {at(result.value, path)!r}" for path in wanted.get("fields") or ()]
-    if wanted.get("no_errors"):
+    unknown = "was not told by the driver"
+    found = [f"{_FACT_NAMES.get(name, name)} {facts[name]!r}" for name in facts if name in asked and facts[name] != ""]
+    found += [f"the page's {name} {unknown}" for name in ("url", "title") if name in asked and not facts[name]]
+    found += [f"{path} = {at(result.value, path)!r}" for path in wanted.fields or ()]
+    if wanted.no_errors:
         found.append(f"{result.errors} errors")
-    if wanted.get("clean_console"):
+    if wanted.clean_console:
         found.append(f"{result.console_errors} console errors: {'; '.join(p['message'] for p in result.problems)}")
-    if "max_violations" in wanted:
-        listed = found_violations(result.value, str(wanted.get("impact") or "")) or []
+    if wanted.max_violations is not None:
+        listed = found_violations(result.value, wanted.impact) or []
         found.append(f"{len(listed)} violations: {'; '.join(listed)}")
-    if result.error or not found or "contains" in wanted or "not_contains" in wanted:
+    if result.error or not found or "contains" in asked or "not_contains" in asked:
         found.append(result.error or readable_page(result.text))
     return line(", ".join(found), 300)
-
-
-IMPACTS = ("minor", "moderate", "serious", "critical")
 
 
 def found_violations(value: Any, impact: str) -> list[str] | None:
@@ -398,9 +484,9 @@ def readable_page(text: str) -> str:
     return "; ".join(telling + rest) if telling else " ".join(rest)
 
 
-def expected(wanted: Mapping[str, Any]) -> str:
+def expected(wanted: PlannedAssertion) -> str:
     """The conditions in words."""
-    if wanted.get("budget_ms"):
-        return f"at most {wanted['budget_ms']} ms"
+    if wanted.budget_ms:
+        return f"at most {wanted.budget_ms} ms"
     parts = (f"{name.replace('_', ' ')} {value!r}" for name, value in conditions(wanted).items())
     return line(", ".join(parts), LONGEST_EXPECTED)

@@ -147,7 +147,7 @@ def begun(event: Event) -> Run:
         id=told.uat,
         session=event.session,
         project=event.project,
-        scenario=str(plan.get("name", "")),
+        scenario=plan.name,
         start=event.at,
         at=event.at,
         touched=event.at,
@@ -156,19 +156,17 @@ def begun(event: Event) -> Run:
         of=told.of,
         mode=told.mode,
         root=told.root,
-        base_url=plan.get("base_url", ""),
+        base_url=plan.base_url,
         message=line(told.message, 1000),
         confidence=told.confidence,
         reasons=told.reasons[:MOST_RECENT],
         auto=told.auto,
         source=told.source,
         environment=told.environment,
-        steps=[steps.planned_step(wanted) for wanted in plan.get("steps", ())],
+        steps=[steps.planned_step(wanted) for wanted in plan.steps],
         assertions=[
-            Assertion(
-                step=wanted.get("step") or 0, expected=expected(wanted), budget_ms=int(wanted.get("budget_ms") or 0)
-            )
-            for wanted in plan.get("assertions", ())
+            Assertion(step=wanted.step or 0, expected=expected(wanted), budget_ms=wanted.budget_ms or 0)
+            for wanted in plan.assertions
         ],
     )
 
@@ -260,7 +258,7 @@ def _judge_assertions(run: Run, event: Event, judged: Iterable[JudgedAssertion])
     known = list(run.assertions)
     for one in judged:
         before = known[one.index].result if one.index < len(known) else FAILED
-        if before == FAILED or (before == PASSED and not one.broken):
+        if before == FAILED or (before == PASSED and not one.broken) or (one.untold and known[one.index].actual):
             continue
         result = FAILED if one.broken else PASSED if one.met else UNKNOWN
         known[one.index] = msgspec.structs.replace(

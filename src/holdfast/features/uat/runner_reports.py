@@ -2,18 +2,28 @@
 
 import re
 from collections.abc import Iterator, Mapping
+from itertools import islice
+from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree as Xml
 
 import msgspec
+from msgspec.structs import replace
 
 from holdfast.core.errors import CommandRefused
+from holdfast.core.kinds.uat_events import Plan, PlannedStep
 from holdfast.features.uat.settings import FAILED, INTERRUPTED, LONGEST_NAME, MOST_STEPS, PASSED, SKIPPED, line
 
 LARGEST_REPORT = 64 << 20
 MOST_TESTS = 5_000
-_EXPECTED = re.compile(r"^\s*(?:Expected(?: \w+){0,3}|expected):\s*(.{1,300})$", re.MULTILINE)
-_RECEIVED = re.compile(r"^\s*(?:Received(?: \w+){0,3}|received|Actual|actual):\s*(.{1,300})$", re.MULTILINE)
+_EXPECTED = re.compile(
+    r"^\s*(?:Expected(?: \w+){0,3}|expected):\s*(?P<value>.{1,300})$|\bexpected (?P<words>(?:not )?to .{1,300})$",
+    re.MULTILINE,
+)
+"""As Jest and Playwright for JavaScript say it, and as Playwright for Python does."""
+_RECEIVED = re.compile(
+    r"^\s*(?:Received(?: \w+){0,3}|received|Actual(?: \w+){0,2}|actual):\s*(.{1,300})$", re.MULTILINE
+)
 _COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 _WORDS = {
     "expected": PASSED,
@@ -37,6 +47,10 @@ class TestAttempt(msgspec.Struct, frozen=True):
     received: str = ""
     pictures: tuple[str, ...] = ()
     traces: tuple[str, ...] = ()
+    problems: tuple[tuple[str, str], ...] = ()
+    """(console or network, its message)."""
+    address: str = ""
+    """Of the page."""
 
 
 class TestCase(msgspec.Struct, frozen=True):
@@ -83,11 +97,76 @@ def failed_attempt(
         status=status,
         ms=max(0, int(ms)) if isinstance(ms, int | float) else 0,
         error=line(text.strip().partition("\n")[0], 300),
-        expected=line(wanted[1], 200) if wanted else "",
+        expected=line(wanted["value"] or wanted["words"], 200) if wanted else "",
         received=line(seen[1], 200) if seen else "",
         pictures=pictures,
         traces=traces,
     )
+
+
+# ── pictures and traces beside a report that does not name them ────────────────────────────────────────────────────
+
+MOST_ARTIFACTS = 5_000
+_CYPRESS_PICTURE = re.compile(r"(.*?)(?: \(failed\))?(?: \(attempt (\d{1,3})\))?", re.DOTALL)
+
+
+def add_artifacts(report: TestReport, folder: Path) -> TestReport:
+    """pytest-playwright and Cypress leave pictures in folders of their own; their names say of which test."""
+    find = _pytest_artifacts if report.runner == "pytest" else _cypress_artifacts
+    known = find(folder) if report.runner != "playwright" else {}
+    if not known:
+        return report
+    return replace(report, cases=tuple(_with_files(case, known) for case in report.cases))
+
+
+def _with_files(case: TestCase, known: Mapping[tuple[str, int], list[Path]]) -> TestCase:
+    """The files of an attempt at that attempt; where only the test is known, at the last one."""
+    last = len(case.attempts)
+    made = [
+        _attempt_with_files(attempt, _files_of(case, number, known, is_last=number == last))
+        for number, attempt in enumerate(case.attempts, 1)
+    ]
+    return replace(case, attempts=tuple(made))
+
+
+def _files_of(case: TestCase, number: int, known: Mapping[tuple[str, int], list[Path]], *, is_last: bool) -> list[Path]:
+    name = _letters(case.title)
+    return known.get((name, number)) or (known.get((name, 0), []) if is_last else [])
+
+
+def _attempt_with_files(attempt: TestAttempt, files: list[Path]) -> TestAttempt:
+    if attempt.pictures or attempt.traces:  # the report named them itself
+        return attempt
+    pictures = tuple(str(file) for file in files if file.suffix in (".png", ".jpg", ".jpeg"))
+    traces = tuple(str(file) for file in files if file.suffix == ".zip")
+    return replace(attempt, pictures=attempt.pictures + pictures, traces=attempt.traces + traces)
+
+
+def _pytest_artifacts(folder: Path) -> dict[tuple[str, int], list[Path]]:
+    """`test-results/<slug of the node id>/test-failed-1.png`; a report names the module without its ending."""
+    found: dict[tuple[str, int], list[Path]] = {}
+    for file in _listed_files(folder / "test-results"):
+        found.setdefault((_letters(re.sub(r"-py-", "-", file.parent.name, count=1)), 0), []).append(file)
+    return found
+
+
+def _cypress_artifacts(folder: Path) -> dict[tuple[str, int], list[Path]]:
+    """`cypress/screenshots/<spec>/<suite> -- <test> (failed) (attempt 2).png`."""
+    found: dict[tuple[str, int], list[Path]] = {}
+    for file in _listed_files(folder / "cypress" / "screenshots"):
+        named = _CYPRESS_PICTURE.fullmatch(file.stem)
+        if named:
+            found.setdefault((_letters(named[1]), int(named[2] or 1)), []).append(file)
+    return found
+
+
+def _listed_files(folder: Path) -> list[Path]:
+    return sorted(islice((file for file in folder.rglob("*") if file.is_file()), MOST_ARTIFACTS))
+
+
+def _letters(title: str) -> str:
+    """A title as both its report and its folder have it: they differ in everything but letters and digits."""
+    return re.sub(r"[\W_]+", "", title).lower()
 
 
 def run_events(report: TestReport, start: int) -> Iterator[tuple[str, int, dict[str, Any]]]:
@@ -118,13 +197,15 @@ def _call(report: TestReport, attempt: TestAttempt, step: int, n: int, began: in
         "result": {},
         "shots": list(attempt.pictures),
         "traces": list(attempt.traces),
+        "problems": [{"type": kind, "level": "error", "message": text} for kind, text in attempt.problems],
+        "url": attempt.address,
         **told,
     }
 
 
-def plan_of_report(report: TestReport) -> dict[str, Any]:
-    steps = [{"action": "test", "description": line(case.title, 500)} for case in report.cases]
-    return {"name": report.name, "description": f"Imported from {report.runner}", "base_url": "", "steps": steps}
+def plan_of_report(report: TestReport) -> Plan:
+    steps = [PlannedStep(action="test", description=line(case.title, 500)) for case in report.cases]
+    return Plan(name=report.name, description=f"Imported from {report.runner}", steps=steps)
 
 
 # ── JSON ───────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -222,6 +303,10 @@ def _parse_xml(content: bytes, name: str) -> tuple[str, Iterator[TestCase]]:
     return runner, (_junit_case(case) for case in root.iter("testcase"))
 
 
+_PLAYWRIGHT_PROPERTIES = ("playwright_screenshot", "playwright_trace")
+"""Where pytest-playwright says which files it left."""
+
+
 def _junit_case(case: Xml.Element) -> TestCase:
     title = " › ".join(filter(None, (case.get("classname"), case.get("name"))))
     earlier = [e for tag in ("flakyFailure", "flakyError", "rerunFailure", "rerunError") for e in case.findall(tag)]
@@ -229,7 +314,9 @@ def _junit_case(case: Xml.Element) -> TestCase:
     bad = next((e for tag in ("failure", "error") if (e := case.find(tag)) is not None), None)
     status = FAILED if bad is not None else SKIPPED if case.find("skipped") is not None else PASSED
     seconds = re.sub(r"[^0-9.]", "", case.get("time") or "") or "0"
-    last = failed_attempt(status, float(seconds) * 1000, _message(bad) if bad is not None else "")
+    told = {one.get("name"): str(one.get("value")) for one in case.iter("property") if one.get("value")}
+    files = [tuple(told[name] for name in (wanted,) if name in told) for wanted in _PLAYWRIGHT_PROPERTIES]
+    last = failed_attempt(status, float(seconds) * 1000, _message(bad) if bad is not None else "", *files)
     rerun = bool(case.findall("rerunFailure") or case.findall("rerunError"))
     order = [last, *attempts] if rerun and status == FAILED else [*attempts, last]
     return TestCase(title, case.get("file") or case.get("classname") or "", tuple(order))

@@ -91,7 +91,7 @@ class Assertion(Condition):
     step: Annotated[Number | None, Meta(description="Judged on this step's results; without it on any.")] = None
 
     def __post_init__(self) -> None:
-        if not conditions(self.plain()):
+        if not conditions(self):
             raise ValueError(f"an assertion needs one of: {', '.join(CONDITIONS)}")
 
 

@@ -8,14 +8,18 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import msgspec
+from msgspec.structs import replace
 
 from holdfast.core.errors import CommandRefused
 from holdfast.core.event import Event
+from holdfast.core.kinds.uat_events import Plan, PlannedAssertion, PlannedCheck, PlannedStep
 from holdfast.core.ports import EventQuery, Reader
+from holdfast.features.uat.drivers import ToolUse
+from holdfast.features.uat.evidence import read_page, whole_call
 from holdfast.features.uat.files import slug
 from holdfast.features.uat.match import called
 from holdfast.features.uat.results import Result, result_of
-from holdfast.features.uat.scenario import SHARED, Assertion, Mistake, Scenario, Step, lines_of, mistake_at, read
+from holdfast.features.uat.scenario import SHARED, Mistake, Scenario, Step, lines_of, mistake_at, read
 from holdfast.features.uat.settings import MOST_CHECKS, MOST_STEPS, line
 
 DEEPEST_USE = 10
@@ -36,8 +40,8 @@ class PlanFault(Exception):
 class _Part(msgspec.Struct):
     """Steps with the assertions that belong to them, numbered from 1."""
 
-    steps: list[dict[str, Any]]
-    assertions: list[dict[str, Any]]
+    steps: list[PlannedStep]
+    assertions: list[PlannedAssertion]
 
 
 def no_shared_steps(name: str) -> tuple[Scenario | None, str]:
@@ -45,16 +49,15 @@ def no_shared_steps(name: str) -> tuple[Scenario | None, str]:
     return None, f"there are no shared steps {name!r} here"
 
 
-def build_plan(scenario: Scenario, load_shared: LoadShared) -> tuple[dict[str, Any], list[Fault]]:
+def build_plan(scenario: Scenario, load_shared: LoadShared) -> tuple[Plan, list[Fault]]:
     """(the scenario as a run keeps it, what is wrong with it)."""
     try:
         return _plan(scenario, load_shared), []
     except PlanFault as fault:
-        return {}, [(fault.place, str(fault))]
+        return Plan(), [(fault.place, str(fault))]
 
 
-def _plan(scenario: Scenario, load_shared: LoadShared) -> dict[str, Any]:
-    plain = scenario.plain(none=False)
+def _plan(scenario: Scenario, load_shared: LoadShared) -> Plan:
     rows = scenario.data or ({},)
     parts = [_row_part(scenario, dict(row), n, load_shared) for n, row in enumerate(rows)]
     steps = [step for part in parts for step in part.steps]
@@ -64,13 +67,18 @@ def _plan(scenario: Scenario, load_shared: LoadShared) -> dict[str, Any]:
         )
     assertions = list(_shifted(parts)) + list(_of_whole_run(scenario))
     names = _Names(dict(scenario.variables), scenario.secrets, ())
-    kept = {"name", "description", "base_url", "tags", "health_checks", "file"}
-    plan = {name: names.put_in(value) for name, value in plain.items() if name in kept}
-    plan |= {"steps": steps, "assertions": assertions[:MOST_CHECKS]}
-    plan["health_checks"] = [*_precondition_checks(scenario, names), *plan.get("health_checks", ())]
-    plan["preconditions"] = [names.put_in(one.description) for one in scenario.preconditions if one.description]
-    plan["estimated_ms"] = scenario.estimated_ms or sum(step.get("expected_ms") or 0 for step in steps)
-    return plan
+    checks = [msgspec.convert(names.put_in(one.plain(none=False)), PlannedCheck) for one in scenario.health_checks]
+    return Plan(
+        name=names.put_in(scenario.name),
+        description=names.put_in(scenario.description),
+        base_url=names.put_in(scenario.base_url),
+        tags=list(scenario.tags),
+        preconditions=[names.put_in(one.description) for one in scenario.preconditions if one.description],
+        estimated_ms=scenario.estimated_ms or sum(step.expected_ms or 0 for step in steps),
+        steps=steps,
+        assertions=assertions[:MOST_CHECKS],
+        health_checks=[*_precondition_checks(scenario, names), *checks],
+    )
 
 
 def _row_part(scenario: Scenario, row: dict[str, Any], number: int, load_shared: LoadShared) -> _Part:
@@ -79,7 +87,7 @@ def _row_part(scenario: Scenario, row: dict[str, Any], number: int, load_shared:
     if row:
         label = ", ".join(f"{name} {value}" for name, value in row.items())
         for step in part.steps:
-            step["description"] = line(f"{step.get('description') or step['action']} [{label}]", 500)
+            step.description = line(f"{step.description or step.action} [{label}]", 500)
     return part
 
 
@@ -94,19 +102,15 @@ def _part(
             inner = _shared_part(step, place, names, load_shared, within)
             _append(made, inner)
         else:
-            made.steps.append(names.put_in(step.plain(none=False), ("steps", index)))
+            told = names.put_in(step.plain(none=False), ("steps", index))
+            made.steps.append(msgspec.convert(told, PlannedStep))
         numbers[index + 1] = len(made.steps)
     for index, assertion in enumerate(scenario.assertions):
-        plain = names.put_in(_plain_assertion(assertion), ("assertions", index))
-        if assertion.step:
-            plain["step"] = numbers[assertion.step]
-        made.assertions.append(plain)
+        told = names.put_in(assertion.plain(none=False), ("assertions", index))
+        planned = msgspec.convert(told, PlannedAssertion)
+        planned.step = numbers[assertion.step] if assertion.step else None
+        made.assertions.append(planned)
     return made
-
-
-def _plain_assertion(assertion: Assertion) -> dict[str, Any]:
-    plain: dict[str, Any] = assertion.plain(none=False)
-    return plain
 
 
 def _shared_part(step: Step, place: Place, names: "_Names", load_shared: LoadShared, within: tuple[str, ...]) -> _Part:
@@ -125,39 +129,43 @@ def _shared_part(step: Step, place: Place, names: "_Names", load_shared: LoadSha
 def _append(made: _Part, part: _Part) -> None:
     offset = len(made.steps)
     made.steps += part.steps
-    made.assertions += [{**one, "step": one["step"] + offset} if one.get("step") else one for one in part.assertions]
+    made.assertions += [_moved(one, offset) for one in part.assertions]
 
 
-def _shifted(parts: list[_Part]) -> Iterator[dict[str, Any]]:
+def _moved(assertion: PlannedAssertion, offset: int) -> PlannedAssertion:
+    return replace(assertion, step=assertion.step + offset) if assertion.step else assertion
+
+
+def _shifted(parts: list[_Part]) -> Iterator[PlannedAssertion]:
     """Assertions of each row at the steps of that row; those of no step stand once."""
-    offset, seen = 0, []
+    offset = 0
+    seen: list[PlannedAssertion] = []
     for part in parts:
         for one in part.assertions:
-            if one.get("step"):
-                yield {**one, "step": one["step"] + offset}
+            if one.step:
+                yield _moved(one, offset)
             elif one not in seen:
                 seen.append(one)
                 yield one
         offset += len(part.steps)
 
 
-def _of_whole_run(scenario: Scenario) -> Iterator[dict[str, Any]]:
+def _of_whole_run(scenario: Scenario) -> Iterator[PlannedAssertion]:
     if scenario.console == "clean":
-        yield {"description": "The console stays clean", "clean_console": True}
+        yield PlannedAssertion(description="The console stays clean", clean_console=True)
     if scenario.accessibility:
         most, impact = scenario.accessibility.max_violations, scenario.accessibility.impact
         words = f"axe finds at most {most} violations that are {impact} or worse"
-        yield {"description": words, "max_violations": most, "impact": impact}
+        yield PlannedAssertion(description=words, max_violations=most, impact=impact)
     if scenario.budget_ms:
-        yield {"description": "The run stays in its time budget", "budget_ms": scenario.budget_ms}
+        yield PlannedAssertion(description="The run stays in its time budget", budget_ms=scenario.budget_ms)
 
 
-def _precondition_checks(scenario: Scenario, names: "_Names") -> Iterator[dict[str, Any]]:
+def _precondition_checks(scenario: Scenario, names: "_Names") -> Iterator[PlannedCheck]:
     for one in scenario.preconditions:
         if one.path is not None:
-            facts = {"path": one.path, "status": one.status, "contains": one.contains}
-            told = {name: names.put_in(value) for name, value in facts.items() if value is not None}
-            yield {"type": "http", "precondition": True, **told}
+            path, contains = names.put_in(one.path), names.put_in(one.contains)
+            yield PlannedCheck(type="http", precondition=True, path=path, status=one.status, contains=contains)
 
 
 class _Names:
@@ -194,32 +202,71 @@ _ACTIONS = {
 }  # fmt: skip
 """What a tool means → what a scenario calls it. Waiting, hovering and looking at logs are no steps."""
 _HEADING = re.compile(r'heading "([^"\n]{1,120})"')
+_NAMED = re.compile(
+    r'^\s*uid=(?P<uid>\S{1,40}) \w{1,40} "(?P<by_uid>[^"\n]{1,120})"|'
+    r'\w{1,40} "(?P<by_ref>[^"\n]{1,120})"[^\n]{0,100}?\[ref=(?P<ref>\w{1,40})\]',
+    re.MULTILINE,
+)
+"""Elements of a snapshot with the sign that later calls name them by."""
+_SIGNS = ("uid", "ref", "target", "selector")
+_JOINED = ("fill", "verify", "screenshot")
+"""Several calls of these in a row are one step."""
 
 
 class RecordedStep(msgspec.Struct):
     action: str
-    description: str
     path: str = ""
-    calls: int = 1
+    names: list[str] = []
+    """Of the elements it was done to."""
     title: str = ""
     heading: str = ""
+
+    @property
+    def description(self) -> str:
+        if self.action == "navigate":
+            return f"Open {self.path}"
+        words = {"fill": "Fill in", "verify": "Look at the page", "screenshot": "Keep a picture"}
+        first = words.get(self.action, self.action.capitalize())
+        named = ", ".join(dict.fromkeys(self.names)) if self.action not in ("verify", "screenshot") else ""
+        return line(f"{first} {named or ('the form' if self.action == 'fill' else '')}".strip(), 120)
 
 
 def record_steps(reader: Reader, session: str, extra: Mapping[str, str]) -> tuple[str, list[RecordedStep]]:
     """(base address, steps) of the successful browser calls of a session, in their order."""
     base = ""
     steps: list[RecordedStep] = []
+    names: dict[str, str] = {}
     for event in _calls(reader, session):
-        call = called(event, extra)
-        action = _ACTIONS.get(call.use.meaning)
-        result = result_of(event, event.body, browser=True) if action else None
-        if action is None or result is None or not result.ok:
+        call = called(event, extra, whole_call(event).given)
+        if not call.use.known:
             continue
-        base = base or _origin(call.use.address or result.url)
-        _add(steps, action, call.use.address, call.arguments, result)
+        result = result_of(event, event.body, call.use, read_page(event))
+        names |= {
+            found["uid"] or found["ref"]: found["by_uid"] or found["by_ref"] for found in _NAMED.finditer(result.text)
+        }
+        for use in (call.use, *call.use.then) if result.ok else ():
+            base = base or _origin(use.address or result.url)
+            _add(steps, use, _element_names(call.arguments, names), result)
     if not steps:
         raise CommandRefused(f"no browser call that succeeded is on record for session {session!r}")
     return base, steps[:MOST_STEPS]
+
+
+def _element_names(given: Mapping[str, Any], known: Mapping[str, str]) -> list[str]:
+    """What the call was done to, as a person would call it."""
+    parts = [given, *(one for name in ("fields", "elements") for one in _maps(given.get(name)))]
+    found = []
+    for part in parts:
+        said = part.get("element") or part.get("name")
+        signs = [str(part[name]).removeprefix("@") for name in _SIGNS if isinstance(part.get(name), str)]
+        found.append(str(said) if said else next((known[sign] for sign in signs if sign in known), ""))
+    words = str(given.get("command") or "").split() if "command" in given else []
+    found += [known[sign] for word in words if (sign := word.removeprefix("@").strip("'\"")) in known]
+    return [name for name in found if name]
+
+
+def _maps(value: Any) -> list[Mapping[str, Any]]:
+    return [one for one in value if isinstance(one, Mapping)] if isinstance(value, list) else []
 
 
 def _calls(reader: Reader, session: str) -> Iterable[Event]:
@@ -234,26 +281,27 @@ def _calls(reader: Reader, session: str) -> Iterable[Event]:
         after = page[-1].seq
 
 
-def _add(steps: list[RecordedStep], action: str, address: str, given: Mapping[str, Any], result: Result) -> None:
-    last = steps[-1] if steps else None
-    heading = _HEADING.search(result.text)
-    if last and last.action == action and action in ("fill", "verify", "screenshot"):
-        last.calls += action == "fill"
+def _add(steps: list[RecordedStep], use: ToolUse, names: list[str], result: Result) -> None:
+    action = _ACTIONS.get(use.meaning)
+    if action is None:
+        return
+    if steps and steps[-1].action == action and action in _JOINED:
+        steps[-1].names = [*steps[-1].names, *names]
     else:
-        parts = urlsplit(address)
-        path = (parts.path or "/") if action == "navigate" else ""
-        steps.append(RecordedStep(action, _description(action, path, given), path))
-    if action == "verify":
-        steps[-1].title = result.title or steps[-1].title
-        steps[-1].heading = heading[1] if heading else steps[-1].heading
+        path = (urlsplit(use.address).path or "/") if action == "navigate" else ""
+        steps.append(RecordedStep(action, path, names=names))
+    _note_page(steps, result)
 
 
-def _description(action: str, path: str, given: Mapping[str, Any]) -> str:
-    named = given.get("element") or given.get("name") or given.get("selector") or ""
-    if action == "navigate":
-        return f"Open {path}"
-    words = {"fill": "Fill in the form", "verify": "Look at the page", "screenshot": "Keep a picture"}
-    return words.get(action) or line(f"{action.capitalize()} {named}".strip(), 120)
+def _note_page(steps: list[RecordedStep], result: Result) -> None:
+    """A title is worth an assertion where it is new; a heading only where somebody looked at the page."""
+    before = next((step.title for step in reversed(steps[:-1]) if step.title), "")
+    headings = [text for text in _HEADING.findall(result.text) if text != result.title]
+    step = steps[-1]
+    if result.title and result.title != before:
+        step.title = result.title
+    if headings and step.action == "verify":
+        step.heading = headings[0]
 
 
 def _origin(address: str) -> str:
@@ -274,16 +322,20 @@ def scenario_text(name: str, base: str, steps: list[RecordedStep], session: str)
     ]
     for step in steps:
         where = f", arguments: {{url: {quoted(step.path + '*')}}}" if step.action == "navigate" else ""
-        count = f", calls: {step.calls}" if step.calls > 1 else ""
-        lines.append(f"  - {{action: {step.action}, description: {quoted(step.description)}{where}{count}}}")
-    seen = [(n, step) for n, step in enumerate(steps, 1) if step.title or step.heading]
-    if seen:
-        lines.append("assertions:")
-    for number, step in seen:
-        what = f"title: {quoted(step.title)}" if step.title else f"contains: {quoted(step.heading)}"
-        told = f"The page is {step.title or step.heading}"
-        lines.append(f"  - {{description: {quoted(told)}, step: {number}, {what}}}")
+        lines.append(f"  - {{action: {step.action}, description: {quoted(step.description)}{where}}}")
+    seen = [seen for number, step in enumerate(steps, 1) for seen in _seen_in_step(number, step)]
+    lines += ["assertions:", *seen] if seen else []
     return "\n".join(lines) + "\n"
+
+
+def _seen_in_step(number: int, step: RecordedStep) -> Iterator[str]:
+    # A text with {{ }} cannot be said in a scenario: it would be read as a variable.
+    if step.title and "{{" not in step.title:
+        told = _quote(f"The page is {step.title}")
+        yield f"  - {{description: {told}, step: {number}, title: {_quote(step.title)}}}"
+    if step.heading and step.heading != step.title and "{{" not in step.heading:
+        told = _quote(f"It shows {step.heading}")
+        yield f"  - {{description: {told}, step: {number}, contains: {_quote(step.heading)}}}"
 
 
 def _quote(text: str) -> str:
@@ -294,7 +346,7 @@ def _quote(text: str) -> str:
 # ── files ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def read_plan(path: Path) -> tuple[dict[str, Any] | None, list[Mistake]]:
+def read_plan(path: Path) -> tuple[Plan | None, list[Mistake]]:
     """The plan of a scenario file, with the shared steps it uses. Never raises."""
     scenario, mistakes = read(path)
     if scenario is None:

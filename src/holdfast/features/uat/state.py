@@ -5,8 +5,8 @@ from typing import Any
 import msgspec
 
 from holdfast.core.document import DocumentType
-from holdfast.core.kinds.uat_events import WrittenReport
-from holdfast.features.uat.settings import ACTIVE, PENDING, RUN, SESSION, UNKNOWN
+from holdfast.core.kinds.uat_events import Plan, WrittenReport
+from holdfast.features.uat.settings import ACTIVE, CATALOGUE, PENDING, PLAN, RUN, SESSION, UNKNOWN
 
 JsonObject = dict[str, Any]
 
@@ -188,5 +188,26 @@ class SessionRuns(msgspec.Struct, kw_only=True):
     project: str = ""
 
 
+class RunPlan(Plan):
+    """The scenario of a run, as it was when the run began."""
+
+    project: str = ""
+    at: int = 0
+
+
+class Catalogue(msgspec.Struct, kw_only=True):
+    """A project's scenarios by name, and what is wrong with its files."""
+
+    scenarios: dict[str, Plan] = {}
+    problems: list[str] = []
+    project: str = ""
+    at: int = 0
+
+
+NO_PLAN = RunPlan()
+"""Of a run whose plan is not known: no steps, no assertions. Never changed."""
+
 RUNS = DocumentType(RUN, Run)
+PLANS = DocumentType(PLAN, RunPlan)
+CATALOGUES = DocumentType(CATALOGUE, Catalogue)
 SESSION_RUNS = DocumentType(SESSION, SessionRuns)

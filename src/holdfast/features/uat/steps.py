@@ -6,6 +6,7 @@ change replaces them.
 
 import msgspec
 
+from holdfast.core.kinds.uat_events import PlannedStep
 from holdfast.features.uat.settings import (
     COMPLETED,
     FAILED,
@@ -20,14 +21,14 @@ from holdfast.features.uat.settings import (
     UNKNOWN,
     line,
 )
-from holdfast.features.uat.state import Attempt, JsonObject, Run, Step
+from holdfast.features.uat.state import Attempt, Run, Step
 
 BY_HAND = "by-hand"
 _CLOSED = (COMPLETED, FAILED, INTERRUPTED)
 
 
-def planned_step(wanted: JsonObject) -> Step:
-    return Step(wanted=int(wanted.get("calls", 1)), budget_ms=int(wanted.get("budget_ms") or 0))
+def planned_step(wanted: PlannedStep) -> Step:
+    return Step(wanted=wanted.calls, budget_ms=wanted.budget_ms or 0)
 
 
 def begin_call(run: Run, number: int, at: int, address: str = "") -> None:

@@ -79,7 +79,7 @@ def show(call: Call) -> dict[str, Any]:
     calls = [files.tool_call(c) for c in record.calls] if call.args.get("calls") else []
     return {
         **brief(record.doc),
-        "description": record.plan.get("description", ""),
+        "description": record.plan.description,
         "message": record.doc.message,
         "reasons": record.doc.reasons,
         "base_url": record.doc.base_url,
@@ -148,10 +148,10 @@ def scenarios(call: Call) -> dict[str, Any]:
     listed = [
         {
             "name": name,
-            "description": plan.get("description", ""),
-            "tags": plan.get("tags", []),
-            "steps": len(plan["steps"]),
-            "file": plan["file"],
+            "description": plan.description,
+            "tags": plan.tags,
+            "steps": len(plan.steps),
+            "file": plan.file,
         }
         for name, plan in plans.items()
     ]
@@ -170,7 +170,7 @@ def validate(call: Call) -> dict[str, Any]:
             "mistakes": [_shown(m) for m in mistakes],
         }
     read = [scenario_plan.read_plan(path) for path in named]
-    good = sorted(str(plan["name"]) for plan, _ in read if plan)
+    good = sorted(plan.name for plan, _ in read if plan)
     return {"files": len(named), "good": good, "mistakes": [_shown(m) for _, found in read for m in found]}
 
 

@@ -53,6 +53,7 @@ def test_a_warning_opens_nothing_and_an_end_leaves_nothing_open() -> None:
 
 
 def test_it_is_shown_with_its_name(house: House) -> None:
+    """S2-6: the session's own metrics of its gates."""
     house.take(a_refused_commit())
     shown = house.view("show")
     assert (shown["open_gates"], list(shown["gates"])) == (2, ["tests", "review"])

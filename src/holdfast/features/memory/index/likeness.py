@@ -9,7 +9,8 @@ from holdfast.features.memory.terms import stem
 from holdfast.search import embedder, lexical
 from holdfast.search.embedder import NoEmbedder
 
-LIKE_LEAST = 0.4
+LIKE_LEAST, CODE_LIKE_LEAST = 0.4, 0.6
+"""In the everyday table and in the model of code, where words that merely occur together are nearer to one another."""
 MOST = 60
 """Of these only a few will be in the texts."""
 
@@ -22,7 +23,7 @@ def like(word: str) -> tuple[tuple[str, float], ...]:
         found = lexical.load().like(stem(word), LIKE_LEAST, MOST)
     if not found:
         with suppress(NoEmbedder):
-            found = embedder.load().like(word, LIKE_LEAST, MOST)
+            found = embedder.load().like(word, CODE_LIKE_LEAST, MOST)
     stems: dict[str, float] = {}
     for other, likeness in found:
         stems.setdefault(stem(other), likeness)

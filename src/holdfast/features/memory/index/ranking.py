@@ -31,10 +31,9 @@ class Postings:
     def add(self, text: int, counts: Mapping[str, int]) -> None:
         words, texts, often = self._added
         numbers = self.numbers
-        for word, times in counts.items():
-            words.append(numbers.setdefault(word, len(numbers)))
-            texts.append(text)
-            often.append(min(times, LARGEST_COUNT))
+        words.extend([numbers.setdefault(word, len(numbers)) for word in counts])
+        texts.extend([text] * len(counts))
+        often.extend([min(times, LARGEST_COUNT) for times in counts.values()])
         self._seen = None
         if len(words) > max(MOST_ADDED, len(self._texts) // 4):
             self.settle()

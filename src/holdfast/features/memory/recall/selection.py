@@ -85,7 +85,7 @@ def concepts_of(words: set[str]) -> set[str]:
 
 
 MOST_TOLD = 5
-LEAST_LASTING, LEAST_FIT = 0.5, 0.4
+LEAST_LASTING, LEAST_FIT = 0.65, 0.4
 DONE_BELOW, REPEATED = 0.9, 0.8
 """A memory less certain than the first that repeats the task of a session to the second is that task, not knowledge."""
 USER, AGENT, DEED = "user", "agent", "deed"

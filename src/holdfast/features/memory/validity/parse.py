@@ -21,6 +21,9 @@ _UNIT_NAMES = {
     "sekunden minuten stunden stunde tag tage heure heures hora horas segundos secondes секунд",
     "size": "mb gb kb",
     "count": "rows characters workers",
+    "rate": "hz khz mhz ghz fps rps kbit mbit baud",
+    "length": "px dp mm cm m km",
+    "power": "a ma v w ah mah",
     "share": "percent %",
 }
 _UNITS = {name: unit for unit, names in _UNIT_NAMES.items() for name in names.split()}
@@ -284,6 +287,7 @@ _SHORT_PLURALS = {
 }
 
 
+@lru_cache(maxsize=20_000)
 def normal_word(token: str) -> str:
     word = token.lower().replace("’", "'").removesuffix("'s").rstrip("./")
     if not (word.isascii() and word.isalpha()):
@@ -303,13 +307,18 @@ def _is_content(token: str) -> bool:
         and not (word.endswith(("ing", "ed")) and stem(word) in _STOP_STEMS)
         and word not in _NUMBER_WORDS
         and word not in _UNITS
-        and not re.fullmatch(r"v?\d[\d.]*(?:s|ms|mb|gb|kb)?", word)
+        and not _NUMBER.fullmatch(word)
         and len(word) > 0
     )
 
 
+_NUMBER = re.compile(r"(v?\d[\d.]*)([a-zµ%]{0,4})")
+"""Also with its unit glued to it: "4k", "256mb", "16ms"."""
+
+
 def _numbers(tokens: list[str]) -> set[str]:
-    found = {_NUMBER_WORDS.get(t, t) for t in tokens if t in _NUMBER_WORDS or re.fullmatch(r"v?\d[\d.]*", t)}
+    written = (match[1] for t in tokens if (match := _NUMBER.fullmatch(t)))
+    found = {_NUMBER_WORDS[t] for t in tokens if t in _NUMBER_WORDS} | set(written)
     return found | {"1" for article, unit in pairwise(tokens) if article in _ARTICLES and unit in _UNITS}
 
 

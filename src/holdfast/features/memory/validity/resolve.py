@@ -1,20 +1,18 @@
 """Statements over days → those that hold at the end. Pure."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import date
 
 import msgspec
 
 from holdfast.features.memory.validity.expiry import end_of
-from holdfast.features.memory.validity.parse import parse_statement
-from holdfast.features.memory.validity.relations import lifts_end, replaces
-from holdfast.statements.classifier import load_classifier
+from holdfast.features.memory.validity.parse import Parsed, parse_statement
+from holdfast.features.memory.validity.relations import choose_replaced, lasting_chance, lifts_end, replacement_strength
 from holdfast.statements.cues import QUESTION_START, find_cues
-from holdfast.statements.observe import spans_of
 
 USER = "user"
-NEVER_LASTING, DOUBTFUL, REPORTED = 0.08, 0.4, 0.97
+NEVER_LASTING, DOUBTFUL, REPORTED = 0.15, 0.4, 0.97
 _QUESTION = re.compile(r"[?？]\s*$")
 _WONDERING = re.compile(
     (
@@ -25,7 +23,8 @@ _WONDERING = re.compile(
 )
 _REPORT = re.compile(
     (
-        r"\b(?:please check|can you (?:check|look)|look (?:at|into) it|please look|(?:fix|check|mend) (?:it|this|"
+        r"\b(?:please check|can you (?:check|look)|(?:have|take) a look|for some reason|"
+        r"look (?:at|into) it|please look|(?:fix|check|mend) (?:it|this|"
         r"that|these|those)|looks? wrong|can you fix|no idea why|"
         r"schau mal|revísalo|regarde|посмотри)\b|看一下|调べて"
     ),
@@ -34,7 +33,7 @@ _REPORT = re.compile(
 _PAST = re.compile(
     (
         r"\b(?:last year|last month|years? ago|used to|back then|früher|damals|el año pasado|l'année dernière|в "
-        r"прошлом году|once had)\b|去年|昔"
+        r"прошлом году|once had)\b|去年|昔|\bin (?:19|20)\d\d\b.{0,40}\b(?:was|were|had|used)\b"
     ),
     re.IGNORECASE,
 )
@@ -57,9 +56,13 @@ class Statement(msgspec.Struct, frozen=True):
     text: str
 
 
-def valid_statements(statements: Sequence[Statement], asked_at: str) -> list[int]:
+Judge = Callable[[Parsed, Parsed], float]
+"""(newer, older) → how surely the newer makes the older void, as `relations.replacement_strength` says it."""
+
+
+def valid_statements(statements: Sequence[Statement], asked_at: str, judge: Judge = replacement_strength) -> list[int]:
     """The agent's words never hold by themselves and supersede nothing."""
-    ended = superseded_by(statements)
+    ended = superseded_by(statements, judge)
     today = parse_date(asked_at)
     return [
         n for n, one in enumerate(statements)
@@ -67,17 +70,21 @@ def valid_statements(statements: Sequence[Statement], asked_at: str) -> list[int
     ]  # fmt: skip
 
 
-def superseded_by(statements: Sequence[Statement]) -> dict[int, int]:
+def superseded_by(statements: Sequence[Statement], judge: Judge = replacement_strength) -> dict[int, int]:
     """Older → the newer one that made it void; in the order they were said."""
     parsed = {n: parse_statement(one.text) for n, one in enumerate(statements) if one.by == USER and _is_said(one.text)}
     lasting = {n for n in parsed if _is_lasting(statements[n].text)}
     ended: dict[int, int] = {}
     for newer, said in parsed.items():
+        if not _may_replace(statements[newer]):
+            continue
+        older = [n for n in sorted(lasting - set(ended)) if n < newer]
         # News ("the audit is through") outlasts nothing itself, but brings the end that an older rule named.
-        voids = replaces if newer in lasting else lifts_end
-        for older in sorted(lasting - set(ended)):
-            if older < newer and _may_replace(statements[newer]) and voids(said, parsed[older]):
-                ended[older] = newer
+        if newer in lasting:
+            gone = choose_replaced({n: judge(said, parsed[n]) for n in older})
+        else:
+            gone = [n for n in older if lifts_end(said, parsed[n])]
+        ended.update(dict.fromkeys(gone, newer))
     return ended
 
 
@@ -89,7 +96,7 @@ def _may_replace(newer: Statement) -> bool:
 
 _ELSEWHERE = re.compile(
     r"\b(?:in|at) (?:the|my|your|their|our) (?:\w+ )?(?:office|team|company|job|firm|repo|"
-    r"project)\b.{0,20}\b(?:they|people|everybody|we had)\b",
+    r"project)\b.{0,20}\b(?:they|people|everybody|we had)\b|^(?:a|my|some) (?:\w+ )?(?:friend|mate|brother|sister|neighbour)\b",
     re.IGNORECASE,
 )
 """How others do it."""
@@ -112,7 +119,7 @@ def _is_lasting(text: str) -> bool:
     if not _is_said(text):
         return False
     least = REPORTED if _REPORT.search(text) else DOUBTFUL if _WONDERING.search(text) else NEVER_LASTING
-    return max((load_classifier().probability(span.features) for span in spans_of(text)), default=0.0) >= least
+    return lasting_chance(text) >= least
 
 
 def _is_over(one: Statement, today: date | None) -> bool:

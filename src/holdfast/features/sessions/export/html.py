@@ -46,6 +46,8 @@ def end() -> str:
 def _row(row: Row) -> str:
     at, text = f"<time>{format_moment(row.at)}</time>", escape(row.text)
     lane = f'<span class="lane">[{escape(row.lane_type or row.lane)}]</span> ' if row.lane else ""
+    if row.synthetic:
+        return f"<h3>Turn {row.turn}</h3>\n<div>{at}{lane}{escape(row.label)}: {text}</div>\n"
     if row.kind == "prompt.submitted":
         return f'<h3>Turn {row.turn}</h3>\n<div class="prompt">{at}{lane}<pre>{text}</pre></div>\n'
     if is_call(row):

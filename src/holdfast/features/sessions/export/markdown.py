@@ -25,6 +25,8 @@ def body(rows: Iterable[Row]) -> str:
 def _row(row: Row) -> str:
     at = format_moment(row.at)
     lane = f" [{_one_line(row.lane_type or row.lane)}]" if row.lane else ""
+    if row.synthetic:
+        return f"\n### Turn {row.turn} · {at}{lane}\n\n{row.label}: {_one_line(row.text)}\n\n"
     if row.kind == "prompt.submitted":
         return f"\n### Turn {row.turn} · {at}{lane}\n\n{_quoted(row.text)}\n\n"
     if is_call(row):

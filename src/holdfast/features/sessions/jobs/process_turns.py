@@ -14,6 +14,7 @@ import msgspec
 
 from holdfast.core.event import Event
 from holdfast.core.feature import JobCall
+from holdfast.core.ids import native_session_id
 from holdfast.core.kinds.session_events import TurnFacts, TurnProcessed
 from holdfast.core.ports import Reader
 from holdfast.features.sessions.events import session_event
@@ -71,7 +72,8 @@ def usage_events(
 ) -> Iterator[Event]:
     """What the session's files say that the log has not, its subagents' files included."""
     lanes = tuple(lane.transcript for lane in session.lanes.values() if lane.transcript)
-    live = LiveSession(session.id, home or Path.home(), session.transcript, lanes, session.started_at)
+    native = native_session_id(session.id, session.agent)
+    live = LiveSession(native, home or Path.home(), session.transcript, lanes, session.started_at)
     turns = TurnNumbers(session, reader)
     for source, path in files_of(session.agent, live):
         for record in _new_records(source, str(path), live, reader, positions):
@@ -106,9 +108,10 @@ def _is_copied(session: Session, record: UsageRecord) -> bool:
 
 
 def _event(session: Session, record: UsageRecord, turns: "TurnNumbers") -> Event:
+    native = native_session_id(session.id, session.agent)
     own = msgspec.structs.replace(
         record, session=session.id, project=session.project, branch=record.branch or session.branch,
-        lane="" if record.lane == session.id else record.lane, at=record.at or session.at, turn_n=turns.of(record),
+        lane="" if record.lane == native else record.lane, at=record.at or session.at, turn_n=turns.of(record),
     )  # fmt: skip
     return usage_event(own, day=local_day(own.at))
 

@@ -15,6 +15,7 @@ import msgspec
 
 from holdfast.core.event import Event, derived_event
 from holdfast.core.feature import JobCall
+from holdfast.core.ids import native_session_id
 from holdfast.core.job import Job
 from holdfast.core.kinds.agent_events import TurnEnded
 from holdfast.core.kinds.session_events import TurnAnswerRead
@@ -73,7 +74,7 @@ def _look_repeatedly(ended: Event, call: JobCall) -> str:
 
 def _file_of(ended: Event) -> str:
     """Where the hook does not name it: the file that its token use is read from."""
-    live = LiveSession(ended.session, Path.home())
+    live = LiveSession(native_session_id(ended.session, ended.agent), Path.home())
     return str(next((path for _, path in files_of(ended.agent, live) if path.parent.name == kimi.MAIN), ""))
 
 

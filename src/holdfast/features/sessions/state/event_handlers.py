@@ -171,8 +171,11 @@ def _subagent_ended(session: Session, event: Event) -> None:
         lifecycle.clear_running(session, lane=data.lane)
 
 
-def _compacted(session: Session, _event: Event) -> None:
-    session.compactions += 1
+def _compacted(session: Session, event: Event) -> None:
+    """Counted at its end; at its beginning where the agent will not tell the end."""
+    data = event.data
+    if not isinstance(data, agent_events.CompactStarted) or data.end_untold:
+        session.compactions += 1
 
 
 def _model_switched(session: Session, event: Event) -> None:
@@ -210,6 +213,7 @@ HANDLERS: dict[str, Handler] = {
     "turn.interrupted": _turn_interrupted,
     "subagent.started": touch_lane,
     "subagent.ended": _subagent_ended,
+    "compact.started": _compacted,
     "compact.ended": _compacted,
     "model.switched": _model_switched,
     "model.answered": _model_answered,

@@ -2,7 +2,9 @@
 and agent id, never sessions of their own), what runs and what is asked, which gates stand in its way, and what of a prompt
 a person typed."""
 
-from collections.abc import Iterable, Iterator
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
 
 import msgspec
 
@@ -204,12 +206,22 @@ def _capped(lanes: dict[str, Lane]) -> dict[str, Lane]:
 # What runs now and what the user is asked, each in its lane.
 
 
+ABOUT_FIELDS = ("description", "query", "pattern", "url", "prompt", "message", "dir_path", "path", "name", "task_name")
+"""Of a call that names neither a command nor a file: which of its inputs says what it does, the best first."""
+
+
 def about_call(event: Event) -> str:
-    """What a tool call is about: its command, its first file, its skill."""
+    """What a tool call is about: its command, its first file, its skill, its task or question."""
     data = event.data
     if not isinstance(data, ToolPayload):
         return one_line(data.get("message"))
-    return one_line(data.command or (data.paths[0] if data.paths else "") or data.skill or data.get("message"))
+    named = data.command or (data.paths[0] if data.paths else "") or data.skill or data.get("message")
+    return one_line(named or _told_input(data.input))
+
+
+def _told_input(given: Any) -> str:
+    told = (given.get(name) for name in ABOUT_FIELDS) if isinstance(given, Mapping) else ()
+    return next((text for text in told if isinstance(text, str) and text), "")
 
 
 def start_call(session: Session, event: Event, call: str) -> None:
@@ -329,9 +341,15 @@ def _close(session: Session, names: Iterable[str]) -> None:
 # What a person typed, told apart from what the agent or Holdfast itself put into a prompt.
 
 
+_NOTIFICATION = re.compile(r"<task-notification>.*?<summary>(.*?)</summary>", re.DOTALL)
+
+
 def prompt_text(data: PromptSubmitted) -> str:
-    """Without the contexts that hooks put before it; empty when nothing else is in it."""
-    return without_contexts(data.prompt).strip()
+    """Without the contexts that hooks put before it; empty when nothing else is in it. Of what an agent tells itself about
+    a task in the background: the sentence that says what became of it."""
+    text = without_contexts(data.prompt).strip()
+    told = _NOTIFICATION.match(text) if data.synthetic else None
+    return told[1].strip() if told else text
 
 
 def is_synthetic(data: PromptSubmitted) -> bool:

@@ -1,9 +1,12 @@
 """Screenshots are copied to where they stay, console logs are read: only images, only from inside the project."""
 
 import base64
+import io
 import os
 import stat
+import zipfile
 from collections.abc import Iterator, Mapping
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -12,17 +15,29 @@ import msgspec
 from holdfast.core.errors import UnsafePath
 from holdfast.core.event import Event
 from holdfast.core.feature import File, JobCall
-from holdfast.core.ports import Ref
+from holdfast.features.uat.driver_answers import images_in
 from holdfast.features.uat.files import inside, places_of, slug, told
-from holdfast.features.uat.results import console_lines
-from holdfast.features.uat.settings import DEFAULTS, PLAN, UatSettings, moment
-from holdfast.features.uat.state import RUNS, Run
+from holdfast.features.uat.results import IN_ANSWER, console_lines, response_of
+from holdfast.features.uat.settings import DEFAULTS, UatSettings, moment
+from holdfast.features.uat.shell_drivers import DRIVER_FOLDERS
+from holdfast.features.uat.state import NO_PLAN, PLANS, RUNS, Run
+from holdfast.features.uat.trace_report import MEMBER
 
 LARGEST_IMAGE = 20 << 20
 LARGEST_LOG = 256 << 10
+LARGEST_TRACE = 64 << 20
+LARGEST_TAIL = 64 << 20
 MOST_IN_A_SECOND = 50
 MODE = 0o644
 IMAGES = {b"\x89PNG\r\n\x1a\n": ".png", b"\xff\xd8\xff": ".jpg", b"RIFF": ".webp"}
+
+
+class _TranscriptMessage(msgspec.Struct):
+    content: list[Any]
+
+
+class _TranscriptEntry(msgspec.Struct):
+    message: _TranscriptMessage
 
 
 class _Unusable(Exception):
@@ -52,13 +67,15 @@ def _shot(call: JobCall, doc: Run, event: Event, name: str, settings: UatSetting
 
 
 def _action(call: JobCall, doc: Run, step: int) -> str:
-    steps = (call.reader.state(Ref(PLAN, doc.id)) or {}).get("steps") or ()
-    return str(steps[step - 1]["action"]) if 0 < step <= len(steps) else "screenshot"
+    steps = (PLANS.load(call.reader, doc.id) or NO_PLAN).steps
+    return steps[step - 1].action if 0 < step <= len(steps) else "screenshot"
 
 
 def _image(call: JobCall, doc: Run, event: Event, name: str, settings: UatSettings) -> bytes:
     try:
-        image = read_inside(Path(event.data.cwd or doc.project, name), doc, settings, LARGEST_IMAGE)
+        if name == IN_ANSWER:
+            raise _Unusable("it was too large to be kept; let the driver write it to a file of the project")
+        image = _read_named(Path(event.data.cwd or doc.project, name), doc, settings)
     except (_Unusable, OSError):
         sent = _sent_along(call, event)
         if sent is None:
@@ -69,9 +86,25 @@ def _image(call: JobCall, doc: Run, event: Event, name: str, settings: UatSettin
     return image
 
 
+def _read_named(path: Path, doc: Run, settings: UatSettings) -> bytes:
+    """A picture of its own, or one in a trace."""
+    archive, inner, member = str(path).partition(f".zip{MEMBER}")
+    if not inner:
+        return read_inside(path, doc, settings, LARGEST_IMAGE)
+    content = read_inside(Path(f"{archive}.zip"), doc, settings, LARGEST_TRACE)
+    try:
+        with zipfile.ZipFile(io.BytesIO(content)) as trace:
+            if trace.getinfo(member).file_size > LARGEST_IMAGE:
+                raise _Unusable(f"it is larger than {LARGEST_IMAGE >> 10} KB")
+            return trace.read(member)
+    except (KeyError, zipfile.BadZipFile, RuntimeError, ValueError):
+        raise _Unusable("it is not in the trace") from None
+
+
 def read_inside(path: Path, doc: Run, settings: UatSettings, limit: int) -> bytes:
     """A plain file in the project or in a folder the person allowed; what was checked is what is read."""
-    allowed = tuple(f for f in (doc.project, *settings.screenshot_folders) if f.strip("/"))
+    own = tuple(str(Path(folder).expanduser()) for folder in DRIVER_FOLDERS)
+    allowed = tuple(f for f in (doc.project, *settings.screenshot_folders, *own) if f.strip("/"))
     if not inside(path, allowed):
         raise _Unusable("it lies outside the project; allow its folder with `uat.screenshot_folders`")
     real = os.path.realpath(path)
@@ -94,26 +127,49 @@ def _sent_along(call: JobCall, event: Event) -> bytes | None:
     source = call.reader.event(event.data.of)
     if source is None or not source.body:
         return None
+    # A large picture is cut where the payload is kept; the agent's own transcript has it whole.
+    parts = chain(images_in(response_of(source.body)), _images_in_transcript(source))
+    return next((image for part in parts if (image := _decoded_image(part))), None)
+
+
+def _decoded_image(part: str) -> bytes:
     try:
-        payload = msgspec.json.decode(source.body)
-    except msgspec.DecodeError:
-        return None
-    for part in _parts(payload.get("tool_response") if isinstance(payload, dict) else None):
-        try:
-            return base64.b64decode(part, validate=True)
-        except ValueError:
-            continue
-    return None
+        return base64.b64decode(part, validate=True)
+    except ValueError:
+        return b""
 
 
-def _parts(response: Any) -> Iterator[str]:
-    parts = response.get("content") if isinstance(response, Mapping) else response
-    for part in parts if isinstance(parts, list) else ():
-        if isinstance(part, Mapping) and part.get("type") == "image":
-            source = part.get("source")
-            data = source.get("data") if isinstance(source, Mapping) else part.get("data")
-            if isinstance(data, str):
-                yield data
+def _images_in_transcript(source: Event) -> Iterator[str]:
+    """Claude Code writes a tool's answer into its transcript, under the id of the call."""
+    path, call = source.data.transcript, source.data.call
+    if not (path.endswith(".jsonl") and call):
+        return
+    for text in reversed(_end_of_file(Path(path)).splitlines()):
+        if call.encode() in text and b'"image"' in text:
+            yield from _images_of_call(text, call)
+
+
+def _end_of_file(path: Path) -> bytes:
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except OSError:
+        return b""
+    with os.fdopen(fd, "rb") as file:
+        found = os.fstat(fd)
+        if not stat.S_ISREG(found.st_mode):
+            return b""
+        file.seek(max(0, found.st_size - LARGEST_TAIL))
+        return file.read(LARGEST_TAIL)
+
+
+def _images_of_call(text: bytes, call: str) -> Iterator[str]:
+    try:
+        entry = msgspec.json.decode(text, type=_TranscriptEntry)
+    except (msgspec.DecodeError, msgspec.ValidationError, RecursionError):
+        return
+    for part in entry.message.content:
+        if isinstance(part, dict) and part.get("tool_use_id") == call:
+            yield from images_in(part.get("content"))
 
 
 def ending(image: bytes) -> str:

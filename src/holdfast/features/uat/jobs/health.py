@@ -3,17 +3,16 @@
 import http.client
 import ipaddress
 import time
-from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
 from holdfast.core.event import Event
 from holdfast.core.feature import JobCall
-from holdfast.core.ports import Ref
+from holdfast.core.kinds.uat_events import Conditions
 from holdfast.features.uat.files import told
 from holdfast.features.uat.results import Result, holds
-from holdfast.features.uat.settings import DEFAULTS, PLAN, line
-from holdfast.features.uat.state import RUNS
+from holdfast.features.uat.settings import DEFAULTS, line
+from holdfast.features.uat.state import PLANS, RUNS
 
 PATIENCE_S = 10.0
 LARGEST_ANSWER = 256 << 10
@@ -22,20 +21,20 @@ LARGEST_ANSWER = 256 << 10
 def health(call: JobCall) -> list[Event]:
     payload = call.job.payload
     doc = RUNS.load(call.reader, str(payload["uat"]))
-    plan = call.reader.state(Ref(PLAN, str(payload["uat"])))
+    plan = PLANS.load(call.reader, str(payload["uat"]))
     if not doc or not plan:
         return []
-    wanted = plan["health_checks"][payload["index"]]
-    url = str(plan.get("base_url", "")).rstrip("/") + "/" + str(wanted.get("path") or "").lstrip("/")
+    wanted = plan.health_checks[payload["index"]]
+    url = plan.base_url.rstrip("/") + "/" + (wanted.path or "").lstrip("/")
     hosts = (call.settings(doc.project) or DEFAULTS).health_hosts
     good, data = check(url, wanted, hosts)
     result = "success" if good else "failure"
     facts = {"type": "http", "result": result, "data": data, "step": payload["step"], "index": payload["index"]}
-    facts["precondition"] = bool(wanted.get("precondition"))
+    facts["precondition"] = wanted.precondition
     return [told(doc, "uat.checked", call.now, f"{call.job.id}", **facts)]
 
 
-def check(url: str, wanted: Mapping[str, Any], hosts: tuple[str, ...]) -> tuple[bool, dict[str, Any]]:
+def check(url: str, wanted: Conditions, hosts: tuple[str, ...]) -> tuple[bool, dict[str, Any]]:
     problem = refusal(url, hosts)
     if problem:
         return False, {"url": line(url, 300), "error": problem}
@@ -46,7 +45,7 @@ def check(url: str, wanted: Mapping[str, Any], hosts: tuple[str, ...]) -> tuple[
         return False, {"url": line(url, 300), "error": line(error, 200) or type(error).__name__}
     ms = int((time.monotonic() - began) * 1000)
     result = Result(value={}, text=text, ok=status < 400, url=url, status=status)
-    good = result.ok if wanted.get("status") is None else True
+    good = result.ok if wanted.status is None else True
     return good and holds(wanted, result, ms, None, ""), {"url": line(url, 300), "statusCode": status, "loadTime": ms}
 
 

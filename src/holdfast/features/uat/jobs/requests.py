@@ -12,7 +12,7 @@ import msgspec
 
 from holdfast.core.event import Event
 from holdfast.core.feature import File, JobCall
-from holdfast.features.uat import files, picture_difference, scenario
+from holdfast.features.uat import files, scenario
 from holdfast.features.uat.files import Places, Record, load, root_of, safe
 from holdfast.features.uat.jobs import reports, scan, tend, write
 from holdfast.features.uat.report import ENDINGS, suite
@@ -21,6 +21,7 @@ from holdfast.features.uat.settings import DAY_MS, DEFAULTS
 from holdfast.features.uat.state import Run
 
 PIXELS_S = 120.0
+COMPARE_PROGRAM = Path(__file__).parents[1] / "picture_difference.py"
 MODE = 0o644
 
 
@@ -87,7 +88,7 @@ def _pair(call: JobCall, pair: dict[str, Any], folder: Path | None, before: str)
     if not (pair["before"] and pair["after"]):
         return {**pair, "share": 1.0, "note": "only in one of the runs"}
     target = folder / f"difference-{before}-step{pair['step']}-{pair['number']}.png" if folder else None
-    argv = [sys.executable, "-I", picture_difference.__file__, pair["before"], pair["after"]]
+    argv = [sys.executable, "-I", str(COMPARE_PROGRAM), pair["before"], pair["after"]]
     ran = call.run([*argv, *([str(target)] if target else [])], timeout=PIXELS_S)
     try:
         return {**pair, **msgspec.json.decode(ran.out)}

@@ -1,18 +1,18 @@
 """Which scenarios a project has: read from disk here, so that the hook path needs no disk to recognise one."""
 
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
 from holdfast.core.event import Event
 from holdfast.core.feature import JobCall
 from holdfast.core.ids import delivery_key
-from holdfast.core.ports import Ref
+from holdfast.core.kinds.uat_events import Plan
 from holdfast.features.uat.files import Places, root_of
 from holdfast.features.uat.scenario import Mistake, listed
 from holdfast.features.uat.scenario_plan import read_plan
-from holdfast.features.uat.settings import CATALOGUE, DEFAULTS, LARGEST_CATALOGUE
+from holdfast.features.uat.settings import DEFAULTS, LARGEST_CATALOGUE
+from holdfast.features.uat.state import CATALOGUES, Catalogue
 
 MOST_MISTAKES = 20
 
@@ -26,28 +26,28 @@ def scan(call: JobCall) -> list[Event]:
 
 def scanned(call: JobCall, project: str, root: str) -> list[Event]:
     plans, mistakes = catalogue(Places(Path(root), project).scenarios)
-    data = {"scenarios": plans, "problems": [str(m) for m in mistakes[:MOST_MISTAKES]]}
-    known = call.reader.state(Ref(CATALOGUE, project)) or {"scenarios": {}, "problems": []}
-    if all(known.get(name) == value for name, value in data.items()):
+    problems = [str(m) for m in mistakes[:MOST_MISTAKES]]
+    known = CATALOGUES.load(call.reader, project) or Catalogue()
+    if (known.scenarios, known.problems) == (plans, problems):
         return []
+    data = {"scenarios": plans, "problems": problems}
     return [Event(key=delivery_key(call.now), kind="uat.scenarios", at=call.now, project=project, data=data)]
 
 
-def catalogue(folder: Path) -> tuple[dict[str, Any], list[Mistake]]:
+def catalogue(folder: Path) -> tuple[dict[str, Plan], list[Mistake]]:
     """Name → plan. Two files with one name, or more than fits, are mistakes too."""
-    plans: dict[str, Any] = {}
+    plans: dict[str, Plan] = {}
     mistakes: list[Mistake] = []
     left = LARGEST_CATALOGUE
     for path in listed(folder):
-        read, found = read_plan(path)
+        plan, found = read_plan(path)
         mistakes += found
-        if read is None:
+        if plan is None:
             continue
-        plan = {**read, "file": path.name}
-        name = str(plan["name"])
+        plan.file, name = path.name, plan.name
         left -= len(msgspec.json.encode(plan))
         if name in plans:
-            mistakes.append(Mistake(str(path), 1, f"name: {name} is already the name of {plans[name]['file']}"))
+            mistakes.append(Mistake(str(path), 1, f"name: {name} is already the name of {plans[name].file}"))
         elif left < 0:
             mistakes.append(Mistake(str(path), 0, "left out: the scenarios of this project are too large together"))
         else:

@@ -4,6 +4,7 @@ from typing import Any
 
 import msgspec
 
+from holdfast.core.kinds.uat_events import PlannedStep
 from holdfast.features.uat import files
 from holdfast.features.uat.files import Record
 from holdfast.features.uat.settings import FAILED, INTERRUPTED, NOT_REACHED, PASSED, REASONS, SKIPPED, moment
@@ -166,14 +167,13 @@ def _failure(record: Record, step: dict[str, Any]) -> Failure:
 
 def steps(record: Record) -> list[dict[str, Any]]:
     """The seed's steps, with what was expected of each."""
-    wanted = record.plan.get("steps", ())
+    wanted = record.plan.steps
     listed = files.judged_steps(record)
     return [
-        {**step, "expected": wanted[n].get("expected_ms"), "slow": _slow(step, wanted[n])}
-        for n, step in enumerate(listed)
+        {**step, "expected": wanted[n].expected_ms, "slow": _slow(step, wanted[n])} for n, step in enumerate(listed)
     ]
 
 
-def _slow(step: dict[str, Any], wanted: dict[str, Any]) -> bool:
-    expected = wanted.get("expected_ms")
+def _slow(step: dict[str, Any], wanted: PlannedStep) -> bool:
+    expected = wanted.expected_ms
     return bool(expected and step["duration"] is not None and step["duration"] > expected)

@@ -1,7 +1,6 @@
 """What the HTML report of a run shows, as typed values for its template."""
 
 import base64
-import io
 import platform
 from collections.abc import Iterable
 from pathlib import Path
@@ -14,13 +13,13 @@ from holdfast.core.kinds.uat_events import CallEnded
 from holdfast.features.uat import files
 from holdfast.features.uat.files import Record, inside
 from holdfast.features.uat.report import labels
-from holdfast.features.uat.results import is_crash
-from holdfast.features.uat.settings import FAILED, INTERRUPTED
+from holdfast.features.uat.results import LISTING, SILENT, is_crash
+from holdfast.features.uat.settings import FAILED, INTERRUPTED, SKIPPED
 
 LARGEST_IMAGE = 8 << 20
 LARGEST_TOTAL = 96 << 20
-MOST_PIXELS = 40_000_000
 THUMBNAIL = (240, 180)
+LARGEST_THUMBNAIL = 200_000
 LONGEST_RESULT = 3_000
 TYPES = {".png": "image/png", ".jpg": "image/jpeg", ".webp": "image/webp"}
 
@@ -123,8 +122,8 @@ def build_page(record: Record) -> ReportPage:
     steps = [_step(record, step, pictures) for step in labels.steps(record)]
     return ReportPage(
         title=doc.scenario,
-        description=str(record.plan.get("description", "")),
-        tags=[str(tag) for tag in record.plan.get("tags", ())],
+        description=record.plan.description,
+        tags=record.plan.tags,
         outcome=labels.outcome(record),
         flaky=doc.flaky,
         tiles=_tiles(record),
@@ -185,12 +184,13 @@ def _step(record: Record, step: dict[str, Any], pictures: list[Picture]) -> Step
     number = int(step["stepNumber"])
     checks = [files.health_check(event, check) for event, check in record.checks if event.data.step == number]
     duration = step["duration"]
+    has_time = duration is not None and step["verdict"] != SKIPPED
     return StepView(
         number=number,
         title=step["description"] or step["action"],
         action=step["action"],
         verdict=step["verdict"],
-        took=labels.took(duration) if duration is not None else labels.verdict_words(step["verdict"]),
+        took=labels.took(duration) if has_time else labels.verdict_words(step["verdict"]),
         expected_time=labels.took(step["expected"]) if step["slow"] else "",
         flaky=step["flaky"],
         attempts=_attempts(record, step, pictures),
@@ -237,7 +237,11 @@ def _attempt(
         received=attempt["received"],
         call=_call((failed or _telling(calls))[-1]) if bad and calls else None,
         pictures=shown,
-        problems=[_problem(p) for p in record.problems if p["step"] == number and _within(p["at"], begin, until)],
+        problems=[
+            _problem(p)
+            for p in record.problems
+            if p["step"] == number and _within(p["at"], begin, until) and p["message"] != attempt["error"]
+        ],
         page=_page_of(page) if page and bad else "",
         address=next((call.data.url for call in reversed(calls) if call.data.url), ""),
         no_picture=_why_no_picture(shown, attempt) if bad else "",
@@ -246,7 +250,12 @@ def _attempt(
 
 def _telling(calls: list[Event]) -> list[Event]:
     """Those whose answer told something of the page, where there are any: an assertion failed on the last of them."""
-    return [call for call in calls if "screenshot" not in call.data.tool.lower()] or calls
+    return [call for call in calls if not _is_beside_page(call.data)] or calls
+
+
+def _is_beside_page(call: CallEnded) -> bool:
+    # Runs recorded before meanings were kept have only the tool's name.
+    return call.meaning in (*SILENT, *LISTING) or (not call.meaning and "screenshot" in call.tool.lower())
 
 
 def _within(at: int, begin: int, until: int | None) -> bool:
@@ -329,11 +338,11 @@ def load_pictures(record: Record) -> Iterable[Picture]:
     for number, shot in enumerate(record.shots):
         content = _content(shot.data.path, folder) if left > 0 else b""
         left -= len(content)
-        data = _address(TYPES.get(Path(shot.data.path).suffix, ""), content)
+        kind = TYPES.get(Path(shot.data.path).suffix, "")
         at = taken.get(shot.data.n) or shot.at
         yield Picture(
             number=number, step=shot.data.step, call=shot.data.n, at=at, name=shot.data.name, path=shot.data.path,
-            data=data, thumbnail=make_thumbnail(content),
+            data=_address(kind, content), thumbnail=make_thumbnail(content, kind),
         )  # fmt: skip
 
 
@@ -363,19 +372,15 @@ def _address(kind: str, content: bytes) -> str:
     return f"data:{kind};base64,{base64.b64encode(content).decode()}" if content and kind else ""
 
 
-def make_thumbnail(content: bytes) -> str:
+def make_thumbnail(content: bytes, kind: str) -> str:
     """Small enough for a strip of all pictures; empty where the picture cannot be opened."""
-    from PIL import Image
+    from holdfast.features.uat import picture_difference
 
     if not content:
         return ""
     try:
-        with Image.open(io.BytesIO(content), formats=("PNG", "JPEG", "WEBP")) as image:
-            if image.width * image.height > MOST_PIXELS:
-                return ""
-            image.thumbnail(THUMBNAIL)
-            made = io.BytesIO()
-            image.convert("RGB").save(made, "JPEG", quality=70)
-    except (OSError, ValueError, SyntaxError, Image.DecompressionBombError):
-        return ""
-    return _address("image/jpeg", made.getvalue())
+        small = picture_difference.shrink_picture(picture_difference.open_picture(content), *THUMBNAIL)
+    except picture_difference.NotComparable as reason:
+        whole = str(reason) == picture_difference.NEEDS_PILLOW and len(content) <= LARGEST_THUMBNAIL
+        return _address(kind, content) if whole else ""
+    return _address("image/png", picture_difference.encode_png(small))

@@ -8,12 +8,12 @@ import msgspec
 
 from holdfast.core.errors import CommandRefused
 from holdfast.core.feature import Call
-from holdfast.core.ports import Reader, Ref
+from holdfast.core.ports import Reader
 from holdfast.features.uat import files
 from holdfast.features.uat.files import Record
 from holdfast.features.uat.report.html import render_page
-from holdfast.features.uat.settings import COMPLETED, PASSED, PLAN, SKIPPED
-from holdfast.features.uat.state import RUNS, Run
+from holdfast.features.uat.settings import COMPLETED, PASSED, SKIPPED
+from holdfast.features.uat.state import NO_PLAN, PLANS, RUNS, Run
 from holdfast.features.uat.steps import duration
 
 MOST_RUNS = 1_000
@@ -88,11 +88,11 @@ def build_suite(reader: Reader, project: str, now: int, tag: str = "") -> Suite:
 
 def _row(reader: Reader, name: str, runs: list[Run]) -> ScenarioRow:
     took = sorted(_ms(doc) for doc in runs)
-    plan = reader.state(Ref(PLAN, runs[-1].id)) or {}
+    plan = PLANS.load(reader, runs[-1].id) or NO_PLAN
     trend = [TrendPoint(doc.id, _shown_outcome(doc), _ms(doc), doc.start) for doc in runs[-MOST_IN_TREND:]]
     return ScenarioRow(
         scenario=name,
-        tags=[str(tag) for tag in plan.get("tags", ())],
+        tags=plan.tags,
         runs=len(runs),
         passed=sum(doc.outcome == PASSED for doc in runs),
         flaky=sum(doc.flaky for doc in runs),
@@ -129,11 +129,11 @@ def _slowest(reader: Reader, runs: Iterable[Run]) -> list[SlowStep]:
     latest = {doc.scenario: doc for doc in sorted(runs, key=lambda doc: doc.start)}
     found = []
     for doc in latest.values():
-        wanted = (reader.state(Ref(PLAN, doc.id)) or {}).get("steps", ())
-        for number, (step, plan) in enumerate(zip(doc.steps, wanted, strict=False), 1):
+        plan = PLANS.load(reader, doc.id) or NO_PLAN
+        for number, (step, wanted) in enumerate(zip(doc.steps, plan.steps, strict=False), 1):
             ms = duration(step)
             if ms is not None and step.status not in (SKIPPED,) and step.status == COMPLETED:
-                title = str(plan.get("description") or plan.get("action") or "")
+                title = wanted.description or wanted.action
                 found.append(SlowStep(doc.scenario, number, title, ms, doc.id))
     return sorted(found, key=lambda one: -one.ms)[:MOST_SLOW]
 

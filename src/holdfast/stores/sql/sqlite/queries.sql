@@ -1,6 +1,14 @@
 -- name: head
 select coalesce(max(seq), 0) from events
 
+-- name: session_agents
+-- The first event that names an agent tells whose session it is.
+select s.name, a.name from names s
+join events e on e.seq = (
+  select min(seq) from events where session = s.id and agent <> coalesce((select id from names where name = ''), 0))
+join names a on a.id = e.agent
+where s.name in (select value from json_each(?))
+
 -- name: known
 select f.key, f.seq from json_each(?) asked cross join facts f on f.key = asked.value
 

@@ -1,0 +1,95 @@
+"""How each browser driver words its answers: the page, its requests, what a script returned, why a call failed."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
+from typing import Any
+
+from holdfast.features.uat.drivers import ToolUse
+from holdfast.features.uat.settings import line
+
+MOST_REQUESTS = 500
+
+_REQUESTS = (
+    # Playwright: [GET] http://x => [503] Service Unavailable
+    re.compile(r"\[([A-Z]{3,7})\] (\S{1,1000}) => \[(\d{3}|FAILED)\]([^\n]{0,200})"),
+    # chrome-devtools-mcp: reqid=3 GET http://x [503]
+    re.compile(r"^reqid=\d{1,9} ([A-Z]{3,7}) (\S{1,1000}) \[(\d{3}|net::\w{1,60})\]()", re.MULTILINE),
+    # agent-browser: [31059.2] GET http://x (Fetch) 503
+    re.compile(r"^\[[^\]\n]{1,60}\] ([A-Z]{3,7}) (\S{1,1000}) \(\w{1,30}\) (\d{3})()", re.MULTILINE),
+)
+_PAGES = (
+    # chrome-devtools-mcp: its snapshot, else its list of pages.
+    re.compile(r'RootWebArea "([^"\n]{0,500})"(?:[^\n]{0,200}? url="([^"\n]{1,2000})")?'),
+    re.compile(r"^\d{1,6}: (?:([^\n]{0,500}) \()?(\w{2,20}:[^\s()]{1,2000})\)? \[selected\]", re.MULTILINE),
+    # agent-browser opened a page.
+    re.compile(r"^✓ ([^\n]{0,500})\n {1,8}(\w{2,20}://\S{1,2000})", re.MULTILINE),
+)
+_NOTES = re.compile(r"\A\s*(?:Note: [^\n]*\n+)*")
+"""chrome-devtools-mcp puts notes before an answer."""
+_RETURNED = re.compile(r"\A[^\n]{0,200}\n```json\n(.*?)\n```|\AExecution result:\n(.*?)\n\nConsole output:", re.DOTALL)
+"""What a script returned, as chrome-devtools-mcp and puppeteer put it."""
+_DONE = ("✓ ", "### Ran Playwright code")
+"""What agent-browser and playwright-cli say for each command that succeeded,"""
+_SILENT_SUCCESS = ("snapshot", "console", "network", "tab", "close", "evaluate", "other")
+"""except for these, which only print what they were asked for."""
+_OWN_ERROR = re.compile(r"^✗ ([^\n]{1,1000})|^### Error\n([^\n]{1,1000})", re.MULTILINE)
+
+
+def requests_in(text: str) -> Iterator[tuple[str, str, str, str]]:
+    """(method, address, status, its words) of each request a driver lists."""
+    return chain(*(form.findall(text)[:MOST_REQUESTS] for form in _REQUESTS))
+
+
+def shown_page(use: ToolUse, text: str) -> tuple[str, str]:
+    """(title, address) of the page, where a driver other than Playwright says them."""
+    if use.asks and not use.then:
+        return (line(text), "") if use.asks == "title" else ("", line(text, 2_000))
+    found = next((match for form in _PAGES if (match := form.search(text))), None)
+    return ((found[1] or "").strip(), found[2] or "") if found else ("", "")
+
+
+def page_text(use: ToolUse, text: str) -> str:
+    """The page as a driver's snapshot shows it in its answer; empty where the answer is no snapshot."""
+    _, found, inline = text.partition("```yaml\n")
+    if found:
+        return inline.partition("\n```")[0]
+    _, found, snapshot = text.partition("## Latest page snapshot\n")
+    return snapshot if found else text if use.driver == "agent-browser" and use.meaning == "snapshot" else ""
+
+
+def without_notes(text: str) -> str:
+    return _NOTES.sub("", text)
+
+
+def returned_text(text: str) -> str:
+    """What a script returned, without the words each driver puts around it."""
+    _, _, result = text.partition("### Result\n")
+    if result:
+        return result.partition("\n### ")[0].strip()
+    found = _RETURNED.search(without_notes(text))
+    return (found[1] or found[2] or "").strip() if found else text.strip()
+
+
+def own_error(text: str) -> str:
+    """The line in which a program says what went wrong; empty where it has no such line."""
+    found = _OWN_ERROR.search(text)
+    return found[1] or found[2] if found else ""
+
+
+def broke_off_at(text: str, uses: Sequence[ToolUse]) -> int:
+    """Which command of a failed command line failed: those before it said that they were done."""
+    done = sum(text.count(mark) for mark in _DONE)
+    telling = [number for number, use in enumerate(uses) if use.meaning not in _SILENT_SUCCESS]
+    return telling[done] if done < len(telling) else len(uses) - 1
+
+
+def images_in(response: Any) -> Iterator[str]:
+    """The pictures in a tool's answer, each as base64."""
+    parts = response.get("content") if isinstance(response, Mapping) else response
+    for part in parts if isinstance(parts, list) else ():
+        if isinstance(part, Mapping) and part.get("type") == "image":
+            source = part.get("source")
+            data = source.get("data") if isinstance(source, Mapping) else part.get("data")
+            if isinstance(data, str):
+                yield data
