@@ -21,6 +21,7 @@ select (select coalesce(max(seq), 0) from events), (select value::integer from m
 -- name: unmoved
 -- An error, and with it nothing is written, where another daemon wrote since the head was read.
 select 1 / (case when coalesce(max(seq), 0) = %s then 1 else 0 end) from events
+
 -- name: session_agents
 -- The first event that names an agent tells whose session it is.
 select s.name, a.name from names s
