@@ -13,9 +13,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
+import psutil
 
 from holdfast.team.membership import Membership, TeamFiles
 from holdfast.team.protocol import MOST_EVENTS, Batch, SharedEvent, SharedProject
+from holdfast.team.server.database import owner_connection
 from holdfast.team.server.run import add_tenant
 from tests.bench import event, floors
 from tests.bench.figures import fact, figure, heading, ms, p50, percentile
@@ -56,7 +58,7 @@ def _ingest(host: TeamHost) -> None:
     heading(f"Ingest: {MACHINES} machines, {BATCHES} batches of 500 each, {SENDERS} connections, PostgreSQL here")
     work = [(token, body) for n in range(MACHINES) for token, body in _batches(host, n)]
     queues = [[one for m, one in enumerate(work) if m // BATCHES % SENDERS == n] for n in range(SENDERS)]
-    began = time.perf_counter()
+    began, spent = time.perf_counter(), _cpu_times(host)
     senders = [threading.Thread(target=_send_all, args=(host.port, queue)) for queue in queues]
     for sender in senders:
         sender.start()
@@ -66,6 +68,25 @@ def _ingest(host: TeamHost) -> None:
     [row] = host.rows("select count(*) as n from events")
     assert row["n"] == len(work) * 500
     figure("events a second, committed", row["n"] / took, 10_000, unit="/s", more_is_better=True)
+    # Of a machine that is busy with other things too, these say more than the rate.
+    for name, seconds in _cpu_times(host).items():
+        fact(f"processor time of {name}", f"{(seconds - spent[name]) / row['n'] * 1e6:.1f} µs an event")
+    fact("load of the machine", f"{os.getloadavg()[0]:.1f}")
+
+
+def _cpu_times(host: TeamHost) -> dict[str, float]:
+    with owner_connection(host.database) as db:
+        main = psutil.Process(db.info.backend_pid).parent()
+        assert main
+        postgres = sum(_cpu_of(one) for one in main.children(recursive=True))
+    return {"the server": _cpu_of(host.process()), "PostgreSQL": postgres}
+
+
+def _cpu_of(process: psutil.Process) -> float:
+    with contextlib.suppress(psutil.NoSuchProcess):
+        times = process.cpu_times()
+        return float(times.user + times.system)
+    return 0.0
 
 
 def _batches(host: TeamHost, number: int) -> list[tuple[str, bytes]]:

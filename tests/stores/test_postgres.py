@@ -9,7 +9,9 @@ from concurrent.futures import ThreadPoolExecutor
 import psycopg
 import pytest
 
-from holdfast.core.errors import BadSettings, SchemaTooNew, StoreUnavailable
+from holdfast.core.engine import UNLOCKED_ATTEMPTS
+from holdfast.core.errors import BadSettings, SchemaTooNew, StoreMoved, StoreUnavailable
+from holdfast.core.job import Job
 from holdfast.core.ports import EventQuery, StateQuery
 from holdfast.stores import migrate, open_reader, open_store, postgres_connection
 from holdfast.stores.postgres import PostgresReader, PostgresStore
@@ -129,6 +131,51 @@ def test_a_writer_does_not_wait_for_ever(opened, monkeypatch: pytest.MonkeyPatch
         pass
     with waiter.transaction() as head:
         assert head == 0
+
+
+def test_the_lock_is_not_held_while_a_daemon_reads_and_thinks(opened, reader: PostgresReader):
+    """A slow one in the middle of its transaction keeps nobody waiting; it notices, and does its work anew."""
+    slow, quick = opened(), an_engine(opened())
+    with pytest.raises(StoreMoved), slow.transaction(locked=False) as head:
+        assert slow.known(["a"]) == {} and slow.load([counted()]) == {}
+        quick.handle(events(2))
+        slow.append([an_event(seq=head + 1)])
+    assert reader.head() == 2
+    with slow.transaction(locked=False) as head:
+        slow.append([an_event(seq=head + 1, session="new-name")])
+    assert reader.head() == 3
+
+
+def test_a_daemon_that_is_always_overtaken_takes_the_lock_in_the_end(opened, reader: PostgresReader, monkeypatch):
+    far, near = an_engine(opened()), an_engine(opened())
+    begin = PostgresStore._without_lock
+
+    def overtaken(store: PostgresStore) -> Iterator[int]:
+        for head in begin(store):
+            if store is far.store:
+                near.handle([an_event(session="near")])
+            yield head
+
+    monkeypatch.setattr(PostgresStore, "_without_lock", overtaken)
+    assert [o.seq for o in far.handle(events(2, session="far"))] == [UNLOCKED_ATTEMPTS + 1, UNLOCKED_ATTEMPTS + 2]
+    assert (reader.state(counted("far")) or {})["n"] == 2
+
+
+def test_a_job_is_claimed_by_one_daemon_without_the_lock(opened):
+    stores = [opened() for _ in range(4)]
+    with stores[0].transaction():
+        stores[0].enqueue([Job(kind="k", dedupe=f"d{n}") for n in range(40)], 1)
+
+    def claim(store: PostgresStore) -> list[int]:
+        taken: list[int] = []
+        for _ in range(10):
+            with store.transaction(locked=False):
+                taken += [job.id for job in store.claim(f"owner-{id(store)}", 2, 60_000, 3, ["k"])]
+        return taken
+
+    with ThreadPoolExecutor(4) as pool:
+        claimed = [job for some in pool.map(claim, stores) for job in some]
+    assert len(claimed) == len(set(claimed)) == 40
 
 
 def test_stores_in_other_schemas_are_not_waited_for(store: PostgresStore, new_schema):

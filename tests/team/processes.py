@@ -56,9 +56,12 @@ class TeamHost:
             self._process.send_signal(signal.SIGKILL)
             self._process.wait()
 
-    def memory_mb(self) -> float:
+    def process(self) -> psutil.Process:
         assert self._process
-        return psutil.Process(self._process.pid).memory_info().rss / 1e6
+        return psutil.Process(self._process.pid)
+
+    def memory_mb(self) -> float:
+        return float(self.process().memory_info().rss / 1e6)
 
     def rows(self, query: str, *values: Any) -> list[dict[str, Any]]:
         with owner_connection(self.database) as db:

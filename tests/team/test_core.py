@@ -137,7 +137,7 @@ def test_a_world_with_partitions_crashes_and_wrong_clocks(tmp_path: Path) -> Non
 def test_the_simulation_finds_a_broken_rule(tmp_path: Path, monkeypatch, name: str, broken) -> None:
     monkeypatch.setattr(core, name, broken)
     with pytest.raises(AssertionError, match="seed"):
-        team.run(tmp_path, 12, machines=20)
+        team.run(tmp_path, 12, machines=6)
 
 
 def test_a_log_that_was_replaced_is_noticed_by_what_was_sent_not_only_by_what_was_answered() -> None:

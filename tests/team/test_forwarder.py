@@ -8,8 +8,8 @@ import pytest
 from holdfast.core.event import Event
 from holdfast.paths import Paths
 from holdfast.stores import open_store
-from holdfast.team import core, forwarder
-from holdfast.team.membership import Membership, TeamFiles, TeamUnreachable
+from holdfast.team import core, forwarder, membership
+from holdfast.team.membership import Membership, TeamFiles, TeamUnreachable, need_membership
 from holdfast.team.server.database import owner_connection
 
 from .conftest import Joined
@@ -24,9 +24,12 @@ class Wire:
     def __init__(self, joined: Joined) -> None:
         self._joined, self.down, self.lose_answers = joined, False, False
 
-    def send(self, method: str, path: str, content: bytes, timeout: float = 0.0) -> tuple[int, bytes]:
+    def send(
+        self, method: str, path: str, content: bytes, timeout: float = 0.0, meanwhile: Any = bool
+    ) -> tuple[int, bytes]:
         if self.down:
             raise TeamUnreachable("cut")
+        meanwhile()
         answer = self._joined.client.request(method, path, content=content, headers=self._joined.headers)
         if self.lose_answers:
             raise TeamUnreachable("the answer was lost")
@@ -143,10 +146,10 @@ def test_an_event_that_the_server_will_not_take_is_left_out_and_counted(
 ) -> None:
     real = machine.wire.send
 
-    def refuse_one(method: str, path: str, content: bytes, timeout: float = 0.0) -> tuple[int, bytes]:
+    def refuse_one(method: str, path: str, content: bytes, **more: Any) -> tuple[int, bytes]:
         import zlib
 
-        return (422, b"{}") if b"poison" in zlib.decompress(content) else real(method, path, content, timeout)
+        return (422, b"{}") if b"poison" in zlib.decompress(content) else real(method, path, content, **more)
 
     monkeypatch.setattr(machine.wire, "send", refuse_one)
     machine.add(*keys("a", 5), "poison", *keys("b", 5))
@@ -182,6 +185,43 @@ def test_a_revoked_machine_stops_and_the_daemon_is_told(ann: Joined, machine: Ma
     machine.add("a")
     assert machine.forward() == "revoked"
     assert machine.forwarder.daemon.told[-1] == ("team.receive", {"items": [{"id": 0, "kind": "revoked"}]})
+
+
+def test_a_token_is_replaced_after_a_week_and_a_lost_answer_locks_nobody_out(
+    ann: Joined, machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files = TeamFiles(machine.paths)
+    wire = RotatingWire(ann)
+    monkeypatch.setattr(membership, "connect_team", wire.connect)
+    started = Membership(**{**_fields(need_membership(machine.paths)), "token": wire.token(), "joined_at": 1})
+    files.save_membership(started)
+    machine.begin()
+    machine.add("a")
+    wire.lose_answers = True
+    assert machine.forward() == "offline"
+    kept = need_membership(machine.paths)
+    assert kept.token == started.token and kept.next_token, "what the server may know already is on disk"
+    ann.ask("GET", "/v1/cursor")
+    wire.lose_answers = False
+    monkeypatch.setattr(forwarder, "BEAT_S", 0.0)
+    machine.begin()
+    machine.forward()
+    now = need_membership(machine.paths)
+    assert (now.token, now.next_token) == (kept.next_token, "") and now.rotated_at > 1
+    ann.headers = {"authorization": f"Bearer {now.token}"}
+    ann.ask("GET", "/v1/cursor")
+    ann.headers = {"authorization": f"Bearer {started.token}"}
+    ann.ask("GET", "/v1/cursor", status=401)
+
+
+class RotatingWire(Wire):
+    """Also for the connection that rotates."""
+
+    def token(self) -> str:
+        return self._joined.headers["authorization"].removeprefix("Bearer ")
+
+    def connect(self, _membership: Membership) -> "RotatingWire":
+        return self
 
 
 def test_a_server_that_came_back_from_an_older_backup_gets_again_what_it_lost(

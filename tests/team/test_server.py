@@ -2,6 +2,7 @@
 
 import zlib
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 
 import msgspec
 import psycopg
@@ -9,9 +10,18 @@ import pytest
 from starlette.testclient import TestClient
 
 from holdfast.team.protocol import MOST_BYTES, ROLES
-from holdfast.team.server import limits
-from holdfast.team.server.app import ADDRESSES
-from holdfast.team.server.database import ROLE, TENANT_TABLES, owner_connection, remove_old_events, team_schema
+from holdfast.team.server import acts, limits
+from holdfast.team.server.app import ADDRESSES, TeamServer
+from holdfast.team.server.database import (
+    ROLE,
+    TENANT_TABLES,
+    now_ms,
+    owner_connection,
+    remove_old_events,
+    team_schema,
+)
+from holdfast.team.server.run import set_quota
+from holdfast.team.server.tenancy import hash_secret
 
 from .conftest import PROJECT, Joined, an_event
 
@@ -72,6 +82,26 @@ def test_a_bomb_is_not_inflated(ann: Joined) -> None:
     assert ann.client.post("/v1/batch", content=bomb, headers=ann.headers).status_code == 413
 
 
+def test_what_a_machine_and_a_tenant_may_send_holds_over_all_processes(
+    team_url: str, ann: Joined, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A second server on the same database knows what the first one gave."""
+    monkeypatch.setattr(acts, "MACHINE_EVENTS_PER_S", 0.2)
+    with TestClient(TeamServer(team_url, connections=2).build_app(), base_url="http://other.test") as other:
+        ann.send(0, 2, an_event(1), an_event(2))
+        first, ann.client = ann.client, other
+        assert "too much at once" in ann.send(2, 3, an_event(3), status=429)["error"]
+        ann.send(0, 2, an_event(1), an_event(2))
+        monkeypatch.setattr(acts, "MACHINE_EVENTS_PER_S", 1000.0)
+        ben = ann.invite("ben")
+        set_quota(team_url, ann.enrolled["tenant"], 3)
+        ben.send(0, 1, an_event(1))
+        ann.client = first
+        assert "of today are used up" in ann.send(2, 3, an_event(3), status=429)["error"]
+        set_quota(team_url, ann.enrolled["tenant"], 0)
+        assert ann.send(2, 3, an_event(3))["cursor"] == 3
+
+
 def test_a_flood_is_slowed_down(ann: Joined, monkeypatch) -> None:
     flooding = ann.invite("mallory")
     monkeypatch.setattr(limits, "REQUESTS_PER_S", 0.01)
@@ -100,11 +130,31 @@ def test_a_revoked_machine_is_out_at_once(ann: Joined) -> None:
     assert [row["act"] for row in ann.ask("GET", "/v1/audit")][0] == "machine.revoked"
 
 
-def test_a_rotated_token_replaces_the_old_one(ann: Joined) -> None:
-    token = ann.ask("POST", "/v1/rotate")["token"]
+def test_a_rotated_token_replaces_the_old_one_when_it_is_first_used(ann: Joined) -> None:
+    """Neither a lost answer nor a machine that asks twice is locked out."""
+    old, given = ann.headers, ann.ask("POST", "/v1/rotate")["token"]
+    ann.ask("POST", "/v1/rotate", json={"token_hash": "no hash"}, status=422)
+    assert ann.ask("POST", "/v1/rotate", json={"token_hash": hash_secret("made here").hex()}) == {}
+    ann.headers = {"authorization": f"Bearer {given}"}
     ann.ask("GET", "/v1/cursor", status=401)
-    ann.headers = {"authorization": f"Bearer {token}"}
+    ann.headers = {"authorization": "Bearer made here"}
     ann.ask("GET", "/v1/cursor")
+    ann.headers = old
+    ann.ask("GET", "/v1/cursor", status=401)
+
+
+def test_a_revoked_machine_that_waits_for_news_hears_of_it_and_a_revoked_person_stays_out(ann: Joined) -> None:
+    ben = ann.invite("ben")
+    link = ben.ask("POST", "/v1/link")["path"]
+    ben.client.get(link, follow_redirects=False)
+    with ThreadPoolExecutor(1) as pool:
+        waiting = pool.submit(ben.ask, "GET", f"/v1/feed?after={ben.enrolled.get('feed', 0)}&wait=20")
+        ann.ask("POST", "/v1/revoke", json={"person": "ben"})
+        assert [item["kind"] for item in waiting.result(10)["items"]] == ["revoked"]
+    ben.ask("POST", "/v1/rotate", status=401)
+    assert ben.client.get("/board").status_code == 401
+    ben.client.cookies.clear()
+    ann.invite("ben").ask("GET", "/v1/cursor")
 
 
 def test_a_machine_of_a_protocol_that_is_too_old_is_told_so(client: TestClient) -> None:
@@ -122,6 +172,7 @@ BODIES = {
     "/v1/revoke": {"person": "ben"},
     "/v1/rules": {"name": "reviewed", "requirement": {"enabled": True, "scope": "session"}},
     "/v1/codes": {"person": "zoe"},
+    "/v1/budgets": {"name": "reviewed", "person": "ben", "tokens": 5},
 }
 MEMBERS = [a for a in ADDRESSES if a.access != "public"]
 
@@ -151,6 +202,7 @@ def furnished(team_url: str, client: TestClient) -> tuple[Joined, str]:
     owner.ask("POST", "/v1/lease", json={**BODIES["/v1/lease"], "why": "secretive"})
     owner.ask("POST", "/v1/memory", json={**BODIES["/v1/memory"], "text": "secretive"})
     owner.ask("POST", "/v1/rules", json={**BODIES["/v1/rules"], "requirement": {"message": "secretive"}})
+    owner.ask("POST", "/v1/budgets", json={"name": "reviewed", "person": "secretive-ben", "usd": 5})
     owner.ask("POST", "/v1/handover", json={"project": PROJECT.id, "to": "secretive-ben", "text": "secretive"})
     return owner, everything_of(team_url, "furnished")
 
@@ -286,6 +338,37 @@ def test_cost_adds_up_by_person_project_model_and_week(ann: Joined) -> None:
     assert {(r["person"], r["model"], r["kind"], r["tokens"], r["week"]) for r in rows} == {
         ("ann", "m", "input", 20, "2023-11-13"), ("ann", "m", "output", 2, "2023-11-13"),
     }  # fmt: skip
+
+
+def test_a_budget_tells_its_people_at_80_and_at_100_percent_once_a_week(ann: Joined) -> None:
+    ben, zoe, now = ann.invite("ben"), ann.invite("zoe"), now_ms()
+    for bad in (
+        {"name": "b"},
+        {"name": "b", "tokens": 1, "usd": 1},
+        {"name": "b", "usd": -1},
+        {"name": "", "tokens": 1},
+    ):
+        ann.ask("POST", "/v1/budgets", json=bad, status=422)
+    ann.ask("POST", "/v1/budgets", json={"name": "ben's", "person": "ben", "project": PROJECT.id, "tokens": 1000})
+    ann.ask("POST", "/v1/budgets", json={"name": "priced", "model": "claude-opus-4-1", "usd": 1000})
+
+    def spend(who: Joined, seq: int, tokens: int, model: str = "unknown") -> None:
+        event = an_event(seq, kind="model.answered", tokens={"input": tokens}, model=model)
+        who.send(seq - 1, seq, msgspec.structs.replace(event, at=now), projects=(PROJECT,))
+
+    spend(zoe, 1, 5000)
+    spend(ben, 1, 700)
+    spend(ben, 2, 150, "claude-opus-4-1")
+    spend(ben, 3, 10)
+    spend(ben, 4, 200)
+    told = [(i["payload"]["name"], i["payload"]["percent"]) for i in ben.ask("GET", "/v1/feed?after=0")["items"]]
+    assert told == [("ben's", 80), ("ben's", 100)]
+    assert zoe.ask("GET", "/v1/feed?after=0").get("items", []) == []
+    first, second = ann.ask("GET", "/v1/budgets")
+    assert (first["name"], first["used_tokens"], first["percent"]) == ("ben's", 1060, 106)
+    assert (second["name"], second["percent"], second["unpriced"]) == ("priced", 0, []) and second["used_usd"] > 0
+    ann.ask("DELETE", "/v1/budgets/priced")
+    ann.ask("DELETE", "/v1/budgets/priced", status=404)
 
 
 def test_what_is_forgotten_is_gone_with_a_receipt(team_url: str, ann: Joined) -> None:

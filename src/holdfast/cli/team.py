@@ -1,8 +1,10 @@
 """`holdfast team …`: this machine in a team, what it shares, and what the team shares with it."""
 
 import socket
+import time
 from pathlib import Path
 from typing import Annotated, Any
+from urllib.parse import quote
 
 import msgspec
 import typer
@@ -10,7 +12,7 @@ import typer
 from holdfast import client
 from holdfast.cli import render
 from holdfast.cli.options import Json
-from holdfast.cli.team_acts import handoff, lease_app, memory_app, rule_app, show_lines, team_connection
+from holdfast.cli.team_acts import budget_app, handoff, lease_app, memory_app, rule_app, show_lines, team_connection
 from holdfast.core.errors import CommandRefused
 from holdfast.core.machine import machine_id, use_state_folder
 from holdfast.paths import Paths
@@ -24,6 +26,7 @@ from holdfast.team.membership import (
     TeamUnreachable,
     check_url,
     need_membership,
+    rotate_token,
 )
 from holdfast.team.privacy import LEVEL_TEXT, level_named, share_event
 from holdfast.team.protocol import (
@@ -32,7 +35,6 @@ from holdfast.team.protocol import (
     Enrolled,
     EnrolRequest,
     Level,
-    RotateAnswer,
     SharedEvent,
 )
 from holdfast.team.sent_log import SentLog
@@ -40,6 +42,7 @@ from holdfast.team.sent_log import SentLog
 app = typer.Typer(help="Share who works on what, leases, rules and cost with a team.", no_args_is_help=True)
 app.command()(handoff)
 app.add_typer(rule_app, name="rule")
+app.add_typer(budget_app, name="budget")
 app.add_typer(memory_app, name="memory")
 app.add_typer(lease_app, name="lease")
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
@@ -52,7 +55,10 @@ SHOWN_EVENTS = 3
 @app.command()
 def join(
     url: Annotated[str, typer.Argument(help="The team's server: https://HOST")],
-    code: Annotated[str, typer.Option("--code", help="The one-time code that an admin gave you.")],
+    code: Annotated[str, typer.Option("--code", help="The one-time code that an admin gave you.")] = "",
+    sign_on: Annotated[
+        str, typer.Option("--sign-on", help="The team's name: sign on in the browser and get a code there.")
+    ] = "",
     level: Annotated[str, typer.Option("--level", help=f"What you share: {', '.join(LEVELS)}.")] = "facts",
     history: Annotated[bool, typer.Option("--history", help="Also send what is in the log already.")] = False,
     certificate: Annotated[str, typer.Option("--certificate", help="A PEM file with the server's own authority.")] = "",
@@ -72,7 +78,7 @@ def join(
         _show_what_leaves(paths, chosen)
     if not yes and not typer.confirm(f"Share this with {address}?"):
         raise typer.Abort
-    joined = _enrol(paths, address, code, chosen, history, certificate)
+    joined = _enrol(paths, address, code or _sign_on(address, sign_on), chosen, history, certificate)
     client.command(
         "team.join", url=address, tenant=joined.tenant, person=joined.person, role=joined.role, level=joined.level
     )
@@ -81,6 +87,15 @@ def join(
         render.json_line({"tenant": joined.tenant, "person": joined.person, "role": joined.role, "level": chosen})
     else:
         render.out.print(f"You are {joined.person} ({joined.role}) in {joined.tenant}. Next: holdfast team board")
+
+
+def _sign_on(address: str, tenant: str) -> str:
+    """The code that the person reads in the browser after signing on."""
+    if not tenant:
+        raise CommandRefused("no code was given", fix="Give --code CODE, or --sign-on TEAM to sign on in the browser.")
+    print(f"Open this in a browser and sign on: {address}/sign-on/{quote(tenant, '')}?for=join")
+    answer: str = typer.prompt("The code it shows", hide_input=True)
+    return answer.strip()
 
 
 def _level(text: str) -> Level:
@@ -135,7 +150,7 @@ def _enrol(paths: Paths, url: str, code: str, level: Level, history: bool, certi
     files.save_upstream(Upstream(stream=told.stream, cursor=told.cursor, feed=told.feed))
     joined = Membership(
         url=url, token=told.token, tenant=told.tenant, person=told.person, role=told.role, machine=machine_id(),
-        level=level, certificate=certificate,
+        level=level, certificate=certificate, joined_at=time.time_ns() // 1_000_000,
     )  # fmt: skip
     files.save_membership(joined)
     return joined
@@ -161,10 +176,8 @@ def leave(yes: Yes = False) -> None:
 
 @app.command()
 def rotate() -> None:
-    """Replace this machine's token; the old one no longer works."""
-    membership = need_membership(client.paths())
-    token = team_connection().ask("POST", "/v1/rotate", RotateAnswer).token
-    TeamFiles(client.paths()).save_membership(msgspec.structs.replace(membership, token=token))
+    """Replace this machine's token now (it happens by itself once a week); the old one ends when the new one is used."""
+    rotate_token(client.paths(), time.time_ns() // 1_000_000)
     render.out.print("The token was replaced.")
 
 

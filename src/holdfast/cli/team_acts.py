@@ -5,6 +5,7 @@ import secrets
 import time
 from pathlib import Path
 from typing import Annotated, Any
+from urllib.parse import quote
 
 import msgspec
 import typer
@@ -12,16 +13,20 @@ import typer
 from holdfast import client
 from holdfast.cli import render
 from holdfast.cli.options import Json
+from holdfast.core.caller import find_agent
 from holdfast.core.errors import CommandRefused
 from holdfast.core.machine import look
 from holdfast.team.core import rely_on_lease
 from holdfast.team.identity import identify_project
 from holdfast.team.membership import OwnLease, TeamConnection, TeamFiles, connect_team, need_membership
-from holdfast.team.protocol import LeaseAnswer, LeaseRequest
+from holdfast.team.protocol import BudgetRequest, LeaseAnswer, LeaseRequest
 
 EXIT_BUSY = 75
 rule_app = typer.Typer(
     help="Requirements for everybody: they add to the settings, and never replace one.", no_args_is_help=True
+)
+budget_app = typer.Typer(
+    help="What a week may cost, by person, project and model; people are told in time.", no_args_is_help=True
 )
 memory_app = typer.Typer(help="Words shared with the team, after a lead promoted them.", no_args_is_help=True)
 lease_app = typer.Typer(
@@ -70,7 +75,7 @@ def set_rule(
 def withdraw(name: str) -> None:
     """Withdraw a rule (leads)."""
     client.command("team.authorise", act="withdrawing a team rule")
-    team_connection().ask("DELETE", f"/v1/rules/{name}", dict[str, str])
+    team_connection().ask("DELETE", f"/v1/rules/{quote(name, '')}", dict[str, str])
     render.out.print(f"{name} no longer holds.")
 
 
@@ -82,6 +87,53 @@ def list_rules(json: Json = False) -> None:
         f"{one['name']}  set by {one['by_person']}  {msgspec.json.encode(one['requirement']).decode()}" for one in told
     ]
     show_lines({"rules": told}, json, lines or ["The team has no rules."])
+
+
+# ── budgets ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@budget_app.command("set")
+def set_budget(
+    name: str,
+    person: Annotated[str, typer.Option("--person", help="Of one person. Default: of all.")] = "",
+    here: Annotated[bool, typer.Option("--here", help="Of the project in this folder. Default: of all.")] = False,
+    model: Annotated[str, typer.Option("--model", help="Of one model. Default: of all.")] = "",
+    tokens: Annotated[int, typer.Option("--tokens", min=0, help="Tokens a week.")] = 0,
+    usd: Annotated[float, typer.Option("--usd", min=0, help="Dollars a week, by the server's price list.")] = 0.0,
+) -> None:
+    """Set a weekly budget (leads). Its people are told at 80 % and at 100 %; nothing is refused."""
+    client.command("team.authorise", act="setting a budget")
+    project = project_here() if here else ""
+    body = BudgetRequest(name=name, person=person, project=project, model=model, tokens=tokens, usd=usd)
+    team_connection().ask("POST", "/v1/budgets", dict[str, str], body)
+    render.out.print(f"{name} is set.")
+
+
+@budget_app.command("remove")
+def remove_budget(name: str) -> None:
+    """Remove a budget (leads)."""
+    client.command("team.authorise", act="removing a budget")
+    team_connection().ask("DELETE", f"/v1/budgets/{quote(name, '')}", dict[str, str])
+    render.out.print(f"{name} is no longer a budget.")
+
+
+@budget_app.command("list")
+def list_budgets(json: Json = False) -> None:
+    """The budgets, and how much of each was spent this week."""
+    told = team_connection().ask("GET", "/v1/budgets", list[dict[str, Any]])
+    show_lines({"budgets": told}, json, [_budget_line(one) for one in told] or ["The team has no budgets."])
+
+
+def _budget_line(one: dict[str, Any]) -> str:
+    dollars = one["micro_usd"] / 1_000_000
+    of = (
+        f"${one['used_usd']:.2f} of ${dollars:.2f}"
+        if dollars
+        else f"{one['used_tokens']:,} of {one['tokens']:,} tokens"
+    )
+    scope = ", ".join(filter(None, (one["person"], one["remote"] or one["project"], one["model"]))) or "the whole team"
+    unknown = f"  (no price: {', '.join(one['unpriced'])})" if dollars and one["unpriced"] else ""
+    return f"{one['name']:<20} {one['percent']:>4} %  {of}  {scope}{unknown}"
 
 
 # ── memory ───────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -140,11 +192,11 @@ def acquire(
     paths: Annotated[list[str] | None, typer.Option("--path", help="Files nobody else may edit meanwhile, e.g. 'src/api/**'.")] = None,
     ttl: Annotated[int, typer.Option("--ttl", help="Seconds it lasts after the last sign of this machine.")] = 300,
     why: Annotated[str, typer.Option("--why", help="Shown to the others.")] = "",
-    pid: Annotated[int, typer.Option("--pid", help="Held while this process lives. Default: your shell.")] = 0,
+    pid: Annotated[int, typer.Option("--pid", help="Held while it lives. Default: the agent that runs this, else your shell.")] = 0,
     json: Json = False,
 ) -> None:  # fmt: skip
     """Take a lease of this project. This machine renews it as long as the process lives; exit 75 when it is taken."""
-    owner, asked = pid or os.getppid(), time.monotonic_ns() // 1_000_000
+    owner, asked = pid or find_agent(os.getpid()) or os.getppid(), time.monotonic_ns() // 1_000_000
     request = LeaseRequest(
         act="acquire", project=project_here(), name=name, session=client.session() or f"process-{owner}", ttl_s=ttl,
         paths=tuple(paths or ()), why=why,

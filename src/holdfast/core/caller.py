@@ -59,6 +59,11 @@ def list_ancestors(pid: int) -> list[Process]:
     return found
 
 
+def find_agent(pid: int) -> int:
+    """The process of the agent that a command runs below, which outlives the shell of one tool call; 0 without one."""
+    return next((process.pid for process in list_ancestors(pid) if _agent_program(process)), 0)
+
+
 class ProcessChains:
     """The processes above hook clients. Hooks of one session have one parent, so that a chain is walked once a while."""
 

@@ -3,6 +3,7 @@
 It knows neither sockets nor the journal: who is answered when, and what is still owed, is `ingest.pipeline`'s.
 """
 
+import contextlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple
@@ -10,6 +11,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from holdfast.core.decision import Decision, Delivery
+from holdfast.core.errors import StoreMoved
 from holdfast.core.event import REMEMBERED, Deduplicator, Event, SessionOwners
 from holdfast.core.feature import Decide, Derive, Enqueue, Enrich, Feature
 from holdfast.core.ports import Clock, Doc, EventQuery, Ref, Store
@@ -17,6 +19,9 @@ from holdfast.core.state import HotDocuments
 from holdfast.core.transaction import PROMPT_TOKENS, START_TOKENS, Arrival, Outcome, Transaction
 
 __all__ = ["PROMPT_TOKENS", "START_TOKENS", "Committed", "Engine", "Outcome", "Ports"]
+
+UNLOCKED_ATTEMPTS = 3
+"""Then a daemon takes the lock before it reads: one that is far from a busy database is not overtaken for ever."""
 
 Report = Callable[[str, Event, Exception], None]
 SettingsFor = Callable[[str], Mapping[str, Any]]
@@ -89,7 +94,22 @@ class Engine:
         """
         arrivals = [self._arrive(item) for item in items]
         self._begin()
-        with self.store.transaction(lasting=lasting) as head:
+        # `also` changes rows of jobs: without the lock it could wait for somebody who waits for the lock.
+        for _ in range(UNLOCKED_ATTEMPTS if self.store.shared and not also else 0):
+            with contextlib.suppress(StoreMoved):
+                return self._handle(arrivals, None, past=past, lasting=lasting, locked=False)
+        return self._handle(arrivals, also, past=past, lasting=lasting)
+
+    def _handle(
+        self,
+        arrivals: Sequence[Arrival],
+        also: Callable[[Store], None] | None,
+        *,
+        past: bool,
+        lasting: bool,
+        locked: bool = True,
+    ) -> list[Outcome]:
+        with self.store.transaction(lasting=lasting, locked=locked) as head:
             transaction = self._begin_transaction(head, past=past)
             outcomes = transaction.apply(arrivals)
             transaction.write()

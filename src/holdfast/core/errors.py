@@ -44,6 +44,10 @@ class StoreUnavailable(HoldfastError):
     """The database cannot be reached or written."""
 
 
+class StoreMoved(StoreUnavailable):
+    """Another daemon wrote to the database meanwhile."""
+
+
 class DaemonUnreachable(HoldfastError):
     """The daemon does not answer."""
 

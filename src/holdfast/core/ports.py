@@ -139,10 +139,12 @@ class Store(Protocol):
     shared: bool
     """Whether others may write to it too."""
 
-    def transaction(self, *, lasting: bool = True) -> AbstractContextManager[int]:
+    def transaction(self, *, lasting: bool = True, locked: bool = True) -> AbstractContextManager[int]:
         """Begins, gives the head (last seq) as it is now, commits durably; any error rolls back.
 
         What is derived need not be `lasting`: a power cut may undo it, never a part of it, never what lasts before it.
+        Where others write too and it is not `locked`, the lock of the writers is held only while the commit is on its
+        way to the server; `StoreMoved`, and nothing written, when another wrote since the head was read.
         """
         ...
 

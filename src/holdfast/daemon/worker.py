@@ -141,7 +141,7 @@ class Worker:
 
     def _claim(self, limit: int, kinds: Sequence[str]) -> list[ClaimedJob]:
         value: list[ClaimedJob] = self._transact(
-            lambda store: store.claim(self.owner, self._clock(), int(LEASE_S * 1000), limit, kinds)
+            lambda store: store.claim(self.owner, self._clock(), int(LEASE_S * 1000), limit, kinds), locked=False
         )
         return value
 
@@ -149,7 +149,7 @@ class Worker:
         until = self._clock() + int(LEASE_S * 1000)
         held = list(self._leases)
         if held:
-            self._transact(lambda store: [store.extend(job, self.owner, until) for job in held])
+            self._transact(lambda store: [store.extend(job, self.owner, until) for job in held], locked=False)
 
     def _run(self, job: ClaimedJob, reader: Reader) -> None:
         feature, handler = self._handlers[job.kind]
@@ -190,10 +190,10 @@ class Worker:
 
         self._calls.call(lambda: self._pipeline.commit_events(given_up, also=try_later))
 
-    def _transact(self, work: Callable[[Store], Any]) -> Any:
+    def _transact(self, work: Callable[[Store], Any], *, locked: bool = True) -> Any:
         def inside() -> Any:
             store = self._engine().store
-            with store.transaction():
+            with store.transaction(locked=locked):
                 return work(store)
 
         return self._calls.call(inside)

@@ -157,25 +157,60 @@ class PostgresStore:
         self._link = Link(url, _prepare)
         self._names: dict[str, int] = {}
         self._new_names: list[str] = []
+        self._deferred: list[tuple[str, Sequence[Any]]] | None = None
+        """What a transaction without the lock writes, until its commit."""
         with translated(self._link):
             self._db = self._link.db
 
     shared = True
 
     @contextlib.contextmanager
-    def transaction(self, *, lasting: bool = True) -> Iterator[int]:  # noqa: ARG002 - the server keeps all of it
+    def transaction(self, *, lasting: bool = True, locked: bool = True) -> Iterator[int]:  # noqa: ARG002 - the server keeps all of it
         with translated(self._link):
             self._reach()
             try:
-                with self._db.pipeline():
-                    yield self._begin()
-                    commit = self._db.execute("commit")
-                if commit.statusmessage != "COMMIT":
-                    raise StoreUnavailable(f"commit became {commit.statusmessage}", where=self._link.where)
+                if locked:
+                    with self._db.pipeline():
+                        yield self._begin()
+                        commit = self._db.execute("commit")
+                    self._check_commit(commit)
+                else:
+                    yield from self._without_lock()
             except BaseException:
                 self._undo()
                 raise
         self._new_names.clear()
+
+    def _without_lock(self) -> Iterator[int]:
+        """Reads first, each statement by itself; all writes and the commit travel together, under the lock.
+
+        A daemon far from the server thus keeps no other one waiting while its answers are under way. New names are
+        stored at once: within the transaction they could wait for the lock of somebody who waits for them.
+        """
+        head = self._head()
+        self._deferred = []
+        try:
+            yield head
+            writes = self._deferred
+        finally:
+            self._deferred = None
+        if not writes:
+            return
+        with self._db.pipeline():
+            self._db.execute(SQL["begin"])
+            self._db.execute(SQL["lock"], self._link.lock_key)
+            self._db.execute(SQL["unmoved"], (head,), prepare=False)
+            for (
+                name,
+                values,
+            ) in writes:  # Not prepared: the driver would count on a statement that was skipped with the rest.
+                self._db.execute(SQL[name], values, prepare=False)
+            commit = self._db.execute("commit", prepare=False)
+        self._check_commit(commit)
+
+    def _check_commit(self, commit: psycopg.Cursor) -> None:
+        if commit.statusmessage != "COMMIT":
+            raise StoreUnavailable(f"commit became {commit.statusmessage}", where=self._link.where)
 
     def _reach(self) -> None:
         db = self._link.db
@@ -187,6 +222,9 @@ class PostgresStore:
     def _begin(self) -> int:
         self._db.execute(SQL["begin"])
         self._db.execute(SQL["lock"], self._link.lock_key)
+        return self._head()
+
+    def _head(self) -> int:
         head, schema = self._all("head_and_schema")[0]
         # Another daemon may have been upgraded, and the tables with it, while this one ran.
         migrate.refuse_newer(schema, migrate.newest("postgres"), self._link.where)
@@ -234,11 +272,11 @@ class PostgresStore:
         )
 
     def drop_states(self, feature: str) -> None:
-        self._db.execute(SQL["drop_states"], (feature,))
+        self._write("drop_states", (feature,))
 
     def enqueue(self, jobs: Sequence[Job], now: int) -> None:
         for job in jobs:
-            self._db.execute(SQL["enqueue"], (job.kind, job.dedupe, job.run_at or now, encode(job.payload)))
+            self._write("enqueue", (job.kind, job.dedupe, job.run_at or now, encode(job.payload)))
 
     def claim(self, owner: str, now: int, lease_ms: int, limit: int, kinds: Sequence[str]) -> list[ClaimedJob]:
         values = {"owner": owner, "now": now, "until": now + lease_ms, "limit": limit, "kinds": list(kinds)}
@@ -261,7 +299,7 @@ class PostgresStore:
         return len(self._all("release", owner))
 
     def set_meta(self, name: str, value: str) -> None:
-        self._db.execute(SQL["set_meta"], (name, value))
+        self._write("set_meta", (name, value))
 
     def expire_bodies(self, older_than: int, limit: int) -> int:
         return len(self._all("expire_bodies", limit, older_than))
@@ -327,16 +365,23 @@ class PostgresStore:
     def _columns(self, name: str, rows: Sequence[tuple[Any, ...]]) -> None:
         """One statement for all rows, each column as an array: as quick as COPY, and it may travel in a pipeline."""
         if rows:
-            self._db.execute(SQL[name], [list(column) for column in zip(*rows, strict=True)])
+            self._write(name, [list(column) for column in zip(*rows, strict=True)])
+
+    def _write(self, name: str, values: Sequence[Any]) -> None:
+        if self._deferred is None:
+            self._db.execute(SQL[name], values)
+        else:
+            self._deferred.append((name, values))
 
     def _ids(self, names: Iterable[str]) -> dict[str, int]:
         """The numbers of these names; new ones are added, and forgotten again if the transaction fails."""
         if len(self._names) > REMEMBERED_NAMES:
             self._names.clear()
         missing = [name for name in dict.fromkeys(names) if name not in self._names]
-        if missing:
+        self._new_names.extend(missing)
+        while missing:  # A name that another daemon adds at this moment is seen only by the next statement.
             self._names.update(self._all("intern", missing, missing))
-            self._new_names.extend(missing)
+            missing = [name for name in missing if name not in self._names]
         return self._names
 
 

@@ -10,7 +10,7 @@ import psycopg
 from psycopg import conninfo, sql
 from psycopg.types.string import StrDumperUnknown, TextBinaryLoader, TextLoader
 
-from holdfast.core.errors import BadSettings, StoreDamaged, StoreUnavailable
+from holdfast.core.errors import BadSettings, StoreDamaged, StoreMoved, StoreUnavailable
 from holdfast.stores import hide_password
 from holdfast.stores.sql import queries
 
@@ -19,6 +19,8 @@ DEFAULT_SCHEMA = "holdfast"
 LOCK_CLASS = 0x486F6C64  # "Hold": keeps our advisory locks apart from those of other programs
 LOCK_WAIT_MS = 5_000
 ABANDONED_MS = 60_000
+MOVED = "22012"
+"""Division by zero: only the query `unmoved` divides."""
 PATIENCE = {"connect_timeout": 5, "keepalives_idle": 10, "keepalives_interval": 5, "tcp_user_timeout": 20_000}
 """A machine that vanished in the middle of a transaction must not hold the writers' lock for hours."""
 
@@ -101,6 +103,7 @@ class Link:
 def for_writing(db: psycopg.Connection) -> None:
     """Acknowledged means durable (P2), whatever the server's default is; a stronger setting is left alone."""
     db.execute(SQL["durable"])
+    db.execute("set default_transaction_isolation to 'read committed'")  # Also for single statements without `begin`.
     db.execute(SQL["patience"], (str(LOCK_WAIT_MS), str(ABANDONED_MS)))
 
 
@@ -136,6 +139,8 @@ def translated(link: Link) -> Iterator[None]:
         yield
     except psycopg.Error as error:
         state = error.sqlstate or ""
+        if state == MOVED:
+            raise StoreMoved("another daemon wrote meanwhile", where=link.where) from error
         if state in ("XX001", "XX002"):
             raise StoreDamaged(hide_password(str(error)), where=link.where) from error
         if _unreachable(error, state):

@@ -214,7 +214,7 @@ class SqliteStore:
     shared = False
 
     @contextlib.contextmanager
-    def transaction(self, *, lasting: bool = True) -> Iterator[int]:
+    def transaction(self, *, lasting: bool = True, locked: bool = True) -> Iterator[int]:  # noqa: ARG002 - one file, one writer
         with translated(self.path), contextlib.nullcontext() if lasting else self._not_lasting():
             self._db.execute("begin immediate")
             try:

@@ -34,8 +34,16 @@ def price_rows(rows: Iterable[Mapping[str, Any]]) -> list[CostRow]:
 def _row(key: tuple[str, str, str, str, str], kinds: Mapping[str, int]) -> CostRow:
     week, person, project, remote, model = key
     at = int(datetime.fromisoformat(week).replace(tzinfo=UTC).timestamp() * 1000)
+    return CostRow(week, person, project, remote, model, tokens_counted(kinds), price_tokens(model, kinds, at))
+
+
+def tokens_counted(kinds: Mapping[str, int]) -> int:
+    return sum(kinds.get(kind, 0) for kind in COUNTED)
+
+
+def price_tokens(model: str, kinds: Mapping[str, int], at: int) -> float | None:
+    """Dollars at the prices of that time; None where the model has no price in the list."""
     usage = Usage(**{kind: kinds[kind] for kind in KINDS if kind in kinds})
     record = UsageRecord(agent="", id="", at=at, model=model, said=usage, spent=usage, summed=True)
     whole = total([record], current_table())
-    usd = None if whole.unpriced else whole.cost / 1_000_000
-    return CostRow(week, person, project, remote, model, sum(kinds.get(kind, 0) for kind in COUNTED), usd)
+    return None if whole.unpriced else whole.cost / 1_000_000

@@ -11,8 +11,9 @@ import sys
 import threading
 import time
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 import msgspec
 
@@ -36,6 +37,7 @@ from holdfast.team.membership import (
     TeamRefused,
     TeamUnreachable,
     connect_team,
+    rotate_token,
 )
 from holdfast.team.privacy import level_named, share_event
 from holdfast.team.protocol import (
@@ -55,6 +57,7 @@ from holdfast.team.sent_log import SentLog, digest_of
 
 LOOK_S, BEAT_S, FEED_WAIT_S, PAUSE_S = 0.3, 20.0, 20.0, 60.0
 STATUS_S = 1.0
+ROTATE_MS = 7 * 86_400_000
 LARGEST_BATCH = 8 << 20
 IDENTITY_S, MISSING_S = 3600.0, 120.0
 ERASED, FORGET_FILE = "erase.finished", "forget-due"
@@ -93,6 +96,20 @@ class Projects:
         return {folder: one.problem for folder, (_, one) in self._known.items() if folder and one.problem}
 
 
+class Page(NamedTuple):
+    """A part of the log after a number, and what is shared of it."""
+
+    after: int
+    events: tuple[Event, ...]
+    shared: tuple[SharedEvent, ...]
+    chosen: object = None
+    """The levels by which it was made."""
+
+    @property
+    def upto(self) -> int:
+        return self.events[-1].seq if self.events else self.after
+
+
 class Forwarder:
     """Sends. One thread; the feed has another (`Receiver`)."""
 
@@ -107,6 +124,7 @@ class Forwarder:
         """Around `state`, which the feed's thread changes too."""
         self.state = self.files.upstream() or core.Upstream()
         self.status = ForwarderStatus(pid=os.getpid(), sent=self.files.status().sent)
+        self._ready: Page | None = None
         self._reader: Reader | None = None
         self._inode = 0
         self._last_contact = 0.0
@@ -130,19 +148,42 @@ class Forwarder:
     def _send_next(self) -> bool:
         with self.reading() as reader:
             self._check_log(reader)
-            head, after = reader.head(), self.state.cursor
-            page = reader.events(EventQuery(after=after, limit=MOST_EVENTS)) if head > after else []
-        if not page and time.monotonic() - self._last_contact < BEAT_S:
+            head = reader.head()
+        page = self._page_after(self.state.cursor) if head > self.state.cursor else Page(self.state.cursor, (), ())
+        if not page.events and time.monotonic() - self._last_contact < BEAT_S:
             return False
-        upto = page[-1].seq if page else after
-        shared = [one for event in page if (one := self._share(event))]
         self._tell_projects()
-        if any(event.kind == ERASED for event in page):
+        if any(event.kind == ERASED for event in page.events):
             (self.files.folder / FORGET_FILE).touch(0o600)
-        batch = core.build_batch(self.state, upto, shared, self._named(shared), self.membership.level, now_ms())
-        self._deliver(batch, {event.seq: event.key for event in page})
+        named = self._named(page.shared)
+        batch = core.build_batch(self.state, page.upto, page.shared, named, self.membership.level, now_ms())
+        self._deliver(batch, {event.seq: event.key for event in page.events})
         self._forget_if_due()
+        if head == self.state.cursor:
+            self._rotate_if_due()
         return self.state.cursor < head
+
+    def _page_after(self, after: int) -> "Page":
+        """What follows in the log; where it was read while the page before it was under way, that one."""
+        ready, self._ready = self._ready, None
+        if ready and ready.after == after and ready.chosen == self._chosen_levels():
+            return ready
+        return self._read_page(after)
+
+    def _read_page(self, after: int) -> "Page":
+        with self.reading() as reader:
+            events = reader.events(EventQuery(after=after, limit=MOST_EVENTS))
+        shared = tuple(one for event in events if (one := self._share(event)))
+        return Page(after, tuple(events), shared, self._chosen_levels())
+
+    def _chosen_levels(self) -> tuple[str, tuple[tuple[str, str], ...]]:
+        return self.membership.level, tuple(self.membership.levels.items())
+
+    def _read_ahead(self, upto: int) -> None:
+        """Only while there is much: what is read now must still be the log when its turn comes."""
+        with contextlib.suppress(HoldfastError):
+            page = self._read_page(upto)
+            self._ready = page if len(page.events) == MOST_EVENTS else None
 
     def _forget_if_due(self) -> None:
         """Until the server has answered: the file says that something was erased here since it was last told."""
@@ -150,6 +191,12 @@ class Forwarder:
         if mark.exists():
             forget_erased(self)
             mark.unlink(missing_ok=True)
+
+    def _rotate_if_due(self) -> None:
+        """A token that was copied unnoticed is worth nothing after a week; the daemon then starts another forwarder."""
+        since = self.membership.rotated_at or self.membership.joined_at
+        if since and (self.membership.next_token or now_ms() - since > ROTATE_MS):
+            rotate_token(self.paths, now_ms())
 
     def _share(self, event: Event) -> SharedEvent | None:
         identity = self.projects.of(event.project)
@@ -161,7 +208,7 @@ class Forwarder:
         identity = self.projects.of(event.project)
         return share_event(event, level, identity.shared.id, event.project) if identity.shared else None
 
-    def _named(self, shared: list[SharedEvent]) -> list[SharedProject]:
+    def _named(self, shared: Sequence[SharedEvent]) -> list[SharedProject]:
         used = {event.project for event in shared}
         known = {one.id: one for identity in self.projects.known() if (one := identity.shared)}
         return [known[name] for name in sorted(used) if name in known]
@@ -182,7 +229,9 @@ class Forwarder:
         self.sent_log.note_batch(batch, clean)
         if batch.upto > self.state.sent:
             self._save(core.before_sending(self.state, batch.upto, keys.get(batch.upto, "")))
-        status, answer = self.connection.send("POST", "/v1/batch", zlib.compress(clean, 1))
+        body, ahead = zlib.compress(clean, 1), lambda: self._read_ahead(batch.upto)
+        full = len(keys) == MOST_EVENTS and batch.upto == max(keys)
+        status, answer = self.connection.send("POST", "/v1/batch", body, meanwhile=ahead if full else bool)
         if status in (400, 413, 422) and batch.events:
             self._deliver_less(batch, keys)
             return
@@ -218,6 +267,7 @@ class Forwarder:
         if not core.was_replaced(self.state, reader.head(), here.key if here else ""):
             return
         common = self.sent_log.common_prefix(lambda seq: event.key if (event := reader.event(seq)) else "")
+        self._ready = None
         self._save(core.after_restore(self.state, common))
 
     # ── how it goes ────────────────────────────────────────────────────────────────────────────────────────────────

@@ -2,10 +2,12 @@
 
 import contextlib
 import fcntl
+import hashlib
 import http.client
 import os
+import secrets
 import ssl
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
@@ -15,7 +17,7 @@ import msgspec
 from holdfast.core.errors import CommandRefused, HoldfastError
 from holdfast.paths import Paths, private_folder, write_atomically
 from holdfast.team.core import Upstream
-from holdfast.team.protocol import Level, Problem, Role
+from holdfast.team.protocol import Level, Problem, Role, RotateAnswer, RotateRequest
 
 LOOPBACK = frozenset(("localhost", "127.0.0.1", "::1"))
 TIMEOUT_S = 15.0
@@ -47,6 +49,10 @@ class Membership(msgspec.Struct, kw_only=True, omit_defaults=True):
     levels: dict[str, str] = {}
     """Local folder of a project → another level for it, or `none`."""
     joined_at: int = 0
+    rotated_at: int = 0
+    """When the token was last replaced, by this machine's clock in ms."""
+    next_token: str = ""
+    """A token that the server was, or may have been, told of. On disk before it is told: its answer may be lost."""
     certificate: str = ""
     """A file with the certificate authority of the server, where it is not a public one."""
 
@@ -125,14 +131,19 @@ class TeamFiles:
 
     @contextlib.contextmanager
     def changing_leases(self) -> Iterator[list[OwnLease]]:
-        """Commands and the forwarder change the list, one at a time."""
-        private_folder(self.folder)
-        fd = os.open(self.folder / "leases.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
-        try:
-            fcntl.flock(fd, fcntl.LOCK_EX)
+        with self.locked("leases.lock"):
             leases = self.leases()
             yield leases
             self._save("leases.json", leases)
+
+    @contextlib.contextmanager
+    def locked(self, name: str) -> Iterator[None]:
+        """Commands and the forwarder change a file one at a time."""
+        private_folder(self.folder)
+        fd = os.open(self.folder / name, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX)
+            yield
         finally:
             os.close(fd)
 
@@ -188,19 +199,26 @@ class TeamConnection:
                 f"it answered something else ({str(error)[:80]})", fix="Is it a team server?"
             ) from error
 
-    def send(self, method: str, path: str, content: bytes, timeout: float = 0.0) -> tuple[int, bytes]:
-        """(status, answer). A kept connection that the server closed meanwhile is opened anew, once."""
+    def send(
+        self, method: str, path: str, content: bytes, timeout: float = 0.0, meanwhile: Callable[[], object] = bool
+    ) -> tuple[int, bytes]:
+        """(status, answer). A kept connection that the server closed meanwhile is opened anew, once.
+
+        `meanwhile` is done while the server works, before its answer is read.
+        """
         for attempt in (1, 2):
             fresh = self._http is None
             try:
-                return self._send(method, path, content, timeout or self._timeout)
+                return self._send(method, path, content, timeout or self._timeout, meanwhile)
             except (OSError, http.client.HTTPException) as error:
                 self.close()
                 if fresh or attempt == 2 or isinstance(error, TimeoutError):
                     raise TeamUnreachable(f"{self._parts.netloc}: {error or type(error).__name__}") from error
         raise AssertionError
 
-    def _send(self, method: str, path: str, content: bytes, timeout: float) -> tuple[int, bytes]:
+    def _send(
+        self, method: str, path: str, content: bytes, timeout: float, meanwhile: Callable[[], object]
+    ) -> tuple[int, bytes]:
         if self._http is None:
             self._http = self._open()
         self._http.timeout = timeout
@@ -210,6 +228,7 @@ class TeamConnection:
         if self._token:
             headers["authorization"] = f"Bearer {self._token}"
         self._http.request(method, self._parts.path + path, content or None, headers)
+        meanwhile()
         answer = self._http.getresponse()
         return answer.status, answer.read()
 
@@ -236,3 +255,18 @@ def _refusal(status: int, answer: bytes) -> TeamRefused:
     except msgspec.DecodeError:
         problem = Problem(error=f"the server answered {status}")
     return TeamRefused(status, problem.error, problem.fix)
+
+
+def rotate_token(paths: Paths, now: int) -> Membership:
+    """Replaces this machine's token. Ended at any point, it is done again with the same new token."""
+    files = TeamFiles(paths)
+    with files.locked("membership.lock"):
+        membership = need_membership(paths)
+        new = membership.next_token or f"hft_{secrets.token_urlsafe(32)}"
+        files.save_membership(msgspec.structs.replace(membership, next_token=new))
+        hashed = hashlib.sha256(new.encode()).hexdigest()
+        told = connect_team(membership).ask("POST", "/v1/rotate", RotateAnswer, RotateRequest(token_hash=hashed))
+        # A server older than this machine makes the token itself.
+        changed = msgspec.structs.replace(membership, token=told.token or new, next_token="", rotated_at=now)
+        files.save_membership(changed)
+    return changed

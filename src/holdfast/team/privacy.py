@@ -9,6 +9,8 @@ import posixpath
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+import msgspec
+
 from holdfast.core.event import Event
 from holdfast.core.kinds import HOOK_KINDS, SESSION_ENDS, TEAM_KINDS, TURN_ENDS
 from holdfast.team.protocol import LEVELS, Level, SharedEvent
@@ -100,11 +102,19 @@ def inside_paths(paths: Any, root: str) -> list[str]:
 
 def clean_text(value: Any) -> Any:
     """Text that JSON can carry: half of a surrogate pair becomes a question mark."""
+    try:
+        msgspec.json.encode(value)  # Nearly always so, and many times quicker than looking at every text.
+        return value
+    except UnicodeEncodeError:
+        return _replace_surrogates(value)
+
+
+def _replace_surrogates(value: Any) -> Any:
     if isinstance(value, str):
         return value if value.isascii() else value.encode("utf-8", "replace").decode()
     if isinstance(value, dict):
-        return {clean_text(str(name)): clean_text(one) for name, one in value.items()}
-    return [clean_text(one) for one in value] if isinstance(value, list | tuple) else value
+        return {_replace_surrogates(str(name)): _replace_surrogates(one) for name, one in value.items()}
+    return [_replace_surrogates(one) for one in value] if isinstance(value, list | tuple) else value
 
 
 def level_named(text: str) -> Level | None:

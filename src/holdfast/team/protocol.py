@@ -96,7 +96,7 @@ class Enrolled(Message, frozen=True):
     feed: int = 0
 
 
-FeedKind = Literal["rule", "rule_withdrawn", "memory", "lease", "lease_ended", "handover", "revoked"]
+FeedKind = Literal["rule", "rule_withdrawn", "memory", "lease", "lease_ended", "handover", "revoked", "budget"]
 
 
 class FeedItem(Message, frozen=True):
@@ -194,8 +194,27 @@ class RevokeRequest(Message, frozen=True):
     person: str = ""
 
 
+class RotateRequest(Message, frozen=True):
+    """The SHA-256 of a token that the machine made itself, in hex. A machine that sends none is given one."""
+
+    token_hash: str = ""
+
+
 class RotateAnswer(Message, frozen=True):
-    token: str
+    """The old token is valid until the new one is first used."""
+
+    token: str = ""
+
+
+class BudgetRequest(Message, frozen=True):
+    """Tokens or dollars a week; an empty person, project or model counts for all."""
+
+    name: str
+    person: str = ""
+    project: str = ""
+    model: str = ""
+    tokens: int = 0
+    usd: float = 0.0
 
 
 class Problem(Message, frozen=True):

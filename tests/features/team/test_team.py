@@ -107,6 +107,15 @@ def test_the_text_of_a_rule_is_shown_once_to_the_person(state: Documents) -> Non
     assert again is None or not again.notices
 
 
+def test_a_budget_that_is_nearly_spent_is_told_once_and_refuses_nothing(state: Documents) -> None:
+    state.take("team.budget_reached", name="api", percent=80, text="$50.00 a week for ben", item=7)
+    state.take("team.budget_reached", name="api", percent=80, text="$50.00 a week for ben", item=7)
+    first = state.decide("prompt.submitted", session="s")
+    assert first and first.notices == ("Team budget api: 80 % of $50.00 a week for ben are spent.",)
+    again = state.decide("prompt.submitted", session="s")
+    assert again is None or not again.notices
+
+
 def test_a_hand_over_is_told_to_the_next_session_of_its_project_once(state: Documents) -> None:
     state.take("team.handover_arrived", project_id=ID, by="ann", text="finish it", item=4)
     told = state.decide("session.started", session="s1")

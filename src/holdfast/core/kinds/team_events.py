@@ -61,6 +61,24 @@ class TeamRulesShown(Payload):
     by: str = ""
 
 
+@event_kind("team.budget_reached")
+class TeamBudgetReached(TeamItemPayload):
+    """So many percent of a weekly budget of the team are spent; `text` says which."""
+
+    name: str = ""
+    percent: int = 0
+    text: str = ""
+
+
+@event_kind("team.budgets_shown")
+class TeamBudgetsShown(Payload):
+    """News about budgets was shown to the person; `by` is the key of the event that showed it."""
+
+    budgets: list[int] = []
+    """Their numbers in the feed."""
+    by: str = ""
+
+
 class TeamProjectPayload(TeamItemPayload):
     project_id: str = ""
 

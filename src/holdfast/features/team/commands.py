@@ -12,6 +12,7 @@ from holdfast.core.feature import Call, CommandResult
 from holdfast.core.kinds import Payload
 from holdfast.core.kinds.memory_events import MemoryObserved
 from holdfast.core.kinds.team_events import (
+    TeamBudgetReached,
     TeamHandoverArrived,
     TeamJoined,
     TeamLeaseEnded,
@@ -116,6 +117,7 @@ ITEM_KINDS: Mapping[str, type[Payload]] = {
     "lease_ended": TeamLeaseEnded,
     "handover": TeamHandoverArrived,
     "revoked": TeamRevoked,
+    "budget": TeamBudgetReached,
 }
 
 

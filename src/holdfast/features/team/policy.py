@@ -12,7 +12,7 @@ from holdfast.core.feature import Settings, State
 from holdfast.core.globs import any_matches
 from holdfast.core.ids import bounded
 from holdfast.core.kinds import ToolPayload
-from holdfast.core.kinds.team_events import TeamHandoverTold, TeamRulesShown
+from holdfast.core.kinds.team_events import TeamBudgetsShown, TeamHandoverTold, TeamRulesShown
 from holdfast.core.text import sanitise_line
 from holdfast.features.team.state import (
     LOCAL_PROJECT,
@@ -67,7 +67,7 @@ def decide(state: State, event: Event, _settings: Settings) -> Decision | None:
         return _refuse_leased(state, event)
     if event.kind not in NEWS_KINDS:
         return None
-    given = [_show_rules(state, event)]
+    given = [_show_rules(state, event), _show_budgets(state, event)]
     if event.kind == "session.started":
         given += [_tell_handovers(state, event), _tell_leases(state, event)]
     return merge(given)
@@ -80,6 +80,9 @@ def derive(state: State, event: Event, _settings: Settings) -> Iterable[Event]:
     rules = [name for name, rule in _rules(state).items() if not rule.shown_by]
     if rules:
         yield derived_event(event, TeamRulesShown(names=rules, by=event.key))
+    budgets = [one.item for one in _membership(state).budgets if not one.shown_by]
+    if budgets:
+        yield derived_event(event, TeamBudgetsShown(budgets=budgets, by=event.key))
     if event.kind == "session.started" and (shared := _shared_state(state, event)):
         items = [one.item for one in shared[1].handovers if not one.told]
         if items:
@@ -136,6 +139,16 @@ def _show_rules(state: State, event: Event) -> Decision | None:
     return Decision(notices=tuple(rule_text(name, rule) for name, rule in new.items())) if new else None
 
 
+def _show_budgets(state: State, event: Event) -> Decision | None:
+    """Told to the person, and nothing refused: whether to go on is theirs to say."""
+    new = [one for one in _membership(state).budgets if one.shown_by in ("", event.key)]
+    lines = (
+        f"Team budget {sanitise_line(one.name, 80)}: {one.percent} % of {sanitise_line(one.text, 200)} are spent."
+        for one in new
+    )
+    return Decision(notices=tuple(lines)) if new else None
+
+
 def rule_text(name: str, rule: TeamRule) -> str:
     text = msgspec.json.encode(rule.requirement).decode()
     return f"New team rule {name}, set by {rule.by}: {text}"
@@ -161,7 +174,11 @@ def _told(source: str, title: str, lines: list[str], weight: int) -> Decision | 
 
 
 def _rules(state: State) -> dict[str, TeamRule]:
-    return (MEMBERSHIP.get(state, THE_TEAM) or Membership()).rules
+    return _membership(state).rules
+
+
+def _membership(state: State) -> Membership:
+    return MEMBERSHIP.get(state, THE_TEAM) or Membership()
 
 
 def _shared_state(state: State, event: Event) -> tuple[str, SharedState] | None:

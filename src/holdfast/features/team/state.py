@@ -9,6 +9,8 @@ from holdfast.core.event import Event
 from holdfast.core.ids import bounded
 from holdfast.core.kinds import TEAM_KINDS, JsonObject
 from holdfast.core.kinds.team_events import (
+    TeamBudgetReached,
+    TeamBudgetsShown,
     TeamHandoverArrived,
     TeamHandoverTold,
     TeamJoined,
@@ -24,7 +26,7 @@ from holdfast.core.kinds.team_events import (
 )
 from holdfast.core.ports import Doc, Ref
 
-MOST_HANDOVERS, MOST_LEASES = 20, 200
+MOST_HANDOVERS, MOST_LEASES, MOST_BUDGETS = 20, 200, 20
 replace = msgspec.structs.replace
 
 
@@ -34,6 +36,14 @@ class TeamRule(msgspec.Struct, frozen=True, omit_defaults=True):
     requirement: JsonObject = {}
     shown_by: str = ""
     """The key of the event at which its text was shown."""
+
+
+class BudgetNews(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
+    item: int
+    name: str = ""
+    percent: int = 0
+    text: str = ""
+    shown_by: str = ""
 
 
 class Membership(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
@@ -46,6 +56,7 @@ class Membership(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     level: str = ""
     at: int = 0
     rules: dict[str, TeamRule] = {}
+    budgets: list[BudgetNews] = []
 
 
 class KnownLease(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
@@ -90,7 +101,9 @@ DOCUMENTS = (MEMBERSHIP, SHARED, LOCAL_PROJECT)
 THE_TEAM = "membership"
 NEWS_KINDS = frozenset(("session.started", "prompt.submitted"))
 SUBSCRIBED_KINDS = frozenset(TEAM_KINDS) | NEWS_KINDS | {"tool.started"}
-_OF_MEMBERSHIP = (TeamJoined, TeamLeft, TeamRevoked, TeamRuleArrived, TeamRuleWithdrawn, TeamRulesShown)
+_OF_MEMBERSHIP = (
+    TeamJoined, TeamLeft, TeamRevoked, TeamRuleArrived, TeamRuleWithdrawn, TeamRulesShown, TeamBudgetReached, TeamBudgetsShown,
+)  # fmt: skip
 
 
 def keys(event: Event) -> Iterable[Ref]:
@@ -124,7 +137,16 @@ def _reduce_membership(doc: Membership, event: Event) -> Membership:
         return replace(doc, status="left", rules={}, at=event.at)
     if isinstance(data, TeamRevoked):
         return replace(doc, status="revoked", at=event.at)
+    if isinstance(data, TeamBudgetReached | TeamBudgetsShown):
+        return replace(doc, budgets=_reduce_budgets(doc.budgets, data), at=event.at)
     return replace(doc, rules=_reduce_rules(doc.rules, event), at=event.at)
+
+
+def _reduce_budgets(known: list[BudgetNews], data: TeamBudgetReached | TeamBudgetsShown) -> list[BudgetNews]:
+    if isinstance(data, TeamBudgetsShown):
+        return [replace(one, shown_by=data.by) if one.item in data.budgets else one for one in known]
+    news = BudgetNews(item=data.item, name=data.name, percent=data.percent, text=data.text)
+    return [*(one for one in known if one.item != data.item), news][-MOST_BUDGETS:]
 
 
 def _reduce_rules(rules: dict[str, TeamRule], event: Event) -> dict[str, TeamRule]:

@@ -1,23 +1,18 @@
 """What members of a team do, each as statements in one transaction of their tenant."""
 
-import hashlib
 import secrets
 from collections.abc import Mapping, Sequence
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, date, datetime
 from typing import Any
 
 import msgspec
-from psycopg.types.json import Jsonb
 
 from holdfast.team import core
 from holdfast.team.protocol import (
-    LONGEST_NAME,
     Batch,
     BatchAnswer,
     CodeIssued,
     CodeRequest,
-    FeedItem,
-    FeedPage,
     ForgetReceipt,
     ForgetRequest,
     HandoverRequest,
@@ -28,45 +23,32 @@ from holdfast.team.protocol import (
     RuleRequest,
     SharedEvent,
 )
+from holdfast.team.server import spending
 from holdfast.team.server.database import TenantTransaction
+from holdfast.team.server.limits import BURST_S, MACHINE_EVENTS_PER_S
+from holdfast.team.server.tenancy import (
+    Member,
+    Refused,
+    add_item,
+    hash_secret,
+    json_rows,
+    json_value,
+    need_text,
+    new_secret,
+    write_audit,
+)
 
-FEED_PAGE = 100
 LONGEST_TEXT = 20_000
-_encode = msgspec.json.Encoder().encode
-
-
-class Member(msgspec.Struct, frozen=True):
-    """Who asks: a machine that a person of a tenant enrolled."""
-
-    tenant: str
-    machine: str
-    person: str
-    role: str
-
-
-class Refused(Exception):
-    """What a member may not do, or what cannot be done; `status` is HTTP's word for it."""
-
-    def __init__(self, status: int, error: str, fix: str = "") -> None:
-        super().__init__(error)
-        self.status, self.error, self.fix = status, error, fix
-
-
-def hash_secret(secret: str) -> bytes:
-    """Secrets are long and random: one round is enough, and a lookup by hash needs no salt."""
-    return hashlib.sha256(secret.encode()).digest()
-
-
-def new_secret(prefix: str) -> str:
-    return f"{prefix}_{secrets.token_urlsafe(32)}"
 
 
 # ── batches ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-async def store_batch(tx: TenantTransaction, who: Member, batch: Batch, now: int) -> tuple[BatchAnswer, int]:
+async def store_batch(
+    tx: TenantTransaction, channel: str, who: Member, batch: Batch, now: int
+) -> tuple[BatchAnswer, int]:
     """The answer, and how many events are new. Nobody else moves this machine's cursor meanwhile: its row is locked."""
-    row = await tx.one(LOCK_MACHINE, {"machine": who.machine})
+    row = await tx.one(LOCK_MACHINE, {"machine": who.machine, "today": _day_of(now)})
     if row is None or row["revoked_at"]:
         raise Refused(401, "this machine was revoked", "Ask an admin of your team for a new code.")
     try:
@@ -78,156 +60,111 @@ async def store_batch(tx: TenantTransaction, who: Member, batch: Batch, now: int
         gap=taken.gap, feed=row["feed_head"],
     )  # fmt: skip
     if not taken.gap:
-        await _write_events(tx, who, batch, taken.fresh, now)
-        await tx.execute(MOVE_CURSOR, {
+        place = {
             "machine": who.machine, "stream": taken.cursor.stream, "cursor": taken.cursor.cursor, "now": now,
             "level": batch.level, "skew": batch.sent_at - now if batch.sent_at else 0,
-        })  # fmt: skip
+            "allowance": take_allowance(row, len(taken.fresh), now),
+        }  # fmt: skip
+        if not taken.fresh:
+            await tx.send(MOVE_CURSOR, place)
+        else:
+            spent = spending.sum_rows(core.list_spending(taken.fresh), now)
+            await tx.send(STORE_BATCH, {**place, **_rows_of(who, batch, taken.fresh, now), "spent": json_rows(spent)})
+            if spent and row["has_budgets"]:
+                await spending.tell_budgets(tx, channel, now)
     return answer, len(taken.fresh)
 
 
 LOCK_MACHINE = """
-select m.stream, m.cursor, m.revoked_at, t.feed_head from machines m join tenants t on t.tenant = m.tenant
+select m.stream, m.cursor, m.revoked_at, m.allowance, m.allowance_at, t.feed_head, t.events_per_day,
+       exists (select 1 from budgets b where b.tenant = t.tenant) as has_budgets,
+       case when t.events_per_day > 0 then (
+         select coalesce(sum(u.events), 0) from daily_use u where u.tenant = t.tenant and u.day = %(today)s
+       ) else 0 end as used_today
+from machines m join tenants t on t.tenant = m.tenant
 where m.tenant = %(tenant)s and m.machine = %(machine)s for update of m
 """
+READ_MACHINE = """
+select m.stream, m.cursor, t.feed_head from machines m join tenants t on t.tenant = m.tenant
+where m.tenant = %(tenant)s and m.machine = %(machine)s
+"""
 MOVE_CURSOR = """
-update machines set stream = %(stream)s, cursor = %(cursor)s, seen_at = %(now)s, level = %(level)s, skew_ms = %(skew)s
+update machines set stream = %(stream)s, cursor = %(cursor)s, seen_at = %(now)s, level = %(level)s, skew_ms = %(skew)s,
+  allowance = %(allowance)s, allowance_at = %(now)s
 where tenant = %(tenant)s and machine = %(machine)s
 """
 
 
-async def _write_events(
-    tx: TenantTransaction, who: Member, batch: Batch, fresh: Sequence[SharedEvent], now: int
-) -> None:
-    if not fresh:
-        return
-    common = {"machine": who.machine, "person": who.person, "now": now}
-    if batch.projects:
-        in_order = sorted(batch.projects, key=lambda one: one.id)  # Two machines never wait for each other.
-        await tx.execute(ADD_PROJECTS, {**common, "rows": _rows(in_order)})
-    await tx.execute(ADD_EVENTS, {**common, "stream": batch.stream, "level": batch.level, "rows": _rows(fresh)})
+def take_allowance(row: Mapping[str, Any], count: int, now: int) -> float:
+    """What the machine may send after this. Kept in its row, so that all server processes together keep to it."""
+    if row["events_per_day"] and count and row["used_today"] + count > row["events_per_day"]:
+        raise Refused(429, f"the team's {row['events_per_day']} events of today are used up", "It goes on at 0:00 UTC.")
+    most = MACHINE_EVENTS_PER_S * BURST_S
+    waited = max(0, now - row["allowance_at"]) / 1000
+    left: float = min(most, row["allowance"] + waited * MACHINE_EVENTS_PER_S) - count
+    if left < 0:
+        raise Refused(429, f"too much at once; try again in {max(1, round(-left / MACHINE_EVENTS_PER_S))} s")
+    return left
+
+
+def _day_of(now: int) -> date:
+    return datetime.fromtimestamp(now / 1000, UTC).date()
+
+
+def _rows_of(who: Member, batch: Batch, fresh: Sequence[SharedEvent], now: int) -> dict[str, Any]:
     sessions = core.sum_up_sessions(fresh)
-    if sessions:
-        await tx.execute(SAVE_SESSIONS, {**common, "rows": _rows(sessions)})
     edited = [(s.project, path, s.session) for s in sessions if s.project for path in s.edited]
-    if edited:
-        projects, paths, of = zip(*sorted(edited), strict=True)
-        await tx.execute(SAVE_EDITED, {**common, "projects": list(projects), "paths": list(paths), "of": list(of)})
-    spent = _sum_spending(core.list_spending(fresh), now)
-    if spent:
-        await tx.execute(ADD_SPENDING, {**common, "rows": _encode(spent).decode()})
+    projects, paths, of = (list(column) for column in zip(*sorted(edited), strict=True)) if edited else ([], [], [])
+    return {
+        "person": who.person, "today": _day_of(now), "count": len(fresh), "batch_stream": batch.stream, "events": json_rows(fresh),
+        # In order, so that two machines never wait for each other.
+        "projects": json_rows(sorted(batch.projects, key=lambda one: one.id)),
+        "sessions": json_rows(sessions), "edited_projects": projects, "edited_paths": paths, "edited_sessions": of,
+    }  # fmt: skip
 
 
-def _rows(values: Sequence[Any]) -> str:
-    return _without_nul(_encode(values).decode())
-
-
-def _json(value: object) -> Jsonb:
-    return Jsonb(value, dumps=lambda given: _without_nul(_encode(given).decode()))
-
-
-def _without_nul(text: str) -> str:
-    """PostgreSQL takes no NUL in text or jsonb; one hostile name must not stop a whole batch."""
-    return text.replace("\\u0000", "\\ufffd") if "\\u0000" in text else text
-
-
-ADD_PROJECTS = """
-insert into projects (tenant, project, remote, root, first_at)
-select %(tenant)s, r.id, r.remote, r.root, %(now)s from json_to_recordset(%(rows)s::json) as r(id text, remote text, root text)
-on conflict do nothing
+STORE_BATCH = f"""
+with moved as ({MOVE_CURSOR}),
+projects_added as (
+  insert into projects (tenant, project, remote, root, first_at)
+  select %(tenant)s, r.id, r.remote, r.root, %(now)s
+  from json_to_recordset(%(projects)s::json) as r(id text, remote text, root text)
+  on conflict do nothing
+),
+events_added as (
+  insert into events (tenant, received_at, machine, stream, seq, key, at, kind, session, project, agent, tool, level, data)
+  select %(tenant)s, %(now)s, %(machine)s, %(batch_stream)s, r.seq, r.key, r.at, r.kind, coalesce(r.session, ''),
+    coalesce(r.project, ''), coalesce(r.agent, ''), coalesce(r.tool, ''), coalesce(nullif(r.level, ''), %(level)s),
+    coalesce(r.data, '{{}}')
+  from json_to_recordset(%(events)s::json)
+    as r(seq bigint, key text, at bigint, kind text, session text, project text, agent text, tool text, level text, data jsonb)
+),
+counted as (
+  insert into daily_use as u (tenant, day, machine, events) values (%(tenant)s, %(today)s, %(machine)s, %(count)s)
+  on conflict (tenant, day, machine) do update set events = u.events + excluded.events
+),
+sessions_saved as (
+  insert into sessions as s (tenant, machine, session, person, project, agent, branch, state, title, first_at, at, seen_at)
+  select %(tenant)s, %(machine)s, r.session, %(person)s, coalesce(r.project, ''), coalesce(r.agent, ''),
+    coalesce(r.branch, ''), coalesce(r.state, ''), coalesce(r.title, ''), coalesce(r.first_at, 0), coalesce(r.at, 0), %(now)s
+  from json_to_recordset(%(sessions)s::json)
+    as r(session text, project text, agent text, branch text, state text, title text, first_at bigint, at bigint)
+  on conflict (tenant, machine, session) do update set
+    person = excluded.person, at = greatest(s.at, excluded.at), seen_at = excluded.seen_at,
+    project = coalesce(nullif(excluded.project, ''), s.project), agent = coalesce(nullif(excluded.agent, ''), s.agent),
+    branch = coalesce(nullif(excluded.branch, ''), s.branch), state = coalesce(nullif(excluded.state, ''), s.state),
+    title = coalesce(nullif(excluded.title, ''), s.title)
+),
+edited_saved as (
+  insert into edited_files (tenant, project, path, machine, session, at)
+  select distinct %(tenant)s, r.project, r.path, %(machine)s, r.session, %(now)s::bigint
+  from unnest(%(edited_projects)s::text[], %(edited_paths)s::text[], %(edited_sessions)s::text[])
+    as r(project, path, session)
+  on conflict (tenant, project, path, machine, session) do update set at = excluded.at
+)
+{spending.ADD_SPENDING}
 """
-ADD_EVENTS = """
-insert into events (tenant, received_at, machine, stream, seq, key, at, kind, session, project, agent, tool, level, data)
-select %(tenant)s, %(now)s, %(machine)s, %(stream)s, r.seq, r.key, r.at, r.kind, coalesce(r.session, ''), coalesce(r.project, ''),
-       coalesce(r.agent, ''), coalesce(r.tool, ''), coalesce(nullif(r.level, ''), %(level)s), coalesce(r.data, '{}')
-from json_to_recordset(%(rows)s::json)
-  as r(seq bigint, key text, at bigint, kind text, session text, project text, agent text, tool text, level text, data jsonb)
-"""
-SAVE_SESSIONS = """
-insert into sessions as s (tenant, machine, session, person, project, agent, branch, state, title, first_at, at, seen_at)
-select %(tenant)s, %(machine)s, r.session, %(person)s, coalesce(r.project, ''), coalesce(r.agent, ''), coalesce(r.branch, ''),
-       coalesce(r.state, ''), coalesce(r.title, ''), coalesce(r.first_at, 0), coalesce(r.at, 0), %(now)s
-from json_to_recordset(%(rows)s::json)
-  as r(session text, project text, agent text, branch text, state text, title text, first_at bigint, at bigint)
-on conflict (tenant, machine, session) do update set
-  person = excluded.person, at = greatest(s.at, excluded.at), seen_at = excluded.seen_at,
-  project = coalesce(nullif(excluded.project, ''), s.project), agent = coalesce(nullif(excluded.agent, ''), s.agent),
-  branch = coalesce(nullif(excluded.branch, ''), s.branch), state = coalesce(nullif(excluded.state, ''), s.state),
-  title = coalesce(nullif(excluded.title, ''), s.title)
-"""
-SAVE_EDITED = """
-insert into edited_files (tenant, project, path, machine, session, at)
-select distinct %(tenant)s, r.project, r.path, %(machine)s, r.session, %(now)s::bigint
-from unnest(%(projects)s::text[], %(paths)s::text[], %(of)s::text[]) as r(project, path, session)
-on conflict (tenant, project, path, machine, session) do update set at = excluded.at
-"""
-ADD_SPENDING = """
-insert into spending as s (tenant, week, person, project, model, kind, tokens)
-select %(tenant)s, r.week, %(person)s, r.project, r.model, r.kind, r.tokens
-from json_to_recordset(%(rows)s::json) as r(week date, project text, model text, kind text, tokens bigint)
-on conflict (tenant, week, person, project, model, kind) do update set tokens = s.tokens + excluded.tokens
-"""
-
-
-def _sum_spending(spent: Sequence[core.Spending], now: int) -> list[dict[str, Any]]:
-    sums: dict[tuple[str, str, str, str], int] = {}
-    for one in spent:
-        for kind, tokens in one.tokens.items():
-            key = _week_of(one.at, now).isoformat(), one.project, one.model[:LONGEST_NAME], kind
-            sums[key] = sums.get(key, 0) + tokens
-    names = ("week", "project", "model", "kind")
-    return [{**dict(zip(names, key, strict=True)), "tokens": n} for key, n in sorted(sums.items())]
-
-
-def _week_of(at: int, now: int) -> date:
-    """The Monday. A machine's clock that is ahead counts as the server's; one that is behind may be late news."""
-    day = datetime.fromtimestamp(min(max(at, 0), now) / 1000, UTC).date()
-    return day - timedelta(days=day.weekday())
-
-
-# ── the feed ─────────────────────────────────────────────────────────────────────────────────────────────────────────
-
-
-async def add_item(
-    tx: TenantTransaction, channel: str, by: str, kind: str, payload: Mapping[str, Any], now: int, **where: str
-) -> int:
-    """The counter's row is locked until the commit: whoever sees a number sees all below it."""
-    row = await tx.one("update tenants set feed_head = feed_head + 1 where tenant = %(tenant)s returning feed_head")
-    number = int(row["feed_head"]) if row else 0
-    values = {"project": "", "person": "", "machine": "", **where}
-    await tx.execute(ADD_ITEM, {
-        "id": number, "kind": kind, "now": now, "by": by, "payload": _json(dict(payload)), **values,
-    })  # fmt: skip
-    await tx.execute("select pg_notify(%(channel)s, %(tenant)s)", {"channel": channel})
-    return number
-
-
-ADD_ITEM = """
-insert into feed (tenant, id, kind, at, by_person, project, for_person, for_machine, payload)
-values (%(tenant)s, %(id)s, %(kind)s, %(now)s, %(by)s, %(project)s, %(person)s, %(machine)s, %(payload)s)
-"""
-
-
-async def read_feed(tx: TenantTransaction, who: Member, after: int) -> FeedPage:
-    head = await tx.one("select feed_head from tenants where tenant = %(tenant)s")
-    rows = await tx.all(READ_FEED, {"after": after, "person": who.person, "machine": who.machine, "most": FEED_PAGE})
-    items = tuple(
-        FeedItem(id=r["id"], kind=r["kind"], at=r["at"], by=r["by_person"], project=r["project"], payload=r["payload"])
-        for r in rows
-    )
-    upto = (
-        items[-1].id
-        if len(items) == FEED_PAGE
-        else max([int(head["feed_head"]) if head else 0, *(i.id for i in items)])
-    )
-    return FeedPage(items=items, upto=max(upto, after))
-
-
-READ_FEED = """
-select id, kind, at, by_person, project, payload from feed
-where tenant = %(tenant)s and id > %(after)s and for_person in ('', %(person)s) and for_machine in ('', %(machine)s)
-order by id limit %(most)s
-"""
+"""All that a batch changes, as one statement: one way to the database, whatever is in it."""
 
 
 # ── leases ───────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -237,14 +174,14 @@ async def change_lease(
     tx: TenantTransaction, channel: str, who: Member, request: LeaseRequest, now: int
 ) -> LeaseAnswer:
     """Renewing counts as the heartbeat. Others are told when it changes hands, and again when half of its time is over."""
-    _need_text("the lease's name", request.name)
+    need_text("the lease's name", request.name)
     key = {"project": request.project, "name": request.name}
     await tx.execute(MAKE_LEASE, key)
     row = await tx.one(LOCK_LEASE, key)
     before = msgspec.convert(row["lease"], core.Lease) if row else core.Lease()
     lease, outcome = core.change_lease(before, request, who.machine, who.person, now)
     if lease != before:
-        await tx.execute(SAVE_LEASE, {**key, "lease": _json(msgspec.to_builtins(lease))})
+        await tx.execute(SAVE_LEASE, {**key, "lease": json_value(msgspec.to_builtins(lease))})
     if outcome in ("granted", "renewed"):
         await tx.execute(
             "update machines set seen_at = %(now)s where tenant = %(tenant)s and machine = %(machine)s",
@@ -277,7 +214,7 @@ update leases set lease = %(lease)s where tenant = %(tenant)s and project = %(pr
 
 
 async def propose_memory(tx: TenantTransaction, who: Member, memory: MemoryProposal, now: int) -> None:
-    _need_text("a memory", memory.text, LONGEST_TEXT)
+    need_text("a memory", memory.text, LONGEST_TEXT)
     await tx.execute(ADD_MEMORY, {
         "id": memory.id, "project": memory.project, "type": memory.type, "text": memory.text, "by": who.person, "now": now,
     })  # fmt: skip
@@ -306,7 +243,7 @@ where tenant = %(tenant)s and id = %(id)s and promoted_at = 0 returning id, proj
 
 
 async def hand_over(tx: TenantTransaction, channel: str, who: Member, request: HandoverRequest, now: int) -> None:
-    _need_text("a hand-over", request.text, LONGEST_TEXT)
+    need_text("a hand-over", request.text, LONGEST_TEXT)
     if not await tx.one("select 1 from people where tenant = %(tenant)s and person = %(to)s", {"to": request.to}):
         raise Refused(404, f"there is nobody called {request.to[:40]!r} in your team", "See: holdfast team people")
     told = {"text": request.text, "session": request.session}
@@ -314,7 +251,7 @@ async def hand_over(tx: TenantTransaction, channel: str, who: Member, request: H
 
 
 async def set_rule(tx: TenantTransaction, channel: str, who: Member, rule: RuleRequest, now: int) -> None:
-    values = {"name": rule.name, "requirement": _json(rule.requirement), "by": who.person}
+    values = {"name": rule.name, "requirement": json_value(rule.requirement), "by": who.person}
     await tx.execute(SAVE_RULE, {**values, "now": now})
     told = {"name": rule.name, "requirement": rule.requirement}
     await add_item(tx, channel, who.person, "rule", told, now)
@@ -340,7 +277,7 @@ async def withdraw_rule(tx: TenantTransaction, channel: str, who: Member, name: 
 
 
 async def issue_code(tx: TenantTransaction, who: Member, request: CodeRequest, now: int) -> CodeIssued:
-    _need_text("a person's name", request.person)
+    need_text("a person's name", request.person)
     code, until = new_secret("join"), now + max(1, min(request.hours, 24 * 14)) * 3_600_000
     await tx.execute(ADD_CODE, {
         "hash": hash_secret(code), "person": request.person, "role": request.role, "until": until,
@@ -358,7 +295,10 @@ async def revoke(tx: TenantTransaction, channel: str, who: Member, request: Revo
     """In force when this commits: every request looks the token up, and a batch looks again under the lock."""
     if not (request.machine or request.person):
         raise Refused(422, "nothing was named that is to be revoked")
-    rows = await tx.all(REVOKE, {"machine": request.machine, "person": request.person, "now": now})
+    named = {"machine": request.machine, "person": request.person, "now": now}
+    if request.person:
+        await tx.send(BLOCK_PERSON, named)
+    rows = await tx.all(REVOKE, named)
     for row in rows:
         await add_item(tx, channel, who.person, "revoked", {}, now, machine=row["machine"])
     about = {"machines": [row["machine"] for row in rows], "person": request.person}
@@ -366,27 +306,32 @@ async def revoke(tx: TenantTransaction, channel: str, who: Member, request: Revo
     return len(rows)
 
 
+BLOCK_PERSON = "update people set blocked_at = %(now)s where tenant = %(tenant)s and person = %(person)s"
+"""Nor may they sign on again, until an admin invites them anew."""
 REVOKE = """
 update machines set revoked_at = %(now)s where tenant = %(tenant)s and revoked_at = 0
 and (machine = %(machine)s or (%(person)s <> '' and person = %(person)s)) returning machine
 """
 
 
-async def rotate_token(tx: TenantTransaction, who: Member, now: int) -> str:
-    token = new_secret("hft")
-    await tx.execute(
-        "update machines set token_hash = %(hash)s where tenant = %(tenant)s and machine = %(machine)s",
-        {"hash": hash_secret(token), "machine": who.machine},
+async def rotate_token(tx: TenantTransaction, who: Member, given: str, now: int) -> str:
+    """The new token, where the machine did not make it itself. The old one is valid until the new one is first used:
+    the answer may be lost, and a machine must never be locked out by that."""
+    token = "" if given else new_secret("hft")
+    hashed = parse_hash(given) if given else hash_secret(token)
+    await tx.send(
+        "update machines set next_hash = %(hash)s, rotated_at = %(now)s"
+        " where tenant = %(tenant)s and machine = %(machine)s",
+        {"hash": hashed, "machine": who.machine, "now": now},
     )
     await write_audit(tx, who, "token.rotated", {"machine": who.machine}, now)
     return token
 
 
-async def write_audit(tx: TenantTransaction, who: Member, act: str, about: Mapping[str, Any], now: int) -> None:
-    await tx.execute(
-        "insert into audit (tenant, at, by_person, act, about) values (%(tenant)s, %(now)s, %(by)s, %(act)s, %(about)s)",
-        {"now": now, "by": who.person, "act": act, "about": _json(dict(about))},
-    )
+def parse_hash(text: str) -> bytes:
+    if len(text) != 64 or text.strip("0123456789abcdef"):
+        raise Refused(422, "a token's hash has 64 hexadecimal digits")
+    return bytes.fromhex(text)
 
 
 # ── forgetting ───────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -405,7 +350,7 @@ async def forget(tx: TenantTransaction, who: Member, request: ForgetRequest, now
     receipt = ForgetReceipt(id=secrets.token_hex(8), at=now, events=events, rows=rows)
     await tx.execute(ADD_RECEIPT, {
         "id": receipt.id, "machine": who.machine, "now": now, "events": events, "rows": rows,
-        "asked": _json({name: len(value) for name, value in named.items() if isinstance(value, list)}),
+        "asked": json_value({name: len(value) for name, value in named.items() if isinstance(value, list)}),
     })  # fmt: skip
     await write_audit(tx, who, "forgotten", {"receipt": receipt.id, "events": events}, now)
     return receipt
@@ -426,8 +371,3 @@ ADD_RECEIPT = """
 insert into receipts (tenant, id, machine, at, asked, events, rows)
 values (%(tenant)s, %(id)s, %(machine)s, %(now)s, %(asked)s, %(events)s, %(rows)s)
 """
-
-
-def _need_text(what: str, text: str, longest: int = LONGEST_NAME) -> None:
-    if not text.strip() or len(text) > longest:
-        raise Refused(422, f"{what} has 1 to {longest} characters")

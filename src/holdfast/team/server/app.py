@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import time
 import zlib
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from typing import Any, Literal, NamedTuple, TypeVar
@@ -14,16 +15,20 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from holdfast.stores import hide_password
 from holdfast.team import protocol
 from holdfast.team.protocol import MOST_BYTES, MOST_COMPRESSED, OLDEST_VERSION, VERSION, Problem, Role, may
-from holdfast.team.server import acts, pages, reports
-from holdfast.team.server.acts import Member, Refused
-from holdfast.team.server.database import TeamDatabase, now_ms
-from holdfast.team.server.limits import Limits, Metrics
+from holdfast.team.server import acts, pages, reports, spending, tenancy
+from holdfast.team.server.database import LOST, TeamDatabase, now_ms
+from holdfast.team.server.limits import Limits, Metrics, log_line
+from holdfast.team.server.sign_on import SignOn, issue_own_code, open_page
+from holdfast.team.server.tenancy import Member, Refused, hash_secret, new_secret
 
 LONGEST_WAIT_S = 25.0
+SLOW_S = 1.0
 SMALL_BODY = 256 << 10
 COOKIE, COOKIE_MS, LINK_MS = "holdfast_team", 12 * 3_600_000, 60_000
+SIGN_ON_COOKIE = "holdfast_sign_on"
 Access = Literal["public", "page"] | Role
 T = TypeVar("T")
 
@@ -49,9 +54,10 @@ class Address(NamedTuple):
 class TeamServer:
     """One process. It keeps nothing that another process would need."""
 
-    def __init__(self, url: str, connections: int = 8) -> None:
+    def __init__(self, url: str, connections: int = 8, public_url: str = "", oidc_secret: str = "") -> None:
         self.database = TeamDatabase(url, connections)
         self.limits, self.metrics = Limits(), Metrics()
+        self.sign_on, self.public_url = SignOn(self.database, oidc_secret), public_url.rstrip("/")
 
     def build_app(self) -> Starlette:
         routes = [Route(one.path, self._guarded(one), methods=[one.method]) for one in ADDRESSES]
@@ -67,15 +73,23 @@ class TeamServer:
 
     def _guarded(self, address: Address) -> Callable[[Request], Awaitable[Response]]:
         async def answer(request: Request) -> Response:
+            began = time.perf_counter()
             try:
                 response = await self._answer(address, request)
             except Refused as refused:
                 response = problem(refused.status, refused.error, refused.fix)
             except (msgspec.DecodeError, psycopg.DataError, UnicodeError) as error:
                 response = problem(400, f"the request cannot be read: {str(error).splitlines()[0][:200]}")
-            except (psycopg.OperationalError, psycopg_pool.PoolTimeout):
+            except (*LOST, psycopg_pool.PoolTimeout) as error:
                 response = problem(503, "the database does not answer", "Try again; nothing was lost.")
+                log_line("database.lost", path=address.path, error=hide_password(str(error))[:300])
+            except Exception as error:
+                response = problem(500, "the server made a mistake; its log says which")
+                log_line("request.failed", path=address.path, error=f"{type(error).__name__}: {error}"[:300])
+            took = time.perf_counter() - began
             self.metrics.count_request(address.path, response.status_code)
+            if response.status_code >= 400 or (took > SLOW_S and address.path != "/v1/feed"):
+                log_line("request", path=address.path, status=response.status_code, ms=round(took * 1000))
             return response
 
         return answer
@@ -90,13 +104,17 @@ class TeamServer:
         self.limits.take_request(who)
         return as_response(await address.handler(Ask(request, who, self)))
 
+    def address_of(self, request: Request) -> str:
+        """Where browsers reach this server: as it was told, or else as this request was made."""
+        return self.public_url or f"{request.url.scheme}://{request.url.netloc}"
+
     async def _member(self, request: Request, page: bool) -> Member:
         found: list[dict[str, Any]] = []
         word, _, token = request.headers.get("authorization", "").partition(" ")
         if page and (cookie := request.cookies.get(COOKIE)):
-            found = await self.database.call_function("find_cookie", acts.hash_secret(cookie), now_ms())
+            found = await self.database.call_function("find_cookie", hash_secret(cookie), now_ms())
         elif not page and word.lower() == "bearer" and token:
-            found = await self.database.call_function("find_token", acts.hash_secret(token))
+            found = await self.database.call_function("find_token", hash_secret(token))
         if not found:
             raise Refused(401, "this machine is not known here, or was revoked", "Join again: holdfast team join")
         return Member(**found[0])
@@ -150,9 +168,9 @@ async def enrol(team: TeamServer, request: Request) -> protocol.Enrolled:
         raise Refused(426, f"this server speaks version {VERSION}", "Update Holdfast on this machine.")
     if not 8 <= len(asked.machine) <= 64 or not 0 <= asked.cursor < protocol.LARGEST_NUMBER:
         raise Refused(422, "a machine has an id of 8 to 64 characters")
-    token = acts.new_secret("hft")
+    token = new_secret("hft")
     found = await team.database.call_function(
-        "use_code", acts.hash_secret(asked.code), asked.machine, asked.label[:100], acts.hash_secret(token),
+        "use_code", hash_secret(asked.code), asked.machine, asked.label[:100], hash_secret(token),
         asked.cursor, now_ms(),
     )  # fmt: skip
     if not found:
@@ -166,7 +184,8 @@ async def post_batch(ask: Ask) -> Response:
     ask.team.limits.take_events(ask.who, len(batch.events))
     with ask.team.metrics.timing("batch"):
         async with ask.team.database.transaction(ask.who.tenant) as tx:
-            answer, taken = await acts.store_batch(tx, ask.who, batch, now_ms())
+            channel = ask.team.database.channel
+            answer, taken = await acts.store_batch(tx, channel, ask.who, batch, now_ms())
     ask.team.metrics.add("events_taken", taken)
     ask.team.metrics.add("events_known", answer.known)
     return Response(msgspec.json.encode(answer), 409 if answer.gap else 200, media_type="application/json")
@@ -174,7 +193,7 @@ async def post_batch(ask: Ask) -> Response:
 
 async def get_cursor(ask: Ask) -> protocol.BatchAnswer:
     async with ask.team.database.transaction(ask.who.tenant) as tx:
-        row = await tx.one(acts.LOCK_MACHINE, {"machine": ask.who.machine})
+        row = await tx.one(acts.READ_MACHINE, {"machine": ask.who.machine})
     if row is None:
         raise Refused(401, "this machine is not known here")
     return protocol.BatchAnswer(stream=row["stream"], cursor=row["cursor"], feed=row["feed_head"])
@@ -195,7 +214,7 @@ async def get_feed(ask: Ask) -> protocol.FeedPage:
 
 async def _feed_page(ask: Ask, after: int) -> protocol.FeedPage:
     async with ask.team.database.transaction(ask.who.tenant) as tx:
-        return await acts.read_feed(tx, ask.who, after)
+        return await tenancy.read_feed(tx, ask.who, after)
 
 
 def number_of(request: Request, name: str) -> int:
@@ -206,8 +225,10 @@ def number_of(request: Request, name: str) -> int:
 
 
 async def rotate(ask: Ask) -> protocol.RotateAnswer:
+    body = await read_body(ask.request)
+    asked = msgspec.json.decode(body, type=protocol.RotateRequest) if body else protocol.RotateRequest()
     async with ask.team.database.transaction(ask.who.tenant) as tx:
-        return protocol.RotateAnswer(token=await acts.rotate_token(tx, ask.who, now_ms()))
+        return protocol.RotateAnswer(token=await acts.rotate_token(tx, ask.who, asked.token_hash, now_ms()))
 
 
 async def leave(ask: Ask) -> dict[str, int]:
@@ -305,6 +326,25 @@ async def get_cost(ask: Ask) -> Any:
         return await reports.read_cost(tx)
 
 
+async def get_budgets(ask: Ask) -> Any:
+    async with ask.team.database.transaction(ask.who.tenant) as tx:
+        return await spending.list_budgets(tx, now_ms())
+
+
+async def post_budget(ask: Ask) -> dict[str, str]:
+    budget = await read_message(ask.request, protocol.BudgetRequest)
+    async with ask.team.database.transaction(ask.who.tenant) as tx:
+        await spending.set_budget(tx, ask.who, budget, now_ms())
+    return {"name": budget.name}
+
+
+async def delete_budget(ask: Ask) -> dict[str, str]:
+    name = str(ask.request.path_params["name"])
+    async with ask.team.database.transaction(ask.who.tenant) as tx:
+        await spending.remove_budget(tx, ask.who, name, now_ms())
+    return {"name": name}
+
+
 async def get_people(ask: Ask) -> Any:
     async with ask.team.database.transaction(ask.who.tenant) as tx:
         return await reports.list_people(tx)
@@ -330,25 +370,63 @@ async def get_audit(ask: Ask) -> Any:
 
 async def post_link(ask: Ask) -> Mapping[str, str]:
     """A word that opens the page once, within a minute, for the person of this machine."""
-    secret = acts.new_secret("link")
+    secret = new_secret("link")
     async with ask.team.database.transaction(ask.who.tenant) as tx:
         await tx.execute(
             "insert into browser_sessions (tenant, hash, machine, kind, until)"
             " values (%(tenant)s, %(hash)s, %(machine)s, 'link', %(until)s)",
-            {"hash": acts.hash_secret(secret), "machine": ask.who.machine, "until": now_ms() + LINK_MS},
+            {"hash": hash_secret(secret), "machine": ask.who.machine, "until": now_ms() + LINK_MS},
         )
     return {"path": f"/login?link={secret}"}
 
 
 async def login(team: TeamServer, request: Request) -> Response:
-    cookie, now = acts.new_secret("page"), now_ms()
-    link = acts.hash_secret(request.query_params.get("link", ""))
-    found = await team.database.call_function("use_link", link, acts.hash_secret(cookie), now + COOKIE_MS, now)
+    cookie, now = new_secret("page"), now_ms()
+    link = hash_secret(request.query_params.get("link", ""))
+    found = await team.database.call_function("use_link", link, hash_secret(cookie), now + COOKIE_MS, now)
     if not (found and found[0]["use_link"]):
         raise Refused(401, "this link was used or is too old", "Run: holdfast team board --open")
     response = Response(status_code=303, headers={"location": "/board", **pages.HEADERS})
-    secure = request.url.scheme == "https"
+    _keep_cookie(team, request, response, cookie)
+    return response
+
+
+def _keep_cookie(team: TeamServer, request: Request, response: Response, cookie: str) -> None:
+    secure = team.address_of(request).startswith("https:")
     response.set_cookie(COOKIE, cookie, COOKIE_MS // 1000, httponly=True, samesite="strict", secure=secure)
+
+
+async def begin_sign_on(team: TeamServer, request: Request) -> Response:
+    """`?for=join`: a code for a machine instead of the board."""
+    team.limits.take_enrolment(request.client.host if request.client else "")
+    purpose: Literal["board", "join"] = "join" if request.query_params.get("for") == "join" else "board"
+    back = f"{team.address_of(request)}/sign-on/callback"
+    where, kept = await team.sign_on.begin(str(request.path_params["tenant"]), purpose, back, now_ms())
+    response = Response(status_code=303, headers={"location": where, **pages.HEADERS})
+    # Lax, not strict: the browser comes back from the provider's site.
+    secure = back.startswith("https:")
+    response.set_cookie(SIGN_ON_COOKIE, kept, 600, "/sign-on", httponly=True, samesite="lax", secure=secure)
+    return response
+
+
+async def finish_sign_on(team: TeamServer, request: Request) -> Response:
+    team.limits.take_enrolment(request.client.host if request.client else "")
+    asked, address = request.query_params, team.address_of(request)
+    if said := asked.get("error"):
+        raise Refused(403, f"the provider said: {said[:100]}")
+    who, purpose = await team.sign_on.finish(
+        asked.get("state", ""), asked.get("code", ""), request.cookies.get(SIGN_ON_COOKIE, ""),
+        f"{address}/sign-on/callback", now_ms(),
+    )  # fmt: skip
+    if purpose == "join":
+        issued = await issue_own_code(team.database, who, now_ms())
+        page = pages.draw_code(who, issued, address)
+    else:
+        page = pages.draw_signed_on(who)
+    response = Response(page, media_type="text/html", headers=pages.HEADERS)
+    if purpose == "board":
+        _keep_cookie(team, request, response, await open_page(team.database, who, now_ms()))
+    response.delete_cookie(SIGN_ON_COOKIE, "/sign-on")
     return response
 
 
@@ -378,6 +456,8 @@ ADDRESSES = (
     Address("GET", "/ready", "public", ready),
     Address("GET", "/metrics", "public", metrics),
     Address("GET", "/login", "public", login),
+    Address("GET", "/sign-on/callback", "public", finish_sign_on),
+    Address("GET", "/sign-on/{tenant}", "public", begin_sign_on),
     Address("POST", "/v1/enrol", "public", enrol),
     Address("POST", "/v1/batch", "member", post_batch),
     Address("GET", "/v1/cursor", "viewer", get_cursor),
@@ -392,6 +472,9 @@ ADDRESSES = (
     Address("POST", "/v1/link", "viewer", post_link),
     Address("GET", "/v1/board", "viewer", get_board),
     Address("GET", "/v1/cost", "viewer", get_cost),
+    Address("GET", "/v1/budgets", "viewer", get_budgets),
+    Address("POST", "/v1/budgets", "lead", post_budget),
+    Address("DELETE", "/v1/budgets/{name}", "lead", delete_budget),
     Address("GET", "/v1/people", "viewer", get_people),
     Address("GET", "/v1/rules", "viewer", get_rules),
     Address("GET", "/v1/memories", "viewer", get_memories),

@@ -25,6 +25,9 @@ APPEND_ONLY = frozenset(("audit", "receipts"))
 MONTHS_AHEAD = 2
 MIGRATION_LOCK = 0x486F6C65
 STATEMENT_MS = 30_000
+STEP_WAIT_MS, STEP_ATTEMPTS, STEP_PAUSE_S = 2_000, 30, 1.0
+LOST = (psycopg.OperationalError, psycopg.InterfaceError, psycopg.errors.ReadOnlySqlTransaction)
+"""A connection that ended, or whose server became a replica: another one may lead to the new primary."""
 
 AsyncConnection = psycopg.AsyncConnection[dict[str, Any]]
 
@@ -42,24 +45,52 @@ def now_ms() -> int:
 
 
 def migrate_database(url: str) -> int:
-    """Brings the tables up to this version, one transaction a step; safe while other servers run. The version."""
+    """Brings the tables up to this version, one transaction a step; safe while other servers run. The version.
+
+    A server that is older than the tables starts too, where the newest step says that it may (`-- oldest: N`).
+    """
     with owner_connection(url) as db:
         _create_role(db)
         _create_schema(db, team_schema(url))
+        db.execute("select pg_advisory_lock(%s)", (MIGRATION_LOCK,))  # Until this connection ends.
+        have, oldest = _stored_version(db)
+        known = _migrations()
+        if have > max(known) and oldest > max(known):
+            raise SchemaTooNew(f"its tables are of version {have}", fix="Update Holdfast on this server.")
+        for number in sorted(n for n in known if n > have):
+            _run_step(db, number, known[number], team_schema(url))
         with db.transaction():
-            db.execute("select pg_advisory_xact_lock(%s)", (MIGRATION_LOCK,))
-            db.execute("create table if not exists migrations (version integer primary key, at bigint not null)")
-            have = db.execute("select coalesce(max(version), 0) as n from migrations").fetchone()
-            known = _migrations()
-            version = int(have["n"]) if have else 0
-            if version > max(known):
-                raise SchemaTooNew(f"its tables are of version {version}", fix="Update Holdfast on this server.")
-            for number in sorted(n for n in known if n > version):
-                db.execute(_prepared(known[number], team_schema(url)))
-                db.execute("insert into migrations values (%s, %s)", (number, now_ms()))
             _protect_tables(db, team_schema(url))
             _create_partitions(db, now_ms())
-        return max(known)
+        return max(have, *known)
+
+
+def _stored_version(db: psycopg.Connection[dict[str, Any]]) -> tuple[int, int]:
+    """(version of the tables, the oldest version of a server that may run on them)."""
+    db.execute("create table if not exists migrations (version integer primary key, at bigint not null)")
+    db.execute("alter table migrations add column if not exists oldest integer not null default 1")
+    found = db.execute(
+        "select coalesce(max(version), 0) as n, coalesce(max(oldest), 1) as o from migrations"
+    ).fetchone()
+    return (int(found["n"]), int(found["o"])) if found else (0, 1)
+
+
+def _run_step(db: psycopg.Connection[dict[str, Any]], number: int, text: str, schema: str) -> None:
+    """Requests go on meanwhile: a step that cannot have a table at once lets them pass, and asks again."""
+    said = re.search(r"^-- oldest: (\d+)", text, re.M)
+    for attempt in range(STEP_ATTEMPTS):
+        try:
+            with db.transaction():
+                db.execute(f"set local lock_timeout = {STEP_WAIT_MS}")
+                db.execute(_prepared(text, schema))
+                db.execute(
+                    "insert into migrations values (%s, %s, %s)", (number, now_ms(), int(said[1]) if said else 1)
+                )
+            return
+        except psycopg.errors.LockNotAvailable:
+            if attempt == STEP_ATTEMPTS - 1:
+                raise
+            time.sleep(STEP_PAUSE_S)
 
 
 @contextlib.contextmanager
@@ -115,16 +146,13 @@ def _protect_tables(db: psycopg.Connection[dict[str, Any]], schema: str) -> None
         table = sql.Identifier(row["name"])
         if not row["protected"]:
             db.execute(sql.SQL("alter table {} enable row level security").format(table))
-            db.execute(
-                sql.SQL(
-                    "create policy one_tenant on {} using (tenant = current_setting('holdfast.tenant', true))"
-                    " with check (tenant = current_setting('holdfast.tenant', true))"
-                ).format(table)
-            )
+            db.execute(sql.SQL("create policy one_tenant on {} using ({}) with check ({})").format(table, OWN, OWN))
         rights = "select, insert" if row["name"] in APPEND_ONLY else "select, insert, update, delete"
         db.execute(sql.SQL("grant {} on {} to {}").format(sql.SQL(rights), table, sql.Identifier(ROLE)))
 
 
+OWN = sql.SQL("tenant = (select current_setting('holdfast.tenant', true))")
+"""As a question within the statement it is asked once, not for every row."""
 TENANT_TABLES = """
 select c.relname as name, c.relrowsecurity as protected
 from pg_class c join pg_namespace n on n.oid = c.relnamespace
@@ -155,6 +183,8 @@ OLD_ROWS = (
     ("delete from sessions where seen_at < %s", 365),
     ("delete from feed where kind in ('lease', 'lease_ended') and at < %s", 7),
     ("delete from browser_sessions where until < %s", 1),
+    ("delete from sign_on_attempts where until < %s", 1),
+    ("delete from daily_use where day < to_timestamp(%s / 1000.0)::date", 400),
 )
 """What nobody looks at after so many days. A lease lasts an hour at most without a new item."""
 
@@ -178,12 +208,18 @@ def remove_old_events(url: str, days: Mapping[str, int]) -> int:
 class TenantTransaction:
     """Statements that row-level security confines to one tenant."""
 
-    def __init__(self, db: AsyncConnection, tenant: str) -> None:
-        self._db, self.tenant = db, tenant
+    def __init__(self, db: AsyncConnection, pipeline: psycopg.AsyncPipeline, tenant: str) -> None:
+        self._db, self._pipeline, self.tenant = db, pipeline, tenant
 
     async def execute(self, query: str, values: Mapping[str, Any] | None = None) -> int:
+        """How many rows it changed."""
         done = await self._db.execute(query, {**(values or {}), "tenant": self.tenant})
+        await self._pipeline.sync()
         return done.rowcount
+
+    async def send(self, query: str, values: Mapping[str, Any] | None = None) -> None:
+        """Not waited for: it succeeds with the commit, or the commit fails."""
+        await self._db.execute(query, {**(values or {}), "tenant": self.tenant})
 
     async def all(self, query: str, values: Mapping[str, Any] | None = None) -> list[dict[str, Any]]:
         done = await self._db.execute(query, {**(values or {}), "tenant": self.tenant})
@@ -201,7 +237,6 @@ class TeamDatabase:
         self.url, self.schema = url, team_schema(url)
         self._pool: AsyncConnectionPool[AsyncConnection] = AsyncConnectionPool(
             url, min_size=1, max_size=connections, open=False, timeout=10, configure=self._configure,
-            check=AsyncConnectionPool.check_connection,
             kwargs={"row_factory": dict_row, "autocommit": True, **PATIENCE},
         )  # fmt: skip
         self._listeners: dict[str, set[asyncio.Event]] = {}
@@ -228,16 +263,44 @@ class TeamDatabase:
 
     @contextlib.asynccontextmanager
     async def transaction(self, tenant: str) -> AsyncIterator[TenantTransaction]:
-        async with self._pool.connection() as db, db.transaction():
-            await db.execute("select set_config('holdfast.tenant', %s, true)", (tenant,))
-            yield TenantTransaction(db, tenant)
+        """Statements travel in a pipeline: only those whose rows are wanted are waited for."""
+        async with self._connected(tenant) as db:
+            try:
+                async with db.pipeline() as pipeline:
+                    yield TenantTransaction(db, pipeline, tenant)
+                    await db.execute("commit")
+            except psycopg.Error:
+                await db.close()  # The driver counts statements of the pipeline as prepared that an error left out.
+                raise
+
+    @contextlib.asynccontextmanager
+    async def _connected(self, tenant: str) -> AsyncIterator[AsyncConnection]:
+        """A connection on which a transaction of the tenant has begun. After a failover every kept one may be dead."""
+        for left in reversed(range(self._pool.max_size + 1)):
+            async with self._pool.connection() as db:
+                try:
+                    await db.execute(BEGIN.format(tenant))
+                except LOST:
+                    await db.close()
+                    if not left:
+                        raise
+                    continue
+                yield db
+                return
 
     async def call_function(self, name: str, *values: Any) -> list[dict[str, Any]]:
         """One of the functions that are asked before a tenant is known."""
         marks = sql.SQL(", ").join(sql.Placeholder() for _ in values)
-        async with self._pool.connection() as db:
-            done = await db.execute(sql.SQL("select * from {}({})").format(sql.Identifier(name), marks), values)
-            return await done.fetchall()
+        statement = sql.SQL("select * from {}({})").format(sql.Identifier(name), marks)
+        for left in reversed(range(self._pool.max_size + 1)):
+            async with self._pool.connection() as db:
+                try:
+                    return await (await db.execute(statement, values)).fetchall()
+                except LOST:
+                    await db.close()
+                    if not left:
+                        raise
+        raise AssertionError
 
     async def check(self) -> str:
         """Why it is not ready; empty when it is. A role that could see every tenant is a reason."""
@@ -288,6 +351,8 @@ class TeamDatabase:
                 event.set()
 
 
+BEGIN = sql.SQL("begin; select set_config('holdfast.tenant', {}, true)")
+"""Two statements at once, quoted by the driver: one way there and back."""
 READINESS = f"""
 select (select coalesce(max(version), 0) from migration_version()) as version,
        (select rolsuper or rolbypassrls from pg_roles where rolname = current_user) as privileged,

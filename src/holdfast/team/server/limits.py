@@ -1,12 +1,18 @@
 """How much a machine and a tenant may ask of one server process, and what the process counted."""
 
 import contextlib
+import sys
 import time
 from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
 
-from holdfast.team.server.acts import Member, Refused
+import msgspec
 
-REQUESTS_PER_S, EVENTS_PER_S, TENANT_EVENTS_PER_S, ENROLMENTS_PER_S = 50.0, 10_000.0, 50_000.0, 20.0
+from holdfast.team.server.tenancy import Member, Refused
+
+REQUESTS_PER_S, TENANT_EVENTS_PER_S, ENROLMENTS_PER_S = 50.0, 50_000.0, 20.0
+MACHINE_EVENTS_PER_S = 10_000.0
+"""Over all processes: what a machine has left is kept in its row."""
 BURST_S = 10
 MOST_BUCKETS = 50_000
 
@@ -30,7 +36,7 @@ class Bucket:
 
 
 class Limits:
-    """In this process only: a tenant that reaches several processes has as much in each."""
+    """In this process only, against floods; quotas that hold over all processes are in the database."""
 
     def __init__(self) -> None:
         self._buckets: dict[tuple[str, ...], Bucket] = {}
@@ -39,7 +45,6 @@ class Limits:
         self._take(("request", who.tenant, who.machine), REQUESTS_PER_S, 1)
 
     def take_events(self, who: Member, count: int) -> None:
-        self._take(("events", who.tenant, who.machine), EVENTS_PER_S, count)
         self._take(("events", who.tenant), TENANT_EVENTS_PER_S, count)
 
     def take_enrolment(self, address: str) -> None:
@@ -80,3 +85,13 @@ class Metrics:
     def text(self, gauges: Mapping[str, float]) -> str:
         counted = [f"holdfast_team_{name} {value:g}" for name, value in sorted(self._counts.items())]
         return "\n".join([*counted, *(f"holdfast_team_{name} {value:g}" for name, value in sorted(gauges.items())), ""])
+
+
+def log_line(what: str, **more: object) -> None:
+    """One JSON object a line, on standard error: requests that were refused, failed or slow, and what housekeeping did.
+
+    Never a token, a body or the name of a person.
+    """
+    line = {"at": datetime.now(UTC).isoformat(timespec="milliseconds"), "what": what, **more}
+    sys.stderr.buffer.write(msgspec.json.encode(line) + b"\n")
+    sys.stderr.buffer.flush()

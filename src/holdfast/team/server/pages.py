@@ -5,7 +5,8 @@ from datetime import UTC, datetime
 from typing import Any
 
 from holdfast.core.text import strip_controls
-from holdfast.team.server.acts import Member
+from holdfast.team.protocol import CodeIssued
+from holdfast.team.server.tenancy import Member
 
 HEADERS = {
     "content-security-policy": "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
@@ -49,6 +50,32 @@ def draw_board(board: dict[str, Any], who: Member) -> str:
     return (
         f'<!doctype html><html lang="en"><head><meta charset="utf-8"><meta http-equiv="refresh" content="{REFRESH_S}">'
         f"<title>Team board</title><style>{STYLE}</style></head><body>{''.join(parts)}</body></html>"
+    )
+
+
+def draw_code(who: Member, issued: CodeIssued, address: str) -> str:
+    """For whoever signed on to join a machine; the code works once."""
+    return _simple_page(
+        "Join a machine",
+        f"<p>You are {_text(who.person)}, {_text(issued.role)} of {_text(who.tenant)}. In the terminal that waits, enter this code"
+        f" within ten minutes; it works once.</p><pre>{_text(issued.code)}</pre>"
+        f"<p>Or run:</p><pre>holdfast team join {_text(address)} --code {_text(issued.code)}</pre>",
+    )
+
+
+def draw_signed_on(who: Member) -> str:
+    """The board's cookie is sent only by our own pages, so this one leads there."""
+    return _simple_page(
+        "Signed on",
+        f'<p>You are {_text(who.person)}. <a href="/board">To the board</a></p>',
+        '<meta http-equiv="refresh" content="0;url=/board">',
+    )
+
+
+def _simple_page(title: str, body: str, head: str = "") -> str:
+    return (
+        f'<!doctype html><html lang="en"><head><meta charset="utf-8">{head}<title>{_text(title)}</title>'
+        f"<style>{STYLE}</style></head><body><h1>{_text(title)}</h1>{body}</body></html>"
     )
 
 

@@ -5,15 +5,20 @@ import os
 import socket
 import threading
 from collections.abc import Mapping
+from typing import Any
 
 import msgspec
+import psycopg
 
 from holdfast.core.errors import BadSettings, CommandRefused
+from holdfast.stores import hide_password
 from holdfast.team.protocol import CodeIssued
-from holdfast.team.server.acts import hash_secret, new_secret
 from holdfast.team.server.database import migrate_database, now_ms, owner_connection, remove_old_events
+from holdfast.team.server.limits import log_line
+from holdfast.team.server.sign_on import SignOnSettings, is_safe_address
+from holdfast.team.server.tenancy import hash_secret, new_secret
 
-URL_VARIABLE = "HOLDFAST_TEAM_DATABASE"
+URL_VARIABLE, OIDC_SECRET_VARIABLE = "HOLDFAST_TEAM_DATABASE", "HOLDFAST_TEAM_OIDC_SECRET"
 RETENTION_DAYS: Mapping[str, int] = {"presence": 365, "facts": 365, "summaries": 180, "full": 30}
 HOUSEKEEPING_S = 6 * 3600.0
 FIRST_CODE_MS = 24 * 3_600_000
@@ -28,7 +33,14 @@ def database_url(given: str) -> str:
 
 
 def serve_team(
-    url: str, host: str, port: int, connections: int = 8, certificate: str = "", key: str = "", fd: int = -1
+    url: str,
+    host: str,
+    port: int,
+    connections: int = 8,
+    certificate: str = "",
+    key: str = "",
+    fd: int = -1,
+    public_url: str = "",
 ) -> None:
     """Until it is ended. `fd`: a socket that listens already."""
     import uvicorn
@@ -40,8 +52,9 @@ def serve_team(
     threading.Thread(target=_keep_house, args=(url, stopping), name="housekeeping", daemon=True).start()
     with contextlib.ExitStack() as stack:
         stack.callback(stopping.set)
+        team = TeamServer(url, connections, public_url, os.environ.get(OIDC_SECRET_VARIABLE, ""))
         config = uvicorn.Config(
-            TeamServer(url, connections).build_app(), host=host, port=port, log_level="warning", access_log=False,
+            team.build_app(), host=host, port=port, log_level="warning", access_log=False,
             server_header=False, ssl_certfile=certificate or None, ssl_keyfile=key or None, timeout_graceful_shutdown=3,
         )  # fmt: skip
         sockets = [socket.socket(fileno=fd)] if fd >= 0 else None
@@ -51,8 +64,10 @@ def serve_team(
 def _keep_house(url: str, stopping: threading.Event) -> None:
     """Partitions ahead of time, and what is too old. Where the database is gone now, next time."""
     while not stopping.is_set():
-        with contextlib.suppress(Exception):
-            remove_old_events(url, RETENTION_DAYS)
+        try:
+            log_line("housekeeping", removed=remove_old_events(url, RETENTION_DAYS))
+        except Exception as error:
+            log_line("housekeeping.failed", error=f"{type(error).__name__}: {hide_password(str(error))}"[:300])
         stopping.wait(HOUSEKEEPING_S)
 
 
@@ -70,9 +85,43 @@ def add_tenant(url: str, tenant: str, admin: str) -> CodeIssued:
             "insert into codes (tenant, code_hash, person, role, until) values (%s, %s, %s, 'admin', %s)",
             (tenant, hash_secret(code), admin, now + FIRST_CODE_MS),
         )
-        about = msgspec.json.encode({"person": admin, "role": "admin", "at": "the server's own command line"}).decode()
-        db.execute(
-            "insert into audit (tenant, at, by_person, act, about) values (%s, %s, %s, 'code.issued', %s)",
-            (tenant, now, "operator", about),
-        )
+        about = {"person": admin, "role": "admin", "at": "the server's own command line"}
+        _note_operator(db, tenant, "code.issued", about)
     return CodeIssued(code=code, person=admin, role="admin", until=now + FIRST_CODE_MS)
+
+
+def set_sign_on(url: str, tenant: str, settings: SignOnSettings) -> None:
+    """How people of the tenant sign on from now on."""
+    if not is_safe_address(settings.issuer):
+        raise CommandRefused("a provider is reached by https", fix="Only on this machine itself may it be http.")
+    with owner_connection(url) as db, db.transaction():
+        _need_tenant(db, tenant)
+        db.execute(
+            "insert into sign_on (tenant, issuer, client_id, claim, domain, role) values (%s, %s, %s, %s, %s, %s)"
+            " on conflict (tenant) do update set issuer = excluded.issuer, client_id = excluded.client_id,"
+            " claim = excluded.claim, domain = excluded.domain, role = excluded.role",
+            (tenant, settings.issuer, settings.client_id, settings.claim, settings.domain, settings.role),
+        )
+        _note_operator(db, tenant, "sign_on.set", msgspec.to_builtins(settings))
+
+
+def set_quota(url: str, tenant: str, events_per_day: int) -> None:
+    """0 is no limit."""
+    with owner_connection(url) as db, db.transaction():
+        _need_tenant(db, tenant)
+        db.execute("update tenants set events_per_day = %s where tenant = %s", (max(0, events_per_day), tenant))
+        _note_operator(db, tenant, "quota.set", {"events_per_day": events_per_day})
+
+
+def _need_tenant(db: psycopg.Connection[dict[str, Any]], tenant: str) -> None:
+    if not db.execute("select 1 from tenants where tenant = %s for update", (tenant,)).fetchone():
+        raise CommandRefused(
+            f"there is no tenant {tenant[:64]!r}", fix="Run: holdfast server tenant NAME --admin PERSON"
+        )
+
+
+def _note_operator(db: psycopg.Connection[dict[str, Any]], tenant: str, act: str, about: Mapping[str, Any]) -> None:
+    db.execute(
+        "insert into audit (tenant, at, by_person, act, about) values (%s, %s, %s, %s, %s)",
+        (tenant, now_ms(), "operator", act, msgspec.json.encode(about).decode()),
+    )

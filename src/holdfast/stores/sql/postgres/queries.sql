@@ -18,6 +18,10 @@ select coalesce(max(seq), 0) from events
 -- name: head_and_schema
 select (select coalesce(max(seq), 0) from events), (select value::integer from meta where name = 'schema')
 
+-- name: unmoved
+-- An error, and with it nothing is written, where another daemon wrote since the head was read.
+select 1 / (case when coalesce(max(seq), 0) = %s then 1 else 0 end) from events
+
 -- name: session_agents
 -- The first event that names an agent tells whose session it is.
 select s.name, a.name from names s
@@ -74,7 +78,7 @@ where jobs.owner <> '' or excluded.run_at < jobs.run_at or excluded.payload <> j
 with due as (
   select id from jobs
   where dead = 0 and run_at <= %(now)s and (owner = '' or lease_until < %(now)s) and kind = any(%(kinds)s)
-  order by run_at, id limit %(limit)s)
+  order by run_at, id limit %(limit)s for update skip locked)
 update jobs set owner = %(owner)s, lease_until = %(until)s, attempts = attempts + 1, again = 0
 from due where jobs.id = due.id
 returning run_at, jobs.id, kind, dedupe, attempts, payload

@@ -1,0 +1,117 @@
+"""What every act of a tenant is made of: who asks, refusals, secrets, the feed, the audit log."""
+
+import hashlib
+import secrets
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+from psycopg.types.json import Jsonb
+
+from holdfast.team.protocol import LONGEST_NAME, FeedItem, FeedPage
+from holdfast.team.server.database import TenantTransaction
+
+FEED_PAGE = 100
+_encode = msgspec.json.Encoder().encode
+
+
+class Member(msgspec.Struct, frozen=True):
+    """Who asks: a machine that a person of a tenant enrolled."""
+
+    tenant: str
+    machine: str
+    person: str
+    role: str
+
+
+class Refused(Exception):
+    """What a member may not do, or what cannot be done; `status` is HTTP's word for it."""
+
+    def __init__(self, status: int, error: str, fix: str = "") -> None:
+        super().__init__(error)
+        self.status, self.error, self.fix = status, error, fix
+
+
+def hash_secret(secret: str) -> bytes:
+    """Secrets are long and random: one round is enough, and a lookup by hash needs no salt."""
+    return hashlib.sha256(secret.encode()).digest()
+
+
+def new_secret(prefix: str) -> str:
+    return f"{prefix}_{secrets.token_urlsafe(32)}"
+
+
+def need_text(what: str, text: str, longest: int = LONGEST_NAME) -> None:
+    if not text.strip() or len(text) > longest:
+        raise Refused(422, f"{what} has 1 to {longest} characters")
+
+
+# ── JSON for PostgreSQL ──────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def json_rows(values: Sequence[Any]) -> str:
+    return _without_nul(_encode(values).decode())
+
+
+def json_value(value: object) -> Jsonb:
+    return Jsonb(value, dumps=lambda given: _without_nul(_encode(given).decode()))
+
+
+def _without_nul(text: str) -> str:
+    """PostgreSQL takes no NUL in text or jsonb; one hostile name must not stop a whole batch."""
+    return text.replace("\\u0000", "\\ufffd") if "\\u0000" in text else text
+
+
+# ── the feed ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+async def add_item(
+    tx: TenantTransaction, channel: str, by: str, kind: str, payload: Mapping[str, Any], now: int, **where: str
+) -> int:
+    """The counter's row is locked until the commit: whoever sees a number sees all below it."""
+    row = await tx.one("update tenants set feed_head = feed_head + 1 where tenant = %(tenant)s returning feed_head")
+    number = int(row["feed_head"]) if row else 0
+    values = {"project": "", "person": "", "machine": "", **where}
+    await tx.send(ADD_ITEM, {
+        "id": number, "kind": kind, "now": now, "by": by, "payload": json_value(dict(payload)), **values,
+    })  # fmt: skip
+    await tx.send("select pg_notify(%(channel)s, %(tenant)s)", {"channel": channel})
+    return number
+
+
+ADD_ITEM = """
+insert into feed (tenant, id, kind, at, by_person, project, for_person, for_machine, payload)
+values (%(tenant)s, %(id)s, %(kind)s, %(now)s, %(by)s, %(project)s, %(person)s, %(machine)s, %(payload)s)
+"""
+
+
+async def read_feed(tx: TenantTransaction, who: Member, after: int) -> FeedPage:
+    head = await tx.one("select feed_head from tenants where tenant = %(tenant)s")
+    rows = await tx.all(READ_FEED, {"after": after, "person": who.person, "machine": who.machine, "most": FEED_PAGE})
+    items = tuple(
+        FeedItem(id=r["id"], kind=r["kind"], at=r["at"], by=r["by_person"], project=r["project"], payload=r["payload"])
+        for r in rows
+    )
+    upto = (
+        items[-1].id
+        if len(items) == FEED_PAGE
+        else max([int(head["feed_head"]) if head else 0, *(i.id for i in items)])
+    )
+    return FeedPage(items=items, upto=max(upto, after))
+
+
+READ_FEED = """
+select id, kind, at, by_person, project, payload from feed
+where tenant = %(tenant)s and id > %(after)s and for_person in ('', %(person)s) and for_machine in ('', %(machine)s)
+order by id limit %(most)s
+"""
+
+
+# ── the audit log ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+async def write_audit(tx: TenantTransaction, who: Member, act: str, about: Mapping[str, Any], now: int) -> None:
+    await tx.send(
+        "insert into audit (tenant, at, by_person, act, about) values (%(tenant)s, %(now)s, %(by)s, %(act)s, %(about)s)",
+        {"now": now, "by": who.person, "act": act, "about": json_value(dict(about))},
+    )
